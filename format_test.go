@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/internal/formatdoc"
+	"cpar/internal/testing/formatdoc"
 	"cpar/kdforest"
 )
 

@@ -13,11 +13,11 @@ import (
 // many places.
 var schemesNamed = []struct{ file, why string }{
 	{"cloud/index.go", "the cloud's table: a type for each kind of index"},
-	{"internal/reveal/reveal.go", "what a cloud learns under each, worded once"},
+	{"internal/leakage/reveal.go", "what a cloud learns under each, worded once"},
 	{"user/scheme.go", "the owner's table"},
 	{"user/tune/", "it chooses between schemes, and says how large an index of each is"},
 	{"cmd/cpar/internal/demo/", "it shows the schemes side by side"},
-	{"internal/indexdir/sample/", "indexes made up for tests"},
+	{"internal/testing/indexsample/", "indexes made up for tests"},
 	{"eval/", "it measures and attacks the schemes"},
 }
 

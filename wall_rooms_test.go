@@ -26,8 +26,8 @@ type ban struct{ pkg, why string }
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
-	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/untrusted", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/reveal",
-	module + "/internal/settings", module + "/internal/manual", module + "/internal/findings", module + "/internal/bearer",
+	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/sanitize", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/leakage",
+	module + "/internal/settings", module + "/internal/manpage", module + "/internal/doctor", module + "/internal/bearer",
 }
 
 // cloudMay lists everything from outside the module that code without a key may use, each
@@ -107,7 +107,7 @@ var cloudRoom = room{
 }
 
 // boxes are the paper's constructions as printed, and distances in the clear.
-var boxes = []string{module + "/letter", module + "/user/distance"}
+var boxes = []string{module + "/letter", module + "/eval/distance"}
 
 func bansOf(pkgs []string, why string) (bans []ban) {
 	for _, pkg := range pkgs {
@@ -153,26 +153,26 @@ var rooms = []room{
 	},
 	{
 		name:  "all but tests",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/browser") },
-		never: bansOf([]string{module + "/internal/browser", "github.com/chromedp"}, "only tests drive a browser"),
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/browser") },
+		never: bansOf([]string{module + "/internal/testing/browser", "github.com/chromedp"}, "only tests drive a browser"),
 	},
 	{
 		name:  "all but tests of object storage",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/buckettest") },
-		never: []ban{{module + "/internal/buckettest", "only tests start storage servers"}},
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/buckettest") },
+		never: []ban{{module + "/internal/testing/buckettest", "only tests start storage servers"}},
 	},
 	{
 		name:  "all but tests of networks",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/onnxtest") },
-		never: []ban{{module + "/internal/onnxtest", "only tests write ONNX files"}},
+		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/onnxtest") },
+		never: []ban{{module + "/internal/testing/onnxtest", "only tests write ONNX files"}},
 	},
 	{
 		name: "networks in plain Go",
 		in: func(pkg string) bool {
-			return under(pkg, module+"/user/network/onnx") || under(pkg, module+"/user/network/engine")
+			return under(pkg, module+"/encoder/onnx") || under(pkg, module+"/encoder/engine")
 		},
 		never: []ban{
-			{module + "/user/network/onnxruntime", "plain Go runs where nothing is installed"},
+			{module + "/encoder/onnxruntime", "plain Go runs where nothing is installed"},
 			{"github.com/ebitengine/purego", "plain Go runs where nothing is installed"},
 		},
 	},

@@ -115,21 +115,21 @@ func needGo(t *testing.T) {
 // bystanders are packages that are added with every plant. Alone they breach nothing: a
 // room must import them.
 var bystanders = map[string]string{
-	"plant/plant.go":                    "package plant\nimport _ \"cpar/user/rank\"\n",
+	"plant/plant.go":                    "package plant\nimport _ \"cpar/model/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
 	"plant/score/score.go":              "package score\nimport _ \"cpar/cloud/score\"\n",
-	"cloud/score/testdata/evil/evil.go": "package evil\nimport _ \"cpar/user/rank\"\n",
-	"cloud/results/evil/evil.go":        "package evil\nimport _ \"cpar/user/rank\"\n",
+	"cloud/score/testdata/evil/evil.go": "package evil\nimport _ \"cpar/model/rank\"\n",
+	"cloud/results/evil/evil.go":        "package evil\nimport _ \"cpar/model/rank\"\n",
 }
 
 var plants = []struct{ name, file, text, want string }{
 	// imports
 	{"cloud imports a package of user", "cloud/score/plant.go",
-		"package score\nimport _ \"cpar/user/rank\"\n", "cpar/cloud/score → cpar/user/rank"},
+		"package score\nimport _ \"cpar/model/rank\"\n", "cpar/cloud/score → cpar/model/rank"},
 	{"cloud imports one transitively", "internal/wire/plant.go",
-		"package wire\nimport _ \"cpar/user/rank\"\n", "cpar/internal/wire → cpar/user/rank"},
+		"package wire\nimport _ \"cpar/model/rank\"\n", "cpar/internal/wire → cpar/model/rank"},
 	{"kdforest imports one transitively", "kdforest/plant.go",
-		"package kdforest\nimport _ \"cpar/plant\"\n", "cpar/kdforest → cpar/plant → cpar/user/rank"},
+		"package kdforest\nimport _ \"cpar/plant\"\n", "cpar/kdforest → cpar/plant → cpar/model/rank"},
 	{"a file behind a build tag does", "cloud/search/plant_windows.go",
 		"//go:build never\n\npackage search\nimport _ \"cpar/user/ive\"\n", "cpar/user/ive"},
 	{"the daemon decodes an image", "cmd/cpard/plant.go",
@@ -151,7 +151,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"a product links the evaluation", "user/plant.go",
 		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
 	{"a product drives a browser", "user/plant.go",
-		"package user\nimport _ \"cpar/internal/browser\"\n", "imports cpar/internal/browser: only tests"},
+		"package user\nimport _ \"cpar/internal/testing/browser\"\n", "imports cpar/internal/testing/browser: only tests"},
 	{"the owner links a box of the paper", "user/plant.go",
 		"package user\nimport _ \"cpar/letter\"\n", "imports cpar/letter: the paper's constructions"},
 
@@ -234,7 +234,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"a C header", "plant.h", "int f;\n", "plant.h: is built"},
 	{"cgo", "cloud/score/plant.go", "package score\n\n// int f;\nimport \"C\"\n", "imports C: calls from C"},
 	{"a function linked by name", "cloud/score/plant.go",
-		"package score\nimport _ \"unsafe\"\n\n//go:linkname f cpar/user/rank.f\nfunc f()\n", "//go:linkname f cpar/user/rank.f"},
+		"package score\nimport _ \"unsafe\"\n\n//go:linkname f cpar/model/rank.f\nfunc f()\n", "//go:linkname f cpar/model/rank.f"},
 	{"a function of a system library", "cloud/score/plant.go",
 		"package score\n\n//go:cgo_import_dynamic f f \"libf.so\"\n", "//go:cgo_import_dynamic f"},
 

@@ -22,9 +22,9 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/part"
-	"cpar/cloud/stage"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 )
 
 // A Cloud answers requests to the indexes of one data folder.
@@ -49,7 +49,7 @@ func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.
 
 // Annotate answers a request to index k. The reply owns its memory, so the index may be
 // replaced straight afterwards.
-func (c *Cloud) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := c.AnnotateBatch(ctx, k, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *Cloud) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cp
 }
 
 // Load loads an active index, unless it is loaded, within a turn.
-func (c *Cloud) Load(ctx context.Context, k store.Key, turn func() (done func(), err error)) error {
+func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (c *Cloud) Load(ctx context.Context, k store.Key, turn func() (done func(),
 		return err
 	}
 	defer done()
-	defer stage.Enter(ctx, stage.Load)()
+	defer trace.Enter(ctx, trace.Load)()
 	h, err := c.Get(ctx, k)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *Cloud) Load(ctx context.Context, k store.Key, turn func() (done func(),
 
 // AnnotateBatch answers requests to index k together. Scans share one read of the index
 // (search.Options.AnnotateBatch).
-func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
+func (c *Cloud) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar
 	return replies, err
 }
 
-func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	loaded := stage.Enter(ctx, stage.Load)
+func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	loaded := trace.Enter(ctx, trace.Load)
 	h, err := c.Get(ctx, k)
 	loaded()
 	if err != nil {
@@ -104,10 +104,10 @@ func (c *Cloud) annotate(ctx context.Context, k store.Key, requests []*cpar.Requ
 	return c.answer(ctx, h, requests)
 }
 
-// AnnotatePart answers requests to a part of index k, in the state that a manifest of this digest
-// describes (store.Store.GetPart).
-func (c *Cloud) AnnotatePart(ctx context.Context, k store.Key, version cpar.Digest, p part.Part, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
-	h, err := c.GetPart(ctx, k, version, p, manifest)
+// AnnotateShard answers requests to a part of index k, in the state that a manifest of this digest
+// describes (store.Store.GetShard).
+func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
+	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {
 		return nil, err
 	}
@@ -117,14 +117,14 @@ func (c *Cloud) AnnotatePart(ctx context.Context, k store.Key, version cpar.Dige
 // answer answers requests to what h holds, and releases it.
 func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	defer h.Release()
-	defer stage.Enter(ctx, stage.Search)()
+	defer trace.Enter(ctx, trace.Search)()
 	err = h.Reading(func() error {
 		replies, err = h.Value().annotate(ctx, c.Workers, requests)
 		return err
 	})
 	for _, r := range replies {
 		visited, touched := Work(h.Manifest(), r)
-		stage.Searched(ctx, visited, touched)
+		trace.AddWork(ctx, visited, touched)
 	}
 	return replies, err
 }
@@ -145,7 +145,7 @@ func Work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
 
 // ReplyBytes bounds the memory that the replies to requests will take, as they are and
 // encoded. It does not load the index.
-func (c *Cloud) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error) {
+func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	m, err := c.Active(ctx, k)
 	if err != nil {
 		return 0, err

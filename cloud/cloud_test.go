@@ -14,8 +14,8 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/stage"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
 )
@@ -34,13 +34,13 @@ func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	for i, b := range [][]byte{rows[:half], rows[half:], keywords, []byte("ledger"), []byte("profile")} {
 		s := cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)}
 		m.Segments = append(m.Segments, s)
-		if err := c.PutSegment(context.Background(), store.Key{Index: m.ID}, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
+		if err := c.PutSegment(context.Background(), store.IndexRef{Index: m.ID}, s.Digest, int64(len(b)), bytes.NewReader(b)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(context.Background(), store.Key{Index: m.ID}, b)
+		err = c.PutManifest(context.Background(), store.IndexRef{Index: m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -59,20 +59,20 @@ func TestCloud(t *testing.T) {
 		id := pushed(t, c, 2000)
 		q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
 		back := &cpar.Request{Index: id, Params: q.Params, Vector: []uint64{1<<64 - 1, 0}}
-		seen := new(stage.Record)
-		replies, err := c.AnnotateBatch(seen.In(t.Context()), store.Key{Index: id}, []*cpar.Request{q, back, q})
+		seen := new(trace.Request)
+		replies, err := c.AnnotateBatch(seen.NewContext(t.Context()), store.IndexRef{Index: id}, []*cpar.Request{q, back, q})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if visited, touched := seen.Searched(); visited != 3*2000 || touched != 3*replies[0].Touched {
+		if visited, touched := seen.Work(); visited != 3*2000 || touched != 3*replies[0].Touched {
 			t.Errorf("%v: %d records of 6000 and %d bytes are counted", memory, visited, touched)
 		}
-		one, err := c.Annotate(t.Context(), store.Key{Index: id}, back)
+		one, err := c.Annotate(t.Context(), store.IndexRef{Index: id}, back)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Replies own their memory and survive the index.
-		if err := c.Delete(context.Background(), store.Key{Index: id}); err != nil {
+		if err := c.Delete(context.Background(), store.IndexRef{Index: id}); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{"0000 0001 0002", "1999 1998 1997", "0000 0001 0002", "1999 1998 1997"} {
@@ -84,12 +84,12 @@ func TestCloud(t *testing.T) {
 				t.Errorf("%v: reply %d holds %v, want %s", memory, i, got, want)
 			}
 		}
-		if _, err := c.AnnotateBatch(t.Context(), store.Key{Index: id}, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: id}, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a deleted index answers: %v", err)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Annotate(canceled, store.Key{Index: id}, q); !errors.Is(err, context.Canceled) {
+		if _, err := c.Annotate(canceled, store.IndexRef{Index: id}, q); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	defer c.Close()
 	id := pushed(t, c, 200_000)
 	q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
-	b, err := c.Manifest(context.Background(), store.Key{Index: id})
+	b, err := c.Manifest(context.Background(), store.IndexRef{Index: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	}
 	c.Workers = 2
 	for range 2 {
-		reply, err := c.Annotate(t.Context(), store.Key{Index: id}, q)
+		reply, err := c.Annotate(t.Context(), store.IndexRef{Index: id}, q)
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("answered %v, %v", reply, err)
 		}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/part"
 	"cpar/cloud/score"
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
+	"cpar/cloud/shard"
 	"cpar/internal/hint"
 )
 
@@ -19,15 +19,15 @@ type loadedIndex interface {
 }
 
 // load is the Loader of a cloud's store.
-func load(m *cpar.Manifest, p part.Part, segments [][]byte) (loadedIndex, error) {
+func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	switch m.Scheme {
 	case cpar.SchemeSealed:
-		x, err := sealed.LoadPart(m, p, segments)
+		x, err := sealed.LoadShard(m, p, segments)
 		return sealedIndex{x}, err
 	case cpar.SchemeLocal:
 		return localIndex{}, m.Validate()
 	}
-	x, err := score.LoadPart(m, p, segments)
+	x, err := score.LoadShard(m, p, segments)
 	return scoredIndex{x}, err
 }
 

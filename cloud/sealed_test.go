@@ -14,10 +14,10 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/part"
 	"cpar/cloud/sealed"
-	"cpar/cloud/stage"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
@@ -90,7 +90,7 @@ func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 // push uploads missing segments and activates the index. It returns what was sent.
 func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
-	missing, err := c.Missing(context.Background(), store.Key{Index: s.m.ID}, s.m)
+	missing, err := c.Missing(context.Background(), store.IndexRef{Index: s.m.ID}, s.m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +99,13 @@ func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentK
 			continue
 		}
 		sent = append(sent, seg.Kind)
-		if err := c.PutSegment(context.Background(), store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+		if err := c.PutSegment(context.Background(), store.IndexRef{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b, err := s.m.MarshalBinary()
 	if err == nil {
-		err = c.PutManifest(context.Background(), store.Key{Index: s.m.ID}, b)
+		err = c.PutManifest(context.Background(), store.IndexRef{Index: s.m.ID}, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -147,15 +147,15 @@ func TestSealed(t *testing.T) {
 		s.push(t, c)
 		q1, first := s.request(1)
 		q2, second := s.request(2)
-		seen := new(stage.Record)
-		one, err := c.Annotate(seen.In(t.Context()), store.Key{Index: sealedID}, first)
-		if visited, touched := seen.Searched(); visited != 619 || touched == 0 {
+		seen := new(trace.Request)
+		one, err := c.Annotate(seen.NewContext(t.Context()), store.IndexRef{Index: sealedID}, first)
+		if visited, touched := seen.Work(); visited != 619 || touched == 0 {
 			t.Errorf("%v: %d records and %d bytes are counted", memory, visited, touched)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := c.AnnotateBatch(t.Context(), store.Key{Index: sealedID}, []*cpar.Request{second, first})
+		both, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{second, first})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestSealed(t *testing.T) {
 
 		// An update refills the last group: it sends new segments, drops those no longer named, and does not disturb
 		// anyone who still holds the old index.
-		old, err := c.Get(context.Background(), store.Key{Index: sealedID})
+		old, err := c.Get(context.Background(), store.IndexRef{Index: sealedID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestSealed(t *testing.T) {
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)
 		}
-		if after, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
+		if after, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
 			t.Errorf("after the update: %v", err)
 		}
 		if got := old.Manifest().Records; got != s.m.Records {
@@ -237,7 +237,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 		"sealed to local":         {local.ID, good, "searched by its owner"},
 		"a scan of local blocks":  {local.ID, scan, "searched by its owner"},
 	} {
-		_, err := c.Annotate(t.Context(), store.Key{Index: k.id}, k.q)
+		_, err := c.Annotate(t.Context(), store.IndexRef{Index: k.id}, k.q)
 		if !errors.Is(err, cpar.ErrInput) || errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -245,10 +245,10 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 			t.Errorf("%s: no hint", name)
 		}
 	}
-	if _, err := c.AnnotateBatch(t.Context(), store.Key{Index: sealedID}, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
+	if _, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
 		t.Errorf("batch: %v", err)
 	}
-	if _, err := c.Annotate(t.Context(), store.Key{Index: sealedID}, good); err != nil {
+	if _, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, good); err != nil {
 		t.Errorf("a good request after bad ones: %v", err)
 	}
 }
@@ -282,7 +282,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		s := newSealed(t, []int{5})
 		change(s)
 		for i, seg := range s.m.Segments {
-			if err := c.PutSegment(context.Background(), store.Key{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
+			if err := c.PutSegment(context.Background(), store.IndexRef{Index: s.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(s.segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -290,7 +290,7 @@ func TestSealedIndexesThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.PutManifest(context.Background(), store.Key{Index: s.m.ID}, b); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := c.PutManifest(context.Background(), store.IndexRef{Index: s.m.ID}, b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -319,7 +319,7 @@ func TestPartsOfSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for least, parts := range map[uint64]int{1: 5, s.m.Segments[0].Bytes + 1: 2, 1 << 40: 1} {
-		all := part.Of(s.m, least)
+		all := shard.Split(s.m, least)
 		if len(all) != parts {
 			t.Fatalf("parts of at least %d bytes: %d, want %d", least, len(all), parts)
 		}
@@ -331,7 +331,7 @@ func TestPartsOfSealed(t *testing.T) {
 					some[i] = nil
 				}
 			}
-			x, err := sealed.LoadPart(s.m, p, some)
+			x, err := sealed.LoadShard(s.m, p, some)
 			if err != nil {
 				t.Fatal(err)
 			}

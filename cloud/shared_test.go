@@ -12,7 +12,7 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/sealed"
 	"cpar/cloud/store"
@@ -28,7 +28,7 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	gate := admit.New(admit.Limits{Turns: 1, Wait: time.Minute})
+	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
 	h, err := api.New(c.Store, c, api.Options{Gate: gate})
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +103,8 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 			n++
 		}
 	}
-	alone := gate.Stats().Passes
-	hold, err := gate.Turn("", admit.Light, 1, 1)
+	alone := gate.Stats().Batches
+	hold, err := gate.QueueTurn("", admission.Light, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 		}
 	}
 	// 37 scans and 10 sealed ones; batches of 3 and 2, and of 6 and 2. A pass weighs 16.
-	heavy := 16 / sealed.Together()
+	heavy := 16 / sealed.BatchSize()
 	for gate.Stats().Turns.Waiting < 37+10*heavy+5+8*heavy {
 		time.Sleep(time.Millisecond)
 	}
@@ -132,8 +132,8 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 	if failed != 4 {
 		t.Errorf("%d are refused; want 4 of %d", failed, n)
 	}
-	passes := gate.Stats().Passes
-	if most := alone.Passes / 2; passes.Passes-alone.Passes > most {
-		t.Errorf("%d passes for what took %d alone", passes.Passes-alone.Passes, alone.Passes)
+	passes := gate.Stats().Batches
+	if most := alone.Batches / 2; passes.Batches-alone.Batches > most {
+		t.Errorf("%d passes for what took %d alone", passes.Batches-alone.Batches, alone.Batches)
 	}
 }

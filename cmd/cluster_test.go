@@ -23,7 +23,7 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
-	"cpar/internal/oracle"
+	"cpar/internal/testing/oracle"
 )
 
 // An asker asks the cloud by its name all the time.

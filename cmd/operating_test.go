@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"cpar/internal/scene"
-	"cpar/user/dataset"
+	"cpar/photo/dataset"
 )
 
 // patience is how long a step may take before the test gives up.
@@ -227,7 +227,7 @@ func paint(t *testing.T, dir string, first, n int) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := first; i < first+n; i++ {
 		jpg, words, err := scene.RenderJPEG(7, i)
 		if err != nil {
@@ -237,7 +237,7 @@ func paint(t *testing.T, dir string, first, n int) {
 		if err := os.WriteFile(filepath.Join(dir, name), jpg, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		items = append(items, dataset.Item{Name: name, Keywords: words})
+		items = append(items, dataset.Photo{Name: name, Keywords: words})
 	}
 	if err := dataset.WriteManifestFile(dir, items); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"cpar"
 	"cpar/internal/bearer"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 const attempts = 3
@@ -95,7 +95,7 @@ func (c *Client) URL() string { return c.base.String() }
 // Health asks whether the cloud runs, and which version of the formats it speaks.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
-	h.Status = untrusted.Text(c.token.Redact(h.Status))
+	h.Status = sanitize.Text(c.token.Redact(h.Status))
 	return h, err
 }
 
@@ -103,7 +103,7 @@ func (c *Client) Health(ctx context.Context) (h Health, err error) {
 func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathToken}, &info)
 	for i, s := range info.Scopes {
-		info.Scopes[i] = untrusted.Text(c.token.Redact(s))
+		info.Scopes[i] = sanitize.Text(c.token.Redact(s))
 	}
 	return info, err
 }
@@ -120,9 +120,9 @@ func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
 	for i := range list.Indexes {
 		x := &list.Indexes[i]
-		x.Scheme = untrusted.Text(c.token.Redact(x.Scheme))
+		x.Scheme = sanitize.Text(c.token.Redact(x.Scheme))
 		if x.Damaged != "" {
-			x.Damaged = untrusted.Text(c.token.Redact(x.Damaged))
+			x.Damaged = sanitize.Text(c.token.Redact(x.Damaged))
 		}
 	}
 	return list.Indexes, err
@@ -290,7 +290,7 @@ func (c *Client) json(ctx context.Context, k call, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(b, into); err != nil {
-		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not the expected JSON: %s", c.base, cpar.ErrCloud, untrusted.Text(err.Error())))
+		return notCpard(fmt.Errorf("cloud at %s: %w: its answer is not the expected JSON: %s", c.base, cpar.ErrCloud, sanitize.Text(err.Error())))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"cpar"
 	"cpar/internal/bearer"
 	"cpar/internal/hint"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 func client(t testing.TB, h http.Handler) *Client {
@@ -298,7 +298,7 @@ func TestSlowClouds(t *testing.T) {
 // A segment that is uploaded twice counts once.
 func TestProgressOfRetries(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := sample.Build(folder, 1, 1); err != nil {
+	if _, err := indexsample.Build(folder, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	var broken atomic.Bool
@@ -325,12 +325,12 @@ type failingWriter struct{}
 func (failingWriter) Write([]byte) (int, error) { return 0, cpar.ErrStorage }
 
 func TestSegment(t *testing.T) {
-	m := sample.Manifest(1)
-	kinds, segments := sample.Segments(m, 1)
+	m := indexsample.Manifest(1)
+	kinds, segments := indexsample.Segments(m, 1)
 	b := segments[0]
 	s := cpar.Segment{Kind: kinds[0], Bytes: uint64(len(b))}
 	folder := t.TempDir()
-	built, err := sample.Build(folder, 1, 1)
+	built, err := indexsample.Build(folder, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func (k *keeping) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestPushToGarbage(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := sample.Build(folder, 1, 1); err != nil {
+	if _, err := indexsample.Build(folder, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	for what, k := range map[string]struct {
@@ -429,7 +429,7 @@ func forgetful(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestOtherAnswersAreChecked(t *testing.T) {
-	m, err := sample.Build(t.TempDir(), 1, 1)
+	m, err := indexsample.Build(t.TempDir(), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

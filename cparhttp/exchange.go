@@ -15,7 +15,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // A call is one exchange with the cloud, repeated if the connection fails. Every call of
@@ -150,7 +150,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 		return nil, false, statusError(resp, text, c.token)
 	}
 	if k.want != "" && contentType(resp) != k.want {
-		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, untrusted.Short(resp.Header.Get("Content-Type")), k.want))
+		return nil, false, notCpard(fmt.Errorf("%w: it answered with %q instead of %s", cpar.ErrCloud, sanitize.Short(resp.Header.Get("Content-Type")), k.want))
 	}
 	if k.take != nil {
 		err := k.take(in)

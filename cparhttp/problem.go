@@ -12,7 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/bearer"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // The codes of a Problem. They are part of the protocol and must not change.
@@ -80,7 +80,7 @@ var errIncomplete = errors.New("the cloud lacks segments")
 // err translates a problem for the owner into the sentinel of its code. The cloud's text
 // is included, shortened and without control characters.
 func (p *Problem) err() error {
-	says := fmt.Sprintf("it says %q", untrusted.Short(p.Detail))
+	says := fmt.Sprintf("it says %q", sanitize.Short(p.Detail))
 	switch p.Code {
 	case CodeVersion:
 		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrVersion, says), "the cloud and this program have different versions: update the older")
@@ -111,7 +111,7 @@ func (p *Problem) err() error {
 // statusError turns an unsuccessful answer into an error.
 func statusError(r *http.Response, body []byte, token bearer.Token) error {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
-		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, untrusted.Short(r.Header.Get("Location")))
+		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, sanitize.Short(r.Header.Get("Location")))
 	}
 	var p Problem
 	if contentType(r) == TypeProblem && json.Unmarshal(body, &p) == nil && p.Code != "" {

@@ -13,8 +13,8 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/kdforest"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/rank"
 )
 
 // Agreement says how faithfully the encrypted search follows its plaintext twin, and how

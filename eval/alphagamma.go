@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"cpar/eval/distance"
 	"cpar/internal/parallel"
+	"cpar/model/embed"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/embed"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // The grid of the paper's four panels, and the number of pairs for errors.

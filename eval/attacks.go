@@ -13,10 +13,10 @@ import (
 
 	"cpar"
 	"cpar/eval/attack"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/profile"
 )
 
 // Attacks is what an actively curious cloud learnt.
@@ -42,7 +42,7 @@ func MeasureAttacks(ctx context.Context, c *Corpus, progress user.Progress) (*At
 
 // changedCopy is a photo as it comes back from elsewhere: cropped by a fiftieth at each
 // edge and recompressed at quality 75.
-func changedCopy(it dataset.Item) (*feature.Vectors, error) {
+func changedCopy(it dataset.Photo) (*feature.Vectors, error) {
 	data, err := os.ReadFile(it.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)

@@ -8,9 +8,9 @@ import (
 	"cpar"
 	"cpar/eval/attack"
 	"cpar/eval/estimate"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/picture"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
+	"cpar/photo/decode"
 )
 
 // A changed copy of a photo is similar to it and to no other; a file that is no photo is reported.
@@ -18,7 +18,7 @@ func TestChangedCopy(t *testing.T) {
 	c := photos(t, 2)
 	var plain, copies [2]*feature.Vectors
 	for i, it := range c.TrainItems {
-		data, err := picture.ReadFile(it.Path)
+		data, err := decode.ReadFile(it.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestChangedCopy(t *testing.T) {
 			t.Errorf("photo %d: its copy is %.3f away, that of the other %.3f", i, same, other)
 		}
 	}
-	if _, err := changedCopy(dataset.Item{Path: t.TempDir()}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := changedCopy(dataset.Photo{Path: t.TempDir()}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a folder: %v", err)
 	}
 }

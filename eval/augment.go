@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
 )
 
 // Collections larger than the real one are made from it, only to measure cost and
@@ -114,7 +114,7 @@ func (s shift) colours(img *image.RGBA) {
 
 // augmentPixels makes images first to first+n of the series: each from one photo, in
 // turn, with its keywords.
-func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, progress func(done int)) ([]user.Image, error) {
+func augmentPixels(ctx context.Context, items []dataset.Photo, first, n int, progress func(done int)) ([]user.Photo, error) {
 	load := func(i int) ([]byte, error) {
 		rng := rand.New(rand.NewPCG(augmentSeed, uint64(first+i)))
 		data, err := os.ReadFile(items[(first+i)%len(items)].Path)
@@ -123,17 +123,17 @@ func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, prog
 		}
 		return drawShift(rng).apply(data)
 	}
-	results, err := feature.All(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
+	results, err := feature.ExtractAll(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]user.Image, n)
+	out := make([]user.Photo, n)
 	for i, r := range results {
 		it := items[(first+i)%len(items)]
 		if r.Err != nil {
 			return nil, fmt.Errorf("augmenting %s: %w", it.Name, r.Err)
 		}
-		out[i] = user.Image{Vectors: r.Vectors, Keywords: it.Keywords}
+		out[i] = user.Photo{Vectors: r.Vectors, Keywords: it.Keywords}
 	}
 	return out, nil
 }
@@ -141,8 +141,8 @@ func augmentPixels(ctx context.Context, items []dataset.Item, first, n int, prog
 // mixFeatures makes n images, each from the features of two: a weighted mean for
 // magnitudes and histograms, with five per cent of jitter; for phases and signs the value
 // of one or the other.
-func mixFeatures(ctx context.Context, images []user.Image, n int, progress user.Progress) ([]user.Image, error) {
-	out := make([]user.Image, n)
+func mixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
+	out := make([]user.Photo, n)
 	var done atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -153,7 +153,7 @@ func mixFeatures(ctx context.Context, images []user.Image, n int, progress user.
 			}
 			rng := rand.New(rand.NewPCG(augmentSeed+1, uint64(i)))
 			a, b := images[rng.IntN(len(images))], images[rng.IntN(len(images))]
-			out[i] = user.Image{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
+			out[i] = user.Photo{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
 			if k := int(done.Add(1)); progress != nil && (k%256 == 0 || k == n) {
 				progress("mixing features", k, n)
 			}
@@ -206,7 +206,7 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 // embedAugmented gives augmented photos embeddings if the corpus has them. They are not
 // computed by the network, which would take minutes and be wasted, but mixed from the
 // photo's own and another's, as in mix. They serve only to measure cost.
-func embedAugmented(c *Corpus, images []user.Image) {
+func embedAugmented(c *Corpus, images []user.Photo) {
 	for i, im := range images {
 		rng := rand.New(rand.NewPCG(augmentSeed+2, uint64(i)))
 		own, other := c.Train[i%len(c.Train)].Vectors.Embedding, c.Train[rng.IntN(len(c.Train))].Vectors.Embedding

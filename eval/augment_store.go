@@ -13,8 +13,8 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // Features of augmented photos are kept in files of augmentChunk images in the folder of
@@ -37,7 +37,7 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // augmented returns the first n images of the series of augmented photos.
-func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Image, error) {
+func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Photo, error) {
 	if len(c.TrainItems) == 0 {
 		return nil, fmt.Errorf("augmenting photos: %w: the collection has no files", cpar.ErrInput)
 	}
@@ -46,7 +46,7 @@ func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Image, er
 		return nil, err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", digest, augmentSeed, feature.Version))
-	out := make([]user.Image, 0, n)
+	out := make([]user.Photo, 0, n)
 	for chunk := 0; len(out) < n; chunk++ {
 		path := ""
 		if l.Cache != "" {
@@ -63,7 +63,7 @@ func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Image, er
 
 // augmentedChunk reads a chunk or creates it. Fresh features pass through the encoding
 // too, so that a second run uses the same ones.
-func (l *Lab) augmentedChunk(ctx context.Context, c *Corpus, path string, first, total int) ([]user.Image, error) {
+func (l *Lab) augmentedChunk(ctx context.Context, c *Corpus, path string, first, total int) ([]user.Photo, error) {
 	if path != "" {
 		if b, err := os.ReadFile(path); err == nil {
 			if images, err := decodeAugmented(b); err == nil && len(images) == augmentChunk {
@@ -95,15 +95,15 @@ func (l *Lab) augmentedChunk(ctx context.Context, c *Corpus, path string, first,
 	return withKeywords(images, c, first), nil
 }
 
-func withKeywords(vectors []*feature.Vectors, c *Corpus, first int) []user.Image {
-	out := make([]user.Image, len(vectors))
+func withKeywords(vectors []*feature.Vectors, c *Corpus, first int) []user.Photo {
+	out := make([]user.Photo, len(vectors))
 	for i, v := range vectors {
-		out[i] = user.Image{Vectors: v, Keywords: c.TrainItems[(first+i)%len(c.TrainItems)].Keywords}
+		out[i] = user.Photo{Vectors: v, Keywords: c.TrainItems[(first+i)%len(c.TrainItems)].Keywords}
 	}
 	return out
 }
 
-func encodeAugmented(images []user.Image) ([]byte, error) {
+func encodeAugmented(images []user.Photo) ([]byte, error) {
 	b := make([]byte, 0, len(augmentMagic)+4+len(images)*augmentedSize+4)
 	b = append(b, augmentMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(images)))

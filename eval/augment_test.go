@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/dataset"
-	"cpar/user/feature"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
 )
 
 // photos writes n small pictures and returns a corpus of them.
@@ -34,7 +34,7 @@ func photos(t *testing.T, n int) *Corpus {
 		if err := png.Encode(&buf, img); err != nil {
 			t.Fatal(err)
 		}
-		it := dataset.Item{Path: filepath.Join(dir, string(rune('a'+k))+".png"), Name: string(rune('a' + k)), Keywords: []string{"word " + string(rune('a'+k))}}
+		it := dataset.Photo{Path: filepath.Join(dir, string(rune('a'+k))+".png"), Name: string(rune('a' + k)), Keywords: []string{"word " + string(rune('a'+k))}}
 		if err := os.WriteFile(it.Path, buf.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/profile"
+	"cpar/model/profile"
 )
 
 // A Need is what is asked of many machines.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // A hundred bytes a record that a request reads, ten nanoseconds of a core, and replies of a byte a record.
@@ -86,7 +86,7 @@ func TestUnitCosts(t *testing.T) {
 		if scheme != cpar.SchemeSealed {
 			continue
 		}
-		opt.Clusters = 8
+		opt.Cells = 8
 		s, _, err := openSealed(t.Context(), repeated(made, 1800), opt)
 		if err != nil {
 			t.Fatal(err)

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/part"
 	"cpar/cloud/search"
+	"cpar/cloud/shard"
 	"cpar/internal/modq"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // CapacityRecords are the made records that costs are measured with, twice, since some of them do not grow; a scan
@@ -38,9 +38,9 @@ func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes 
 }
 
 // unitCosts is MeasureUnitCosts with some photos again and again.
-func unitCosts(ctx context.Context, made []user.Image, opt user.Options, sizes [2]int) (UnitCosts, error) {
+func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
 	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
-		opt.Clusters = 8 // as large indexes have
+		opt.Cells = 8 // as large indexes have
 	}
 	var at [2]costs
 	var n [2]float64
@@ -76,7 +76,7 @@ type costs struct{ index, held, read, kept, request, reply, core, owner float64 
 // stored are the costs that an index's manifest shows.
 func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
 	out.index = float64(m.Bytes())
-	for i, needed := range (part.Part{Last: 1 << 30}).Needs(m) {
+	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {
 		if needed {
 			out.held += float64(m.Segments[i].Bytes)
 		}

@@ -8,11 +8,11 @@ import (
 	"cpar"
 	"cpar/internal/parallel"
 	"cpar/kdforest"
+	"cpar/model/kmeans"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/cluster"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // Clusters is what hidden clusters find: records stand in C clusters of equal size, some
@@ -81,8 +81,8 @@ type clusterRun struct {
 // newClusterRun fits profile network if all images have embeddings, else learned.
 func newClusterRun(ctx context.Context, c *Corpus, progress user.Progress) (*clusterRun, error) {
 	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
-	embedded := func(im user.Image) bool { return im.Vectors.Embedding != nil }
-	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Image) bool { return !embedded(im) }) {
+	embedded := func(im user.Photo) bool { return im.Vectors.Embedding != nil }
+	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Photo) bool { return !embedded(im) }) {
 		opt.Profile = profile.Network
 	}
 	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
@@ -114,7 +114,7 @@ func (m *clusterRun) score() error {
 	for i := range m.corpus.Train {
 		row, _ := twin.Row(i)
 		m.rows = append(m.rows, floats(row, 1))
-		m.keywords = append(m.keywords, m.corpus.Train[m.owner.Image(uint32(i))].Keywords)
+		m.keywords = append(m.keywords, m.corpus.Train[m.owner.PhotoOf(uint32(i))].Keywords)
 	}
 	for i, im := range m.corpus.Test {
 		v, err := m.owner.Vector(im.Vectors)
@@ -139,7 +139,7 @@ func (m *clusterRun) row(ctx context.Context, clusters int, copies float64) (Clu
 	out := ClusterRow{Clusters: clusters, Copies: copies, Least: 1}
 	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
 	for seed := range clusterSeeds {
-		cells, err := cluster.Balance(ctx, m.rows, clusters, size, [32]byte{byte(seed)})
+		cells, err := kmeans.Balance(ctx, m.rows, clusters, size, [32]byte{byte(seed)})
 		if err != nil {
 			return out, err
 		}
@@ -187,7 +187,7 @@ func (m *clusterRun) found(scored func(request int, record uint32) bool) (*found
 	for i, near := range all {
 		err := errs[i]
 		if err == nil {
-			said[i], err = m.owner.Rank(near[:min(len(near), m.owner.Ranker().Neighbours())], user.Ranking{Most: keywordsKept, Guess: m.vectors[i].Guess})
+			said[i], err = m.owner.Rank(near[:min(len(near), m.owner.Ranker().Neighbours())], user.Ranking{MaxKeywords: keywordsKept, Guess: m.vectors[i].Guess})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("request %d: %w", i, err)

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/internal/oracle"
 	"cpar/internal/scene"
-	"cpar/user/dataset"
-	"cpar/user/profile"
+	"cpar/internal/testing/oracle"
+	"cpar/model/profile"
+	"cpar/photo/dataset"
 )
 
 // rangeDraws is the number of draws of the range. One more draw is outside of it one time
@@ -34,7 +34,7 @@ func TestCommandLineIsWithinDraws(t *testing.T) {
 	}
 	t.Run("scenes", func(t *testing.T) {
 		dir := t.TempDir()
-		var train, test []dataset.Item
+		var train, test []dataset.Photo
 		for i := range 140 {
 			jpg, words, err := scene.RenderJPEG(11, i)
 			if err != nil {
@@ -58,7 +58,7 @@ func TestCommandLineIsWithinDraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		some := func(half string, items []dataset.Item, n int) (out []dataset.Item) {
+		some := func(half string, items []dataset.Photo, n int) (out []dataset.Photo) {
 			for k := range n {
 				it := items[k*len(items)/n]
 				jpg, err := os.ReadFile(it.Path)
@@ -74,7 +74,7 @@ func TestCommandLineIsWithinDraws(t *testing.T) {
 }
 
 // putPhoto writes a photo into one half of a collection.
-func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) dataset.Item {
+func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) dataset.Photo {
 	t.Helper()
 	path := filepath.Join(dir, half, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -83,10 +83,10 @@ func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) 
 	if err := os.WriteFile(path, jpg, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return dataset.Item{Name: name, Path: path, Keywords: words}
+	return dataset.Photo{Name: name, Path: path, Keywords: words}
 }
 
-func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []dataset.Item, kind profile.Kind) {
+func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []dataset.Photo, kind profile.Kind) {
 	// The features of the draws serve the build.
 	cache := t.TempDir()
 	c, err := corpusOf(t.Context(), train, test, cache, nil, nil)
@@ -137,7 +137,7 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 
 // askCommandLine has the programs build, push and annotate, and returns the keywords of
 // the test photos as they are shown and with rare words given their due.
-func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind, test []dataset.Item) (shown, rare [][]string) {
+func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind, test []dataset.Photo) (shown, rare [][]string) {
 	t.Helper()
 	home := t.TempDir()
 	command := func(name string, args ...string) *exec.Cmd {

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/eval/distance"
 	"cpar/internal/parallel"
+	"cpar/model/embed"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/embed"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // keywordsKept is the number of keywords per image in the standard protocol.
@@ -197,7 +197,7 @@ func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError,
 			exact[i] = append(exact[i], distance.L1(r.L1, requests[i].L1))
 		}
 	})
-	profile := s.Builder.Profile().(*profile.ByPaper)
+	profile := s.Builder.Profile().(*profile.PaperProfile)
 	mhat := profile.Layout().JL
 	e := JLError{Theory: round(theoryError(mhat), 2)}
 	errors := make([]float64, jlSeeds)

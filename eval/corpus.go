@@ -18,22 +18,22 @@ import (
 	"cpar"
 	"cpar/cloud/score"
 	"cpar/cloud/search"
+	"cpar/encoder"
 	"cpar/internal/indexdir"
+	"cpar/model/feature"
+	"cpar/model/vector"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/network"
-	"cpar/user/vector"
 )
 
 // A Corpus is an annotated collection with its features, divided into images to index and
 // test images.
 type Corpus struct {
-	Train, Test []user.Image
+	Train, Test []user.Photo
 	// TrainItems and TestItems are the files of the images; empty if the corpus was not
 	// read from files.
-	TrainItems, TestItems []dataset.Item
+	TrainItems, TestItems []dataset.Photo
 	// Skipped counts images that could not be decoded.
 	Skipped int
 }
@@ -42,7 +42,7 @@ type Corpus struct {
 // out. Features are kept in cacheDir, which must not be inside the collection; "" for
 // none. network, if not nil, gives every image an embedding, which is kept there too.
 // Errors wrap cpar.ErrInput.
-func LoadCorpus(ctx context.Context, dir, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
+func LoadCorpus(ctx context.Context, dir, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	train, test, err := itemsOf(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -61,11 +61,11 @@ func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, 
 }
 
 // everySo returns n items at equal distances.
-func everySo(items []dataset.Item, n int) []dataset.Item {
+func everySo(items []dataset.Photo, n int) []dataset.Photo {
 	if n >= len(items) {
 		return items
 	}
-	out := make([]dataset.Item, n)
+	out := make([]dataset.Photo, n)
 	for i := range out {
 		out[i] = items[i*len(items)/n]
 	}
@@ -73,7 +73,7 @@ func everySo(items []dataset.Item, n int) []dataset.Item {
 }
 
 // itemsOf returns the divided collection in dir.
-func itemsOf(ctx context.Context, dir string) (train, test []dataset.Item, err error) {
+func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err error) {
 	c, err := dataset.Open(ctx, dir, dataset.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -104,12 +104,12 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 	if err != nil {
 		return nil, fmt.Errorf("mixing features: %w", err)
 	}
-	out.Train = append(append(make([]user.Image, 0, n), out.Train...), mixed...)
+	out.Train = append(append(make([]user.Photo, 0, n), out.Train...), mixed...)
 	return &out, nil
 }
 
 // corpusOf reads the images of a collection that is divided.
-func corpusOf(ctx context.Context, train, test []dataset.Item, cacheDir string, network *network.Encoder, progress user.Progress) (*Corpus, error) {
+func corpusOf(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}
 	if cacheDir != "" {
@@ -119,11 +119,11 @@ func corpusOf(ctx context.Context, train, test []dataset.Item, cacheDir string, 
 	}
 	out := new(Corpus)
 	for _, part := range []struct {
-		items []dataset.Item
-		to    *[]user.Image
-		from  *[]dataset.Item
+		items []dataset.Photo
+		to    *[]user.Photo
+		from  *[]dataset.Photo
 	}{{train, &out.Train, &out.TrainItems}, {test, &out.Test, &out.TestItems}} {
-		images, skipped, err := user.ReadImages(ctx, part.items, opt)
+		images, skipped, err := user.ReadPhotos(ctx, part.items, opt)
 		if err != nil {
 			return nil, err
 		}
@@ -133,17 +133,17 @@ func corpusOf(ctx context.Context, train, test []dataset.Item, cacheDir string, 
 	return out, nil
 }
 
-// without returns the items that were not skipped, in the order of the images from ReadImages.
-func without(items []dataset.Item, skipped []user.Skipped) []dataset.Item {
+// without returns the items that were not skipped, in the order of the images from ReadPhotos.
+func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 	names := map[string]bool{}
 	for _, s := range skipped {
 		names[s.Name] = true
 	}
-	return slices.DeleteFunc(slices.Clone(items), func(it dataset.Item) bool { return names[it.Name] })
+	return slices.DeleteFunc(slices.Clone(items), func(it dataset.Photo) bool { return names[it.Name] })
 }
 
 // Keywords returns the keywords of images.
-func Keywords(images []user.Image) [][]string {
+func Keywords(images []user.Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
 		out[i] = im.Keywords

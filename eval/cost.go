@@ -9,12 +9,12 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/internal/modq"
+	"cpar/model/feature"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/combined"
-	"cpar/user/feature"
 	"cpar/user/ive"
 	"cpar/user/ope"
-	"cpar/user/vector"
+	"cpar/user/scorevector"
 )
 
 // A CostRow is one search on one core.
@@ -253,7 +253,7 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 		}
 		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
 	}
-	boxes := combined.Paper()
+	boxes := scorevector.Paper()
 	t.VectorDim, t.BoxedDim = boxes.JL+boxes.KL+3, 2*boxes.JL+2
 	for _, part := range []struct {
 		to  *float64

@@ -8,10 +8,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Draws is what annotation finds, as mean and range over draws. An index is one draw of
@@ -202,11 +202,11 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	for _, ranker := range r.rankers() {
 		for _, scheme := range schemes {
 			calibrated := ranker.kind == rank.KindCalibrated
-			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept, Rare: calibrated})
+			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept, Rare: calibrated})
 			if err != nil {
 				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
 			}
-			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept})
+			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept})
 			if err != nil {
 				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
 			}

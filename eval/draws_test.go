@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A draw has every profile, ranker and scheme, encrypted much as in the clear; the same
@@ -41,9 +41,9 @@ func TestMeasureDraw(t *testing.T) {
 			t.Errorf("%s by %s: %d admitted, %g, %d draws", x.Search, x.Related, x.Admitted, x.All, len(x.Few))
 		}
 	}
-	names := func(c *Corpus) (out []*user.Image) {
+	names := func(c *Corpus) (out []*user.Photo) {
 		for i := range c.Train {
-			out = append(out, &user.Image{Vectors: c.Train[i].Vectors})
+			out = append(out, &user.Photo{Vectors: c.Train[i].Vectors})
 		}
 		return out
 	}

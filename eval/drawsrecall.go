@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"cpar/internal/parallel"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/rank"
 )
 
 // The paper asks 50 requests, "in which each requested image has two or more related
@@ -46,7 +46,7 @@ func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, er
 		}
 		weights := someRequests(j.admitted, draw)
 		for _, search := range recallSearches {
-			said, err := r.annotate(search, rank.KindPaper, paperNeighbours, user.Ranking{Most: everyWord})
+			said, err := r.annotate(search, rank.KindPaper, paperNeighbours, user.Ranking{MaxKeywords: everyWord})
 			if err != nil {
 				return nil, err
 			}

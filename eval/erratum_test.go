@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
+	"cpar/eval/distance"
 	"cpar/kdforest"
-	"cpar/user/distance"
-	"cpar/user/embed"
-	"cpar/user/feature"
-	"cpar/user/profile"
-	"cpar/user/vector"
+	"cpar/model/embed"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/vector"
 )
 
 // Erratum: the paper splits in JL space, where all coordinates are statistically alike. A

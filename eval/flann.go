@@ -7,9 +7,9 @@ import (
 
 	"cpar"
 	"cpar/kdforest"
+	"cpar/model/pca"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/pca"
-	"cpar/user/vector"
 )
 
 const (
@@ -193,7 +193,7 @@ func (s *Session) jlTable() (*vectorTable, error) {
 func (s *Session) pcaTable() (*vectorTable, error) {
 	var records, requests [][]float32
 	for _, part := range []struct {
-		images []user.Image
+		images []user.Photo
 		to     *[][]float32
 	}{{s.records(), &records}, {s.corpus.Test, &requests}} {
 		list, err := s.unrounded(part.images)

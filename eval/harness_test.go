@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/eval/step"
+	"cpar/eval/checkpoint"
 	"cpar/internal/paper"
 )
 
@@ -32,9 +32,9 @@ func lab(t testing.TB, train, test int) *Lab {
 // the next run measures nothing that exists.
 func TestPlanAll(t *testing.T) {
 	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
-	p := &Plan{Lab: lab(t, 120, 10), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05, Draws: 2}
+	p := &Plan{Lab: lab(t, 120, 10), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05, Draws: 2}
 	measured, reused := map[string]int{}, map[string]int{}
-	p.Done = func(r step.Record, err error) {
+	p.Done = func(r checkpoint.Record, err error) {
 		switch {
 		case err != nil && r.Name != "flann":
 			t.Errorf("%s: %v", r.Name, err)
@@ -72,7 +72,7 @@ func TestPlanAll(t *testing.T) {
 	}
 	// Whatever shares an index comes first, and the index is dropped afterwards.
 	if at := func(name string) int {
-		return slices.IndexFunc(first.Steps, func(r step.Record) bool { return r.Name == name })
+		return slices.IndexFunc(first.Steps, func(r checkpoint.Record) bool { return r.Name == name })
 	}; at("agreement") > at("pca") || at("attacks") > at("cost") || p.Lab.session != nil {
 		t.Errorf("steps %v, session %v", first.Steps, p.Lab.session)
 	}
@@ -124,7 +124,7 @@ func keptInputs(t *testing.T, dir, name string) string {
 	if err != nil {
 		t.Error(err)
 	}
-	var record step.Record
+	var record checkpoint.Record
 	if err := json.Unmarshal(b, &record); err != nil || record.Name != name {
 		t.Errorf("%s: %+v, %v", name, record, err)
 	}
@@ -143,8 +143,8 @@ func digestOf(t *testing.T, inputs any) string {
 
 // A size that fails does not affect the smaller ones.
 func TestScalingKeepsSmaller(t *testing.T) {
-	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, Most: 2500}
-	_, _, err := step.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*ScalingRow, error) {
+	p := &Plan{Lab: lab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, Most: 2500}
+	_, _, err := checkpoint.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*ScalingRow, error) {
 		return &ScalingRow{Records: 1250, Scan: 5}, nil
 	})
 	if err != nil {
@@ -163,14 +163,14 @@ func TestScalingKeepsSmaller(t *testing.T) {
 
 // Nor does a failing part of the measurement of scheme sealed affect the others.
 func TestSealedKeepsParts(t *testing.T) {
-	p := &Plan{Lab: lab(t, 40, 5), Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
+	p := &Plan{Lab: lab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
 	for name, keep := range map[string]func() error{
 		"sealed": func() error {
-			_, _, err := step.Do(t.Context(), p.Runner, "sealed", []any{"made", nil}, func(context.Context) (*Sealed, error) { return &Sealed{Requests: 5}, nil })
+			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed", []any{"made", nil}, func(context.Context) (*Sealed, error) { return &Sealed{Requests: 5}, nil })
 			return err
 		},
 		"sealed-growth": func() error {
-			_, _, err := step.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]SealedSize, error) { return &[]SealedSize{{Records: 50}, {Records: 100}}, nil })
+			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]SealedSize, error) { return &[]SealedSize{{Records: 50}, {Records: 100}}, nil })
 			return err
 		},
 	} {
@@ -197,9 +197,9 @@ func TestMachines(t *testing.T) {
 		identities []string
 		want       string
 	}{{nil, Machine()}, {[]string{"program a, 2 cores", "other a, 2 cores"}, "a, 2 cores"}, {[]string{"p a", "p b", "q a"}, "a; b"}} {
-		var steps []step.Record
+		var steps []checkpoint.Record
 		for _, id := range c.identities {
-			steps = append(steps, step.Record{Identity: id})
+			steps = append(steps, checkpoint.Record{Identity: id})
 		}
 		if got := machines(steps); got != c.want {
 			t.Errorf("%v: %q, want %q", c.identities, got, c.want)

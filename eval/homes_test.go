@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // Local moves fewer bytes than sealed from the crossing on, and not before.

@@ -5,9 +5,9 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/rank"
 )
 
 // inProcess is a cloud that is just a function: requests and replies are not sent.
@@ -37,9 +37,9 @@ func (f inProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) 
 
 // walk annotates one photo end to end, as cpar annotate does, with so many keywords at most.
 func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params, most int) (*device.Annotated, error) {
-	all, err := x.Annotate(ctx, []device.Photo{photo}, device.Walk{
+	all, err := x.Annotate(ctx, []device.Photo{photo}, device.AnnotateOptions{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
-		Ranking: user.Ranking{Most: most},
+		Ranking: user.Ranking{MaxKeywords: most},
 	})
 	if err != nil {
 		return nil, err
@@ -63,5 +63,5 @@ func readReply(o *user.Owner, pending *user.Pending, a *cpar.Reply) ([]rank.Keyw
 	if err != nil {
 		return nil, err
 	}
-	return o.Rank(near, user.Ranking{Most: keywordsKept})
+	return o.Rank(near, user.Ranking{MaxKeywords: keywordsKept})
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/encoder"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/network"
 )
 
 // A Lab is what the measurements of one run share: the collection, enlarged if a
@@ -29,16 +29,16 @@ type Lab struct {
 	// Model is the file of an image network, "" for none; the images of the corpus then
 	// have its embeddings. How says how it is read.
 	Model    string
-	How      network.OpenOptions
+	How      encoder.OpenOptions
 	Progress user.Progress
 	// Draw is the order of the images to index: 0 is the collection's own.
 	Draw int
 
 	corpus  *Corpus
-	network *network.Encoder
+	network *encoder.Encoder
 	digest  string
 	session *Session
-	extra   []user.Image // images beyond the real ones, in order
+	extra   []user.Photo // images beyond the real ones, in order
 }
 
 // Digest covers the whole collection: every item's name, keywords, half and bytes.
@@ -58,7 +58,7 @@ func (l *Lab) Digest(ctx context.Context) (string, error) {
 		train, test = dataset.HeldOut(c, 10)
 	}
 	h := sha256.New()
-	for _, half := range [][]dataset.Item{train, test} {
+	for _, half := range [][]dataset.Photo{train, test} {
 		fmt.Fprintf(h, "%d items\n", len(half))
 		for _, it := range half {
 			if err := ctx.Err(); err != nil {
@@ -87,9 +87,9 @@ func hashFile(h hash.Hash, path string) error {
 }
 
 // Network returns the image network of Model, nil if there is none.
-func (l *Lab) Network() (*network.Encoder, error) {
+func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
-		n, err := network.Open(l.Model, l.How)
+		n, err := encoder.Open(l.Model, l.How)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 			embedAugmented(c, l.extra)
 		}
 		if rest := missing - pixels; rest > 0 {
-			base := append(append([]user.Image(nil), c.Train...), l.extra[:pixels]...)
+			base := append(append([]user.Photo(nil), c.Train...), l.extra[:pixels]...)
 			mixed, err := mixFeatures(ctx, base, rest, l.Progress)
 			if err != nil {
 				return nil, fmt.Errorf("mixing features: %w", err)
@@ -167,7 +167,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 			l.extra = append(l.extra[:pixels:pixels], mixed...)
 		}
 	}
-	out.Train = append(append(make([]user.Image, 0, n), out.Train...), l.extra[:n-len(c.Train)]...)
+	out.Train = append(append(make([]user.Photo, 0, n), out.Train...), l.extra[:n-len(c.Train)]...)
 	out.TrainItems = nil
 	return &out, nil
 }

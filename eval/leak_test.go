@@ -9,8 +9,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 	"cpar/user/ope"
 )
 
@@ -27,10 +27,10 @@ func syntheticCorpus(seed uint64, train, test int) *Corpus {
 	for i := range middle {
 		middle[i] = randomFeatures(rng, nil)
 	}
-	image := func(i int) user.Image {
+	image := func(i int) user.Photo {
 		c := i % centres
 		words := []string{"word" + string(rune('a'+c)), "every"}
-		return user.Image{Vectors: randomFeatures(rng, middle[c]), Keywords: words}
+		return user.Photo{Vectors: randomFeatures(rng, middle[c]), Keywords: words}
 	}
 	c := new(Corpus)
 	for i := range train {
@@ -309,14 +309,14 @@ func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	list := func(record int) int {
-		i, _ := slices.BinarySearch(s.Cloud.Lists.First, uint32(record)+1)
+		i, _ := slices.BinarySearch(s.Cloud.Cells.First, uint32(record)+1)
 		return i - 1
 	}
 	oneList, similar, pairs, similarAll := 0, 0, 0, 0
 	for i := range 200 {
 		for j := range i {
 			// The truth, for checking: images of one kind share a word.
-			same := c.Train[s.Builder.Image(uint32(i))].Keywords[0] == c.Train[s.Builder.Image(uint32(j))].Keywords[0]
+			same := c.Train[s.Builder.PhotoOf(uint32(i))].Keywords[0] == c.Train[s.Builder.PhotoOf(uint32(j))].Keywords[0]
 			pairs++
 			if same {
 				similarAll++

@@ -9,8 +9,8 @@ import (
 	"cpar/internal/paper"
 	"cpar/letter"
 	"cpar/user"
-	"cpar/user/combined"
 	"cpar/user/ive"
+	"cpar/user/scorevector"
 )
 
 // DefaultFew is the number of images in the literal index: as printed, a request to it
@@ -102,7 +102,7 @@ func MeasureLetter(ctx context.Context, c *Corpus, n int, alpha float64, progres
 	return l, x.product()
 }
 
-func letterImages(vectors []unrounded, images []user.Image) []letter.Image {
+func letterImages(vectors []unrounded, images []user.Photo) []letter.Image {
 	out := make([]letter.Image, len(vectors))
 	for i, v := range vectors {
 		out[i] = letter.Image{Levels: v.Levels, KL: v.KL, Keywords: images[i].Keywords}
@@ -285,7 +285,7 @@ func encryptBoth(u *letter.User, x letter.Prepared, field int) error {
 // requests. Its inner products are computed, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
-	layout := combined.Paper()
+	layout := scorevector.Paper()
 	dim, planes := layout.JL+layout.KL+3, len(x.user.Fields)+1
 	noise := ive.NewNoise([32]byte{'l'})
 	type operation func(i int) error

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/internal/oracle"
+	"cpar/internal/testing/oracle"
 	"cpar/kdforest"
+	"cpar/model/embed"
+	"cpar/model/vector"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/embed"
-	"cpar/user/vector"
 )
 
 // The paper prunes a side whose hyperplane is farther than the last in Queue. Of all
@@ -23,7 +23,7 @@ func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
 		t.Fatal(err)
 	}
 	const records, requests = 300, 20
-	images, _, err := user.ReadImages(t.Context(), c.Items[:records+requests], user.ReadOptions{})
+	images, _, err := user.ReadPhotos(t.Context(), c.Photos[:records+requests], user.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"cpar/internal/paper"
-	"cpar/user/vector"
+	"cpar/model/vector"
 )
 
 // A NumberRow is a value from the paper's text beside ours. Paper is nil if the paper

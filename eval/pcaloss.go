@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"cpar/internal/parallel"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // A PCARow is accuracy in the clear with exact distances for one PCA-X.

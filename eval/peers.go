@@ -13,9 +13,9 @@ import (
 	"cpar/internal/f32"
 	"cpar/internal/hint"
 	"cpar/kdforest"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // Peers are searches of others beside scheme sealed, over the same integers: those that
@@ -98,7 +98,7 @@ type peerRun struct {
 
 func (out *Peers) measure(ctx context.Context, c *Corpus, fit *profile.Fitted, progress user.Progress) error {
 	// A single cluster: all scores are compared.
-	s, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Clusters: 1, Progress: progress})
+	s, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
 	if err != nil {
 		return err
 	}

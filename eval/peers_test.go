@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // TestBGVComputesTheSameScores: what BGV decrypts are the integers of sealed, over more

@@ -7,13 +7,13 @@ import (
 
 	"cpar"
 
+	"cpar/eval/distance"
 	"cpar/internal/parallel"
+	"cpar/model/feature"
+	"cpar/model/pca"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/feature"
-	"cpar/user/pca"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // An unrounded vector is a plaintext vector of profile paper with the elements of its L1
@@ -40,8 +40,8 @@ func rounded(list []unrounded) []*vector.Vector {
 }
 
 // unrounded assembles the vectors of images as the session's profile does, which must be paper.
-func (s *Session) unrounded(images []user.Image) ([]unrounded, error) {
-	p, ok := s.Builder.Profile().(*profile.ByPaper)
+func (s *Session) unrounded(images []user.Photo) ([]unrounded, error) {
+	p, ok := s.Builder.Profile().(*profile.PaperProfile)
 	if !ok {
 		return nil, fmt.Errorf("measuring distances of L1 and KL: %w: the index has profile %v", cpar.ErrInput, s.Builder.Profile().Kind())
 	}
@@ -55,16 +55,16 @@ func (s *Session) unrounded(images []user.Image) ([]unrounded, error) {
 }
 
 // records returns the images of the records, in order.
-func (s *Session) records() []user.Image {
-	out := make([]user.Image, len(s.corpus.Train))
+func (s *Session) records() []user.Photo {
+	out := make([]user.Photo, len(s.corpus.Train))
 	for record := range out {
-		out[record] = s.corpus.Train[s.Builder.Image(uint32(record))]
+		out[record] = s.corpus.Train[s.Builder.PhotoOf(uint32(record))]
 	}
 	return out
 }
 
 // eachImage makes a vector from every image on all cores.
-func eachImage(images []user.Image, assemble1 func(i int, f *feature.Vectors) (unrounded, error)) ([]unrounded, error) {
+func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (unrounded, error)) ([]unrounded, error) {
 	out, errs := make([]unrounded, len(images)), make([]error, len(images))
 	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
 	for i, err := range errs {
@@ -78,15 +78,15 @@ func eachImage(images []user.Image, assemble1 func(i int, f *feature.Vectors) (u
 // plainVectors assembles the plaintext vectors of a corpus with PCA-factor, fitted on the
 // training images as in Setup; 0 means no PCA.
 func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
-	var haar, haarq func(images []user.Image) ([][]float64, error)
+	var haar, haarq func(images []user.Photo) ([][]float64, error)
 	for _, part := range []struct {
-		to *func([]user.Image) ([][]float64, error)
+		to *func([]user.Photo) ([][]float64, error)
 		of func(*feature.Vectors) []float32
 	}{
 		{&haar, func(v *feature.Vectors) []float32 { return v.Haar }},
 		{&haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }},
 	} {
-		rows := func(images []user.Image) [][]float32 {
+		rows := func(images []user.Photo) [][]float32 {
 			out := make([][]float32, len(images))
 			for i, im := range images {
 				out[i] = part.of(im.Vectors)
@@ -94,7 +94,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 			return out
 		}
 		if factor == 0 {
-			*part.to = func(images []user.Image) ([][]float64, error) {
+			*part.to = func(images []user.Photo) ([][]float64, error) {
 				out := make([][]float64, len(images))
 				for i, r := range rows(images) {
 					out[i] = widen(r)
@@ -107,10 +107,10 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("fitting PCA-%d: %w", factor, err)
 		}
-		*part.to = func(images []user.Image) ([][]float64, error) { return basis.ProjectAll(rows(images)) }
+		*part.to = func(images []user.Photo) ([][]float64, error) { return basis.ProjectAll(rows(images)) }
 	}
 	for _, half := range []struct {
-		images []user.Image
+		images []user.Photo
 		to     *[]unrounded
 	}{{c.Train, &train}, {c.Test, &test}} {
 		if *half.to, err = assemble(half.images, haar, haarq); err != nil {
@@ -120,7 +120,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 	return train, test, nil
 }
 
-func assemble(images []user.Image, haar, haarq func([]user.Image) ([][]float64, error)) ([]unrounded, error) {
+func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, error)) ([]unrounded, error) {
 	h, err := haar(images)
 	if err != nil {
 		return nil, err

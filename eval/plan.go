@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/eval/step"
+	"cpar/eval/checkpoint"
 	"cpar/user"
 )
 
@@ -102,7 +102,7 @@ func (m Measurement) turn() int {
 // A Plan says how to measure.
 type Plan struct {
 	Lab    *Lab
-	Runner *step.Runner
+	Runner *checkpoint.Runner
 	// N is the size for measuring cost, Most the greatest size for scaling.
 	N, Most int
 	// Few is the size of the literal index.
@@ -112,7 +112,7 @@ type Plan struct {
 	// Draws is the number of draws of key and order for measuring what is found.
 	Draws int
 	// Done, if not nil, is called after every step.
-	Done func(step.Record, error)
+	Done func(checkpoint.Record, error)
 }
 
 // DefaultN is the size of the paper's collection, DefaultMost the last size of scaling.
@@ -132,7 +132,7 @@ func (p *Plan) All(ctx context.Context) (*Results, error) { return p.run().all(c
 
 // Kept returns the results in a folder, whatever their program, machine and collection,
 // for writing the report again.
-func Kept(runner *step.Runner) *Results {
+func Kept(runner *checkpoint.Runner) *Results {
 	r := (&Plan{Lab: new(Lab), Runner: runner, Most: slices.Max(ScalingSizes)}).run()
 	r.onlyKept = true
 	out, _ := r.all(context.Background())
@@ -147,7 +147,7 @@ type run struct {
 	*Plan
 	onlyKept bool // use kept results and measure nothing
 	found    map[string]found
-	steps    []step.Record
+	steps    []checkpoint.Record
 }
 
 type found struct {
@@ -206,16 +206,16 @@ func resultFrom[R Result](ctx context.Context, r *run, name string) (R, error) {
 // runStep is one step of a result, kept or performed now. inputs are what it depends on
 // besides the collection.
 func runStep[T any](ctx context.Context, r *run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
-	var record step.Record
+	var record checkpoint.Record
 	if r.onlyKept {
-		x, record, err = step.Load[T](r.Runner, name)
+		x, record, err = checkpoint.Load[T](r.Runner, name)
 	} else {
 		var digest string
 		if digest, err = r.Lab.Digest(ctx); err == nil {
 			if r.Lab.Draw != 0 {
 				digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
 			}
-			x, record, err = step.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
+			x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
 		}
 	}
 	record.Name = name

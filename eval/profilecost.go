@@ -8,9 +8,9 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/encoder"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/network"
 )
 
 // A ProfileCost is the cost of one profile and scheme: bytes, and medians in milliseconds
@@ -51,7 +51,7 @@ const pricedOwner = 15
 
 // measureProfileCosts builds indexes of all images of c, with the fitted profiles, and
 // sends requests to all of them in turn.
-func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *network.Encoder, progress user.Progress) ([]ProfileCost, error) {
+func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
 	perProfile := make([][]*priced, len(runs))
 	for i, r := range runs {
 		list, done, err := openPriced(ctx, c, r, network, progress)
@@ -89,7 +89,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 
 // openPriced builds the indexes of one profile, one for each scheme, which all of its
 // rows of profileSchemes share. done removes what was built, even after an error.
-func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
+func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
 	var opened []func()
 	done = func() {
 		for _, f := range opened {
@@ -104,7 +104,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *network.
 		if network == nil {
 			return nil // embeddings not made by a network have no photos either
 		}
-		return o.Use(network)
+		return o.SetEncoder(network)
 	}
 	for _, asked := range [][]cpar.Params{
 		{{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},

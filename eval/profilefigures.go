@@ -79,9 +79,9 @@ func (p *Profiles) reliabilityFigures() []plot.Figure {
 			if b.Count == 0 {
 				continue
 			}
-			said.Points = append(said.Points, plot.Point{X: b.Said, Y: b.Found})
+			said.Points = append(said.Points, plot.Point{X: b.Predicted, Y: b.Observed})
 			words += b.Count
-			many.Points = append(many.Points, plot.Point{X: b.Said, Y: float64(b.Count)})
+			many.Points = append(many.Points, plot.Point{X: b.Predicted, Y: float64(b.Count)})
 		}
 		diagram.Series, counts.Series = append(diagram.Series, said), append(counts.Series, many)
 	}

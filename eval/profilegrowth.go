@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/model/feature"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
 )
 
 // ProfileGrowth is the growth of scheme sealed with the short vectors of profiles learned
@@ -73,7 +73,7 @@ func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, erro
 // syntheticPhotos are synthetic: each has three words, and an embedding near the sum of its
 // words' directions. There are more words than dimensions, so that a profile fitted to
 // them uses all dimensions that it may have.
-func syntheticPhotos(n int) []user.Image {
+func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(augmentSeed+3, 0))
 	zeros := feature.New()
 	histogram := func() []float32 {
@@ -87,7 +87,7 @@ func syntheticPhotos(n int) []user.Image {
 		}
 		return h
 	}
-	out := make([]user.Image, n)
+	out := make([]user.Photo, n)
 	for i := range out {
 		v := *zeros
 		v.RGB, v.HSV, v.Lab = histogram(), histogram(), histogram()
@@ -104,7 +104,7 @@ func syntheticPhotos(n int) []user.Image {
 			words = append(words, fmt.Sprintf("word %d", w))
 		}
 		v.Embedding = &feature.Embedding{Network: [32]byte{'m', 'a', 'd', 'e'}, Values: values}
-		out[i] = user.Image{Vectors: &v, Keywords: words}
+		out[i] = user.Photo{Vectors: &v, Keywords: words}
 	}
 	return out
 }
@@ -127,7 +127,7 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 		resetPeakMemory()
 		begun := time.Now()
 		for at := int(s.manifest.Records); at < n; at = int(s.manifest.Records) {
-			some := make([]user.Image, min(growthStep, n-at))
+			some := make([]user.Photo, min(growthStep, n-at))
 			for i := range some {
 				some[i] = photos[i%len(photos)]
 			}
@@ -147,7 +147,7 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 	return out, nil
 }
 
-func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, photos []user.Image) error {
+func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, photos []user.Photo) error {
 	requests := vectorsOf(s.owner, &Corpus{Test: photos}, growthRequests)
 	debug.FreeOSMemory() // release the memory of adding
 	resetPeakMemory()

@@ -8,11 +8,11 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/eval/distance"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A profileRun is one fitted profile with the neighbours found for every test image.
@@ -165,7 +165,7 @@ func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 // byImage replaces the record numbers of neighbours by those of their images.
 func byImage(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
-		near[i].Record = uint32(b.Image(near[i].Record))
+		near[i].Record = uint32(b.PhotoOf(near[i].Record))
 	}
 }
 
@@ -223,7 +223,7 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	for _, scheme := range profileSchemes {
 		d.OfPlain[scheme] = round(recall(topRecords(r.near[scheme]), topRecords(r.near["plain"])), 4)
 	}
-	all, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: everyWord})
+	all, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord})
 	if err != nil {
 		return d, err
 	}
@@ -233,7 +233,7 @@ func (r *profileRun) detail() (d ProfileDetail, err error) {
 	if _, d.ECEKept, err = reliability(all, r.truth, keywordsKept); err != nil {
 		return d, err
 	}
-	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: everyWord, MinProbability: leastProbability})
+	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord, MinProbability: minProbability})
 	if err != nil {
 		return d, err
 	}
@@ -260,7 +260,7 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours(), false},
 		{&f.Rare, rank.KindCalibrated, r.owner.Ranker().Neighbours(), true},
 	} {
-		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{Most: keywordsKept, Rare: by.rare})
+		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: keywordsKept, Rare: by.rare})
 		if err != nil {
 			return f, err
 		}
@@ -292,7 +292,7 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 	}
 	bins, ece, err = rank.Reliability(p, right, reliabilityBins)
 	for i := range bins {
-		bins[i].Said, bins[i].Found = round(bins[i].Said, 4), round(bins[i].Found, 4)
+		bins[i].Predicted, bins[i].Observed = round(bins[i].Predicted, 4), round(bins[i].Observed, 4)
 	}
 	return bins, round(ece, 4), err
 }
@@ -314,6 +314,6 @@ func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
 		}
 	}
 	n := float64(max(1, len(words)))
-	return ProbableQuality{Least: leastProbability, P: q.P, R: q.R, Nplus: q.Nplus,
+	return ProbableQuality{Least: minProbability, P: q.P, R: q.R, Nplus: q.Nplus,
 		Keywords: round(float64(all)/n, 3), Right: round(float64(right)/float64(max(1, all)), 4), None: round(float64(none)/n, 4)}
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Profiles compares the profiles of an index: what each finds, in the clear and
@@ -142,9 +142,9 @@ type SkippedProfile struct {
 const (
 	// paperNeighbours is k for the paper's ranker.
 	paperNeighbours = 10
-	// leastProbability is the threshold of ProbableQuality.
-	leastProbability = 0.5
-	reliabilityBins  = 10
+	// minProbability is the threshold of ProbableQuality.
+	minProbability  = 0.5
+	reliabilityBins = 10
 )
 
 // profileSchemes are the encrypted schemes of the rows, in order.
@@ -201,7 +201,7 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{Most: keywordsKept, Rare: ranker.kind == rank.KindCalibrated})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept, Rare: ranker.kind == rank.KindCalibrated})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}
@@ -266,7 +266,7 @@ func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 	said := make([][][]rank.Keyword, len(runs))
 	for j, r := range runs {
 		var err error
-		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: keywordsKept}); err != nil {
+		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: keywordsKept}); err != nil {
 			return nil, err
 		}
 	}

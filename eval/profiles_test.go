@@ -15,14 +15,14 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/eval/step"
+	"cpar/encoder"
+	"cpar/encoder/prepare"
+	"cpar/eval/checkpoint"
+	"cpar/eval/distance"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/feature"
-	"cpar/user/network"
-	"cpar/user/network/prepare"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // learnable is a corpus whose photos have one visible word and one invisible, so that no
@@ -30,7 +30,7 @@ import (
 func learnable(train, test int) *Corpus {
 	c := syntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
-	for _, half := range [][]user.Image{c.Train, c.Test} {
+	for _, half := range [][]user.Photo{c.Train, c.Test} {
 		for i := range half {
 			half[i].Keywords = []string{half[i].Keywords[0], fmt.Sprintf("unseen %d", rng.IntN(9))}
 			values := make([]float32, 24)
@@ -149,7 +149,7 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vectors := func(images []user.Image) (out [][]float64, guesses []*rank.Guess) {
+	vectors := func(images []user.Photo) (out [][]float64, guesses []*rank.Guess) {
 		for _, im := range images {
 			v, err := b.Vector(im.Vectors)
 			if err != nil {
@@ -173,7 +173,7 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
 			}
 			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
-			scored, err := b.Rank(near[:part.k], user.Ranking{Most: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
+			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestProfileProbabilities(t *testing.T) {
 	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
 	bins, ece, err := reliability(said, truth, everyWord)
 	// 0.92 and 0.96 are one bin, predicted 0.94 and half right; 0.08 is wrong.
-	if err != nil || bins[9] != (rank.Bin{Said: 0.94, Found: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
+	if err != nil || bins[9] != (rank.Bin{Predicted: 0.94, Observed: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
 		t.Errorf("%+v, %g, %v", bins, ece, err)
 	}
 	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
@@ -249,7 +249,7 @@ func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
 	}
 	return out, nil
 }
-func (f fakeNetwork) Choice() network.Choice      { return network.Choice{Name: "rows", Size: 8} }
+func (f fakeNetwork) Choice() encoder.Choice      { return encoder.Choice{Name: "rows", Size: 8} }
 func (f fakeNetwork) Size() (int, int)            { return 8, 8 }
 func (f fakeNetwork) Digest() [32]byte            { return [32]byte{f.digest} }
 func (f fakeNetwork) Runtime() string             { return "fake" }
@@ -259,13 +259,13 @@ func (f fakeNetwork) Preprocessing() (prepare.Preprocessing, bool, error) {
 	return prepare.Preprocessing{}, false, nil
 }
 
-func openFake(t *testing.T, digest byte) *network.Encoder {
+func openFake(t *testing.T, digest byte) *encoder.Encoder {
 	t.Helper()
 	p, err := prepare.Preset("tensorflow", 8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := network.NewEncoder(fakeNetwork{digest}, p)
+	n, err := encoder.NewEncoder(fakeNetwork{digest}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,9 +285,9 @@ func TestProfilesOfPhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := t.TempDir()
-	p := &Plan{Lab: &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}, Runner: &step.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
-	var record step.Record
-	p.Done = func(r step.Record, err error) { record = r }
+	p := &Plan{Lab: &Lab{Data: dir, Cache: cache, network: openFake(t, 1)}, Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
+	var record checkpoint.Record
+	p.Done = func(r checkpoint.Record, err error) { record = r }
 	result, err := p.Measure(t.Context(), "profiles")
 	if err != nil {
 		t.Fatal(err)
@@ -323,7 +323,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // missing results would be measured
-	for name, n := range map[string]*network.Encoder{"another network": openFake(t, 2), "no network": nil} {
+	for name, n := range map[string]*encoder.Encoder{"another network": openFake(t, 2), "no network": nil} {
 		p.Lab = &Lab{Data: dir, Cache: cache, digest: p.Lab.digest, network: n}
 		if _, err := p.Measure(ctx, "profiles"); err == nil {
 			t.Errorf("%s: the results of the first were taken", name)
@@ -343,7 +343,7 @@ func TestMixedEmbeddings(t *testing.T) {
 	for _, im := range c.Train {
 		v := *im.Vectors
 		v.Embedding = nil
-		bare.Train = append(bare.Train, user.Image{Vectors: &v, Keywords: im.Keywords})
+		bare.Train = append(bare.Train, user.Photo{Vectors: &v, Keywords: im.Keywords})
 	}
 	without, err := mixFeatures(t.Context(), bare.Train, 4, nil)
 	if err != nil {
@@ -358,8 +358,8 @@ func TestMixedEmbeddings(t *testing.T) {
 			t.Errorf("image %d has other features than without embeddings", i)
 		}
 	}
-	extra := func(from *Corpus) []user.Image {
-		out := make([]user.Image, 30)
+	extra := func(from *Corpus) []user.Photo {
+		out := make([]user.Photo, 30)
 		for i := range out {
 			out[i].Vectors = new(feature.Vectors)
 		}
@@ -381,7 +381,7 @@ func TestProfileGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Dim < 64 || g.Dim > profile.MaxLearned || len(g.Rows) != 2 || len(g.Tables()[0].Rows) != 2 {
+	if g.Dim < 64 || g.Dim > profile.MaxLearnedDim || len(g.Rows) != 2 || len(g.Tables()[0].Rows) != 2 {
 		t.Fatalf("%+v", g)
 	}
 	for i, r := range g.Rows {

@@ -43,7 +43,7 @@ func (p *Profiles) detailTables() []Table {
 		found.Rows = append(found.Rows, f)
 		for _, b := range d.Bins {
 			if b.Count > 0 {
-				bins.Rows = append(bins.Rows, []string{d.Profile, num(b.Said, 3), num(b.Found, 3), whole(b.Count)})
+				bins.Rows = append(bins.Rows, []string{d.Profile, num(b.Predicted, 3), num(b.Observed, 3), whole(b.Count)})
 			}
 		}
 	}

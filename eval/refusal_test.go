@@ -7,8 +7,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/vector"
 )
 
 // TestRefusalsTellNothing: a cloud that alters a reply by however little is refused, whatever

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"cpar/eval/step"
+	"cpar/eval/checkpoint"
 )
 
 // Results holds everything measured.
@@ -13,7 +13,7 @@ type Results struct {
 	// Each holds the available results, in the order of a report.
 	Each []Result
 	// Steps say how the results were obtained, in the order of the run.
-	Steps []step.Record
+	Steps []checkpoint.Record
 	// Failed lists what went wrong, by measurement.
 	Failed []Failure
 }
@@ -37,7 +37,7 @@ func Of[R Result](r *Results) (none R) {
 // machines names the machines that measured the steps, which may be several and need not
 // include this one: kept results of other machines may have been accepted. Without any
 // information it is this machine.
-func machines(steps []step.Record) string {
+func machines(steps []checkpoint.Record) string {
 	var names []string
 	for _, record := range steps {
 		if _, machine, ok := strings.Cut(record.Identity, " "); ok && !slices.Contains(names, machine) {

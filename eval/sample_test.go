@@ -3,12 +3,12 @@ package eval
 import (
 	"testing"
 
-	"cpar/user/dataset"
+	"cpar/photo/dataset"
 )
 
 // A sample is from all over a collection, and a mixed corpus begins with the real images.
 func TestSampleAndMixed(t *testing.T) {
-	items := make([]dataset.Item, 10)
+	items := make([]dataset.Photo, 10)
 	for i := range items {
 		items[i].Name = string(rune('a' + i))
 	}

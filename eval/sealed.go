@@ -13,9 +13,9 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/internal/indexdir"
 	"cpar/kdforest"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // Sealed says what schemes sealed and local find and cost.
@@ -80,7 +80,7 @@ type sealedSession struct {
 }
 
 // openSealed builds an index in its own folder.
-func openSealed(ctx context.Context, images []user.Image, opt user.Options) (*sealedSession, *user.Builder, error) {
+func openSealed(ctx context.Context, images []user.Photo, opt user.Options) (*sealedSession, *user.Builder, error) {
 	folder, err := os.MkdirTemp("", "cpar-eval-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)

@@ -8,8 +8,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/vector"
 )
 
 // A SealedCost is the cost of one index of scheme sealed beside one of capia over the

@@ -10,9 +10,9 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/internal/lattice"
+	"cpar/model/feature"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
 )
 
 // Promises is what scheme sealed costs at the sizes that promises are made for: a million
@@ -139,7 +139,7 @@ const madeDim = 96
 // madeProfile fits profile network to made photos, so many at most. Whether it takes 64 or 96
 // numbers for them is a toss: of several collections the first with 96 is taken. A test has
 // few photos, and any profile will do.
-func madeProfile(ctx context.Context, most int, progress user.Progress) (made []user.Image, fit *profile.Fitted, err error) {
+func madeProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // fewer are too few to learn from
 		made = syntheticPhotos(n)
@@ -152,8 +152,8 @@ func madeProfile(ctx context.Context, most int, progress user.Progress) (made []
 }
 
 // repeated are n images that show what a few photos show, with contents of their own.
-func repeated(photos []user.Image, n int) []user.Image {
-	out := make([]user.Image, n)
+func repeated(photos []user.Photo, n int) []user.Photo {
+	out := make([]user.Photo, n)
 	for i := range out {
 		out[i] = photos[i%len(photos)]
 		binary.LittleEndian.PutUint64(out[i].Content[:], uint64(i)+1)
@@ -161,7 +161,7 @@ func repeated(photos []user.Image, n int) []user.Image {
 	return out
 }
 
-func featuresOf(images []user.Image) []*feature.Vectors {
+func featuresOf(images []user.Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {
 		out[i] = im.Vectors
@@ -182,21 +182,21 @@ func (m *Million) find(ctx context.Context, c *Corpus, progress user.Progress) e
 }
 
 // measure builds an index of made records as cpar build does, and asks it.
-func (m *Million) measure(ctx context.Context, made []user.Image, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+func (m *Million) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
 	m.Records = plan.Million
-	s, _, err := openSealed(ctx, repeated(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Clusters: plan.Clusters, Progress: progress})
+	s, _, err := openSealed(ctx, repeated(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	parts, err := lattice.DecodeParts(s.files.Segment(cpar.SegmentParams))
+	parts, err := lattice.DecodeSections(s.files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return err
 	}
 	if parts.Clustered == nil {
 		return fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
 	}
-	m.Dim, m.Clusters = int(s.manifest.Dim), parts.Clustered.Cells()
+	m.Dim, m.Clusters = int(s.manifest.Dim), parts.Clustered.Slots()
 	m.Copies = round(float64(parts.Rows()*m.Clusters)/float64(m.Records), 3)
 	m.Hints, m.Keywords = segmentBytes(s.manifest, cpar.SegmentHints), segmentBytes(s.manifest, cpar.SegmentKeywords)
 	m.Cells, m.Profile = segmentBytes(s.manifest, cpar.SegmentCells), segmentBytes(s.manifest, cpar.SegmentProfile, cpar.SegmentLedger)
@@ -281,9 +281,9 @@ func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, prog
 }
 
 // measure adds single photos to an index as cpar add does.
-func (out *Added) measure(ctx context.Context, made []user.Image, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
 	out.Records = plan.Update
-	s, _, err := openSealed(ctx, repeated(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Clusters: plan.Clusters, Progress: progress})
+	s, _, err := openSealed(ctx, repeated(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func TestPromises(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.Million
-	rows := lattice.CellRows(plan.Million, plan.Clusters)
+	rows := lattice.CellSize(plan.Million, plan.Clusters)
 	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.Clusters != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
 		t.Errorf("%d clusters, %g places a record, want %g", m.Clusters, m.Copies, want)
 	}

@@ -14,8 +14,8 @@ import (
 	"cpar"
 	"cpar/eval/estimate"
 	"cpar/internal/lattice"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // SECURITY.md says of the ring what the command computes, in these words.
@@ -146,18 +146,18 @@ func TestEveryChoiceIsInTheTables(t *testing.T) {
 	}
 	for i, ring := range ourRings {
 		for _, block := range blocks {
-			x, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Careful: i == 1, Block: block, Clusters: 8})
+			x, _, err := openSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Careful: i == 1, Block: block, Cells: 8})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer x.close()
-			parts, err := lattice.DecodeParts(x.files.Segment(cpar.SegmentParams))
+			parts, err := lattice.DecodeSections(x.files.Segment(cpar.SegmentParams))
 			if err != nil {
 				t.Fatal(err)
 			}
 			p := parts.Clustered
 			if !slices.ContainsFunc(s.Rows, func(r RowFailure) bool {
-				return r.Ring == ring && r.Block == p.Block && r.InRow == p.Cells() && r.LogT == p.LogT && math.Abs(r.LogFailure[estimate.HintBits]-p.LogFailure()) < 0.1
+				return r.Ring == ring && r.Block == p.Block && r.InRow == p.Slots() && r.LogT == p.LogT && math.Abs(r.LogFailure[estimate.HintBits]-p.LogFailure()) < 0.1
 			}) {
 				t.Errorf("no row of ring %+v, blocks of %d: %+v fails with 2^%.1f", ring, block, p, p.LogFailure())
 			}

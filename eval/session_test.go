@@ -104,12 +104,12 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 func TestPruningIsItsTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	base := randomFeatures(rng, nil)
-	image := func() user.Image {
+	image := func() user.Photo {
 		v := *base
 		share := rng.Float32()
 		v.RGB = make([]float32, 48)
 		v.RGB[3], v.RGB[7] = share, 1-share
-		return user.Image{Vectors: &v, Keywords: []string{"line"}}
+		return user.Photo{Vectors: &v, Keywords: []string{"line"}}
 	}
 	c := new(Corpus)
 	for i := range 320 {
@@ -152,7 +152,7 @@ func TestPruningIsItsTwin(t *testing.T) {
 // r_p·(level − split), for every plane and request.
 func TestPlanesAreExact(t *testing.T) {
 	s := session(t, syntheticCorpus(1, 200, 20), user.Options{})
-	twin, _ := s.Twin.Compared()
+	twin, _ := s.Twin.ASPE()
 	for i, v := range s.Requests {
 		_, q, err := s.Builder.RequestVector(v, cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Prune: true})
 		if err != nil {

@@ -6,12 +6,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"cpar/eval/distance"
 	"cpar/internal/parallel"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // Small is what probabilities are worth after few photos: an index of the first so many of
@@ -127,12 +127,12 @@ func (row *SmallRow) measure(ctx context.Context, c *Corpus, kind profile.Kind, 
 
 // probableWords fits a profile to some images, and returns all words of the neighbours of
 // others with their probabilities, the most probable first.
-func probableWords(ctx context.Context, train, test []user.Image, kind profile.Kind) ([][]rank.Keyword, error) {
+func probableWords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, error) {
 	fit, err := fitProfile(ctx, &Corpus{Train: train}, kind, nil)
 	if err != nil {
 		return nil, err
 	}
-	vectors := func(images []user.Image) (out []*vector.Vector, err error) {
+	vectors := func(images []user.Photo) (out []*vector.Vector, err error) {
 		out = make([]*vector.Vector, len(images))
 		for i := range images {
 			if out[i], err = fit.Profile.Vector(images[i].Vectors); err != nil {
@@ -155,7 +155,7 @@ func probableWords(ctx context.Context, train, test []user.Image, kind profile.K
 		for j, r := range records {
 			dis[j] = distance.SquaredL2(widen(r.X), x)
 		}
-		out[i] = fit.Ranker.Probable(nearestOf(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, everyWord)
+		out[i] = fit.Ranker.ByProbability(nearestOf(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, everyWord)
 	})
 	return out, nil
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Every profile that learns and every size has a row, with an error for every draw; the same
@@ -57,7 +57,7 @@ func TestProbableWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{Most: everyWord})
+	want, err := r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord})
 	if err != nil {
 		t.Fatal(err)
 	}

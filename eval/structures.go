@@ -7,9 +7,9 @@ import (
 
 	"cpar"
 	"cpar/internal/parallel"
+	"cpar/model/kmeans"
 	"cpar/user"
-	"cpar/user/cluster"
-	"cpar/user/combined"
+	"cpar/user/scorevector"
 )
 
 // Structures says how many true neighbours each structure of an index finds: the spaces
@@ -45,8 +45,8 @@ func MeasureStructures(ctx context.Context, c *Corpus, progress user.Progress) (
 			options = append(options, user.Options{Scheme: cpar.SchemeCPAR, Split: split, Place: place})
 		}
 	}
-	p := combined.Paper()
-	usualLists := cluster.DefaultLists(len(c.Train), p.JL+p.KL)
+	p := scorevector.Paper()
+	usualLists := kmeans.DefaultCells(len(c.Train), p.JL+p.KL)
 	lists := []int{64, usualLists, 256}
 	slices.Sort(lists)
 	for _, lists := range slices.Compact(lists) {
@@ -120,7 +120,7 @@ func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]Struc
 	return rows, nil
 }
 
-func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Image, p cpar.Params) ([]uint32, error) {
+func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Photo, p cpar.Params) ([]uint32, error) {
 	v, err := b.Vector(image.Vectors)
 	if err != nil {
 		return nil, err

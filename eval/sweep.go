@@ -6,8 +6,8 @@ import (
 
 	"cpar"
 	"cpar/internal/parallel"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/rank"
 )
 
 // A SweepRow is one search over all test requests of the untouched collection.

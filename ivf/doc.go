@@ -3,7 +3,7 @@
 //
 //	the owner, on plain values                the searcher, on anything
 //
-//	photos ─▶ user/cluster ─▶ Lists ────────▶ Lists.Search ─▶ L nearest
+//	photos ─▶ model/kmeans ─▶ Lists ────────▶ Lists.Search ─▶ L nearest
 //	               │    First of each list     │    ▲         (Hit)
 //	               └──▶ centroids ─▶ …         ▼    │
 //	                                two Scorers: how far are centroids 0…k−1?
@@ -19,7 +19,7 @@
 // The inverted file is not in the paper. It is due to Sivic and Zisserman, "Video Google"
 // (2003); this is the form used by Jégou, Douze and Schmid, "Product quantization for
 // nearest neighbor search" (2011). Package kdforest is the paper's forest. Packages
-// cpar/user/cluster and kdforest say what each finds at the same visits.
+// cpar/model/kmeans and kdforest say what each finds at the same visits.
 //
 // The searcher learns how many records each list has, which records share a list, and the
 // scores of all centroids. It learns no values.

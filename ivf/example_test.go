@@ -24,9 +24,9 @@ func (n numbers) Run(first uint32, scores []int64) {
 func Example() {
 	records := numbers{[]int64{11, 12, 13, 52, 53, 54, 91, 92, 93}, 50}
 	centroids := numbers{[]int64{12, 53, 92}, 50}
-	lists := &ivf.Lists{First: []uint32{0, 3, 6, 9}} // where each begins, and the end
+	lists := &ivf.Cells{First: []uint32{0, 3, 6, 9}} // where each begins, and the end
 	hits, stats, err := lists.Search(centroids, records, ivf.Options{Visits: 4, L: 2})
-	fmt.Println(hits, stats.Lists, "lists read:", err)
+	fmt.Println(hits, stats.Cells, "lists read:", err)
 	fmt.Println(hits[0] == kdforest.Hit{Record: 3, Score: 2})
 	// Output:
 	// [{3 2} {4 3}] 2 lists read: <nil>

@@ -8,17 +8,17 @@ import (
 
 // Lists says which records are in which list: list i holds records First[i] to
 // First[i+1]−1. It holds no values. It is immutable and safe for concurrent use.
-type Lists struct {
+type Cells struct {
 	// First has one element more than there are lists: it starts with 0, ascends, and
 	// ends with the number of records. No list is empty.
 	First []uint32
 }
 
 // Len is k, the number of lists.
-func (l *Lists) Len() int { return max(0, len(l.First)-1) }
+func (l *Cells) Len() int { return max(0, len(l.First)-1) }
 
 // Records is n, the number of records.
-func (l *Lists) Records() int {
+func (l *Cells) Records() int {
 	if len(l.First) == 0 {
 		return 0
 	}
@@ -29,7 +29,7 @@ func (l *Lists) Records() int {
 // record from 0 to Records−1 exactly once, and none is empty. Whether a record is near
 // its centroid cannot be checked without values; lists that lie about that only find
 // wrong records. Errors wrap kdforest.ErrCorrupt.
-func (l *Lists) Validate() error {
+func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)
 	}

@@ -33,14 +33,14 @@ type Options struct {
 
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
-	List uint32 // of the record
+	Cell uint32 // of the record
 	kdforest.Hit
 }
 
 // Stats is the cost of a search.
 type Stats struct {
 	Centroids int // all centroids are scored
-	Lists     int // entered
+	Cells     int // entered
 	Visited   int // records scored
 	Runs      int // calls of Run for records
 }
@@ -53,7 +53,7 @@ type Stats struct {
 // run if possible, until the visits are used up; the last list may be read in part.
 //
 // With opt.Visits ≥ n every record is visited and the result equals that of kdforest.Scan.
-func (l *Lists) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
+func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:
 		return nil, Stats{}, fmt.Errorf("%w: searching with %d visits", kdforest.ErrInput, opt.Visits)
@@ -69,7 +69,7 @@ func (l *Lists) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, 
 		if stats.Visited >= opt.Visits {
 			break
 		}
-		stats.Lists++
+		stats.Cells++
 		first, last := int(l.First[list.number]), int(l.First[list.number+1])
 		last = first + min(last-first, opt.Visits-stats.Visited)
 		for ; first < last; first += longestRun {
@@ -79,7 +79,7 @@ func (l *Lists) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, 
 				hit := kdforest.Hit{Record: uint32(first + i), Score: score}
 				queue.Push(hit)
 				if opt.Trace != nil {
-					opt.Trace(Visit{List: list.number, Hit: hit})
+					opt.Trace(Visit{Cell: list.number, Hit: hit})
 				}
 			}
 			stats.Visited += len(scores)

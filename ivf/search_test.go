@@ -31,8 +31,8 @@ func (c *column) Score(records []uint32, scores []int64) {
 
 func testRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x697666)) }
 
-func randomLists(rng *rand.Rand, k, mean int) *Lists {
-	l := &Lists{First: []uint32{0}}
+func randomLists(rng *rand.Rand, k, mean int) *Cells {
+	l := &Cells{First: []uint32{0}}
 	for range k {
 		l.First = append(l.First, l.First[len(l.First)-1]+1+uint32(rng.IntN(2*mean-1)))
 	}
@@ -49,7 +49,7 @@ func randomScores(rng *rand.Rand, n int, values int64) *column {
 }
 
 // brute is Search by definition, on a list of all visits.
-func brute(l *Lists, centroids, records []int64, visits, want int) ([]kdforest.Hit, []Visit) {
+func brute(l *Cells, centroids, records []int64, visits, want int) ([]kdforest.Hit, []Visit) {
 	order := make([]int, l.Len())
 	for i := range order {
 		order[i] = i
@@ -58,7 +58,7 @@ func brute(l *Lists, centroids, records []int64, visits, want int) ([]kdforest.H
 	var seen []Visit
 	for _, c := range order {
 		for r := l.First[c]; r < l.First[c+1]; r++ {
-			seen = append(seen, Visit{List: uint32(c), Hit: kdforest.Hit{Record: r, Score: records[r]}})
+			seen = append(seen, Visit{Cell: uint32(c), Hit: kdforest.Hit{Record: r, Score: records[r]}})
 		}
 	}
 	seen = seen[:min(visits, len(seen))]
@@ -98,11 +98,11 @@ func TestSearchEqualsBruteForce(t *testing.T) {
 		}
 		entered := 0
 		for i, v := range trace {
-			if i == 0 || v.List != trace[i-1].List {
+			if i == 0 || v.Cell != trace[i-1].Cell {
 				entered++
 			}
 		}
-		if stats != (Stats{Centroids: l.Len(), Lists: entered, Visited: min(visits, n), Runs: entered}) {
+		if stats != (Stats{Centroids: l.Len(), Cells: entered, Visited: min(visits, n), Runs: entered}) {
 			t.Fatalf("round %d: %+v for %d lists and %d visits", round, stats, entered, min(visits, n))
 		}
 		if len(centroids.asked) != 1 || centroids.asked[0] != [2]int{0, l.Len()} {
@@ -136,7 +136,7 @@ func TestAllVisitsEqualScan(t *testing.T) {
 // A list longer than one run is read in several runs, in order and without gaps.
 func TestLongListsComeInRuns(t *testing.T) {
 	n := 2*longestRun + 5
-	l := &Lists{First: []uint32{0, 3, uint32(n)}}
+	l := &Cells{First: []uint32{0, 3, uint32(n)}}
 	records := randomScores(testRand(3), n, 1000)
 	centroids := &column{scores: []int64{9, -9}} // the long list first
 	_, stats, err := l.Search(centroids, records, Options{Visits: n - 1, L: 3})
@@ -151,12 +151,12 @@ func TestLongListsComeInRuns(t *testing.T) {
 }
 
 func TestOneRecord(t *testing.T) {
-	l := &Lists{First: []uint32{0, 1}}
+	l := &Cells{First: []uint32{0, 1}}
 	hits, _, err := l.Search(&column{scores: []int64{5}}, &column{scores: []int64{-7}}, Options{Visits: 1, L: 10})
 	if err != nil || !slices.Equal(hits, []kdforest.Hit{{Record: 0, Score: -7}}) {
 		t.Errorf("%v, %v", hits, err)
 	}
-	none := &Lists{First: []uint32{0}}
+	none := &Cells{First: []uint32{0}}
 	hits, stats, err := none.Search(&column{}, &column{}, Options{Visits: 1, L: 1})
 	if err != nil || len(hits) != 0 || stats != (Stats{}) {
 		t.Errorf("without records: %v, %+v, %v", hits, stats, err)
@@ -164,7 +164,7 @@ func TestOneRecord(t *testing.T) {
 }
 
 func TestSearchRefuses(t *testing.T) {
-	l := &Lists{First: []uint32{0, 1}}
+	l := &Cells{First: []uint32{0, 1}}
 	for _, opt := range []Options{{Visits: 0, L: 1}, {Visits: -1, L: 1}, {Visits: 1, L: 0}, {Visits: 1, L: -4}} {
 		if _, _, err := l.Search(&column{scores: []int64{5}}, &column{scores: []int64{5}}, opt); !errors.Is(err, kdforest.ErrInput) {
 			t.Errorf("%+v: %v", opt, err)
@@ -183,7 +183,7 @@ func TestValidate(t *testing.T) {
 		{[]uint32{0, 0}, false}, {[]uint32{0, 3, 3, 4}, false}, {[]uint32{0, 5, 4}, false},
 		{[]uint32{0, kdforest.None}, false},
 	} {
-		err := (&Lists{First: c.first}).Validate()
+		err := (&Cells{First: c.first}).Validate()
 		if (err == nil) != c.ok || err != nil && !errors.Is(err, kdforest.ErrCorrupt) {
 			t.Errorf("%v: %v", c.first, err)
 		}
@@ -197,7 +197,7 @@ func FuzzValidate(f *testing.F) {
 	f.Add([]byte{0, 200, 100}, uint16(1))
 	f.Add([]byte{}, uint16(1))
 	f.Fuzz(func(t *testing.T, first []byte, visits uint16) {
-		l := new(Lists)
+		l := new(Cells)
 		for _, b := range first {
 			l.First = append(l.First, uint32(b))
 		}
@@ -209,8 +209,8 @@ func FuzzValidate(f *testing.F) {
 		centroids, records := randomScores(rng, l.Len(), 5), randomScores(rng, n, 5)
 		seen := map[uint32]bool{}
 		_, stats, err := l.Search(centroids, records, Options{Visits: int(visits) + 1, L: 3, Trace: func(v Visit) {
-			if seen[v.Record] || v.Record < l.First[v.List] || v.Record >= l.First[v.List+1] {
-				t.Errorf("record %d in list %d, seen before: %v", v.Record, v.List, seen[v.Record])
+			if seen[v.Record] || v.Record < l.First[v.Cell] || v.Record >= l.First[v.Cell+1] {
+				t.Errorf("record %d in list %d, seen before: %v", v.Record, v.Cell, seen[v.Record])
 			}
 			seen[v.Record] = true
 		}})

@@ -152,13 +152,13 @@ type election struct {
 	// votes are by record, with the same offset.
 	votes []int64
 	// now and next are cells of one tree, each at one depth.
-	now, next []cell
+	now, next []pendingBranch
 	// ranks holds the distance of each node of the first tree.
 	ranks []int32
 }
 
 // A cell is a subtree within the bound, and its distance.
-type cell struct {
+type pendingBranch struct {
 	branch uint32
 	ranks  int32
 }
@@ -238,7 +238,7 @@ func (e *election) pollAll(tree []branch) {
 		// Repeated far sides must fit an int32.
 		left, right := min(ranks[i]+max(-a, 0), farthest), min(ranks[i]+max(a, 0), farthest)
 		e.votes[b.record+1] += int64(farthest - max(left, right))
-		for _, c := range [2]cell{{b.left, left}, {b.right, right}} {
+		for _, c := range [2]pendingBranch{{b.left, left}, {b.right, right}} {
 			if c.branch&leaf != 0 {
 				e.votes[c.branch&^leaf] += int64(farthest - c.ranks)
 			} else {
@@ -254,7 +254,7 @@ func (e *election) pollAll(tree []branch) {
 // predictor could guess. Each level is taken in blocks: first all branches of a block are
 // fetched, then all planes, so that many reads wait for memory at once.
 func (e *election) poll(tree []branch, bound int32) {
-	now, next := append(e.now[:0], cell{}), e.next
+	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch
 	var away [block]int32
 	for len(now) > 0 {
@@ -274,11 +274,11 @@ func (e *election) poll(tree []branch, bound int32) {
 				leftLeaf, rightLeaf := leafMask(b.left), leafMask(b.right)
 				e.votes[b.left&leftLeaf&^leaf] += int64(max(bound-left, 0))
 				e.votes[b.right&rightLeaf&^leaf] += int64(max(bound-right, 0))
-				next[n] = cell{b.left, left}
+				next[n] = pendingBranch{b.left, left}
 				if left|int32(leftLeaf&farthest) < bound {
 					n++
 				}
-				next[n] = cell{b.right, right}
+				next[n] = pendingBranch{b.right, right}
 				if right|int32(rightLeaf&farthest) < bound {
 					n++
 				}

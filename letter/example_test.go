@@ -83,6 +83,6 @@ func ExampleSetup() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(words[0].Word, len(reply.Images))
+	fmt.Println(words[0].Keyword, len(reply.Images))
 	// Output: beach 2
 }

@@ -7,9 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"cpar/user/combined"
-	"cpar/user/embed"
+	"cpar/model/embed"
 	"cpar/user/ive"
+	"cpar/model/vectorlayout"
+	"cpar/user/scorevector"
 )
 
 // TestSameNeighboursAsTheFastSystem: of the same projected vectors, the product's one vector
@@ -18,8 +19,8 @@ import (
 // are nearer to each other than that.
 func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 	s := systemOf(t, 150, Printed{})
-	layout := combined.L1KL(s.user.embed.MHat(), smallBins, 999)
-	budget, err := combined.NewLargestScale(layout)
+	layout := vectorlayout.L1KL(s.user.embed.MHat(), smallBins, 999)
+	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +34,14 @@ func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 	for _, image := range s.images {
 		x := mustEmbed(t, s.user.embed, image)
 		z = append(z, x)
-		farthest = max(farthest, combined.SquaredNorm(x))
+		farthest = max(farthest, scorevector.SquaredNorm(x))
 	}
 	records := make([][]uint64, len(z))
 	for i := range z {
 		plain := make([]int64, budget.Dim())
 		records[i] = make([]uint64, budget.Dim())
 		if err := errors.Join(budget.Record(plain, z[i], s.images[i].KL, noise.Epsilon()),
-			key.EncryptRecord(records[i], plain, noise, budget.QuietSlot())); err != nil {
+			key.EncryptRecord(records[i], plain, noise, budget.NoiselessSlot())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 // The paper names none of these sizes. They are those of package combined in units of
 // distance: Dis is at most 12 for the six L1 features and 7 for the divergence.
 const (
-	leastR, mostR   = 10.5, 11          // r
-	leastRC, mostRC = 1 << 10, 1 << 11  // r_c and r_s
-	mostEpsilon     = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper wants it
+	minR, maxR   = 10.5, 11          // r
+	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s
+	maxEpsilon   = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper wants it
 )
 
 // generator draws what a purpose needs from a secret.
@@ -36,11 +36,11 @@ func keyMaker(secret [32]byte, purpose string, count *Dots) func(m int) *Key {
 // offset is r. It has few digits after the point, so that w·r is an integer.
 func offset(secret [32]byte) float64 {
 	r := generator(secret, "r")
-	return math.Ldexp(math.Round(math.Ldexp(leastR+(mostR-leastR)*r.Float64(), 16)), -16)
+	return math.Ldexp(math.Round(math.Ldexp(minR+(maxR-minR)*r.Float64(), 16)), -16)
 }
 
 // epsilon is ε_i of one image.
-func epsilon(r *rand.Rand) float64 { return mostEpsilon * (2*r.Float64() - 1) }
+func epsilon(r *rand.Rand) float64 { return maxEpsilon * (2*r.Float64() - 1) }
 
 // scale is r_c of one request.
-func scale(r *rand.Rand) float64 { return leastRC + (mostRC-leastRC)*r.Float64() }
+func scale(r *rand.Rand) float64 { return minRC + (maxRC-minRC)*r.Float64() }

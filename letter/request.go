@@ -84,8 +84,8 @@ func (r *Reply) Bytes() int {
 
 // A Weighted keyword is one of the user's final keywords.
 type Weighted struct {
-	Word   string
-	Weight float64
+	Keyword string
+	Weight  float64
 }
 
 // Select is Final Keyword Selection (Sec. IV-D5): Eq. 6 to 8.
@@ -106,7 +106,7 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 		for _, word := range strings.Split(string(plain), "\n") {
 			if _, ok := at[word]; !ok {
 				at[word] = len(out)
-				out = append(out, Weighted{Word: word})
+				out = append(out, Weighted{Keyword: word})
 			}
 			out[at[word]].Weight += 1 - dis[i]/sum // Eq. 7 and 8
 		}

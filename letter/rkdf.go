@@ -12,7 +12,7 @@ import (
 
 	"cpar"
 	"cpar/kdforest"
-	"cpar/user/embed"
+	"cpar/model/embed"
 	"cpar/user/ope"
 )
 

@@ -123,7 +123,7 @@ func TestSelect(t *testing.T) {
 		if math.Abs(sum-2*(smallL-1)) > 1e-9 {
 			t.Errorf("weights add up to %g", sum)
 		}
-		if words[0].Word == image.Keywords[0] {
+		if words[0].Keyword == image.Keywords[0] {
 			right++
 		}
 	}

@@ -6,20 +6,20 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A Builder is an owner who still has the collection in the clear, set up and
 // ready to be encrypted.
 type Builder struct {
 	*Owner
-	opt        Options
-	plain      plain
-	collection *index.Collection
-	identities []identity // by image
+	opt         Options
+	twinBuilder twinBuilder
+	collection  *index.Collection
+	identities  []identity // by image
 	// encrypted is set by the first Encrypt.
 	encrypted bool
 	// Validation is what the profile and its ranker gave on photos of the
@@ -29,14 +29,14 @@ type Builder struct {
 }
 
 // Image is the index, in the images given to Setup, of the one behind a record.
-func (b *Builder) Image(record uint32) int { return b.collection.Images[record] }
+func (b *Builder) PhotoOf(record uint32) int { return b.collection.Photos[record] }
 
 // Vectors are the plaintext vectors of the records.
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors }
 
 // Clamped counts the records whose vector was moved towards the baseline so that no
 // score can wrap; 0 for photographs.
-func (b *Builder) Clamped() int { return b.plain.Clamped() }
+func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
 // Fitted is the profile and the ranker of the index, for another one.
 func (b *Builder) Fitted() *profile.Fitted {
@@ -69,10 +69,10 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	defer d.Close()
 	w := &index.Writer{Dir: d, Progress: b.opt.Progress, Manifest: &cpar.Manifest{ID: b.ID(), Scheme: b.Scheme(), Records: uint32(b.ledger.records)}}
 	identities := make([]identity, len(b.identities))
-	for record, image := range b.collection.Images {
+	for record, image := range b.collection.Photos {
 		identities[record] = b.identities[image]
 	}
-	if err := b.write(ctx, w, b.plain, identities); err != nil {
+	if err := b.write(ctx, w, b.twinBuilder, identities); err != nil {
 		return nil, fmt.Errorf("encrypting the index: %w", err)
 	}
 	return w.Manifest, nil
@@ -81,7 +81,7 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 // write writes and activates a state of an index: the scheme's segments, the identities
 // of the records, the profile if the index has none yet, then the ledger, which vouches
 // for all.
-func (o *Owner) write(ctx context.Context, w *index.Writer, s building, identities []identity) error {
+func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
 	}

@@ -8,14 +8,14 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/combined"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/vectorlayout"
 )
 
 // all asks every cluster for the l nearest of a photo.
-func (x *opened) all(im Image, l int) []rank.Neighbour {
+func (x *opened) all(im Photo, l int) []rank.Neighbour {
 	x.t.Helper()
 	v, err := x.Vector(im.Vectors)
 	if err != nil {
@@ -43,7 +43,7 @@ func (x *opened) all(im Image, l int) []rank.Neighbour {
 func TestClustersLive(t *testing.T) {
 	ctx, key := context.Background(), testKey()
 	first, second, asked := madeEmbedded(60, 1), madeEmbedded(4, 2), madeEmbedded(3, 9)
-	opt := Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Clusters: 4}
+	opt := Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Cells: 4}
 	b, folder := build(t, key, first, opt)
 	check := func(when string, live int, open int) *opened {
 		t.Helper()
@@ -54,7 +54,7 @@ func TestClustersLive(t *testing.T) {
 				t.Errorf("%s: %d records in all clusters, want %d", when, len(every), live)
 			}
 			some := x.nearest(im, 100)
-			if most := open + lattice.CellRows(62, 4); len(some) > most || len(some) == 0 {
+			if most := open + lattice.CellSize(62, 4); len(some) > most || len(some) == 0 {
 				t.Errorf("%s: %d records in a cluster, at most %d", when, len(some), most)
 			}
 			// Those in the cluster are in the order of all.
@@ -71,7 +71,7 @@ func TestClustersLive(t *testing.T) {
 		return x
 	}
 	x := check("built", 60, 0)
-	plain := setUp(t, key, first, Options{Fitted: b.Fitted(), Scheme: cpar.SchemeSealed, Clusters: 1})
+	plain := setUp(t, key, first, Options{Fitted: b.Fitted(), Scheme: cpar.SchemeSealed, Cells: 1})
 	twin, err := plain.Twin()
 	if err != nil {
 		t.Fatal(err)
@@ -123,22 +123,22 @@ func TestClustersLive(t *testing.T) {
 // TestClustersByNumber: whether there are clusters follows from the number of records and
 // the profile.
 func TestClustersByNumber(t *testing.T) {
-	layout := combined.SquaredL2(96, 1000)
+	layout := vectorlayout.SquaredL2(96, 1000)
 	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 3, 1_000_000: 3} {
-		if got := rows.NewQuantiser(layout, true).LogClusters(n); got != want {
+		if got := rows.NewQuantiser(layout, true).LogCells(n); got != want {
 			t.Errorf("%d records: 2^%d clusters, want 2^%d", n, got, want)
 		}
-		if got := rows.NewQuantiser(profile.PaperLayout(32), true).LogClusters(n) + rows.NewQuantiser(layout, false).LogClusters(n); got != 0 {
+		if got := rows.NewQuantiser(profile.PaperLayout(32), true).LogCells(n) + rows.NewQuantiser(layout, false).LogCells(n); got != 0 {
 			t.Errorf("%d records of profile paper or scheme local have clusters", n)
 		}
 	}
 	for name, o := range map[string]Options{
-		"profile paper": {Clusters: 2},
-		"no power":      {Clusters: 3, Profile: profile.Learned},
-		"too many":      {Clusters: 16, Profile: profile.Learned},
-		"negative":      {Clusters: -1, Profile: profile.Learned},
-		"scheme local":  {Clusters: 2, Profile: profile.Learned, Scheme: cpar.SchemeLocal},
-		"scheme cpar":   {Clusters: 2, Profile: profile.Learned, Scheme: cpar.SchemeCPAR},
+		"profile paper": {Cells: 2},
+		"no power":      {Cells: 3, Profile: profile.Learned},
+		"too many":      {Cells: 16, Profile: profile.Learned},
+		"negative":      {Cells: -1, Profile: profile.Learned},
+		"scheme local":  {Cells: 2, Profile: profile.Learned, Scheme: cpar.SchemeLocal},
+		"scheme cpar":   {Cells: 2, Profile: profile.Learned, Scheme: cpar.SchemeCPAR},
 	} {
 		if err := o.Check(); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)

@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 
 	"cpar"
+	"cpar/encoder"
 	"cpar/internal/progress"
-	"cpar/internal/untrusted"
-	"cpar/user/dataset"
-	"cpar/user/feature"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/photo/dataset"
 	"cpar/user/internal/keyword"
-	"cpar/user/network"
-	"cpar/user/profile"
 )
 
 // An Image is an annotated image of a collection: its raw features, an embedding
 // among them where a network was used, and its keywords, at most 31. Content is
 // picture.Content of its file, by which an index knows a photo again; zero where it was
 // not looked at.
-type Image struct {
+type Photo struct {
 	Vectors  *feature.Vectors
 	Keywords []string
 	Content  [32]byte
@@ -38,7 +38,7 @@ type ReadOptions struct {
 	// where it stopped; nil for none.
 	Cache *feature.Cache
 	// Network gives images embeddings, which profile `network` needs; nil for none.
-	Network  *network.Encoder
+	Network  *encoder.Encoder
 	Progress Progress
 }
 
@@ -48,31 +48,31 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// ReadImages extracts the features of a collection's images. Images that
+// ReadPhotos extracts the features of a collection's images. Images that
 // cannot be decoded are returned by name, or stop the reading if strict.
-func ReadImages(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]Image, []Skipped, error) {
+func ReadPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []Skipped, error) {
 	images, _, skipped, err := readImages(ctx, items, opt)
 	return images, skipped, err
 }
 
-// ReadDistinct is ReadImages where of copies in the collection one counts, with the
+// ReadDistinctPhotos is ReadPhotos where of copies in the collection one counts, with the
 // keywords of all (Distinct).
-func ReadDistinct(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]Image, []CopyOf, []Skipped, error) {
+func ReadDistinctPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []NamedDuplicate, []Skipped, error) {
 	images, used, skipped, err := readImages(ctx, items, opt)
 	if err != nil {
 		return nil, nil, skipped, err
 	}
-	photos, copied := make([]Listed, len(images)), map[int]bool{}
+	photos, copied := make([]ListedPhoto, len(images)), map[int]bool{}
 	for i, im := range images {
-		photos[i] = Listed{Content: im.Content, Keywords: im.Keywords}
+		photos[i] = ListedPhoto{Content: im.Content, Keywords: im.Keywords}
 	}
 	keywords, copies := Distinct(photos)
-	named := make([]CopyOf, 0, len(copies))
+	named := make([]NamedDuplicate, 0, len(copies))
 	for _, c := range copies {
 		copied[c.Photo] = true
-		named = append(named, CopyOf{Name: items[used[c.Photo]].Name, Of: items[used[c.Of]].Name})
+		named = append(named, NamedDuplicate{Name: items[used[c.Photo]].Name, Of: items[used[c.Of]].Name})
 	}
-	var distinct []Image
+	var distinct []Photo
 	for i, im := range images {
 		if !copied[i] {
 			im.Keywords = keywords[i]
@@ -82,14 +82,14 @@ func ReadDistinct(ctx context.Context, items []dataset.Item, opt ReadOptions) ([
 	return distinct, named, skipped, nil
 }
 
-// CopyOf names two photos of a collection that show the same.
-type CopyOf struct {
+// NamedDuplicate names two photos of a collection that show the same.
+type NamedDuplicate struct {
 	Name string `json:"name"`
 	Of   string `json:"of"`
 }
 
 // readImages also says which items became images.
-func readImages(ctx context.Context, items []dataset.Item, opt ReadOptions) (images []Image, used []int, skipped []Skipped, err error) {
+func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, used []int, skipped []Skipped, err error) {
 	results, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, nil, err
@@ -102,7 +102,7 @@ func readImages(ctx context.Context, items []dataset.Item, opt ReadOptions) (ima
 			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
 			continue
 		}
-		images = append(images, Image{Vectors: r.Vectors, Keywords: items[i].Keywords, Content: r.Content})
+		images = append(images, Photo{Vectors: r.Vectors, Keywords: items[i].Keywords, Content: r.Content})
 		used = append(used, i)
 	}
 	if len(images) == 0 {
@@ -119,7 +119,7 @@ func firstReason(skipped []Skipped) string {
 	if len(skipped) == 0 {
 		return "there is none"
 	}
-	return untrusted.Text(skipped[0].Name) + ": " + untrusted.Text(skipped[0].Reason)
+	return sanitize.Text(skipped[0].Name) + ": " + sanitize.Text(skipped[0].Reason)
 }
 
 // enoughToLearn is how many photos with keywords a learnt profile wants: with fewer it
@@ -129,7 +129,7 @@ const enoughToLearn = 100
 // SuitedProfile is the profile of a collection where none is asked for: by the image
 // network if the images have embeddings, else learnt from keywords if enough of them
 // have some, else the paper's.
-func SuitedProfile(images []Image) profile.Kind {
+func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, len(images) > 0
 	for _, im := range images {
 		embedded = embedded && im.Vectors.Embedding != nil
@@ -147,7 +147,7 @@ func SuitedProfile(images []Image) profile.Kind {
 }
 
 // Keywords lists the keywords of each image.
-func Keywords(images []Image) [][]string {
+func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
 		out[i] = im.Keywords
@@ -155,7 +155,7 @@ func Keywords(images []Image) [][]string {
 	return out
 }
 
-func features(images []Image) []*feature.Vectors {
+func features(images []Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {
 		out[i] = im.Vectors
@@ -164,7 +164,7 @@ func features(images []Image) []*feature.Vectors {
 }
 
 // checkKeywords refuses what could be encrypted and never read again.
-func checkKeywords(images []Image) error {
+func checkKeywords(images []Photo) error {
 	for i, im := range images {
 		if len(im.Keywords) > keyword.Max {
 			return fmt.Errorf("image %d: %w: %d keywords; a record holds at most %d", i, cpar.ErrInput, len(im.Keywords), keyword.Max)

@@ -11,10 +11,10 @@ import (
 
 	"cpar/internal/hint"
 	"cpar/internal/parallel"
-	"cpar/internal/untrusted"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/picture"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
+	"cpar/photo/decode"
 )
 
 // A Memo keeps values by kind and name; a *vault.Vault is one.
@@ -36,7 +36,7 @@ type ContentOptions struct {
 
 // ReadContents looks at what the photos of a collection show, without decoding one. read
 // are the items that could be read, in step with listed.
-func ReadContents(ctx context.Context, items []dataset.Item, opt ContentOptions) (listed []Listed, read []dataset.Item, skipped []Skipped, err error) {
+func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []ListedPhoto, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
 	done := 0
@@ -58,9 +58,9 @@ func ReadContents(ctx context.Context, items []dataset.Item, opt ContentOptions)
 	for i, it := range items {
 		switch {
 		case errs[i] == nil:
-			listed, read = append(listed, Listed{Content: contents[i], Keywords: it.Keywords}), append(read, it)
+			listed, read = append(listed, ListedPhoto{Content: contents[i], Keywords: it.Keywords}), append(read, it)
 		case opt.Strict:
-			return nil, nil, nil, fmt.Errorf("reading %s: %w", untrusted.Text(it.Name), errs[i])
+			return nil, nil, nil, fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), errs[i])
 		default:
 			skipped = append(skipped, Skipped{Name: it.Name, Reason: errs[i].Error()})
 		}
@@ -80,11 +80,11 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 			return [32]byte(b), nil
 		}
 	}
-	data, err := picture.ReadFile(path)
+	data, err := decode.ReadFile(path)
 	if err != nil {
 		return content, err
 	}
-	content = picture.Content(data)
+	content = decode.ContentDigest(data)
 	if name != nil && !opt.ReadOnly {
 		_ = opt.Memo.Put(contentKind, name, content[:]) // else it is read again
 	}
@@ -110,7 +110,7 @@ func (opt ContentOptions) name(path string) []byte {
 }
 
 // ReadFeatures extracts the features of photos, nil of those that cannot be used.
-func ReadFeatures(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
+func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	results, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, err
@@ -130,12 +130,12 @@ func ReadFeatures(ctx context.Context, items []dataset.Item, opt ReadOptions) ([
 	return out, skipped, nil
 }
 
-func unusable(it dataset.Item, err error) error {
-	return hint.Add(fmt.Errorf("reading %s: %w", untrusted.Text(it.Name), err), "without --strict such images are left out and counted")
+func unusable(it dataset.Photo, err error) error {
+	return hint.Add(fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), err), "without --strict such images are left out and counted")
 }
 
 // extract computes the features of a collection's photos.
-func extract(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]feature.Result, error) {
+func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]feature.Result, error) {
 	how := feature.Options{
 		Cache:    opt.Cache,
 		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
@@ -143,5 +143,5 @@ func extract(ctx context.Context, items []dataset.Item, opt ReadOptions) ([]feat
 	if opt.Network != nil {
 		how.Network = opt.Network
 	}
-	return feature.All(ctx, len(items), func(i int) ([]byte, error) { return picture.ReadFile(items[i].Path) }, how)
+	return feature.ExtractAll(ctx, len(items), func(i int) ([]byte, error) { return decode.ReadFile(items[i].Path) }, how)
 }

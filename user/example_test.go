@@ -12,20 +12,20 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
 	"cpar/internal/indexdir"
+	"cpar/model/feature"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
 )
 
 // collection is two dozen photos of beaches and forests, as their features. A program
-// that has files reads them with user.ReadImages.
-func collection() (images []user.Image) {
+// that has files reads them with user.ReadPhotos.
+func collection() (images []user.Photo) {
 	for i := range 24 {
 		words := []string{"beach", "sea"}
 		if i%2 == 1 {
 			words = []string{"forest", "tree"}
 		}
-		images = append(images, user.Image{Vectors: photo(i%2, i), Keywords: words})
+		images = append(images, user.Photo{Vectors: photo(i%2, i), Keywords: words})
 	}
 	return images
 }
@@ -102,7 +102,7 @@ func Example_sealed() {
 
 	near, err := pending.Neighbours(replies[0])
 	check(err)
-	keywords, err := owner.Rank(near, user.Ranking{Most: 2})
+	keywords, err := owner.Rank(near, user.Ranking{MaxKeywords: 2})
 	check(err)
 	fmt.Println(keywords[0].Word, keywords[1].Word)
 	// Output: beach sea
@@ -121,7 +121,7 @@ func Example_local() {
 	check(err)
 	near, err := pending.Neighbours(nil)
 	check(err)
-	keywords, err := owner.Rank(near, user.Ranking{Most: 2})
+	keywords, err := owner.Rank(near, user.Ranking{MaxKeywords: 2})
 	check(err)
 	fmt.Println("sent:", request != nil)
 	fmt.Println(keywords[0].Word, keywords[1].Word)

@@ -8,13 +8,13 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/internal/box"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A fitted is what was learnt of the collection that an index was built of, or compacted.
@@ -22,9 +22,9 @@ import (
 // words at home, and new words are in the ledger. The ledger of every state vouches for
 // it by its digest.
 type fitted struct {
-	profile profile.Profile
-	ranker  rank.Ranker
-	words   *keyword.Dictionary
+	profile  profile.Profile
+	ranker   rank.Ranker
+	keywords *keyword.Dictionary
 }
 
 const (
@@ -45,7 +45,7 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	b = binary.LittleEndian.AppendUint16(b, profileVersion)
 	b = append(b, id[:]...)
 	start := len(b)
-	b = appendWords(b, f.words.Words())
+	b = appendWords(b, f.keywords.Words())
 	if c, ok := f.ranker.(*rank.Calibrated); ok {
 		b, err = wire.AppendEncoded(b, c)
 	} else {
@@ -63,12 +63,12 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 // begin counts the words of a collection for a new index id: those that it uses, and no
 // more.
 func (l *ledger) begin(keywords [][]string) (err error) {
-	if l.words, err = keyword.NewDictionary(keywords); err != nil {
+	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err
 	}
-	l.dict, l.added = l.words, nil
+	l.dict, l.added = l.keywords, nil
 	if c, ok := l.ranker.(*rank.Calibrated); ok {
-		l.ranker = c.Recounted(rank.Count(keywords), len(keywords))
+		l.ranker = c.WithCounts(rank.Count(keywords), len(keywords))
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (f *fitted) readWords(r *wire.Reader) error {
 	if r.Err() != nil {
 		return r.Err()
 	}
-	f.ranker = rank.Weights{}
+	f.ranker = rank.PaperRanker{}
 	if len(ranker) > 0 {
 		c := new(rank.Calibrated)
 		if err := c.UnmarshalBinary(ranker); err != nil {
@@ -145,7 +145,7 @@ func (f *fitted) readWords(r *wire.Reader) error {
 		}
 		f.ranker = c
 	}
-	f.words, err = keyword.FromWords(words)
+	f.keywords, err = keyword.FromWords(words)
 	return err
 }
 
@@ -156,11 +156,11 @@ func encryptFitted(x *index.Index, f fitted) ([]byte, error) {
 		return nil, err
 	}
 	nonce := seed.New(x.Fresh("fitted", sha256.Sum256(plain)))
-	return box.New(x.Secret("fitted")).Seal(nil, nonce, plain, fittedBinding(x.ID)), nil
+	return aead.New(x.Secret("fitted")).Seal(nil, nonce, plain, fittedBinding(x.ID)), nil
 }
 
 func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) {
-	plain, err := box.New(seed.Derive(key.secret, "fitted", id[:])).Open(encrypted, fittedBinding(id))
+	plain, err := aead.New(seed.Derive(key.secret, "fitted", id[:])).Open(encrypted, fittedBinding(id))
 	if err != nil {
 		return fitted{}, fmt.Errorf("reading profile: %w: %w", cpar.ErrCorrupt, err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/model/profile"
 	"cpar/user/internal/index"
-	"cpar/user/profile"
 )
 
 // kindAt is where the profile begins behind a few words.
@@ -21,7 +21,7 @@ const kindAt = 24 + paddedWords
 // is refused by kind.
 func TestProfileSegment(t *testing.T) {
 	key, id := testKey(), cpar.IndexID{1}
-	for kind, images := range map[profile.Kind]func(int, uint64) []Image{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
+	for kind, images := range map[profile.Kind]func(int, uint64) []Photo{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
 		p := setUp(t, key, images(30, 1), Options{Profile: kind, PCA: 128}).ledger.fitted
 		b, err := appendFitted(nil, id, p)
 		if err != nil {
@@ -70,7 +70,7 @@ func TestProfileIsWrittenOnce(t *testing.T) {
 	of := func(folder string) cpar.Segment { return look(t, key, folder).of(cpar.SegmentProfile)[0] }
 	first := of(folder)
 	u, err := Add(context.Background(), key, folder, madeImages(1, 3), nil)
-	if err != nil || of(folder) != first || u.Bytes < leastWords || u.Bytes >= first.Bytes {
+	if err != nil || of(folder) != first || u.Bytes < minWords || u.Bytes >= first.Bytes {
 		t.Errorf("added: %+v, %v; the profile has %d bytes", u, err, first.Bytes)
 	}
 	x, y := look(t, key, folder), look(t, key, other)
@@ -152,7 +152,7 @@ func TestIdentitiesAreBound(t *testing.T) {
 
 func FuzzFitted(f *testing.F) {
 	id := cpar.IndexID{1}
-	for kind, images := range map[profile.Kind]func(int, uint64) []Image{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
+	for kind, images := range map[profile.Kind]func(int, uint64) []Photo{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
 		b, err := Setup(context.Background(), testKey(), images(20, 2), Options{Profile: kind, PCA: 128})
 		if err != nil {
 			f.Fatal(err)

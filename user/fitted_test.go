@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 )
 
 // An index that is given what was fitted for another has its profile and its
@@ -22,7 +22,7 @@ func TestFittedIsTakenOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		var before []uint16
-		paper, ok := first.Profile().(*profile.ByPaper)
+		paper, ok := first.Profile().(*profile.PaperProfile)
 		if ok {
 			before = slices.Clone(paper.Baselines())
 		}

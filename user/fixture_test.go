@@ -8,31 +8,31 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/part"
 	visible "cpar/cloud/score"
 	"cpar/cloud/sealed"
 	"cpar/cloud/search"
+	"cpar/cloud/shard"
 	"cpar/internal/indexdir"
-	"cpar/user/internal/fixtures"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/internal/testing/syntheticphotos"
 )
 
 // testKey is a key that allows every scheme.
 func testKey() *Key { return NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []Image   { return images(fixtures.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []Image { return images(fixtures.Embedded(n, seed)) }
+func madeImages(n int, seed uint64) []Photo   { return images(syntheticphotos.Photos(n, seed)) }
+func madeEmbedded(n int, seed uint64) []Photo { return images(syntheticphotos.Embedded(n, seed)) }
 
-func images(photos []fixtures.Photo) (out []Image) {
+func images(photos []syntheticphotos.Photo) (out []Photo) {
 	for _, p := range photos {
-		out = append(out, Image(p))
+		out = append(out, Photo(p))
 	}
 	return out
 }
 
 // learntProfiles are the profiles of squared L2 with images for each.
-var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Image{profile.Learned: madeImages, profile.Network: madeEmbedded}
+var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Photo{profile.Learned: madeImages, profile.Network: madeEmbedded}
 
 // growing are the schemes whose indexes can be updated.
 var growing = []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}
@@ -51,7 +51,7 @@ func itself(s cpar.Scheme) float64 {
 	return 0.025
 }
 
-func setUp(t testing.TB, key *Key, images []Image, opt Options) *Builder {
+func setUp(t testing.TB, key *Key, images []Photo, opt Options) *Builder {
 	t.Helper()
 	b, err := Setup(context.Background(), key, images, opt)
 	if err != nil {
@@ -61,7 +61,7 @@ func setUp(t testing.TB, key *Key, images []Image, opt Options) *Builder {
 }
 
 // build builds an index in a folder of its own.
-func build(t testing.TB, key *Key, images []Image, opt Options) (*Builder, string) {
+func build(t testing.TB, key *Key, images []Photo, opt Options) (*Builder, string) {
 	t.Helper()
 	b, folder := setUp(t, key, images, opt), filepath.Join(t.TempDir(), "index")
 	if _, err := b.Encrypt(context.Background(), folder); err != nil {
@@ -121,12 +121,12 @@ func (x *opened) with(ledger []byte) Fetch {
 }
 
 // adding adds images whatever the index holds.
-func adding(ctx context.Context, images []Image) func(u *updating) error {
-	return func(u *updating) error { return u.change(ctx, change{add: images}) }
+func adding(ctx context.Context, images []Photo) func(u *updater) error {
+	return func(u *updater) error { return u.change(ctx, change{add: images}) }
 }
 
 // contentsOfAll are what Remove knows images by.
-func contentsOfAll(images []Image) (out [][32]byte) {
+func contentsOfAll(images []Photo) (out [][32]byte) {
 	for _, im := range images {
 		out = append(out, im.Content)
 	}
@@ -170,8 +170,8 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 func (x *opened) joined(q *cpar.Request) *cpar.Reply {
 	x.t.Helper()
 	var replies []*cpar.Reply
-	for _, p := range part.Of(x.manifest, 1) {
-		c, err := sealed.LoadPart(x.manifest, p, x.inOrder())
+	for _, p := range shard.Split(x.manifest, 1) {
+		c, err := sealed.LoadShard(x.manifest, p, x.inOrder())
 		if err != nil {
 			x.t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func (x *opened) params(l int) cpar.Params {
 }
 
 // nearest are the l records nearest to a photo, in whichever scheme.
-func (x *opened) nearest(photo Image, l int) []rank.Neighbour {
+func (x *opened) nearest(photo Photo, l int) []rank.Neighbour {
 	x.t.Helper()
 	pending, q, err := x.Request(photo.Vectors, x.params(l))
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 
 	"cpar"
 	"cpar/internal/wire"
-	"cpar/user/internal/fixtures"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/internal/testing/syntheticphotos"
 )
 
 // TestBuildsShareNothing: two indexes of one collection under one key have no
@@ -103,9 +103,9 @@ func TestShapeTellsNothing(t *testing.T) {
 // have neither id nor ciphertext in common.
 func TestIndexesAreHedged(t *testing.T) {
 	key := testKey()
-	stuck := func(images []Image, opt Options) *opened {
+	stuck := func(images []Photo, opt Options) *opened {
 		t.Helper()
-		opt.testOnlyRand = fixtures.Stuck{}
+		opt.testOnlyRand = syntheticphotos.Stuck{}
 		_, folder := build(t, key, images, opt)
 		return look(t, key, folder)
 	}
@@ -117,7 +117,7 @@ func TestIndexesAreHedged(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		opt := small(scheme)
 		first := stuck(images, opt)
-		if again := stuck(images, opt); again.ID() != first.ID() || again.State() != first.State() {
+		if again := stuck(images, opt); again.ID() != first.ID() || again.Digest() != first.Digest() {
 			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
 		}
 		others := map[string]*opened{
@@ -167,14 +167,14 @@ func TestUpdatesAreHedged(t *testing.T) {
 		key, images := testKey(), madeImages(5, 2)
 		images[4].Keywords = nil // to remove it changes no keyword
 		opt := small(scheme)
-		opt.testOnlyRand = fixtures.Stuck{}
+		opt.testOnlyRand = syntheticphotos.Stuck{}
 		_, folder := build(t, key, images, opt)
 		before := look(t, key, folder)
-		after := func(works ...func(u *updating) error) *opened {
+		after := func(works ...func(u *updater) error) *opened {
 			t.Helper()
 			fork := copyFolder(t, folder)
 			for _, work := range works {
-				if _, err := update(key, fork, "testing", UpdateOptions{testOnlyRand: fixtures.Stuck{}}, work); err != nil {
+				if _, err := update(key, fork, "testing", UpdateOptions{testOnlyRand: syntheticphotos.Stuck{}}, work); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -182,18 +182,18 @@ func TestUpdatesAreHedged(t *testing.T) {
 		}
 		one, other, word := madeImages(1, 8), madeImages(1, 9), madeImages(1, 8)
 		word[0].Keywords = []string{"kind 1", "word 1"}
-		add := func(images []Image) func(u *updating) error {
+		add := func(images []Photo) func(u *updater) error {
 			return adding(ctx, slices.Clone(images))
 		}
-		remove := func(u *updating) error { return u.remove(ctx, contentsOfAll(images[4:])) }
-		compact := func(u *updating) error { return u.compact(ctx) }
+		remove := func(u *updater) error { return u.remove(ctx, contentsOfAll(images[4:])) }
+		compact := func(u *updater) error { return u.compact(ctx) }
 		last := func(x *opened) []byte {
 			v := x.of(cpar.SegmentVectors)
 			return x.segments[v[len(v)-1].Digest]
 		}
 
 		a := after(add(one))
-		if again := after(add(one)); again.State() != a.State() {
+		if again := after(add(one)); again.Digest() != a.Digest() {
 			t.Errorf("%v: the random numbers do not repeat: this test tests nothing", scheme)
 		}
 		stay := before.of(stay...)
@@ -235,10 +235,10 @@ func TestRequestsAreHedged(t *testing.T) {
 		key := testKey()
 		_, folder := build(t, key, madeImages(20, 2), small(scheme))
 		x := held(t, key, folder)
-		ask := func(photo Image) []byte {
+		ask := func(photo Photo) []byte {
 			t.Helper()
 			// Each is another device, whose random numbers begin alike.
-			o, err := open(key, x.manifest, x.fetch, fixtures.Stuck{})
+			o, err := open(key, x.manifest, x.fetch, syntheticphotos.Stuck{})
 			if err == nil {
 				err = o.Hold(x.manifest, x.segments)
 			}

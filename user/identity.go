@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/user/internal/box"
+	"cpar/internal/seed"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
 )
 
 // An identity tells which photo a record is of: a digest of the picture's content under
@@ -82,11 +82,11 @@ func identityBytes(records int) uint64 {
 		segments++
 	}
 	segments += (records - records%identityTail + identityChunk - 1) / identityChunk
-	return uint64(records*cpar.IdentityBytes + segments*box.Overhead)
+	return uint64(records*cpar.IdentityBytes + segments*aead.Overhead)
 }
 
 // identitiesIn is how many identities a segment holds.
-func identitiesIn(s cpar.Segment) int { return (int(s.Bytes) - box.Overhead) / cpar.IdentityBytes }
+func identitiesIn(s cpar.Segment) int { return (int(s.Bytes) - aead.Overhead) / cpar.IdentityBytes }
 
 // sealIdentities encrypts the identities of records from first on.
 func sealIdentities(x *index.Index, first int, list []identity) []byte {
@@ -98,13 +98,13 @@ func sealIdentities(x *index.Index, first int, list []identity) []byte {
 	index.Add(d, []int64{int64(first)}) // one nonce must not serve two bindings
 	index.Add(d, plain)
 	nonce := seed.New(x.Fresh("identities", d.Sum()))
-	return box.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))
+	return aead.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))
 }
 
 // readIdentities decrypts the identities of all records.
 func readIdentities(x *index.Index, m *cpar.Manifest, read Fetch) ([]identity, error) {
 	out := make([]identity, 0, x.Records)
-	b := box.New(x.Secret("identities"))
+	b := aead.New(x.Secret("identities"))
 	for _, s := range m.Segments {
 		if s.Kind != cpar.SegmentIdentities {
 			continue

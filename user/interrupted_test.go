@@ -9,8 +9,8 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/crash"
 )
 
 // TestInterruptedUpdate: cut at any step, the folder holds the state before or

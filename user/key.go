@@ -8,8 +8,8 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/internal/seed"
-	"cpar/user/vault"
+	"cpar/internal/seed"
+	"cpar/user/localstore"
 )
 
 // A Key is everything secret that an owner has: one 32-byte seed, from which
@@ -38,8 +38,8 @@ func (k *Key) Fingerprint() string {
 
 // Vault opens a folder in which something is kept at home, encrypted with the key
 // (package vault).
-func (k *Key) Vault(dir string, limit int64) (*vault.Vault, error) {
-	return vault.Open(dir, k.secret.Derive("vault"), limit)
+func (k *Key) LocalStore(dir string, limit int64) (*localstore.Store, error) {
+	return localstore.Open(dir, k.secret.Derive("vault"), limit)
 }
 
 // Policy are the schemes that may be used with the key.

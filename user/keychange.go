@@ -68,7 +68,7 @@ func FileID(path string) (string, error) {
 	return s.id, nil
 }
 
-func readSlots(path string) (*slotted, error) {
+func readSlots(path string) (*slotFile, error) {
 	text, err := readKeyText(path)
 	if err != nil || !hasSlots(text) {
 		return nil, err

@@ -12,12 +12,12 @@ import (
 	"cpar"
 )
 
-// scryptWork is age's own default, about a second: a key file is opened once
-// a command. mostWork bounds what a hostile file can ask for.
-const scryptWork, mostWork = 18, 22
+// defaultScryptLogN is age's own default, about a second: a key file is opened once
+// a command. maxWork bounds what a hostile file can ask for.
+const defaultScryptLogN, maxWork = 18, 22
 
-// work is what new files are encrypted with: scryptWork, but in tests of this package.
-var work = scryptWork
+// work is what new files are encrypted with: defaultScryptLogN, but in tests of this package.
+var scryptLogN = defaultScryptLogN
 
 // errPassphrase is the error of a passphrase that opens something else, if anything.
 var errPassphrase = fmt.Errorf("%w: the passphrase does not fit", cpar.ErrKey)
@@ -27,7 +27,7 @@ func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	to.SetWorkFactor(work)
+	to.SetWorkFactor(scryptLogN)
 	defer giveBack()
 	return encryptTo(text, to)
 }
@@ -37,7 +37,7 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the passphrase is empty", cpar.ErrKey)
 	}
-	who.SetMaxWorkFactor(mostWork)
+	who.SetMaxWorkFactor(maxWork)
 	defer giveBack()
 	out, err := decryptWith(text, who)
 	var wrong *age.NoIdentityMatchError

@@ -44,8 +44,8 @@ type Unlock struct {
 type keyFile struct {
 	path       string
 	key        *Key
-	passphrase string   // without slots; "" where it is not encrypted
-	slots      *slotted // nil without slots
+	passphrase string    // without slots; "" where it is not encrypted
+	slots      *slotFile // nil without slots
 }
 
 // text is the content of a key file that is not encrypted.

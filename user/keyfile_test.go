@@ -12,8 +12,8 @@ import (
 	"cpar"
 )
 
-// Tests open many files: they take less work than scryptWork, a tenth of a millisecond.
-func init() { work = 4 }
+// Tests open many files: they take less work than defaultScryptLogN, a tenth of a millisecond.
+func init() { scryptLogN = 4 }
 
 // saying gives a passphrase and counts how often it was asked for.
 func saying(s string, asked *int) func() (string, error) {

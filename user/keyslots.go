@@ -41,7 +41,7 @@ const MaxSlots = 8
 const FirstSlot = "first"
 
 // slotted is what a file with slots says. identity is nil until it was opened.
-type slotted struct {
+type slotFile struct {
 	id       string
 	slots    []slot
 	payload  []byte
@@ -67,18 +67,18 @@ func checkSlotName(name string) error {
 }
 
 // newSlotted makes a file's id and identity, and no slot.
-func newSlotted() (*slotted, error) {
+func newSlotted() (*slotFile, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, err
 	}
 	id := make([]byte, 16)
 	rand.Read(id) // never fails
-	return &slotted{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
+	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
 // add adds a slot, or gives one another passphrase.
-func (s *slotted) add(name, passphrase string) error {
+func (s *slotFile) add(name, passphrase string) error {
 	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), passphrase)
 	if err != nil {
 		return err
@@ -92,12 +92,12 @@ func (s *slotted) add(name, passphrase string) error {
 	return nil
 }
 
-func (s *slotted) index(name string) int {
+func (s *slotFile) index(name string) int {
 	return slices.IndexFunc(s.slots, func(x slot) bool { return x.name == name })
 }
 
 // seal encrypts the key's text to the identity and writes the whole file.
-func (s *slotted) seal(text []byte) (_ []byte, err error) {
+func (s *slotFile) seal(text []byte) (_ []byte, err error) {
 	if s.payload, err = encryptTo(text, s.identity.Recipient()); err != nil {
 		return nil, err
 	}
@@ -106,12 +106,12 @@ func (s *slotted) seal(text []byte) (_ []byte, err error) {
 }
 
 // encode writes the file as it is.
-func (s *slotted) encode() []byte {
+func (s *slotFile) encode() []byte {
 	return fmt.Appendf(s.covered(), "%s %x\n", digestLine, s.digest)
 }
 
 // covered is what the digest covers.
-func (s *slotted) covered() []byte {
+func (s *slotFile) covered() []byte {
 	out := fmt.Appendf(nil, "%s %s\n", slottedLine, s.id)
 	for _, x := range s.slots {
 		out = fmt.Appendf(out, "%s %s\n%s", slotLine, x.name, x.armor)
@@ -119,7 +119,7 @@ func (s *slotted) covered() []byte {
 	return fmt.Appendf(out, "%s\n%s", payloadLine, s.payload)
 }
 
-func (s *slotted) keyedDigest() []byte {
+func (s *slotFile) keyedDigest() []byte {
 	key, err := hkdf.Key(sha256.New, []byte(s.identity.String()), nil, "cpar/v1/key-file/digest", 32)
 	if err != nil {
 		panic("user: " + err.Error()) // 32 bytes are never too many
@@ -141,14 +141,14 @@ func hasSlots(text []byte) bool {
 
 // parseSlots reads a file with slots. Remarks may stand before it, nothing within it: the
 // digest must cover what counts.
-func parseSlots(text []byte) (*slotted, error) {
+func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && (len(p) > 0 || isOurs(line)) {
 			p = append(p, line)
 		}
 	}
-	s := &slotted{opened: -1}
+	s := &slotFile{opened: -1}
 	ok := p.value(slottedLine, &s.id) && len(s.id) == 32 && isHex(s.id)
 	for ok && p.next(slotLine) && len(s.slots) < MaxSlots {
 		var x slot
@@ -196,7 +196,7 @@ func (p *slotLines) block(to *[]byte) bool {
 }
 
 // open finds the identity, checks the digest and decrypts the key's text.
-func (s *slotted) open(how Unlock) ([]byte, error) {
+func (s *slotFile) open(how Unlock) ([]byte, error) {
 	if how.Identity != nil {
 		// What is remembered may be of the file as it was once: then it is as if
 		// nothing were.
@@ -234,7 +234,7 @@ func (s *slotted) open(how Unlock) ([]byte, error) {
 	return nil, errPassphrase
 }
 
-func (s *slotted) openWith(identity *age.X25519Identity) ([]byte, error) {
+func (s *slotFile) openWith(identity *age.X25519Identity) ([]byte, error) {
 	s.identity = identity
 	if !hmac.Equal(s.digest, s.keyedDigest()) {
 		return nil, fmt.Errorf("%w: it was changed by somebody who cannot open it, or is damaged; use a copy of the file", cpar.ErrKey)

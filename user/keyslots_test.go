@@ -294,8 +294,8 @@ func TestSetPassphrase(t *testing.T) {
 
 // TestWork: files that people have are as hard to open as age makes them.
 func TestWork(t *testing.T) {
-	if scryptWork != 18 || mostWork < scryptWork {
-		t.Errorf("work %d of at most %d", scryptWork, mostWork)
+	if defaultScryptLogN != 18 || maxWork < defaultScryptLogN {
+		t.Errorf("work %d of at most %d", defaultScryptLogN, maxWork)
 	}
 }
 

@@ -16,7 +16,7 @@ type Label struct {
 	Scheme     cpar.Scheme
 	Photos     int // that can be found
 	Generation uint64
-	State      [sha256.Size]byte
+	Digest     [sha256.Size]byte
 
 	ledger *ledger
 }
@@ -28,14 +28,14 @@ func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (*Label, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the name of index %v: %w", m.ID, err)
 	}
-	return &Label{Name: l.name, Origin: l.origin, Scheme: l.scheme, Photos: l.live, Generation: l.generation, State: l.state, ledger: l}, nil
+	return &Label{Name: l.name, Origin: l.origin, Scheme: l.scheme, Photos: l.live, Generation: l.generation, Digest: l.digest, ledger: l}, nil
 }
 
-// MadeFrom is Owner.MadeFrom.
-func (l *Label) MadeFrom(state [sha256.Size]byte, generation uint64) bool {
-	return l.ledger.madeFrom(state, generation)
+// DescendsFrom is Owner.DescendsFrom.
+func (l *Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
+	return l.ledger.descendsFrom(state, generation)
 }
 
-func (l *ledger) madeFrom(state [sha256.Size]byte, generation uint64) bool {
-	return slices.Contains(l.before, state) || l.generation > generation+PastStates
+func (l *ledger) descendsFrom(state [sha256.Size]byte, generation uint64) bool {
+	return slices.Contains(l.ancestors, state) || l.generation > generation+PastGenerations
 }

@@ -34,7 +34,7 @@ func TestLabel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Name != "family" || l.Origin != b.ID() || l.Scheme != s || l.Photos != 12 || l.Generation != 1 || l.State != o.State() {
+		if l.Name != "family" || l.Origin != b.ID() || l.Scheme != s || l.Photos != 12 || l.Generation != 1 || l.Digest != o.Digest() {
 			t.Errorf("%v: %+v", s, l)
 		}
 		if _, err := ReadLabel(testKey(), x.Manifest(), x.Read); !errors.Is(err, cpar.ErrKey) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 )
 
 // bruteForce is the squared L2 distance of a photo to every record, in floats.
@@ -34,7 +34,7 @@ func TestLearntVectorsThroughEncryption(t *testing.T) {
 			key := testKey()
 			b, folder := build(t, key, train, Options{Scheme: scheme, Profile: kind, Trees: 3})
 			x := held(t, key, folder)
-			if x.Profile().Kind() != kind || x.Ranker().Kind() != rank.KindCalibrated || x.manifest.Dim > profile.MaxLearned+3 {
+			if x.Profile().Kind() != kind || x.Ranker().Kind() != rank.KindCalibrated || x.manifest.Dim > profile.MaxLearnedDim+3 {
 				t.Fatalf("%v: %v, ranker %v, %d words", kind, x.Profile().Kind(), x.Ranker().Kind(), x.manifest.Dim)
 			}
 			for _, photo := range append(photos, train[7]) {
@@ -115,8 +115,8 @@ func TestLearntIndexIsUpdated(t *testing.T) {
 				t.Fatal(err)
 			}
 			x = held(t, key, folder)
-			if x.Records() != 52 || strings.Contains(ranker(), "a word of its own") || slices.Contains(x.Words(), "a word of its own") {
-				t.Errorf("%v, %v: %d records, words %v", kind, scheme, x.Records(), x.Words())
+			if x.Records() != 52 || strings.Contains(ranker(), "a word of its own") || slices.Contains(x.Keywords(), "a word of its own") {
+				t.Errorf("%v, %v: %d records, words %v", kind, scheme, x.Records(), x.Keywords())
 			}
 			if n := x.nearest(second[1], 1)[0]; n.Dis > roundedAddend(scheme) {
 				t.Errorf("%v, %v: after Compact %+v", kind, scheme, n)

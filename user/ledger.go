@@ -9,12 +9,12 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/feature"
-	"cpar/user/internal/box"
+	"cpar/model/feature"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
 )
 
 // A ledger is what the owner must know of a state of an index to ask it about a photo.
@@ -38,13 +38,13 @@ type ledger struct {
 	// contents is the digest of all segments but the ledger: whoever can decrypt
 	// the ledger knows that they belong together.
 	contents [sha256.Size]byte
-	// before are the states that this one was made from, the newest first, PastStates
+	// before are the states that this one was made from, the newest first, PastGenerations
 	// of them at most: a fork that went on is told from the states that follow.
-	before [][sha256.Size]byte
+	ancestors [][sha256.Size]byte
 	// added are the words that came since the profile was written.
 	added []string
 	// state names this state: the digest of the encoding, zero until that is made.
-	state [sha256.Size]byte
+	digest [sha256.Size]byte
 
 	// fitted is read from, and written to, the segment of the profile; dict has its words
 	// and those added.
@@ -52,8 +52,8 @@ type ledger struct {
 	dict *keyword.Dictionary
 }
 
-// PastStates is how many states before its own a ledger knows.
-const PastStates = 16
+// PastGenerations is how many states before its own a ledger knows.
+const PastGenerations = 16
 
 const (
 	ledgerMagic = "CPAR"
@@ -65,11 +65,11 @@ const (
 // leastWords is how long the list of added words is, filled up with zeros, or else twice,
 // four times … as long: the length of the ledger tells the cloud next to nothing about
 // words, and an update sends few bytes.
-const leastWords = 4096
+const minWords = 4096
 
 // addedPadding is what follows a list of added words of so many bytes.
 func addedPadding(size int) int {
-	room := leastWords
+	room := minWords
 	for room < size {
 		room *= 2
 	}
@@ -90,8 +90,8 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = le.AppendUint64(b, l.generation)
 	b = le.AppendUint64(b, l.begun)
 	b = append(b, l.contents[:]...)
-	b = le.AppendUint32(b, uint32(len(l.before)))
-	for _, state := range l.before {
+	b = le.AppendUint32(b, uint32(len(l.ancestors)))
+	for _, state := range l.ancestors {
 		b = append(b, state[:]...)
 	}
 	b = le.AppendUint16(b, feature.Version)
@@ -126,9 +126,9 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	l.records, l.live = int(r.U32("records")), int(r.U32("records that can be found"))
 	l.generation, l.begun = r.U64("generation"), r.U64("first generation")
 	copy(l.contents[:], r.Bytes(len(l.contents), "digest of contents"))
-	l.before = make([][sha256.Size]byte, min(r.Count(sha256.Size, "states before"), PastStates+1))
-	for i := range l.before {
-		copy(l.before[i][:], r.Bytes(sha256.Size, "state before"))
+	l.ancestors = make([][sha256.Size]byte, min(r.Count(sha256.Size, "states before"), PastGenerations+1))
+	for i := range l.ancestors {
+		copy(l.ancestors[i][:], r.Bytes(sha256.Size, "state before"))
 	}
 	features := r.U16("version of features")
 	switch _, known := schemes[l.scheme]; {
@@ -136,8 +136,8 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 		return nil, r.Err()
 	case features != feature.Version:
 		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), hint.Rebuild)
-	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.before) > PastStates:
-		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.before))
+	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.ancestors) > PastGenerations:
+		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.ancestors))
 		return nil, r.Err()
 	}
 	return l, l.readWords(r)
@@ -161,7 +161,7 @@ func (l *ledger) readWords(r *wire.Reader) (err error) {
 // take takes what the profile's segment holds.
 func (l *ledger) take(f fitted) (err error) {
 	l.fitted = f
-	l.dict, err = f.words.With(l.added)
+	l.dict, err = f.keywords.With(l.added)
 	return err
 }
 
@@ -186,15 +186,15 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.state = stateOf(plain)
+	l.digest = ledgerDigest(plain)
 	nonce := seed.New(x.Fresh("ledger", sha256.Sum256(plain)))
-	return box.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
+	return aead.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
 
 // decryptLedger is the inverse of encryptLedger. The segment's digest has been
 // checked before, so what does not decrypt was encrypted with another key.
 func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
-	plain, err := box.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
+	plain, err := aead.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
 	if err != nil {
 		return nil, fmt.Errorf("%w: the index was built with another key", cpar.ErrKey)
 	}
@@ -224,7 +224,7 @@ func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 }
 
 // stateOf names a state by the encoding of its ledger, which vouches for all the rest.
-func stateOf(plain []byte) [sha256.Size]byte {
+func ledgerDigest(plain []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("cpar/v1/owner state"), plain...))
 }
 
@@ -232,7 +232,7 @@ func stateOf(plain []byte) [sha256.Size]byte {
 func (l *ledger) after() *ledger {
 	next := *l
 	next.generation++
-	next.before = append([][sha256.Size]byte{l.state}, l.before[:min(len(l.before), PastStates-1)]...)
+	next.ancestors = append([][sha256.Size]byte{l.digest}, l.ancestors[:min(len(l.ancestors), PastGenerations-1)]...)
 	return &next
 }
 
@@ -244,7 +244,7 @@ func (l *ledger) after() *ledger {
 // and one a record.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
-	if hi == 0 && blocks <= box.MaxMessages {
+	if hi == 0 && blocks <= aead.MaxMessages {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("%w: %d records in generation %d since %d have used up the key of their keywords", cpar.ErrInput, l.records, l.generation, l.begun),

@@ -14,13 +14,13 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/feature"
-	"cpar/user/internal/box"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Where the parts of a ledger lie; FORMAT.md draws it.
@@ -56,12 +56,12 @@ func openPlain(key *Key, plain []byte, f fitted) (l *ledger, s scheme, err error
 // TestLedgerIsKept: of every scheme, profile and ranker.
 func TestLedgerIsKept(t *testing.T) {
 	key := testKey()
-	check := func(images []Image, opt Options) {
+	check := func(images []Photo, opt Options) {
 		t.Helper()
 		b := setUp(t, key, images, opt)
-		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.before = 7, 3, [32]byte{5}, [][32]byte{{6}, {7}}
+		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.ancestors = 7, 3, [32]byte{5}, [][32]byte{{6}, {7}}
 		b.ledger.name = "family"
-		plain, err := b.ledger.appendBinary(nil, b.plain)
+		plain, err := b.ledger.appendBinary(nil, b.twinBuilder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,8 @@ func TestLedgerIsKept(t *testing.T) {
 		if again, err := l.appendBinary(nil, s); err != nil || !bytes.Equal(again, plain) {
 			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
 		}
-		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !slices.Equal(l.before, b.ledger.before) ||
-			l.name != "family" || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Words()) {
+		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !slices.Equal(l.ancestors, b.ledger.ancestors) ||
+			l.name != "family" || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Keywords()) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
 		for cut := 0; cut < len(plain); cut += 1 + len(plain)/97 {
@@ -106,7 +106,7 @@ func TestLedgerTellsNothingByItsLength(t *testing.T) {
 	b := setUp(t, testKey(), madeImages(10, 1), small(cpar.SchemeSealed))
 	size := func(words ...string) int {
 		b.ledger.added = words
-		plain, err := b.ledger.appendBinary(nil, b.plain)
+		plain, err := b.ledger.appendBinary(nil, b.twinBuilder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,11 +116,11 @@ func TestLedgerTellsNothingByItsLength(t *testing.T) {
 	if size("one") != none || size(slices.Repeat([]string{word}, 40)...) != none {
 		t.Error("words show")
 	}
-	if one, many := size(slices.Repeat([]string{word}, 41)...), size(slices.Repeat([]string{word}, 80)...); one != none+leastWords || many != one {
-		t.Errorf("with more words than there was room for %d and %d bytes, not %d", one, many, none+leastWords)
+	if one, many := size(slices.Repeat([]string{word}, 41)...), size(slices.Repeat([]string{word}, 80)...); one != none+minWords || many != one {
+		t.Errorf("with more words than there was room for %d and %d bytes, not %d", one, many, none+minWords)
 	}
-	if got := size(slices.Repeat([]string{word}, 81)...); got != none+3*leastWords {
-		t.Errorf("with twice as many %d bytes, not %d", got, none+3*leastWords)
+	if got := size(slices.Repeat([]string{word}, 81)...); got != none+3*minWords {
+		t.Errorf("with twice as many %d bytes, not %d", got, none+3*minWords)
 	}
 }
 
@@ -133,7 +133,7 @@ func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte)) (*cpa
 		t.Fatal(err)
 	}
 	spoil(plain)
-	encrypted := box.New(x.index.Secret("profile")).Seal(nil, seed.New(seed.Secret{3}), plain, ledgerBinding(x.ID()))
+	encrypted := aead.New(x.index.Secret("profile")).Seal(nil, seed.New(seed.Secret{3}), plain, ledgerBinding(x.ID()))
 	m := *x.manifest
 	m.Segments = slices.Clone(m.Segments)
 	for i, s := range m.Segments {
@@ -218,7 +218,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"words that are not there":  func(b []byte) { b[wordsAt+2] = 1 },
 		"a word that is not UTF-8":  func(b []byte) { copy(b[wordsAt:], "\x01\x00\x00\x00\x01\x00\xff") },
 		"a word twice":              func(b []byte) { copy(b[wordsAt:], "\x01\x00\x00\x00\x06\x00kind 0") },
-		"padding of the words":      func(b []byte) { b[wordsAt+leastWords-1] = 1 },
+		"padding of the words":      func(b []byte) { b[wordsAt+minWords-1] = 1 },
 	} {
 		m, ledger := resealed(t, key, x, spoil)
 		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrCorrupt) {
@@ -234,25 +234,25 @@ func TestStateNamesAll(t *testing.T) {
 	images[4].Keywords, images[5].Keywords = nil, nil // no segment tells which is gone
 	for _, scheme := range growing {
 		b, folder := build(t, key, images, small(scheme))
-		states := map[[32]byte]string{look(t, key, folder).State(): "built"}
-		if states[b.State()] == "" {
-			t.Errorf("%v: written as %x", scheme, b.State())
+		states := map[[32]byte]string{look(t, key, folder).Digest(): "built"}
+		if states[b.Digest()] == "" {
+			t.Errorf("%v: written as %x", scheme, b.Digest())
 		}
-		for name, work := range map[string]func(u *updating) error{
-			"less one":     func(u *updating) error { return u.remove(t.Context(), contentsOfAll(images[4:5])) },
-			"less another": func(u *updating) error { return u.remove(t.Context(), contentsOfAll(images[5:])) },
+		for name, work := range map[string]func(u *updater) error{
+			"less one":     func(u *updater) error { return u.remove(t.Context(), contentsOfAll(images[4:5])) },
+			"less another": func(u *updater) error { return u.remove(t.Context(), contentsOfAll(images[5:])) },
 			"more":         adding(t.Context(), madeImages(1, 9)),
-			"compacted":    func(u *updating) error { return u.compact(t.Context()) },
+			"compacted":    func(u *updater) error { return u.compact(t.Context()) },
 		} {
 			fork := copyFolder(t, folder)
 			if _, err := update(key, fork, "testing", UpdateOptions{}, work); err != nil {
 				t.Fatal(err)
 			}
 			x := look(t, key, fork)
-			if other, known := states[x.State()]; known {
+			if other, known := states[x.Digest()]; known {
 				t.Errorf("%v: %s has the state of %s", scheme, name, other)
 			}
-			states[x.State()] = name
+			states[x.Digest()] = name
 		}
 	}
 }
@@ -262,8 +262,8 @@ func TestStatesBefore(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
 	var states [][32]byte
-	for range PastStates + 3 {
-		states = append(states, look(t, key, folder).State())
+	for range PastGenerations + 3 {
+		states = append(states, look(t, key, folder).Digest())
 		if _, err := update(key, folder, "testing", UpdateOptions{}, adding(t.Context(), madeImages(1, 9))); err != nil {
 			t.Fatal(err)
 		}
@@ -271,16 +271,16 @@ func TestStatesBefore(t *testing.T) {
 	o := look(t, key, folder)
 	newest := slices.Clone(states)
 	slices.Reverse(newest)
-	if got := o.Before(); !slices.Equal(got, newest[:PastStates]) {
+	if got := o.Ancestors(); !slices.Equal(got, newest[:PastGenerations]) {
 		t.Errorf("%d states before, or others", len(got))
 	}
 	for i, s := range states {
 		generation := uint64(i + 1)
-		if !o.MadeFrom(s, generation) {
+		if !o.DescendsFrom(s, generation) {
 			t.Errorf("not made from generation %d", generation)
 		}
-		known := o.Generation()-generation <= PastStates
-		if got := o.MadeFrom([32]byte{1}, generation); got == known {
+		known := o.Generation()-generation <= PastGenerations
+		if got := o.DescendsFrom([32]byte{1}, generation); got == known {
 			t.Errorf("made from another state of generation %d: %v", generation, got)
 		}
 	}
@@ -310,12 +310,12 @@ func TestNoncesAreCounted(t *testing.T) {
 
 func FuzzLedger(f *testing.F) {
 	key, profiles := testKey(), map[profile.Kind]fitted{}
-	add := func(images []Image, opt Options) {
+	add := func(images []Photo, opt Options) {
 		b, err := Setup(context.Background(), key, images, opt)
 		if err != nil {
 			f.Fatal(err)
 		}
-		enc, err := b.ledger.appendBinary(nil, b.plain)
+		enc, err := b.ledger.appendBinary(nil, b.twinBuilder)
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // maxNameBytes bounds the name of an index.
@@ -20,7 +20,7 @@ func CheckName(name string) error {
 	switch {
 	case name == "" || len(name) > maxNameBytes || !utf8.ValidString(name):
 		return fmt.Errorf("%w: the name of an index has 1 to %d bytes of UTF-8", cpar.ErrInput, maxNameBytes)
-	case name != strings.TrimSpace(name) || untrusted.Text(name) != name:
+	case name != strings.TrimSpace(name) || sanitize.Text(name) != name:
 		return fmt.Errorf("%w: the name of an index begins and ends with no space, and has no control characters", cpar.ErrInput)
 	case isID == nil:
 		return hint.Add(fmt.Errorf("%w: the name of an index must not look like an id", cpar.ErrInput), "take a word that you will remember")

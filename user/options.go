@@ -10,28 +10,28 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/internal/compared"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/user/internal/aspe"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Where the planes of a forest lie, and what order ciphertexts are.
 type (
-	Split = compared.Split
-	Order = compared.Order
+	Split = aspe.Split
+	Order = aspe.Order
 )
 
 // The split spaces and the order schemes. The paper's are SplitOriginal and OrderOPE.
 const (
-	SplitPCA, SplitOriginal = compared.SplitPCA, compared.SplitOriginal
-	OrderRank, OrderOPE     = compared.OrderRank, compared.OrderOPE
+	SplitPCA, SplitOriginal = aspe.SplitPCA, aspe.SplitOriginal
+	OrderRank, OrderOPE     = aspe.OrderRank, aspe.OrderOPE
 )
 
 // ParseSplit inverts Split.String, ParseOrder inverts Order.String.
 var (
-	ParseSplit = compared.ParseSplit
-	ParseOrder = compared.ParseOrder
+	ParseSplit = aspe.ParseSplit
+	ParseOrder = aspe.ParseOrder
 )
 
 // Options say how an index is built. The zero value is DefaultScheme and profile
@@ -59,7 +59,7 @@ type Options struct {
 	Split Split
 	Place cpar.Place
 	Order Order
-	// Lists of the inverted file of scheme ivf: 0 means cluster.DefaultLists.
+	// Lists of the inverted file of scheme ivf: 0 means cluster.DefaultCells.
 	Lists int
 	// WithLists gives an index of scheme cpar these lists beside its forest, so that one
 	// index holds both and they can be compared over the same records. Its cloud learns
@@ -75,7 +75,7 @@ type Options struct {
 	// Clusters is how many clusters an index of scheme sealed hides its records in, of which
 	// a request asks one: 1, 2, 4 or 8, and 1 with profile `paper`. 0 means 8 from 50,000 records
 	// on, and 1 below.
-	Clusters int
+	Cells    int
 	Progress Progress
 
 	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
@@ -125,13 +125,13 @@ func (o Options) withDefaults() (Options, error) {
 // checkForest is for scheme cpar: no lists, unless they are asked for.
 func checkForest(o *Options) error {
 	switch {
-	case o.Clusters != 0:
-		return unclustered(o)
+	case o.Cells != 0:
+		return refuseCells(o)
 	case o.WithLists:
 	case o.Lists > 0:
 		return hint.Add(fmt.Errorf("%w: %d lists with scheme cpar, which has a forest and no lists", cpar.ErrInput, o.Lists), "ivf is the scheme of the inverted file")
 	default:
-		o.Lists = compared.None
+		o.Lists = aspe.None
 	}
 	return nil
 }
@@ -139,9 +139,9 @@ func checkForest(o *Options) error {
 const minBlock, maxBlock = 16, 128
 
 // unclustered refuses clusters, which other schemes have none of.
-func unclustered(o *Options) error {
-	if o.Clusters != 0 {
-		return hint.Add(fmt.Errorf("%w: %d clusters with scheme %v", cpar.ErrInput, o.Clusters, o.Scheme), "sealed is the scheme that hides them")
+func refuseCells(o *Options) error {
+	if o.Cells != 0 {
+		return hint.Add(fmt.Errorf("%w: %d clusters with scheme %v", cpar.ErrInput, o.Cells, o.Scheme), "sealed is the scheme that hides them")
 	}
 	return nil
 }
@@ -149,16 +149,16 @@ func unclustered(o *Options) error {
 // checkSealed refuses options that scheme sealed has nothing for.
 func checkSealed(o *Options) error {
 	switch {
-	case o.Clusters < 0 || o.Clusters > MaxClusters || bits.OnesCount(uint(o.Clusters)) > 1:
-		return hint.Add(fmt.Errorf("%w: %d clusters", cpar.ErrInput, o.Clusters), "take 1, 2, 4 or %d", MaxClusters)
-	case o.Clusters > 1 && o.Profile == profile.Paper:
+	case o.Cells < 0 || o.Cells > MaxCells || bits.OnesCount(uint(o.Cells)) > 1:
+		return hint.Add(fmt.Errorf("%w: %d clusters", cpar.ErrInput, o.Cells), "take 1, 2, 4 or %d", MaxCells)
+	case o.Cells > 1 && o.Profile == profile.Paper:
 		return hint.Add(fmt.Errorf("%w: profile paper has too many numbers for clusters", cpar.ErrInput), "take profile learned or network, or no clusters")
 	}
 	return checkBlock(o)
 }
 
-// MaxClusters is the most clusters of an index: with more, scores would not be certain.
-const MaxClusters = 8
+// MaxCells is the most clusters of an index: with more, scores would not be certain.
+const MaxCells = 8
 
 // checkBlock refuses a block width whose requests would be larger than a cloud
 // takes: the index could be built and never be asked.

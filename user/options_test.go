@@ -7,9 +7,9 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/combined"
+	"cpar/model/profile"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
+	"cpar/model/vectorlayout"
 )
 
 // TestDefaultOptions: the safest scheme that serves, under which nothing needs to be
@@ -75,7 +75,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 			if _, err := (Options{Profile: profile.Learned, Block: block, Careful: careful}).withDefaults(); err != nil {
 				t.Errorf("blocks of %d of a learnt profile, careful %v: %v", block, careful, err)
 			}
-			p, err := rows.NewQuantiser(combined.SquaredL2(96, 1000), true).Lattice(block, careful, 0)
+			p, err := rows.NewQuantiser(vectorlayout.SquaredL2(96, 1000), true).Lattice(block, careful, 0)
 			if err != nil || p.RequestSize() > cpar.MaxRequestBytes {
 				t.Errorf("96 numbers, blocks of %d, careful %v: requests of %d bytes, %v", block, careful, p.RequestSize(), err)
 			}

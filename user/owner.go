@@ -10,15 +10,15 @@ import (
 	"sync/atomic"
 
 	"cpar"
+	"cpar/encoder"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/feature"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
-	"cpar/user/network"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // An Owner is a key opened for one state of one index: it makes requests to the
@@ -33,7 +33,7 @@ type Owner struct {
 	// ranks is the ledger's ranker, or that with the words counted that Hold was given.
 	ranks atomic.Pointer[rank.Ranker]
 	// network is what Use gave.
-	network atomic.Pointer[network.Encoder]
+	network atomic.Pointer[encoder.Encoder]
 	// cache is what Keep gave.
 	cache atomic.Pointer[feature.Cache]
 }
@@ -111,7 +111,7 @@ func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader,
 	case l.contents != contentsOf(m):
 		return nil, nil, fmt.Errorf("%w: its ledger vouches for other segments than its manifest names", cpar.ErrCorrupt)
 	}
-	l.state = stateOf(plain)
+	l.digest = ledgerDigest(plain)
 	return l, r, nil
 }
 
@@ -176,23 +176,23 @@ func (o *Owner) Generation() uint64 { return o.ledger.generation }
 // State tells apart the states of an index, also two of one generation, as two
 // updates of one backup make: a digest of all that its ledger says. It is zero until
 // the state is written.
-func (o *Owner) State() [sha256.Size]byte { return o.ledger.state }
+func (o *Owner) Digest() [sha256.Size]byte { return o.ledger.digest }
 
-// MadeFrom reports whether this state was made from an earlier one, by however many
+// DescendsFrom reports whether this state was made from an earlier one, by however many
 // updates, as far as the ledger knows: it names the sixteen states before.
-func (o *Owner) MadeFrom(state [sha256.Size]byte, generation uint64) bool {
-	return o.ledger.madeFrom(state, generation)
+func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
+	return o.ledger.descendsFrom(state, generation)
 }
 
 // Before are the states that this one was made from, the newest first, as far as the
 // ledger knows.
-func (o *Owner) Before() [][sha256.Size]byte { return slices.Clone(o.ledger.before) }
+func (o *Owner) Ancestors() [][sha256.Size]byte { return slices.Clone(o.ledger.ancestors) }
 
 // Records is the number of records that can be found.
 func (o *Owner) Records() int { return o.scheme.Live() }
 
 // Words returns the keywords that the collection uses, sorted.
-func (o *Owner) Words() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }
+func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }
 
 // Profile is the profile that the index was built with.
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
@@ -242,7 +242,7 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	}
 	if s, ok := o.scheme.(counting); ok {
 		if c, ok := o.ledger.ranker.(*rank.Calibrated); ok {
-			counted := rank.Ranker(c.Recounted(s.Count(), o.Records()))
+			counted := rank.Ranker(c.WithCounts(s.Count(), o.Records()))
 			o.ranks.Store(&counted)
 		}
 	}
@@ -252,7 +252,7 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 // Use gives the owner the image network that the index was built with. Another one
 // is refused (ErrInput), and so is none where the profile needs one. With other
 // profiles nothing is needed and nothing kept.
-func (o *Owner) Use(n *network.Encoder) error {
+func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {
 	case !needed:
@@ -267,7 +267,7 @@ func (o *Owner) Use(n *network.Encoder) error {
 }
 
 // Keep has Features keep what it computes, nil for nowhere.
-func (o *Owner) Keep(c *feature.Cache) { o.cache.Store(c) }
+func (o *Owner) SetFeatureCache(c *feature.Cache) { o.cache.Store(c) }
 
 var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
@@ -276,9 +276,11 @@ func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, o.cache.Load())
 }
 
-// FeaturesOnce are the features of a picture that is no file of the person's, such as one that
+// UncachedFeatures are the features of a picture that is no file of the person's, such as one that
 // another program sends. Nothing of it is kept, whatever Keep says.
-func (o *Owner) FeaturesOnce(photo []byte) (*feature.Vectors, error) { return o.features(photo, nil) }
+func (o *Owner) UncachedFeatures(photo []byte) (*feature.Vectors, error) {
+	return o.features(photo, nil)
+}
 
 func (o *Owner) features(photo []byte, c *feature.Cache) (*feature.Vectors, error) {
 	opts := feature.Options{Cache: c}

@@ -13,12 +13,12 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/encoder"
+	"cpar/encoder/prepare"
 	"cpar/internal/hint"
-	"cpar/user/feature"
-	"cpar/user/internal/fixtures"
-	"cpar/user/network"
-	"cpar/user/network/prepare"
-	"cpar/user/profile"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/internal/testing/syntheticphotos"
 )
 
 func TestOpenNeedsTheKeyOnly(t *testing.T) {
@@ -27,7 +27,7 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 		{Scheme: cpar.SchemeCPAR, PCA: 8, Trees: 2}, {PCA: 128}} {
 		b, folder := build(t, key, madeImages(40, 2), opt)
 		x := look(t, key, folder)
-		if got, want := fmt.Sprint(x.Words()), fmt.Sprint(b.Words()); got != want {
+		if got, want := fmt.Sprint(x.Keywords()), fmt.Sprint(b.Keywords()); got != want {
 			t.Errorf("%+v: words %s, want %s", opt, got, want)
 		}
 		// Both owners lay the same request out, in the clear.
@@ -173,9 +173,9 @@ func TestHold(t *testing.T) {
 }
 
 // fakeNetwork is a model that takes two by two pixels.
-type fakeNetwork struct{ network.Embedder }
+type fakeNetwork struct{ encoder.Embedder }
 
-func (fakeNetwork) Choice() network.Choice    { return network.Choice{Name: "a tensor", Size: 3} }
+func (fakeNetwork) Choice() encoder.Choice    { return encoder.Choice{Name: "a tensor", Size: 3} }
 func (fakeNetwork) Size() (int, int)          { return 2, 2 }
 func (fakeNetwork) Digest() [sha256.Size]byte { return [sha256.Size]byte{1} }
 
@@ -185,11 +185,11 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoder, err := network.NewEncoder(fakeNetwork{}, p)
+	encoder, err := encoder.NewEncoder(fakeNetwork{}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofNetwork := func(images []Image, digest [32]byte) []Image {
+	ofNetwork := func(images []Photo, digest [32]byte) []Photo {
 		for i, im := range images {
 			e := *im.Vectors.Embedding
 			e.Network = digest
@@ -208,9 +208,9 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 			t.Errorf("%s: %v; hint %q", what, err, hint.Of(err))
 		}
 	}
-	refused("no network", b.Use(nil))
-	refused("another network", others.Use(encoder))
-	if err := b.Use(encoder); err != nil {
+	refused("no network", b.SetEncoder(nil))
+	refused("another network", others.SetEncoder(encoder))
+	if err := b.SetEncoder(encoder); err != nil {
 		t.Errorf("its own network: %v", err)
 	}
 	ask := func(f *feature.Vectors) error {
@@ -218,7 +218,7 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 		return err
 	}
 	refused("a photo without an embedding", ask(madeImages(1, 9)[0].Vectors))
-	other := ofNetwork(slices.Clone(train[:1]), fixtures.Network)[0]
+	other := ofNetwork(slices.Clone(train[:1]), syntheticphotos.Network)[0]
 	refused("another network's embedding", ask(other.Vectors))
 	short := *train[0].Vectors
 	short.Embedding = &feature.Embedding{Network: encoder.Digest(), Values: make([]float32, 39)}
@@ -234,7 +234,7 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 	_, err = Setup(context.Background(), testKey(), mixed, Options{Profile: profile.Network})
 	refused("a mixed collection", err)
 	// No network is asked for where none was used.
-	if err := setUp(t, testKey(), madeImages(30, 1), small(cpar.SchemeSealed)).Use(nil); err != nil {
+	if err := setUp(t, testKey(), madeImages(30, 1), small(cpar.SchemeSealed)).SetEncoder(nil); err != nil {
 		t.Errorf("profile paper: %v", err)
 	}
 }
@@ -250,7 +250,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		}
 		for name, v := range map[string]any{
 			"key": key, "*key": *key, "owner": x.Owner, "builder's owner": b.Owner, "index": x.index, "source": x.index.Source,
-			"scheme": x.scheme, "builder's scheme": b.plain, "pending": pending, "reading": pending.reading,
+			"scheme": x.scheme, "builder's scheme": b.twinBuilder, "pending": pending, "reading": pending.replyReader,
 		} {
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%d"} {
 				got := fmt.Sprintf(verb, v)

@@ -6,13 +6,13 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // A Ranking says which keywords of neighbours are wanted.
 type Ranking struct {
 	// Most is the greatest number of keywords.
-	Most int
+	MaxKeywords int
 	// Ranker is the index's own where it is rank.KindDefault.
 	Ranker rank.Kind
 	// Rare has a calibrated ranker give rare words their due, which precision and
@@ -33,7 +33,7 @@ func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 // ranker is the one that a ranking asks for.
 func (o *Owner) ranker(r Ranking) rank.Ranker {
 	if r.Ranker == rank.KindPaper {
-		return rank.Weights{}
+		return rank.PaperRanker{}
 	}
 	return o.Ranker()
 }
@@ -41,8 +41,8 @@ func (o *Owner) ranker(r Ranking) rank.Ranker {
 // Check refuses a ranking that no index gives.
 func (r Ranking) Check() error {
 	switch {
-	case r.Most < 1:
-		return fmt.Errorf("ranking keywords: %w: %d keywords wanted; 1 is the least", cpar.ErrInput, r.Most)
+	case r.MaxKeywords < 1:
+		return fmt.Errorf("ranking keywords: %w: %d keywords wanted; 1 is the least", cpar.ErrInput, r.MaxKeywords)
 	case !(r.MinProbability >= 0 && r.MinProbability <= 1):
 		return hint.Add(fmt.Errorf("ranking keywords: %w: a probability of %g; it is from 0 to 1", cpar.ErrInput, r.MinProbability), "50 percent is 0.5")
 	case !r.Ranker.Valid():
@@ -74,6 +74,6 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
 	}
-	out := o.ranker(r).Rank(near, r.Guess, r.Most, r.Rare)
+	out := o.ranker(r).Rank(near, r.Guess, r.MaxKeywords, r.Rare)
 	return slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability }), nil
 }

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
 )
 
 // curious is a ranker that wants another number of neighbours than most.
-type curious struct{ rank.Weights }
+type curious struct{ rank.PaperRanker }
 
 func (curious) Neighbours() int { return 17 }
 
@@ -33,13 +33,13 @@ func TestRankings(t *testing.T) {
 	if p := weighted.DefaultParams(); p.L != 17 {
 		t.Errorf("%d neighbours are asked for, the ranker wants 17", p.L)
 	}
-	got, err := plain.Rank(near, Ranking{Most: 2})
+	got, err := plain.Rank(near, Ranking{MaxKeywords: 2})
 	want := rank.Keywords(near, 2)
 	if err != nil || len(got) != 2 || got[0] != want[0] || got[0].Probability != 0 {
 		t.Errorf("W_t: %v, %v; want %v", got, err, want)
 	}
 	o := look(t, key, folder)
-	all, err := o.Rank(near, Ranking{Most: 9})
+	all, err := o.Rank(near, Ranking{MaxKeywords: 9})
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%v, %v", all, err)
 	}
@@ -50,30 +50,30 @@ func TestRankings(t *testing.T) {
 	if !(least > 0 && most < 1 && least < most) {
 		t.Errorf("probabilities from %g to %g", least, most)
 	}
-	if some, err := o.Rank(near, Ranking{Most: 9, MinProbability: most}); err != nil || len(some) != 1 || some[0].Probability != most {
+	if some, err := o.Rank(near, Ranking{MaxKeywords: 9, MinProbability: most}); err != nil || len(some) != 1 || some[0].Probability != most {
 		t.Errorf("above %g: %v, %v", most, some, err)
 	}
-	if none, err := o.Rank(near, Ranking{Most: 9, MinProbability: 1}); err != nil || len(none) != 0 {
+	if none, err := o.Rank(near, Ranking{MaxKeywords: 9, MinProbability: 1}); err != nil || len(none) != 0 {
 		t.Errorf("above 1: %v, %v", none, err)
 	}
 	byProbability := func(a, b rank.Keyword) int { return cmp.Compare(b.Probability, a.Probability) }
 	byWeight := func(a, b rank.Keyword) int { return cmp.Compare(b.Weight, a.Weight) }
-	rare, err := o.Rank(near, Ranking{Most: 9, Rare: true})
+	rare, err := o.Rank(near, Ranking{MaxKeywords: 9, Rare: true})
 	if err != nil || len(rare) != 3 || !slices.IsSortedFunc(rare, byWeight) || !slices.IsSortedFunc(all, byProbability) {
 		t.Errorf("in order of probability %v, rare words first %v, %v", all, rare, err)
 	}
-	if own, err := o.Rank(near, Ranking{Most: 2, Ranker: rank.KindPaper}); err != nil || own[0].Weight != want[0].Weight {
+	if own, err := o.Rank(near, Ranking{MaxKeywords: 2, Ranker: rank.KindPaper}); err != nil || own[0].Weight != want[0].Weight {
 		t.Errorf("the paper's, asked for: %v, %v", own, err)
 	}
 	for name, err := range map[string]error{
 		"none":            o.CheckRanking(Ranking{}),
-		"a probability":   o.CheckRanking(Ranking{Most: 1, MinProbability: 1.5}),
-		"not a number":    o.CheckRanking(Ranking{Most: 1, MinProbability: math.NaN()}),
-		"no such ranker":  o.CheckRanking(Ranking{Most: 1, Ranker: 9}),
-		"no calibration":  plain.CheckRanking(Ranking{Most: 1, Ranker: rank.KindCalibrated}),
-		"no rare words":   plain.CheckRanking(Ranking{Most: 1, Rare: true}),
-		"no probability":  plain.CheckRanking(Ranking{Most: 1, MinProbability: 0.5}),
-		"none of weights": o.CheckRanking(Ranking{Most: 1, MinProbability: 0.5, Ranker: rank.KindPaper}),
+		"a probability":   o.CheckRanking(Ranking{MaxKeywords: 1, MinProbability: 1.5}),
+		"not a number":    o.CheckRanking(Ranking{MaxKeywords: 1, MinProbability: math.NaN()}),
+		"no such ranker":  o.CheckRanking(Ranking{MaxKeywords: 1, Ranker: 9}),
+		"no calibration":  plain.CheckRanking(Ranking{MaxKeywords: 1, Ranker: rank.KindCalibrated}),
+		"no rare words":   plain.CheckRanking(Ranking{MaxKeywords: 1, Rare: true}),
+		"no probability":  plain.CheckRanking(Ranking{MaxKeywords: 1, MinProbability: 0.5}),
+		"none of weights": o.CheckRanking(Ranking{MaxKeywords: 1, MinProbability: 0.5, Ranker: rank.KindPaper}),
 	} {
 		if !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%s: %v", name, err)

@@ -7,20 +7,20 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/feature"
+	"cpar/internal/seed"
+	"cpar/model/feature"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/internal/seed"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A Pending is what an owner must remember of a request in order to read the
 // reply. It prints as redacted.
 type Pending struct {
 	seed.Redacted
-	owner   *Owner
-	reading index.Reading
+	owner       *Owner
+	replyReader index.ReplyReader
 }
 
 // Request turns the features of a photo into what is kept (Pending) and what is sent
@@ -41,7 +41,7 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if err == nil {
 		err = o.serves(p)
 	}
-	var reading index.Reading
+	var reading index.ReplyReader
 	var q *cpar.Request
 	if err == nil {
 		reading, q, err = o.scheme.Request(v, p)
@@ -49,7 +49,7 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	return &Pending{owner: o, reading: reading}, q, nil
+	return &Pending{owner: o, replyReader: reading}, q, nil
 }
 
 // RequestAll is RequestVector where nothing near may be missed: a request to each of the
@@ -67,7 +67,7 @@ func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar
 	}
 	all := make([]*Pending, len(readings))
 	for i, r := range readings {
-		all[i] = &Pending{owner: o, reading: r}
+		all[i] = &Pending{owner: o, replyReader: r}
 	}
 	return all, requests, nil
 }
@@ -109,7 +109,7 @@ func (o *Owner) serves(p cpar.Params) error {
 // request (ErrCloud), that was altered (ErrCloud), or whose keywords were
 // (ErrCorrupt).
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
-	near, err := p.reading.Read(a)
+	near, err := p.replyReader.Read(a)
 	if err != nil {
 		return nil, fmt.Errorf("reading the reply: %w", err)
 	}

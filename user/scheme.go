@@ -5,13 +5,13 @@ import (
 
 	"cpar"
 	"cpar/internal/wire"
-	"cpar/user/combined"
-	"cpar/user/internal/compared"
+	"cpar/model/vector"
+	"cpar/user/internal/aspe"
 	"cpar/user/internal/index"
 	"cpar/user/internal/local"
 	"cpar/user/internal/rows"
 	"cpar/user/internal/sealed"
-	"cpar/user/vector"
+	"cpar/model/vectorlayout"
 )
 
 // A scheme is the owner's side of one index: how a vector is asked about, and how
@@ -29,7 +29,7 @@ type scheme interface {
 	Needs(k cpar.SegmentKind) bool
 	Hold(segments map[cpar.SegmentKind][][]byte) error
 	// Request makes what is kept of a request and what is sent, nil where nothing is.
-	Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error)
+	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
 }
 
 // A counting scheme has the keywords of all records at home once they are held, whereas
@@ -37,7 +37,7 @@ type scheme interface {
 type counting interface{ Count() map[string]int }
 
 // A building is an index, or the next state of one, that is not written yet.
-type building interface {
+type schemeBuilder interface {
 	scheme
 	// Write encrypts, and enters the segments into the writer's manifest.
 	Write(ctx context.Context, w *index.Writer) error
@@ -46,8 +46,8 @@ type building interface {
 }
 
 // A plain building knows its collection in the clear.
-type plain interface {
-	building
+type twinBuilder interface {
+	schemeBuilder
 	Twin() (index.Twin, error)
 }
 
@@ -58,49 +58,49 @@ type entry struct {
 	// check refuses options, and settles those that the scheme leaves no choice of.
 	check func(o *Options) error
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
-	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error)
+	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
 	// bytes is the size of n records without trees and lists: all but their keywords
 	// and the common part of the ledger.
-	bytes func(layout combined.Params, n int) (uint64, error)
+	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 
 // DefaultScheme is the one that Options take where none is named.
 const DefaultScheme = cpar.SchemeSealed
 
 var schemes = map[cpar.Scheme]entry{
-	cpar.SchemeCPAR: ofCompared(checkForest, func(o Options) compared.Options {
-		return compared.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}
+	cpar.SchemeCPAR: aspeEntry(checkForest, func(o Options) aspe.Options {
+		return aspe.Options{Trees: o.Trees, Lists: o.Lists, Split: o.Split, Place: o.Place, Order: o.Order}
 	}),
-	cpar.SchemeIVF: ofCompared(unclustered, func(o Options) compared.Options {
-		return compared.Options{Trees: compared.None, Lists: o.Lists}
+	cpar.SchemeIVF: aspeEntry(refuseCells, func(o Options) aspe.Options {
+		return aspe.Options{Trees: aspe.None, Lists: o.Lists}
 	}),
-	cpar.SchemeCAPIA: ofCompared(unclustered, func(Options) compared.Options {
-		return compared.Options{Trees: compared.None, Lists: compared.None}
+	cpar.SchemeCAPIA: aspeEntry(refuseCells, func(Options) aspe.Options {
+		return aspe.Options{Trees: aspe.None, Lists: aspe.None}
 	}),
-	cpar.SchemeSealed: ofRows(sealed.Kind, checkSealed),
-	cpar.SchemeLocal:  ofRows(local.Kind, unclustered),
+	cpar.SchemeSealed: rowsEntry(sealed.Kind, checkSealed),
+	cpar.SchemeLocal:  rowsEntry(local.Kind, refuseCells),
 }
 
-// ofCompared is the entry of a scheme of package compared.
-func ofCompared(check func(*Options) error, options func(Options) compared.Options) entry {
+// aspeEntry is the entry of a scheme of package compared.
+func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) entry {
 	return entry{
 		check: check,
-		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
-			return compared.SetUp(ctx, x, c, options(o), o.Progress)
+		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
+			return aspe.SetUp(ctx, x, c, options(o), o.Progress)
 		},
-		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return compared.Open(x, r) },
-		bytes: compared.Bytes,
+		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return aspe.Open(x, r) },
+		bytes: aspe.Bytes,
 	}
 }
 
-// ofRows is the entry of a scheme of package rows.
-func ofRows(k rows.Kind, check func(*Options) error) entry {
+// rowsEntry is the entry of a scheme of package rows.
+func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
 		check: check,
-		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (plain, error) {
-			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Clusters: o.Clusters})
+		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
+			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Cells: o.Cells})
 		},
 		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
 		bytes: k.Bytes,

@@ -45,7 +45,7 @@ func TestAskedAlike(t *testing.T) {
 		key := testKey()
 		b, folder := build(t, key, images, small(scheme))
 		x := held(t, key, folder)
-		if x.ID() != b.ID() || x.Origin() != b.ID() || x.Scheme() != scheme || x.Generation() != 1 || x.Records() != 40 || x.State() != b.State() {
+		if x.ID() != b.ID() || x.Origin() != b.ID() || x.Scheme() != scheme || x.Generation() != 1 || x.Records() != 40 || x.Digest() != b.Digest() {
 			t.Errorf("%v: opened as %v of %v, %v, generation %d, %d records", scheme, x.ID(), x.Origin(), x.Scheme(), x.Generation(), x.Records())
 		}
 		if got, want := x.DefaultParams(), b.DefaultParams(); got != want || got.Scheme != scheme || got.L != 10 {
@@ -53,11 +53,11 @@ func TestAskedAlike(t *testing.T) {
 		}
 		for _, i := range []int{0, 7, 39} {
 			near := x.nearest(images[i], 12)
-			if len(near) != 12 || b.Image(near[0].Record) != i || near[0].Dis > itself(scheme) {
+			if len(near) != 12 || b.PhotoOf(near[0].Record) != i || near[0].Dis > itself(scheme) {
 				t.Fatalf("%v: photo %d is found as %+v", scheme, i, near)
 			}
 			for _, n := range near {
-				if !slices.Equal(n.Keywords, images[b.Image(n.Record)].Keywords) {
+				if !slices.Equal(n.Keywords, images[b.PhotoOf(n.Record)].Keywords) {
 					t.Errorf("%v: record %d has keywords %q", scheme, n.Record, n.Keywords)
 				}
 			}
@@ -72,10 +72,10 @@ func TestAskedAlike(t *testing.T) {
 			t.Fatal(err)
 		}
 		hits, err := twin.Search(pending, nil)
-		if err != nil || len(hits) != 12 || b.Image(hits[0].Record) != 3 {
+		if err != nil || len(hits) != 12 || b.PhotoOf(hits[0].Record) != 3 {
 			t.Errorf("%v: the twin finds %v, %v", scheme, hits, err)
 		}
-		_, compared := twin.Compared()
+		_, compared := twin.ASPE()
 		if _, rows := twin.Rows(); rows == compared || compared == Hides(scheme) {
 			t.Errorf("%v: its twin is of the other family", scheme)
 		}

@@ -5,18 +5,18 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/user/internal/box"
-	"cpar/user/internal/compared"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user/internal/aead"
+	"cpar/user/internal/aspe"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 const (
-	// calibrateBy bounds the photos that a ranker is calibrated by.
-	calibrateBy = 2000
+	// maxCalibrationPhotos bounds the photos that a ranker is calibrated by.
+	maxCalibrationPhotos = 2000
 	// CalibrateKeep is how many keywords a photo gets while parameters are chosen.
 	CalibrateKeep = 5
 )
@@ -31,7 +31,7 @@ const (
 //
 // It keeps the images' vectors (864 levels and 48 floats an image with profile
 // `paper`) until Encrypt, but not the raw features.
-func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder, error) {
+func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
 	b, err := setup(ctx, key, images, opt)
 	if err != nil {
 		return nil, fmt.Errorf("setting up an index: %w", err)
@@ -39,7 +39,7 @@ func Setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	return b, nil
 }
 
-func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder, error) {
+func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
 	opt, err := opt.withDefaults()
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if err != nil {
 		return nil, err
 	}
-	c := &index.Collection{Keywords: Keywords(images), Images: make([]int, len(images))}
+	c := &index.Collection{Keywords: Keywords(images), Photos: make([]int, len(images))}
 	if c.Vectors, err = vectors(ctx, fit.Profile, images, opt.Progress); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if l.profile, err = fit.Profile.ForCollection(c.Vectors); err != nil {
 		return nil, err
 	}
-	drawn := draw(key, c, opt)
+	drawn := drawIndexSecret(key, c, opt)
 	copy(l.id[:], drawn[:])
 	l.origin = l.id
 	shuffle(c, drawn)
@@ -85,10 +85,10 @@ func setup(ctx context.Context, key *Key, images []Image, opt Options) (*Builder
 	if l.ranker, err = b.calibrate(ctx, fit); err != nil {
 		return nil, fmt.Errorf("calibrating its ranker: %w", err)
 	}
-	if b.plain, err = schemes[opt.Scheme].setUp(ctx, x, c, opt); err != nil {
+	if b.twinBuilder, err = schemes[opt.Scheme].setUp(ctx, x, c, opt); err != nil {
 		return nil, err
 	}
-	b.Owner = newOwner(l, x, b.plain)
+	b.Owner = newOwner(l, x, b.twinBuilder)
 	identify := identify(key, l.origin)
 	for _, im := range images {
 		b.identities = append(b.identities, identify(im.Content))
@@ -105,7 +105,7 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 		return 0, err
 	}
 	l := &ledger{scheme: s, records: n, fitted: fitted{profile: p, ranker: ranker}}
-	if l.words, err = keyword.NewDictionary(keywords); err != nil {
+	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return 0, err
 	}
 	plain, err := l.appendBinary(nil, nothing{})
@@ -116,11 +116,11 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	if err != nil {
 		return 0, err
 	}
-	size := vectors + uint64(len(plain)+len(fitted)+2*box.Overhead)
+	size := vectors + uint64(len(plain)+len(fitted)+2*aead.Overhead)
 	if !s.Grows() {
 		return size + uint64(n*keyword.Size), nil
 	}
-	table, err := keyword.TableBytes(l.words, keywords)
+	table, err := keyword.TableBytes(l.keywords, keywords)
 	return size + table + identityBytes(n), err
 }
 
@@ -131,7 +131,7 @@ type nothing struct{ scheme }
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
 // fit fits the profile, unless that was done.
-func fit(ctx context.Context, images []Image, opt Options) (*profile.Fitted, error) {
+func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, error) {
 	if opt.Fitted != nil {
 		return opt.Fitted, nil
 	}
@@ -147,7 +147,7 @@ func fit(ctx context.Context, images []Image, opt Options) (*profile.Fitted, err
 }
 
 // vectors assembles the plaintext vector of every image.
-func vectors(ctx context.Context, p profile.Profile, images []Image, progress Progress) ([]*vector.Vector, error) {
+func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Progress) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, 0, len(images))
 	const batch = 1024 // projected at once
 	for first := 0; first < len(images); first += batch {
@@ -169,13 +169,13 @@ func vectors(ctx context.Context, p profile.Profile, images []Image, progress Pr
 // from keywords a photo's nearest others are a fair test; learnt ones bring a ranker.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
-		return rank.Weights{}, nil
+		return rank.PaperRanker{}, nil
 	}
 	if fit.Ranker != nil {
 		return fit.Ranker, nil
 	}
 	c := b.collection
-	samples, err := compared.Samples(ctx, fit.Profile.Layout(), c, calibrateBy, b.opt.Progress)
+	samples, err := aspe.Samples(ctx, fit.Profile.Layout(), c, maxCalibrationPhotos, b.opt.Progress)
 	if err != nil {
 		return nil, err
 	}

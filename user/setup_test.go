@@ -17,9 +17,9 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
-	"cpar/user/feature"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
 )
 
 // TestPinnedIndex pins every byte of a small index made with a fixed seed:
@@ -96,7 +96,7 @@ func TestSetupDrawsTheOrder(t *testing.T) {
 			b := setUp(t, testKey(), images, Options{Scheme: scheme, PCA: 128, Trees: 1})
 			seen := map[int]bool{}
 			for i := range images {
-				image := b.Image(uint32(i))
+				image := b.PhotoOf(uint32(i))
 				seen[image] = true
 				if image != i {
 					moved++
@@ -122,7 +122,7 @@ func TestSetupDrawsTheOrder(t *testing.T) {
 // TestSmallCollections of every scheme can be built and asked.
 func TestSmallCollections(t *testing.T) {
 	one := madeImages(1, 1)
-	for name, images := range map[string][]Image{"one image": one, "identical images": slices.Repeat(one, 25), "two": madeImages(2, 1)} {
+	for name, images := range map[string][]Photo{"one image": one, "identical images": slices.Repeat(one, 25), "two": madeImages(2, 1)} {
 		for _, scheme := range cpar.Schemes() {
 			key := testKey()
 			_, folder := build(t, key, images, small(scheme))
@@ -178,13 +178,13 @@ func TestFarPhotosAreClamped(t *testing.T) {
 		v.Haar[at], v.HaarQ[at] = 1000, 1
 		return &v
 	}
-	var images []Image
+	var images []Photo
 	for i := range 30 {
 		at := 0
 		if i >= 18 {
 			at = 1 + i%3
 		}
-		images = append(images, Image{Vectors: flat(at), Keywords: []string{fmt.Sprint("at ", at)}})
+		images = append(images, Photo{Vectors: flat(at), Keywords: []string{fmt.Sprint("at ", at)}})
 	}
 	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeSealed} {
 		key := testKey()
@@ -194,7 +194,7 @@ func TestFarPhotosAreClamped(t *testing.T) {
 		}
 		x := held(t, key, folder)
 		for at := range 10 {
-			near := x.nearest(Image{Vectors: flat(at)}, 30)
+			near := x.nearest(Photo{Vectors: flat(at)}, 30)
 			if len(near) != 30 || !slices.IsSortedFunc(near, func(a, b rank.Neighbour) int { return int(min(max(1e3*(a.Dis-b.Dis), -1), 1)) }) {
 				t.Errorf("%v, request at %d: %v", scheme, at, near)
 			}
@@ -292,7 +292,7 @@ func TestSuitedProfile(t *testing.T) {
 		bare[i].Keywords = nil
 	}
 	for name, c := range map[string]struct {
-		images []Image
+		images []Photo
 		want   profile.Kind
 	}{
 		"no image":                   {nil, profile.Paper},
@@ -302,7 +302,7 @@ func TestSuitedProfile(t *testing.T) {
 		"99 with keywords, 21 bare":  {bare, profile.Paper},
 		"few, with keywords":         {madeImages(99, 1), profile.Paper},
 		"a hundred of 120":           {append(madeImages(1, 2), bare...), profile.Learned},
-		"embeddings without keyword": {[]Image{{Vectors: madeEmbedded(1, 1)[0].Vectors}}, profile.Network},
+		"embeddings without keyword": {[]Photo{{Vectors: madeEmbedded(1, 1)[0].Vectors}}, profile.Network},
 	} {
 		if got := SuitedProfile(c.images); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

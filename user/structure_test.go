@@ -12,8 +12,8 @@ import (
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/kdforest"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
 )
 
 // TestSchemesSearchTheirOwnStructure: what is built and asked by default goes, at the
@@ -104,7 +104,7 @@ func TestForestAndLists(t *testing.T) {
 			if err != nil || len(near) != 3 || near[0].Dis != 0 || !slices.Equal(near[0].Keywords, images[i].Keywords) {
 				t.Fatalf("%v by %v, photo %d: %v, %v", p.Scheme, p.Search, i, near, err)
 			}
-			words, err := x.Rank(near, Ranking{Most: 2})
+			words, err := x.Rank(near, Ranking{MaxKeywords: 2})
 			if err != nil || len(words) != 2 || !slices.Contains(images[i].Keywords, words[0].Word) {
 				t.Errorf("%v by %v, photo %d: %v, %v", p.Scheme, p.Search, i, words, err)
 			}

@@ -7,26 +7,26 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/feature"
+	"cpar/model/feature"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
 	"cpar/user/internal/rows"
 )
 
 // A Listed photo is one of a collection before its features are looked at.
-type Listed struct {
+type ListedPhoto struct {
 	Content  [32]byte // picture.Content
 	Keywords []string
 }
 
 // A Copy is a photo whose content another one has, too; both by index.
-type Copy struct {
+type Duplicate struct {
 	Photo, Of int
 }
 
 // Distinct finds copies in a collection: one of each content stays, with the keywords of
 // all, as many as a record holds. Contents that are not known are copies of nothing.
-func Distinct(photos []Listed) (keywords [][]string, copies []Copy) {
+func Distinct(photos []ListedPhoto) (keywords [][]string, copies []Duplicate) {
 	keywords, first := make([][]string, len(photos)), map[[32]byte]int{}
 	for i, p := range photos {
 		of, again := first[p.Content]
@@ -34,7 +34,7 @@ func Distinct(photos []Listed) (keywords [][]string, copies []Copy) {
 			first[p.Content], keywords[i] = i, slices.Clone(p.Keywords)
 			continue
 		}
-		copies = append(copies, Copy{Photo: i, Of: of})
+		copies = append(copies, Duplicate{Photo: i, Of: of})
 		for _, w := range p.Keywords {
 			if len(keywords[of]) < keyword.Max && !slices.Contains(keywords[of], w) {
 				keywords[of] = append(keywords[of], w)
@@ -50,7 +50,7 @@ type SyncOptions struct {
 	// RemoveMissing removes the records of photos that the collection does not hold.
 	RemoveMissing bool
 	// Most lets it remove more than half of them.
-	Most bool
+	AllowMajority bool
 	// Features are asked for the features of the photos that are new, by index; nil for
 	// one that cannot be used, which is then left out.
 	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
@@ -61,11 +61,11 @@ type SyncOptions struct {
 // changed are replaced, and what the collection does not hold goes if that is asked for.
 // Of copies in the collection one counts, with the keywords of all (Distinct). Where
 // there is nothing to do, nothing is written.
-func Sync(ctx context.Context, key *Key, folder string, photos []Listed, o SyncOptions) (*Update, error) {
-	return update(key, folder, "updating index", o.UpdateOptions, func(u *updating) error { return u.sync(ctx, photos, o) })
+func Sync(ctx context.Context, key *Key, folder string, photos []ListedPhoto, o SyncOptions) (*Update, error) {
+	return update(key, folder, "updating index", o.UpdateOptions, func(u *updater) error { return u.sync(ctx, photos, o) })
 }
 
-func (u *updating) sync(ctx context.Context, photos []Listed, o SyncOptions) error {
+func (u *updater) sync(ctx context.Context, photos []ListedPhoto, o SyncOptions) error {
 	keywords, copies := Distinct(photos)
 	copied := map[int]bool{}
 	for _, c := range copies {
@@ -101,7 +101,7 @@ func (u *updating) sync(ctx context.Context, photos []Listed, o SyncOptions) err
 				c.remove = append(c.remove, record)
 			}
 		}
-		if n := u.owner.Records(); 2*len(c.remove) > n && !o.Most {
+		if n := u.owner.Records(); 2*len(c.remove) > n && !o.AllowMajority {
 			return hint.Add(fmt.Errorf("%w: the collection holds fewer than half of the %d photos of the index, and %d would be removed", cpar.ErrInput, n, len(c.remove)),
 				"is it the right folder, and is all of it there? If so, pass --yes")
 		}
@@ -113,7 +113,7 @@ func (u *updating) sync(ctx context.Context, photos []Listed, o SyncOptions) err
 		}
 		for k, i := range fresh {
 			if vectors[k] != nil {
-				c.add = append(c.add, Image{Vectors: vectors[k], Keywords: keywords[i], Content: photos[i].Content})
+				c.add = append(c.add, Photo{Vectors: vectors[k], Keywords: keywords[i], Content: photos[i].Content})
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func (u *updating) sync(ctx context.Context, photos []Listed, o SyncOptions) err
 
 // byIdentity are the live records of each photo; those of which none is known are not
 // among them.
-func (u *updating) byIdentity() map[identity][]int {
+func (u *updater) byIdentity() map[identity][]int {
 	out := map[identity][]int{}
 	for record, id := range u.identities {
 		if id != (identity{}) && !u.rows.Removed(record) {
@@ -144,7 +144,7 @@ func sameWords(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-func (u *updating) remove(ctx context.Context, contents [][32]byte) error {
+func (u *updater) remove(ctx context.Context, contents [][32]byte) error {
 	if len(contents) == 0 {
 		return fmt.Errorf("%w: no photo to remove", cpar.ErrInput)
 	}
@@ -173,13 +173,13 @@ func (u *updating) remove(ctx context.Context, contents [][32]byte) error {
 
 // A change leads to the next state of an index.
 type change struct {
-	add      []Image
+	add      []Photo
 	remove   []int            // records
 	keywords map[int][]string // of records that have others now
 	name     string           // the new one; "" for the old one
 }
 
-func (u *updating) change(ctx context.Context, c change) error {
+func (u *updater) change(ctx context.Context, c change) error {
 	if len(c.add) > cpar.MaxRecords-int(u.old.Records) || len(c.add)+len(c.remove)+len(c.keywords)+len(c.name) == 0 {
 		return fmt.Errorf("%w: %d images for an index of %d records", cpar.ErrInput, len(c.add), u.old.Records)
 	}
@@ -190,7 +190,7 @@ func (u *updating) change(ctx context.Context, c change) error {
 		return err
 	}
 	for record, words := range c.keywords {
-		if err := checkKeywords([]Image{{Keywords: words}}); err != nil {
+		if err := checkKeywords([]Photo{{Keywords: words}}); err != nil {
 			return err
 		}
 		u.keywords[record] = words
@@ -216,8 +216,8 @@ func (u *updating) change(ctx context.Context, c change) error {
 }
 
 // lay lays out new images in random order, and appends their keywords and identities.
-func (u *updating) lay(ctx context.Context, images []Image) (added *rows.Rows, err error) {
-	shuffled := make([]Image, len(images))
+func (u *updater) lay(ctx context.Context, images []Photo) (added *rows.Rows, err error) {
+	shuffled := make([]Photo, len(images))
 	for i, from := range u.permutation(len(images)) {
 		shuffled[i] = images[from]
 	}

@@ -10,19 +10,19 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/user/feature"
+	"cpar/model/feature"
 )
 
 // listed is a collection of images before its features are looked at.
-func listed(images []Image) (out []Listed) {
+func listed(images []Photo) (out []ListedPhoto) {
 	for _, im := range images {
-		out = append(out, Listed{Content: im.Content, Keywords: im.Keywords})
+		out = append(out, ListedPhoto{Content: im.Content, Keywords: im.Keywords})
 	}
 	return out
 }
 
 // syncing is Sync with images whose features are known; asked counts those asked for.
-func syncing(t *testing.T, key *Key, folder string, images []Image, o SyncOptions) (u *Update, asked int, err error) {
+func syncing(t *testing.T, key *Key, folder string, images []Photo, o SyncOptions) (u *Update, asked int, err error) {
 	t.Helper()
 	o.Features = func(_ context.Context, _ *Owner, photos []int) (out []*feature.Vectors, err error) {
 		asked += len(photos)
@@ -40,7 +40,7 @@ func TestSync(t *testing.T) {
 		key := testKey()
 		have := marked(20, 1, "first")
 		_, folder := build(t, key, have, small(scheme))
-		check := func(note string, images []Image, o SyncOptions, want Update, wantAsked int) {
+		check := func(note string, images []Photo, o SyncOptions, want Update, wantAsked int) {
 			t.Helper()
 			before, err := indexdir.ReadManifest(folder)
 			if err != nil {
@@ -85,7 +85,7 @@ func TestSync(t *testing.T) {
 
 		have[5].Keywords = []string{"another", "common"}
 		check("other keywords", have, SyncOptions{}, Update{Changed: 1, Unchanged: 21, Records: 22}, 0)
-		if !slices.Contains(look(t, key, folder).Words(), "first 005") {
+		if !slices.Contains(look(t, key, folder).Keywords(), "first 005") {
 			t.Errorf("%v: the numbers of words tell what has changed", scheme)
 		}
 
@@ -97,11 +97,11 @@ func TestSync(t *testing.T) {
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), "--yes") {
 			t.Errorf("%v: most removed: %v", scheme, err)
 		}
-		if _, _, err = syncing(t, key, folder, nil, SyncOptions{RemoveMissing: true, Most: true}); !errors.Is(err, cpar.ErrInput) {
+		if _, _, err = syncing(t, key, folder, nil, SyncOptions{RemoveMissing: true, AllowMajority: true}); !errors.Is(err, cpar.ErrInput) {
 			t.Errorf("%v: all removed: %v", scheme, err)
 		}
 		have = have[:9]
-		check("most, on purpose", have, SyncOptions{RemoveMissing: true, Most: true}, Update{Unchanged: 9, Removed: 11, Records: 9}, 0)
+		check("most, on purpose", have, SyncOptions{RemoveMissing: true, AllowMajority: true}, Update{Unchanged: 9, Removed: 11, Records: 9}, 0)
 
 		// A photo that was removed comes back as a new one, and another device and a
 		// compacted index know the photos again.
@@ -157,11 +157,11 @@ func TestDistinct(t *testing.T) {
 	for i := range 31 {
 		many = append(many, string(rune('a'+i)))
 	}
-	keywords, copies := Distinct([]Listed{
+	keywords, copies := Distinct([]ListedPhoto{
 		{Content: a, Keywords: []string{"sea", "sky"}}, {Keywords: []string{"none"}}, {Content: b, Keywords: many},
 		{Content: a, Keywords: []string{"sky", "dog"}}, {Keywords: []string{"none"}}, {Content: b, Keywords: []string{"one more"}},
 	})
-	if !slices.Equal(copies, []Copy{{3, 0}, {5, 2}}) || !slices.Equal(keywords[0], []string{"sea", "sky", "dog"}) || !slices.Equal(keywords[2], many) || len(keywords[4]) != 1 {
+	if !slices.Equal(copies, []Duplicate{{3, 0}, {5, 2}}) || !slices.Equal(keywords[0], []string{"sea", "sky", "dog"}) || !slices.Equal(keywords[2], many) || len(keywords[4]) != 1 {
 		t.Errorf("%v, %q", copies, keywords)
 	}
 }

@@ -56,8 +56,8 @@ type UpdateOptions struct {
 // Sync looks. The new records follow the old ones, in random order. The records in a last
 // group or block that has room are encrypted anew with them, and so are the keywords of the
 // last records and the ledger; all others stay as they are, byte for byte.
-func Add(ctx context.Context, key *Key, folder string, images []Image, progress Progress) (*Update, error) {
-	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updating) error { return u.change(ctx, change{add: images}) })
+func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
+	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
 
 // Remove takes photos with these contents (picture.Content) out of the index of scheme
@@ -67,7 +67,7 @@ func Add(ctx context.Context, key *Key, folder string, images []Image, progress 
 // names the contents without such a record; where that is all of them, nothing is
 // written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
-	return update(key, folder, "removing from index", o, func(u *updating) error { return u.remove(ctx, contents) })
+	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
 // Compact makes a new index, with a new id, of what was not removed from the one
@@ -77,12 +77,12 @@ func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o
 // that they were made with. An index at the cloud under the old id is the
 // caller's to delete, once the new one is there.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
-	return update(key, folder, "compacting index", o, func(u *updating) error { return u.compact(ctx) })
+	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
 
 // Rename calls the index in folder by another name, which is a state of its own.
 func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions) (*Update, error) {
-	return update(key, folder, "renaming index", o, func(u *updating) error {
+	return update(key, folder, "renaming index", o, func(u *updater) error {
 		if err := CheckName(name); err != nil || name == u.owner.Name() {
 			return err
 		}
@@ -91,7 +91,7 @@ func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions)
 }
 
 // updating is an index in a folder that is being updated.
-type updating struct {
+type updater struct {
 	key    *Key
 	folder string
 	random io.Reader
@@ -109,12 +109,12 @@ type updating struct {
 }
 
 // update locks a folder, lets work write a new state and reports it.
-func update(key *Key, folder, what string, o UpdateOptions, work func(*updating) error) (*Update, error) {
+func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // Create would make the folder
 		return nil, err
 	}
 	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
-	u := &updating{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Progress: o.Progress}, done: Update{Missing: []int{}}}
+	u := &updater{key: key, folder: folder, random: o.testOnlyRand, writer: &index.Writer{Progress: o.Progress}, done: Update{Missing: []int{}}}
 	if !o.DryRun {
 		dir, err := indexdir.Create(folder, indexdir.Options{FS: o.testOnlyFS})
 		if err != nil {
@@ -150,7 +150,7 @@ func update(key *Key, folder, what string, o UpdateOptions, work func(*updating)
 }
 
 // open opens the index and everything of it that an update writes again.
-func (u *updating) open() error {
+func (u *updater) open() error {
 	var err error
 	if u.owner, err = open(u.key, u.old, u.fetch, u.random); err != nil {
 		return err
@@ -180,10 +180,10 @@ func (u *updating) open() error {
 	return err
 }
 
-func (u *updating) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
+func (u *updater) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
 
 // segments are those of some kinds in the state before.
-func (u *updating) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
+func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range u.old.Segments {
 		if slices.Contains(kinds, x.Kind) {
 			list = append(list, x)
@@ -197,7 +197,7 @@ var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.Segme
 
 // write writes the next state: a ledger that change makes of this one's, what begin
 // makes of its index, and the identities of all records.
-func (u *updating) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
+func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
 		return err
@@ -226,10 +226,10 @@ func (u *updating) write(ctx context.Context, identities []identity, change func
 	return nil
 }
 
-func (u *updating) compact(ctx context.Context) error {
+func (u *updater) compact(ctx context.Context) error {
 	var kept []int
 	all := rows.New(int(u.old.Dim))
-	if err := u.each(ctx, func(record int, row []int16, addend int64, removed bool) {
+	if err := u.decryptRecords(ctx, func(record int, row []int16, addend int64, removed bool) {
 		if !removed {
 			all.Add(row, addend)
 			kept = append(kept, record)
@@ -243,7 +243,7 @@ func (u *updating) compact(ctx context.Context) error {
 		keywords[i], identities[i] = u.keywords[kept[from]], u.identities[kept[from]]
 	}
 	return u.write(ctx, identities, func(l *ledger) error {
-		drawn := u.owner.index.Fresh("index", u.owner.State())
+		drawn := u.owner.index.Fresh("index", u.owner.Digest())
 		copy(l.id[:], drawn[:])
 		l.records, l.begun = len(kept), l.generation
 		return l.begin(keywords)
@@ -251,7 +251,7 @@ func (u *updating) compact(ctx context.Context) error {
 }
 
 // grown begins the next state of the same index.
-func (u *updating) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
+func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
 	return u.rows.Next(ctx, x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, Last: func() ([]byte, error) {
 		vectors := u.segments(cpar.SegmentVectors)
 		return u.fetch(vectors[len(vectors)-1])
@@ -259,6 +259,6 @@ func (u *updating) grown(ctx context.Context, x *index.Index, add *rows.Rows, re
 }
 
 // each decrypts every record of the state before.
-func (u *updating) each(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
+func (u *updater) decryptRecords(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
 	return u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, each)
 }

@@ -27,7 +27,7 @@ func (x *opened) findable() []string {
 }
 
 // marked are images each of which has a keyword of its own.
-func marked(n int, seed uint64, name string) []Image {
+func marked(n int, seed uint64, name string) []Photo {
 	images := madeImages(n, seed)
 	for i := range images {
 		images[i].Keywords = []string{fmt.Sprintf("%s %03d", name, i), "common"}
@@ -35,7 +35,7 @@ func marked(n int, seed uint64, name string) []Image {
 	return images
 }
 
-func marks(lists ...[]Image) (out []string) {
+func marks(lists ...[]Photo) (out []string) {
 	for _, images := range lists {
 		for _, im := range images {
 			words := slices.Clone(im.Keywords)
@@ -49,8 +49,8 @@ func marks(lists ...[]Image) (out []string) {
 // vectorsIn are the rows of every record of a folder, removed ones too.
 func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 	t.Helper()
-	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updating) error {
-		return u.each(context.Background(), func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
+	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updater) error {
+		return u.decryptRecords(context.Background(), func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 // keywordsIn are the keywords of every record of a folder.
 func keywordsIn(t testing.TB, key *Key, folder string) (out [][]string) {
 	t.Helper()
-	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updating) error {
+	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updater) error {
 		out = u.keywords
 		return nil
 	})
@@ -120,15 +120,15 @@ func TestAddRemoveCompact(t *testing.T) {
 				t.Errorf("%v: a photo that was added is found as %+v", scheme, n)
 			}
 		}
-		if old.Generation() != 1 || x.Generation() != 2 || old.State() == x.State() {
-			t.Errorf("%v: generations %d and %d, states %x and %x", scheme, old.Generation(), x.Generation(), old.State(), x.State())
+		if old.Generation() != 1 || x.Generation() != 2 || old.Digest() == x.Digest() {
+			t.Errorf("%v: generations %d and %d, states %x and %x", scheme, old.Generation(), x.Generation(), old.Digest(), x.Digest())
 		}
 
 		// A photo that is not in it, one that is, one that was added, one twice.
 		if u, err = Remove(ctx, key, folder, contentsOfAll(third[:2]), UpdateOptions{}); err != nil || u.Removed != 0 || !slices.Equal(u.Missing, []int{0, 1}) || u.Generation != 2 || u.Bytes != 0 {
 			t.Errorf("%v: removing what is not there: %+v, %v", scheme, u, err)
 		}
-		u, err = Remove(ctx, key, folder, contentsOfAll([]Image{first[34], second[1], second[1], third[0]}), UpdateOptions{})
+		u, err = Remove(ctx, key, folder, contentsOfAll([]Photo{first[34], second[1], second[1], third[0]}), UpdateOptions{})
 		if err != nil || u.Removed != 2 || !slices.Equal(u.Missing, []int{3}) || u.Generation != 3 || u.Records != 36 {
 			t.Fatalf("%v: removed: %+v, %v", scheme, u, err)
 		}
@@ -154,8 +154,8 @@ func TestAddRemoveCompact(t *testing.T) {
 		}
 
 		// The words of what was removed go with the compaction only.
-		if !slices.Contains(x.Words(), "first 034") {
-			t.Errorf("%v: the words before compacting are %q", scheme, x.Words())
+		if !slices.Contains(x.Keywords(), "first 034") {
+			t.Errorf("%v: the words before compacting are %q", scheme, x.Keywords())
 		}
 		u, err = Compact(ctx, key, folder, UpdateOptions{})
 		if err != nil || u.ID == old.ID() || u.Generation != 4 || u.Records != 36 || u.Removed != 2 {
@@ -173,8 +173,8 @@ func TestAddRemoveCompact(t *testing.T) {
 			used = append(used, im.Keywords[0])
 		}
 		slices.Sort(used)
-		if !slices.Equal(x.Words(), used) {
-			t.Errorf("%v: the words are %q, in use are %q", scheme, x.Words(), used)
+		if !slices.Equal(x.Keywords(), used) {
+			t.Errorf("%v: the words are %q, in use are %q", scheme, x.Keywords(), used)
 		}
 		// And on: the projection is the one of before.
 		if u, err = Add(ctx, key, folder, third, nil); err != nil || u.Generation != 5 || u.Records != 69 {
@@ -226,10 +226,10 @@ func TestRestoredBackup(t *testing.T) {
 		}
 		a, b := states[0], states[1]
 		before := look(t, key, folder)
-		if a.Generation() != b.Generation() || a.State() == b.State() || before.State() == a.State() {
-			t.Errorf("%v: forks of generations %d and %d have states %x and %x", scheme, a.Generation(), b.Generation(), a.State(), b.State())
+		if a.Generation() != b.Generation() || a.Digest() == b.Digest() || before.Digest() == a.Digest() {
+			t.Errorf("%v: forks of generations %d and %d have states %x and %x", scheme, a.Generation(), b.Generation(), a.Digest(), b.Digest())
 		}
-		if a.State() != look(t, key, a.folder).State() {
+		if a.Digest() != look(t, key, a.folder).Digest() {
 			t.Errorf("%v: one state is two", scheme)
 		}
 		compared := 0

@@ -9,11 +9,11 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
-	"cpar/user/profile"
+	"cpar/model/profile"
 )
 
 // sent are the segments that an update of an index wrote, as far as a cloud sees them.
-func sent(t testing.TB, key *Key, folder string, work func(u *updating) error) (list []cpar.Segment, m *cpar.Manifest) {
+func sent(t testing.TB, key *Key, folder string, work func(u *updater) error) (list []cpar.Segment, m *cpar.Manifest) {
 	t.Helper()
 	before, err := indexdir.ReadManifest(folder)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestUpdatesLookAlike(t *testing.T) {
 			"a photo removed":             {remove: []int{17}},
 			"photos removed":              {remove: []int{0, 1, 2, 3, 255, 256, 299}},
 		} {
-			list, m := sent(t, key, copyFolder(t, folder), func(u *updating) error { return u.change(ctx, c) })
+			list, m := sent(t, key, copyFolder(t, folder), func(u *updater) error { return u.change(ctx, c) })
 			seen := fmt.Sprint(len(m.Segments))
 			for _, s := range list {
 				seen += fmt.Sprint(" ", s.Kind, s.Bytes)
@@ -86,7 +86,7 @@ func TestKeywordsOfFullPages(t *testing.T) {
 		for _, record := range c.remove {
 			words[record] = nil
 		}
-		if _, err := update(key, folder, "testing", UpdateOptions{}, func(u *updating) error { return u.change(ctx, c) }); err != nil {
+		if _, err := update(key, folder, "testing", UpdateOptions{}, func(u *updater) error { return u.change(ctx, c) }); err != nil {
 			t.Fatal(err)
 		}
 		got := keywordsIn(t, key, folder)
@@ -146,7 +146,7 @@ func TestOnePhotoSendsLittle(t *testing.T) {
 			t.Errorf("%v: eight records and two states before more make a ledger of %d bytes one of %d", scheme, size[cpar.SegmentLedger], ledger)
 		}
 		// With 100,000 records only these are more: their bits and the states before.
-		more := uint64((100_000-701)/8 + (PastStates-1)*32)
+		more := uint64((100_000-701)/8 + (PastGenerations-1)*32)
 		pushed, fetched = pushed+more, fetched+more
 		if pushed > 128_000 || fetched > 128_000 {
 			t.Errorf("%v: a photo added to 100,000 pushes %d bytes and refetches %d: %v", scheme, pushed, fetched, size)
@@ -229,7 +229,7 @@ func BenchmarkOnePhotoAdded(b *testing.B) {
 		}
 		b.Run(scheme.String(), func(b *testing.B) {
 			folder, n := copyFolder(b, built), uint64(0)
-			var pushed, fetched, mostPushed, mostFetched uint64
+			var pushed, fetched, maxPushed, maxFetched uint64
 			for b.Loop() {
 				n++
 				list, _ := sent(b, key, folder, adding(ctx, madeImages(1, n)))
@@ -240,13 +240,13 @@ func BenchmarkOnePhotoAdded(b *testing.B) {
 						b.Logf("%v: %d bytes", s.Kind, s.Bytes)
 					}
 				}
-				mostPushed, mostFetched = max(mostPushed, pushed), max(mostFetched, fetched)
+				maxPushed, maxFetched = max(maxPushed, pushed), max(maxFetched, fetched)
 			}
 			x := look(b, key, folder)
 			b.ReportMetric(float64(pushed), "B-pushed")
 			b.ReportMetric(float64(fetched), "B-fetched")
-			b.ReportMetric(float64(mostPushed), "B-pushed-most")
-			b.ReportMetric(float64(mostFetched), "B-fetched-most")
+			b.ReportMetric(float64(maxPushed), "B-pushed-most")
+			b.ReportMetric(float64(maxFetched), "B-fetched-most")
 			kept := map[cpar.SegmentKind]uint64{}
 			for _, s := range x.manifest.Segments {
 				kept[s.Kind] += s.Bytes

@@ -12,7 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/user/internal/box"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
 )
@@ -82,8 +82,8 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
 		// Two messages of a generation, times generations, are at the limit.
-		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updating) error {
-			old := func(l *ledger) error { l.generation = box.MaxMessages / 2; return nil }
+		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updater) error {
+			old := func(l *ledger) error { l.generation = aead.MaxMessages / 2; return nil }
 			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, rows.New(int(u.old.Dim)), nil) })
 		})
 		if err != nil {
@@ -100,7 +100,7 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 			}
 		}
 		u, err := Compact(ctx, key, folder, UpdateOptions{})
-		if err != nil || u.Generation != box.MaxMessages/2+1 {
+		if err != nil || u.Generation != aead.MaxMessages/2+1 {
 			t.Fatalf("%v: compacted: %+v, %v", scheme, u, err)
 		}
 		if u, err = Add(ctx, key, folder, madeImages(1, 5), nil); err != nil || u.Records != 4 {

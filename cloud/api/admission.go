@@ -3,15 +3,15 @@ package api
 import (
 	"net/http"
 
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/tenant"
 )
 
 // limit refuses what is beyond the rate of the tenant that asks.
 func (s *server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := tenant.From(r.Context())
-		leave, err := s.gate.Enter(p.Tenant, admit.Rate{PerSecond: p.Limits.RequestsPerSecond, Burst: p.Limits.Burst, Concurrent: p.Limits.Concurrent})
+		p := tenant.FromContext(r.Context())
+		leave, err := s.gate.Enter(p.Tenant, admission.Rate{PerSecond: p.Limits.RequestsPerSecond, Burst: p.Limits.Burst, Concurrent: p.Limits.Concurrent})
 		if err != nil {
 			s.problemOf(err).write(w, r)
 			return

@@ -11,46 +11,46 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
-	"cpar/cloud/pass"
+	"cpar/cloud/batch"
 	"cpar/cloud/sealed"
-	"cpar/cloud/stage"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 	"cpar/cparhttp"
 )
 
 // times is how many times over the bytes of a request are held: as they came, and decoded.
 const times = 2
 
-// passWeight is the weight of a pass over an index. Sixteen scans together take two to
+// maxBatchWeight is the weight of a pass over an index. Sixteen scans together take two to
 // three times as long as one; more would gain little and keep others waiting.
-const passWeight = 16
+const maxBatchWeight = 16
 
 // weigh is what a request adds to a pass.
 func weigh(q *cpar.Request) int64 {
 	if q.Params.Scheme.Opaque() {
-		return passWeight / sealed.Together()
+		return maxBatchWeight / sealed.BatchSize()
 	}
 	return 1
 }
 
 // An answered request has its reply, and what is known of the pass that it was made in.
-type answered struct {
+type batchReply struct {
 	*cpar.Reply
-	pass *passed
+	batch *batchTrace
 }
 
-type passed struct {
-	record   stage.Record
+type batchTrace struct {
+	record   trace.Request
 	requests int
 	began    time.Time
 }
 
-// newPasses makes requests share passes.
-func (s *server) newPasses() *pass.Passes[store.Key, *cpar.Request, answered] {
-	return pass.New(s.gate, pass.Options[store.Key, *cpar.Request, answered]{
-		Together: func(ctx context.Context, k store.Key, requests []*cpar.Request) ([]answered, error) {
-			p := &passed{requests: len(requests), began: time.Now()}
-			ctx = p.record.In(ctx)
+// newBatchRunner makes requests share passes.
+func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, batchReply] {
+	return batch.New(s.gate, batch.Options[store.IndexRef, *cpar.Request, batchReply]{
+		Run: func(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]batchReply, error) {
+			p := &batchTrace{requests: len(requests), began: time.Now()}
+			ctx = p.record.NewContext(ctx)
 			var replies []*cpar.Reply
 			var err error
 			if len(requests) > 1 {
@@ -62,33 +62,33 @@ func (s *server) newPasses() *pass.Passes[store.Key, *cpar.Request, answered] {
 			if err != nil {
 				return nil, err
 			}
-			out := make([]answered, len(replies))
+			out := make([]batchReply, len(replies))
 			for i, r := range replies {
-				out[i] = answered{r, p}
+				out[i] = batchReply{r, p}
 			}
 			return out, nil
 		},
 		// What is not wrong with a request is wrong with the index or the cloud.
-		Alone: func(err error) bool {
+		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},
-		Weight: weigh,
-		Most:   passWeight,
+		Weight:    weigh,
+		MaxWeight: maxBatchWeight,
 	})
 }
 
 // observe writes down the passes in which requests that were asked at this time got their
 // replies.
-func observe(ctx context.Context, asked time.Time, replies []answered) {
+func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 	for i, r := range replies {
 		if i == 0 {
-			stage.Add(ctx, stage.Queue, asked, r.pass.began)
+			trace.Add(ctx, trace.Queue, asked, r.batch.began)
 		}
-		if i == 0 || r.pass != replies[i-1].pass {
-			r.pass.record.Times(func(s stage.Stage, t stage.Time) { stage.Add(ctx, s, t.First, t.Last) })
+		if i == 0 || r.batch != replies[i-1].batch {
+			r.batch.record.Times(func(s trace.Stage, t trace.Time) { trace.Add(ctx, s, t.First, t.Last) })
 		}
-		visited, touched := r.pass.record.Searched()
-		stage.Searched(ctx, visited/uint64(r.pass.requests), touched/uint64(r.pass.requests))
+		visited, touched := r.batch.record.Work()
+		trace.AddWork(ctx, visited/uint64(r.batch.requests), touched/uint64(r.batch.requests))
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, release, err := s.held(ctx, &in.body, cpar.MaxRequestBytes, times)
+	b, release, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, times)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -106,8 +106,8 @@ func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	stage.Asked(ctx, q.Params.Scheme, 1)
-	return s.answer(ctx, key(ctx, id), []*cpar.Request{q}, encodeOne)
+	trace.SetAnnotations(ctx, q.Params.Scheme, 1)
+	return s.answer(ctx, indexRef(ctx, id), []*cpar.Request{q}, encodeOne)
 }
 
 func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutput, error) {
@@ -115,7 +115,7 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutpu
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, release, err := s.held(ctx, &in.body, cparhttp.MaxBatchBytes, times)
+	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, times)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -130,18 +130,18 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutpu
 			return nil, s.problem(fmt.Errorf("request %d of %d: %w", i+1, len(items), err))
 		}
 	}
-	stage.Asked(ctx, requests[0].Params.Scheme, len(requests))
-	return s.answer(ctx, key(ctx, id), requests, encodeBatch)
+	trace.SetAnnotations(ctx, requests[0].Params.Scheme, len(requests))
+	return s.answer(ctx, indexRef(ctx, id), requests, encodeBatch)
 }
 
 // encodeOne writes the reply to a single request.
-func encodeOne(replies []answered) ([]byte, error) {
+func encodeOne(replies []batchReply) ([]byte, error) {
 	return replies[0].AppendBinary(make([]byte, 0, encodedSize(replies[0].Reply)))
 }
 
 // encodeBatch writes the replies to a batch as cparhttp.AppendBatch does, without a copy of
 // each.
-func encodeBatch(replies []answered) (b []byte, err error) {
+func encodeBatch(replies []batchReply) (b []byte, err error) {
 	size := 4
 	for _, r := range replies {
 		size += 4 + encodedSize(r.Reply)
@@ -169,7 +169,7 @@ func encodedSize(r *cpar.Reply) int {
 // answer answers requests and sends the replies as encode writes them. AnnotateTimeout
 // bounds all waiting and computing together. The replies' memory is taken before they are
 // made, and counts until they are sent.
-func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Request, encode func([]answered) ([]byte, error)) (*streamOutput, error) {
+func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.Request, encode func([]batchReply) ([]byte, error)) (*streamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
 	size, err := s.annotator.ReplyBytes(ctx, k, requests)
@@ -180,7 +180,7 @@ func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Reque
 		return nil, s.problem(err)
 	}
 	asked := time.Now()
-	release, err := s.gate.Replies(ctx, k.Tenant, size)
+	release, err := s.gate.AcquireReply(ctx, k.Tenant, size)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -190,12 +190,12 @@ func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Reque
 			release()
 		}
 	}()
-	replies, err := s.passes.Answer(ctx, k.Tenant, k, requests)
+	replies, err := s.batches.Answer(ctx, k.Tenant, k, requests)
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	observe(ctx, asked, replies)
-	encoded := stage.Enter(ctx, stage.Encode)
+	encoded := trace.Enter(ctx, trace.Encode)
 	b, err := encode(replies)
 	encoded()
 	if err != nil {
@@ -214,10 +214,10 @@ func (s *server) answer(ctx context.Context, k store.Key, requests []*cpar.Reque
 
 // load makes an index ready. That may take minutes where indexes lie elsewhere, so it waits
 // among those that load, and holds no turn of those that search what is loaded.
-func (s *server) load(ctx context.Context, k store.Key) error {
+func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	return s.annotator.Load(ctx, k, func() (func(), error) {
-		defer stage.Enter(ctx, stage.Queue)()
-		return s.gate.Build(ctx, k.Tenant)
+		defer trace.Enter(ctx, trace.Queue)()
+		return s.gate.AcquireBuild(ctx, k.Tenant)
 	})
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"cpar"
-	"cpar/cloud/admit"
-	"cpar/cloud/pass"
+	"cpar/cloud/admission"
+	"cpar/cloud/batch"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
@@ -29,26 +29,26 @@ import (
 
 // An Annotator answers requests.
 type Annotator interface {
-	Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error)
+	Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error)
 	// AnnotateBatch answers all requests or none, in the same order.
-	AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error)
+	AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
 	// Load makes an active index ready, unless it is. turn is asked before much is read, and
 	// given back after.
-	Load(ctx context.Context, k store.Key, turn func() (done func(), err error)) error
+	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error
 	// ReplyBytes bounds the memory that the replies will take, as they are and encoded.
-	ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error)
+	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
 // A Store keeps indexes. It is implemented by store.Store for any type of value.
 type Store interface {
 	List(ctx context.Context, tenant string) ([]store.Info, error)
-	Manifest(ctx context.Context, k store.Key) ([]byte, error)
-	Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
-	HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (size int64, ok bool, err error)
-	OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error)
-	PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error
-	PutManifest(ctx context.Context, k store.Key, b []byte) error
-	Delete(ctx context.Context, k store.Key) error
+	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)
+	Missing(ctx context.Context, k store.IndexRef, m *cpar.Manifest) ([]cpar.Digest, error)
+	HasSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (size int64, ok bool, err error)
+	OpenSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error)
+	PutSegment(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error
+	PutManifest(ctx context.Context, k store.IndexRef, b []byte) error
+	Delete(ctx context.Context, k store.IndexRef) error
 	Usage(ctx context.Context, tenant string) (store.Usage, error)
 }
 
@@ -58,7 +58,7 @@ type Options struct {
 	// discards both.
 	Log *slog.Logger
 	// Gate bounds what the handler takes on; nil means one with the default limits.
-	Gate *admit.Gate
+	Gate *admission.Gate
 	// AnnotateTimeout bounds one annotation or batch, including the wait; 0 means a minute.
 	AnnotateTimeout time.Duration
 	// StallTimeout is how long a body may go without progress; 0 means twenty seconds.
@@ -82,8 +82,8 @@ type server struct {
 	annotator Annotator
 	o         Options
 	scopes    map[string]tenant.Scopes // that may do an operation, by the mux's pattern
-	gate      *admit.Gate
-	passes    *pass.Passes[store.Key, *cpar.Request, answered]
+	gate      *admission.Gate
+	batches   *batch.Runner[store.IndexRef, *cpar.Request, batchReply]
 }
 
 // New returns the handler for all routes.
@@ -92,7 +92,7 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Gate == nil {
-		o.Gate = admit.New(admit.Limits{})
+		o.Gate = admission.New(admission.Limits{})
 	}
 	if o.AnnotateTimeout == 0 {
 		o.AnnotateTimeout = time.Minute
@@ -104,7 +104,7 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 		o.StallTimeout = 20 * time.Second
 	}
 	s := &server{store: st, annotator: an, o: o, gate: o.Gate}
-	s.passes = s.newPasses()
+	s.batches = s.newBatchRunner()
 	mux := http.NewServeMux()
 	h := humago.New(mux, config())
 	s.register(h)

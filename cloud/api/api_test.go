@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 func TestOwnersDay(t *testing.T) {
@@ -54,7 +54,7 @@ func TestOwnersDay(t *testing.T) {
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
 		t.Errorf("manifest: %+v, %v", got, err)
 	}
-	_, segments := sample.Segments(m, 1)
+	_, segments := indexsample.Segments(m, 1)
 	for i, s := range m.Segments {
 		var b bytes.Buffer
 		if err := c.Segment(ctx, m.ID, s, &b); err != nil || !bytes.Equal(b.Bytes(), segments[i]) {
@@ -95,7 +95,7 @@ func TestPushGoesOn(t *testing.T) {
 	}
 	defer x.Release()
 	for i := range 2 {
-		if err := c.store.PutSegment(context.Background(), store.Key{Index: m.ID}, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
+		if err := c.store.PutSegment(context.Background(), store.IndexRef{Index: m.ID}, m.Segments[i].Digest, -1, bytes.NewReader(x.Segments()[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +132,7 @@ func TestPushGoesOn(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	c := start(t, api.Options{Gate: admit.New(admit.Limits{Turns: 2}), AnnotateTimeout: 5 * time.Second})
+	c := start(t, api.Options{Gate: admission.New(admission.Limits{Turns: 2}), AnnotateTimeout: 5 * time.Second})
 	_, m := build(t, 1, 1)
 	var now, most atomic.Int32
 	gate := make(chan struct{})
@@ -197,7 +197,7 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 			t.Errorf("%s %s: an address is in %s", k.method, k.path, answer)
 		}
 	}
-	if _, ok, err := c.store.HasSegment(context.Background(), store.Key{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {
+	if _, ok, err := c.store.HasSegment(context.Background(), store.IndexRef{Index: m.ID}, m.Segments[0].Digest); ok || err != nil {
 		t.Errorf("half a segment counts as complete: %v", err)
 	}
 }

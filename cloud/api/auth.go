@@ -13,9 +13,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
-	"cpar/cloud/stage"
 	"cpar/cloud/store"
 	"cpar/cloud/tenant"
+	"cpar/cloud/trace"
 	"cpar/cparhttp"
 )
 
@@ -106,9 +106,9 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(names, " ")+`"`)
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeScope, "the token may not do this; it needs the scope "+strings.Join(names, " or "))
 		default:
-			stage.Of(r.Context(), p.Tenant)
+			trace.SetTenant(r.Context(), p.Tenant)
 			// In place: the guard logs the pattern that the mux writes into this request.
-			*r = *r.WithContext(p.In(r.Context()))
+			*r = *r.WithContext(p.NewContext(r.Context()))
 			next.ServeHTTP(w, r)
 		}
 	})
@@ -116,7 +116,7 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 
 // refuse answers a request whose token is not accepted.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var guessing *tenant.Guessing
+	var guessing *tenant.GuessLimitError
 	switch {
 	case errors.As(err, &guessing):
 		w.Header().Set("Retry-After", seconds(guessing.After))
@@ -143,7 +143,7 @@ type tokenOutput struct{ Body cparhttp.TokenInfo }
 
 // token says what the token of the request may do.
 func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
-	p := tenant.From(ctx)
+	p := tenant.FromContext(ctx)
 	if p.Tenant == "" {
 		return &tokenOutput{cparhttp.TokenInfo{Scopes: anyToken.Names()}}, nil
 	}
@@ -154,7 +154,7 @@ type usageOutput struct{ Body cparhttp.UsageInfo }
 
 // usage says how much the tenant of the request has stored, and what its limits are.
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
-	done, err := s.gate.Check(ctx, tenantOf(ctx)) // the first time, all of it is counted
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first time, all of it is counted
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -163,7 +163,7 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	l := tenant.From(ctx).Limits
+	l := tenant.FromContext(ctx).Limits
 	return &usageOutput{cparhttp.UsageInfo{
 		Indexes: u.Indexes, Bytes: u.Active, Pending: u.Pending + u.Reserved,
 		StorageBytes: l.StorageBytes, RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, Concurrent: l.Concurrent,
@@ -171,9 +171,9 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 }
 
 // tenantOf is the tenant whose request ctx belongs to, "" at a cloud without tenants.
-func tenantOf(ctx context.Context) string { return tenant.From(ctx).Tenant }
+func tenantOf(ctx context.Context) string { return tenant.FromContext(ctx).Tenant }
 
 // key names an index of the tenant that asks.
-func key(ctx context.Context, id cpar.IndexID) store.Key {
-	return store.Key{Tenant: tenantOf(ctx), Index: id}
+func indexRef(ctx context.Context, id cpar.IndexID) store.IndexRef {
+	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
 }

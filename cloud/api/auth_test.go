@@ -94,7 +94,7 @@ type calls struct {
 	made []string
 }
 
-func (c *calls) add(what string, k store.Key) {
+func (c *calls) add(what string, k store.IndexRef) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = append(c.made, fmt.Sprintf("%s %s", what, k.Tenant))
@@ -116,38 +116,38 @@ type counting struct {
 }
 
 func (s counting) List(ctx context.Context, tenant string) ([]store.Info, error) {
-	s.add("list", store.Key{Tenant: tenant})
+	s.add("list", store.IndexRef{Tenant: tenant})
 	return s.Store.List(ctx, tenant)
 }
-func (s counting) Manifest(ctx context.Context, k store.Key) ([]byte, error) {
+func (s counting) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	s.add("manifest", k)
 	return s.Store.Manifest(ctx, k)
 }
-func (s counting) Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error) {
+func (s counting) Missing(ctx context.Context, k store.IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	s.add("missing", k)
 	return s.Store.Missing(ctx, k, m)
 }
-func (s counting) HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (int64, bool, error) {
+func (s counting) HasSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (int64, bool, error) {
 	s.add("has", k)
 	return s.Store.HasSegment(ctx, k, d)
 }
-func (s counting) OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error) {
+func (s counting) OpenSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error) {
 	s.add("open", k)
 	return s.Store.OpenSegment(ctx, k, d)
 }
-func (s counting) PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error {
+func (s counting) PutSegment(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	s.add("put", k)
 	return s.Store.PutSegment(ctx, k, d, size, r)
 }
-func (s counting) PutManifest(ctx context.Context, k store.Key, b []byte) error {
+func (s counting) PutManifest(ctx context.Context, k store.IndexRef, b []byte) error {
 	s.add("activate", k)
 	return s.Store.PutManifest(ctx, k, b)
 }
 func (s counting) Usage(ctx context.Context, tenant string) (store.Usage, error) {
-	s.add("usage", store.Key{Tenant: tenant})
+	s.add("usage", store.IndexRef{Tenant: tenant})
 	return s.Store.Usage(ctx, tenant)
 }
-func (s counting) Delete(ctx context.Context, k store.Key) error {
+func (s counting) Delete(ctx context.Context, k store.IndexRef) error {
 	s.add("delete", k)
 	return s.Store.Delete(ctx, k)
 }
@@ -159,7 +159,7 @@ type asking struct {
 	calls *calls
 }
 
-func (a *asking) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+func (a *asking) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := a.AnnotateBatch(ctx, k, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (a *asking) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*c
 	return replies[0], nil
 }
 
-func (a *asking) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
+func (a *asking) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	a.calls.add("get", k)
 	x, err := a.store.Get(ctx, k)
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *asking) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpa
 	return a.fake.AnnotateBatch(ctx, k, requests)
 }
 
-func (a *asking) ReplyBytes(ctx context.Context, k store.Key, _ []*cpar.Request) (int64, error) {
+func (a *asking) ReplyBytes(ctx context.Context, k store.IndexRef, _ []*cpar.Request) (int64, error) {
 	a.calls.add("size", k)
 	x, err := a.store.Get(ctx, k)
 	if err != nil {

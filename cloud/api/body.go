@@ -18,8 +18,8 @@ import (
 // The least speed of a body, in bytes a second. A body that is held in memory must not be
 // slow for long, since others wait for that memory; a segment goes straight to disk.
 const (
-	leastHeld     = 16 << 10
-	leastStreamed = 4 << 10
+	minHeld     = 16 << 10
+	minStreamed = 4 << 10
 )
 
 const (
@@ -88,7 +88,7 @@ func (s *stream) Read(p []byte) (int, error) {
 // held reads a body of at most limit bytes. Its memory is taken before it is read, as
 // many times over as the handler will need it, and counts until release is called, which
 // may happen more than once.
-func (s *server) held(ctx context.Context, b *body, limit, times int64) (all []byte, release func(), err error) {
+func (s *server) readBody(ctx context.Context, b *body, limit, times int64) (all []byte, release func(), err error) {
 	tooLarge := fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
 	if b.length > limit {
 		return nil, nil, tooLarge
@@ -96,12 +96,12 @@ func (s *server) held(ctx context.Context, b *body, limit, times int64) (all []b
 	if b.length < 0 {
 		return s.heldSteps(ctx, b, limit, times, tooLarge)
 	}
-	release, err = s.gate.Bytes(ctx, tenantOf(ctx), b.length*times)
+	release, err = s.gate.AcquireBody(ctx, tenantOf(ctx), b.length*times)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer releaseUnless(&err, release)
-	in := b.stream(s.o.StallTimeout, leastHeld)
+	in := b.stream(s.o.StallTimeout, minHeld)
 	in.last = time.Now().Add(wholeBody)
 	all = make([]byte, b.length)
 	if _, err = io.ReadFull(in, all); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -126,11 +126,11 @@ func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, too
 			r()
 		}
 	}()
-	in := b.stream(s.o.StallTimeout, leastHeld)
+	in := b.stream(s.o.StallTimeout, minHeld)
 	in.last = time.Now().Add(wholeBody)
 	size := int64(0)
 	for {
-		r, err := s.gate.Bytes(ctx, tenantOf(ctx), stepBytes)
+		r, err := s.gate.AcquireBody(ctx, tenantOf(ctx), stepBytes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -148,7 +148,7 @@ func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, too
 			break
 		}
 	}
-	release, err = s.gate.Bytes(ctx, tenantOf(ctx), size*times)
+	release, err = s.gate.AcquireBody(ctx, tenantOf(ctx), size*times)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,5 +165,5 @@ func (b *body) drain(stall time.Duration) {
 	if b.asks && b.read == 0 || left <= 0 {
 		return // it sees the answer before it sends anything, or has sent all
 	}
-	io.CopyN(io.Discard, b.stream(stall, leastStreamed), left)
+	io.CopyN(io.Discard, b.stream(stall, minStreamed), left)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cparhttp"
 )
@@ -36,7 +36,7 @@ func annotateHead(id cpar.IndexID, more string) string {
 }
 
 // eventually waits until the gate has nothing out.
-func eventually(t *testing.T, g *admit.Gate, what string) {
+func eventually(t *testing.T, g *admission.Gate, what string) {
 	t.Helper()
 	for range 1000 {
 		if s := g.Stats(); s.Bodies.Used == 0 && s.Replies.Used == 0 && s.Turns.Used == 0 && s.Bodies.Waiting == 0 && s.Turns.Waiting == 0 {
@@ -51,7 +51,7 @@ func eventually(t *testing.T, g *admit.Gate, what string) {
 // too long is told when to come back. Those that break off give theirs back at once.
 func TestMemoryIsTakenBeforeBodies(t *testing.T) {
 	// Room for four bodies of a megabyte, twice over.
-	gate := admit.New(admit.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
+	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
 	head := annotateHead(cpar.IndexID{1}, "Content-Length: 1048576\r\n")
 	var held []net.Conn
@@ -80,7 +80,7 @@ func TestMemoryIsTakenBeforeBodies(t *testing.T) {
 
 // TestSlowBodiesAreClosed: a body may pause, but not be slow for ever.
 func TestSlowBodiesAreClosed(t *testing.T) {
-	gate := admit.New(admit.Limits{})
+	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: 200 * time.Millisecond})
 	for _, k := range []struct {
 		path, length string
@@ -120,7 +120,7 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 
 // TestSlowReaders: a reply is sent as long as its client reads on, however slowly.
 func TestSlowReaders(t *testing.T) {
-	gate := admit.New(admit.Limits{})
+	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: 500 * time.Millisecond})
 	const size, steps = 32 << 20, 100
 	c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
@@ -191,10 +191,10 @@ func TestSegmentThatIsThere(t *testing.T) {
 
 // TestFullSaysWhen: beyond the bound of the queue nobody waits.
 func TestFullSaysWhen(t *testing.T) {
-	gate := admit.New(admit.Limits{Turns: 1, Queue: 3, Wait: time.Minute})
+	gate := admission.New(admission.Limits{Turns: 1, Queue: 3, Wait: time.Minute})
 	c := start(t, api.Options{Gate: gate})
 	_, m := build(t, 1, 1)
-	hold, err := gate.Turn("", admit.Light, 1, 1)
+	hold, err := gate.QueueTurn("", admission.Light, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,13 +225,13 @@ func TestFullSaysWhen(t *testing.T) {
 // TestChecksTakeTurnsOfTheirOwn: sixteen lists of what is missing wait for each other, and
 // no annotation waits for them.
 func TestChecksTakeTurnsOfTheirOwn(t *testing.T) {
-	gate := admit.New(admit.Limits{Turns: 1, Wait: time.Minute})
+	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
 	c := start(t, api.Options{Gate: gate})
 	folder, m := build(t, 1, 1)
 	if _, err := c.Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
-	check, err := gate.Check(t.Context(), "")
+	check, err := gate.AcquireCheck(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestChecksTakeTurnsOfTheirOwn(t *testing.T) {
 	if _, _, err := c.Annotate(t.Context(), request(m.ID, 1)); err != nil {
 		t.Errorf("annotating meanwhile: %v", err)
 	}
-	build, err := gate.Build(t.Context(), "")
+	build, err := gate.AcquireBuild(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,12 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // What a damaged data folder does to the cloud that serves it, and what a client is told.
@@ -32,8 +32,8 @@ func (c *cloud) folder(m *cpar.Manifest) string {
 func TestNoPathInAProblem(t *testing.T) {
 	_, m := build(t, 1, 1)
 	manifest, _ := m.MarshalBinary()
-	next := sample.Manifest(1)
-	kinds, segments := sample.Segments(next, 2)
+	next := indexsample.Manifest(1)
+	kinds, segments := indexsample.Segments(next, 2)
 	for i, k := range kinds {
 		next.Segments = append(next.Segments, cpar.Segment{Kind: k, Bytes: uint64(len(segments[i])), Digest: cpar.Digest{byte(i + 1)}})
 	}
@@ -78,13 +78,13 @@ func TestNoPathInAProblem(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			data := t.TempDir()
-			if _, err := sample.Build(filepath.Join(data, "indexes", m.ID.String()), 1, 1); err != nil {
+			if _, err := indexsample.Build(filepath.Join(data, "indexes", m.ID.String()), 1, 1); err != nil {
 				t.Fatal(err)
 			}
 			// Not loaded yet: an index that the store has open needs no file.
 			c := startIn(t, data, load, api.Options{})
 			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
-				h, err := c.store.Get(context.Background(), store.Key{Index: id})
+				h, err := c.store.Get(context.Background(), store.IndexRef{Index: id})
 				if err != nil {
 					return nil, err
 				}
@@ -187,7 +187,7 @@ func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
 func TestADamagedIndexIsMendedByAPush(t *testing.T) {
 	c := start(t, api.Options{})
 	c.fake.do = func(ctx context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
-		h, err := c.store.Get(ctx, store.Key{Index: id})
+		h, err := c.store.Get(ctx, store.IndexRef{Index: id})
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +234,7 @@ func TestASegmentCutShortWhileLoading(t *testing.T) {
 	data := t.TempDir()
 	folder, m := build(t, 1, 1)
 	short := true
-	c := startIn(t, data, func(_ *cpar.Manifest, _ part.Part, segments [][]byte) (bool, error) {
+	c := startIn(t, data, func(_ *cpar.Manifest, _ shard.Range, segments [][]byte) (bool, error) {
 		if short {
 			cut(t, indexdir.SegmentPath(filepath.Join(data, "indexes", m.ID.String()), m.Segments[0].Digest))
 		}

@@ -14,10 +14,10 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // fake answers with L matches, or runs do.
@@ -25,7 +25,7 @@ type fake struct {
 	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
 }
 
-func (f *fake) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+func (f *fake) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	if f.do != nil {
 		return f.do(ctx, k.Index, q)
 	}
@@ -36,7 +36,7 @@ func (f *fake) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpa
 	return a, nil
 }
 
-func (f *fake) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
+func (f *fake) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	for i, q := range requests {
 		r, err := f.Annotate(ctx, k, q)
 		if err != nil {
@@ -47,13 +47,13 @@ func (f *fake) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.
 	return replies, nil
 }
 
-func (f *fake) Load(context.Context, store.Key, func() (func(), error)) error { return nil }
+func (f *fake) Load(context.Context, store.IndexRef, func() (func(), error)) error { return nil }
 
-func (f *fake) ReplyBytes(context.Context, store.Key, []*cpar.Request) (int64, error) {
+func (f *fake) ReplyBytes(context.Context, store.IndexRef, []*cpar.Request) (int64, error) {
 	return 1000, nil
 }
 
-func load(*cpar.Manifest, part.Part, [][]byte) (bool, error) { return true, nil }
+func load(*cpar.Manifest, shard.Range, [][]byte) (bool, error) { return true, nil }
 
 type cloud struct {
 	url   string
@@ -115,7 +115,7 @@ func startWith(t testing.TB, data string, load store.Loader[bool], o api.Options
 func build(t testing.TB, id, seed uint64) (folder string, m *cpar.Manifest) {
 	t.Helper()
 	folder = t.TempDir()
-	m, err := sample.Build(folder, id, seed)
+	m, err := indexsample.Build(folder, id, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		rec := s.begin(r)
 		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout, record: rec}
 		// The mux writes the pattern into the request it receives.
-		r = r.WithContext(rec.In(r.Context()))
+		r = r.WithContext(rec.NewContext(r.Context()))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}

@@ -19,7 +19,7 @@ import (
 	"cpar/cloud/api"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // What clients that mean harm send, against the whole handler.
@@ -148,8 +148,8 @@ func TestUploadsOutOfOrder(t *testing.T) {
 	_, second := build(t, 1, 2)
 	manifest1, _ := first.MarshalBinary()
 	manifest2, _ := second.MarshalBinary()
-	_, segments1 := sample.Segments(first, 1)
-	_, segments2 := sample.Segments(second, 2)
+	_, segments1 := indexsample.Segments(first, 1)
+	_, segments2 := indexsample.Segments(second, 2)
 	index := c.url + "/v1/indexes/" + first.ID.String()
 	put := func(what, path string, body []byte, want int) {
 		t.Helper()

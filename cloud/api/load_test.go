@@ -11,7 +11,7 @@ import (
 
 	"cpar"
 	clouds "cpar/cloud"
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
@@ -27,7 +27,7 @@ type far struct {
 	there   chan struct{}
 }
 
-func (f *far) Open(ctx context.Context, k store.Key, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
+func (f *far) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	if f.slow.Load() && k.Index == (cpar.IndexID{1}) {
 		f.opening <- struct{}{}
 		<-f.there
@@ -45,7 +45,7 @@ func TestLoadingHoldsNoTurn(t *testing.T) {
 	b := &far{Backend: folder, opening: make(chan struct{}), there: make(chan struct{})}
 	c := clouds.Over(b, store.Options{MaxLoaded: 1})
 	defer c.Close()
-	h, err := api.New(c.Store, c, api.Options{Gate: admit.New(admit.Limits{Turns: 1})})
+	h, err := api.New(c.Store, c, api.Options{Gate: admission.New(admission.Limits{Turns: 1})})
 	if err != nil {
 		t.Fatal(err)
 	}

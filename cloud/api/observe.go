@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/stage"
+	"cpar/cloud/trace"
 )
 
 // An Observer is told of every request, for metrics and traces.
 type Observer interface {
 	Begin()
 	// End gets what was written down of a request, which nobody writes to any more.
-	End(*stage.Record)
+	End(*trace.Request)
 }
 
 // methods are those of the routes; another one is text from outside, and logged as "-".
@@ -28,8 +28,8 @@ var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": tr
 
 // begin opens the record of a request. Its id is drawn here: one that a client sends could
 // be anybody's, or a line of log.
-func (s *server) begin(r *http.Request) *stage.Record {
-	rec := &stage.Record{ID: newRequestID(), Method: "-", Start: time.Now()}
+func (s *server) begin(r *http.Request) *trace.Request {
+	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {
 		rec.Method = r.Method
 	}
@@ -68,7 +68,7 @@ func (s *server) end(r *http.Request, w *recorder) {
 }
 
 // logged is all that the log has of a request.
-func logged(rec *stage.Record, index string, clients bool, r *http.Request) []slog.Attr {
+func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
 	if code := rec.Code(); code != "" {
@@ -77,11 +77,11 @@ func logged(rec *stage.Record, index string, clients bool, r *http.Request) []sl
 	if tenant := rec.Tenant(); tenant != "" {
 		line = append(line, slog.String("tenant", tenant))
 	}
-	if scheme, n := rec.Asked(); n > 0 {
+	if scheme, n := rec.Annotations(); n > 0 {
 		line = append(line, slog.String("scheme", scheme.String()), slog.Int("requests", n))
 	}
 	line = append(line, slog.Int64("received", rec.Received), slog.Int64("sent", rec.Sent), slog.Duration("took", rec.Took))
-	rec.Times(func(s stage.Stage, t stage.Time) { line = append(line, slog.Duration(s.String(), t.Took)) })
+	rec.Times(func(s trace.Stage, t trace.Time) { line = append(line, slog.Duration(s.String(), t.Took)) })
 	if clients {
 		line = append(line, slog.String("client", r.RemoteAddr))
 	}
@@ -91,14 +91,14 @@ func logged(rec *stage.Record, index string, clients bool, r *http.Request) []sl
 // A countedBody counts what is read of a body, and how long that takes.
 type countedBody struct {
 	io.ReadCloser
-	record *stage.Record
+	record *trace.Request
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	start := time.Now()
 	n, err := b.ReadCloser.Read(p)
 	b.record.Received += int64(n)
-	b.record.Add(stage.Body, start, time.Now())
+	b.record.Add(trace.Body, start, time.Now())
 	// The text of a network error has the client's address, and the cloud's behind a proxy.
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		err = e.Err
@@ -112,7 +112,7 @@ type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	silence time.Duration
-	record  *stage.Record
+	record  *trace.Request
 	status  int
 	bytes   int64
 }
@@ -131,7 +131,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 	start := time.Now()
 	// A reply is held in memory until it is sent, so its client must be as fast as one whose
 	// body is.
-	piece := max(streamBytes, int(leastHeld*w.silence.Seconds()))
+	piece := max(streamBytes, int(minHeld*w.silence.Seconds()))
 	n, err := 0, error(nil)
 	for more := true; more && err == nil; more = n < len(p) {
 		w.control.SetWriteDeadline(time.Now().Add(w.silence))
@@ -140,7 +140,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 		n += k
 	}
 	w.bytes += int64(n)
-	w.record.Add(stage.Send, start, time.Now())
+	w.record.Add(trace.Send, start, time.Now())
 	return n, err
 }
 

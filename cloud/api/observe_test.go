@@ -17,7 +17,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/api"
-	"cpar/cloud/stage"
+	"cpar/cloud/trace"
 	"cpar/cparhttp"
 )
 
@@ -25,18 +25,18 @@ import (
 type records struct {
 	mu    sync.Mutex
 	begun int
-	ended []*stage.Record
+	ended []*trace.Request
 }
 
 func (o *records) Begin() { o.mu.Lock(); defer o.mu.Unlock(); o.begun++ }
-func (o *records) End(r *stage.Record) {
+func (o *records) End(r *trace.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = append(o.ended, r)
 }
 
 // wait returns the records once n requests have ended: an answer arrives before its end.
-func (o *records) wait(t *testing.T, n int) []*stage.Record {
+func (o *records) wait(t *testing.T, n int) []*trace.Request {
 	t.Helper()
 	for range 5000 {
 		o.mu.Lock()
@@ -62,12 +62,12 @@ func TestObserver(t *testing.T) {
 	ended := seen.wait(t, 2)
 	sent, _ := request(m.ID, 3).MarshalBinary()
 	annotated, lost := ended[0], ended[1]
-	if scheme, n := annotated.Asked(); scheme != cpar.SchemeCPAR || n != 1 || annotated.Route != cparhttp.PathAnnotate ||
+	if scheme, n := annotated.Annotations(); scheme != cpar.SchemeCPAR || n != 1 || annotated.Route != cparhttp.PathAnnotate ||
 		annotated.Method != "POST" || annotated.Status != 200 || annotated.Code() != "" || annotated.Received != int64(len(sent)) || annotated.Sent == 0 || annotated.Took <= 0 {
 		t.Errorf("annotation: %+v", annotated)
 	}
 	var stages []string
-	annotated.Times(func(s stage.Stage, _ stage.Time) { stages = append(stages, s.String()) })
+	annotated.Times(func(s trace.Stage, _ trace.Time) { stages = append(stages, s.String()) })
 	if fmt.Sprint(stages) != "[body queue encode send]" { // a fake neither loads nor searches
 		t.Errorf("stages %v", stages)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
-	"cpar/cloud/admit"
-	"cpar/cloud/ask"
-	"cpar/cloud/stage"
+	"cpar/cloud/admission"
+	"cpar/cloud/scatter"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 	"cpar/cparhttp"
 	"cpar/internal/durable"
 )
@@ -53,14 +53,14 @@ var problems = []struct {
 	{store.ErrDamaged, http.StatusServiceUnavailable, cparhttp.CodeCorrupt},
 	{store.ErrQuota, http.StatusInsufficientStorage, cparhttp.CodeQuota},
 	{store.ErrTooLarge, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
-	{admit.ErrTooMany, http.StatusTooManyRequests, cparhttp.CodeBusy},
-	{admit.ErrBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{admission.ErrTooMany, http.StatusTooManyRequests, cparhttp.CodeBusy},
+	{admission.ErrBusy, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.DeadlineExceeded, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{context.Canceled, http.StatusServiceUnavailable, cparhttp.CodeBusy},
-	{admit.ErrNever, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
+	{admission.ErrExceedsCapacity, http.StatusRequestEntityTooLarge, cparhttp.CodeTooLarge},
 	{durable.ErrTooManyFiles, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrAway, http.StatusServiceUnavailable, cparhttp.CodeAway},
-	{ask.ErrIncomplete, http.StatusServiceUnavailable, cparhttp.CodeBusy},
+	{scatter.ErrIncomplete, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{store.ErrNoRoom, http.StatusServiceUnavailable, cparhttp.CodeBusy},
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
@@ -155,7 +155,7 @@ func transform(ctx huma.Context, _ string, v any) (any, error) {
 		v = asProblem(m)
 	}
 	if p, ok := v.(*problem); ok {
-		p.Instance = stage.Failed(ctx.Context(), p.Code)
+		p.Instance = trace.SetProblem(ctx.Context(), p.Code)
 	}
 	return v, nil
 }
@@ -170,7 +170,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, deta
 }
 
 func (p *problem) write(w http.ResponseWriter, r *http.Request) {
-	p.Instance = stage.Failed(r.Context(), p.Code)
+	p.Instance = trace.SetProblem(r.Context(), p.Code)
 	for name, value := range p.GetHeaders() {
 		w.Header()[name] = value
 	}

@@ -111,7 +111,7 @@ func (s *server) health(context.Context, *none) (*healthOutput, error) {
 }
 
 func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
-	done, err := s.gate.Check(ctx, tenantOf(ctx))
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -134,7 +134,7 @@ func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 func (s *server) delete(ctx context.Context, in *IndexPath) (*none, error) {
 	id, err := in.id()
 	if err == nil {
-		err = s.store.Delete(ctx, key(ctx, id))
+		err = s.store.Delete(ctx, indexRef(ctx, id))
 	}
 	return nil, s.problem(err)
 }
@@ -144,7 +144,7 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, err := s.store.Manifest(ctx, key(ctx, id))
+	b, err := s.store.Manifest(ctx, indexRef(ctx, id))
 	return binaryOut(b), s.problem(err)
 }
 
@@ -157,17 +157,17 @@ func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, release, err := s.held(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
+	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	defer release()
-	done, err := s.gate.Build(ctx, tenantOf(ctx))
+	done, err := s.gate.AcquireBuild(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	defer done()
-	return nil, s.problem(s.store.PutManifest(ctx, key(ctx, id), b))
+	return nil, s.problem(s.store.PutManifest(ctx, indexRef(ctx, id), b))
 }
 
 func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, error) {
@@ -175,12 +175,12 @@ func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	b, release, err := s.held(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
+	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	defer release()
-	done, err := s.gate.Check(ctx, tenantOf(ctx))
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -189,7 +189,7 @@ func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, er
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	digests, err := s.store.Missing(ctx, key(ctx, id), m)
+	digests, err := s.store.Missing(ctx, indexRef(ctx, id), m)
 	out := &missingOutput{cparhttp.MissingList{Missing: []string{}}}
 	for _, d := range digests {
 		out.Body.Missing = append(out.Body.Missing, d.String())
@@ -202,12 +202,12 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	done, err := s.gate.Check(ctx, tenantOf(ctx)) // it may have to read all of it
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // it may have to read all of it
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	defer done()
-	size, ok, err := s.store.HasSegment(ctx, key(ctx, id), d)
+	size, ok, err := s.store.HasSegment(ctx, indexRef(ctx, id), d)
 	if err == nil && !ok {
 		err = segmentNotFound(d)
 	}
@@ -219,15 +219,15 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	release, err := s.gate.Bytes(ctx, tenantOf(ctx), streamBytes)
+	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	if err := s.load(ctx, key(ctx, id)); err != nil {
+	if err := s.load(ctx, indexRef(ctx, id)); err != nil {
 		release()
 		return nil, s.problem(err)
 	}
-	r, err := s.store.OpenSegment(ctx, key(ctx, id), d)
+	r, err := s.store.OpenSegment(ctx, indexRef(ctx, id), d)
 	if err != nil {
 		release()
 		return nil, s.problem(err)
@@ -248,12 +248,12 @@ func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	release, err := s.gate.Bytes(ctx, tenantOf(ctx), streamBytes)
+	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
 	if err != nil {
 		return nil, s.problem(err)
 	}
 	defer release()
-	if err := s.store.PutSegment(ctx, key(ctx, id), d, in.length, in.stream(s.o.StallTimeout, leastStreamed)); err != nil {
+	if err := s.store.PutSegment(ctx, indexRef(ctx, id), d, in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
 		return nil, s.problem(err)
 	}
 	in.drain(s.o.StallTimeout) // the store does not read a segment that it has

@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 			}
 		}
 	}
-	if got, err := c.store.Manifest(context.Background(), store.Key{Index: m.ID}); err != nil || !bytes.Equal(got, manifest) {
+	if got, err := c.store.Manifest(context.Background(), store.IndexRef{Index: m.ID}); err != nil || !bytes.Equal(got, manifest) {
 		t.Errorf("the index changed: %v", err)
 	}
 	resp, _, _ := do(t, "HEAD", c.url+index+"/segments/"+m.Segments[0].Digest.String(), nil)

@@ -11,23 +11,23 @@ import (
 
 	"cpar"
 	clouds "cpar/cloud"
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // served serves an index of random bytes, of a scheme whose scores the cloud sees.
-func served(t testing.TB, scheme cpar.Scheme, records, dim uint32) (*cparhttp.Client, *admit.Gate, *cpar.Manifest) {
+func served(t testing.TB, scheme cpar.Scheme, records, dim uint32) (*cparhttp.Client, *admission.Gate, *cpar.Manifest) {
 	t.Helper()
 	c, err := clouds.New(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	gate := admit.New(admit.Limits{})
+	gate := admission.New(admission.Limits{})
 	h, err := api.New(c.Store, c, api.Options{Gate: gate})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func served(t testing.TB, scheme cpar.Scheme, records, dim uint32) (*cparhttp.Cl
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := sample.Write(w, m, 1); err != nil {
+	if err := indexsample.Write(w, m, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Push(t.Context(), folder, nil); err != nil {
@@ -71,7 +71,7 @@ func BenchmarkClients(b *testing.B) {
 	client, gate, m := served(b, cpar.SchemeCAPIA, 4500, 1347)
 	for _, clients := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
-			before := gate.Stats().Passes
+			before := gate.Stats().Batches
 			began := time.Now()
 			var wg sync.WaitGroup
 			next := make(chan int)
@@ -90,9 +90,9 @@ func BenchmarkClients(b *testing.B) {
 			}
 			close(next)
 			wg.Wait()
-			after := gate.Stats().Passes
+			after := gate.Stats().Batches
 			b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "answers/s")
-			b.ReportMetric(float64(after.Requests-before.Requests)/float64(after.Passes-before.Passes), "requests/pass")
+			b.ReportMetric(float64(after.Requests-before.Requests)/float64(after.Batches-before.Batches), "requests/pass")
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // client is the client of a token.
@@ -66,7 +66,7 @@ func TestAnotherTenantsIndex(t *testing.T) {
 	c := startTown(t)
 	anna, berta := c.issue(t, "anna", "a", tenant.Admin), c.issue(t, "berta", "b", tenant.Admin)
 	folder, m := build(t, 1, 1)
-	_, segments := sample.Segments(m, 1)
+	_, segments := indexsample.Segments(m, 1)
 	if _, err := c.client(t, anna).Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestOneIdOfTwoTenants(t *testing.T) {
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(x.m) {
 			t.Errorf("%s: manifest %v, %v", name, got, err)
 		}
-		_, segments := sample.Segments(x.m, x.seed)
+		_, segments := indexsample.Segments(x.m, x.seed)
 		for i, s := range x.m.Segments {
 			var b bytes.Buffer
 			if err := x.client.Segment(ctx, m.ID, s, &b); err != nil || !bytes.Equal(b.Bytes(), segments[i]) {
@@ -215,7 +215,7 @@ func TestLimitsOfATenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, m := build(t, 1, 1)
-	_, segments := sample.Segments(m, 1)
+	_, segments := indexsample.Segments(m, 1)
 	put := operation{method: "PUT", path: cparhttp.PathSegment}
 	list := operation{method: "GET", path: cparhttp.PathIndexes}
 	serve := func(o operation, token bearer.Token, body []byte) (*httptest.ResponseRecorder, string) {

@@ -62,7 +62,7 @@ func (w *whole) make() {
 // push makes the index active.
 func (w *whole) push(t testing.TB) {
 	t.Helper()
-	k := store.Key{Index: w.id}
+	k := store.IndexRef{Index: w.id}
 	for i, s := range w.manifest.Segments {
 		if err := w.cloud.PutSegment(context.Background(), k, s.Digest, -1, bytes.NewReader(w.segments[i])); err != nil {
 			t.Fatal(err)

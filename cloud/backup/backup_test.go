@@ -12,16 +12,16 @@ import (
 
 	"cpar"
 	"cpar/cloud/backup"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 const anna = "00000000000000aa"
 
-func load(*cpar.Manifest, part.Part, [][]byte) (struct{}, error) { return struct{}{}, nil }
+func load(*cpar.Manifest, shard.Range, [][]byte) (struct{}, error) { return struct{}{}, nil }
 
 func open(t *testing.T, data string) *store.Store[struct{}] {
 	t.Helper()
@@ -42,7 +42,7 @@ type owner struct {
 func built(t *testing.T, id, seed uint64) owner {
 	t.Helper()
 	folder := t.TempDir()
-	m, err := sample.Build(folder, id, seed)
+	m, err := indexsample.Build(folder, id, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func built(t *testing.T, id, seed uint64) owner {
 }
 
 func (o owner) push(s *store.Store[struct{}], tenant string) error {
-	k := store.Key{Tenant: tenant, Index: o.m.ID}
+	k := store.IndexRef{Tenant: tenant, Index: o.m.ID}
 	for _, seg := range o.m.Segments {
 		b, err := os.ReadFile(indexdir.SegmentPath(o.folder, seg.Digest))
 		if err != nil {
@@ -162,7 +162,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	do("an update", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: n, Kept: n})
 	same(t, "an update", data, copy)
-	if err := s.Delete(t.Context(), store.Key{Tenant: anna, Index: theirs.m.ID}); err != nil {
+	if err := s.Delete(t.Context(), store.IndexRef{Tenant: anna, Index: theirs.m.ID}); err != nil {
 		t.Fatal(err)
 	}
 	do("deleted", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
@@ -216,7 +216,7 @@ func TestRestoreTo(t *testing.T) {
 	}
 	tenants := filepath.Join(t.TempDir(), "tenants")
 	restore(tenants, 2, theirs.m.Bytes())
-	got, err1 := there.Manifest(t.Context(), store.Key{Index: next.m.ID})
+	got, err1 := there.Manifest(t.Context(), store.IndexRef{Index: next.m.ID})
 	want, err2 := next.m.MarshalBinary()
 	if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
 		t.Errorf("the storage went back to an older state: %v, %v", err1, err2)
@@ -304,7 +304,7 @@ func TestBackupWhileServing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.CheckIndex(t.Context(), f, store.Key{Index: states[0].m.ID}, nil); err != nil {
+		if err := store.CheckIndex(t.Context(), f, store.IndexRef{Index: states[0].m.ID}, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -347,7 +347,7 @@ func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.CheckIndex(t.Context(), beside, store.Key{Tenant: anna, Index: old.m.ID}, nil); err != nil {
+		if err := store.CheckIndex(t.Context(), beside, store.IndexRef{Tenant: anna, Index: old.m.ID}, nil); err != nil {
 			t.Errorf("stopped at step %d: %v", step, err)
 		}
 		if stopped == nil {

@@ -24,8 +24,8 @@ import (
 	"cpar/cloud/backup"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/crash"
+	"cpar/internal/testing/indexsample"
 )
 
 // The test binary plays a cloud that is killed: two tenants push to it, delete, and push
@@ -93,7 +93,7 @@ func (c *cloud) run(step int64) error {
 		if err := c.copy(c.fsys); err != nil {
 			return err
 		}
-		return errors.Join(c.collect(), c.change("", 2), c.Delete(context.Background(), store.Key{Tenant: anna, Index: c.id()}), c.collect(), c.copy(c.fsys))
+		return errors.Join(c.collect(), c.change("", 2), c.Delete(context.Background(), store.IndexRef{Tenant: anna, Index: c.id()}), c.collect(), c.copy(c.fsys))
 	}
 	defer c.Maintain(context.Background())()
 	fmt.Println("serving")
@@ -115,7 +115,7 @@ func (c *cloud) run(step int64) error {
 			n++
 			if n%5 == 0 {
 				fmt.Printf("%s begins gone\n", name(tenant))
-				if err := c.Delete(context.Background(), store.Key{Tenant: tenant, Index: c.id()}); err != nil && !errors.Is(err, store.ErrNotFound) {
+				if err := c.Delete(context.Background(), store.IndexRef{Tenant: tenant, Index: c.id()}); err != nil && !errors.Is(err, store.ErrNotFound) {
 					return err
 				}
 				fmt.Printf("%s ended gone\n", name(tenant))
@@ -136,7 +136,7 @@ func (c *cloud) run(step int64) error {
 
 func name(tenant string) string { return "tenant-" + tenant }
 
-func (c *cloud) id() cpar.IndexID { return sample.Manifest(1).ID }
+func (c *cloud) id() cpar.IndexID { return indexsample.Manifest(1).ID }
 
 func (c *cloud) change(tenant string, n int) error {
 	return owner{c.state(n % states), read(c.state(n % states))}.push(c.Store, tenant)
@@ -182,7 +182,7 @@ func prepare(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{root: t.TempDir(), states: t.TempDir()}
 	for n := range states {
-		if _, err := sample.Build(c.state(n), 1, uint64(n)); err != nil {
+		if _, err := indexsample.Build(c.state(n), 1, uint64(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,7 +208,7 @@ func (c *cloud) whole(t *testing.T) map[string]string {
 		}
 		for _, tenant := range tenants {
 			has[tenant] = "gone"
-			k := store.Key{Tenant: tenant, Index: c.id()}
+			k := store.IndexRef{Tenant: tenant, Index: c.id()}
 			b, err := f.Manifest(t.Context(), k)
 			if errors.Is(err, store.ErrNotFound) {
 				continue

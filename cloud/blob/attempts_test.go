@@ -15,8 +15,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/blob"
-	"cpar/internal/buckettest"
 	"cpar/internal/hint"
+	"cpar/internal/testing/buckettest"
 )
 
 // faults answers the requests that of names, and counts all.

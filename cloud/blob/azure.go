@@ -23,7 +23,7 @@ import (
 // request, so it is whole or absent.
 type azureDriver struct{ container *container.Client }
 
-func openAzure(p place) (driver, error) {
+func openAzure(p bucketConfig) (driver, error) {
 	account, key, sas := p.credential("AZURE_STORAGE_ACCOUNT"), p.credential("AZURE_STORAGE_KEY"), p.credential("AZURE_STORAGE_SAS_TOKEN")
 	if account == "" || key == "" && sas == "" {
 		return nil, missingCredentials("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY (or AZURE_STORAGE_SAS_TOKEN)")

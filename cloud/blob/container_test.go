@@ -6,11 +6,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"cpar/internal/buckettest"
+	"cpar/internal/testing/buckettest"
 )
 
 // makeContainer makes the container of a place, as an operator would beforehand.
-func makeContainer(t *testing.T, p buckettest.Place) {
+func makeContainer(t *testing.T, p buckettest.Endpoint) {
 	t.Helper()
 	_, endpoint, _ := strings.Cut(p.Address, "endpoint=")
 	key, err := container.NewSharedKeyCredential(p.Credential("AZURE_STORAGE_ACCOUNT"), p.Credential("AZURE_STORAGE_KEY"))

@@ -15,16 +15,20 @@ import (
 
 	"cpar"
 	"cpar/cloud/blob"
-	"cpar/internal/buckettest"
+	"cpar/internal/testing/buckettest"
 )
 
 // What a bucket promises, whoever keeps it.
 func TestBuckets(t *testing.T) {
-	for name, serve := range map[string]func(t *testing.T) buckettest.Place{
-		"s3 in memory":     func(t *testing.T) buckettest.Place { return (&buckettest.Memory{Page: 3}).Serve(t) },
-		"google in memory": func(t *testing.T) buckettest.Place { return (&buckettest.Memory{Page: 3, Google: true}).Serve(t) },
-		"versitygw":        func(t *testing.T) buckettest.Place { return buckettest.Versity(t).Place },
-		"azurite":          func(t *testing.T) buckettest.Place { p := buckettest.Azurite(t).Place; makeContainer(t, p); return p },
+	for name, serve := range map[string]func(t *testing.T) buckettest.Endpoint{
+		"s3 in memory":     func(t *testing.T) buckettest.Endpoint { return (&buckettest.Memory{Page: 3}).Serve(t) },
+		"google in memory": func(t *testing.T) buckettest.Endpoint { return (&buckettest.Memory{Page: 3, Google: true}).Serve(t) },
+		"versitygw":        func(t *testing.T) buckettest.Endpoint { return buckettest.Versity(t).Endpoint },
+		"azurite": func(t *testing.T) buckettest.Endpoint {
+			p := buckettest.Azurite(t).Endpoint
+			makeContainer(t, p)
+			return p
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := serve(t)
@@ -37,7 +41,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, p buckettest.Place) *blob.Bucket {
+func open(t *testing.T, p buckettest.Endpoint) *blob.Bucket {
 	t.Helper()
 	b, err := blob.Open(p.Address, blob.Options{Credential: p.Credential})
 	if err != nil {
@@ -226,8 +230,8 @@ func listing(t *testing.T, b *blob.Bucket) {
 	}
 }
 
-func refusals(t *testing.T, p buckettest.Place) {
-	for what, place := range map[string]buckettest.Place{
+func refusals(t *testing.T, p buckettest.Endpoint) {
+	for what, place := range map[string]buckettest.Endpoint{
 		"another bucket": {Address: strings.Replace(p.Address, "//photos/", "//other/", 1), Credential: p.Credential},
 		"another key": {Address: p.Address, Credential: func(name string) string {
 			if v := p.Credential(name); name == "AWS_SECRET_ACCESS_KEY" || name == "GS_SECRET_ACCESS_KEY" {

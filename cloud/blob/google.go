@@ -30,7 +30,7 @@ const (
 	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if there is no object
 )
 
-func openGoogle(p place) (driver, error) {
+func openGoogle(p bucketConfig) (driver, error) {
 	id, key := p.credential("GS_ACCESS_KEY_ID"), p.credential("GS_SECRET_ACCESS_KEY")
 	if id == "" || key == "" {
 		return nil, missingCredentials("GS_ACCESS_KEY_ID", "GS_SECRET_ACCESS_KEY")

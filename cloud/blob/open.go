@@ -15,14 +15,14 @@ import (
 )
 
 // providers by the scheme of their addresses.
-var providers = map[string]func(place) (driver, error){
+var providers = map[string]func(bucketConfig) (driver, error){
 	"s3":     openS3,
 	"gs":     openGoogle,
 	"azblob": openAzure,
 }
 
 // A place is a parsed address.
-type place struct {
+type bucketConfig struct {
 	bucket     string
 	endpoint   string // "" for the provider's own
 	region     string
@@ -64,7 +64,7 @@ func Open(address string, o Options) (*Bucket, error) {
 	if !bucketName.MatchString(u.Host) || prefix != "" && (!prefixForm.MatchString(prefix) || strings.Contains("/"+prefix+"/", "/../") || strings.Contains("/"+prefix+"/", "/./")) {
 		return fail("%q is not a bucket and a prefix of letters, digits, '.', '_' and '-'", u.Host+u.Path)
 	}
-	p := place{bucket: u.Host, credential: o.Credential, region: u.Query().Get("region"), endpoint: strings.TrimSuffix(u.Query().Get("endpoint"), "/")}
+	p := bucketConfig{bucket: u.Host, credential: o.Credential, region: u.Query().Get("region"), endpoint: strings.TrimSuffix(u.Query().Get("endpoint"), "/")}
 	if p.credential == nil {
 		p.credential = func(string) string { return "" }
 	}

@@ -30,7 +30,7 @@ type s3Driver struct {
 	absent func(*s3.PutObjectInput, *s3.Options)
 }
 
-func openS3(p place) (driver, error) {
+func openS3(p bucketConfig) (driver, error) {
 	id, key := p.credential("AWS_ACCESS_KEY_ID"), p.credential("AWS_SECRET_ACCESS_KEY")
 	if id == "" || key == "" {
 		return nil, missingCredentials("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
@@ -45,7 +45,7 @@ func openS3(p place) (driver, error) {
 	return &s3Driver{client, p.bucket, func(in *s3.PutObjectInput, _ *s3.Options) { in.IfNoneMatch = aws.String("*") }}, nil
 }
 
-func newS3(p place, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s3.Client {
+func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s3.Client {
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
 		Retryer: aws.NopRetryer{}, // attempts.go has one for all providers

@@ -99,14 +99,14 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 	}
 	tenants, err := b.Tenants(ctx)
 	for i := 0; i < len(tenants) && err == nil; i++ {
-		var some []store.Key
+		var some []store.IndexRef
 		some, err = b.Keys(ctx, tenants[i])
 		keys = append(keys, some...)
 	}
 	if err != nil {
 		return 0, err
 	}
-	v, seen := newVersions(x.pointers, backendManifests{b}, PartBytes), map[store.Key]bool{}
+	v, seen := newVersions(x.pointers, backendManifests{b}, MinShardBytes), map[store.IndexRef]bool{}
 	for _, k := range keys {
 		if seen[k] {
 			continue
@@ -129,6 +129,6 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 // backendManifests are those of a backend that nobody serves here.
 type backendManifests struct{ store.Backend }
 
-func (b backendManifests) ManifestBytes(ctx context.Context, k store.Key) ([]byte, error) {
+func (b backendManifests) ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	return b.Manifest(ctx, k)
 }

@@ -27,14 +27,14 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/place"
+	"cpar/cloud/placement"
 	"cpar/cloud/store"
 	"cpar/internal/hint"
 )
 
-// PartBytes is how much of an index makes a part, at least: reading it takes a hundred times as long as the
+// MinShardBytes is how much of an index makes a part, at least: reading it takes a hundred times as long as the
 // message that asks for it.
-const PartBytes = 200 << 20
+const MinShardBytes = 200 << 20
 
 // holdEvery is how often a node looks at what it is to hold though nothing has changed, at least: what it is not
 // to hold any more is unloaded for want of use, and what it is to hold is not, though others are asked.
@@ -67,7 +67,7 @@ func CheckName(name string) error {
 }
 
 // A Machine is this machine's share of a cluster.
-type Machine struct {
+type Member struct {
 	Router *Router
 	// node is nil where there is none; me is what it says of itself.
 	node *Node
@@ -80,12 +80,12 @@ type Machine struct {
 	pointers *kv
 	log      *slog.Logger
 
-	stop    context.CancelFunc
-	silence func() // ends the answers of the node, nil where there is none
-	running sync.WaitGroup
-	settle  chan struct{} // has one element while who holds what is to be looked at
-	mu      sync.Mutex    // guards me and twin
-	twin    uint64        // the life of another machine that has our name, 0 if none is known
+	stop      context.CancelFunc
+	silence   func() // ends the answers of the node, nil where there is none
+	running   sync.WaitGroup
+	settle    chan struct{} // has one element while who holds what is to be looked at
+	mu        sync.Mutex    // guards me and twin
+	duplicate uint64        // the life of another machine that has our name, 0 if none is known
 }
 
 // Config is what a machine is in a cluster.
@@ -94,14 +94,14 @@ type Config struct {
 	Role
 	// Name is unique, Rack what may be lost with it.
 	Name, Rack string
-	// PartBytes is PartBytes, but for tests.
-	PartBytes uint64
+	// MinShardBytes is MinShardBytes, but for tests.
+	MinShardBytes uint64
 	// Idle is how long a part stays loaded though nobody asks for it (store.Options).
 	Idle time.Duration
 }
 
 // Open connects c to the brokers, which must be there. The caller closes c after Close.
-func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
+func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -109,10 +109,10 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Machine{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack, Life: rand.Uint64()}, role: o.Role, settle: make(chan struct{}, 1)}
-	m.members = newMembers(m.look)
+	m := &Member{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack, Life: rand.Uint64()}, role: o.Role, settle: make(chan struct{}, 1)}
+	m.members = newMembers(m.scheduleReconcile)
 	m.pointers = newKV(b)
-	m.versions = newVersions(m.pointers, c, o.PartBytes)
+	m.versions = newVersions(m.pointers, c, o.MinShardBytes)
 	m.Router = &Router{transport: b, members: m.members, versions: m.versions}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := m.begin(ctx, c, o); err != nil {
@@ -124,7 +124,7 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Machine, error) {
 }
 
 // begin hears of others, and as a node lets them hear.
-func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
+func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	if err := m.broker.listen(beatSubject, m.hear); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 			m.beat()
 		})
 	})
-	m.running.Go(func() { every(ctx, min(holdEvery, max(o.Idle/3, time.Second)), m.look) })
+	m.running.Go(func() { every(ctx, min(holdEvery, max(o.Idle/3, time.Second)), m.scheduleReconcile) })
 	return nil
 }
 
@@ -155,14 +155,14 @@ func (m *Machine) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 const answerWithin = 300 * time.Millisecond
 
 // hear takes a beat, which may be that of another machine with our name: parts would be where nobody finds them.
-func (m *Machine) hear(b []byte) {
+func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
 		return
 	}
 	m.mu.Lock()
-	known := m.twin == beat.Life
-	m.twin = beat.Life
+	known := m.duplicate == beat.Life
+	m.duplicate = beat.Life
 	m.mu.Unlock()
 	if m.role.Node && !known {
 		m.log.Error("another machine of the cluster has the name of this one; stop one of them", "node", m.me.Node)
@@ -170,18 +170,18 @@ func (m *Machine) hear(b []byte) {
 }
 
 // seen is the life of another machine that has our name, 0 if none was heard of.
-func (m *Machine) seen() uint64 {
+func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.twin
+	return m.duplicate
 }
 
-func (m *Machine) beNode(ctx context.Context, c *cloud.Cloud) error {
+func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
 	m.node = NewNode(c, m.log)
 	stop, err := m.broker.serve(m.me.Node, func(b []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, longest)
 		defer cancel()
-		q, err := decodeQuestion(b)
+		q, err := decodeShardQuery(b)
 		if err != nil { // it is not the client's
 			return encodeAnswer(nil, fmt.Errorf("%w: %w: %v", cpar.ErrStorage, store.ErrAway, err))
 		}
@@ -202,7 +202,7 @@ func (m *Machine) beNode(ctx context.Context, c *cloud.Cloud) error {
 		for {
 			select {
 			case <-m.settle:
-				m.hold(ctx)
+				m.reconcile(ctx)
 			case <-ctx.Done():
 				return
 			}
@@ -226,21 +226,21 @@ func every(ctx context.Context, d time.Duration, f func()) {
 }
 
 // beat says that this node lives.
-func (m *Machine) beat() {
+func (m *Member) beat() {
 	if m.node == nil {
 		return
 	}
 	m.mu.Lock()
 	me := m.me
 	m.mu.Unlock()
-	me.Parts = m.node.cloud.Stats().Loaded
+	me.Shards = m.node.cloud.Stats().Loaded
 	b, _ := json.Marshal(me)          // of strings and numbers
 	_ = m.members.hear(b, time.Now()) // a node counts itself live, whatever the network does
 	m.broker.tell(beatSubject, b)
 }
 
 // Drain has this node answer what it holds and take nothing more.
-func (m *Machine) Drain() {
+func (m *Member) Drain() {
 	m.mu.Lock()
 	m.me.Leaving = true
 	m.mu.Unlock()
@@ -249,7 +249,7 @@ func (m *Machine) Drain() {
 }
 
 // look has hold look at who holds what.
-func (m *Machine) look() {
+func (m *Member) scheduleReconcile() {
 	select {
 	case m.settle <- struct{}{}:
 	default: // it will
@@ -257,28 +257,28 @@ func (m *Machine) look() {
 }
 
 // hold begins to load what this node is to hold and does not.
-func (m *Machine) hold(ctx context.Context) {
+func (m *Member) reconcile(ctx context.Context) {
 	keys, err := m.pointers.all(ctx)
 	if err != nil {
 		m.log.Warn("listing indexes", "error", err)
 		return // what is asked is loaded then
 	}
 	for _, k := range keys {
-		s, err := m.versions.state(ctx, k)
+		s, err := m.versions.active(ctx, k)
 		if err != nil || ctx.Err() != nil {
 			continue
 		}
-		for i, p := range s.parts {
-			if m.mine(place.Of(k.Tenant, k.Index, i)) {
-				_, _ = m.node.answer(ctx, &question{key: k, version: s.version, part: p})
+		for i, p := range s.shards {
+			if m.holdsSlot(placement.SlotOf(k.Tenant, k.Index, i)) {
+				_, _ = m.node.answer(ctx, &shardQuery{key: k, version: s.version, shard: p})
 			}
 		}
 	}
 }
 
 // mine reports whether a slot belongs here.
-func (m *Machine) mine(s place.Slot) bool {
-	stay := m.members.now().stay
+func (m *Member) holdsSlot(s placement.Slot) bool {
+	stay := m.members.current().stay
 	for _, i := range stay.Nodes(s, Replicas) {
 		if stay.Name(i) == m.me.Node {
 			return true
@@ -292,18 +292,18 @@ type Stats struct {
 	// Nodes that live, as far as this machine has heard, and NATS servers that answer.
 	Nodes, Servers int
 	// Parts that this machine holds, and those that it began to load.
-	Parts int
-	Moves uint64
+	Shards int
+	Moves  uint64
 	// What its router sent besides one question a part, and what nodes refused because they were not ready.
 	Hedges, Retries, Cold uint64
 }
 
 // Stats returns what was counted.
-func (m *Machine) Stats() Stats {
+func (m *Member) Stats() Stats {
 	r := m.Router
-	s := Stats{Nodes: m.members.now().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
+	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
 	if m.node != nil {
-		s.Parts = m.node.cloud.Stats().Loaded
+		s.Shards = m.node.cloud.Stats().Loaded
 		m.node.mu.Lock()
 		s.Moves = m.node.moves
 		m.node.mu.Unlock()
@@ -312,7 +312,7 @@ func (m *Machine) Stats() Stats {
 }
 
 // Close says goodbye, ends what runs and closes the connections.
-func (m *Machine) Close() {
+func (m *Member) Close() {
 	if m.node != nil {
 		m.mu.Lock()
 		m.me.Gone = true
@@ -330,14 +330,14 @@ func (m *Machine) Close() {
 
 // Store is what routers need of a store.Store of any type of value.
 type Store interface {
-	PutManifestElsewhere(ctx context.Context, k store.Key, b []byte, ready func(*cpar.Manifest) error) error
-	Delete(ctx context.Context, k store.Key) error
-	OpenStored(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error)
+	PutManifestWithoutLoading(ctx context.Context, k store.IndexRef, b []byte, ready func(*cpar.Manifest) error) error
+	Delete(ctx context.Context, k store.IndexRef) error
+	OpenStored(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error)
 	List(ctx context.Context, tenant string) ([]store.Info, error)
-	Manifest(ctx context.Context, k store.Key) ([]byte, error)
-	Missing(ctx context.Context, k store.Key, m *cpar.Manifest) ([]cpar.Digest, error)
-	HasSegment(ctx context.Context, k store.Key, d cpar.Digest) (size int64, ok bool, err error)
-	PutSegment(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error
+	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)
+	Missing(ctx context.Context, k store.IndexRef, m *cpar.Manifest) ([]cpar.Digest, error)
+	HasSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (size int64, ok bool, err error)
+	PutSegment(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	Usage(ctx context.Context, tenant string) (store.Usage, error)
 }
 
@@ -348,16 +348,16 @@ type Routed struct {
 }
 
 // Routed returns s for routers.
-func (m *Machine) Routed(s Store) *Routed { return &Routed{s, m.Router} }
+func (m *Member) Routed(s Store) *Routed { return &Routed{s, m.Router} }
 
 // PutManifest activates an index once the nodes that are to hold it have loaded it. Until then, and if
 // it fails, the old one is served by all.
-func (r *Routed) PutManifest(ctx context.Context, k store.Key, b []byte) error {
+func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) error {
 	v, marked := r.router.versions, false
-	err := r.PutManifestElsewhere(ctx, k, b, func(m *cpar.Manifest) error {
-		s, err := newState(b, k, v.partBytes)
+	err := r.PutManifestWithoutLoading(ctx, k, b, func(m *cpar.Manifest) error {
+		s, err := newIndexVersion(b, k, v.minShardBytes)
 		if err == nil {
-			err = r.router.ready(ctx, k, s, b)
+			err = r.router.waitLoaded(ctx, k, s, b)
 		}
 		if err == nil {
 			err = v.changing(ctx, k)
@@ -375,7 +375,7 @@ func (r *Routed) PutManifest(ctx context.Context, k store.Key, b []byte) error {
 }
 
 // Delete removes an index for all, also if an earlier call was stopped in the middle.
-func (r *Routed) Delete(ctx context.Context, k store.Key) error {
+func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	v := r.router.versions
 	if err := v.changing(ctx, k); err != nil {
 		return err
@@ -388,6 +388,6 @@ func (r *Routed) Delete(ctx context.Context, k store.Key) error {
 }
 
 // OpenSegment streams a segment from the storage.
-func (r *Routed) OpenSegment(ctx context.Context, k store.Key, d cpar.Digest) (*store.SegmentReader, error) {
+func (r *Routed) OpenSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error) {
 	return r.OpenStored(ctx, k, d)
 }

@@ -17,11 +17,11 @@ import (
 	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/blob"
-	"cpar/cloud/place"
+	"cpar/cloud/placement"
 	"cpar/cloud/remote"
 	"cpar/cloud/store"
-	"cpar/internal/buckettest"
 	"cpar/internal/lattice"
+	"cpar/internal/testing/buckettest"
 	"cpar/internal/wire"
 	"cpar/kdforest"
 )
@@ -173,13 +173,13 @@ func sealedIndex(t testing.TB, id byte) *index {
 }
 
 // push uploads an index and activates it by put.
-func (x *index) push(t testing.TB, s *cloud.Cloud, k store.Key, put func(context.Context, store.Key, []byte) error) error {
+func (x *index) push(t testing.TB, s *cloud.Cloud, k store.IndexRef, put func(context.Context, store.IndexRef, []byte) error) error {
 	t.Helper()
 	x.upload(t, s, k)
 	return put(t.Context(), k, x.manifest(t))
 }
 
-func (x *index) upload(t testing.TB, s *cloud.Cloud, k store.Key) {
+func (x *index) upload(t testing.TB, s *cloud.Cloud, k store.IndexRef) {
 	t.Helper()
 	for i, seg := range x.m.Segments {
 		if err := s.PutSegment(t.Context(), k, seg.Digest, int64(seg.Bytes), bytes.NewReader(x.segments[i])); err != nil {
@@ -196,7 +196,7 @@ func (x *index) want(t testing.TB) [][]byte {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	k := store.Key{Index: x.m.ID}
+	k := store.IndexRef{Index: x.m.ID}
 	if err := x.push(t, c, k, c.PutManifest); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func encoded(t testing.TB, replies []*cpar.Reply) (out [][]byte) {
 // table has pointers in memory. before, if set, is called first, and its error is the answer.
 type table struct {
 	mu     sync.Mutex
-	of     map[store.Key]pointer
+	of     map[store.IndexRef]pointer
 	last   uint64
 	before func(what string) error
 }
@@ -241,12 +241,12 @@ func (p *table) call(what string, f func() error) error {
 	return f()
 }
 
-func (p *table) get(_ context.Context, k store.Key, _ bool) (out pointer, err error) {
+func (p *table) get(_ context.Context, k store.IndexRef, _ bool) (out pointer, err error) {
 	err = p.call("get", func() error { out = p.of[k]; return nil })
 	return out, err
 }
 
-func (p *table) set(_ context.Context, k store.Key, next pointer, revision uint64) error {
+func (p *table) set(_ context.Context, k store.IndexRef, next pointer, revision uint64) error {
 	return p.call("set", func() error {
 		if p.of[k].revision != revision {
 			return errChanged
@@ -276,19 +276,19 @@ func (p *table) age(by time.Duration) {
 type fleet struct {
 	t        testing.TB
 	bucket   *buckettest.Memory
-	place    buckettest.Place
+	place    buckettest.Endpoint
 	pointers *table
 	members  *members
 
 	mu    sync.Mutex
 	nodes map[string]*Node
 	// meet, if set, sees a question before its node. If it is done, that is the answer.
-	meet  func(node string, q *question) (replies []*cpar.Reply, err error, done bool)
+	meet  func(node string, q *shardQuery) (replies []*cpar.Reply, err error, done bool)
 	asked int
 }
 
 func newFleet(t testing.TB, nodes int) *fleet {
-	f := &fleet{t: t, bucket: &buckettest.Memory{}, pointers: &table{of: map[store.Key]pointer{}}, members: newMembers(func() {}), nodes: map[string]*Node{}}
+	f := &fleet{t: t, bucket: &buckettest.Memory{}, pointers: &table{of: map[store.IndexRef]pointer{}}, members: newMembers(func() {}), nodes: map[string]*Node{}}
 	f.place = f.bucket.Serve(t)
 	for i := range nodes {
 		f.join(fmt.Sprintf("n%d", i))
@@ -328,12 +328,12 @@ func (f *fleet) beat(b Beat) {
 }
 
 // ask implements transport.
-func (f *fleet) ask(ctx context.Context, node string, q *question) ([]*cpar.Reply, error) {
+func (f *fleet) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	b, err := q.encode()
 	if err != nil {
 		return nil, err
 	}
-	if q, err = decodeQuestion(b); err != nil {
+	if q, err = decodeShardQuery(b); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -361,7 +361,7 @@ func (f *fleet) router() (*Routed, *cloud.Cloud) {
 }
 
 // check has a router answer all requests as one machine does.
-func (f *fleet) check(r *Routed, k store.Key, x *index, want [][]byte, what string) {
+func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what string) {
 	f.t.Helper()
 	replies, err := r.router.AnnotateBatch(f.t.Context(), k, x.requests)
 	if err != nil {
@@ -373,16 +373,16 @@ func (f *fleet) check(r *Routed, k store.Key, x *index, want [][]byte, what stri
 }
 
 // held fails unless the nodes that are to hold an index have all its parts.
-func (f *fleet) held(k store.Key, x *index) {
+func (f *fleet) held(k store.IndexRef, x *index) {
 	f.t.Helper()
-	s, err := newState(x.manifest(f.t), k, 1)
+	s, err := newIndexVersion(x.manifest(f.t), k, 1)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	stay := f.members.now().stay
-	for i, p := range s.parts {
-		for _, n := range stay.Nodes(place.Of(k.Tenant, k.Index, i), Replicas) {
-			if !f.nodes[stay.Name(n)].cloud.PartLoaded(k, s.version, p) {
+	stay := f.members.current().stay
+	for i, p := range s.shards {
+		for _, n := range stay.Nodes(placement.SlotOf(k.Tenant, k.Index, i), Replicas) {
+			if !f.nodes[stay.Name(n)].cloud.ShardLoaded(k, s.version, p) {
 				f.t.Errorf("part %d is not loaded at %s", i, stay.Name(n))
 			}
 		}

@@ -113,7 +113,7 @@ func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Con
 	return err
 }
 
-func pointerName(k store.Key) string {
+func pointerName(k store.IndexRef) string {
 	tenant := k.Tenant
 	if tenant == "" {
 		tenant = "_"
@@ -122,7 +122,7 @@ func pointerName(k store.Key) string {
 }
 
 // get implements pointers. While there seems to be no leader, one call in a second waits for it.
-func (p *kv) get(ctx context.Context, k store.Key, patient bool) (out pointer, err error) {
+func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out pointer, err error) {
 	most := kvWait
 	switch now := time.Now().UnixNano(); {
 	case patient:
@@ -158,7 +158,7 @@ func (p *kv) get(ctx context.Context, k store.Key, patient bool) (out pointer, e
 const changingMark = "?"
 
 // set implements pointers.
-func (p *kv) set(ctx context.Context, k store.Key, next pointer, revision uint64) error {
+func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error {
 	value := ""
 	if next.digest != (cpar.Digest{}) {
 		value = next.digest.String()
@@ -183,7 +183,7 @@ func (p *kv) set(ctx context.Context, k store.Key, next pointer, revision uint64
 }
 
 // all lists the indexes that have a pointer.
-func (p *kv) all(ctx context.Context) (keys []store.Key, err error) {
+func (p *kv) all(ctx context.Context) (keys []store.IndexRef, err error) {
 	err = p.within(ctx, 10*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
 		names, err := b.ListKeys(ctx)
 		if err != nil {
@@ -196,7 +196,7 @@ func (p *kv) all(ctx context.Context) (keys []store.Key, err error) {
 				tenant = ""
 			}
 			if index, err := cpar.ParseIndexID(id); err == nil {
-				keys = append(keys, store.Key{Tenant: tenant, Index: index})
+				keys = append(keys, store.IndexRef{Tenant: tenant, Index: index})
 			}
 		}
 		return nil

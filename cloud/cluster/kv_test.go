@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/store"
-	"cpar/internal/natstest"
+	"cpar/internal/testing/natstest"
 )
 
 func connected(t *testing.T, s *natstest.Servers, servers string) *broker {
@@ -46,7 +46,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	stale, longest := 0, time.Duration(0)
 	for key := range keys {
 		running.Go(func() {
-			k, p := store.Key{Tenant: "0123456789abcdef", Index: cpar.IndexID{byte(key)}}, pointer{}
+			k, p := store.IndexRef{Tenant: "0123456789abcdef", Index: cpar.IndexID{byte(key)}}, pointer{}
 			for i := range pairs / keys {
 				var d cpar.Digest
 				binary.LittleEndian.PutUint64(d[:], uint64(i+1))
@@ -91,7 +91,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	t.Logf("%d pairs with %d keys side by side: %d stale, %d writes tried again, %v, the longest pair %v", pairs, keys, stale, again.Load(), time.Since(start).Round(time.Millisecond), longest.Round(time.Millisecond))
 
 	// Pointers go, come again, and are listed.
-	k := store.Key{Index: cpar.IndexID{200}}
+	k := store.IndexRef{Index: cpar.IndexID{200}}
 	for round := range 3 {
 		for _, next := range []pointer{{changing: true}, {digest: cpar.Digest{7}}, {digest: cpar.Digest{7}, changing: true}, {}} {
 			p, err := one[round].get(t.Context(), k, true)
@@ -125,7 +125,7 @@ func TestClusterConnectionsEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.ask(t.Context(), "nobody", &question{}); !errors.Is(err, errNobody) {
+		if _, err := b.ask(t.Context(), "nobody", &shardQuery{}); !errors.Is(err, errNobody) {
 			t.Errorf("nobody answers: %v", err)
 		}
 		for range 20 {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"cpar/cloud/place"
+	"cpar/cloud/placement"
 )
 
 const (
@@ -24,7 +24,7 @@ type Beat struct {
 	// Leaving: it answers what it holds and is given nothing more. Gone: it stops now.
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
-	Parts   int  `json:"parts"`
+	Shards  int  `json:"parts"`
 	// Life tells a machine from another that has its name.
 	Life uint64 `json:"life"`
 }
@@ -45,7 +45,7 @@ type heard struct {
 }
 
 // A view is the nodes that live, and those that stay.
-type view struct{ all, stay *place.Map }
+type view struct{ all, stay *placement.Map }
 
 func newMembers(changed func()) *members { return &members{seen: map[string]heard{}, changed: changed} }
 
@@ -100,18 +100,18 @@ func (m *members) list() (all []Beat) {
 }
 
 // now is the view.
-func (m *members) now() *view {
+func (m *members) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.view == nil {
-		var all, stay []place.Node
+		var all, stay []placement.Node
 		for _, h := range m.seen {
-			all = append(all, place.Node{Name: h.Node, Rack: h.Rack})
+			all = append(all, placement.Node{Name: h.Node, Rack: h.Rack})
 			if !h.Leaving {
 				stay = append(stay, all[len(all)-1])
 			}
 		}
-		m.view = &view{place.New(all), place.New(stay)}
+		m.view = &view{placement.New(all), placement.New(stay)}
 	}
 	return m.view
 }

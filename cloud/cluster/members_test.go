@@ -18,7 +18,7 @@ func TestMembers(t *testing.T) {
 	}
 	are := func(what string, all, stay, changed int) {
 		t.Helper()
-		if v := m.now(); v.all.Len() != all || v.stay.Len() != stay || len(m.list()) != all || changes != changed {
+		if v := m.current(); v.all.Len() != all || v.stay.Len() != stay || len(m.list()) != all || changes != changed {
 			t.Errorf("%s: %d nodes, %d stay, %d changes; want %d, %d, %d", what, v.all.Len(), v.stay.Len(), changes, all, stay, changed)
 		}
 	}
@@ -26,10 +26,10 @@ func TestMembers(t *testing.T) {
 	hear(Beat{Node: "a"})
 	hear(Beat{Node: "b", Rack: "r"})
 	are("two", 2, 2, 2)
-	before := m.now()
-	hear(Beat{Node: "a", Parts: 7})
+	before := m.current()
+	hear(Beat{Node: "a", Shards: 7})
 	are("the same, with more", 2, 2, 2)
-	if m.now() != before || m.list()[0].Parts != 7 {
+	if m.current() != before || m.list()[0].Shards != 7 {
 		t.Error("who holds what has changed though nobody has")
 	}
 	hear(Beat{Node: "a", Leaving: true})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
@@ -21,10 +21,10 @@ import (
 //	          part (4 + 4)  manifest (4 + length)  requests, a batch of cparhttp, or nothing
 //	answer    version (1)  0 and replies, a batch or nothing;
 //	          or 1, what is wrong (4), text (4 + length), hint (4 + length)
-type question struct {
-	key      store.Key
+type shardQuery struct {
+	key      store.IndexRef
 	version  cpar.Digest
-	part     part.Part
+	shard    shard.Range
 	manifest []byte
 	requests []*cpar.Request
 }
@@ -36,11 +36,11 @@ func appendCounted[T string | []byte](b []byte, x T) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(x))), x...)
 }
 
-func (q *question) encode() ([]byte, error) {
+func (q *shardQuery) encode() ([]byte, error) {
 	b := append([]byte{messageVersion, byte(len(q.key.Tenant))}, q.key.Tenant...)
 	b = append(append(b, q.key.Index[:]...), q.version[:]...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(q.part.First))
-	b = binary.LittleEndian.AppendUint32(b, uint32(q.part.Last))
+	b = binary.LittleEndian.AppendUint32(b, uint32(q.shard.First))
+	b = binary.LittleEndian.AppendUint32(b, uint32(q.shard.Last))
 	b = appendCounted(b, q.manifest)
 	return appendBatch(b, q.requests)
 }
@@ -87,12 +87,12 @@ func open(b []byte) *wire.Reader {
 	return r
 }
 
-func decodeQuestion(b []byte) (*question, error) {
-	r, q := open(b), new(question)
+func decodeShardQuery(b []byte) (*shardQuery, error) {
+	r, q := open(b), new(shardQuery)
 	q.key.Tenant = string(r.Bytes(int(r.U8("tenant's length")), "tenant"))
 	copy(q.key.Index[:], r.Bytes(len(q.key.Index), "index"))
 	copy(q.version[:], r.Bytes(len(q.version), "digest of the manifest"))
-	q.part = part.Part{First: int(r.U32("part")), Last: int(r.U32("part"))}
+	q.shard = shard.Range{First: int(r.U32("part")), Last: int(r.U32("part"))}
 	if q.manifest = r.Bytes(r.Count(1, "manifest"), "manifest"); r.Err() == nil && q.key.Tenant != "" && !store.IsTenant(q.key.Tenant) {
 		r.Fail("there is no tenant of this form")
 	}
@@ -110,7 +110,7 @@ func decodeQuestion(b []byte) (*question, error) {
 var faults = []error{
 	cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, cpar.ErrCloud,
 	store.ErrNotFound, store.ErrDamaged, store.ErrAway, store.ErrNoRoom, store.ErrTooLarge, store.ErrIncomplete,
-	errNotReady, errOtherState,
+	errNotReady, errOtherVersion,
 	indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile,
 }
 

@@ -10,22 +10,22 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/internal/hint"
 )
 
-func questions(t testing.TB) []*question {
+func questions(t testing.TB) []*shardQuery {
 	x := scanned(1, 1, 3)
-	return []*question{
-		{key: store.Key{Index: x.m.ID}, version: cpar.Digest{3}},
-		{key: store.Key{Tenant: "0123456789abcdef", Index: x.m.ID}, version: cpar.Digest{4}, part: part.Part{First: 1, Last: 3}, requests: x.requests},
-		{key: store.Key{Index: x.m.ID}, version: cpar.Digest{5}, manifest: x.manifest(t)},
-		{key: store.Key{Index: x.m.ID}, version: cpar.Digest{5}, manifest: x.manifest(t), requests: x.requests[:1]},
+	return []*shardQuery{
+		{key: store.IndexRef{Index: x.m.ID}, version: cpar.Digest{3}},
+		{key: store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}, version: cpar.Digest{4}, shard: shard.Range{First: 1, Last: 3}, requests: x.requests},
+		{key: store.IndexRef{Index: x.m.ID}, version: cpar.Digest{5}, manifest: x.manifest(t)},
+		{key: store.IndexRef{Index: x.m.ID}, version: cpar.Digest{5}, manifest: x.manifest(t), requests: x.requests[:1]},
 	}
 }
 
-func encodedQuestion(t testing.TB, q *question) []byte {
+func encodedQuestion(t testing.TB, q *shardQuery) []byte {
 	t.Helper()
 	b, err := q.encode()
 	if err != nil {
@@ -38,13 +38,13 @@ func encodedQuestion(t testing.TB, q *question) []byte {
 func TestQuestions(t *testing.T) {
 	for i, q := range questions(t) {
 		b := encodedQuestion(t, q)
-		got, err := decodeQuestion(b)
-		if err != nil || !bytes.Equal(encodedQuestion(t, got), b) || got.key != q.key || got.version != q.version || got.part != q.part ||
+		got, err := decodeShardQuery(b)
+		if err != nil || !bytes.Equal(encodedQuestion(t, got), b) || got.key != q.key || got.version != q.version || got.shard != q.shard ||
 			!bytes.Equal(got.manifest, q.manifest) || len(got.requests) != len(q.requests) {
 			t.Errorf("question %d: %+v, %v", i, got, err)
 		}
 		for n := range b {
-			cut, err := decodeQuestion(b[:n])
+			cut, err := decodeShardQuery(b[:n])
 			if err == nil && !(len(q.requests) > 0 && len(cut.requests) == 0 && bytes.Equal(encodedQuestion(t, cut), b[:n])) {
 				t.Errorf("question %d, its first %d bytes of %d: %+v", i, n, len(b), cut)
 			}
@@ -53,13 +53,13 @@ func TestQuestions(t *testing.T) {
 			}
 		}
 		b[0]++
-		if _, err := decodeQuestion(b); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := decodeShardQuery(b); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("of another version: %v", err)
 		}
 	}
 	for name, tenant := range map[string]string{"a path": "../../../../etc/x", "a wildcard": "*", "too long": "0123456789abcdef0"} {
-		b := encodedQuestion(t, &question{key: store.Key{Tenant: tenant}})
-		if _, err := decodeQuestion(b); err == nil {
+		b := encodedQuestion(t, &shardQuery{key: store.IndexRef{Tenant: tenant}})
+		if _, err := decodeShardQuery(b); err == nil {
 			t.Errorf("a tenant that is %s is taken", name)
 		}
 	}
@@ -86,7 +86,7 @@ func TestHostileLengths(t *testing.T) {
 	for _, b := range all {
 		for _, c := range hostileLengths(b) {
 			bounded(t, len(c), func() {
-				_, _ = decodeQuestion(c)
+				_, _ = decodeShardQuery(c)
 				_, _ = decodeAnswer(c)
 			})
 		}
@@ -144,7 +144,7 @@ func FuzzQuestion(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		bounded(t, len(b), func() {
-			if q, err := decodeQuestion(b); err == nil && !bytes.Equal(encodedQuestion(t, q), b) {
+			if q, err := decodeShardQuery(b); err == nil && !bytes.Equal(encodedQuestion(t, q), b) {
 				t.Errorf("%x is read as %+v", b, q)
 			}
 		})

@@ -213,7 +213,7 @@ const (
 )
 
 // ask implements transport. A question that is too long for one message is asked in two.
-func (b *broker) ask(ctx context.Context, node string, q *question) ([]*cpar.Reply, error) {
+func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	message, err := q.encode()
 	if err != nil {
 		return nil, err

@@ -11,15 +11,15 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 )
 
 var (
 	// errNotReady: the node has begun to load the part. Others may have it.
 	errNotReady = errors.New("the part is not loaded here yet")
-	// errOtherState: neither what is loaded nor what the storage has is of the state that was asked.
-	errOtherState = errors.New("the storage has another state of the index")
+	// errOtherVersion: neither what is loaded nor what the storage has is of the state that was asked.
+	errOtherVersion = errors.New("the storage has another state of the index")
 )
 
 // A Node has parts of indexes in memory and answers requests to them.
@@ -32,16 +32,16 @@ type Node struct {
 	stop    context.CancelFunc
 	loading sync.WaitGroup
 
-	mu    sync.Mutex
-	begun map[spot]*attempt
-	moves uint64
+	mu       sync.Mutex
+	attempts map[shardRef]*attempt
+	moves    uint64
 }
 
 // A spot is what is loaded.
-type spot struct {
-	key     store.Key
+type shardRef struct {
+	key     store.IndexRef
 	version cpar.Digest
-	part    part.Part
+	shard   shard.Range
 }
 
 // An attempt to load something goes on, or has failed.
@@ -55,7 +55,7 @@ const remembered = time.Minute
 
 // NewNode makes a node of a cloud, which the caller closes after Close.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
-	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), begun: map[spot]*attempt{}}
+	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), attempts: map[shardRef]*attempt{}}
 	n.running, n.stop = context.WithCancel(context.Background())
 	return n
 }
@@ -67,53 +67,53 @@ func (n *Node) Close() {
 }
 
 // answer answers a question.
-func (n *Node) answer(ctx context.Context, q *question) ([]*cpar.Reply, error) {
+func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error) {
 	switch {
-	case !n.cloud.PartLoaded(q.key, q.version, q.part):
-		if err := n.begin(q); err != nil {
+	case !n.cloud.ShardLoaded(q.key, q.version, q.shard):
+		if err := n.startLoad(q); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCloud, errNotReady)
 	case len(q.requests) == 0:
 		return nil, n.get(ctx, q) // it is used, so it stays
 	}
-	return n.cloud.AnnotatePart(ctx, q.key, q.version, q.part, n.manifest(ctx, q), q.requests)
+	return n.cloud.AnnotateShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q), q.requests)
 }
 
 // begin loads a part in the background, once. If that has failed lately, it says why, and begins
 // anew when it is asked again.
-func (n *Node) begin(q *question) error {
-	x := spot{q.key, q.version, q.part}
+func (n *Node) startLoad(q *shardQuery) error {
+	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for other, a := range n.begun {
+	for other, a := range n.attempts {
 		if a.failed != nil && time.Since(a.at) > remembered {
-			delete(n.begun, other) // nobody asks for it any more
+			delete(n.attempts, other) // nobody asks for it any more
 		}
 	}
-	if a := n.begun[x]; a != nil {
+	if a := n.attempts[x]; a != nil {
 		if a.failed != nil {
-			delete(n.begun, x)
+			delete(n.attempts, x)
 		}
 		return a.failed
 	}
 	a := new(attempt)
-	n.begun[x] = a
+	n.attempts[x] = a
 	n.moves++
-	some := &question{key: q.key, version: q.version, part: q.part, manifest: q.manifest} // the requests may go
+	some := &shardQuery{key: q.key, version: q.version, shard: q.shard, manifest: q.manifest} // the requests may go
 	n.loading.Go(func() {
 		err := n.load(some)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if a.failed, a.at = err, time.Now(); err == nil {
-			delete(n.begun, x)
+			delete(n.attempts, x)
 		}
 	})
 	return nil
 }
 
 // load has a part ready, when it is its turn.
-func (n *Node) load(q *question) (err error) {
+func (n *Node) load(q *shardQuery) (err error) {
 	select {
 	case n.loads <- struct{}{}:
 	case <-n.running.Done():
@@ -121,14 +121,14 @@ func (n *Node) load(q *question) (err error) {
 	}
 	defer func() { <-n.loads }()
 	if err = n.get(n.running, q); err != nil {
-		n.log.Warn("loading a part", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.part.First, "error", err)
+		n.log.Warn("loading a part", "tenant", q.key.Tenant, "index", q.key.Index.String(), "first", q.shard.First, "error", err)
 	}
 	return err
 }
 
 // get has a part ready.
-func (n *Node) get(ctx context.Context, q *question) error {
-	h, err := n.cloud.GetPart(ctx, q.key, q.version, q.part, n.manifest(ctx, q))
+func (n *Node) get(ctx context.Context, q *shardQuery) error {
+	h, err := n.cloud.GetShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q))
 	if err == nil {
 		h.Release()
 	}
@@ -137,7 +137,7 @@ func (n *Node) get(ctx context.Context, q *question) error {
 
 // manifest is that of the state that a question is about: sent along, before the state is active, or
 // the active one. Whoever asks says its digest, and tenant and index are in it or in its place.
-func (n *Node) manifest(ctx context.Context, q *question) func() (*cpar.Manifest, error) {
+func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest
 		if len(b) == 0 {
@@ -147,27 +147,27 @@ func (n *Node) manifest(ctx context.Context, q *question) func() (*cpar.Manifest
 			}
 		}
 		if sha256.Sum256(b) != q.version {
-			return nil, fmt.Errorf("index %v: %w: %w", q.key.Index, cpar.ErrCloud, errOtherState)
+			return nil, fmt.Errorf("index %v: %w: %w", q.key.Index, cpar.ErrCloud, errOtherVersion)
 		}
 		m, err := cpar.DecodeManifest(b)
 		if err == nil && m.ID != q.key.Index {
 			err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
 		}
 		if err == nil {
-			err = q.part.Check(m)
+			err = q.shard.Check(m)
 		}
 		return m, err
 	}
 }
 
-// An indexState is what is known of the state of an index that is asked.
-type indexState struct {
+// An indexVersion is what is known of the state of an index that is asked.
+type indexVersion struct {
 	version  cpar.Digest
 	manifest *cpar.Manifest
-	parts    []part.Part
+	shards   []shard.Range
 }
 
-func newState(b []byte, k store.Key, partBytes uint64) (*indexState, error) {
+func newIndexVersion(b []byte, k store.IndexRef, partBytes uint64) (*indexVersion, error) {
 	m, err := cpar.DecodeManifest(b)
 	if err == nil && m.ID != k.Index {
 		err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
@@ -175,5 +175,5 @@ func newState(b []byte, k store.Key, partBytes uint64) (*indexState, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &indexState{sha256.Sum256(b), m, part.Of(m, partBytes)}, nil
+	return &indexVersion{sha256.Sum256(b), m, shard.Split(m, partBytes)}, nil
 }

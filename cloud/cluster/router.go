@@ -12,10 +12,10 @@ import (
 
 	"cpar"
 	"cpar/cloud"
-	"cpar/cloud/ask"
-	"cpar/cloud/place"
-	"cpar/cloud/stage"
+	"cpar/cloud/placement"
+	"cpar/cloud/scatter"
 	"cpar/cloud/store"
+	"cpar/cloud/trace"
 	"cpar/internal/hint"
 )
 
@@ -24,7 +24,7 @@ const Replicas = 2
 
 // A transport brings a question to a node. errNobody says that it is not there.
 type transport interface {
-	ask(ctx context.Context, node string, q *question) ([]*cpar.Reply, error)
+	ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error)
 }
 
 var errNobody = errors.New("the node is not there")
@@ -35,14 +35,14 @@ type Router struct {
 	transport transport
 	members   *members
 	versions  *versions
-	busy      ask.Busy
-	recent    ask.Recent
+	busy      scatter.NodeLoad
+	recent    scatter.Latencies
 
 	hedges, retries, cold atomic.Uint64
 }
 
 // Annotate implements api.Annotator.
-func (r *Router) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*cpar.Reply, error) {
+func (r *Router) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := r.AnnotateBatch(ctx, k, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
@@ -51,13 +51,13 @@ func (r *Router) Annotate(ctx context.Context, k store.Key, q *cpar.Request) (*c
 }
 
 // Load implements api.Annotator: nodes load.
-func (r *Router) Load(ctx context.Context, k store.Key, _ func() (func(), error)) error {
+func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), error)) error {
 	_, err := r.versions.last(ctx, k)
 	return err
 }
 
 // ReplyBytes implements api.Annotator.
-func (r *Router) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.Request) (int64, error) {
+func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	s, err := r.versions.last(ctx, k)
 	if err != nil {
 		return 0, err
@@ -66,14 +66,14 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.Key, requests []*cpar.R
 }
 
 // AnnotateBatch implements api.Annotator.
-func (r *Router) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpar.Request) ([]*cpar.Reply, error) {
+func (r *Router) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	for again := 0; ; again++ {
-		s, err := r.versions.state(ctx, k)
+		s, err := r.versions.active(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		replies, err := r.whole(ctx, k, s, requests)
-		if !errors.Is(err, errOtherState) || again == 3 {
+		replies, err := r.searchAll(ctx, k, s, requests)
+		if !errors.Is(err, errOtherVersion) || again == 3 {
 			return replies, err
 		}
 		r.versions.forget(k) // another state is active since
@@ -81,9 +81,9 @@ func (r *Router) AnnotateBatch(ctx context.Context, k store.Key, requests []*cpa
 }
 
 // whole asks for all parts of a state, and joins what they reply to each request.
-func (r *Router) whole(ctx context.Context, k store.Key, s *indexState, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	defer stage.Enter(ctx, stage.Search)()
-	answers, err := r.parts(ctx, k, s, requests)
+func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([]*cpar.Reply, error) {
+	defer trace.Enter(ctx, trace.Search)()
+	answers, err := r.askShards(ctx, k, s, requests)
 	if err != nil {
 		return nil, damaged(k, err)
 	}
@@ -97,13 +97,13 @@ func (r *Router) whole(ctx context.Context, k store.Key, s *indexState, requests
 			return nil, damaged(k, err)
 		}
 		visited, touched := cloud.Work(s.manifest, out[i])
-		stage.Searched(ctx, visited, touched)
+		trace.AddWork(ctx, visited, touched)
 	}
 	return out, nil
 }
 
 // damaged says of what nodes found corrupt that the client did not send it.
-func damaged(k store.Key, err error) error {
+func damaged(k store.IndexRef, err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrInput) {
 		return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err), "push the index again")
 	}
@@ -112,7 +112,7 @@ func damaged(k store.Key, err error) error {
 
 // A result is what came of asking a node for a part.
 type result struct {
-	part    int
+	shard   int
 	node    string
 	replies []*cpar.Reply
 	err     error
@@ -123,26 +123,26 @@ type result struct {
 const longest = 30 * time.Second
 
 // parts returns the replies of every part: all, or an error.
-func (r *Router) parts(ctx context.Context, k store.Key, s *indexState, requests []*cpar.Request) ([][]*cpar.Reply, error) {
+func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([][]*cpar.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	q := ask.New(len(s.parts), func(i int) []string {
-		v := r.members.now()
-		return r.busy.Order(place.Ask(v.stay, v.all, place.Of(k.Tenant, k.Index, i), Replicas), Replicas, time.Now())
-	}, ask.Options{Hedge: r.recent.Hedge(), Patience: r.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: deadline,
-		Slow: func(node string) { r.busy.Slow(node, time.Now()) }})
+	q := scatter.New(len(s.shards), func(i int) []string {
+		v := r.members.current()
+		return r.busy.Order(placement.Candidates(v.stay, v.all, placement.SlotOf(k.Tenant, k.Index, i), Replicas), Replicas, time.Now())
+	}, scatter.Options{Hedge: r.recent.Hedge(), Patience: r.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: deadline,
+		Slow: func(node string) { r.busy.MarkSlow(node, time.Now()) }})
 	defer func() {
 		r.recent.Spent(q.Hedges)
 		r.hedges.Add(uint64(q.Hedges))
 		r.retries.Add(uint64(q.Retries))
 	}()
-	answers := make([][]*cpar.Reply, len(s.parts))
+	answers := make([][]*cpar.Reply, len(s.shards))
 	results := make(chan result)
 	for {
 		sends, again := q.Step(time.Now())
 		for _, send := range sends {
-			go r.send(ctx, send, &question{key: k, version: s.version, part: s.parts[send.Shard], requests: requests}, results)
+			go r.send(ctx, send, &shardQuery{key: k, version: s.version, shard: s.shards[send.Shard], requests: requests}, results)
 		}
 		if done, err := q.Done(); done {
 			return answers, err
@@ -156,17 +156,17 @@ func (r *Router) parts(ctx context.Context, k store.Key, s *indexState, requests
 		case x := <-results:
 			switch {
 			case x.err == nil && fit(x.replies, requests):
-				if q.Answered(x.part) {
-					answers[x.part] = x.replies
+				if q.Answered(x.shard) {
+					answers[x.shard] = x.replies
 				}
 				r.recent.Add(x.took)
 			case errors.Is(x.err, errNotReady):
 				r.cold.Add(1)
-				q.Failed(x.part, x.node)
+				q.Failed(x.shard, x.node)
 			case x.err == nil || errors.Is(x.err, errNobody):
-				q.Failed(x.part, x.node)
+				q.Failed(x.shard, x.node)
 			default:
-				q.Refused(x.part, x.node, x.err)
+				q.Refused(x.shard, x.node, x.err)
 			}
 		}
 	}
@@ -180,7 +180,7 @@ func fit(replies []*cpar.Reply, requests []*cpar.Request) bool {
 }
 
 // send asks one node for one part.
-func (r *Router) send(ctx context.Context, to ask.Send, q *question, results chan<- result) {
+func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, results chan<- result) {
 	r.busy.Add(to.Node, 1)
 	defer r.busy.Add(to.Node, -1)
 	began := time.Now()
@@ -193,22 +193,22 @@ func (r *Router) send(ctx context.Context, to ask.Send, q *question, results cha
 
 // ready has all parts of a state loaded by the nodes that are to hold them. Who that is may change at any
 // time: it is over when all had all while nothing did.
-func (r *Router) ready(ctx context.Context, k store.Key, s *indexState, manifest []byte) error {
+func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
-		nodes, waits := r.members.now(), atomic.Bool{}
+		nodes, waits := r.members.current(), atomic.Bool{}
 		asking, each := errgroup.WithContext(ctx)
 		asking.SetLimit(16)
-		for i, p := range s.parts {
+		for i, p := range s.shards {
 			asking.Go(func() error {
-				q := &question{key: k, version: s.version, part: p, manifest: manifest}
-				cold, err := r.holds(each, nodes.stay, place.Of(k.Tenant, k.Index, i), q)
+				q := &shardQuery{key: k, version: s.version, shard: p, manifest: manifest}
+				cold, err := r.loadedBy(each, nodes.stay, placement.SlotOf(k.Tenant, k.Index, i), q)
 				if cold {
 					waits.Store(true)
 				}
 				return err
 			})
 		}
-		if err := asking.Wait(); err != nil || !waits.Load() && nodes == r.members.now() {
+		if err := asking.Wait(); err != nil || !waits.Load() && nodes == r.members.current() {
 			return err
 		}
 		select {
@@ -220,7 +220,7 @@ func (r *Router) ready(ctx context.Context, k store.Key, s *indexState, manifest
 }
 
 // holds asks the nodes that are to hold a slot whether they have loaded a part; cold says that one has not.
-func (r *Router) holds(ctx context.Context, stay *place.Map, slot place.Slot, q *question) (cold bool, err error) {
+func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {
 		return false, fmt.Errorf("index %v: %w: %w: no node is there to hold it", q.key.Index, cpar.ErrStorage, store.ErrAway)

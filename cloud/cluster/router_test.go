@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/ask"
-	"cpar/cloud/part"
+	"cpar/cloud/scatter"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 )
 
@@ -27,7 +27,7 @@ func TestRouterAnswersAsOneMachine(t *testing.T) {
 			for _, nodes := range []int{1, 2, 4} {
 				f := newFleet(t, nodes)
 				r, c := f.router()
-				k := store.Key{Tenant: "0123456789abcdef", Index: x.m.ID}
+				k := store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}
 				if err := x.push(t, c, k, r.PutManifest); err != nil {
 					t.Fatal(err)
 				}
@@ -49,17 +49,17 @@ func TestRouterAnswersAsOneMachine(t *testing.T) {
 // TestNodesThatFail: whatever one node does, the reply is right.
 func TestNodesThatFail(t *testing.T) {
 	x := scanned(1, 1, 3)
-	want, k := x.want(t), store.Key{Index: cpar.IndexID{1}}
+	want, k := x.want(t), store.IndexRef{Index: cpar.IndexID{1}}
 	stranger := &cpar.Reply{Index: cpar.IndexID{9}}
-	for name, meet := range map[string]func(q *question) ([]*cpar.Reply, error, bool){
-		"is not there":             func(*question) ([]*cpar.Reply, error, bool) { return nil, errNobody, true },
-		"is cold":                  func(*question) ([]*cpar.Reply, error, bool) { return nil, errNotReady, true },
-		"is damaged":               func(*question) ([]*cpar.Reply, error, bool) { return nil, cpar.ErrCorrupt, true },
-		"has no storage":           func(*question) ([]*cpar.Reply, error, bool) { return nil, store.ErrAway, true },
-		"replies nothing":          func(*question) ([]*cpar.Reply, error, bool) { return nil, nil, true },
-		"replies too little":       func(*question) ([]*cpar.Reply, error, bool) { return []*cpar.Reply{{Index: x.m.ID}}, nil, true },
-		"replies of another index": func(q *question) ([]*cpar.Reply, error, bool) { return repeat(stranger, len(q.requests)), nil, true },
-		"replies of another scheme": func(q *question) ([]*cpar.Reply, error, bool) {
+	for name, meet := range map[string]func(q *shardQuery) ([]*cpar.Reply, error, bool){
+		"is not there":             func(*shardQuery) ([]*cpar.Reply, error, bool) { return nil, errNobody, true },
+		"is cold":                  func(*shardQuery) ([]*cpar.Reply, error, bool) { return nil, errNotReady, true },
+		"is damaged":               func(*shardQuery) ([]*cpar.Reply, error, bool) { return nil, cpar.ErrCorrupt, true },
+		"has no storage":           func(*shardQuery) ([]*cpar.Reply, error, bool) { return nil, store.ErrAway, true },
+		"replies nothing":          func(*shardQuery) ([]*cpar.Reply, error, bool) { return nil, nil, true },
+		"replies too little":       func(*shardQuery) ([]*cpar.Reply, error, bool) { return []*cpar.Reply{{Index: x.m.ID}}, nil, true },
+		"replies of another index": func(q *shardQuery) ([]*cpar.Reply, error, bool) { return repeat(stranger, len(q.requests)), nil, true },
+		"replies of another scheme": func(q *shardQuery) ([]*cpar.Reply, error, bool) {
 			return repeat(&cpar.Reply{Index: x.m.ID, Opaque: []byte("opaque")}, len(q.requests)), nil, true
 		},
 	} {
@@ -71,7 +71,7 @@ func TestNodesThatFail(t *testing.T) {
 				t.Fatal(err)
 			}
 			met := 0
-			f.meet = func(node string, q *question) ([]*cpar.Reply, error, bool) {
+			f.meet = func(node string, q *shardQuery) ([]*cpar.Reply, error, bool) {
 				if node != "n1" {
 					return nil, nil, false
 				}
@@ -102,14 +102,14 @@ func repeat(r *cpar.Reply, n int) (out []*cpar.Reply) {
 // TestNodesThatDie: a node that says nothing costs no more than the wait before another is asked, and one that
 // lost what it had is filled again.
 func TestNodesThatDie(t *testing.T) {
-	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.Key{Index: cpar.IndexID{1}}
+	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	want := x.want(t)
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
 	}
 	hang := make(chan struct{})
-	f.meet = func(node string, _ *question) ([]*cpar.Reply, error, bool) {
+	f.meet = func(node string, _ *shardQuery) ([]*cpar.Reply, error, bool) {
 		if node == "n2" {
 			<-hang
 			return nil, errNobody, true
@@ -133,14 +133,14 @@ func TestNodesThatDie(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := r.router.AnnotateBatch(ctx, k, x.requests); !errors.Is(err, ask.ErrIncomplete) {
+	if _, err := r.router.AnnotateBatch(ctx, k, x.requests); !errors.Is(err, scatter.ErrIncomplete) {
 		t.Errorf("nobody is there: %v", err)
 	}
 }
 
 // TestBadRequests end at once, with what is wrong with them, however many nodes could be asked.
 func TestBadRequests(t *testing.T) {
-	f, x, k := newFleet(t, 4), scanned(1, 1, 3), store.Key{Index: cpar.IndexID{1}}
+	f, x, k := newFleet(t, 4), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
@@ -159,10 +159,10 @@ func TestBadRequests(t *testing.T) {
 	if asked > 3 {
 		t.Errorf("%d questions were sent for it", asked)
 	}
-	if _, err := r.router.Annotate(t.Context(), store.Key{Tenant: "0123456789abcdef", Index: x.m.ID}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant's: %v", err)
 	}
-	if _, err := r.router.Annotate(t.Context(), store.Key{Index: cpar.IndexID{77}}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Index: cpar.IndexID{77}}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an index that is not there: %v", err)
 	}
 }
@@ -170,23 +170,23 @@ func TestBadRequests(t *testing.T) {
 // TestWhatANodeRefuses: a node loads only what the storage has active, or the manifest that is sent along, of the
 // tenant that is named.
 func TestWhatANodeRefuses(t *testing.T) {
-	f, x, k := newFleet(t, 1), scanned(1, 1, 3), store.Key{Tenant: "0123456789abcdef", Index: cpar.IndexID{1}}
+	f, x, k := newFleet(t, 1), scanned(1, 1, 3), store.IndexRef{Tenant: "0123456789abcdef", Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
 	}
-	x.upload(t, c, store.Key{Tenant: k.Tenant, Index: cpar.IndexID{2}}) // so that nothing is missing there
+	x.upload(t, c, store.IndexRef{Tenant: k.Tenant, Index: cpar.IndexID{2}}) // so that nothing is missing there
 	n := f.join("other")
 	version := cpar.Digest(sha256.Sum256(x.manifest(t)))
-	for name, q := range map[string]*question{
-		"another digest":              {key: k, version: cpar.Digest{1}, part: part.Part{First: 0, Last: 1}},
+	for name, q := range map[string]*shardQuery{
+		"another digest":              {key: k, version: cpar.Digest{1}, shard: shard.Range{First: 0, Last: 1}},
 		"no digest":                   {key: k},
-		"another tenant":              {key: store.Key{Tenant: "fedcba9876543210", Index: x.m.ID}, version: version, part: part.Part{First: 0, Last: 1}},
-		"another tenant, all is sent": {key: store.Key{Tenant: "fedcba9876543210", Index: x.m.ID}, version: version, part: part.Part{First: 0, Last: 1}, manifest: x.manifest(t)},
-		"no tenant":                   {key: store.Key{Index: x.m.ID}, version: version, part: part.Part{First: 0, Last: 1}},
-		"another index":               {key: store.Key{Tenant: k.Tenant, Index: cpar.IndexID{2}}, version: version, manifest: x.manifest(t)},
+		"another tenant":              {key: store.IndexRef{Tenant: "fedcba9876543210", Index: x.m.ID}, version: version, shard: shard.Range{First: 0, Last: 1}},
+		"another tenant, all is sent": {key: store.IndexRef{Tenant: "fedcba9876543210", Index: x.m.ID}, version: version, shard: shard.Range{First: 0, Last: 1}, manifest: x.manifest(t)},
+		"no tenant":                   {key: store.IndexRef{Index: x.m.ID}, version: version, shard: shard.Range{First: 0, Last: 1}},
+		"another index":               {key: store.IndexRef{Tenant: k.Tenant, Index: cpar.IndexID{2}}, version: version, manifest: x.manifest(t)},
 		"another manifest":            {key: k, version: version, manifest: scanned(1, 2, 3).manifest(t)},
-		"a part that is not there":    {key: k, version: version, part: part.Part{First: 2, Last: 4}},
+		"a part that is not there":    {key: k, version: version, shard: shard.Range{First: 2, Last: 4}},
 	} {
 		q.requests = x.requests
 		err := errNotReady
@@ -208,7 +208,7 @@ func TestWhatANodeRefuses(t *testing.T) {
 // TestActivation: an index becomes active once all nodes that are to hold it have it, also those that come
 // meanwhile, or it does not.
 func TestActivation(t *testing.T) {
-	f, old, next, k := newFleet(t, 2), scanned(1, 1, 4), scanned(1, 2, 4), store.Key{Index: cpar.IndexID{1}}
+	f, old, next, k := newFleet(t, 2), scanned(1, 1, 4), scanned(1, 2, 4), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
 	if err := old.push(t, c, k, r.PutManifest); err != nil {
@@ -217,7 +217,7 @@ func TestActivation(t *testing.T) {
 	f.check(other, k, old, old.want(t), "before")
 
 	next.upload(t, c, k)
-	f.meet = func(string, *question) ([]*cpar.Reply, error, bool) { return nil, store.ErrNoRoom, true }
+	f.meet = func(string, *shardQuery) ([]*cpar.Reply, error, bool) { return nil, store.ErrNoRoom, true }
 	if err := r.PutManifest(t.Context(), k, next.manifest(t)); !errors.Is(err, store.ErrNoRoom) {
 		t.Errorf("a node has no room: %v", err)
 	}
@@ -225,16 +225,16 @@ func TestActivation(t *testing.T) {
 	f.check(other, k, old, old.want(t), "after an activation that failed")
 
 	came := false
-	s, err := newState(next.manifest(t), k, 1)
+	s, err := newIndexVersion(next.manifest(t), k, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.meet = func(string, *question) ([]*cpar.Reply, error, bool) {
+	f.meet = func(string, *shardQuery) ([]*cpar.Reply, error, bool) {
 		f.mu.Lock()
 		first := !came
 		for _, n := range f.nodes {
-			for _, p := range s.parts {
-				first = first && n.cloud.PartLoaded(k, s.version, p)
+			for _, p := range s.shards {
+				first = first && n.cloud.ShardLoaded(k, s.version, p)
 			}
 		}
 		came = came || first
@@ -253,7 +253,7 @@ func TestActivation(t *testing.T) {
 
 	broken := scanned(1, 3, 4)
 	broken.upload(t, c, k)
-	if err := c.Delete(t.Context(), store.Key{Index: cpar.IndexID{1}}); err != nil { // all that was uploaded goes as well
+	if err := c.Delete(t.Context(), store.IndexRef{Index: cpar.IndexID{1}}); err != nil { // all that was uploaded goes as well
 		t.Fatal(err)
 	}
 	if err := r.PutManifest(t.Context(), k, broken.manifest(t)); !errors.Is(err, store.ErrIncomplete) {
@@ -263,7 +263,7 @@ func TestActivation(t *testing.T) {
 
 // TestOldPartsGo: what an update has replaced is unloaded after a while, and what is used stays.
 func TestOldPartsGo(t *testing.T) {
-	f, k := newFleet(t, 0), store.Key{Index: cpar.IndexID{1}}
+	f, k := newFleet(t, 0), store.IndexRef{Index: cpar.IndexID{1}}
 	n := NewNode(f.cloud(store.Options{Idle: 300 * time.Millisecond, ScrubRate: -1}), slog.New(slog.DiscardHandler))
 	f.t.Cleanup(n.Close)
 	f.nodes["n"] = n
@@ -292,38 +292,38 @@ func TestFailuresAreForgotten(t *testing.T) {
 	f := newFleet(t, 1)
 	n := f.nodes["n0"]
 	for i := range 50 {
-		q := &question{key: store.Key{Index: cpar.IndexID{byte(i)}}, version: cpar.Digest{1}, part: part.Part{First: 0, Last: 1}}
+		q := &shardQuery{key: store.IndexRef{Index: cpar.IndexID{byte(i)}}, version: cpar.Digest{1}, shard: shard.Range{First: 0, Last: 1}}
 		if _, err := n.answer(t.Context(), q); !errors.Is(err, errNotReady) {
 			t.Fatal(err)
 		}
 	}
 	n.loading.Wait()
 	n.mu.Lock()
-	for _, a := range n.begun {
+	for _, a := range n.attempts {
 		a.at = a.at.Add(-2 * remembered)
 	}
 	n.mu.Unlock()
-	q := &question{key: store.Key{Index: cpar.IndexID{200}}, version: cpar.Digest{1}, part: part.Part{First: 0, Last: 1}}
+	q := &shardQuery{key: store.IndexRef{Index: cpar.IndexID{200}}, version: cpar.Digest{1}, shard: shard.Range{First: 0, Last: 1}}
 	for _, want := range []error{errNotReady, store.ErrNotFound, errNotReady, store.ErrNotFound} {
 		if _, err := n.answer(t.Context(), q); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 		n.loading.Wait()
 	}
-	if left := len(n.begun); left > 1 {
+	if left := len(n.attempts); left > 1 {
 		t.Errorf("%d failures are kept", left)
 	}
 }
 
 // TestNothingIsLeftRunning: questions that were hedged, refused and given up leave no goroutine.
 func TestNothingIsLeftRunning(t *testing.T) {
-	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.Key{Index: cpar.IndexID{1}}
+	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
 	}
 	var slow atomic.Int64
-	f.meet = func(node string, _ *question) ([]*cpar.Reply, error, bool) {
+	f.meet = func(node string, _ *shardQuery) ([]*cpar.Reply, error, bool) {
 		if slow.Add(1)%3 == 0 {
 			time.Sleep(30 * time.Millisecond)
 		}

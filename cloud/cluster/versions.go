@@ -17,10 +17,10 @@ import (
 type pointers interface {
 	// get returns the pointer, zero if there is none, or an error if nobody can tell: soon, or after some
 	// patience.
-	get(ctx context.Context, k store.Key, patient bool) (pointer, error)
+	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
 	// set replaces the pointer that had this revision, and returns errChanged if another is there.
 	// One to nothing is removed.
-	set(ctx context.Context, k store.Key, next pointer, revision uint64) error
+	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
 var errChanged = errors.New("somebody else has changed it")
@@ -37,26 +37,26 @@ type pointer struct {
 
 // manifests are where object storage keeps them; the last one of an index is active.
 type manifests interface {
-	ManifestBytes(ctx context.Context, k store.Key) ([]byte, error)
+	ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error)
 }
 
 // versions know the active states of indexes, and keep those that were asked lately.
 type versions struct {
-	pointers  pointers
-	manifests manifests
-	partBytes uint64
+	pointers      pointers
+	manifests     manifests
+	minShardBytes uint64
 
 	mu    sync.Mutex
-	known map[store.Key]*indexState
+	known map[store.IndexRef]*indexVersion
 }
 
 func newVersions(p pointers, m manifests, partBytes uint64) *versions {
-	return &versions{pointers: p, manifests: m, partBytes: partBytes, known: map[store.Key]*indexState{}}
+	return &versions{pointers: p, manifests: m, minShardBytes: partBytes, known: map[store.IndexRef]*indexVersion{}}
 }
 
 const (
-	// mostKnown bounds the states that are kept: some kilobytes each.
-	mostKnown = 10_000
+	// maxKnown bounds the states that are kept: some kilobytes each.
+	maxKnown = 10_000
 	// stopped is when whoever was changing an index counts as stopped in the middle.
 	stopped = 10 * time.Second
 	// races is how often a pointer is tried to be set while others set it as well.
@@ -65,7 +65,7 @@ const (
 
 // state is the active state of an index. Where nobody can tell which that is, it is the last one that
 // was: answers go on while the pointers are away.
-func (v *versions) state(ctx context.Context, k store.Key) (*indexState, error) {
+func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
 	v.mu.Unlock()
@@ -92,7 +92,7 @@ func (v *versions) state(ctx context.Context, k store.Key) (*indexState, error) 
 		v.forget(k)
 		return nil, fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, store.ErrNotFound)
 	}
-	if s, err = newState(b, k, v.partBytes); err != nil {
+	if s, err = newIndexVersion(b, k, v.minShardBytes); err != nil {
 		return nil, fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err)
 	}
 	v.keep(k, s)
@@ -100,7 +100,7 @@ func (v *versions) state(ctx context.Context, k store.Key) (*indexState, error) 
 }
 
 // stored is the active manifest that the storage has, and its digest; nothing if there is none.
-func (v *versions) stored(ctx context.Context, k store.Key) ([]byte, cpar.Digest, error) {
+func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.Digest, error) {
 	b, err := v.manifests.ManifestBytes(ctx, k)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -113,28 +113,28 @@ func (v *versions) stored(ctx context.Context, k store.Key) ([]byte, cpar.Digest
 
 // last is the state that was active when the index was asked last, or now if it was not: enough where a
 // wrong one does no harm.
-func (v *versions) last(ctx context.Context, k store.Key) (*indexState, error) {
+func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
 	v.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	return v.state(ctx, k)
+	return v.active(ctx, k)
 }
 
 // keep remembers a state.
-func (v *versions) keep(k store.Key, s *indexState) {
+func (v *versions) keep(k store.IndexRef, s *indexVersion) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.known) >= mostKnown {
+	if len(v.known) >= maxKnown {
 		clear(v.known)
 	}
 	v.known[k] = s
 }
 
 // forget has the next call of state ask the storage.
-func (v *versions) forget(k store.Key) {
+func (v *versions) forget(k store.IndexRef) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.known, k)
@@ -142,14 +142,14 @@ func (v *versions) forget(k store.Key) {
 
 // changing says that the storage is about to have another state, or none. If nobody ever calls settled, because this
 // machine was stopped, others find out what the storage has.
-func (v *versions) changing(ctx context.Context, k store.Key) error {
+func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
 	})
 }
 
 // settled says that the storage has what it was to have: whoever asks from now on gets that.
-func (v *versions) settled(ctx context.Context, k store.Key) error {
+func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	v.forget(k)
 	return v.point(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {
 		_, found, err := v.stored(ctx, k)
@@ -158,7 +158,7 @@ func (v *versions) settled(ctx context.Context, k store.Key) error {
 }
 
 // point sets a pointer to what follows from the one that is there, which others may change as well.
-func (v *versions) point(ctx context.Context, k store.Key, next func(pointer) (_ pointer, done bool, err error)) error {
+func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {
 		var p, to pointer

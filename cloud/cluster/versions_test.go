@@ -18,7 +18,7 @@ type stored struct {
 	asked  int
 }
 
-func (s *stored) ManifestBytes(context.Context, store.Key) ([]byte, error) {
+func (s *stored) ManifestBytes(context.Context, store.IndexRef) ([]byte, error) {
 	s.asked++
 	b, err := s.b, s.err
 	if s.before != nil {
@@ -33,7 +33,7 @@ func (s *stored) ManifestBytes(context.Context, store.Key) ([]byte, error) {
 // A history has an index in two states, and who knows which is active.
 type history struct {
 	*testing.T
-	k             store.Key
+	k             store.IndexRef
 	one, two      []byte
 	first, second cpar.Digest
 	pointers      *table
@@ -42,7 +42,7 @@ type history struct {
 }
 
 func newHistory(t *testing.T) *history {
-	h := &history{T: t, k: store.Key{Index: cpar.IndexID{1}}, pointers: &table{of: map[store.Key]pointer{}}, storage: new(stored)}
+	h := &history{T: t, k: store.IndexRef{Index: cpar.IndexID{1}}, pointers: &table{of: map[store.IndexRef]pointer{}}, storage: new(stored)}
 	h.one, h.two = scanned(1, 1, 2).manifest(t), scanned(1, 2, 2).manifest(t)
 	h.first, h.second = sha256.Sum256(h.one), sha256.Sum256(h.two)
 	h.v = newVersions(h.pointers, h.storage, 1)
@@ -64,7 +64,7 @@ func (h *history) push(b []byte) {
 // is fails unless a state is active, or with a zero digest none, and the pointer says so.
 func (h *history) is(v *versions, want, pointed cpar.Digest, what string) {
 	h.Helper()
-	s, err := v.state(h.Context(), h.k)
+	s, err := v.active(h.Context(), h.k)
 	switch {
 	case want == (cpar.Digest{}):
 		if !errors.Is(err, store.ErrNotFound) {
@@ -122,7 +122,7 @@ func TestPointersAway(t *testing.T) {
 	h.pointers.before = func(string) error { return gone }
 	h.storage.err = store.ErrAway
 	h.is(h.v, h.first, h.first, "both are away")
-	if _, err := newVersions(h.pointers, h.storage, 1).state(t.Context(), h.k); !errors.Is(err, store.ErrAway) {
+	if _, err := newVersions(h.pointers, h.storage, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrAway) {
 		t.Errorf("somebody who knows nothing: %v", err)
 	}
 	h.storage.err = nil
@@ -131,7 +131,7 @@ func TestPointersAway(t *testing.T) {
 		t.Errorf("something changes while the pointers are away: %v", err)
 	}
 	h.storage.b = []byte("damaged")
-	if _, err := newVersions(h.pointers, h.storage, 1).state(t.Context(), h.k); !errors.Is(err, store.ErrDamaged) {
+	if _, err := newVersions(h.pointers, h.storage, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a damaged manifest: %v", err)
 	}
 }
@@ -180,7 +180,7 @@ func TestLateReadersOverruleNobody(t *testing.T) {
 			h.push(h.two)
 		}
 	}
-	if _, err := late.state(t.Context(), h.k); err != nil {
+	if _, err := late.active(t.Context(), h.k); err != nil {
 		t.Fatal(err)
 	}
 	h.is(late, h.second, h.second, "after it")
@@ -216,7 +216,7 @@ func TestWritersAtOnce(t *testing.T) {
 // TestActivationsStoppedInTheMiddle: an activation whose pointers fail once the storage has it is not acknowledged,
 // others go on with the old index, and after a while all have the new one.
 func TestActivationsStoppedInTheMiddle(t *testing.T) {
-	f, old, next, k := newFleet(t, 2), scanned(1, 1, 2), scanned(1, 2, 2), store.Key{Index: cpar.IndexID{1}}
+	f, old, next, k := newFleet(t, 2), scanned(1, 1, 2), scanned(1, 2, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
 	if err := old.push(t, c, k, r.PutManifest); err != nil {
@@ -245,7 +245,7 @@ func TestActivationsStoppedInTheMiddle(t *testing.T) {
 // TestDeletions: an index that is deleted is gone for all, also if the pointers failed in the middle and the
 // deletion is repeated.
 func TestDeletions(t *testing.T) {
-	f, x, k := newFleet(t, 2), scanned(1, 1, 2), store.Key{Index: cpar.IndexID{1}}
+	f, x, k := newFleet(t, 2), scanned(1, 1, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {

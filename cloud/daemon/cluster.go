@@ -9,12 +9,12 @@ import (
 	"cpar/cloud"
 	"cpar/cloud/api"
 	"cpar/cloud/cluster"
-	"cpar/cloud/watch"
+	"cpar/cloud/telemetry"
 )
 
 // join says who answers requests and keeps indexes: this machine, or those of a cluster; nobody here
 // where it is a node. leave ends its part in it.
-func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *watch.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
+func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil
 	}
@@ -31,9 +31,9 @@ func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *watch.Metri
 }
 
 // hold runs a machine that no client talks to.
-func (o *Options) hold(ctx context.Context, c *cloud.Cloud, metrics *watch.Metrics, operator net.Listener, checks []watch.Check) error {
+func (o *Options) runNode(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics, operator net.Listener, checks []telemetry.Check) error {
 	if operator != nil {
-		go o.Watch.Serve(ctx, operator, metrics, watch.NewReadiness(append(checks, watch.Folder(o.Data))...), o.Log)
+		go o.Watch.Serve(ctx, operator, metrics, telemetry.NewReadiness(append(checks, telemetry.FolderCheck(o.Data))...), o.Log)
 	}
 	defer c.Maintain(ctx)()
 	o.Log.Info("serving", "node", o.Cluster.Name)

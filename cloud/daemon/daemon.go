@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"cpar/cloud/admit"
+	"cpar/cloud/admission"
 	"cpar/cloud/api"
 	"cpar/cloud/cluster"
 	"cpar/cloud/listen"
 	"cpar/cloud/store"
+	"cpar/cloud/telemetry"
 	"cpar/cloud/tenant"
-	"cpar/cloud/watch"
 	"cpar/internal/indexdir"
 )
 
@@ -37,13 +37,13 @@ type Options struct {
 	// has.
 	Store store.Options
 	// Admit bounds what is taken on at the same time.
-	Admit admit.Limits
+	Admit admission.Limits
 	// Log receives events; nil discards them.
 	Log *slog.Logger
 	// LogClients puts the addresses of clients into the log, which else has none.
 	LogClients bool
 	// Watch says where metrics and readiness are served; the zero value: nowhere.
-	Watch watch.Options
+	Watch telemetry.Options
 	// Network says how to listen, besides the address.
 	Network listen.Options
 	// Reload has files of certificates read again; nil: they are when they change.
@@ -66,17 +66,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	metrics, gate := watch.New(), admit.New(o.Admit)
+	metrics, gate := telemetry.New(), admission.New(o.Admit)
 	defer gate.Ceiling(ctx)()
 	n := o.Network
 	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
 	n.ACME.Cache = filepath.Join(o.Data, "acme")
-	n.ErrorLog, n.ConnState = watch.ServerLog(o.Log, o.LogClients), metrics.ConnState
+	n.ErrorLog, n.ConnState = telemetry.ServerLog(o.Log, o.LogClients), metrics.ConnState
 	// Before a folder is made.
 	if err := n.Check(); err != nil {
 		return err
 	}
-	traces, err := watch.NewTraces(o.Watch.Traces, o.Log)
+	traces, err := telemetry.NewTraces(o.Watch.Traces, o.Log)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer leave()
 	if annotator == nil {
-		return o.hold(ctx, c, metrics, operator, checks)
+		return o.runNode(ctx, c, metrics, operator, checks)
 	}
 	server, err := listen.Open(n)
 	if err != nil {
@@ -111,11 +111,11 @@ func Run(ctx context.Context, o Options) error {
 	metrics.Gate(gate.Stats)
 	metrics.Tenants(tenants.Stats)
 	metrics.Listener(server.Stats)
-	checks = append(checks, watch.Folder(o.Data), watch.Room(o.Data, 64<<20), watch.Certificate(server.Stats), watch.Damage(c.Stats))
+	checks = append(checks, telemetry.FolderCheck(o.Data), telemetry.FreeSpaceCheck(o.Data, 64<<20), telemetry.CertificateCheck(server.Stats), telemetry.DamageCheck(c.Stats))
 	if o.Store.ScrubRate >= 0 {
-		checks = append(checks, watch.Scrub(c.Stats, 3*max(o.Store.ScrubEvery, time.Hour)))
+		checks = append(checks, telemetry.ScrubCheck(c.Stats, 3*max(o.Store.ScrubEvery, time.Hour)))
 	}
-	ready := watch.NewReadiness(checks...)
+	ready := telemetry.NewReadiness(checks...)
 	handler, err := api.New(indexes, annotator, api.Options{
 		Log: o.Log, LogClients: o.LogClients, Gate: gate, Observe: metrics, Ready: ready.Serves, Auth: tenants, Host: server.Host,
 	})

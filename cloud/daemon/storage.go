@@ -7,7 +7,7 @@ import (
 	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/remote"
-	"cpar/cloud/watch"
+	"cpar/cloud/telemetry"
 	"cpar/internal/hint"
 )
 
@@ -27,7 +27,7 @@ const scrubStorageEvery = 24 * time.Hour
 const manyParts = 4096
 
 // open opens the cloud where its indexes are, and says what can be wrong with that place.
-func (o *Options) open(metrics *watch.Metrics) (*cloud.Cloud, []watch.Check, error) {
+func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
 	if o.Objects.Address == "" && o.Cluster.Servers != "" {
 		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster of machines keeps indexes where all can read them", cpar.ErrInput), "name object storage with --store")
 	}
@@ -49,5 +49,5 @@ func (o *Options) open(metrics *watch.Metrics) (*cloud.Cloud, []watch.Check, err
 		}
 	}
 	metrics.Storage(b.Stats)
-	return cloud.Over(b, o.Store), []watch.Check{watch.Storage(b.Reach)}, nil
+	return cloud.Over(b, o.Store), []telemetry.Check{telemetry.StorageCheck(b.Reach)}, nil
 }

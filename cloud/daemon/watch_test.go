@@ -26,12 +26,12 @@ import (
 	"cpar"
 	"cpar/cloud/daemon"
 	"cpar/cloud/listen"
+	"cpar/cloud/telemetry"
 	"cpar/cloud/tenant"
-	"cpar/cloud/watch"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // lines is a log that can be read while it is written.
@@ -92,13 +92,13 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 // scan makes an index of scheme capia, which any bytes are.
 func scan(t *testing.T, folder string) *cpar.Manifest {
 	t.Helper()
-	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := sample.Write(w, m, 1); err != nil {
+	if err := indexsample.Write(w, m, 1); err != nil {
 		t.Fatal(err)
 	}
 	return m
@@ -119,7 +119,7 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 	ready, done := make(chan string, 1), make(chan error, 1)
 	go func() {
 		done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "127.0.0.1:0", Ready: func(url string) { ready <- url },
-			Network: listen.Options{Cert: cert, Key: key}, Watch: watch.Options{Listen: "127.0.0.1:0", Profile: true},
+			Network: listen.Options{Cert: cert, Key: key}, Watch: telemetry.Options{Listen: "127.0.0.1:0", Profile: true},
 			Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	}()
 	var url string
@@ -248,7 +248,7 @@ func TestReadyzKnowsOfDamage(t *testing.T) {
 	ready, done := make(chan string, 1), make(chan error, 1)
 	go func() {
 		done <- daemon.Run(ctx, daemon.Options{Data: data, Listen: "127.0.0.1:0", Ready: func(url string) { ready <- url },
-			Watch: watch.Options{Listen: "127.0.0.1:0"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+			Watch: telemetry.Options{Listen: "127.0.0.1:0"}, Log: slog.New(slog.NewTextHandler(log, nil))})
 	}()
 	var url string
 	select {

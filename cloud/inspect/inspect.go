@@ -21,13 +21,13 @@ import (
 	"cpar"
 	"cpar/cloud"
 	"cpar/cloud/api"
-	"cpar/cloud/stage"
 	"cpar/cloud/store"
+	"cpar/cloud/telemetry"
 	"cpar/cloud/tenant"
-	"cpar/cloud/watch"
+	"cpar/cloud/trace"
 	"cpar/cparhttp"
 	"cpar/internal/hint"
-	"cpar/internal/reveal"
+	"cpar/internal/leakage"
 )
 
 // A Report is all that a cloud could write down about a request.
@@ -39,12 +39,12 @@ type Report struct {
 	Records uint32 `json:"records"`
 	// Log is the line of the request, at level debug and with --log-clients; Metrics are the
 	// series that it changed; Spans are the stages that a trace has.
-	Log     []Attribute    `json:"log"`
-	Metrics []watch.Change `json:"metrics"`
-	Spans   []string       `json:"spans"`
+	Log     []Attribute        `json:"log"`
+	Metrics []telemetry.Change `json:"metrics"`
+	Spans   []string           `json:"spans"`
 	// Seen and Answered are the parts of request and reply, with what the cloud learns.
-	Seen     []reveal.Part `json:"seen"`
-	Answered []reveal.Part `json:"answered"`
+	Seen     []leakage.Observation `json:"seen"`
+	Answered []leakage.Observation `json:"answered"`
 	// Besides is what reaches the cloud and is written down nowhere, but by a program that
 	// was changed to.
 	Besides []string `json:"besides"`
@@ -87,7 +87,7 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	}
 	c := cloud.Over(folder, store.Options{})
 	defer c.Close()
-	seen, metrics, line := &observer{}, watch.New(), &capture{}
+	seen, metrics, line := &observer{}, telemetry.New(), &capture{}
 	seen.Metrics = metrics
 	handler, err := api.New(c.Store, c, api.Options{Log: slog.New(line), Observe: seen, LogClients: true, Auth: known(k.Tenant)})
 	if err != nil {
@@ -106,8 +106,8 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 		return nil, err
 	}
 	r := &Report{Status: w.status, Index: q.Index.String(), Tenant: k.Tenant, Scheme: q.Params.Scheme.String(),
-		Log: line.attributes, Metrics: watch.Changes(before, after), Besides: besides}
-	seen.record.Times(func(s stage.Stage, _ stage.Time) { r.Spans = append(r.Spans, s.String()) })
+		Log: line.attributes, Metrics: telemetry.Changes(before, after), Besides: besides}
+	seen.record.Times(func(s trace.Stage, _ trace.Time) { r.Spans = append(r.Spans, s.String()) })
 	if w.status != http.StatusOK {
 		return nil, fmt.Errorf("answering the request: %w: status %d: %s", cpar.ErrInput, w.status, bytes.TrimSpace(w.body.Bytes()))
 	}
@@ -116,29 +116,29 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 		return nil, err
 	}
 	r.Records = m.Records
-	if r.Seen, err = reveal.Request(q, body); err != nil {
+	if r.Seen, err = leakage.Request(q, body); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
 	reply, err := cpar.DecodeReply(w.body.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("reading the reply: %w", err)
 	}
-	if r.Answered, err = reveal.Reply(reply, w.body.Bytes()); err != nil {
+	if r.Answered, err = leakage.Reply(reply, w.body.Bytes()); err != nil {
 		return nil, fmt.Errorf("reading the reply: %w", err)
 	}
 	return r, nil
 }
 
 // find returns the key of an index, of the tenant that is named or the only one that has it.
-func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Key, error) {
+func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.IndexRef, error) {
 	b, err := store.OpenBeside(data)
 	if err != nil {
-		return store.Key{}, err
+		return store.IndexRef{}, err
 	}
 	defer b.Close()
 	list, err := store.List(ctx, b)
 	if err != nil {
-		return store.Key{}, err
+		return store.IndexRef{}, err
 	}
 	var found []string
 	for _, x := range list {
@@ -148,11 +148,11 @@ func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Key, 
 	}
 	switch len(found) {
 	case 0:
-		return store.Key{}, hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, store.ErrNotFound), "cpard list shows the indexes that are there")
+		return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %w", id, cpar.ErrInput, store.ErrNotFound), "cpard list shows the indexes that are there")
 	case 1:
-		return store.Key{Tenant: found[0], Index: id}, nil
+		return store.IndexRef{Tenant: found[0], Index: id}, nil
 	}
-	return store.Key{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
+	return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
 }
 
 // known lets everything in as one tenant's.
@@ -165,12 +165,12 @@ func (k known) Authenticate(*http.Request) (tenant.Principal, error) {
 
 // An observer keeps the record of the one request.
 type observer struct {
-	*watch.Metrics
-	record *stage.Record
+	*telemetry.Metrics
+	record *trace.Request
 }
 
 // End implements api.Observer.
-func (o *observer) End(r *stage.Record) { o.Metrics.End(r); o.record = r }
+func (o *observer) End(r *trace.Request) { o.Metrics.End(r); o.record = r }
 
 // An answer keeps what the handler writes.
 type answer struct {
@@ -231,7 +231,7 @@ func (r *Report) Print(b *strings.Builder) {
 	fmt.Fprintf(b, "\na trace has spans of these stages, with their times: %s\n", strings.Join(r.Spans, ", "))
 	for _, half := range []struct {
 		what  string
-		parts []reveal.Part
+		parts []leakage.Observation
 	}{{"the request", r.Seen}, {"the reply", r.Answered}} {
 		fmt.Fprintf(b, "\nit sees of %s, and keeps none of it\n", half.what)
 		for _, p := range half.parts {

@@ -17,8 +17,8 @@ import (
 	"cpar/cloud"
 	"cpar/cloud/inspect"
 	"cpar/cloud/store"
-	"cpar/internal/indexdir/sample"
 	"cpar/internal/lattice"
+	"cpar/internal/testing/indexsample"
 )
 
 // served is a data folder that is being served, with an index of scheme capia of two tenants,
@@ -31,8 +31,8 @@ func served(t *testing.T, tenants ...string) (data string, c *cloud.Cloud, reque
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(1).ID, Records: 50, Dim: 1347, KeywordBytes: 92}
-	kinds, segments := sample.Segments(m, 1)
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(1).ID, Records: 50, Dim: 1347, KeywordBytes: 92}
+	kinds, segments := indexsample.Segments(m, 1)
 	for i, b := range segments {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	}
@@ -41,7 +41,7 @@ func served(t *testing.T, tenants ...string) (data string, c *cloud.Cloud, reque
 		t.Fatal(err)
 	}
 	for _, tenant := range tenants {
-		k := store.Key{Tenant: tenant, Index: m.ID}
+		k := store.IndexRef{Tenant: tenant, Index: m.ID}
 		for i, s := range m.Segments {
 			if err := c.PutSegment(context.Background(), k, s.Digest, -1, bytes.NewReader(segments[i])); err != nil {
 				t.Fatal(err)
@@ -118,7 +118,7 @@ func TestSealed(t *testing.T) {
 	id := cpar.IndexID{9}
 	group := (&lattice.Group{Index: id, Count: 7, Addends: elements(p.Records()), Matrix: elements(p.Words())}).AppendBinary(nil)
 	m := &cpar.Manifest{Scheme: cpar.SchemeSealed, ID: id, Dim: 40, Records: 7, KeywordBytes: cpar.KeywordPageBytes(8)}
-	k := store.Key{Index: id}
+	k := store.IndexRef{Index: id}
 	for _, s := range []struct {
 		kind cpar.SegmentKind
 		b    []byte

@@ -15,9 +15,9 @@ import (
 
 // counted accepts at most so many connections at once and counts errors. The system keeps
 // further ones waiting.
-type counted struct {
+type countingListener struct {
 	net.Listener // limited
-	inner        *remembering
+	inner        *perNetworkListener
 	log          *slog.Logger
 	errors       atomic.Int64
 
@@ -25,15 +25,15 @@ type counted struct {
 	told time.Time
 }
 
-// newCounted takes most connections, and each of one neighbourhood; 0 is no limit for those.
-func newCounted(l net.Listener, most, each int, log *slog.Logger) *counted {
-	inner := &remembering{Listener: l, each: each, held: map[netip.Prefix]int{}}
-	return &counted{Listener: netutil.LimitListener(inner, most), inner: inner, log: log}
+// newCountingListener takes most connections, and each of one neighbourhood; 0 is no limit for those.
+func newCountingListener(l net.Listener, most, each int, log *slog.Logger) *countingListener {
+	inner := &perNetworkListener{Listener: l, each: each, held: map[netip.Prefix]int{}}
+	return &countingListener{Listener: netutil.LimitListener(inner, most), inner: inner, log: log}
 }
 
 // remembering keeps the connection that was accepted last. LimitListener wraps it, which hides
 // CloseWrite: by that, net/http lets a client read an answer that came before all was sent.
-type remembering struct {
+type perNetworkListener struct {
 	net.Listener
 	last net.Conn
 	each int
@@ -44,13 +44,13 @@ type remembering struct {
 
 // Accept closes what a neighbourhood has beyond its share: one stranger without a token
 // could else hold every connection there is, doing nothing.
-func (l *remembering) Accept() (net.Conn, error) {
+func (l *perNetworkListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if l.last = c; err != nil {
 			return nil, err
 		}
-		from := tenant.Neighbourhood(c.RemoteAddr().String())
+		from := tenant.ClientNetwork(c.RemoteAddr().String())
 		if l.each == 0 || from.Addr().IsLoopback() { // on loopback a proxy may be in front
 			return c, nil
 		}
@@ -61,13 +61,13 @@ func (l *remembering) Accept() (net.Conn, error) {
 		}
 		l.mu.Unlock()
 		if !full {
-			return &neighbour{Conn: c, end: sync.OnceFunc(func() { l.left(from) })}, nil
+			return &perNetworkConn{Conn: c, end: sync.OnceFunc(func() { l.left(from) })}, nil
 		}
 		c.Close()
 	}
 }
 
-func (l *remembering) left(from netip.Prefix) {
+func (l *perNetworkListener) left(from netip.Prefix) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held[from]--; l.held[from] == 0 {
@@ -76,19 +76,19 @@ func (l *remembering) left(from netip.Prefix) {
 }
 
 // A neighbour makes room for another of its neighbourhood at its end.
-type neighbour struct {
+type perNetworkConn struct {
 	net.Conn
 	end func()
 }
 
-func (c *neighbour) Close() error {
+func (c *perNetworkConn) Close() error {
 	defer c.end()
 	return c.Conn.Close()
 }
 
 // Accept hands errors on: net/http waits and tries again if one may pass, as that of too many
 // open files does.
-func (l *counted) Accept() (net.Conn, error) {
+func (l *countingListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c, err := l.Listener.Accept()
@@ -115,7 +115,7 @@ func (c *tcp) Close() error { return c.limited.Close() }
 
 // tell logs at most once a minute: who makes connections fail would else
 // fill the log. The caller holds mu.
-func (l *counted) tell(err error) {
+func (l *countingListener) tell(err error) {
 	if now := time.Now(); now.Sub(l.told) > time.Minute {
 		l.told = now
 		l.log.Warn("no connection can be accepted", "error", err)

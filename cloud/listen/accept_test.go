@@ -33,7 +33,7 @@ func (l *strangers) Accept() (net.Conn, error) {
 // TestConnectionsOfOneNeighbourhood: it has a share, and leaves the rest to others.
 func TestConnectionsOfOneNeighbourhood(t *testing.T) {
 	at := &strangers{from: make(chan string, 100)}
-	l := newCounted(at, 100, 2, slog.New(slog.DiscardHandler))
+	l := newCountingListener(at, 100, 2, slog.New(slog.DiscardHandler))
 	var held []net.Conn
 	take := func(from ...string) {
 		for _, f := range from {

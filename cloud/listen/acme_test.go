@@ -1,7 +1,7 @@
 package listen
 
 import (
-	"cpar/internal/oracle"
+	"cpar/internal/testing/oracle"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/binary"

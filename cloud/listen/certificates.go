@@ -17,7 +17,7 @@ import (
 // or those that ACME has issued so far, in the order of its domains.
 func (o Options) Certificates() ([]*x509.Certificate, error) {
 	if o.Cert != "" {
-		t, err := newTransport(o)
+		t, err := newTLSReloader(o)
 		if err != nil {
 			return nil, err
 		}

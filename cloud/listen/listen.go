@@ -60,9 +60,9 @@ type Options struct {
 // A Server listens, and serves once it has a handler.
 type Server struct {
 	o         Options
-	listener  *counted
+	listener  *countingListener
 	http      *http.Server
-	transport *transport // nil: plain HTTP
+	transport *tlsReloader // nil: plain HTTP
 	done      chan struct{}
 	closing   sync.Once
 }
@@ -78,7 +78,7 @@ func Open(o Options) (*Server, error) {
 	o.limitConnections()
 	s := &Server{o: o, done: make(chan struct{})}
 	if o.hasTLS() {
-		t, err := newTransport(o)
+		t, err := newTLSReloader(o)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func Open(o Options) (*Server, error) {
 	if o.InsecureHTTP { // all come from the proxy
 		each = 0
 	}
-	s.listener = newCounted(l, o.MaxConnections, each, o.Log)
+	s.listener = newCountingListener(l, o.MaxConnections, each, o.Log)
 	s.http = s.newHTTP()
 	return s, nil
 }

@@ -9,7 +9,7 @@ import (
 	"cpar/cloud/api"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // beyond reports whether somebody on another machine could reach an address.
@@ -44,7 +44,7 @@ func (o Options) Check() error {
 	}
 	for _, d := range o.ACME.Domains {
 		if ip := net.ParseIP(d); ip != nil || !strings.Contains(strings.Trim(d, "."), ".") || strings.ContainsAny(d, "*:/ ") {
-			return usage("name it in full, like photos.example", "%s is not a name of the kind that certificates are issued for here", untrusted.Text(d))
+			return usage("name it in full, like photos.example", "%s is not a name of the kind that certificates are issued for here", sanitize.Text(d))
 		}
 	}
 	host, _, err := net.SplitHostPort(o.Address)

@@ -25,7 +25,7 @@ const pollTime = 30 * time.Second
 const expirySoon = 14 * 24 * time.Hour
 
 // A transport keeps the configuration of TLS, made anew whenever one of its files changes.
-type transport struct {
+type tlsReloader struct {
 	certFile, keyFile, caFile string
 	acme                      *issuer // nil: from files
 	log                       *slog.Logger
@@ -44,8 +44,8 @@ type loaded struct {
 	leaf      *x509.Certificate // nil: from ACME
 }
 
-func newTransport(o Options) (*transport, error) {
-	t := &transport{certFile: o.Cert, keyFile: o.Key, caFile: o.ClientCA, log: o.Log}
+func newTLSReloader(o Options) (*tlsReloader, error) {
+	t := &tlsReloader{certFile: o.Cert, keyFile: o.Key, caFile: o.ClientCA, log: o.Log}
 	if len(o.ACME.Domains) > 0 {
 		var err error
 		if t.acme, err = newIssuer(o.ACME, o.Log); err != nil {
@@ -59,7 +59,7 @@ func newTransport(o Options) (*transport, error) {
 }
 
 // server is the configuration for net/http, which looks for the current one at each connection.
-func (t *transport) server() *tls.Config {
+func (t *tlsReloader) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         minTLS,
 		NextProtos:         []string{"h2", "http/1.1"},
@@ -67,7 +67,7 @@ func (t *transport) server() *tls.Config {
 	}
 }
 
-func (t *transport) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+func (t *tlsReloader) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	now := t.current.Load()
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto && now.challenge != nil {
 		return now.challenge, nil
@@ -77,7 +77,7 @@ func (t *transport) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 
 // reload reads the files. If they changed and are good, they hold from the next connection on;
 // else what was good last does.
-func (t *transport) reload() error {
+func (t *tlsReloader) reload() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var files [3][]byte
@@ -108,7 +108,7 @@ func (t *transport) reload() error {
 	return nil
 }
 
-func (t *transport) load(files [3][]byte) (*loaded, error) {
+func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 	config := &tls.Config{MinVersion: minTLS, NextProtos: []string{"h2", "http/1.1"}}
 	next := &loaded{config: config}
 	if t.acme != nil {
@@ -135,7 +135,7 @@ func (t *transport) load(files [3][]byte) (*loaded, error) {
 }
 
 // watch reads files again now and then, and has a certificate issued and renewed.
-func (t *transport) watch(done <-chan struct{}) {
+func (t *tlsReloader) watch(done <-chan struct{}) {
 	if t.acme != nil {
 		go t.acme.issue(done)
 	}
@@ -159,7 +159,7 @@ func (t *transport) watch(done <-chan struct{}) {
 	}
 }
 
-func (t *transport) tellExpiry(now time.Time) {
+func (t *tlsReloader) tellExpiry(now time.Time) {
 	end := t.end()
 	if end.IsZero() || end.Equal(t.warned) || end.Sub(now) > expirySoon {
 		return
@@ -169,7 +169,7 @@ func (t *transport) tellExpiry(now time.Time) {
 }
 
 // end is when the certificate ends.
-func (t *transport) end() time.Time {
+func (t *tlsReloader) end() time.Time {
 	if t.acme != nil {
 		return t.acme.end()
 	}
@@ -177,7 +177,7 @@ func (t *transport) end() time.Time {
 }
 
 // names reports whether the certificate is for a name.
-func (t *transport) names(name string) bool {
+func (t *tlsReloader) names(name string) bool {
 	leaf := t.current.Load().leaf
 	return leaf != nil && leaf.VerifyHostname(name) == nil
 }

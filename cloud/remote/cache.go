@@ -43,7 +43,7 @@ type cache struct {
 }
 
 type segment struct {
-	key    store.Key
+	key    store.IndexRef
 	digest cpar.Digest
 }
 
@@ -116,11 +116,11 @@ func (c *cache) segmentOf(path string) (segment, bool) {
 	if tenant == noTenant {
 		tenant = ""
 	}
-	seg := segment{store.Key{Tenant: tenant, Index: id}, digest}
+	seg := segment{store.IndexRef{Tenant: tenant, Index: id}, digest}
 	return seg, err == nil && e == nil && c.path(seg) == path
 }
 
-func (c *cache) folder(k store.Key) string {
+func (c *cache) folder(k store.IndexRef) string {
 	return filepath.Join(c.dir, filepath.FromSlash(folder(k)))
 }
 
@@ -180,14 +180,14 @@ func (c *cache) noRoom(n int64) error {
 // Pins keep the segments of one manifest in the cache.
 type pins struct {
 	cache *cache
-	key   store.Key
+	key   store.IndexRef
 	want  map[cpar.Digest]cpar.Segment
 	once  sync.Once
 }
 
 // pin makes room for all segments of m together, so that half an index never waits for the
 // room of another half.
-func (c *cache) pin(k store.Key, m *cpar.Manifest) (*pins, error) {
+func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -259,7 +259,7 @@ func (c *cache) unpin(p *pins) {
 }
 
 // distrust has the files of an index that is being opened fetched again.
-func (c *cache) distrust(k store.Key, m *cpar.Manifest) {
+func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range m.Segments {
@@ -272,7 +272,7 @@ func (c *cache) distrust(k store.Key, m *cpar.Manifest) {
 }
 
 // drop removes a segment that was removed from the storage, now or when it is released.
-func (c *cache) drop(k store.Key, d cpar.Digest) {
+func (c *cache) drop(k store.IndexRef, d cpar.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seg := segment{k, d}

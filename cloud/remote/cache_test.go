@@ -14,9 +14,9 @@ import (
 	"cpar"
 	"cpar/cloud/remote"
 	"cpar/cloud/store"
-	"cpar/internal/buckettest"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/buckettest"
 )
 
 // onDisk counts the files of the cache and their bytes.
@@ -86,7 +86,7 @@ func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
 	r, w := io.Pipe()
 	defer w.Close()
 	put := make(chan error, 1)
-	go func() { put <- s.Put(t.Context(), store.Key{}, cpar.Digest{}, limit, r) }()
+	go func() { put <- s.Put(t.Context(), store.IndexRef{}, cpar.Digest{}, limit, r) }()
 	w.Write([]byte{1}) // once it is read, room was made
 	x.push(t, s)
 	if got := active(t, s, x.key, x); got != 0 {

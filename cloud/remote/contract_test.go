@@ -21,10 +21,10 @@ import (
 	"cpar/cloud/blob"
 	"cpar/cloud/remote"
 	"cpar/cloud/store"
-	"cpar/internal/buckettest"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/indexsample"
 )
 
 // What every store.Backend promises, wherever it keeps its bytes.
@@ -44,7 +44,7 @@ func TestBackends(t *testing.T) {
 			return openRemote(t, (&buckettest.Memory{Page: 7, Google: true}).Serve(t), t.TempDir(), 0)
 		},
 		"versitygw": func(t *testing.T) store.Backend {
-			return openRemote(t, buckettest.Versity(t).Place, t.TempDir(), 0)
+			return openRemote(t, buckettest.Versity(t).Endpoint, t.TempDir(), 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestBackends(t *testing.T) {
 	}
 }
 
-func openRemote(t *testing.T, p buckettest.Place, data string, cacheBytes int64) *remote.Store {
+func openRemote(t *testing.T, p buckettest.Endpoint, data string, cacheBytes int64) *remote.Store {
 	t.Helper()
 	b, err := blob.Open(p.Address, blob.Options{Credential: p.Credential, Attempts: 3})
 	if err != nil {
@@ -78,18 +78,18 @@ func openRemote(t *testing.T, p buckettest.Place, data string, cacheBytes int64)
 
 // An index is a manifest and the bytes of its segments in order.
 type index struct {
-	key   store.Key
+	key   store.IndexRef
 	m     *cpar.Manifest
 	bytes [][]byte
 }
 
 func newIndex(tenant string, id, seed uint64) index {
-	m := sample.Manifest(id)
-	kinds, segments := sample.Segments(m, seed)
+	m := indexsample.Manifest(id)
+	kinds, segments := indexsample.Segments(m, seed)
 	for i, b := range segments {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	}
-	return index{store.Key{Tenant: tenant, Index: m.ID}, m, segments}
+	return index{store.IndexRef{Tenant: tenant, Index: m.ID}, m, segments}
 }
 
 func (x index) put(ctx context.Context, b store.Backend) error {
@@ -113,7 +113,7 @@ func (x index) push(t *testing.T, b store.Backend) {
 }
 
 // active returns which of some indexes is active and opens to its bytes, -1 for none.
-func active(t *testing.T, b store.Backend, k store.Key, of ...index) int {
+func active(t *testing.T, b store.Backend, k store.IndexRef, of ...index) int {
 	t.Helper()
 	raw, err := b.Manifest(t.Context(), k)
 	if errors.Is(err, store.ErrNotFound) && errors.Is(err, cpar.ErrInput) {

@@ -31,7 +31,7 @@ type cacheFile struct {
 }
 
 // create starts a file of size bytes; if there are more, room is made as they come.
-func (c *cache) create(k store.Key, d cpar.Digest, size int64) (*cacheFile, error) {
+func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New()}
 	if err := f.reserve(size); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (c *cache) create(k store.Key, d cpar.Digest, size int64) (*cacheFile, erro
 }
 
 // createPinned starts the file of a segment that is pinned.
-func (c *cache) createPinned(k store.Key, d cpar.Digest) (*cacheFile, error) {
+func (c *cache) createPinned(k store.IndexRef, d cpar.Digest) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: true}
 	return f, f.open()
 }

@@ -21,7 +21,7 @@ const fetches = 4
 
 // Open implements store.Backend. What the cache lacks is fetched; a file of it that is
 // damaged is fetched again.
-func (s *Store) Open(ctx context.Context, k store.Key, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
+func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	pins, err := s.cache.pin(k, m)
 	if err != nil {
 		return nil, fmt.Errorf("index %v: %w", k.Index, err)
@@ -52,7 +52,7 @@ func (s *Store) Open(ctx context.Context, k store.Key, m *cpar.Manifest, memory 
 }
 
 // fetchAll fetches segments into the cache, which has room for them.
-func (s *Store) fetchAll(ctx context.Context, k store.Key, segments []cpar.Segment) error {
+func (s *Store) fetchAll(ctx context.Context, k store.IndexRef, segments []cpar.Segment) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetches)
 	for _, seg := range segments {
@@ -61,7 +61,7 @@ func (s *Store) fetchAll(ctx context.Context, k store.Key, segments []cpar.Segme
 	return group.Wait()
 }
 
-func (s *Store) fetch(ctx context.Context, k store.Key, seg cpar.Segment) error {
+func (s *Store) fetch(ctx context.Context, k store.IndexRef, seg cpar.Segment) error {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, seg.Digest), 0, -1)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):

@@ -146,11 +146,11 @@ func tenantFolder(tenant string) string {
 	return tenant + "/"
 }
 
-func folder(k store.Key) string { return tenantFolder(k.Tenant) + k.Index.String() + "/" }
+func folder(k store.IndexRef) string { return tenantFolder(k.Tenant) + k.Index.String() + "/" }
 
-func segmentName(k store.Key, d cpar.Digest) string { return folder(k) + segmentsDir + d.String() }
+func segmentName(k store.IndexRef, d cpar.Digest) string { return folder(k) + segmentsDir + d.String() }
 
-func versionName(k store.Key, n uint64) string {
+func versionName(k store.IndexRef, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
@@ -177,9 +177,9 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 }
 
 // Keys implements store.Backend.
-func (s *Store) Keys(ctx context.Context, tenant string) ([]store.Key, error) {
-	var keys []store.Key
-	err := s.walk(ctx, tenant, func(x *stored) error {
+func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, error) {
+	var keys []store.IndexRef
+	err := s.eachIndex(ctx, tenant, func(x *indexObjects) error {
 		if len(x.segments) > 0 || x.active() {
 			keys = append(keys, x.key)
 		}
@@ -189,8 +189,8 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]store.Key, error) {
 }
 
 // A stored is all that the storage has of an index.
-type stored struct {
-	key      store.Key
+type indexObjects struct {
+	key      store.IndexRef
 	segments []store.Stored
 	versions []version // from the lowest up
 }
@@ -201,13 +201,13 @@ type version struct {
 	blob.Object
 }
 
-func (x *stored) active() bool {
+func (x *indexObjects) active() bool {
 	return len(x.versions) > 0 && x.versions[len(x.versions)-1].Bytes > 0
 }
 
 // walk calls visit with each index of a tenant, in order.
-func (s *Store) walk(ctx context.Context, tenant string, visit func(*stored) error) error {
-	var x *stored
+func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexObjects) error) error {
+	var x *indexObjects
 	for o, err := range s.bucket.List(ctx, tenantFolder(tenant)) {
 		if err != nil {
 			return away(err)
@@ -223,7 +223,7 @@ func (s *Store) walk(ctx context.Context, tenant string, visit func(*stored) err
 					return err
 				}
 			}
-			x = &stored{key: store.Key{Tenant: tenant, Index: index}}
+			x = &indexObjects{key: store.IndexRef{Tenant: tenant, Index: index}}
 		}
 		x.add(rest, o)
 	}
@@ -234,8 +234,8 @@ func (s *Store) walk(ctx context.Context, tenant string, visit func(*stored) err
 }
 
 // list reads what the storage has of one index below a folder of it.
-func (s *Store) list(ctx context.Context, k store.Key, below string) (*stored, error) {
-	x := &stored{key: k}
+func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*indexObjects, error) {
+	x := &indexObjects{key: k}
 	for o, err := range s.bucket.List(ctx, folder(k)+below) {
 		if err != nil {
 			return nil, away(err)
@@ -246,7 +246,7 @@ func (s *Store) list(ctx context.Context, k store.Key, below string) (*stored, e
 }
 
 // add sorts an object in by its name below the index's folder; others are not ours.
-func (x *stored) add(name string, o blob.Object) {
+func (x *indexObjects) add(name string, o blob.Object) {
 	if text, ok := strings.CutPrefix(name, segmentsDir); ok {
 		if d, err := cpar.ParseDigest(text); err == nil {
 			x.segments = append(x.segments, store.Stored{Digest: d, Bytes: o.Bytes, Modified: o.Modified})

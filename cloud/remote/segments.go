@@ -13,7 +13,7 @@ import (
 )
 
 // Segments implements store.Backend.
-func (s *Store) Segments(ctx context.Context, k store.Key) ([]store.Stored, error) {
+func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored, error) {
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (s *Store) Segments(ctx context.Context, k store.Key) ([]store.Stored, erro
 
 // Read implements store.Backend. It reads the storage and not the cache: whoever checks an
 // index wants to know what would be left without this machine.
-func (s *Store) Read(ctx context.Context, k store.Key, d cpar.Digest) (io.ReadCloser, int64, error) {
+func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, d), 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, 0, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, store.ErrNotFound)
@@ -44,7 +44,7 @@ func (r awayReader) Read(p []byte) (int, error) {
 // Put implements store.Backend. The segment is written to the cache first: it can be sent as
 // often as needed, nothing is sent that does not have its digest, and the activation that
 // follows need not fetch it.
-func (s *Store) Put(ctx context.Context, k store.Key, d cpar.Digest, size int64, r io.Reader) error {
+func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	// Room is made as bytes come: who only says that many will would else empty the cache.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) Put(ctx context.Context, k store.Key, d cpar.Digest, size int64,
 
 // Remove implements store.Backend. Of an index without a manifest nothing else is left; its
 // tombstone goes with a sweep.
-func (s *Store) Remove(ctx context.Context, k store.Key, digests ...cpar.Digest) error {
+func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Digest) error {
 	for _, d := range digests {
 		if err := s.removeUnnamed(ctx, k, d); err != nil {
 			return err
@@ -80,7 +80,7 @@ func (s *Store) Remove(ctx context.Context, k store.Key, digests ...cpar.Digest)
 
 // removeUnnamed removes a segment unless the active manifest names it. It asks anew each time,
 // since another process may activate what was unnamed, and this one waits until it is done.
-func (s *Store) removeUnnamed(ctx context.Context, k store.Key, d cpar.Digest) error {
+func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
 	b, err := s.Manifest(ctx, k)

@@ -22,12 +22,12 @@ const (
 	inFlight = time.Hour
 )
 
-func notFound(k store.Key) error {
+func notFound(k store.IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, store.ErrNotFound), "push the index first")
 }
 
 // Manifest implements store.Backend.
-func (s *Store) Manifest(ctx context.Context, k store.Key) ([]byte, error) {
+func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	for range races {
 		x, err := s.list(ctx, k, versionsDir)
 		if err != nil {
@@ -44,14 +44,14 @@ func (s *Store) Manifest(ctx context.Context, k store.Key) ([]byte, error) {
 	return nil, changing(k)
 }
 
-func changing(k store.Key) error {
+func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: others change it all the time", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
 // commit writes the next version, whatever others do meanwhile. prepare looks at what there
 // is before; it returns errDone if nothing is left to do.
-func (s *Store) commit(ctx context.Context, k store.Key, b []byte, prepare func(*stored) error) error {
-	if err := s.prove(ctx); err != nil {
+func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
+	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
 	}
 	for range races {
@@ -80,7 +80,7 @@ var errDone = errors.New("nothing is left to do")
 
 // prove refuses a storage that overwrites where it should not: two activations would seem to
 // succeed, and one would be lost. It asks once.
-func (s *Store) prove(ctx context.Context) error {
+func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
 	if s.proven {
@@ -102,7 +102,7 @@ func (s *Store) prove(ctx context.Context) error {
 }
 
 // Activate implements store.Backend.
-func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) error {
+func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest) error {
 	fail := func(err error) error {
 		if err != nil {
 			err = fmt.Errorf("activating index %v: %w", m.ID, err)
@@ -117,7 +117,7 @@ func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) err
 	defer s.gate.RUnlock()
 	var previous []byte // a tombstone, if there is none
 	already := false
-	if err := s.commit(ctx, k, b, func(x *stored) error {
+	if err := s.commit(ctx, k, b, func(x *indexObjects) error {
 		if err := x.holds(m); err != nil || !x.active() {
 			return err
 		}
@@ -141,7 +141,7 @@ func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) err
 		return nil // it is active; a check says what is wrong with it, if anything is
 	}
 	if fault := x.holds(m); fault != nil {
-		back := s.commit(ctx, k, previous, func(x *stored) error {
+		back := s.commit(ctx, k, previous, func(x *indexObjects) error {
 			if now, err := s.Manifest(ctx, k); err != nil || string(now) != string(b) {
 				return errDone // others have gone on from it
 			}
@@ -153,7 +153,7 @@ func (s *Store) Activate(ctx context.Context, k store.Key, m *cpar.Manifest) err
 }
 
 // holds returns an error if a segment of m is not stored in its size.
-func (x *stored) holds(m *cpar.Manifest) error {
+func (x *indexObjects) holds(m *cpar.Manifest) error {
 	sizes := map[cpar.Digest]int64{}
 	for _, seg := range x.segments {
 		sizes[seg.Digest] = seg.Bytes
@@ -171,9 +171,9 @@ func (x *stored) holds(m *cpar.Manifest) error {
 }
 
 // Delete implements store.Backend.
-func (s *Store) Delete(ctx context.Context, k store.Key) error {
-	var before *stored
-	if err := s.commit(ctx, k, nil, func(x *stored) error {
+func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
+	var before *indexObjects
+	if err := s.commit(ctx, k, nil, func(x *indexObjects) error {
 		before = x
 		switch {
 		case !x.active() && len(x.segments) == 0:
@@ -218,7 +218,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Sw
 	tenants, err := s.Tenants(ctx)
 	faults := []error{err}
 	for _, tenant := range tenants {
-		faults = append(faults, s.walk(ctx, tenant, func(x *stored) error {
+		faults = append(faults, s.eachIndex(ctx, tenant, func(x *indexObjects) error {
 			for _, v := range x.outdated(before) {
 				if !dry {
 					if err := s.bucket.Delete(ctx, v.Name); err != nil {
@@ -235,7 +235,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Sw
 }
 
 // outdated returns the versions that can go, from the lowest up.
-func (x *stored) outdated(before time.Time) []version {
+func (x *indexObjects) outdated(before time.Time) []version {
 	n := 0
 	for n+1 < len(x.versions) && x.versions[n+1].Modified.Before(before) {
 		n++

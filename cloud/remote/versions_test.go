@@ -13,9 +13,9 @@ import (
 	"cpar"
 	"cpar/cloud/blob"
 	"cpar/cloud/store"
-	"cpar/internal/buckettest"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/buckettest"
 )
 
 // names lists the objects below an index's folder.

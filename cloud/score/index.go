@@ -16,7 +16,7 @@ import (
 	"sync"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/internal/wire"
 	"cpar/ivf"
 	"cpar/kdforest"
@@ -33,7 +33,7 @@ type Index struct {
 	// Forest is nil if the index has none.
 	Forest *cpar.Forest
 	// Lists is the inverted file, nil if the index has none.
-	Lists *ivf.Lists
+	Cells *ivf.Cells
 	// vectors holds C(V) of the records, centroids C(V) of the lists' centroids, planes
 	// C(H) of the planes.
 	vectors, centroids, planes table
@@ -49,11 +49,11 @@ func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 // Load prepares an index for search. segments holds the bytes of every segment in the
 // manifest's order, already checked against their digests. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
-	return LoadPart(m, part.Part{}, segments)
+	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadPart is Load of a part of an index: of segments that it does not need there are no bytes.
-func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+// LoadShard is Load of a part of an index: of segments that it does not need there are no bytes.
+func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	x, err := load(m, p, segments)
 	if err != nil {
 		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
@@ -61,7 +61,7 @@ func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) 
 	return x, nil
 }
 
-func load(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (x *Index) take(kind cpar.SegmentKind, b []byte) error {
 	case cpar.SegmentKeywords:
 		x.keywords = b
 	case cpar.SegmentLists:
-		return x.takeLists(b)
+		return x.takeCells(b)
 	case cpar.SegmentForest:
 		return x.takeForest(b)
 	}
@@ -138,14 +138,14 @@ func (x *Index) takeForest(b []byte) error {
 	return nil
 }
 
-func (x *Index) takeLists(b []byte) error {
+func (x *Index) takeCells(b []byte) error {
 	m := x.Manifest
 	first := make([]uint32, m.Lists, m.Lists+1)
 	for i := range first {
 		first[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
-	x.Lists = &ivf.Lists{First: append(first, m.Records)}
-	if err := x.Lists.Validate(); err != nil {
+	x.Cells = &ivf.Cells{First: append(first, m.Records)}
+	if err := x.Cells.Validate(); err != nil {
 		return fmt.Errorf("reading lists: %w: %w", cpar.ErrCorrupt, err)
 	}
 	return nil

@@ -39,29 +39,29 @@ func (s *Space) run(t *table, first uint32, scores []int64) {
 
 // A Pass scores several requests to one index together: each row is read from memory once
 // for all of them. It is safe for concurrent use.
-type Pass struct {
+type Batch struct {
 	spaces []*Space
 	packed []uint64
 }
 
-// NewPass combines spaces, at least one, all on the same index.
-func NewPass(spaces []*Space) *Pass {
+// NewBatch combines spaces, at least one, all on the same index.
+func NewBatch(spaces []*Space) *Batch {
 	vectors := make([][]uint64, len(spaces))
 	for i, s := range spaces {
 		vectors[i] = s.q.Vector
 	}
-	return &Pass{spaces, modq.Pack(vectors)}
+	return &Batch{spaces, modq.Pack(vectors)}
 }
 
 // Run sets scores[i·n+k] to the score of record first+i for request k of n.
-func (p *Pass) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
+func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
 // Centroids sets scores[i·n+k] to the score of list first+i's centroid for request k of n.
-func (p *Pass) Centroids(first uint32, scores []int64) {
+func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }
 
-func (p *Pass) run(t *table, first uint32, scores []int64) {
+func (p *Batch) run(t *table, first uint32, scores []int64) {
 	n := len(p.spaces)
 	rows := len(scores) / n
 	for _, s := range p.spaces {
@@ -70,7 +70,7 @@ func (p *Pass) run(t *table, first uint32, scores []int64) {
 	out := productBuffers.Get().(*[buffer]uint64)
 	defer productBuffers.Put(out)
 	for at := 0; at < rows; {
-		part := t.part(first+uint32(at), min(buffer/n, rows-at))
+		part := t.rowsFrom(first+uint32(at), min(buffer/n, rows-at))
 		here := len(part) / t.dim
 		modq.RowsMany(out[:here*n], part, p.packed, n)
 		round(scores[at*n:(at+here)*n], out[:here*n], p.spaces[0].index.Manifest.Shift)

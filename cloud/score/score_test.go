@@ -147,8 +147,8 @@ func TestLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Lists.Len() != 3 || x.Lists.Records() != 6 || x.centroids.row(2)[0] != 42 || x.Forest != nil {
-		t.Errorf("%+v, centroids %v", x.Lists, x.centroids)
+	if x.Cells.Len() != 3 || x.Cells.Records() != 6 || x.centroids.row(2)[0] != 42 || x.Forest != nil {
+		t.Errorf("%+v, centroids %v", x.Cells, x.centroids)
 	}
 	q := request(3)
 	q.Params = cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100}

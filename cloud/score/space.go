@@ -77,7 +77,7 @@ func (x *Index) check(q *cpar.Request) error {
 	switch {
 	case q.Index != m.ID:
 		return fail("it is for index %v", q.Index)
-	case !m.Serves(p) || p.UsesForest() && x.Forest == nil || p.Search == cpar.SearchIVF && x.Lists == nil:
+	case !m.Serves(p) || p.UsesForest() && x.Forest == nil || p.Search == cpar.SearchIVF && x.Cells == nil:
 		return hint.Add(fail("it wants search %v of scheme %v, which the index does not serve", p.Search, p.Scheme), "%s", x.offers())
 	case uint32(len(q.Vector)) != m.Dim:
 		return fail("its vector has %d words, the index has %d", len(q.Vector), m.Dim)
@@ -99,7 +99,7 @@ func (x *Index) offers() string {
 	if x.Forest != nil {
 		can = append(can, "depth, rank and bestbin")
 	}
-	if x.Lists != nil {
+	if x.Cells != nil {
 		can = append(can, "ivf")
 	}
 	if len(can) == 0 {

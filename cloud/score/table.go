@@ -25,7 +25,7 @@ func (t *table) row(i uint32) []uint64 {
 func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
 // part returns at most n rows, starting at first, from a single chunk.
-func (t *table) part(first uint32, n int) []uint64 {
+func (t *table) rowsFrom(first uint32, n int) []uint64 {
 	first -= t.first
 	c, at := int(first)/t.per, int(first)%t.per
 	rows := t.chunks[c][at*t.dim:]
@@ -35,7 +35,7 @@ func (t *table) part(first uint32, n int) []uint64 {
 // run sets dst[i] to the product of row first+i and x.
 func (t *table) run(dst []uint64, first uint32, x []uint64) {
 	for len(dst) > 0 {
-		part := t.part(first, len(dst))
+		part := t.rowsFrom(first, len(dst))
 		n := len(part) / t.dim
 		modq.Rows(dst[:n], part, x)
 		dst, first = dst[n:], first+uint32(n)

@@ -88,7 +88,7 @@ func TestPass(t *testing.T) {
 				}
 				spaces = append(spaces, &Space{index: x, q: q})
 			}
-			p := NewPass(spaces)
+			p := NewBatch(spaces)
 			got, centroids := make([]int64, 240*requests), make([]int64, 240*requests)
 			p.Run(5, got)
 			p.Centroids(5, centroids)

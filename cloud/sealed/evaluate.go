@@ -17,9 +17,9 @@ const few = 3
 
 // Together is the number of requests that are best answered in one pass. Sixteen take two or three
 // times as long as one where the processor multiplies tiles, and else fifteen times.
-func Together() int64 {
+func BatchSize() int64 {
 	if mod48.Tiles() {
-		return mod48.Most
+		return mod48.MaxRequests
 	}
 	return 4
 }
@@ -36,11 +36,11 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 		words[i] = make([]uint64, x.params.Words())
 		lattice.Words(words[i], q.Matrix)
 	}
-	for from := 0; from < len(requests); from += mod48.Most {
-		to := min(from+mod48.Most, len(requests))
-		evaluate := x.each
+	for from := 0; from < len(requests); from += mod48.MaxRequests {
+		to := min(from+mod48.MaxRequests, len(requests))
+		evaluate := x.evaluateSingly
 		if to-from > few {
-			evaluate = x.together
+			evaluate = x.evaluateBatch
 		}
 		if err := share.Run(workers, len(x.groups), 1, func(_, first, last int) error {
 			return evaluate(ctx, replies[from:to], words[from:to], first, last)
@@ -53,7 +53,7 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 
 // each writes the words of groups first to last−1, request by request. Groups are read in four
 // streams, one from each quarter: what follows in memory is then what is read next.
-func (x *Index) each(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
+func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	operands := make([]*mod48.Operand, len(requests))
 	for i, q := range requests {

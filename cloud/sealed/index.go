@@ -7,7 +7,7 @@ import (
 	"runtime"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/internal/lattice"
 )
 
@@ -15,11 +15,11 @@ import (
 // manifest's order, already checked against their digests; they must stay in memory while
 // the index is used. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
-	return LoadPart(m, part.Part{}, segments)
+	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadPart is Load of a part of an index: of segments that it does not need there are no bytes.
-func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) {
+// LoadShard is Load of a part of an index: of segments that it does not need there are no bytes.
+func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	x, err := load(m, p, segments)
 	if err != nil {
 		return nil, fmt.Errorf("loading index %v: %w", m.ID, err)
@@ -27,7 +27,7 @@ func LoadPart(m *cpar.Manifest, p part.Part, segments [][]byte) (*Index, error) 
 	return x, nil
 }
 
-func load(m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
+func load(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	if err := errors.Join(m.Validate(), some.Check(m)); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func load(m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
 		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
 	// The manifest lists the parameters after the vectors.
-	var p lattice.Parts
+	var p lattice.Sections
 	for i, needed := range some.Needs(m) {
 		s := m.Segments[i]
 		if needed && uint64(len(segments[i])) != s.Bytes {
@@ -43,7 +43,7 @@ func load(m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
 		}
 		if s.Kind == cpar.SegmentParams {
 			var err error
-			if p, err = lattice.DecodeParts(segments[i]); err != nil {
+			if p, err = lattice.DecodeSections(segments[i]); err != nil {
 				return nil, err
 			}
 		}

@@ -5,16 +5,16 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/internal/lattice"
 )
 
 // newParts opens an index of one part or of two, from the segments of its vectors, or from
 // some of them.
-func newParts(p lattice.Parts, m *cpar.Manifest, some part.Part, segments [][]byte) (*Index, error) {
+func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
-		cell = p.Clustered.CellDim() - lattice.CellDim(0)
+		cell = p.Clustered.SlotDim() - lattice.SlotDim(0)
 	}
 	if p.Open.Dim != int(m.Dim) || cell != int(m.Dim) {
 		return nil, fmt.Errorf("%w: sealed parameters for %d and %d coordinates, its manifest says %d", cpar.ErrCorrupt, p.Open.Dim, cell, m.Dim)

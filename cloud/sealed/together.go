@@ -20,7 +20,7 @@ type workspace struct {
 
 // together writes what each would, for up to sixteen requests: all groups' rows k are multiplied
 // by the requests' rows k, for a few k at a time, which are prepared for that once.
-func (x *Index) together(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
+func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {
 		for _, a := range replies {
@@ -50,7 +50,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 	}
 	// Row after row of some groups, then of the next: t counts both.
 	var now, ahead [mod48.TileRows][]byte
-	var dst [mod48.TileRows][mod48.Most]uint64
+	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {
 		at = groups[0] + t/len(tiles)*mod48.TileRows
 		count = max(0, min(mod48.TileRows, groups[1]-at))

@@ -28,7 +28,7 @@ func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 }
 
 func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
-	opt, err := o.walk(t, i)
+	opt, err := o.forestOptions(t, i)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 }
 
 // walk says how request i searches the forest.
-func (o Options) walk(t task, i int) (kdforest.Options, error) {
+func (o Options) forestOptions(t task, i int) (kdforest.Options, error) {
 	p := t.requests[i].Params
 	visits, err := t.visits(i)
 	opt := kdforest.Options{

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/cloud/part"
 	"cpar/cloud/score"
+	"cpar/cloud/shard"
 )
 
 // divided is the index of parts, its vectors in segments of so many rows, whole and in parts of two segments each.
@@ -29,7 +29,7 @@ func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some [
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := part.Of(m, uint64(2*8*dim*rows))
+	all := shard.Split(m, uint64(2*8*dim*rows))
 	if want := (len(list) + 1) / 2; len(all) != want {
 		t.Fatalf("%d parts, want %d", len(all), want)
 	}
@@ -40,7 +40,7 @@ func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some [
 				needed[i] = nil
 			}
 		}
-		x, err := score.LoadPart(m, p, needed)
+		x, err := score.LoadShard(m, p, needed)
 		if err != nil {
 			t.Fatal(err)
 		}

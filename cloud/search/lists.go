@@ -58,11 +58,11 @@ var plans = sync.Pool{New: func() any { return new(plan) }}
 // fill scores all centroids and notes which records each request visits.
 func (p *plan) fill(o Options, t task) error {
 	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
-	k, n := t.x.Lists.Len(), len(t.requests)
+	k, n := t.x.Cells.Len(), len(t.requests)
 	p.scores = slices.Grow(p.scores[:0], k*n)[:k*n]
 	run := t.spaces[0].Centroids().Run
 	if n > 1 {
-		run = score.NewPass(t.spaces).Centroids
+		run = score.NewBatch(t.spaces).Centroids
 	}
 	err := workers.Run(o.workers(), k, longestPiece, func(_, first, last int) error {
 		run(uint32(first), p.scores[first*n:last*n])
@@ -81,11 +81,11 @@ func (p *plan) fill(o Options, t task) error {
 			opt.Trace = func(v ivf.Visit) {
 				var score [1]int64 // planner gives none
 				t.spaces[i].Run(v.Record, score[:])
-				o.Trace(kdforest.Visit{Tree: int(v.List), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
+				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
 			}
 		}
 		p.visited = append(p.visited, 0)
-		if _, _, err := t.x.Lists.Search(column{p.scores, i, n}, planner{p, t.x, i}, opt); err != nil {
+		if _, _, err := t.x.Cells.Search(column{p.scores, i, n}, planner{p, t.x, i}, opt); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			opt, err := o.walk(t, i)
+			opt, err := o.forestOptions(t, i)
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 			if o.Stats != nil {
 				o.Stats(stats)
 			}
-			candidates[i] = there(t.x, candidates[i])
+			candidates[i] = filterInShard(t.x, candidates[i])
 		}
 		return nil
 	})
@@ -102,7 +102,7 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 }
 
 // there are those of some records, in ascending order, whose vectors are in this part.
-func there(x *score.Index, records []uint32) []uint32 {
+func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)
 	last, _ := slices.BinarySearch(records, x.Last)
 	return records[first:last]

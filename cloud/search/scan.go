@@ -21,7 +21,7 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	n := int(t.x.Last - t.x.First)
 	run := t.spaces[0].Run
 	if len(t.spaces) > 1 {
-		run = score.NewPass(t.spaces).Run
+		run = score.NewBatch(t.spaces).Run
 	}
 	// nearest[w][i] belongs to worker w and request i.
 	nearest := make([][]*kdforest.Queue, o.workers())
@@ -78,7 +78,7 @@ func pause(ctx context.Context) error {
 // scratches recycles the score buffers of strides.
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanPart scores records first to last−1 and offers them to the queues, one per request.
+// scanComponent scores records first to last−1 and offers them to the queues, one per request.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)

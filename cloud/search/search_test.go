@@ -177,7 +177,7 @@ func TestAccount(t *testing.T) {
 func TestRequestThatDoesNotFit(t *testing.T) {
 	x := fakeIndex(t, 50, 20, 8)
 	capia := *x
-	capia.Forest, capia.Lists = nil, nil
+	capia.Forest, capia.Cells = nil, nil
 	for name, spoil := range map[string]func(*cpar.Request) *score.Index{
 		"another index":           func(q *cpar.Request) *score.Index { q.Index[0]++; return x },
 		"short vector":            func(q *cpar.Request) *score.Index { q.Vector = q.Vector[1:]; return x },

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/admit"
-	"cpar/cloud/pass"
+	"cpar/cloud/admission"
+	"cpar/cloud/batch"
 )
 
 // TestSharedPassEqualsAlone: requests of every kind to one index that wait together get the
@@ -29,12 +29,12 @@ func TestSharedPassEqualsAlone(t *testing.T) {
 	}
 	all := append(allKinds(x, 1), allKinds(x, 100)...)
 	all[7].Vector = nil
-	gate := admit.New(admit.Limits{Turns: 1, Wait: time.Minute})
-	passes := pass.New(gate, pass.Options[int, *cpar.Request, *cpar.Reply]{
-		Together: together, Most: 16, Weight: func(*cpar.Request) int64 { return 1 },
-		Alone: func(err error) bool { return errors.Is(err, cpar.ErrInput) },
+	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
+	passes := batch.New(gate, batch.Options[int, *cpar.Request, *cpar.Reply]{
+		Run: together, MaxWeight: 16, Weight: func(*cpar.Request) int64 { return 1 },
+		RetryAlone: func(err error) bool { return errors.Is(err, cpar.ErrInput) },
 	})
-	hold, err := gate.Turn("", admit.Light, 1, 1)
+	hold, err := gate.QueueTurn("", admission.Light, 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSharedPassEqualsAlone(t *testing.T) {
 	}
 	hold.Done()
 	waiting.Wait()
-	if s := gate.Stats().Passes; s.Passes != 2 || s.Requests != uint64(len(all)) {
+	if s := gate.Stats().Batches; s.Batches != 2 || s.Requests != uint64(len(all)) {
 		t.Errorf("%+v", s)
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // Active returns the manifest of the active index, which must not be modified. It does not
 // load the index.
-func (s *Store[T]) Active(ctx context.Context, k Key) (*cpar.Manifest, error) {
-	e, err := s.acquire(spot{Key: k})
+func (s *Store[T]) Active(ctx context.Context, k IndexRef) (*cpar.Manifest, error) {
+	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
 		return nil, err
 	}

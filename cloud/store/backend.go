@@ -23,32 +23,32 @@ type Backend interface {
 	// Tenants lists all that have stored anything, and "".
 	Tenants(ctx context.Context) ([]string, error)
 	// Keys lists a tenant's indexes of which anything is stored, pending uploads too, in order.
-	Keys(ctx context.Context, tenant string) ([]Key, error)
+	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
 	// Manifest returns the bytes of the active manifest, unchecked.
-	Manifest(ctx context.Context, k Key) ([]byte, error)
+	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
 	// Segments lists what is stored whole of an index, whether its manifest names it or
 	// not. Of no index it is nothing.
-	Segments(ctx context.Context, k Key) ([]Stored, error)
+	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
 	// Read opens a segment from its start and returns its size. The caller checks what it reads.
-	Read(ctx context.Context, k Key, d cpar.Digest) (io.ReadCloser, int64, error)
+	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
 	// Put stores a segment of size bytes (-1 if unknown) whole or not at all, and checks
 	// its digest. It replaces one that is there. Failing, it leaves nothing.
-	Put(ctx context.Context, k Key, d cpar.Digest, size int64, r io.Reader) error
+	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic and durable step, if every segment
 	// that it names is stored; else the error wraps indexdir.ErrMissing or ErrSize. Segments
 	// that it does not name go now or later.
-	Activate(ctx context.Context, k Key, m *cpar.Manifest) error
+	Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error
 	// Remove removes segments, but not those that the active manifest names at that moment.
 	// With no digest it removes what else an index without segments takes.
-	Remove(ctx context.Context, k Key, digests ...cpar.Digest) error
+	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
 	// Delete removes an index, atomically for readers.
-	Delete(ctx context.Context, k Key) error
+	Delete(ctx context.Context, k IndexRef) error
 	// Sweep removes what broken-off writes and deletions before the given time left, or
 	// with dry only counts it.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
 	// Open reads the segments that m names, whether or not it is active, checks every
 	// digest and returns them mapped or copied. A fault wraps one of package indexdir's.
-	Open(ctx context.Context, k Key, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
+	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
 	Close() error
 }
 
@@ -77,7 +77,7 @@ func isFault(err error) bool {
 
 // verify reads every byte of a stored segment and returns its size. pace, if not nil, is
 // called before each piece is read, with its length at most.
-func verify(ctx context.Context, b Backend, k Key, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
+func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {
 		return 0, err

@@ -12,7 +12,7 @@ import (
 
 // CheckIndex reads every byte of an active index and returns the first fault. pace, if not
 // nil, is called before each piece is read.
-func CheckIndex(ctx context.Context, b Backend, k Key, pace func(context.Context, int) error) error {
+func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (f *segmentFault) Error() string {
 }
 func (f *segmentFault) Unwrap() error { return f.err }
 
-func checkSegment(ctx context.Context, b Backend, k Key, seg cpar.Segment, pace func(context.Context, int) error) error {
+func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, pace func(context.Context, int) error) error {
 	size, err := verify(ctx, b, k, seg.Digest, pace)
 	if errors.Is(err, ErrNotFound) {
 		err = fmt.Errorf("%w: %w", cpar.ErrCorrupt, indexdir.ErrMissing)
@@ -74,7 +74,7 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 
 // checkOne returns nil for an index that has gone meanwhile, and an error for a fault that
 // says nothing about the index.
-func checkOne(ctx context.Context, b Backend, k Key) (*Info, error) {
+func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 	for {
 		f := &Info{Tenant: k.Tenant, ID: k.Index}
 		before, err := b.Manifest(ctx, k)

@@ -46,7 +46,7 @@ func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool
 	return c, errors.Join(faults...)
 }
 
-func (c *Collection) index(ctx context.Context, b Backend, k Key, unnamed time.Time, dry bool) error {
+func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed time.Time, dry bool) error {
 	m, err := readManifest(ctx, b, k)
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
@@ -92,10 +92,10 @@ func (c *Collection) index(ctx context.Context, b Backend, k Key, unnamed time.T
 }
 
 // allKeys lists the indexes of all tenants.
-func allKeys(ctx context.Context, b Backend) ([]Key, error) {
+func allKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}
-	var all []Key
+	var all []IndexRef
 	for _, tenant := range tenants {
 		keys, err := b.Keys(ctx, tenant)
 		faults, all = append(faults, err), append(all, keys...)

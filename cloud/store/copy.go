@@ -65,7 +65,7 @@ type copying struct {
 	from, to Backend
 }
 
-func (c *copying) index(ctx context.Context, k Key) error {
+func (c *copying) index(ctx context.Context, k IndexRef) error {
 	if c.Lacking {
 		m, err := readManifest(ctx, c.to, k)
 		if err == nil {
@@ -105,7 +105,7 @@ func (c *copying) index(ctx context.Context, k Key) error {
 }
 
 // state copies what the active manifest names, then makes it active.
-func (c *copying) state(ctx context.Context, k Key) error {
+func (c *copying) state(ctx context.Context, k IndexRef) error {
 	m, err := readManifest(ctx, c.from, k)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func same(a, b *cpar.Manifest) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-func (c *copying) segment(ctx context.Context, k Key, seg cpar.Segment) error {
+func (c *copying) segment(ctx context.Context, k IndexRef, seg cpar.Segment) error {
 	if c.DryRun {
 		return nil
 	}

@@ -9,40 +9,40 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 )
 
 // A spot names what is loaded apart: an active index, or a part of one in some state.
-type spot struct {
-	Key
+type loadRef struct {
+	IndexRef
 	version cpar.Digest // of the state's manifest; zero for what is active
-	part    part.Part
+	shard   shard.Range
 }
 
 // An entry is an index that somebody uses, that is loaded, or that is known to be damaged.
 // Requests for anything else take no memory beyond their duration.
 type entry[T any] struct {
-	spot
+	loadRef
 	work sync.Mutex // held while loading, activating, deleting; taken before the store's mu
 
 	// Guarded by the store's mu.
 	users  int // between acquire and release
-	open   *opened[T]
+	open   *loadedIndex[T]
 	used   time.Time
 	damage error // what is wrong with it, nil if nothing is known
 }
 
 // An opened index is in memory.
-type opened[T any] struct {
+type loadedIndex[T any] struct {
 	manifest *cpar.Manifest // of the whole
 	index    *indexdir.Index
 	value    T
 }
 
 // acquire returns the one entry of an index until release.
-func (s *Store[T]) acquire(x spot) (*entry[T], error) {
+func (s *Store[T]) acquire(x loadRef) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -50,7 +50,7 @@ func (s *Store[T]) acquire(x spot) (*entry[T], error) {
 	}
 	e := s.entries[x]
 	if e == nil {
-		e = &entry[T]{spot: x}
+		e = &entry[T]{loadRef: x}
 		s.entries[x] = e
 	}
 	e.users++
@@ -67,13 +67,13 @@ func (s *Store[T]) release(e *entry[T]) {
 // forget removes an entry that nothing needs; the caller holds mu.
 func (s *Store[T]) forget(e *entry[T]) {
 	if e.users == 0 && e.open == nil && e.damage == nil {
-		delete(s.entries, e.spot)
+		delete(s.entries, e.loadRef)
 	}
 }
 
 // locked returns the entry with its work lock held, and what ends both.
-func (s *Store[T]) locked(k Key) (*entry[T], func(), error) {
-	e, err := s.acquire(spot{Key: k})
+func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
+	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -98,12 +98,12 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	e.used = time.Now()
 	e.open.index.Retain()
 	open := e.open
-	return &Handle[T]{open, func(fault error) { s.distrust(e.spot, open, fault) }}, nil
+	return &Handle[T]{open, func(fault error) { s.distrust(e.loadRef, open, fault) }}, nil
 }
 
 // swap makes next the index that Get returns, nil to load it when it is next requested.
 // The caller holds e.work.
-func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
+func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if next != nil && s.closed {
@@ -117,7 +117,7 @@ func (s *Store[T]) swap(e *entry[T], next *opened[T]) error {
 	if next != nil {
 		e.used = time.Now()
 		s.counts.Loads++
-		s.evict(e.spot, func(loaded, _ int64) bool { return loaded > int64(s.o.MaxLoaded) })
+		s.evict(e.loadRef, func(loaded, _ int64) bool { return loaded > int64(s.o.MaxLoaded) })
 	}
 	return nil
 }
@@ -153,10 +153,10 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 }
 
 // loadIndex maps what a part of m names and runs the Loader.
-func (s *Store[T]) loadIndex(ctx context.Context, to spot, m *cpar.Manifest) (open *opened[T], err error) {
-	some, k := *m, to.Key
+func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) (open *loadedIndex[T], err error) {
+	some, k := *m, to.IndexRef
 	some.Segments = nil
-	needed := to.part.Needs(m)
+	needed := to.shard.Needs(m)
 	for i, seg := range m.Segments {
 		if needed[i] {
 			some.Segments = append(some.Segments, seg)
@@ -188,14 +188,14 @@ func (s *Store[T]) loadIndex(ctx context.Context, to spot, m *cpar.Manifest) (op
 			segments[i], list = list[0], list[1:]
 		}
 	}
-	err = catch(&fault, func() (err error) { value, err = s.load(m, to.part, segments); return err })
+	err = catch(&fault, func() (err error) { value, err = s.load(m, to.shard, segments); return err })
 	if fault != nil {
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCorrupt, fault)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &opened[T]{m, x, value}, nil
+	return &loadedIndex[T]{m, x, value}, nil
 }
 
 // serves reports whether Get returns the index of manifest b.
@@ -211,7 +211,7 @@ func (s *Store[T]) serves(e *entry[T], b []byte) bool {
 }
 
 // readManifest reads and checks the active manifest.
-func readManifest(ctx context.Context, b Backend, k Key) (*cpar.Manifest, error) {
+func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, error) {
 	bytes, err := b.Manifest(ctx, k)
 	if errors.Is(err, ErrNotFound) {
 		return nil, err

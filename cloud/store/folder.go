@@ -104,7 +104,7 @@ func (f *Folder) Close() error {
 	return f.lock.Close()
 }
 
-func (f *Folder) folder(k Key) string {
+func (f *Folder) folder(k IndexRef) string {
 	return filepath.Join(k.root(f.data), indexesName, k.Index.String())
 }
 
@@ -112,8 +112,8 @@ func (f *Folder) folder(k Key) string {
 func (f *Folder) Tenants(context.Context) ([]string, error) { return tenants(f.data) }
 
 // Keys implements Backend.
-func (f *Folder) Keys(_ context.Context, tenant string) ([]Key, error) {
-	folder := filepath.Join(Key{Tenant: tenant}.root(f.data), indexesName)
+func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
+	folder := filepath.Join(IndexRef{Tenant: tenant}.root(f.data), indexesName)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) && tenant != "" {
 		return nil, nil // it has pushed nothing yet
@@ -121,17 +121,17 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]Key, error) {
 	if err != nil {
 		return nil, durable.StorageError("reading folder", folder, 0, err)
 	}
-	var keys []Key
+	var keys []IndexRef
 	for _, e := range entries {
 		if id, err := cpar.ParseIndexID(e.Name()); err == nil && e.IsDir() {
-			keys = append(keys, Key{tenant, id})
+			keys = append(keys, IndexRef{tenant, id})
 		}
 	}
 	return keys, nil
 }
 
 // Manifest implements Backend.
-func (f *Folder) Manifest(_ context.Context, k Key) ([]byte, error) {
+func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	b, err := indexdir.ReadManifestBytes(f.folder(k))
 	if errors.Is(err, indexdir.ErrNoIndex) {
 		return nil, notFound(k)
@@ -140,7 +140,7 @@ func (f *Folder) Manifest(_ context.Context, k Key) ([]byte, error) {
 }
 
 // Segments implements Backend.
-func (f *Folder) Segments(_ context.Context, k Key) ([]Stored, error) {
+func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 	folder := indexdir.SegmentsFolder(f.folder(k))
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -164,7 +164,7 @@ func (f *Folder) Segments(_ context.Context, k Key) ([]Stored, error) {
 }
 
 // Read implements Backend.
-func (f *Folder) Read(_ context.Context, k Key, d cpar.Digest) (io.ReadCloser, int64, error) {
+func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	file, size, err := indexdir.OpenSegment(f.folder(k), d)
 	if errors.Is(err, indexdir.ErrMissing) {
 		return nil, 0, segmentNotFound(k, d)
@@ -176,7 +176,7 @@ func (f *Folder) Read(_ context.Context, k Key, d cpar.Digest) (io.ReadCloser, i
 }
 
 // Open implements Backend.
-func (f *Folder) Open(_ context.Context, k Key, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
+func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	return memory.Load(f.folder(k), m, log)
 }
 

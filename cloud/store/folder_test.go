@@ -12,8 +12,8 @@ import (
 	"cpar"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/crash"
 )
 
 // unsynced fails to sync the folder named by fail.
@@ -43,16 +43,16 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 			}
 		}
 		for i, seg := range a2.m.Segments {
-			if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(a2.segments[i])); err != nil {
+			if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(a2.segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 2 { // the disk fails twice
 			fsys.fail = a.m.ID.String()
-			if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
+			if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
 				t.Errorf("not synced: %v", err)
 			}
-			if b, _ := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); !bytes.Equal(b, a2.bytes) {
+			if b, _ := s.Manifest(context.Background(), store.IndexRef{Index: a.m.ID}); !bytes.Equal(b, a2.bytes) {
 				t.Fatal("the manifest is not in place: the test tests nothing")
 			}
 			if had && !a.has(t, s) {
@@ -60,7 +60,7 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 			}
 		}
 		fsys.fail = ""
-		if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a2.bytes); err != nil {
+		if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, a2.bytes); err != nil {
 			t.Fatal(err)
 		}
 		if !a2.has(t, s) {
@@ -82,7 +82,7 @@ func TestPushingAgainRepairsTheManifest(t *testing.T) {
 		s.Close()
 		os.WriteFile(filepath.Join(data, "indexes", a.m.ID.String(), "manifest"), damage, 0o600)
 		s = open(t, data, store.Options{})
-		if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+		if _, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := a.push(s); err != nil || !a.has(t, s) {
@@ -108,10 +108,10 @@ func TestPushingAgainRepairs(t *testing.T) {
 		os.WriteFile(path, make([]byte, len(a.segments[1])), 0o600)
 		if restart {
 			s = open(t, data, store.Options{})
-			if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+			if _, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 				t.Errorf("damaged: %v", err)
 			}
-			if got, _ := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); len(got) != 1 {
+			if got, _ := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, a.m); len(got) != 1 {
 				t.Errorf("missing: %v", got)
 			}
 		}
@@ -183,7 +183,7 @@ func TestDamageIsListed(t *testing.T) {
 			t.Errorf("%v: %v", info.ID, info.Err)
 		}
 	}
-	if _, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
+	if _, err := s.Manifest(context.Background(), store.IndexRef{Index: a.m.ID}); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("another index's manifest: %v", err)
 	}
 }
@@ -237,12 +237,12 @@ func TestDeleteCutAtEveryStep(t *testing.T) {
 				return err
 			}
 			defer s.Close()
-			return s.Delete(context.Background(), store.Key{Index: a.m.ID})
+			return s.Delete(context.Background(), store.IndexRef{Index: a.m.ID})
 		},
 		func(t *testing.T, root string, done bool) {
 			s := open(t, root, store.Options{})
 			defer s.Close()
-			_, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
+			_, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID})
 			if gone := errors.Is(err, store.ErrNotFound); done && !gone || !gone && !a.has(t, s) {
 				t.Errorf("done %v, and getting says %v", done, err)
 			}

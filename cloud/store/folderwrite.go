@@ -17,7 +17,7 @@ import (
 )
 
 // Put implements Backend.
-func (f *Folder) Put(_ context.Context, k Key, d cpar.Digest, size int64, r io.Reader) (err error) {
+func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
 	out, err := f.create(k, d, size)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (f *Folder) Put(_ context.Context, k Key, d cpar.Digest, size int64, r io.R
 }
 
 // create starts a file in the folders of an index.
-func (f *Folder) create(k Key, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
+func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
 	for attempt := 0; ; attempt++ {
 		w, err := indexdir.Attach(f.folder(k), f.fsys)
 		var out *indexdir.SegmentWriter
@@ -57,14 +57,14 @@ func (f *Folder) create(k Key, d cpar.Digest, size int64) (*indexdir.SegmentWrit
 
 // removeEmpty removes the folders of an index without contents: anyone can invent ids, so
 // a failed upload must leave nothing. A folder with contents stays.
-func (f *Folder) removeEmpty(k Key) {
+func (f *Folder) removeEmpty(k IndexRef) {
 	if f.fsys.Remove(indexdir.SegmentsFolder(f.folder(k))) == nil {
 		_ = f.fsys.Remove(f.folder(k))
 	}
 }
 
 // Activate implements Backend.
-func (f *Folder) Activate(ctx context.Context, k Key, m *cpar.Manifest) error {
+func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error {
 	release, err := f.gate(ctx, false)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
@@ -85,7 +85,7 @@ func (f *Folder) Activate(ctx context.Context, k Key, m *cpar.Manifest) error {
 }
 
 // Remove implements Backend.
-func (f *Folder) Remove(ctx context.Context, k Key, digests ...cpar.Digest) error {
+func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error {
 	release, err := f.gate(ctx, true)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (f *Folder) Remove(ctx context.Context, k Key, digests ...cpar.Digest) erro
 }
 
 // Delete implements Backend: it moves the index out of sight durably, then removes it.
-func (f *Folder) Delete(_ context.Context, k Key) error {
+func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if _, err := os.Lstat(f.folder(k)); err != nil {
 		return notFound(k)
 	}

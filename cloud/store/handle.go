@@ -9,12 +9,12 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 )
 
 // A Handle keeps an index mapped while it is in use.
 type Handle[T any] struct {
-	open  *opened[T]
+	open  *loadedIndex[T]
 	fault func(error) // unloads it
 }
 
@@ -61,19 +61,19 @@ func catch(fault *error, f func() error) error {
 }
 
 // Get returns the active index, loading and checking it if necessary.
-func (s *Store[T]) Get(ctx context.Context, k Key) (*Handle[T], error) {
-	return s.get(ctx, spot{Key: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
+func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
+	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetPart returns a part of an index in the state that a manifest of this digest describes, active or
+// GetShard returns a part of an index in the state that a manifest of this digest describes, active or
 // not, loading and checking it if necessary. It does not remember that one is damaged: others may
 // have it whole.
-func (s *Store[T]) GetPart(ctx context.Context, k Key, version cpar.Digest, p part.Part, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
-	return s.get(ctx, spot{k, version, p}, manifest)
+func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
+	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
 
 // get returns what is at a spot.
-func (s *Store[T]) get(ctx context.Context, x spot, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
+func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	e, err := s.acquire(x)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (s *Store[T]) get(ctx context.Context, x spot, manifest func() (*cpar.Manif
 	if errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
-	var open *opened[T]
+	var open *loadedIndex[T]
 	if err == nil {
 		open, err = s.loadIndex(ctx, x, m)
 	}
@@ -99,7 +99,7 @@ func (s *Store[T]) get(ctx context.Context, x spot, manifest func() (*cpar.Manif
 		err = s.swap(e, open)
 	}
 	switch {
-	case faultOf(err) != "" && x == spot{Key: x.Key}:
+	case faultOf(err) != "" && x == loadRef{IndexRef: x.IndexRef}:
 		return nil, s.damaged(e, err)
 	case err != nil:
 		return nil, fmt.Errorf("index %v: %w", x.Index, err)
@@ -109,14 +109,14 @@ func (s *Store[T]) get(ctx context.Context, x spot, manifest func() (*cpar.Manif
 
 // Loaded reports whether Get returns without reading the index: it is in memory, or known to be
 // damaged.
-func (s *Store[T]) Loaded(k Key) bool { return s.loaded(spot{Key: k}) }
+func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
-// PartLoaded is Loaded for GetPart.
-func (s *Store[T]) PartLoaded(k Key, version cpar.Digest, p part.Part) bool {
-	return s.loaded(spot{k, version, p})
+// ShardLoaded is Loaded for GetShard.
+func (s *Store[T]) ShardLoaded(k IndexRef, version cpar.Digest, p shard.Range) bool {
+	return s.loaded(loadRef{k, version, p})
 }
 
-func (s *Store[T]) loaded(x spot) bool {
+func (s *Store[T]) loaded(x loadRef) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[x]
@@ -147,7 +147,7 @@ func (r *SegmentReader) Close() error {
 
 // OpenStored returns a segment of the active index as the backend has it, without loading the index.
 // Whoever reads it checks it.
-func (s *Store[T]) OpenStored(ctx context.Context, k Key, d cpar.Digest) (*SegmentReader, error) {
+func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s *Store[T]) OpenStored(ctx context.Context, k Key, d cpar.Digest) (*Segme
 }
 
 // OpenSegment returns a segment of the active index.
-func (s *Store[T]) OpenSegment(ctx context.Context, k Key, d cpar.Digest) (*SegmentReader, error) {
+func (s *Store[T]) OpenSegment(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	h, err := s.Get(ctx, k)
 	if err != nil {
 		return nil, err

@@ -14,14 +14,14 @@ const tenantsName = "tenants"
 
 // A Key names an index of a tenant. Two tenants may have indexes with the same id; neither
 // can tell.
-type Key struct {
+type IndexRef struct {
 	// Tenant is "" at a cloud without tenants, else 16 lower-case hexadecimal digits.
 	Tenant string
 	Index  cpar.IndexID
 }
 
 // root is the folder of the tenant's indexes.
-func (k Key) root(data string) string {
+func (k IndexRef) root(data string) string {
 	if k.Tenant == "" {
 		return data
 	}

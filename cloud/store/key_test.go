@@ -18,7 +18,7 @@ func TestTenantsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine, theirs := built(t, 7, 1), built(t, 7, 2)
-	keys := []store.Key{{Tenant: "00000000000000aa", Index: mine.m.ID}, {Tenant: "00000000000000bb", Index: mine.m.ID}}
+	keys := []store.IndexRef{{Tenant: "00000000000000aa", Index: mine.m.ID}, {Tenant: "00000000000000bb", Index: mine.m.ID}}
 	for i, o := range []owner{mine, theirs} {
 		for j, seg := range o.m.Segments {
 			if err := s.PutSegment(context.Background(), keys[i], seg.Digest, -1, bytes.NewReader(o.segments[j])); err != nil {

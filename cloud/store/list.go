@@ -63,7 +63,7 @@ func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]
 
 // pendingInfo describes an index that is not active; it has no bytes if it was deleted
 // meanwhile.
-func pendingInfo(ctx context.Context, b Backend, k Key) (Info, error) {
+func pendingInfo(ctx context.Context, b Backend, k IndexRef) (Info, error) {
 	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
 	list, err := b.Segments(ctx, k)
 	for _, seg := range list {
@@ -78,7 +78,7 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, x := range list {
-		if e := s.entries[spot{Key: Key{tenant, x.ID}}]; e != nil && e.damage != nil {
+		if e := s.entries[loadRef{IndexRef: IndexRef{tenant, x.ID}}]; e != nil && e.damage != nil {
 			list[i] = Info{Tenant: tenant, ID: x.ID, Err: e.damage}
 		}
 	}
@@ -86,12 +86,12 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 }
 
 // ManifestBytes returns the bytes of an index's active manifest as they are stored.
-func (s *Store[T]) ManifestBytes(ctx context.Context, k Key) ([]byte, error) {
+func (s *Store[T]) ManifestBytes(ctx context.Context, k IndexRef) ([]byte, error) {
 	return s.backend.Manifest(ctx, k)
 }
 
 // Manifest returns the canonical bytes of an index's active manifest.
-func (s *Store[T]) Manifest(ctx context.Context, k Key) ([]byte, error) {
+func (s *Store[T]) Manifest(ctx context.Context, k IndexRef) ([]byte, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 // then. A request loads it again.
 
 // memoryFor decides where the rows of m go, and makes room for a copy.
-func (s *Store[T]) memoryFor(x spot, m *cpar.Manifest) indexdir.Memory {
+func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
 	if s.o.Memory == indexdir.MemoryMap || need > s.o.MaxCopied {
 		return indexdir.MemoryMap
@@ -25,7 +25,7 @@ func (s *Store[T]) memoryFor(x spot, m *cpar.Manifest) indexdir.Memory {
 
 // evict unloads indexes other than x, the one that was used longest ago first, while there
 // are too many of them or too many bytes of copies. The caller holds mu.
-func (s *Store[T]) evict(x spot, tooMuch func(loaded, copied int64) bool) {
+func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
 		loaded, copied, oldest := int64(0), int64(0), (*entry[T])(nil)
 		for _, e := range s.entries {
@@ -34,7 +34,7 @@ func (s *Store[T]) evict(x spot, tooMuch func(loaded, copied int64) bool) {
 			}
 			loaded++
 			copied += int64(e.open.index.Copied())
-			if e.spot != x && (oldest == nil || e.used.Before(oldest.used)) {
+			if e.loadRef != x && (oldest == nil || e.used.Before(oldest.used)) {
 				oldest = e
 			}
 		}
@@ -47,7 +47,7 @@ func (s *Store[T]) evict(x spot, tooMuch func(loaded, copied int64) bool) {
 
 // unloadOldest unloads the index other than x that was used longest ago, if there is one:
 // a backend may need the room.
-func (s *Store[T]) unloadOldest(x spot) (done bool) {
+func (s *Store[T]) unloadOldest(x loadRef) (done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.evict(x, func(int64, int64) bool { first := !done; done = true; return first })

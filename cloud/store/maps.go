@@ -53,7 +53,7 @@ func (c *mapBudget) give(tenant string, n int) {
 
 // reserveMaps makes room for the n maps of an index: what was used longest ago goes, of the
 // same tenant if that one has too many. What is returned gives them back.
-func (s *Store[T]) reserveMaps(x spot, n int) (give func(), err error) {
+func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)
 		return nil, hint.Add(err, "compact the index, then push it")
@@ -71,12 +71,12 @@ func (s *Store[T]) reserveMaps(x spot, n int) (give func(), err error) {
 
 // unloadFor unloads the index other than x that was used longest ago, of the same tenant if
 // own. It reports whether there was one.
-func (s *Store[T]) unloadFor(x spot, own bool) bool {
+func (s *Store[T]) unloadFor(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var oldest *entry[T]
 	for _, e := range s.entries {
-		if e.open != nil && e.spot != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
+		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
 			oldest = e
 		}
 	}

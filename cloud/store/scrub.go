@@ -68,7 +68,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 }
 
 // scrubIndex reads one index. What it returns is no damage.
-func (s *Store[T]) scrubIndex(ctx context.Context, k Key, pace func(context.Context, int) error) error {
+func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	for {
 		before, err := s.backend.Manifest(ctx, k)
 		if errors.Is(err, ErrNotFound) {
@@ -88,7 +88,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k Key, pace func(context.Cont
 		if faultOf(err) == "" {
 			return err
 		}
-		if again, err := s.found(ctx, k, err); !again {
+		if again, err := s.confirmFault(ctx, k, err); !again {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k Key, pace func(context.Cont
 
 // found looks once more, with no push in between, and records the fault unless it is gone:
 // then the index must be read again.
-func (s *Store[T]) found(ctx context.Context, k Key, fault error) (again bool, err error) {
+func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {
 		return false, err
@@ -127,9 +127,9 @@ func (s *Store[T]) found(ctx context.Context, k Key, fault error) (again bool, e
 }
 
 // well ends the damage of an index whose manifest b and segments were found whole.
-func (s *Store[T]) well(ctx context.Context, k Key, b []byte) {
+func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
-	e := s.entries[spot{Key: k}]
+	e := s.entries[loadRef{IndexRef: k}]
 	damage := e != nil && e.damage != nil
 	s.mu.Unlock()
 	if !damage {
@@ -148,10 +148,10 @@ func (s *Store[T]) well(ctx context.Context, k Key, b []byte) {
 
 // scrubMemory reads what is in memory of an index. If it has changed, the index is loaded
 // again when it is next requested, from what the backend has.
-func (s *Store[T]) scrubMemory(ctx context.Context, k Key, pace func(context.Context, int) error) error {
+func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	s.mu.Lock()
-	e := s.entries[spot{Key: k}]
-	var open *opened[T]
+	e := s.entries[loadRef{IndexRef: k}]
+	var open *loadedIndex[T]
 	if e != nil && e.open != nil {
 		open = e.open
 		open.index.Retain()
@@ -170,7 +170,7 @@ func (s *Store[T]) scrubMemory(ctx context.Context, k Key, pace func(context.Con
 			err = fmt.Errorf("segment %v %.8v…: %w", seg.Kind, seg.Digest, errMemory)
 		}
 		if err != nil {
-			s.distrust(spot{Key: k}, open, err)
+			s.distrust(loadRef{IndexRef: k}, open, err)
 			return nil
 		}
 	}
@@ -197,7 +197,7 @@ func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) err
 }
 
 // distrust unloads an index that was found wrong in memory, unless it has been replaced.
-func (s *Store[T]) distrust(x spot, open *opened[T], fault error) {
+func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.Faults[faultOf(fault)]++

@@ -61,7 +61,7 @@ func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 	return o
 }
 
-func (o owner) key() store.Key { return store.Key{Index: o.m.ID} }
+func (o owner) key() store.IndexRef { return store.IndexRef{Index: o.m.ID} }
 
 // mend is what an owner's push does: what is missing, then the manifest.
 func (o owner) mend(t *testing.T, s *testStore) {

@@ -27,7 +27,7 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
@@ -55,7 +55,7 @@ var (
 // A Loader turns an index's bytes into what a search needs. The segments stay mapped
 // while the value is in use; the Loader must not write to them. Those that a part does not need
 // are nil. If it fails, the index is not activated.
-type Loader[T any] func(m *cpar.Manifest, p part.Part, segments [][]byte) (T, error)
+type Loader[T any] func(m *cpar.Manifest, p shard.Range, segments [][]byte) (T, error)
 
 // Options configures a store. The zero value suits a daemon.
 type Options struct {
@@ -95,7 +95,7 @@ type Store[T any] struct {
 	o       Options
 
 	mu       sync.Mutex // never held for long
-	entries  map[spot]*entry[T]
+	entries  map[loadRef]*entry[T]
 	accounts map[string]*account // of tenants
 	counts   Stats               // what is counted; the rest is looked up
 	closed   bool
@@ -151,7 +151,7 @@ func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store[T]{backend: b, load: load, o: o, entries: map[spot]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
+	return &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
 }
 
 // Close releases the backend. Open handles stay valid until released.
@@ -171,10 +171,10 @@ func (s *Store[T]) Close() error {
 	return s.backend.Close()
 }
 
-func notFound(k Key) error {
+func notFound(k IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }
 
-func segmentNotFound(k Key, d cpar.Digest) error {
+func segmentNotFound(k IndexRef, d cpar.Digest) error {
 	return fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, ErrNotFound)
 }

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/cloud/part"
+	"cpar/cloud/shard"
 	"cpar/cloud/store"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrupt)
@@ -23,7 +23,7 @@ var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrup
 // loaded is what the tests' Loader makes; it refuses a ledger that starts with a zero byte.
 type loaded struct{ first byte }
 
-func loader(m *cpar.Manifest, _ part.Part, segments [][]byte) (*loaded, error) {
+func loader(m *cpar.Manifest, _ shard.Range, segments [][]byte) (*loaded, error) {
 	if len(segments) != len(m.Segments) {
 		panic("a segment is missing")
 	}
@@ -55,7 +55,7 @@ type owner struct {
 func built(t testing.TB, id, seed uint64) owner {
 	t.Helper()
 	folder := t.TempDir()
-	m, err := sample.Build(folder, id, seed)
+	m, err := indexsample.Build(folder, id, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,17 +73,17 @@ func built(t testing.TB, id, seed uint64) owner {
 
 func (o owner) push(s *testStore) error {
 	for i, seg := range o.m.Segments {
-		if err := s.PutSegment(context.Background(), store.Key{Index: o.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: o.m.ID}, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
 			return err
 		}
 	}
-	return s.PutManifest(context.Background(), store.Key{Index: o.m.ID}, o.bytes)
+	return s.PutManifest(context.Background(), store.IndexRef{Index: o.m.ID}, o.bytes)
 }
 
 // has reports whether s serves exactly o.
 func (o owner) has(t *testing.T, s *testStore) bool {
 	t.Helper()
-	h, err := s.Get(context.Background(), store.Key{Index: o.m.ID})
+	h, err := s.Get(context.Background(), store.IndexRef{Index: o.m.ID})
 	if err != nil {
 		t.Logf("getting: %v", err)
 		return false
@@ -104,7 +104,7 @@ func TestPushGetListDelete(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "d")
 	s := open(t, data, store.Options{})
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
-	if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
+	if _, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID}); !errors.Is(err, store.ErrNotFound) || !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("getting a missing index: %v", err)
 	}
 	for _, o := range []owner{a, b, a2, a2} {
@@ -124,13 +124,13 @@ func TestPushGetListDelete(t *testing.T) {
 			t.Errorf("%+v", info)
 		}
 	}
-	if got, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a2.bytes) {
+	if got, err := s.Manifest(context.Background(), store.IndexRef{Index: a.m.ID}); err != nil || !bytes.Equal(got, a2.bytes) {
 		t.Errorf("manifest: %v", err)
 	}
 	if files, _ := os.ReadDir(filepath.Join(data, "indexes", a.m.ID.String(), "segments")); len(files) != len(a.segments) {
 		t.Errorf("%d segments kept of an index of %d", len(files), len(a.segments))
 	}
-	r, err := s.OpenSegment(context.Background(), store.Key{Index: b.m.ID}, b.m.Segments[2].Digest)
+	r, err := s.OpenSegment(context.Background(), store.IndexRef{Index: b.m.ID}, b.m.Segments[2].Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,23 +139,23 @@ func TestPushGetListDelete(t *testing.T) {
 	}
 	r.Close()
 	r.Close()
-	if _, err := s.OpenSegment(context.Background(), store.Key{Index: b.m.ID}, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.OpenSegment(context.Background(), store.IndexRef{Index: b.m.ID}, cpar.Digest{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a segment of no index: %v", err)
 	}
-	if err := s.Delete(context.Background(), store.Key{Index: b.m.ID}); err != nil {
+	if err := s.Delete(context.Background(), store.IndexRef{Index: b.m.ID}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(context.Background(), store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
+	if err := s.Delete(context.Background(), store.IndexRef{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("deleting twice: %v", err)
 	}
-	if _, err := s.Get(context.Background(), store.Key{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Get(context.Background(), store.IndexRef{Index: b.m.ID}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("getting a deleted index: %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(data, "deleted")); len(left) != 0 {
 		t.Errorf("left in deleted: %v", left)
 	}
 	s.Close()
-	if _, err := s.Get(context.Background(), store.Key{Index: a.m.ID}); !errors.Is(err, cpar.ErrStorage) {
+	if _, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID}); !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("getting from a closed store: %v", err)
 	}
 	s = open(t, data, store.Options{})
@@ -176,18 +176,18 @@ func handlesOutlive(t *testing.T, memory indexdir.Memory) {
 	if err := a.push(s); err != nil {
 		t.Fatal(err)
 	}
-	h1, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
+	h1, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := a2.push(s); err != nil {
 		t.Fatal(err)
 	}
-	h2, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
+	h2, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(context.Background(), store.Key{Index: a.m.ID}); err != nil {
+	if err := s.Delete(context.Background(), store.IndexRef{Index: a.m.ID}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range a.segments {
@@ -206,7 +206,7 @@ func handlesOutlive(t *testing.T, memory indexdir.Memory) {
 func TestActivationIsRefused(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
-	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, a.bytes); !errors.Is(err, store.ErrIncomplete) {
+	if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, a.bytes); !errors.Is(err, store.ErrIncomplete) {
 		t.Errorf("nothing uploaded: %v", err)
 	}
 	if err := a.push(s); err != nil {
@@ -214,27 +214,27 @@ func TestActivationIsRefused(t *testing.T) {
 	}
 	next := built(t, 1, 2)
 	for i, seg := range next.m.Segments[1:] {
-		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(next.segments[i+1])); err != nil {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, seg.Digest, -1, bytes.NewReader(next.segments[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, next.bytes); !errors.Is(err, store.ErrIncomplete) || errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, next.bytes); !errors.Is(err, store.ErrIncomplete) || errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("one missing: %v", err)
 	}
-	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, next.m); err != nil || len(got) != 1 || got[0] != next.m.Segments[0].Digest {
+	if got, err := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, next.m); err != nil || len(got) != 1 || got[0] != next.m.Segments[0].Digest {
 		t.Errorf("missing: %v, %v", got, err)
 	}
-	if err := s.PutManifest(context.Background(), store.Key{Index: cpar.IndexID{1}}, next.bytes); !errors.Is(err, cpar.ErrInput) {
+	if err := s.PutManifest(context.Background(), store.IndexRef{Index: cpar.IndexID{1}}, next.bytes); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("under another id: %v", err)
 	}
-	if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, next.bytes[:50]); !errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, next.bytes[:50]); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("half a manifest: %v", err)
 	}
 	if !a.has(t, s) {
 		t.Error("the old index is not served")
 	}
 	for seed := uint64(3); ; seed++ { // an index that the loader refuses
-		if _, segments := sample.Segments(sample.Manifest(1), seed); segments[len(segments)-1][0] != 0 {
+		if _, segments := indexsample.Segments(indexsample.Manifest(1), seed); segments[len(segments)-1][0] != 0 {
 			continue
 		}
 		bad := built(t, 1, seed)
@@ -254,7 +254,7 @@ func TestMissingOnce(t *testing.T) {
 	a := built(t, 1, 1)
 	twice := *a.m
 	twice.Segments = append(append([]cpar.Segment(nil), a.m.Segments...), a.m.Segments...)
-	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, &twice); err != nil || len(got) != len(a.segments) {
+	if got, err := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, &twice); err != nil || len(got) != len(a.segments) {
 		t.Errorf("%d missing of %d, %v", len(got), len(a.segments), err)
 	}
 }
@@ -279,7 +279,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 					t.Errorf("pushing: %v", err)
 				}
 				if i == 0 && round%3 == 2 {
-					if err := s.Delete(context.Background(), store.Key{Index: o.m.ID}); err != nil && !errors.Is(err, store.ErrNotFound) {
+					if err := s.Delete(context.Background(), store.IndexRef{Index: o.m.ID}); err != nil && !errors.Is(err, store.ErrNotFound) {
 						t.Errorf("deleting: %v", err)
 					}
 				}
@@ -288,7 +288,7 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 		wg.Go(func() {
 			for range 200 {
 				o := owners[i%len(owners)]
-				h, err := s.Get(context.Background(), store.Key{Index: o.m.ID})
+				h, err := s.Get(context.Background(), store.IndexRef{Index: o.m.ID})
 				if err != nil {
 					if !errors.Is(err, store.ErrNotFound) && !errors.Is(err, indexdir.ErrMissing) {
 						t.Errorf("getting: %v", err)
@@ -318,7 +318,7 @@ func BenchmarkGet(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		h, err := s.Get(context.Background(), store.Key{Index: a.m.ID})
+		h, err := s.Get(context.Background(), store.IndexRef{Index: a.m.ID})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -18,7 +18,7 @@ func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, 
 	all, err := f.Tenants(ctx)
 	s.note(err)
 	for _, tenant := range all {
-		s.deleted(filepath.Join(Key{Tenant: tenant}.root(f.data), deletedName))
+		s.deleted(filepath.Join(IndexRef{Tenant: tenant}.root(f.data), deletedName))
 		keys, err := f.Keys(ctx, tenant)
 		s.note(err)
 		for _, k := range keys {

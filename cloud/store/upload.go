@@ -17,8 +17,8 @@ const unknownBytes = 1 << 20
 
 // HasSegment reports whether a segment is stored completely, and its size. Every byte is
 // read: an upload must not be skipped because of a damaged file.
-func (s *Store[T]) HasSegment(ctx context.Context, k Key, d cpar.Digest) (size int64, ok bool, err error) {
-	size, state, err := s.look(ctx, k, d)
+func (s *Store[T]) HasSegment(ctx context.Context, k IndexRef, d cpar.Digest) (size int64, ok bool, err error) {
+	size, state, err := s.inspectSegment(ctx, k, d)
 	return size, state == whole, err
 }
 
@@ -32,7 +32,7 @@ const (
 )
 
 // look reads a segment and records what is wrong with it.
-func (s *Store[T]) look(ctx context.Context, k Key, d cpar.Digest) (int64, state, error) {
+func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest) (int64, state, error) {
 	size, err := verify(ctx, s.backend, k, d, nil)
 	switch {
 	case err == nil:
@@ -40,7 +40,7 @@ func (s *Store[T]) look(ctx context.Context, k Key, d cpar.Digest) (int64, state
 	case errors.Is(err, ErrNotFound):
 		return 0, absent, nil
 	case errors.Is(err, cpar.ErrCorrupt):
-		return 0, spoilt, s.suspect(ctx, k, d, err)
+		return 0, spoilt, s.recordDamagedSegment(ctx, k, d, err)
 	}
 	return 0, absent, err
 }
@@ -48,7 +48,7 @@ func (s *Store[T]) look(ctx context.Context, k Key, d cpar.Digest) (int64, state
 // Missing returns the segments of a manifest that are not stored completely. Those that
 // are stored are read and checked, so that a push mends whatever has happened to the
 // index; of the others, however many, only the names are looked up.
-func (s *Store[T]) Missing(ctx context.Context, k Key, m *cpar.Manifest) ([]cpar.Digest, error) {
+func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	list, err := s.backend.Segments(ctx, k)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Store[T]) Missing(ctx context.Context, k Key, m *cpar.Manifest) ([]cpar
 
 // suspect records that a stored segment is damaged. If the active index has it, the index
 // is damaged: what is in memory may be too.
-func (s *Store[T]) suspect(ctx context.Context, k Key, d cpar.Digest, fault error) error {
+func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.Digest, fault error) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store[T]) suspect(ctx context.Context, k Key, d cpar.Digest, fault erro
 // PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
 // the segment is already stored. The bytes must have digest d. A failed upload leaves
 // nothing behind.
-func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size int64, r io.Reader) error {
+func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	limit := s.o.MaxSegmentBytes
 	if size < 0 {
 		limit = min(limit, unknownBytes)
@@ -110,7 +110,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k Key, d cpar.Digest, size in
 	if size > limit {
 		return tooLarge(d, limit)
 	}
-	_, before, err := s.look(ctx, k, d)
+	_, before, err := s.inspectSegment(ctx, k, d)
 	if err != nil || before == whole {
 		return err
 	}
@@ -153,26 +153,26 @@ func tooLarge(d cpar.Digest, limit int64) error {
 // and puts the manifest in place; from then on Get returns the new index. On any failure
 // Get returns the old index. Repeating the call with the same manifest repairs what
 // failed, or changes nothing.
-func (s *Store[T]) PutManifest(ctx context.Context, k Key, b []byte) error {
-	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *opened[T], done bool, err error) {
+func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
+	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {
 			return nil, true, nil
 		}
-		next, err = s.loadIndex(ctx, spot{Key: k}, m)
+		next, err = s.loadIndex(ctx, loadRef{IndexRef: k}, m)
 		return next, false, err
 	})
 }
 
-// PutManifestElsewhere activates an index that other machines serve, once ready says that they
+// PutManifestWithoutLoading activates an index that other machines serve, once ready says that they
 // can. On any failure the old one stays active.
-func (s *Store[T]) PutManifestElsewhere(ctx context.Context, k Key, b []byte, ready func(m *cpar.Manifest) error) error {
-	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*opened[T], bool, error) {
+func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b []byte, ready func(m *cpar.Manifest) error) error {
+	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*loadedIndex[T], bool, error) {
 		return nil, false, ready(m)
 	})
 }
 
 // activate makes b the active manifest once prepare has what will serve it; same says that it is already.
-func (s *Store[T]) activate(ctx context.Context, k Key, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *opened[T], done bool, err error)) error {
+func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
 		return fmt.Errorf("activating index %v: %w", k.Index, err)
@@ -215,7 +215,7 @@ func incomplete(err error) error {
 }
 
 // Delete removes an index: atomically for every client, then its bytes.
-func (s *Store[T]) Delete(ctx context.Context, k Key) error {
+func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
 		return err

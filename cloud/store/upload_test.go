@@ -38,17 +38,17 @@ func TestUploadsAreChecked(t *testing.T) {
 		"endless":        {-1, zeros{}, store.ErrTooLarge},
 		"broken off":     {-1, io.MultiReader(bytes.NewReader(good[:10]), broken{}), io.ErrUnexpectedEOF},
 	} {
-		if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, c.size, c.body); !errors.Is(err, c.want) {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: id}, d, c.size, c.body); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v; want %v", what, err, c.want)
 		}
-		if _, ok, err := s.HasSegment(context.Background(), store.Key{Index: id}, d); ok || err != nil {
+		if _, ok, err := s.HasSegment(context.Background(), store.IndexRef{Index: id}, d); ok || err != nil {
 			t.Errorf("%s: accepted, %v", what, err)
 		}
 	}
-	if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, -1, bytes.NewReader(good)); err != nil {
+	if err := s.PutSegment(context.Background(), store.IndexRef{Index: id}, d, -1, bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.PutSegment(context.Background(), store.Key{Index: id}, d, -1, broken{}); err != nil {
+	if err := s.PutSegment(context.Background(), store.IndexRef{Index: id}, d, -1, broken{}); err != nil {
 		t.Errorf("already stored, and read again: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	}
 	before := files()
 	for i := range 20 {
-		if err := s.PutSegment(context.Background(), store.Key{Index: cpar.IndexID{byte(i), 9}}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: cpar.IndexID{byte(i), 9}}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	}
@@ -95,14 +95,14 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	a := built(t, 1, 1)
 	spoil := func() {
 		t.Helper()
-		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Fatal(err)
 		}
 	}
 	reader, writer := io.Pipe()
 	uploaded := make(chan error)
 	go func() {
-		uploaded <- s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, reader)
+		uploaded <- s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, a.m.Segments[0].Digest, -1, reader)
 	}()
 	writer.Write(a.segments[0][:5]) // returns once the upload has begun
 	spoil()
@@ -112,7 +112,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 		t.Fatalf("an upload beside one that failed: %v", err)
 	}
 	spoil()
-	if got, err := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); err != nil || len(got) != len(a.segments)-1 {
+	if got, err := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, a.m); err != nil || len(got) != len(a.segments)-1 {
 		t.Errorf("%d missing, %v; one is uploaded", len(got), err)
 	}
 	if err := a.push(s); err != nil {
@@ -144,11 +144,11 @@ func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
 	fsys := &meanwhile{FS: durable.OS}
 	s := open(t, t.TempDir(), store.Options{FS: fsys})
 	fsys.do = func() {
-		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("wrong bytes: %v", err)
 		}
 	}
-	if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
+	if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, a.m.Segments[0].Digest, -1, bytes.NewReader(a.segments[0])); err != nil {
 		t.Errorf("the earlier upload: %v", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 	for range 3 {
 		wg.Go(func() {
 			for range 10 {
-				if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
+				if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, cpar.Digest{1}, -1, strings.NewReader("x")); !errors.Is(err, cpar.ErrCorrupt) {
 					t.Errorf("wrong bytes: %v", err)
 				}
 			}
@@ -187,7 +187,7 @@ func TestPendingUploads(t *testing.T) {
 		return indexdir.SegmentPath(filepath.Join(data, "indexes", a.m.ID.String()), a.m.Segments[i].Digest)
 	}
 	for i := range 2 {
-		if err := s.PutSegment(context.Background(), store.Key{Index: a.m.ID}, a.m.Segments[i].Digest, -1, bytes.NewReader(a.segments[i])); err != nil {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, a.m.Segments[i].Digest, -1, bytes.NewReader(a.segments[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestPendingUploads(t *testing.T) {
 	if got, err := store.Collect(t.Context(), beside, before, before, false, nil); err != nil || got != (store.Collection{}) {
 		t.Errorf("again: %+v, %v", got, err)
 	}
-	if got, _ := s.Missing(context.Background(), store.Key{Index: a.m.ID}, a.m); len(got) != len(a.segments)-1 {
+	if got, _ := s.Missing(context.Background(), store.IndexRef{Index: a.m.ID}, a.m); len(got) != len(a.segments)-1 {
 		t.Errorf("%d missing; the recent one should count", len(got))
 	}
 	if list, _ := s.List(context.Background(), ""); len(list) != 1 {
@@ -256,7 +256,7 @@ func TestMaintain(t *testing.T) {
 	s := open(t, data, store.Options{KeepPending: time.Hour})
 	a, b := built(t, 1, 1), built(t, 2, 2)
 	for _, o := range []owner{a, b} {
-		if err := s.PutSegment(context.Background(), store.Key{Index: o.m.ID}, o.m.Segments[0].Digest, -1, bytes.NewReader(o.segments[0])); err != nil {
+		if err := s.PutSegment(context.Background(), store.IndexRef{Index: o.m.ID}, o.m.Segments[0].Digest, -1, bytes.NewReader(o.segments[0])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -281,7 +281,7 @@ func TestMaintain(t *testing.T) {
 			t.Fatalf("after a while: %v, %v", err, err2)
 		}
 	}
-	if got, err := s.Missing(context.Background(), store.Key{Index: b.m.ID}, b.m); err != nil || len(got) != len(b.segments)-1 {
+	if got, err := s.Missing(context.Background(), store.IndexRef{Index: b.m.ID}, b.m); err != nil || len(got) != len(b.segments)-1 {
 		t.Errorf("%d missing, %v; a recent upload should stay", len(got), err)
 	}
 }
@@ -295,10 +295,10 @@ func FuzzPutManifest(f *testing.F) {
 	f.Add(a.bytes)
 	f.Add(a.bytes[:30])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := s.PutManifest(context.Background(), store.Key{Index: a.m.ID}, b); err == nil && !bytes.Equal(b, a.bytes) {
+		if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, b); err == nil && !bytes.Equal(b, a.bytes) {
 			t.Error("another manifest was activated")
 		}
-		if got, err := s.Manifest(context.Background(), store.Key{Index: a.m.ID}); err != nil || !bytes.Equal(got, a.bytes) {
+		if got, err := s.Manifest(context.Background(), store.IndexRef{Index: a.m.ID}); err != nil || !bytes.Equal(got, a.bytes) {
 			t.Errorf("the index changed: %v", err)
 		}
 	})

@@ -121,7 +121,7 @@ func (a *account) count(ctx context.Context, b Backend, tenant string, again boo
 }
 
 // recount reads what one index takes.
-func (a *account) recount(ctx context.Context, b Backend, k Key) error {
+func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	list, err := b.Segments(ctx, k)
 	if err != nil {
 		return fmt.Errorf("counting what is stored: %w", err)
@@ -187,8 +187,8 @@ func (sum *Usage) add(u *use, sign int64) {
 
 // reserve makes room for an upload of so many files and at most n bytes. What it returns ends the upload,
 // with the number of files and bytes that it has added.
-func (s *Store[T]) reserve(ctx context.Context, k Key, files int, n int64) (end func(files int, added int64), err error) {
-	e, err := s.acquire(spot{Key: k}) // a closed store takes nothing
+func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(files int, added int64), err error) {
+	e, err := s.acquire(loadRef{IndexRef: k}) // a closed store takes nothing
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +234,7 @@ const evictions = 8
 // makeRoom keeps the number of indexes that were never activated within its bound: ids
 // cost nothing to invent, so the one that was longest without an upload goes. It stays if
 // bytes arrive for it.
-func (s *Store[T]) makeRoom(ctx context.Context, a *account, k Key) error {
+func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
 		if !full {
@@ -246,7 +246,7 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k Key) error {
 		if tries == evictions {
 			return nil // far above the bound, which earlier versions did not have: bit by bit
 		}
-		if err := s.abandon(ctx, a, Key{k.Tenant, *oldest}); err != nil {
+		if err := s.abandon(ctx, a, IndexRef{k.Tenant, *oldest}); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID
 }
 
 // abandon removes what was uploaded of an index that is not active.
-func (s *Store[T]) abandon(ctx context.Context, a *account, k Key) error {
+func (s *Store[T]) abandon(ctx context.Context, a *account, k IndexRef) error {
 	_, unlock, err := s.locked(k) // no activation meanwhile
 	if err != nil {
 		return err

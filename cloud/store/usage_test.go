@@ -53,7 +53,7 @@ func TestTenThousandInventedIDs(t *testing.T) {
 	for i := range 10_000 {
 		var id cpar.IndexID
 		binary.BigEndian.PutUint32(id[:], uint32(i))
-		if err := s.PutSegment(t.Context(), store.Key{Index: id}, sha256.Sum256(one), 1, bytes.NewReader(one)); err != nil {
+		if err := s.PutSegment(t.Context(), store.IndexRef{Index: id}, sha256.Sum256(one), 1, bytes.NewReader(one)); err != nil {
 			t.Fatalf("upload %d: %v", i, err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestInventedIDsOfEmptySegments(t *testing.T) {
 	const most = 5
 	s := open(t, data, store.Options{FS: hasty{durable.OS}, MaxPending: most})
 	for i := range 3 * most {
-		if err := s.PutSegment(t.Context(), store.Key{Index: cpar.IndexID{byte(i)}}, sha256.Sum256(nil), 0, bytes.NewReader(nil)); err != nil {
+		if err := s.PutSegment(t.Context(), store.IndexRef{Index: cpar.IndexID{byte(i)}}, sha256.Sum256(nil), 0, bytes.NewReader(nil)); err != nil {
 			t.Fatalf("upload %d: %v", i, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestUploadsInProgressStay(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{MaxPending: 2})
 	put := func(i byte, r io.Reader) error {
 		b := []byte{i}
-		return s.PutSegment(context.Background(), store.Key{Index: cpar.IndexID{i}}, sha256.Sum256(b), 1, r)
+		return s.PutSegment(context.Background(), store.IndexRef{Index: cpar.IndexID{i}}, sha256.Sum256(b), 1, r)
 	}
 	var uploads sync.WaitGroup
 	var send []*io.PipeWriter
@@ -139,7 +139,7 @@ func TestUploadsInProgressStay(t *testing.T) {
 	send[1].Write([]byte{1})
 	send[1].Close()
 	uploads.Wait()
-	if _, ok, _ := s.HasSegment(t.Context(), store.Key{Index: cpar.IndexID{0}}, sha256.Sum256([]byte{0})); ok {
+	if _, ok, _ := s.HasSegment(t.Context(), store.IndexRef{Index: cpar.IndexID{0}}, sha256.Sum256([]byte{0})); ok {
 		t.Error("the one that had ended is still there")
 	}
 }
@@ -169,7 +169,7 @@ func TestQuota(t *testing.T) {
 	opt := store.Options{Quota: func(tenant string) int64 { return limits[tenant] }}
 	s := open(t, data, opt)
 	push := func(tenant string, o owner) error {
-		k := store.Key{Tenant: tenant, Index: o.m.ID}
+		k := store.IndexRef{Tenant: tenant, Index: o.m.ID}
 		for i, seg := range o.m.Segments {
 			if err := s.PutSegment(t.Context(), k, seg.Digest, int64(seg.Bytes), bytes.NewReader(o.segments[i])); err != nil {
 				return err
@@ -205,11 +205,11 @@ func TestQuota(t *testing.T) {
 	pending := one - int64(a.m.Segments[len(a.m.Segments)-1].Bytes)
 	check(poor, store.Usage{Uploads: 1, Pending: pending})
 	// What does not say how long it is may be as long as any such.
-	if err := s.PutSegment(t.Context(), store.Key{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, -1, bytes.NewReader(nil)); !errors.Is(err, store.ErrQuota) {
+	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, -1, bytes.NewReader(nil)); !errors.Is(err, store.ErrQuota) {
 		t.Errorf("of unknown length: %v", err)
 	}
 	// A failed upload gives its reservation back; one that is there already takes nothing.
-	if err := s.PutSegment(t.Context(), store.Key{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, 9, bytes.NewReader(make([]byte, 9))); !errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, 9, bytes.NewReader(make([]byte, 9))); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Error(err)
 	}
 	check(poor, store.Usage{Uploads: 1, Pending: pending})
@@ -222,7 +222,7 @@ func TestQuota(t *testing.T) {
 		t.Errorf("just enough: %v", err)
 	}
 	check(poor, store.Usage{Indexes: 1, Active: one})
-	if err := s.Delete(t.Context(), store.Key{Tenant: rich, Index: b.m.ID}); err != nil {
+	if err := s.Delete(t.Context(), store.IndexRef{Tenant: rich, Index: b.m.ID}); err != nil {
 		t.Fatal(err)
 	}
 	check(rich, store.Usage{Indexes: 1, Active: one})
@@ -248,7 +248,7 @@ func TestQuotaCountsFiles(t *testing.T) {
 	files := 0
 	for i := range 200 {
 		body := []byte{byte(i)}
-		k := store.Key{Tenant: tenant, Index: cpar.IndexID{byte(i % 3)}}
+		k := store.IndexRef{Tenant: tenant, Index: cpar.IndexID{byte(i % 3)}}
 		switch err := s.PutSegment(t.Context(), k, sha256.Sum256(body), 1, bytes.NewReader(body)); {
 		case err == nil:
 			files++
@@ -270,7 +270,7 @@ func TestMissingOfManyIsCheap(t *testing.T) {
 	}
 	f := &counting{}
 	s := store.New[*loaded](f, loader, store.Options{})
-	got, err := s.Missing(t.Context(), store.Key{}, m)
+	got, err := s.Missing(t.Context(), store.IndexRef{}, m)
 	if err != nil || len(got) != len(m.Segments) || f.calls != 1 {
 		t.Errorf("%d missing, %v, %d looks", len(got), err, f.calls)
 	}
@@ -282,12 +282,12 @@ type counting struct {
 	calls int
 }
 
-func (c *counting) Segments(context.Context, store.Key) ([]store.Stored, error) {
+func (c *counting) Segments(context.Context, store.IndexRef) ([]store.Stored, error) {
 	c.calls++
 	return nil, nil
 }
 
-func (c *counting) Read(context.Context, store.Key, cpar.Digest) (io.ReadCloser, int64, error) {
+func (c *counting) Read(context.Context, store.IndexRef, cpar.Digest) (io.ReadCloser, int64, error) {
 	c.calls++
 	return nil, 0, fmt.Errorf("%w", store.ErrNotFound)
 }
@@ -296,14 +296,14 @@ func (c *counting) Read(context.Context, store.Key, cpar.Digest) (io.ReadCloser,
 func TestEndlessUpload(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	r := &endless{}
-	if err := s.PutSegment(t.Context(), store.Key{}, cpar.Digest{1}, -1, r); !errors.Is(err, store.ErrTooLarge) {
+	if err := s.PutSegment(t.Context(), store.IndexRef{}, cpar.Digest{1}, -1, r); !errors.Is(err, store.ErrTooLarge) {
 		t.Error(err)
 	}
 	if r.n > 2<<20 {
 		t.Errorf("%d bytes were read", r.n)
 	}
 	r.n = 0
-	if err := s.PutSegment(t.Context(), store.Key{}, cpar.Digest{1}, 1<<20, r); !errors.Is(err, cpar.ErrCorrupt) {
+	if err := s.PutSegment(t.Context(), store.IndexRef{}, cpar.Digest{1}, 1<<20, r); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("more than announced: %v", err)
 	}
 	if r.n > 2<<20 {

@@ -239,7 +239,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 }
 
 // Stored is how many files and bytes of a tenant lie in a data folder, active or not.
-func Stored(data, id string) (files int, bytes int64, err error) {
+func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // none, or removed meanwhile

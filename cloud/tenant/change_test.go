@@ -107,7 +107,7 @@ func TestDiscard(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, make([]byte, 10), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if n, size, err := Stored(data, made.Tenant.ID); n != 1 || size != 10 || err != nil {
+	if n, size, err := DataSize(data, made.Tenant.ID); n != 1 || size != 10 || err != nil {
 		t.Errorf("%d files, %d bytes, %v", n, size, err)
 	}
 	for _, id := range []string{"", "..", "../../etc", "0123"} {
@@ -120,7 +120,7 @@ func TestDiscard(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, _, err := Stored(data, made.Tenant.ID); n != 0 || err != nil {
+	if n, _, err := DataSize(data, made.Tenant.ID); n != 0 || err != nil {
 		t.Errorf("%d files are left, %v", n, err)
 	}
 	if left, err := os.ReadDir(filepath.Join(data, "deleted")); err != nil || len(left) != 0 {

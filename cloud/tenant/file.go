@@ -26,9 +26,9 @@ const (
 	fileMode    = 0o600
 	fileMagic   = "cpard tenants"
 	fileVersion = 1
-	// mostFileBytes and mostTokens bound what a file may have a daemon hold.
-	mostFileBytes = 16 << 20
-	mostTokens    = 20_000
+	// maxFileBytes and maxTokens bound what a file may have a daemon hold.
+	maxFileBytes = 16 << 20
+	maxTokens    = 20_000
 )
 
 // A file is the registry as its file has it.
@@ -88,7 +88,7 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	if info.Mode().Perm()&0o022 != 0 && os.PathSeparator == '/' {
 		return fail(hint.Add(fmt.Errorf("%w: others may write it", cpar.ErrInput), "chmod 600 it, after a look at what it says"))
 	}
-	b, err := io.ReadAll(io.LimitReader(f, mostFileBytes+1))
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 	}
@@ -112,8 +112,8 @@ func decode(b []byte) (*file, error) {
 	wrong := func(format string, args ...any) (*file, error) {
 		return nil, hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrCorrupt}, args...)...), restoring)
 	}
-	if len(b) > mostFileBytes {
-		return wrong("it has more than %d bytes", mostFileBytes)
+	if len(b) > maxFileBytes {
+		return wrong("it has more than %d bytes", maxFileBytes)
 	}
 	// The version comes first: a later one may have other members.
 	var head struct {
@@ -172,8 +172,8 @@ func (l *file) check() error {
 			tokens[shelf(k.SHA256)] = true
 		}
 	}
-	if len(tokens) > mostTokens {
-		return fmt.Errorf("it has %d tokens; the limit is %d", len(tokens), mostTokens)
+	if len(tokens) > maxTokens {
+		return fmt.Errorf("it has %d tokens; the limit is %d", len(tokens), maxTokens)
 	}
 	return nil
 }

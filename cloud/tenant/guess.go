@@ -16,13 +16,13 @@ const (
 	guessBurst       = 10
 	guessesInTotal   = 20 // a second
 	totalBurst       = 200
-	// mostAddresses bounds the table. An address that falls out of it starts afresh, so the
+	// maxAddresses bounds the table. An address that falls out of it starts afresh, so the
 	// limit in total is what holds against many.
-	mostAddresses = 4096
+	maxAddresses = 4096
 )
 
 // guesses counts wrong tokens by address, of the latest addresses.
-type guesses struct {
+type guessLimiter struct {
 	now func() time.Time
 
 	mu               sync.Mutex
@@ -37,20 +37,20 @@ type guesser struct {
 	limit   *rate.Limiter
 }
 
-func newGuesses(now func() time.Time) *guesses {
-	return &guesses{now: now, total: rate.NewLimiter(guessesInTotal, totalBurst),
+func newGuessLimiter(now func() time.Time) *guessLimiter {
+	return &guessLimiter{now: now, total: rate.NewLimiter(guessesInTotal, totalBurst),
 		by: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
 // failed counts a wrong token, and says how long the address should wait if it was one too
 // many; 0 if not.
-func (g *guesses) failed(from netip.Prefix) time.Duration {
+func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refused++
 	e := g.by[from]
 	if e == nil {
-		if g.order.Len() == mostAddresses {
+		if g.order.Len() == maxAddresses {
 			last := g.order.Back()
 			delete(g.by, last.Value.(*guesser).address)
 			g.order.Remove(last)
@@ -71,7 +71,7 @@ func (g *guesses) failed(from netip.Prefix) time.Duration {
 	return 0
 }
 
-func (g *guesses) counts() (refused, limited int64) {
+func (g *guessLimiter) counts() (refused, limited int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused, g.limited

@@ -26,17 +26,17 @@ var (
 )
 
 // A Guessing is the error of an address that has shown too many wrong tokens.
-type Guessing struct{ After time.Duration }
+type GuessLimitError struct{ After time.Duration }
 
-func (g *Guessing) Error() string {
+func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all together"
 }
 
 // recheck is how old a look at the file may be, and Heard after how long a daemon has taken
 // over a change.
 const (
-	recheck = time.Second
-	Heard   = recheck + 100*time.Millisecond
+	recheck     = time.Second
+	ReloadDelay = recheck + 100*time.Millisecond
 )
 
 // A Registry knows the tenants of a data folder while a daemon serves it. It reads the file
@@ -46,7 +46,7 @@ type Registry struct {
 	log  *slog.Logger
 	now  func() time.Time
 
-	guesses *guesses
+	guesses *guessLimiter
 
 	mu      sync.Mutex
 	looked  time.Time   // when the file was looked at
@@ -69,7 +69,7 @@ type grant struct {
 // if there is one, even of no tenants, or data of tenants; else if strangers can reach the
 // daemon, as needed says.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
-	r := &Registry{data: data, log: log, now: time.Now, needed: needed, guesses: newGuesses(time.Now)}
+	r := &Registry{data: data, log: log, now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	if log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -113,8 +113,8 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		// would lock each other out, and 256 random bits are not found by trying.
 		return p, nil
 	}
-	if wait := r.guesses.failed(Neighbourhood(q.RemoteAddr)); wait > 0 {
-		return Principal{}, &Guessing{wait}
+	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
+		return Principal{}, &GuessLimitError{wait}
 	}
 	if errors.Is(err, bearer.ErrNone) {
 		return Principal{}, fmt.Errorf("%w: %w", ErrToken, ErrMissing)
@@ -227,7 +227,7 @@ func (r *Registry) Stats() Stats {
 
 // Neighbourhood is whose guesses and connections count together: an IPv4 address, or the 64
 // bits of an IPv6 network that one customer commonly has. remote is host:port.
-func Neighbourhood(remote string) netip.Prefix {
+func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Prefix{}

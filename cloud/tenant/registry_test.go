@@ -73,7 +73,7 @@ func TestWhoseARequestIs(t *testing.T) {
 		if err != nil || p.Tenant != c.made.Tenant.ID || !p.May(c.may) || c.not != 0 && p.May(c.not) || p.Limits != (Default) {
 			t.Errorf("%s: %+v, %v", c.made.Label, p, err)
 		}
-		if got := From(p.In(t.Context())); got != p {
+		if got := FromContext(p.NewContext(t.Context())); got != p {
 			t.Errorf("in a context: %+v", got)
 		}
 	}
@@ -184,7 +184,7 @@ func TestGuessing(t *testing.T) {
 		q := with(bearer.New())
 		q.RemoteAddr = from
 		_, err := r.Authenticate(q)
-		var g *Guessing
+		var g *GuessLimitError
 		if limited = errors.As(err, &g); limited && g.After <= 0 || !limited && !errors.Is(err, ErrToken) {
 			t.Errorf("%v", err)
 		}
@@ -215,16 +215,16 @@ func TestGuessing(t *testing.T) {
 	}
 	// Many addresses: the table stays small, and the limit is that of all together.
 	limited := 0
-	for i := range 2 * mostAddresses {
+	for i := range 2 * maxAddresses {
 		if guess(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 9).String()) {
 			limited++
 		}
 	}
-	if n := len(r.guesses.by); n != mostAddresses || r.guesses.order.Len() != n {
-		t.Errorf("%d addresses are kept; the most is %d", n, mostAddresses)
+	if n := len(r.guesses.by); n != maxAddresses || r.guesses.order.Len() != n {
+		t.Errorf("%d addresses are kept; the most is %d", n, maxAddresses)
 	}
-	if limited < 2*mostAddresses-totalBurst-1 {
-		t.Errorf("%d of %d guesses from as many addresses were limited", limited, 2*mostAddresses)
+	if limited < 2*maxAddresses-totalBurst-1 {
+		t.Errorf("%d of %d guesses from as many addresses were limited", limited, 2*maxAddresses)
 	}
 }
 
@@ -318,7 +318,7 @@ func FuzzDecode(f *testing.F) {
 func TestResolvedLimits(t *testing.T) {
 	for _, k := range []struct{ in, want Limits }{
 		{Limits{}, Default},
-		{Limits{StorageBytes: Unlimited, RequestsPerSecond: Unlimited, Burst: Unlimited, Concurrent: Unlimited}, Limits{Burst: mostLimit}},
+		{Limits{StorageBytes: Unlimited, RequestsPerSecond: Unlimited, Burst: Unlimited, Concurrent: Unlimited}, Limits{Burst: maxLimit}},
 		{Limits{RequestsPerSecond: 100}, Limits{Default.StorageBytes, 100, 400, Default.Concurrent}},
 	} {
 		if got := k.in.Resolved(); got != k.want {

@@ -107,9 +107,9 @@ func (l Limits) Resolved() Limits {
 	}
 	switch {
 	case l.Burst == 0:
-		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, mostLimit)))
+		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, maxLimit)))
 	case l.Burst < 0:
-		l.Burst = mostLimit // 0 would be one second's worth of the rate
+		l.Burst = maxLimit // 0 would be one second's worth of the rate
 	}
 	if l.Concurrent == 0 {
 		l.Concurrent = Default.Concurrent
@@ -117,18 +117,18 @@ func (l Limits) Resolved() Limits {
 	return Limits{max(l.StorageBytes, 0), max(l.RequestsPerSecond, 0), max(l.Burst, 0), max(l.Concurrent, 0)}
 }
 
-// mostLimit bounds rates and counts, so that what is computed of them cannot overflow.
-const mostLimit = 1_000_000
+// maxLimit bounds rates and counts, so that what is computed of them cannot overflow.
+const maxLimit = 1_000_000
 
 func (l Limits) check() error {
 	switch {
 	case l.StorageBytes < Unlimited || l.StorageBytes > 1<<60:
 		return fmt.Errorf("%w: a limit of %d bytes", cpar.ErrInput, l.StorageBytes)
-	case !(l.RequestsPerSecond >= 0 || l.RequestsPerSecond == Unlimited) || l.RequestsPerSecond > mostLimit:
+	case !(l.RequestsPerSecond >= 0 || l.RequestsPerSecond == Unlimited) || l.RequestsPerSecond > maxLimit:
 		return fmt.Errorf("%w: a limit of %v requests per second", cpar.ErrInput, l.RequestsPerSecond)
-	case l.Burst < Unlimited || l.Burst > mostLimit:
+	case l.Burst < Unlimited || l.Burst > maxLimit:
 		return fmt.Errorf("%w: a burst of %d requests", cpar.ErrInput, l.Burst)
-	case l.Concurrent < Unlimited || l.Concurrent > mostLimit:
+	case l.Concurrent < Unlimited || l.Concurrent > maxLimit:
 		return fmt.Errorf("%w: a limit of %d concurrent requests", cpar.ErrInput, l.Concurrent)
 	}
 	return nil
@@ -150,12 +150,12 @@ func (p Principal) May(any Scopes) bool {
 type contextKey struct{}
 
 // In returns a context that carries p.
-func (p Principal) In(ctx context.Context) context.Context {
+func (p Principal) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
 // From returns the principal of a request's context, the zero Principal if there is none.
-func From(ctx context.Context) Principal {
+func FromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(contextKey{}).(Principal)
 	return p
 }

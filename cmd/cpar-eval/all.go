@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/eval"
+	"cpar/eval/checkpoint"
 	"cpar/eval/report"
-	"cpar/eval/step"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
@@ -86,7 +86,7 @@ func reportCommand() *cobra.Command {
 			if f.out == "" {
 				return errNoOut
 			}
-			return write(cmd, &f, eval.Kept(&step.Runner{Dir: f.out}))
+			return write(cmd, &f, eval.Kept(&checkpoint.Runner{Dir: f.out}))
 		},
 	}
 	f.add(c, "results")

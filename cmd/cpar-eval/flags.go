@@ -12,16 +12,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	networkflags "cpar/cmd/internal/encoderflags"
 	"cpar/eval"
-	"cpar/eval/step"
+	"cpar/eval/checkpoint"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	networkflags "cpar/user/network/flags"
 )
 
-// mostDraws bounds what takes a minute each.
-const mostDraws = 1000
+// maxDraws bounds what takes a minute each.
+const maxDraws = 1000
 
 type flags struct {
 	data, cache, out string
@@ -89,8 +89,8 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if f.draw < 0 {
 		return nil, fmt.Errorf("%w: --draw %d; 0 is the least", cpar.ErrInput, f.draw)
 	}
-	if c := cmd.Flags().Lookup("draws"); c != nil && (f.draws < 1 || f.draws > mostDraws) {
-		return nil, fmt.Errorf("%w: --draws %d; 1 to %d are possible", cpar.ErrInput, f.draws, mostDraws)
+	if c := cmd.Flags().Lookup("draws"); c != nil && (f.draws < 1 || f.draws > maxDraws) {
+		return nil, fmt.Errorf("%w: --draws %d; 1 to %d are possible", cpar.ErrInput, f.draws, maxDraws)
 	}
 	if err := f.network.Check(); err != nil {
 		return nil, err
@@ -106,14 +106,14 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	}
 	return &eval.Plan{
 		Lab:    lab,
-		Runner: &step.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
+		Runner: &checkpoint.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
 		N:      f.n, Most: f.most, Few: f.few, Draws: f.draws,
 	}, nil
 }
 
 // lines reports every step on w.
-func lines(w io.Writer) func(step.Record, error) {
-	return func(r step.Record, err error) {
+func lines(w io.Writer) func(checkpoint.Record, error) {
+	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)
 		switch {
 		case errors.Is(err, context.Canceled):

@@ -6,13 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/eval"
-	"cpar/eval/fleet"
+	"cpar/eval/simulate"
 	"cpar/internal/exitcode"
 	"cpar/internal/progress/bar"
 )
 
 func fleetCommand() *cobra.Command {
-	o, seconds := fleet.Default, fleet.Default.Length.Seconds()
+	o, seconds := simulate.Default, simulate.Default.Length.Seconds()
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "fleet",
@@ -29,9 +29,9 @@ network and storage are a model. The same seed gives the same events.`,
 			if err := o.Check(); err != nil {
 				return err
 			}
-			r := &fleet.Result{Options: o}
+			r := &simulate.Result{Options: o}
 			var err error
-			if r.Rows, err = fleet.Simulate(cmd.Context(), o, bar.On(cmd.ErrOrStderr())); err != nil {
+			if r.Rows, err = simulate.Simulate(cmd.Context(), o, bar.On(cmd.ErrOrStderr())); err != nil {
 				return err
 			}
 			if asJSON {

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/eval/fleet"
+	"cpar/eval/simulate"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
@@ -46,11 +46,11 @@ func TestFleet(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 	out, err := invoke(t, append(args, "--json")...)
-	var got fleet.Result
+	var got simulate.Result
 	if err == nil {
 		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &got)
 	}
-	if err != nil || got.Nodes != 6 || len(got.Rows) != len(fleet.Scenarios) || got.Rows[0].Questions == 0 {
+	if err != nil || got.Nodes != 6 || len(got.Rows) != len(simulate.Scenarios) || got.Rows[0].Questions == 0 {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := invoke(t, "fleet", "--nodes", "2"); !errors.Is(err, cpar.ErrInput) {

@@ -8,13 +8,13 @@ import (
 
 	"cpar"
 	"cpar/eval"
-	"cpar/eval/fleet"
+	"cpar/eval/simulate"
 	"cpar/internal/durable"
 	"cpar/internal/exitcode"
 	"cpar/internal/progress"
 	"cpar/internal/progress/bar"
 	"cpar/internal/settings"
-	"cpar/user/profile"
+	"cpar/model/profile"
 )
 
 func planCommand() *cobra.Command {
@@ -89,9 +89,9 @@ func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
 		}
 		tables = append(tables, eval.CapacityTable(costs, n, h))
 	}
-	r := &fleet.Result{Options: fleet.Default}
+	r := &simulate.Result{Options: simulate.Default}
 	var err error
-	if r.Rows, err = fleet.Simulate(cmd.Context(), fleet.Default, report); err != nil {
+	if r.Rows, err = simulate.Simulate(cmd.Context(), simulate.Default, report); err != nil {
 		return err
 	}
 	page, err := eval.ScalePage(h, time.Now(), tables, r.Tables())

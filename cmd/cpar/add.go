@@ -11,10 +11,10 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
 )
 
 type addFlags struct {
@@ -99,7 +99,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 // sync holds the collection against the index.
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
-	memo, err := f.cache.vault(o.device, o.key)
+	memo, err := f.cache.localStore(o.device, o.key)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	if f.dryRun {
 		reading.Cache, contents.ReadOnly = reading.Cache.ReadOnly(), true
 	}
-	listed, read, skipped, err := user.ReadContents(ctx, collection.Items, contents)
+	listed, read, skipped, err := user.ReadContents(ctx, collection.Photos, contents)
 	if err != nil {
 		return err
 	}
@@ -123,15 +123,15 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	}
 	_, copies := user.Distinct(listed)
 	for _, c := range copies {
-		r.Duplicates = append(r.Duplicates, user.CopyOf{Name: read[c.Photo].Name, Of: read[c.Of].Name})
+		r.Duplicates = append(r.Duplicates, user.NamedDuplicate{Name: read[c.Photo].Name, Of: read[c.Of].Name})
 	}
-	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, Most: f.yes}
+	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, AllowMajority: f.yes}
 	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
 		// A network is wanted only now that there is something to look at.
 		if reading.Network, err = f.model.forOwner(owner, f.tell); err != nil {
 			return nil, err
 		}
-		fresh := make([]dataset.Item, len(photos))
+		fresh := make([]dataset.Photo, len(photos))
 		for k, i := range photos {
 			fresh[k] = read[i]
 		}
@@ -151,7 +151,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {
-		unread = append(unread, untrusted.Text(s.Name)+": "+untrusted.Text(s.Reason))
+		unread = append(unread, sanitize.Text(s.Name)+": "+sanitize.Text(s.Reason))
 	}
 	for _, w := range collection.Uncertain() {
 		unread = append(unread, w.String())

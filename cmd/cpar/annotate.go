@@ -17,12 +17,12 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/model/rank"
+	"cpar/photo/metadata"
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/library"
-	"cpar/user/metadata"
-	"cpar/user/rank"
 )
 
 type annotateFlags struct {
@@ -35,7 +35,7 @@ type annotateFlags struct {
 	words        wordsFlags
 	ranker       string
 	ranking      user.Ranking
-	most         int
+	maxKeywords  int
 	probability  float64
 	saveRequests string
 	onErrors     string
@@ -49,9 +49,9 @@ type annotateFlags struct {
 // What is told and written where nothing else is asked for: what is more likely right
 // than wrong, and no endless list. Weights say nothing of the kind.
 const (
-	mostKeywords = 12
-	mostWeights  = 10
-	likely       = 0.5
+	maxKeywords = 12
+	maxWeights  = 10
+	likely      = 0.5
 )
 
 func annotateCommand() *cobra.Command {
@@ -132,8 +132,8 @@ that it was built with (--model).`,
 	f.search.add(c)
 	f.model.add(c)
 	f.words.add(c)
-	c.Flags().IntVar(&f.most, "most", mostKeywords, "keywords for each photo, at most; of weights 10 are printed unless you say how many")
-	c.Flags().IntVar(&f.most, "keywords", mostKeywords, "the same as --most")
+	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "keywords for each photo, at most; of weights 10 are printed unless you say how many")
+	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: what the index was built with")
 	c.Flags().Float64Var(&f.probability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
@@ -187,9 +187,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	f.notes(cmd, x)
 	o := f.wanted(x)
 	o.Progress, o.Command = report, commandLine(cmd, args)
-	o.Walk = device.Walk{Params: f.params, Ranking: f.ranking, Exact: f.exact}
+	o.AskOptions = device.AnnotateOptions{Params: f.params, Ranking: f.ranking, AllCells: f.exact}
 	if f.saveRequests != "" {
-		o.Walk.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
+		o.AskOptions.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
 	f.words.suggest(&o)
 	p := &annotatePrinter{cmd: cmd, f: f, o: o, guesses: likelihoods(x, f.ranking)}
@@ -255,7 +255,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	f.ranking.Most = f.most
+	f.ranking.MaxKeywords = f.maxKeywords
 	if cmd.Flags().Changed("min-probability") {
 		f.ranking.MinProbability = f.probability
 	}
@@ -299,7 +299,7 @@ func parseErrors(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return 0, exitcode.UsageError(fmt.Errorf("--on-errors %s; there are continue, stop, and a number", untrusted.Text(text)))
+		return 0, exitcode.UsageError(fmt.Errorf("--on-errors %s; there are continue, stop, and a number", sanitize.Text(text)))
 	}
 	return n, nil
 }
@@ -328,12 +328,12 @@ func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	o := f.options
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
 	o.Again, o.Lean = f.again || f.exact || f.saveRequests != "", true
-	o.Most = f.most
+	o.MaxKeywords = f.maxKeywords
 	switch {
 	case likelihoods(x, f.ranking):
 		o.MinProbability = f.probability
 	case !f.write.counted:
-		o.Most = mostWeights
+		o.MaxKeywords = maxWeights
 	}
 	return o
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/user/photos"
+	"cpar/photo"
 )
 
 // photos lists the photos of files and folders, and for "-" those that standard input
 // names.
-func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photos.Photo, error) {
+func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo, error) {
 	var roots []string
 	for _, a := range args {
 		if a != "-" {
@@ -30,7 +30,7 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photos.Phot
 	if len(roots) == 0 {
 		return nil, fmt.Errorf("looking for photos: %w: standard input names none", cpar.ErrInput)
 	}
-	return findPhotos(cmd, roots, photos.Options{Exclude: f.write.exclude})
+	return findPhotos(cmd, roots, photo.Options{Exclude: f.write.exclude})
 }
 
 // readList reads names, one a line, or ended by zeros as find -print0 does.

@@ -10,26 +10,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/encoder/zeroshot"
 	"cpar/internal/progress"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/model/rank"
 	"cpar/user/library"
-	"cpar/user/rank"
-	"cpar/user/words"
 )
 
 // annotated is what annotate prints of one photo as JSON.
 type annotated struct {
-	Photo    string         `json:"photo"`
-	Also     []string       `json:"also,omitempty"`
-	Keywords []rank.Keyword `json:"keywords,omitempty"`
-	Words    []words.Score  `json:"words,omitempty"`
-	Doubt    string         `json:"words_doubt,omitempty"` // why they may be chance
-	Error    string         `json:"error,omitempty"`
-	Warning  string         `json:"warning,omitempty"`
-	Sent     int            `json:"bytes_sent"`
-	Received int            `json:"bytes_received"`
-	Visited  uint32         `json:"records_visited,omitempty"`
-	Touched  uint64         `json:"bytes_touched,omitempty"`
+	Photo    string           `json:"photo"`
+	Also     []string         `json:"also,omitempty"`
+	Keywords []rank.Keyword   `json:"keywords,omitempty"`
+	Words    []zeroshot.Score `json:"words,omitempty"`
+	Doubt    string           `json:"words_doubt,omitempty"` // why they may be chance
+	Error    string           `json:"error,omitempty"`
+	Warning  string           `json:"warning,omitempty"`
+	Sent     int              `json:"bytes_sent"`
+	Received int              `json:"bytes_received"`
+	Visited  uint32           `json:"records_visited,omitempty"`
+	Touched  uint64           `json:"bytes_touched,omitempty"`
 	// CloudMS is, of several requests sent together, this one's share.
 	CloudMS float64 `json:"answer_ms,omitempty"`
 	// Known: the answer was known, and the cloud not asked.
@@ -75,7 +75,7 @@ func (p *annotatePrinter) take(r library.Result) {
 	}
 	if r.Err != nil {
 		p.failed++
-		p.first = worse(p.first, fmt.Errorf("%s: %w", untrusted.Text(r.Path), r.Err))
+		p.first = worse(p.first, fmt.Errorf("%s: %w", sanitize.Text(r.Path), r.Err))
 	}
 }
 
@@ -85,7 +85,7 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	for i, w := range p.words {
 		if w.err != nil {
 			p.failed++
-			p.first = worse(p.first, fmt.Errorf("%s: %w", untrusted.Text(p.all[i].Path), w.err))
+			p.first = worse(p.first, fmt.Errorf("%s: %w", sanitize.Text(p.all[i].Path), w.err))
 		}
 	}
 	return err
@@ -146,17 +146,17 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 // print prints a photo, those of which nothing is to be said only with --verbose.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", untrusted.Text(r.Path), cutShort)
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)
 	}
 	out, written := p.cmd.OutOrStdout(), p.f.write.to != ""
 	switch {
 	case r.Err != nil || w.err != nil:
-		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Path), cmp.Or(r.Err, w.err))
+		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Path), cmp.Or(r.Err, w.err))
 	case p.o.DryRun && len(r.Files) > 0:
 		p.diff(r, w)
 	case written && !verbose(p.cmd):
 	default:
-		fmt.Fprintln(out, untrusted.Text(r.Path))
+		fmt.Fprintln(out, sanitize.Text(r.Path))
 		printKeywords(p.cmd, r.Keywords, "")
 		if len(r.Keywords) == 0 {
 			fmt.Fprintln(out, "  nothing that is more likely right than wrong")
@@ -171,7 +171,7 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
 			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // as the photo was named
 		}
-		fmt.Fprintln(p.cmd.OutOrStdout(), untrusted.Text(file))
+		fmt.Fprintln(p.cmd.OutOrStdout(), sanitize.Text(file))
 	}
 	var new []rank.Keyword
 	offered := slices.Clone(r.Keywords)
@@ -192,14 +192,14 @@ func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	width := 0
 	for _, k := range words {
-		width = max(width, len([]rune(untrusted.Text(k.Word))))
+		width = max(width, len([]rune(sanitize.Text(k.Word))))
 	}
 	for _, k := range words {
 		sure := fmt.Sprintf("%5.2f", k.Weight)
 		if k.Probability > 0 {
 			sure = fmt.Sprintf("%5s", percent(k.Probability))
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "  %s%-*s  %s\n", mark, width, untrusted.Text(k.Word), sure)
+		fmt.Fprintf(cmd.OutOrStdout(), "  %s%-*s  %s\n", mark, width, sanitize.Text(k.Word), sure)
 	}
 }
 
@@ -214,7 +214,7 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		if p.o.DryRun {
 			verb, end = "would write", "; nothing was written"
 		}
-		fmt.Fprintf(p.cmd.OutOrStdout(), "%s %s for %s into %s%s\n", verb, count(sum.Words, "word"), photosOf(sum.Written), count(sum.Files, "file"), end)
+		fmt.Fprintf(p.cmd.OutOrStdout(), "%s %s for %s into %s%s\n", verb, count(sum.Keywords, "word"), photosOf(sum.Written), count(sum.Files, "file"), end)
 		if sum.Known > 0 {
 			fmt.Fprintf(notes, "note: the answers for %s were known; --again asks once more\n", photosOf(sum.Known))
 		}

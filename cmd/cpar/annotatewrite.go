@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/encoder/zeroshot"
 	"cpar/internal/durable"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/photo/metadata"
 	"cpar/user/library"
-	"cpar/user/metadata"
-	"cpar/user/words"
 )
 
 // placeFlags say where keywords are written to photos, how, and which photos are passed over.
@@ -41,10 +41,10 @@ func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 // parse refuses what is none of these places, and what is no style.
 func (f *placeFlags) parse(places ...string) error {
 	if last := len(places) - 1; !slices.Contains(places, f.to) {
-		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", untrusted.Text(f.to), strings.Join(places[:last], ", "), places[last]))
+		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", sanitize.Text(f.to), strings.Join(places[:last], ", "), places[last]))
 	}
 	if !slices.Contains([]metadata.Style{metadata.Append, metadata.Adobe, metadata.Follow}, metadata.Style(f.style)) {
-		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", untrusted.Text(f.style)))
+		return exitcode.UsageError(fmt.Errorf("--sidecar-style %s; there are append, adobe and follow-existing", sanitize.Text(f.style)))
 	}
 	return nil
 }
@@ -101,13 +101,13 @@ func (f *writeFlags) checkOut() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s: %w: %w", untrusted.Text(f.out), cpar.ErrStorage, err)
+		return fmt.Errorf("writing %s: %w: %w", sanitize.Text(f.out), cpar.ErrStorage, err)
 	}
 	defer file.Close()
 	if head, err := csv.NewReader(file).Read(); err == nil && slices.Equal(head, csvHeader) {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("writing %s: %w: it exists, and annotate has not written it", untrusted.Text(f.out), cpar.ErrInput), "name another file")
+	return hint.Add(fmt.Errorf("writing %s: %w: it exists, and annotate has not written it", sanitize.Text(f.out), cpar.ErrInput), "name another file")
 }
 
 // writeCSV writes the photos that have keywords in the form of a manifest.csv: paths below
@@ -119,10 +119,10 @@ func writeCSV(file string, all []library.Result, more []photoWords) (n int, err 
 	_ = w.Write(csvHeader) // into memory
 	folder, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
-		return 0, fmt.Errorf("writing %s: %w: %w", untrusted.Text(file), cpar.ErrInput, err)
+		return 0, fmt.Errorf("writing %s: %w: %w", sanitize.Text(file), cpar.ErrInput, err)
 	}
 	for i, r := range all {
-		var besides []words.Score
+		var besides []zeroshot.Score
 		if i < len(more) {
 			besides = more[i].words
 		}
@@ -132,7 +132,7 @@ func writeCSV(file string, all []library.Result, more []photoWords) (n int, err 
 		n++
 		path, err := filepath.Abs(r.Path)
 		if err != nil {
-			return 0, fmt.Errorf("writing %s: %w: %w", untrusted.Text(file), cpar.ErrInput, err)
+			return 0, fmt.Errorf("writing %s: %w: %w", sanitize.Text(file), cpar.ErrInput, err)
 		}
 		if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
 			path = rel

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/internal/browser"
 	"cpar/internal/scene"
-	"cpar/user/dataset"
-	"cpar/user/metadata"
+	"cpar/internal/testing/browser"
+	"cpar/photo/dataset"
+	"cpar/photo/metadata"
 )
 
 // Pictures of the page for docs/ are made by
@@ -23,7 +23,7 @@ var pictures = flag.String("pictures", "", "write pictures of the page into this
 // collection paints photos that have keywords, and photos that have none.
 func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 	t.Helper()
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := range tagged + fresh {
 		jpg, words, err := paintOnce(i)
 		if err != nil {
@@ -34,7 +34,7 @@ func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 			folder, name = "summer", fmt.Sprintf("P10%03d.jpg", 400+7*(i-tagged))
 			names = append(names, name)
 		} else {
-			items = append(items, dataset.Item{Name: name, Keywords: words})
+			items = append(items, dataset.Photo{Name: name, Keywords: words})
 		}
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestPageInBrowser(t *testing.T) {
 
 	// The next cpar add learns a person's words, and no machine's.
 	learnt, err := dataset.Open(t.Context(), photos, dataset.Options{})
-	if err != nil || len(learnt.Items) != 1 || !slices.Equal(learnt.Items[0].Keywords, []string{"picnic"}) {
+	if err != nil || len(learnt.Photos) != 1 || !slices.Equal(learnt.Photos[0].Keywords, []string{"picnic"}) {
 		t.Errorf("learnt from: %+v, %v", learnt, err)
 	}
 

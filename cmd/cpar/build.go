@@ -14,13 +14,13 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
+	"cpar/internal/leakage"
 	"cpar/internal/progress/bar"
-	"cpar/internal/reveal"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/profile"
-	"cpar/user/rank"
 	"cpar/user/tune"
 )
 
@@ -71,10 +71,10 @@ type built struct {
 	// Photos counts every photo that was found: used, or left out for a reason.
 	Photos counts `json:"photos"`
 	// Duplicates are photos that show what another shows, which has their keywords, too.
-	Duplicates []user.CopyOf     `json:"duplicates"`
-	Skipped    []user.Skipped    `json:"skipped"`
-	Warnings   []dataset.Warning `json:"warnings"`
-	DryRun     bool              `json:"dry_run"`
+	Duplicates []user.NamedDuplicate `json:"duplicates"`
+	Skipped    []user.Skipped        `json:"skipped"`
+	Warnings   []dataset.Warning     `json:"warnings"`
+	DryRun     bool                  `json:"dry_run"`
 
 	// protects says what the scheme hides.
 	protects string
@@ -155,7 +155,7 @@ const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 // plan is what the flags ask for.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
-	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Clusters = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
+	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
 	if !o.TryScheme {
 		if o.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
 			return o, hint.Add(err, "or --scheme auto, which measures and chooses")
@@ -306,7 +306,7 @@ func (f *buildFlags) checkOut() error {
 
 // build reads the photos and makes the index of them.
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
-	images, duplicates, skipped, err := user.ReadDistinct(ctx, collection.Items, reading)
+	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, collection.Photos, reading)
 	if err != nil {
 		return nil, err
 	}
@@ -322,8 +322,8 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
-	o.Tune = tune.Options{PCA: o.PCA, Items: collection.Items, Network: reading.Network, Progress: o.Progress}
-	kept, err := f.cache.vault(this, key)
+	o.Tune = tune.Options{PCA: o.PCA, Photos: collection.Photos, Network: reading.Network, Progress: o.Progress}
+	kept, err := f.cache.localStore(this, key)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	r.Index, r.ID, r.Bytes, r.Fields, r.Clamped = f.out, m.ID.String(), m.Bytes(), m.Fields, b.Clamped()
 	kind := b.Profile().Kind()
 	r.Scheme, r.Profile, r.Ranker = m.Scheme.String(), kind.String(), b.Ranker().Kind().String()
-	r.protects = reveal.Protects(m.Scheme, kind != profile.Paper)
+	r.protects = leakage.Protects(m.Scheme, kind != profile.Paper)
 	r.Dimensions, r.Neighbours, r.Validation = b.Profile().Dimensions(), b.Ranker().Neighbours(), b.Validation
 	r.Tuning, r.Choice = decided.Tuning, decided.Choice
 	if digest, ok := b.Profile().Network(); ok {

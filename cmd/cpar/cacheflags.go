@@ -7,10 +7,10 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/model/feature"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/vault"
+	"cpar/user/localstore"
 )
 
 // cacheFlags say where features are kept between runs.
@@ -56,11 +56,11 @@ func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOpti
 }
 
 // vault is where what can be computed again is kept under a key, nil for nowhere.
-func (f *cacheFlags) vault(d *device.Device, key *user.Key) (*vault.Vault, error) {
+func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (*localstore.Store, error) {
 	if f.folder != "" || key == nil {
 		return nil, nil
 	}
-	return d.Vault(key, int64(f.limit)<<30)
+	return d.LocalStore(key, int64(f.limit)<<30)
 }
 
 // open opens the cache of features, nil for none.
@@ -69,7 +69,7 @@ func (f *cacheFlags) open(d *device.Device, key *user.Key) (*feature.Cache, erro
 	case noCache:
 		return nil, nil
 	case "":
-		v, err := f.vault(d, key)
+		v, err := f.localStore(d, key)
 		if v == nil || err != nil {
 			return nil, hint.Add(err, "pass --cache none to keep nothing")
 		}

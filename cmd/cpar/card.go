@@ -26,7 +26,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
   $ cpar card 3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65… --key family.key     (there)`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var card device.IndexState
+			var card device.IndexGeneration
 			if len(args) == 1 {
 				var err error
 				if card, err = device.ParseCard(args[0]); err != nil {

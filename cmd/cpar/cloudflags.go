@@ -12,8 +12,8 @@ import (
 	"cpar/internal/bearer"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/sanitize"
 	"cpar/internal/settings"
-	"cpar/internal/untrusted"
 	"cpar/user"
 	"cpar/user/access"
 	"cpar/user/device"
@@ -98,7 +98,7 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 			continue
 		}
 		if cloud := from.found["cloud"].Values; len(cloud) == 1 && !access.Same(cloud[0], f.url) {
-			fmt.Fprintf(f.cmd.ErrOrStderr(), "note: the token of %s is for %s, and not shown to %s\n", from.origin, untrusted.Text(cloud[0]), untrusted.Text(f.url))
+			fmt.Fprintf(f.cmd.ErrOrStderr(), "note: the token of %s is for %s, and not shown to %s\n", from.origin, sanitize.Text(cloud[0]), sanitize.Text(f.url))
 			continue
 		}
 		return from.read()

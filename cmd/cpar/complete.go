@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/cmd/internal/encoderflags"
+	"cpar/encoder/known"
+	"cpar/encoder/prepare"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/network/flags"
-	"cpar/user/network/known"
-	"cpar/user/network/prepare"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A shell completes the values of these flags, in whichever command they are. Those of
@@ -30,9 +30,9 @@ var (
 		"split":         func() []string { return names(user.SplitPCA, user.SplitOriginal) },
 		"place":         func() []string { return names(cpar.PlaceLeaf, cpar.PlaceNode) },
 		"order":         func() []string { return names(user.OrderRank, user.OrderOPE) },
-		"runtime":       func() []string { return flags.Runtimes },
+		"runtime":       func() []string { return encoderflags.Runtimes },
 		"preprocessing": prepare.Presets,
-		"pool":          func() []string { return flags.Pools },
+		"pool":          func() []string { return encoderflags.Pools },
 		"pca":           func() []string { return []string{"8", "16", "32", "64", "128"} },
 		"write":         func() []string { return []string{"sidecar", "embedded", "csv"} },
 		"sidecar-style": func() []string { return []string{"append", "adobe", "follow-existing"} },

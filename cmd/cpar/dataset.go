@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
-	"cpar/user/dataset"
-	"cpar/user/photos"
+	"cpar/internal/sanitize"
+	"cpar/photo"
+	"cpar/photo/dataset"
 )
 
 func datasetCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func peopleFlag(c *cobra.Command, to *bool) {
 type surveyed struct {
 	Folder string `json:"folder"`
 	*dataset.Survey
-	Skipped  []photos.Skipped  `json:"skipped"`
+	Skipped  []photo.Skipped   `json:"skipped"`
 	Warnings []dataset.Warning `json:"warnings"`
 }
 
@@ -67,7 +67,7 @@ keyword was.`,
 			if err != nil {
 				return err
 			}
-			r := &surveyed{Folder: args[0], Survey: survey, Skipped: append([]photos.Skipped{}, collection.Skipped...),
+			r := &surveyed{Folder: args[0], Survey: survey, Skipped: append([]photo.Skipped{}, collection.Skipped...),
 				Warnings: append([]dataset.Warning{}, collection.Warnings...)}
 			return output(cmd, asJSON, r, func() {
 				tellCollection(cmd, collection)
@@ -92,8 +92,8 @@ func (r *surveyed) print(w io.Writer) {
 	if kind == "" {
 		kind = string(r.Format) + ", as published"
 	}
-	fmt.Fprintf(w, "%s: %s\n", untrusted.Text(r.Folder), kind)
-	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.Fewest, r.Most)
+	fmt.Fprintf(w, "%s: %s\n", sanitize.Text(r.Folder), kind)
+	fmt.Fprintf(w, "%s with %s, %.1f a photo (%d to %d)\n", photosOf(r.Photos), counted(r.Keywords, "keyword"), r.Mean, r.MinKeywords, r.MaxKeywords)
 	fmt.Fprint(w, "most frequent: ")
 	for i, f := range r.Frequent {
 		if i > 0 {

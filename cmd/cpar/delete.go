@@ -12,11 +12,11 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
-	"cpar/internal/await"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/interruptible"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user"
 	"cpar/user/device"
 )
@@ -29,7 +29,7 @@ type deleteFlags struct {
 
 // deleted is what delete prints.
 type deleted struct {
-	device.Listed
+	device.ListedIndex
 	Cloud string `json:"cloud"`
 	// There: the cloud had it.
 	There  bool `json:"there"`
@@ -80,8 +80,8 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 		return err
 	}
 	r := &deleted{Cloud: client.URL(), DryRun: f.dryRun}
-	if r.Listed, r.There, err = f.find(cmd, this, client, key, id, name); err != nil {
-		return fmt.Errorf("deleting index %s: %w", untrusted.Text(text), err)
+	if r.ListedIndex, r.There, err = f.find(cmd, this, client, key, id, name); err != nil {
+		return fmt.Errorf("deleting index %s: %w", sanitize.Text(text), err)
 	}
 	if !f.dryRun {
 		if !f.yes {
@@ -89,7 +89,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 				return err
 			}
 		}
-		if r.InUse, err = this.Delete(cmd.Context(), client, key, r.Listed); err != nil {
+		if r.InUse, err = this.Delete(cmd.Context(), client, key, r.ListedIndex); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 
 // find finds the index that is to be deleted: at the cloud, or else among those that this
 // device has seen. there is whether the cloud has it.
-func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.Listed, there bool, err error) {
+func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.ListedIndex, there bool, err error) {
 	list, err := this.List(cmd.Context(), client, key, bar.On(cmd.ErrOrStderr()))
 	if err != nil {
 		return x, false, err
@@ -120,7 +120,7 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 // ask asks on the terminal, and refuses without a yes.
 func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
-	answer, err := await.Answer(cmd.Context(), func() (string, error) {
+	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {
 		line, err := bufio.NewReader(io.LimitReader(os.Stdin, 1<<10)).ReadString('\n')
 		if err == io.EOF {
 			err = nil
@@ -140,7 +140,7 @@ func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 func (r *deleted) text() string {
 	name := r.ID.String()
 	if r.Name != "" {
-		name = untrusted.Text(r.Name) + ", " + name
+		name = sanitize.Text(r.Name) + ", " + name
 	}
 	facts := fmt.Sprintf("%s, %s", orDash(r.Scheme), photosOf(r.Photos))
 	switch {

@@ -9,11 +9,11 @@ import (
 
 	"cpar"
 	"cpar/cmd/cpar/internal/demo"
+	"cpar/cmd/internal/encoderflags"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/user/feature"
-	"cpar/user/network/flags"
+	"cpar/model/feature"
 )
 
 func demoCommand() *cobra.Command {
@@ -54,7 +54,7 @@ that takes one to two minutes.`,
 				return fmt.Errorf("%w: --photos %d; 1 is the least", cpar.ErrInput, o.Photos)
 			}
 			if o.Data == "" {
-				for _, name := range append(flags.Names(), "model", "photos") {
+				for _, name := range append(encoderflags.Names(), "model", "photos") {
 					if cmd.Flags().Changed(name) {
 						return hint.Add(exitcode.UsageError(fmt.Errorf("--%s goes with a collection of photos, and none was named", name)), "pass --data FOLDER")
 					}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"cpar/internal/oracle"
+	"cpar/internal/testing/oracle"
 )
 
 // The demo with the image network of ../shared, whose file is in $MODEL.

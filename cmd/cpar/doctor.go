@@ -8,25 +8,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/internal/doctor"
 	"cpar/internal/durable"
-	"cpar/internal/findings"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user"
 	"cpar/user/device"
 )
 
 // doctor collects findings.
-type doctor struct {
+type doctorFlags struct {
 	keys     keyFlags
 	cloud    cloudFlags
 	model    modelFlags
-	findings findings.List
+	findings doctor.List
 
 	free func(folder string) (bytes int64, ok bool) // the system's, but in tests
 }
 
 func doctorCommand() *cobra.Command {
-	d := doctor{free: durable.FreeBytes}
+	d := doctorFlags{free: durable.FreeBytes}
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -56,7 +56,7 @@ an encrypted key is opened only from the keyring, which may want to be unlocked,
 	return c
 }
 
-func (d *doctor) run(ctx context.Context) {
+func (d *doctorFlags) run(ctx context.Context) {
 	this, err := device.This()
 	if err != nil {
 		d.findings.Fail("folders", "set XDG_STATE_HOME to a folder of yours", err)
@@ -72,13 +72,13 @@ func (d *doctor) run(ctx context.Context) {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
 		u := describe(n)
-		d.findings.OK("network", "%s: %s, run by %s", untrusted.Text(d.model.path), u.Embedding, untrusted.Text(u.Runtime))
+		d.findings.OK("network", "%s: %s, run by %s", sanitize.Text(d.model.path), u.Embedding, sanitize.Text(u.Runtime))
 	}
 }
 
 var errAsking = errors.New("no passphrase was given")
 
-func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
+func (d *doctorFlags) checkKey(ctx context.Context, this *device.Device) *user.Key {
 	path, err := d.keys.file()
 	if err != nil {
 		d.findings.Fail("key", "pass --key FILE", err)
@@ -92,11 +92,11 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 	key, err := this.ReadKey(path, how)
 	switch {
 	case errors.Is(err, errAsking):
-		d.findings.Warn("key", "pass --passphrase-file FILE to have it opened, or cpar key remember", "%s is encrypted, and was not opened", untrusted.Text(path))
+		d.findings.Warn("key", "pass --passphrase-file FILE to have it opened, or cpar key remember", "%s is encrypted, and was not opened", sanitize.Text(path))
 	case err != nil:
 		d.findings.Fail("key", "make a key with cpar init, or name one with --key", err)
 	default:
-		d.findings.OK("key", "%s, allows %v", untrusted.Text(path), key.Policy())
+		d.findings.OK("key", "%s, allows %v", sanitize.Text(path), key.Policy())
 	}
 	d.checkPrivate("key", path, "600")
 	if d.keys.passphraseFile != "" {
@@ -106,9 +106,9 @@ func (d *doctor) checkKey(ctx context.Context, this *device.Device) *user.Key {
 }
 
 // checkPrivate warns of what others may read. Windows has no such permissions.
-func (d *doctor) checkPrivate(check, path, mode string) {
+func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		d.findings.Warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", untrusted.Text(path))
+		d.findings.Warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
@@ -117,7 +117,7 @@ const keyringPatience = time.Minute
 
 // checkKeyring finds out whether there is a keyring, and whether it opens the key file where it
 // shall.
-func (d *doctor) checkKeyring(ctx context.Context, this *device.Device, path string) {
+func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, path string) {
 	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
 	defer cancel()
 	there := device.ProbeKeyring(ctx, ring)
@@ -127,16 +127,16 @@ func (d *doctor) checkKeyring(ctx context.Context, this *device.Device, path str
 		if there == nil {
 			d.findings.OK("keyring", "it is there, and opens no key file here (cpar key remember)")
 		} else {
-			d.findings.OK("keyring", "none is there, and none is needed; passphrases are typed (%s)", untrusted.Text(there.Error()))
+			d.findings.OK("keyring", "none is there, and none is needed; passphrases are typed (%s)", sanitize.Text(there.Error()))
 		}
 		return
 	}
 	switch {
 	case there != nil:
-		d.findings.Warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", untrusted.Text(path), untrusted.Text(there.Error()))
+		d.findings.Warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", sanitize.Text(path), sanitize.Text(there.Error()))
 	case this.Recall(ctx, ring, nil)(id) == "":
-		d.findings.Warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", untrusted.Text(path))
+		d.findings.Warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", sanitize.Text(path))
 	default:
-		d.findings.OK("keyring", "it opens %s (cpar key forget)", untrusted.Text(path))
+		d.findings.OK("keyring", "it opens %s (cpar key forget)", sanitize.Text(path))
 	}
 }

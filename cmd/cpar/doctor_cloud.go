@@ -18,10 +18,10 @@ import (
 	"cpar/user/device"
 )
 
-// mostSkew is how far the cloud's clock may differ, which nothing depends on but logs.
-const mostSkew = 5 * time.Minute
+// maxSkew is how far the cloud's clock may differ, which nothing depends on but logs.
+const maxSkew = 5 * time.Minute
 
-func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
+func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
 	if d.cloud.url == "" {
 		d.findings.Warn("cloud", "pass --cloud URL, or set it in the configuration file (cpar config)", "none was named")
 		d.findings.OK("formats", "version %d here", cpar.Version)
@@ -52,7 +52,7 @@ func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.
 	} else {
 		d.checkFormats(health, false)
 	}
-	if skew, ok := clockSkew(ctx, how); ok && skew.Abs() > mostSkew {
+	if skew, ok := clockSkew(ctx, how); ok && skew.Abs() > maxSkew {
 		d.findings.Warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
 	} else if ok {
 		d.findings.OK("clock", "as the cloud's")
@@ -62,7 +62,7 @@ func (d *doctor) checkCloud(ctx context.Context, this *device.Device, key *user.
 }
 
 // checkToken asks what the token may do, and lists the indexes if it may do that.
-func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have bool) (list []cparhttp.IndexInfo, ok bool) {
+func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, have bool) (list []cparhttp.IndexInfo, ok bool) {
 	if d.cloud.tokenFile != "" {
 		d.checkPrivate("token", d.cloud.tokenFile, "600")
 	}
@@ -99,7 +99,7 @@ func (d *doctor) checkToken(ctx context.Context, client *cparhttp.Client, have b
 }
 
 // checkUsage says how much of its room a tenant has taken, where the token may ask that.
-func (d *doctor) checkUsage(ctx context.Context, client *cparhttp.Client, scopes []string) {
+func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, scopes []string) {
 	if !slices.Contains(scopes, "admin") {
 		return
 	}
@@ -119,7 +119,7 @@ func (d *doctor) checkUsage(ctx context.Context, client *cparhttp.Client, scopes
 
 // checkIndex looks for the index in use at the cloud. read is whether its manifest was read, and so
 // is in this program's format.
-func (d *doctor) checkIndex(ctx context.Context, this *device.Device, key *user.Key, client *cparhttp.Client, list []cparhttp.IndexInfo) (read bool) {
+func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *user.Key, client *cparhttp.Client, list []cparhttp.IndexInfo) (read bool) {
 	if key == nil {
 		return false
 	}
@@ -155,7 +155,7 @@ func (d *doctor) checkIndex(ctx context.Context, this *device.Device, key *user.
 
 // checkFormats compares the version of the formats here with the cloud's and the index's: a reader
 // refuses all others.
-func (d *doctor) checkFormats(health cparhttp.Health, index bool) {
+func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	switch {
 	case health.Format != cpar.Version:
 		older := "this program"

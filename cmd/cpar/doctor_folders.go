@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"cpar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // What should be free for a library of 30,000 photos: its journal, and its features and embeddings,
@@ -17,7 +17,7 @@ const (
 )
 
 // checkFolder finds out whether a folder can be written to, and how large what it holds is.
-func (d *doctor) checkFolder(check, path string, wants int64) {
+func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	if path == "" {
 		d.findings.Warn(check, "", "there is no folder; what could be kept is fetched again")
 		return
@@ -41,13 +41,13 @@ func (d *doctor) checkFolder(check, path string, wants int64) {
 		}
 		return nil
 	})
-	d.findings.OK(check, "%s holds %s", untrusted.Text(path), size(held))
+	d.findings.OK(check, "%s holds %s", sanitize.Text(path), size(held))
 	d.checkPrivate(check, path, "700")
 	switch free, ok := d.free(path); {
 	case !ok:
 		d.findings.Warn("space", "", "the system does not say how much is free for the %s folder", check)
 	case free < wants:
-		d.findings.Warn("space", "make room where "+untrusted.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
+		d.findings.Warn("space", "make room where "+sanitize.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
 	default:
 		d.findings.OK("space", "%s are free for the %s folder", size(uint64(free)), check)
 	}

@@ -67,7 +67,7 @@ func (p *patient) look() (by map[string]string, err error) {
 	defer cloud.Close()
 	defer func(before device.Keyring) { ring = before }(ring)
 	ring = storyKeyring(p.ring)
-	d := doctor{free: func(string) (int64, bool) { return p.free, p.told }}
+	d := doctorFlags{free: func(string) (int64, bool) { return p.free, p.told }}
 	d.cloud.add(&cobra.Command{})
 	d.keys.path, d.keys.cmd, d.cloud.url = p.key, &cobra.Command{}, cloud.URL
 	d.run(p.t.Context())

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/untrusted"
-	"cpar/user/feature"
-	"cpar/user/picture"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
+	"cpar/photo/decode"
 )
 
 func featuresCommand() *cobra.Command {
@@ -26,17 +26,17 @@ With --json it prints one object keyed by the file names as given.`,
 			out := map[string]*feature.Vectors{}
 			extractor := feature.NewExtractor()
 			for _, path := range args {
-				data, err := picture.ReadFile(path)
+				data, err := decode.ReadFile(path)
 				if err != nil {
-					return fmt.Errorf("%s: %w", untrusted.Text(path), err)
+					return fmt.Errorf("%s: %w", sanitize.Text(path), err)
 				}
 				if out[path], err = extractor.Photo(data, feature.Options{}); err != nil {
-					return fmt.Errorf("%s: %w", untrusted.Text(path), err)
+					return fmt.Errorf("%s: %w", sanitize.Text(path), err)
 				}
 			}
 			return output(cmd, asJSON, out, func() {
 				for _, path := range args {
-					fmt.Fprintln(cmd.OutOrStdout(), untrusted.Text(path))
+					fmt.Fprintln(cmd.OutOrStdout(), sanitize.Text(path))
 					for _, b := range feature.Blocks() {
 						fmt.Fprintf(cmd.OutOrStdout(), "  %-7s %4d values, starting %.4g\n", b.Name, b.Len, b.Of(out[path])[:4])
 					}

@@ -8,7 +8,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/user/photos"
+	"cpar/photo"
 )
 
 func jsonFlag(c *cobra.Command, to *bool) {
@@ -66,8 +66,8 @@ func verbose(c *cobra.Command) bool {
 
 // findPhotos lists the photos in files and folders. What was left out is counted by
 // reason, and named with --verbose.
-func findPhotos(cmd *cobra.Command, paths []string, o photos.Options) ([]photos.Photo, error) {
-	l, err := photos.List(cmd.Context(), paths, o)
+func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Photo, error) {
+	l, err := photo.List(cmd.Context(), paths, o)
 	if l == nil {
 		return nil, err
 	}

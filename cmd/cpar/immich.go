@@ -14,7 +14,7 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user/immich"
 )
 
@@ -107,7 +107,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	if err := f.ask.check(); err != nil {
 		return err
 	}
-	o := immich.Options{Filter: immich.Filter{Albums: f.albums}, DryRun: f.dryRun, Again: f.again, Walk: f.ask.walk()}
+	o := immich.Options{Filter: immich.Filter{Albums: f.albums}, DryRun: f.dryRun, Again: f.again, Annotate: f.ask.annotateOptions()}
 	if f.since != "" {
 		day, err := time.ParseInLocation("2006-01-02", f.since, time.Local)
 		if err != nil {
@@ -128,14 +128,14 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	var first error
-	o.Walk.Progress = bar.On(cmd.ErrOrStderr())
+	o.Annotate.Progress = bar.On(cmd.ErrOrStderr())
 	o.Each = func(r immich.Result) {
 		if r.Err != nil {
-			first = worse(first, fmt.Errorf("%s: %w", untrusted.Text(r.Name), r.Err))
+			first = worse(first, fmt.Errorf("%s: %w", sanitize.Text(r.Name), r.Err))
 		}
 		f.print(cmd, r)
 	}
-	s, err := immich.Of(client, journal).Annotate(cmd.Context(), x, o)
+	s, err := immich.NewLibrary(client, journal).Annotate(cmd.Context(), x, o)
 	if err := f.summary(cmd, s); err != nil {
 		return err
 	}
@@ -159,13 +159,13 @@ func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 		}
 		printLine(out, line)
 	case r.Err != nil:
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", untrusted.Text(r.Name), r.Err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Name), r.Err)
 	case len(r.Tags) > 0:
 		tags := make([]string, len(r.Tags))
 		for i, t := range r.Tags {
-			tags[i] = untrusted.Text(t)
+			tags[i] = sanitize.Text(t)
 		}
-		fmt.Fprintf(out, "%s  %s\n", untrusted.Text(r.Name), strings.Join(tags, " "))
+		fmt.Fprintf(out, "%s  %s\n", sanitize.Text(r.Name), strings.Join(tags, " "))
 	}
 }
 

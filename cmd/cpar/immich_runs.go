@@ -8,7 +8,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user/immich"
 )
 
@@ -37,7 +37,7 @@ func (f *runFlags) library() (*immich.Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	return immich.Of(client, journal), nil
+	return immich.NewLibrary(client, journal), nil
 }
 
 func (f *runFlags) journal() (*immich.Journal, error) {
@@ -172,7 +172,7 @@ func immichRunsCommand() *cobra.Command {
 					if r.Undone {
 						undone = ", undone"
 					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s, %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"), untrusted.Text(r.Server), photosOf(r.Photos), count(r.Tags, "tag"), undone)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s, %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"), sanitize.Text(r.Server), photosOf(r.Photos), count(r.Tags, "tag"), undone)
 				}
 			})
 		},

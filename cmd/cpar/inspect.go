@@ -12,16 +12,16 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/reveal"
-	"cpar/internal/untrusted"
+	"cpar/internal/leakage"
+	"cpar/internal/sanitize"
 )
 
 type inspected struct {
-	Kind   string        `json:"kind"`
-	Scheme string        `json:"scheme"`
-	Index  string        `json:"index"`
-	Seen   []reveal.Part `json:"seen"`
-	Bytes  uint64        `json:"bytes"`
+	Kind   string                `json:"kind"`
+	Scheme string                `json:"scheme"`
+	Index  string                `json:"index"`
+	Seen   []leakage.Observation `json:"seen"`
+	Bytes  uint64                `json:"bytes"`
 	// Opened is what a key shows besides; nil without one.
 	Opened *keyView `json:"opened,omitempty"`
 }
@@ -64,7 +64,7 @@ the ranker that it was built with, and which image network it needs.`,
 }
 
 func inspect(path string) (*inspected, error) {
-	shown := untrusted.Text(path)
+	shown := sanitize.Text(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspecting: %w: %w", cpar.ErrInput, err)
@@ -112,12 +112,12 @@ func inspect(path string) (*inspected, error) {
 }
 
 func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
-	parts, err := reveal.Index(m, segments)
+	parts, err := leakage.Index(m, segments)
 	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
 func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
-	parts, err := reveal.Request(q, b)
+	parts, err := leakage.Request(q, b)
 	return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
 }
 
@@ -126,11 +126,11 @@ func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
 	if s, ok := a.Scheme(); ok {
 		scheme = s.String()
 	}
-	parts, err := reveal.Reply(a, b)
+	parts, err := leakage.Reply(a, b)
 	return newInspected("reply", scheme, a.Index, parts), err
 }
 
-func newInspected(kind, scheme string, id cpar.IndexID, parts []reveal.Part) *inspected {
+func newInspected(kind, scheme string, id cpar.IndexID, parts []leakage.Observation) *inspected {
 	r := &inspected{Kind: kind, Scheme: scheme, Index: id.String(), Seen: parts}
 	for _, p := range parts {
 		r.Bytes += p.Bytes

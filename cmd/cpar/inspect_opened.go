@@ -37,7 +37,7 @@ func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
 		return nil, err
 	}
 	r := &keyView{Name: o.Name(), Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
-		Records: o.Records(), Words: len(o.Words()), Generation: o.Generation()}
+		Records: o.Records(), Words: len(o.Keywords()), Generation: o.Generation()}
 	if digest, ok := o.Profile().Network(); ok {
 		r.Network = fmt.Sprintf("%x", digest)
 	}

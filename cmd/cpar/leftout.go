@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 )
 
 // counts say what became of all that lies in a collection's folder: every photo that was
@@ -25,10 +25,10 @@ var photoKinds = map[dataset.Kind]string{
 	dataset.Malformed:  "malformed row",
 }
 
-func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicates []user.CopyOf) counts {
+func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicates []user.NamedDuplicate) counts {
 	n := counts{Used: used, LeftOut: map[string]int{}, Others: map[string]int{}}
 	seen := map[string]bool{}
-	for _, it := range c.Items {
+	for _, it := range c.Photos {
 		seen[it.Name] = true
 	}
 	for _, w := range c.Warnings { // one reason a photo, the first

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"cpar/internal/oracle"
-	"cpar/user/dataset"
+	"cpar/internal/testing/oracle"
+	"cpar/photo/dataset"
 )
 
 // A home is one person's: their programs, their key, an index at a cloud, and a tree of
@@ -33,16 +33,16 @@ type home struct {
 }
 
 // newHome builds an index of photos and pushes it to a cloud.
-func newHome(t *testing.T, learnFrom []dataset.Item) *home {
+func newHome(t *testing.T, learnFrom []dataset.Photo) *home {
 	t.Helper()
 	h := &home{t: t, dir: t.TempDir()}
 	h.tree = filepath.Join(h.dir, "tree")
 	h.log = filepath.Join(h.dir, "cloud.log")
 	learn := filepath.Join(h.dir, "learn")
-	var items []dataset.Item
+	var items []dataset.Photo
 	for _, it := range learnFrom {
 		h.link(it.Path, filepath.Join(learn, filepath.Base(it.Path)))
-		items = append(items, dataset.Item{Name: filepath.Base(it.Path), Keywords: it.Keywords})
+		items = append(items, dataset.Photo{Name: filepath.Base(it.Path), Keywords: it.Keywords})
 	}
 	if err := dataset.WriteManifestFile(learn, items); err != nil {
 		t.Fatal(err)
@@ -226,8 +226,8 @@ func TestTwoThousandPhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	const photos, learnt = 2000, 300
-	h := newHome(t, corel.Items[photos:photos+learnt])
-	damaged := h.plant(corel.Items[:photos])
+	h := newHome(t, corel.Photos[photos:photos+learnt])
+	damaged := h.plant(corel.Photos[:photos])
 	before := h.digest()
 	theirSidecars := len(h.sidecars())
 
@@ -285,7 +285,7 @@ func TestTwoThousandPhotos(t *testing.T) {
 
 // plant makes a tree of photos in folders: some damaged, some with a person's sidecars, some
 // of other kinds. It returns the damaged.
-func (h *home) plant(items []dataset.Item) (damaged []string) {
+func (h *home) plant(items []dataset.Photo) (damaged []string) {
 	h.t.Helper()
 	for i, it := range items {
 		folder := fmt.Sprintf("%d/%02d", 2000+i%7, i%12)

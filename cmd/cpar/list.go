@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user/device"
 )
 
-// mostListed is how many indexes are shown: a cloud may list as many as it likes.
-const mostListed = 200
+// maxListed is how many indexes are shown: a cloud may list as many as it likes.
+const maxListed = 200
 
 func listCommand() *cobra.Command {
 	var keys keyFlags
@@ -36,7 +36,7 @@ listed with what is wrong. Without a cloud, list says what this device remembers
 			if err != nil {
 				return err
 			}
-			var list []device.Listed
+			var list []device.ListedIndex
 			if cloud.url == "" {
 				list, err = this.Known(key)
 			} else if client, e := cloud.client(); e != nil {
@@ -66,7 +66,7 @@ listed with what is wrong. Without a cloud, list says what this device remembers
 	return c
 }
 
-func printIndexes(out io.Writer, list []device.Listed) {
+func printIndexes(out io.Writer, list []device.ListedIndex) {
 	if len(list) == 0 {
 		return
 	}
@@ -74,7 +74,7 @@ func printIndexes(out io.Writer, list []device.Listed) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tID\tSCHEME\tPHOTOS\tSIZE\tGENERATION\t")
 	for i, x := range list {
-		if i == mostListed {
+		if i == maxListed {
 			fmt.Fprintf(w, "… and %d more (--json has them)\n", len(list)-i)
 			break
 		}
@@ -90,7 +90,7 @@ func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return untrusted.Text(s)
+	return sanitize.Text(s)
 }
 
 func numberOrDash(n uint64) string {
@@ -101,7 +101,7 @@ func numberOrDash(n uint64) string {
 }
 
 // stateOf is the last column: in use, or what is wrong.
-func stateOf(x device.Listed) string {
+func stateOf(x device.ListedIndex) string {
 	if x.Problem != "" {
 		return x.Problem
 	}

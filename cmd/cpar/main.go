@@ -15,7 +15,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/manual"
+	"cpar/internal/manpage"
 	"cpar/internal/stdout"
 	"cpar/internal/version"
 )
@@ -113,7 +113,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(commands()...)
 	version.Add(root)
-	manual.Add(root, table.Text())
+	manpage.Add(root, table.Text())
 	complete(root)
 	return root
 }

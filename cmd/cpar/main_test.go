@@ -19,9 +19,9 @@ import (
 
 	"cpar/cloud/daemon"
 	"cpar/cloud/listen"
+	"cpar/encoder/onnxruntime"
 	"cpar/internal/exitcode"
-	"cpar/internal/immichtest"
-	"cpar/user/network/onnxruntime"
+	"cpar/internal/testing/immichtest"
 )
 
 // The programs of the stories: cpar as it is, and a cloud as cpard is.

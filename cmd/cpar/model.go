@@ -9,21 +9,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/cmd/internal/encoderflags"
+	"cpar/encoder"
+	"cpar/encoder/prepare"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/network"
-	"cpar/user/network/flags"
-	"cpar/user/network/prepare"
-	"cpar/user/profile"
 )
 
 // modelFlags name the image network that profile `network` needs, and say how it is read.
 type modelFlags struct {
-	flags.Flags
+	encoderflags.Flags
 	path   string
-	opened *network.Encoder
+	opened *encoder.Encoder
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
@@ -35,14 +35,14 @@ var errNoModel = errors.New("profile network needs an image network, and none wa
 
 // open opens the network that was named, once, and tells what is taken of it, unless notes
 // is nil.
-func (m *modelFlags) open(notes io.Writer) (*network.Encoder, error) {
+func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model FILE, an ONNX file, or set CPAR_MODEL; cpar model list names some")
 	}
 	if m.opened == nil {
-		n, err := network.Open(m.path, m.Options())
+		n, err := encoder.Open(m.path, m.Options())
 		if err != nil {
-			return nil, hint.Add(err, "see what it has and lacks: cpar model check %s", shellWord(m.path)+m.Again(shellWord))
+			return nil, hint.Add(err, "see what it has and lacks: cpar model check %s", shellWord(m.path)+m.CommandLine(shellWord))
 		}
 		m.opened = n
 		if notes != nil {
@@ -54,16 +54,16 @@ func (m *modelFlags) open(notes io.Writer) (*network.Encoder, error) {
 
 // forOwner gives an owner the network that its index needs, nil where it needs
 // none. No network, or another one, is refused.
-func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*network.Encoder, error) {
+func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
 	if !needed || m.path == "" {
-		return nil, o.Use(nil)
+		return nil, o.SetEncoder(nil)
 	}
 	n, err := m.open(notes)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.Use(n); err != nil {
+	if err := o.SetEncoder(n); err != nil {
 		return nil, m.recalled(want, err)
 	}
 	return n, nil
@@ -75,7 +75,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if m.opened.Digest() == want {
 		return err
 	}
-	with, ok := network.Recall(m.path, want, m.Options())
+	with, ok := encoder.Recall(m.path, want, m.Options())
 	if !ok {
 		return err
 	}
@@ -100,7 +100,9 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 }
 
 // again are the flags as they were given, for a command to type next.
-func (m *modelFlags) again() string { return " --model " + shellWord(m.path) + m.Again(shellWord) }
+func (m *modelFlags) again() string {
+	return " --model " + shellWord(m.path) + m.CommandLine(shellWord)
+}
 
 // A usedNetwork says what is taken of a network, and how.
 type usedNetwork struct {
@@ -118,18 +120,18 @@ type chosenTensor struct {
 	Reason string `json:"reason"`
 }
 
-func describe(n *network.Encoder) *usedNetwork {
+func describe(n *encoder.Encoder) *usedNetwork {
 	p, from := n.Preprocessing()
 	return &usedNetwork{Embedding: tensorOf(n.Choice()), Preprocessing: p, From: from, Runtime: n.RuntimeName()}
 }
 
-func tensorOf(c network.Choice) chosenTensor {
+func tensorOf(c encoder.Choice) chosenTensor {
 	return chosenTensor{c.Name, c.Shape, c.Size, c.Pool, c.Reason}
 }
 
 func (u *usedNetwork) print(w io.Writer, path string) {
-	fmt.Fprintf(w, "network %s: photos are compared by %s\n", untrusted.Text(path), u.Embedding)
-	fmt.Fprintf(w, "  pictures: %s (%s); run by %s\n", wants(u.Preprocessing), untrusted.Text(u.From), untrusted.Text(u.Runtime))
+	fmt.Fprintf(w, "network %s: photos are compared by %s\n", sanitize.Text(path), u.Embedding)
+	fmt.Fprintf(w, "  pictures: %s (%s); run by %s\n", wants(u.Preprocessing), sanitize.Text(u.From), sanitize.Text(u.Runtime))
 }
 
 func (c chosenTensor) String() string {
@@ -137,7 +139,7 @@ func (c chosenTensor) String() string {
 	for i, d := range c.Shape {
 		shape[i] = fmt.Sprint(d)
 	}
-	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", untrusted.Text(c.Name), c.Size, strings.Join(shape, "×"), untrusted.Text(c.Reason))
+	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", sanitize.Text(c.Name), c.Size, strings.Join(shape, "×"), sanitize.Text(c.Reason))
 }
 
 // found is how many keywords of a photo each profile finds by scheme sealed, of those that a

@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/figures"
-	"cpar/internal/untrusted"
-	"cpar/user/network"
-	"cpar/user/network/fetch"
-	"cpar/user/network/onnxruntime"
-	"cpar/user/network/prepare"
-	"cpar/user/picture"
+	"cpar/encoder"
+	"cpar/encoder/fetch"
+	"cpar/encoder/onnxruntime"
+	"cpar/encoder/prepare"
+	"cpar/internal/humanfmt"
+	"cpar/internal/sanitize"
+	"cpar/photo/decode"
 )
 
 // A network is timed by the median of so many runs, but for no longer than this.
@@ -58,7 +58,7 @@ type checkedMS struct {
 
 // checkedRuntime is a network in one of the runtimes.
 type checkedRuntime struct {
-	encoder   *network.Encoder // nil where it cannot be run
+	encoder   *encoder.Encoder // nil where it cannot be run
 	err       error            // why
 	name      string
 	embedding []float32
@@ -101,17 +101,17 @@ with files that you trust.`,
 				return err
 			}
 			if r.unchosen != nil && !asJSON { // there is nothing else to say
-				return fmt.Errorf("checking %s: %w", untrusted.Text(model.path), r.unchosen)
+				return fmt.Errorf("checking %s: %w", sanitize.Text(model.path), r.unchosen)
 			}
 			if err := output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) }); err != nil {
 				return err
 			}
 			if err := r.err(model.Runtime); err != nil {
-				return fmt.Errorf("checking %s: %w", untrusted.Text(model.path), err)
+				return fmt.Errorf("checking %s: %w", sanitize.Text(model.path), err)
 			}
 			if !asJSON {
 				if r.native.encoder == nil {
-					model.Runtime = network.ONNXRuntime
+					model.Runtime = encoder.ONNXRuntime
 				}
 				next(cmd, "cpar build PHOTOS%s --out FOLDER.index", model.again())
 			}
@@ -129,27 +129,27 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 		return nil, err
 	}
 	if err := fetch.CheckFile(m.path); err != nil {
-		return nil, fmt.Errorf("checking %s: %w", untrusted.Text(m.path), err)
+		return nil, fmt.Errorf("checking %s: %w", sanitize.Text(m.path), err)
 	}
-	report, err := network.Inspect(m.path, m.Options())
+	report, err := encoder.Inspect(m.path, m.Options())
 	if err != nil {
 		return nil, err
 	}
-	if report.Unchosen != nil {
-		return &checkedModel{Missing: report.Missing, Embedding: checkedEmbedding{Reason: report.Unchosen.Error()}, unchosen: report.Unchosen}, nil
+	if report.EmbeddingErr != nil {
+		return &checkedModel{Missing: report.Missing, Embedding: checkedEmbedding{Reason: report.EmbeddingErr.Error()}, unchosen: report.EmbeddingErr}, nil
 	}
-	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.Refused}, used: usedNetwork{Embedding: tensorOf(report.Embedding), From: report.From}}
-	if report.Refused == nil {
-		r.native.open(m, network.Go)
+	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.GoErr}, used: usedNetwork{Embedding: tensorOf(report.Embedding), From: report.From}}
+	if report.GoErr == nil {
+		r.native.open(m, encoder.Go)
 	}
 	// ONNX Runtime is C++, which a file can be made to harm: only who asks for it, or names its
 	// library, gets it.
 	r.library.err = errNotAsked
-	if m.Runtime != network.Go || os.Getenv(onnxruntime.Variable) != "" {
+	if m.Runtime != encoder.Go || os.Getenv(onnxruntime.Variable) != "" {
 		if _, r.absent = onnxruntime.Open(""); r.absent != nil {
 			r.library.err = r.absent
 		} else {
-			r.library.open(m, network.ONNXRuntime)
+			r.library.open(m, encoder.ONNXRuntime)
 		}
 	}
 	defer r.native.close()
@@ -172,7 +172,7 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 func (x *checkedRuntime) open(m *modelFlags, runtime string) {
 	o := m.Options()
 	o.Runtime = runtime
-	if x.encoder, x.err = network.Open(m.path, o); x.err == nil {
+	if x.encoder, x.err = encoder.Open(m.path, o); x.err == nil {
 		x.name = x.encoder.RuntimeName()
 	}
 }
@@ -204,7 +204,7 @@ func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) erro
 	return nil
 }
 
-func (x *checkedRuntime) run(p *picture.Picture, count bool) (err error) {
+func (x *checkedRuntime) run(p *decode.Image, count bool) (err error) {
 	if x.encoder == nil {
 		return nil
 	}
@@ -220,14 +220,14 @@ func (x *checkedRuntime) ms() *float64 {
 	if len(x.took) == 0 {
 		return nil
 	}
-	median := figures.Round(figures.Median(x.took), 2)
+	median := humanfmt.Round(humanfmt.Median(x.took), 2)
 	return &median
 }
 
-// madePicture is a picture of a size that needs next to no resizing, so that the network is
+// testImage is a picture of a size that needs next to no resizing, so that the network is
 // timed.
-func madePicture(width, height int) *picture.Picture {
-	p := &picture.Picture{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
+func madePicture(width, height int) *decode.Image {
+	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
 	for i := range p.RGB {
 		x, y, c := i/3%width, i/3/width, i%3
 		p.RGB[i] = byte((x*(3+c) ^ y*(5-c)) + x*y/64)
@@ -249,7 +249,7 @@ func (r *checkedModel) err(runtime string) error {
 	switch {
 	case r.unchosen != nil:
 		return r.unchosen
-	case runtime == network.ONNXRuntime:
+	case runtime == encoder.ONNXRuntime:
 		return r.library.err
 	case r.absent != nil && !errors.Is(r.absent, onnxruntime.ErrNotFound):
 		return r.absent
@@ -264,10 +264,10 @@ func (r *checkedModel) print(out io.Writer) {
 	if r.used.From == "" {
 		fmt.Fprintln(out, "pictures: nothing says how they are prepared")
 	} else {
-		fmt.Fprintf(out, "pictures: %s (%s)\n", wants(r.used.Preprocessing), untrusted.Text(r.used.From))
+		fmt.Fprintf(out, "pictures: %s (%s)\n", wants(r.used.Preprocessing), sanitize.Text(r.used.From))
 	}
 	if len(r.Missing) > 0 {
-		fmt.Fprintf(out, "operators that plain Go does not have: %s\n", untrusted.Text(strings.Join(r.Missing, ", ")))
+		fmt.Fprintf(out, "operators that plain Go does not have: %s\n", sanitize.Text(strings.Join(r.Missing, ", ")))
 	}
 	r.native.print(out, "plain Go")
 	if errors.Is(r.library.err, errNotAsked) {
@@ -282,8 +282,8 @@ func (r *checkedModel) print(out io.Writer) {
 
 func (x *checkedRuntime) print(out io.Writer, name string) {
 	if x.encoder == nil {
-		fmt.Fprintf(out, "%s: cannot run it: %s\n", name, untrusted.Text(x.err.Error()))
+		fmt.Fprintf(out, "%s: cannot run it: %s\n", name, sanitize.Text(x.err.Error()))
 		return
 	}
-	fmt.Fprintf(out, "%s: %s ms a picture on one core\n", x.name, figures.Digits(*x.ms()))
+	fmt.Fprintf(out, "%s: %s ms a picture on one core\n", x.name, humanfmt.Digits(*x.ms()))
 }

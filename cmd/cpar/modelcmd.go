@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/user/network/known"
-	"cpar/user/network/prepare"
+	"cpar/encoder/known"
+	"cpar/encoder/prepare"
 )
 
 func modelCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"cpar/user/profile"
+	"cpar/model/profile"
 )
 
 // TestWorthIt: what a network is said to be good for is what was measured.

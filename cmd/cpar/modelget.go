@@ -14,21 +14,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/cmd/internal/encoderflags"
+	"cpar/encoder"
+	"cpar/encoder/fetch"
+	"cpar/encoder/known"
+	"cpar/encoder/onnx"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
+	"cpar/internal/sanitize"
 	"cpar/internal/settings"
-	"cpar/internal/untrusted"
-	"cpar/user/network"
-	"cpar/user/network/fetch"
-	"cpar/user/network/flags"
-	"cpar/user/network/known"
-	"cpar/user/network/onnx"
 )
 
 type modelGetFlags struct {
 	from, sha256, out string
-	most              int64
+	maxBytes          int64
 	dryRun, asJSON    bool
 }
 
@@ -77,7 +77,7 @@ beside the network.`,
 	c.Flags().StringVar(&f.from, "from", "", "`address` to fetch it from: the file's, or that of a folder which has it")
 	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256, in `hex`; needed for a network that is not in the list")
 	c.Flags().StringVar(&f.out, "out", "", "`file` that it becomes (default: NAME.onnx in this folder)")
-	c.Flags().Var(settings.Size(&f.most, flags.UsualFile), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
+	c.Flags().Var(settings.Size(&f.maxBytes, encoderflags.DefaultFileBytes), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c
@@ -88,12 +88,12 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	o := fetch.Options{Address: r.Address, Into: r.File, Digest: r.digest, Most: f.most, Check: readable, Progress: bar.On(cmd.ErrOrStderr())}
+	o := fetch.Options{Address: r.Address, Into: r.File, Digest: r.digest, MaxBytes: f.maxBytes, Check: readable, Progress: bar.On(cmd.ErrOrStderr())}
 	if r.known {
 		o.Bytes = r.Bytes
 	}
 	if r.DryRun = f.dryRun; f.dryRun {
-		if info, err := os.Stat(fetch.Part(r.File)); err == nil {
+		if info, err := os.Stat(fetch.PartPath(r.File)); err == nil {
 			r.Resumed = info.Size()
 		}
 		return output(cmd, f.asJSON, r, func() { r.would(cmd) })
@@ -109,7 +109,7 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 // readable refuses a file that is no network. Its operators and what it names beside it are
 // for check.
 func readable(path string) error {
-	limits := network.Limits{FileBytes: math.MaxInt64} // its digest was known
+	limits := encoder.Limits{FileBytes: math.MaxInt64} // its digest was known
 	f, err := onnx.Open(path, limits)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -137,13 +137,13 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 		r.Name, r.File, r.Address, r.digest, r.Bytes, r.Licence = m.Name, m.File, m.Address(), m.Digest, m.Bytes, m.Licence
 	} else {
 		if f.from == "" {
-			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("no network %s is known", untrusted.Text(name))), "the known ones are in: cpar model list; any other needs --from and --sha256")
+			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("no network %s is known", sanitize.Text(name))), "the known ones are in: cpar model list; any other needs --from and --sha256")
 		}
 		if err := fetch.CheckName(name); err != nil {
 			return nil, err
 		}
 		if name != path.Base(name) || strings.ContainsAny(name, `/\:`) || name == "." || name == ".." {
-			return nil, exitcode.UsageError(fmt.Errorf("a network cannot be called %s", untrusted.Text(name)))
+			return nil, exitcode.UsageError(fmt.Errorf("a network cannot be called %s", sanitize.Text(name)))
 		}
 		if filepath.Ext(name) != ".onnx" {
 			r.File += ".onnx"
@@ -165,7 +165,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	if f.out != "" {
 		r.File = f.out
 		if info, err := os.Stat(f.out); err == nil && info.IsDir() {
-			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("--out %s is a folder", untrusted.Text(f.out))), "name the file in it")
+			return nil, hint.Add(exitcode.UsageError(fmt.Errorf("--out %s is a folder", sanitize.Text(f.out))), "name the file in it")
 		}
 	}
 	r.SHA256 = fmt.Sprintf("%x", r.digest)
@@ -182,7 +182,7 @@ func (f *modelGetFlags) digest(r *fetched) error {
 	}
 	b, err := hex.DecodeString(strings.TrimPrefix(f.sha256, "sha256:"))
 	if err != nil || len(b) != sha256.Size {
-		return exitcode.UsageError(fmt.Errorf("--sha256 %s; it has 64 hexadecimal digits", untrusted.Text(f.sha256)))
+		return exitcode.UsageError(fmt.Errorf("--sha256 %s; it has 64 hexadecimal digits", sanitize.Text(f.sha256)))
 	}
 	given := [sha256.Size]byte(b)
 	if r.known && given != r.digest {
@@ -221,14 +221,14 @@ func (r *fetched) would(cmd *cobra.Command) {
 	if r.Bytes > 0 {
 		length = " (" + size(uint64(r.Bytes)) + ")"
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "would fetch %s%s%s from %s%s; nothing was fetched\n", untrusted.Text(r.File), length, r.licence(), untrusted.Text(r.Address), rest)
+	fmt.Fprintf(cmd.OutOrStdout(), "would fetch %s%s%s from %s%s; nothing was fetched\n", sanitize.Text(r.File), length, r.licence(), sanitize.Text(r.Address), rest)
 }
 
 func (r *fetched) print(cmd *cobra.Command) {
 	if r.Already {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is there already, and is the right file (%s)%s\n", untrusted.Text(r.File), size(uint64(r.Bytes)), r.licence())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is there already, and is the right file (%s)%s\n", sanitize.Text(r.File), size(uint64(r.Bytes)), r.licence())
 	} else {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)%s\n", untrusted.Text(r.File), size(uint64(r.Bytes)), r.licence())
+		fmt.Fprintf(cmd.OutOrStdout(), "%s (%s)%s\n", sanitize.Text(r.File), size(uint64(r.Bytes)), r.licence())
 	}
 	if r.Resumed > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s were here from an earlier transfer\n", size(uint64(r.Resumed)))

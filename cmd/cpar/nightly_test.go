@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"cpar/cparhttp"
-	"cpar/internal/oracle"
 	"cpar/internal/parallel"
+	"cpar/internal/testing/oracle"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
+	"cpar/photo/decode"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/picture"
 )
 
 // TestThirtyThousandPhotos: what annotate needs of a large library is bounded, and it
@@ -35,13 +35,13 @@ func TestThirtyThousandPhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	const files, learnt = 2000, 300
-	h := newHome(t, corel.Items[files:files+learnt])
+	h := newHome(t, corel.Photos[files:files+learnt])
 	for i := range n {
-		it := corel.Items[i%files]
+		it := corel.Photos[i%files]
 		folder := strconv.Itoa(i / 500)
 		h.link(it.Path, filepath.Join(h.tree, folder, strconv.Itoa(i)+filepath.Ext(it.Path)))
 	}
-	features, requests := h.costs(corel.Items[:500])
+	features, requests := h.costs(corel.Photos[:500])
 
 	// The same photo is there several times, and each time it is asked about.
 	annotate := h.command("cpar", "annotate", "tree", "--write", "sidecar", "--min-probability", "0.2", "--again")
@@ -77,14 +77,14 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // costs are what the features of a photo and a request for it cost, each alone on all
 // cores.
-func (h *home) costs(items []dataset.Item) (features, requests time.Duration) {
+func (h *home) costs(items []dataset.Photo) (features, requests time.Duration) {
 	h.t.Helper()
 	all := make([]device.Photo, len(items))
 	begun := time.Now()
 	parallel.Each(len(items), func() func(int) {
 		e := feature.NewExtractor()
 		return func(i int) {
-			data, err := picture.ReadFile(items[i].Path)
+			data, err := decode.ReadFile(items[i].Path)
 			if err != nil {
 				h.t.Error(err)
 				return
@@ -112,7 +112,7 @@ func (h *home) costs(items []dataset.Item) (features, requests time.Duration) {
 		h.t.Fatal(err)
 	}
 	begun = time.Now()
-	if _, err := x.Annotate(h.t.Context(), all, device.Walk{Ranking: user.Ranking{Most: 12}}); err != nil {
+	if _, err := x.Annotate(h.t.Context(), all, device.AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 12}}); err != nil {
 		h.t.Fatal(err)
 	}
 	return features, time.Since(begun) / time.Duration(len(items))

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 )
 
 // unlessJSON is where notes go, nil with --json.
@@ -44,7 +44,7 @@ func shellWord(s string) string {
 	}) && !strings.HasPrefix(s, "~") {
 		return s
 	}
-	return untrusted.Text("'" + strings.ReplaceAll(s, "'", `'\''`) + "'")
+	return sanitize.Text("'" + strings.ReplaceAll(s, "'", `'\''`) + "'")
 }
 
 // output prints v as JSON, or calls human.
@@ -82,14 +82,14 @@ func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 // printSkipped names photos that could not be used.
 func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {
 	printSome(cmd, skipped, func(s user.Skipped) string {
-		return fmt.Sprintf("left out %s: %s", untrusted.Text(s.Name), untrusted.Text(s.Reason))
+		return fmt.Sprintf("left out %s: %s", sanitize.Text(s.Name), sanitize.Text(s.Reason))
 	})
 }
 
 // printDuplicates names photos that show what others show.
-func printDuplicates(cmd *cobra.Command, copies []user.CopyOf) {
-	printSome(cmd, copies, func(c user.CopyOf) string {
-		return fmt.Sprintf("duplicate: %s shows what %s shows", untrusted.Text(c.Name), untrusted.Text(c.Of))
+func printDuplicates(cmd *cobra.Command, copies []user.NamedDuplicate) {
+	printSome(cmd, copies, func(c user.NamedDuplicate) string {
+		return fmt.Sprintf("duplicate: %s shows what %s shows", sanitize.Text(c.Name), sanitize.Text(c.Of))
 	})
 }
 

@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/progress/bar"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/rank"
 )
 
 // askFlags are what a photo program's photos are asked about with: the key, the index
@@ -25,7 +25,7 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.cloud.addIndex(c)
 	f.cache.addAsking(c)
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.Most, "most", mostKeywords, "keywords for each photo, at most")
+	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "keywords for each photo, at most")
 	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
 }
 
@@ -72,4 +72,6 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 }
 
 // walk is how the photos are asked about.
-func (f *askFlags) walk() device.Walk { return device.Walk{Ranking: f.ranking} }
+func (f *askFlags) annotateOptions() device.AnnotateOptions {
+	return device.AnnotateOptions{Ranking: f.ranking}
+}

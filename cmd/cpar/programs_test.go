@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"cpar/internal/immichtest"
+	"cpar/internal/testing/immichtest"
 )
 
 // visionServe starts `cpar vision-serve ARGS…`, whose log goes to a file, and sets

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"cpar"
-	"cpar/internal/await"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/internal/interruptible"
 )
 
 var errNoTerminal = errors.New("there is no terminal to ask on")
@@ -33,7 +33,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 			"pass --passphrase-file FILE, or make the key with --no-passphrase")
 	}
 	fmt.Fprint(os.Stderr, label)
-	typed, err := await.Answer(ctx, func() (string, error) { return readHidden(os.Stdin) })
+	typed, err := interruptible.Answer(ctx, func() (string, error) { return readHidden(os.Stdin) })
 	if e := term.Restore(fd, before); err == nil && e != nil {
 		err = e
 	}
@@ -87,7 +87,7 @@ func promptWords(ctx context.Context, label string, n int) (string, error) {
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprint(os.Stderr, label)
 	}
-	return await.Answer(ctx, func() (string, error) {
+	return interruptible.Answer(ctx, func() (string, error) {
 		var words []string
 		lines := bufio.NewScanner(io.LimitReader(os.Stdin, 1<<12))
 		for len(words) < n && lines.Scan() {

@@ -10,10 +10,10 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/photo"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/photos"
 )
 
 func removeCommand() *cobra.Command {
@@ -43,13 +43,13 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	found, err := findPhotos(cmd, args, photos.Options{})
+	found, err := findPhotos(cmd, args, photo.Options{})
 	if err != nil {
 		return err
 	}
-	items := make([]dataset.Item, len(found))
+	items := make([]dataset.Photo, len(found))
 	for i, p := range found {
-		items[i] = dataset.Item{Name: p.Path, Path: p.Path}
+		items[i] = dataset.Photo{Name: p.Path, Path: p.Path}
 	}
 	notFound := []string{}
 	err = f.update(cmd, func(ctx context.Context, o opened, r *updated) error {
@@ -83,6 +83,6 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 	if err != nil || len(notFound) == 0 {
 		return err
 	}
-	return hint.Add(partly(len(notFound), len(items), fmt.Errorf("%s: %w: it is not in the index", untrusted.Text(notFound[0]), cpar.ErrInput)),
+	return hint.Add(partly(len(notFound), len(items), fmt.Errorf("%s: %w: it is not in the index", sanitize.Text(notFound[0]), cpar.ErrInput)),
 		"pass the files that were put in; the others were removed")
 }

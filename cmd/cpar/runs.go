@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 func runsCommand() *cobra.Command {
@@ -43,7 +43,7 @@ the files, until you have it forgotten.`,
 						state = "  (forgotten)"
 					}
 					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s, %s  %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"),
-						count(r.Files, "file"), count(r.Words, "word"), untrusted.Text(r.Command), state)
+						count(r.Files, "file"), count(r.Keywords, "word"), sanitize.Text(r.Command), state)
 				}
 				if len(all) == 0 {
 					fmt.Fprintln(cmd.ErrOrStderr(), "no run has written anything yet")

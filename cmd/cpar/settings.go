@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"cpar/cmd/internal/encoderflags"
 	"cpar/internal/settings"
-	"cpar/user/network/flags"
 )
 
 // table is what flags may also be set in the environment and in a file. It is the one place that
@@ -31,9 +31,9 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "pool", What: "what is taken of a grid of tokens: class or mean", None: "chosen, and said"},
 	{Name: "side", What: "height and width of the network's pictures, where it leaves them open", None: "as its configuration says"},
 	{Name: "views", What: "at how many images of a picture the network looks: 1 or 2", None: "2"},
-	{Name: "limit-file", What: "the largest file that is read as a network", None: flags.UsualFile},
-	{Name: "limit-memory", What: "memory that a network may take for its weights, and for a photo", None: flags.UsualMemory},
-	{Name: "limit-work", What: "how many billion multiply-adds a network may need for a photo", None: fmt.Sprint(flags.UsualWork)},
+	{Name: "limit-file", What: "the largest file that is read as a network", None: encoderflags.DefaultFileBytes},
+	{Name: "limit-memory", What: "memory that a network may take for its weights, and for a photo", None: encoderflags.DefaultMemory},
+	{Name: "limit-work", What: "how many billion multiply-adds a network may need for a photo", None: fmt.Sprint(encoderflags.DefaultWorkBillions)},
 	{Name: "cache", What: "folder that keeps features in the clear, or none to keep nothing", None: "encrypted, in the cache folder", Path: true},
 	{Name: "min-probability", What: "the least probability of a keyword", None: "the command's"},
 	{Name: "write", What: "where annotate writes keywords", None: "nowhere"},

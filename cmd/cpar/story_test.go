@@ -26,7 +26,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"cpar/internal/scene"
-	"cpar/user/dataset"
+	"cpar/photo/dataset"
 )
 
 // versionAt is where the version is in the header of everything of ours.
@@ -112,13 +112,13 @@ func scenes(ts *testscript.TestScript, _ bool, args []string) {
 		first = number(ts, args[2])
 	}
 	ts.Check(os.MkdirAll(dir, 0o755))
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := first; i < first+n; i++ {
 		jpg, words, err := paintOnce(i)
 		ts.Check(err)
 		name := fmt.Sprintf("%02d.jpg", i)
 		ts.Check(os.WriteFile(filepath.Join(dir, name), jpg, 0o644))
-		items = append(items, dataset.Item{Name: name, Keywords: words})
+		items = append(items, dataset.Photo{Name: name, Keywords: words})
 	}
 	ts.Check(dataset.WriteManifestFile(dir, items))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/internal/progress/bar"
+	"cpar/model/profile"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/profile"
 	"cpar/user/tune"
 )
 
@@ -28,10 +28,10 @@ type tuneFlags struct {
 type tuned struct {
 	*tune.Tuning
 	// Encoder says what is taken of the image network, and how.
-	Encoder    *usedNetwork      `json:"encoder,omitempty"`
-	Duplicates []user.CopyOf     `json:"duplicates"`
-	Skipped    []user.Skipped    `json:"skipped"`
-	Warnings   []dataset.Warning `json:"warnings"`
+	Encoder    *usedNetwork          `json:"encoder,omitempty"`
+	Duplicates []user.NamedDuplicate `json:"duplicates"`
+	Skipped    []user.Skipped        `json:"skipped"`
+	Warnings   []dataset.Warning     `json:"warnings"`
 }
 
 func tuneCommand() *cobra.Command {
@@ -91,11 +91,11 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err != nil {
 		return err
 	}
-	images, duplicates, skipped, err := user.ReadDistinct(cmd.Context(), collection.Items, opt)
+	images, duplicates, skipped, err := user.ReadDistinctPhotos(cmd.Context(), collection.Photos, opt)
 	if err != nil {
 		return err
 	}
-	t, err := tune.Tune(cmd.Context(), images, tune.Options{Items: collection.Items, Network: opt.Network, Keep: keep, Progress: opt.Progress})
+	t, err := tune.Tune(cmd.Context(), images, tune.Options{Photos: collection.Photos, Network: opt.Network, Keep: keep, Progress: opt.Progress})
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (f *tuneFlags) keep(opt *user.ReadOptions) (tune.Keeper, error) {
 	if opt.Cache, err = f.cache.open(this, key); err != nil {
 		return nil, err
 	}
-	v, err := f.cache.vault(this, key)
+	v, err := f.cache.localStore(this, key)
 	if v == nil {
 		return nil, err
 	}

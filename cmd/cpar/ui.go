@@ -15,12 +15,12 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/photo"
+	"cpar/photo/metadata"
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/library"
-	"cpar/user/metadata"
-	"cpar/user/photos"
 	"cpar/user/ui"
 )
 
@@ -31,7 +31,7 @@ type uiFlags struct {
 	cache  cacheFlags
 	search searchFlags
 	write  placeFlags
-	page   ui.OwnerOptions
+	page   ui.LibraryOptions
 	port   int
 	open   bool
 	dryRun bool
@@ -87,12 +87,12 @@ func (f *uiFlags) check(folders []string) error {
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
 	}
-	if err := (user.Ranking{Most: 1, MinProbability: f.page.Threshold}).Check(); err != nil {
+	if err := (user.Ranking{MaxKeywords: 1, MinProbability: f.page.Threshold}).Check(); err != nil {
 		return err
 	}
 	for _, folder := range folders {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", untrusted.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
+			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", sanitize.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
 		}
 	}
 	f.search.approx = usualApprox // so that the answers are those of cpar annotate
@@ -141,7 +141,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 		return err
 	}
 	f.page.Folders, f.page.Cloud = folders, client.URL()
-	f.page.Walk = device.Walk{Params: func(x *device.Index) (cpar.Params, error) {
+	f.page.Annotate = device.AnnotateOptions{Params: func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
 	}}
 	opened := ""
@@ -150,7 +150,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 			os.RemoveAll(opened)
 		}
 	}()
-	owner := ui.NewOwner(l, x, f.page)
+	owner := ui.NewLibraryBackend(l, x, f.page)
 	err = ui.Serve(cmd.Context(), ui.Options{Folders: folders, Port: f.port, Backend: owner,
 		Ready: func(address string) error {
 			err := output(cmd, f.asJSON, struct {
@@ -169,7 +169,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 
 // wouldServe says what would be served.
 func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
-	list, err := findPhotos(cmd, folders, photos.Options{Exclude: f.page.List.Exclude})
+	list, err := findPhotos(cmd, folders, photo.Options{Exclude: f.page.List.Exclude})
 	if err != nil {
 		return err
 	}

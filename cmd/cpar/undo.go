@@ -9,7 +9,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user/library"
 )
 
@@ -43,7 +43,7 @@ Files that cannot be changed are named, and the exit code is 8.`,
 				id = args[0]
 			}
 			if strings.HasPrefix(id, "immich-") {
-				return hint.Add(usageOf("that is a run over an Immich library"), "cpar immich undo %s", untrusted.Text(id))
+				return hint.Add(usageOf("that is a run over an Immich library"), "cpar immich undo %s", sanitize.Text(id))
 			}
 			l, err := openLibrary(&f.keys)
 			if err != nil {
@@ -89,14 +89,14 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	}
 	if dryRun || verbose(cmd) {
 		for _, path := range u.Restored {
-			fmt.Fprintln(out, untrusted.Text(path))
+			fmt.Fprintln(out, sanitize.Text(path))
 		}
 		for _, path := range u.Retracted {
-			fmt.Fprintf(out, "%s: changed since\n", untrusted.Text(path))
+			fmt.Fprintf(out, "%s: changed since\n", sanitize.Text(path))
 		}
 	}
 	for _, left := range u.Left {
-		fmt.Fprintf(notes, "%s: %s\n", untrusted.Text(left.Path), left.Reason)
+		fmt.Fprintf(notes, "%s: %s\n", sanitize.Text(left.Path), left.Reason)
 	}
 	fmt.Fprintf(out, "%s%s %s of run %s%s\n", would, restored, count(len(u.Restored), "file"), u.Run, end)
 	if n := len(u.Retracted); n > 0 {

@@ -10,9 +10,9 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
 )
 
@@ -44,14 +44,14 @@ type updated struct {
 	// among them.
 	LeftOut int `json:"left_out,omitempty"`
 	// Duplicates are photos that show what another of the collection shows.
-	Duplicates []user.CopyOf     `json:"duplicates"`
-	Skipped    []user.Skipped    `json:"skipped"`
-	Warnings   []dataset.Warning `json:"warnings"`
-	DryRun     bool              `json:"dry_run"`
+	Duplicates []user.NamedDuplicate `json:"duplicates"`
+	Skipped    []user.Skipped        `json:"skipped"`
+	Warnings   []dataset.Warning     `json:"warnings"`
+	DryRun     bool                  `json:"dry_run"`
 }
 
 func (f *updateFlags) result() *updated {
-	return &updated{Update: &user.Update{Missing: []int{}}, Index: f.index, NotFound: []string{}, Duplicates: []user.CopyOf{},
+	return &updated{Update: &user.Update{Missing: []int{}}, Index: f.index, NotFound: []string{}, Duplicates: []user.NamedDuplicate{},
 		Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
 }
 
@@ -113,7 +113,7 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	return output(cmd, f.asJSON, r, func() {
 		printSkipped(cmd, r.Skipped)
 		printDuplicates(cmd, r.Duplicates)
-		printSome(cmd, r.NotFound, func(name string) string { return "not in the index: " + untrusted.Text(name) })
+		printSome(cmd, r.NotFound, func(name string) string { return "not in the index: " + sanitize.Text(name) })
 		human(cmd.OutOrStdout(), r)
 	})
 }

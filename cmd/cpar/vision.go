@@ -14,7 +14,7 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/user/device"
-	"cpar/user/vision"
+	"cpar/user/photoprism"
 )
 
 type visionFlags struct {
@@ -91,7 +91,7 @@ func (f *visionFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	l, loopback, err := vision.Listen(f.listen, cert)
+	l, loopback, err := photoprism.Listen(f.listen, cert)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func (f *visionFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	labels := vision.Of(x, f.ask.walk())
+	labels := photoprism.NewIndex(x, f.ask.annotateOptions())
 	fmt.Fprintf(cmd.OutOrStdout(), "listening on %s/api/v1/vision/labels\n", addressOf(l, cert))
-	h := vision.Handler(vision.Options{Token: token, Hosts: f.hosts, Addresses: !loopback, Label: labels.Label, Log: log})
-	return vision.Serve(cmd.Context(), l, cert, h, log)
+	h := photoprism.Handler(photoprism.Options{Token: token, Hosts: f.hosts, Addresses: !loopback, Label: labels.Label, Log: log})
+	return photoprism.Serve(cmd.Context(), l, cert, h, log)
 }
 
 func addressOf(l net.Listener, cert *tls.Certificate) string {
@@ -133,7 +133,7 @@ func (f *visionFlags) certificate() (*tls.Certificate, error) {
 func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 	switch {
 	case f.tokenFile != "":
-		token, err = vision.ReadToken(f.tokenFile)
+		token, err = photoprism.ReadToken(f.tokenFile)
 	case os.Getenv("CPAR_VISION_TOKEN") != "":
 		token = os.Getenv("CPAR_VISION_TOKEN")
 	default:
@@ -142,12 +142,12 @@ func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 			return "", e
 		}
 		path, made := filepath.Join(d.State, "vision-token"), false
-		if token, made, err = vision.MadeToken(path); made {
+		if token, made, err = photoprism.MadeToken(path); made {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: made a key for PhotoPrism; it lies in %s\n", path)
 		}
 	}
 	if err == nil {
-		err = vision.CheckToken(token)
+		err = photoprism.CheckToken(token)
 	}
 	return token, err
 }

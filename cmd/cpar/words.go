@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
+	"cpar/encoder/zeroshot"
 	"cpar/internal/hint"
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
-	"cpar/internal/untrusted"
-	"cpar/user/feature"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
+	"cpar/model/rank"
 	"cpar/user/library"
-	"cpar/user/rank"
-	"cpar/user/words"
 )
 
 // wordsFlags have annotate name words that the collection need not have, by the text half of
@@ -25,19 +25,19 @@ import (
 type wordsFlags struct {
 	model, tokenizer string
 	list, file       string
-	most             int
+	maxKeywords      int
 	least            float64
 	write            bool
 
 	asked  []string // of list and file; nil for everyday words
-	photos *words.Photos
+	photos *zeroshot.Annotator
 }
 
 // What is told where nothing else is asked for: scores order words, and a share of a
 // twentieth among five hundred words is no accident.
 const (
-	mostWords = 5
-	leastWord = 0.05
+	maxWords = 5
+	minWord  = 0.05
 )
 
 func (f *wordsFlags) add(c *cobra.Command) {
@@ -45,8 +45,8 @@ func (f *wordsFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder; by default what lies beside it")
 	c.Flags().StringVar(&f.list, "words", "", "`words` to look for by the text half, with commas between, instead of everyday ones")
 	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words to look for, one a line")
-	c.Flags().IntVar(&f.most, "words-most", mostWords, "words of the text half for each photo, at most")
-	c.Flags().Float64Var(&f.least, "words-score", leastWord, "leave out words of a lower score, 0 to 1")
+	c.Flags().IntVar(&f.maxKeywords, "words-most", maxWords, "words of the text half for each photo, at most")
+	c.Flags().Float64Var(&f.least, "words-score", minWord, "leave out words of a lower score, 0 to 1")
 	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, write words of the text half, too; they are only shown else")
 }
 
@@ -79,8 +79,8 @@ func (f *wordsFlags) parse(image string, written bool) error {
 		return hint.Add(usageOf("--text-model without the image network that it is the text half of"), "pass --model FILE, too")
 	case f.write && !written:
 		return hint.Add(usageOf("--words-write without --write"), "add --write sidecar, or leave --words-write out")
-	case f.most < 1 || !(f.least >= 0 && f.least <= 1):
-		return usageOf(fmt.Sprintf("--words-most %d and --words-score %g; at least 1, and 0 to 1", f.most, f.least))
+	case f.maxKeywords < 1 || !(f.least >= 0 && f.least <= 1):
+		return usageOf(fmt.Sprintf("--words-most %d and --words-score %g; at least 1, and 0 to 1", f.maxKeywords, f.least))
 	}
 	text := f.list
 	if f.file != "" {
@@ -91,7 +91,7 @@ func (f *wordsFlags) parse(image string, written bool) error {
 		text += "\n" + strings.TrimPrefix(string(b), "\uFEFF")
 	}
 	var err error
-	if f.asked, err = words.ReadList(text); err != nil {
+	if f.asked, err = zeroshot.ReadList(text); err != nil {
 		return err
 	}
 	if len(f.asked) == 0 && (f.list != "" || f.file != "") {
@@ -110,12 +110,12 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	if err != nil {
 		return err
 	}
-	half, err := words.Open(f.model, f.tokenizer)
+	half, err := zeroshot.Open(f.model, f.tokenizer)
 	if err != nil {
 		return hint.Add(err, "--text-model takes the text half of --model in ONNX format, as text_model.onnx or textual/model.onnx")
 	}
 	defer half.Close()
-	f.photos, err = words.Prepare(cmd.Context(), words.Options{Encoder: encoder, Text: half, Asked: f.asked, Most: f.most, Least: f.least, Cache: cache, Progress: report})
+	f.photos, err = zeroshot.Prepare(cmd.Context(), zeroshot.Options{Encoder: encoder, Text: half, Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report})
 	if err == nil && notes != nil && f.doubt() != "" {
 		fmt.Fprintf(notes, "note: %s\n", f.doubt())
 	}
@@ -127,7 +127,7 @@ func (f *wordsFlags) doubt() string {
 	if f.photos == nil || !f.photos.Doubtful {
 		return ""
 	}
-	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.Of, f.photos.Kin)
+	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
 // suggest has a library write words beside keywords.
@@ -137,7 +137,7 @@ func (f *wordsFlags) suggest(o *library.Options) {
 	}
 	o.Suggests = f.photos.String()
 	o.Suggest = func(path string, known []rank.Keyword) ([]string, error) {
-		found, err := f.photos.Words(path, textOf(known))
+		found, err := f.photos.Keywords(path, textOf(known))
 		var list []string
 		for _, w := range found {
 			list = append(list, w.Word)
@@ -155,7 +155,7 @@ func textOf(keywords []rank.Keyword) (list []string) {
 
 // photoWords are the words of a photo, and what went wrong with them.
 type photoWords struct {
-	words []words.Score
+	words []zeroshot.Score
 	err   error
 }
 
@@ -170,7 +170,7 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {
 			if r := &all[i]; r.Err == nil {
-				out[i].words, out[i].err = f.photos.Words(r.Path, textOf(r.Keywords))
+				out[i].words, out[i].err = f.photos.Keywords(r.Path, textOf(r.Keywords))
 			}
 			report.Report("words of photos", int(done.Add(1)), len(all))
 		}
@@ -185,7 +185,7 @@ func (w photoWords) print(cmd *cobra.Command) {
 	}
 	var parts []string
 	for _, s := range w.words {
-		parts = append(parts, fmt.Sprintf("%s %.2f", untrusted.Text(s.Word), s.Score))
+		parts = append(parts, fmt.Sprintf("%s %.2f", sanitize.Text(s.Word), s.Score))
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "  words: %s\n", strings.Join(parts, ", "))
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // pairVocabulary is an extract of CLIP's.
-const pairVocabulary = "../../user/words/testdata/clip"
+const pairVocabulary = "../../encoder/zeroshot/testdata/clip"
 
 func floatBytes(values []float32) (b []byte) {
 	for _, v := range values {

@@ -7,7 +7,7 @@ import (
 
 // beside opens what a daemon may be serving: the object storage of --store, or the data
 // folder.
-func (o *options) beside() (store.Backend, error) {
+func (o *options) openBackend() (store.Backend, error) {
 	if o.Objects.Address != "" {
 		return remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{})
 	}

@@ -41,7 +41,7 @@ that is damaged is left out and named, with exit code 5, and the backup keeps wh
 			}
 			backUp := backup.Backup
 			if o.Objects.Address != "" {
-				b, err := o.beside()
+				b, err := o.openBackend()
 				if err != nil {
 					return err
 				}
@@ -87,7 +87,7 @@ backup too, also one that is served: so a cloud moves into object storage.`,
 			}
 			restore := backup.Restore
 			if o.Objects.Address != "" {
-				b, err := o.beside()
+				b, err := o.openBackend()
 				if err != nil {
 					return err
 				}

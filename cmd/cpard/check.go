@@ -39,7 +39,7 @@ nothing. If anything is damaged, the exit code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.beside()
+			b, err := o.openBackend()
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ folder may be served meanwhile; cpard serve does the same once an hour.`,
 			if grace < 0 {
 				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
 			}
-			b, err := o.beside()
+			b, err := o.openBackend()
 			if err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func newClusterStatus() *cobra.Command {
 func printStatus(c *cobra.Command, s *cluster.Status) error {
 	tab := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 	for _, n := range s.Nodes {
-		says := fmt.Sprintf("%d parts", n.Parts)
+		says := fmt.Sprintf("%d parts", n.Shards)
 		if n.Leaving {
 			says += ", leaving"
 		}
@@ -119,7 +119,7 @@ out by themselves, index by index, when one is asked.`,
 		Example: "  $ cpard cluster rebuild-meta --nats tls://a:4222 --nats-seed seed --store s3://photos\n  5 indexes",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.beside()
+			b, err := o.openBackend()
 			if err != nil {
 				return err
 			}

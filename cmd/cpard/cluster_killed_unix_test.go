@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // TestClusterUploadsKilled: a router, a node and the storage are killed at random instants of pushes and deletions.
@@ -21,7 +21,7 @@ import (
 func TestClusterUploadsKilled(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "router", "router", "node", "node")
-	id := sample.Manifest(3).ID
+	id := indexsample.Manifest(3).ID
 	var folders []string
 	var manifests []*cpar.Manifest
 	var want [][][]byte

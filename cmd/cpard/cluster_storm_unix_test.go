@@ -13,8 +13,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/cluster"
-	"cpar/cloud/part"
-	"cpar/cloud/place"
+	"cpar/cloud/placement"
+	"cpar/cloud/shard"
 )
 
 // TestClusterStorm: three nodes, three more that join at once, then the first three are drained and stopped, while
@@ -26,7 +26,7 @@ func TestClusterStorm(t *testing.T) {
 	together := func(of ...int) {
 		var starting sync.WaitGroup
 		for range of {
-			c.machines = append(c.machines, &remoteDaemon{t: t, place: c.storage.Place, data: filepath.Join(t.TempDir(), "data")})
+			c.machines = append(c.machines, &remoteDaemon{t: t, place: c.storage.Endpoint, data: filepath.Join(t.TempDir(), "data")})
 		}
 		for _, i := range of {
 			starting.Go(func() { c.start(i, node...) })
@@ -78,15 +78,15 @@ func TestClusterStorm(t *testing.T) {
 // placed waits until the nodes that stay hold the parts that placement gives them.
 func (c *testCluster) placed(all []*cpar.Manifest, nodes ...string) {
 	c.t.Helper()
-	var there []place.Node
+	var there []placement.Node
 	want := map[string]int{}
 	for _, name := range nodes {
-		there, want[name] = append(there, place.Node{Name: name}), 0
+		there, want[name] = append(there, placement.Node{Name: name}), 0
 	}
-	m := place.New(there)
+	m := placement.New(there)
 	for _, x := range all {
-		for i := range part.Of(x, 1) {
-			for _, n := range m.Nodes(place.Of("", x.ID, i), cluster.Replicas) {
+		for i := range shard.Split(x, 1) {
+			for _, n := range m.Nodes(placement.SlotOf("", x.ID, i), cluster.Replicas) {
 				want[m.Name(n)]++
 			}
 		}

@@ -24,12 +24,12 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
-	"cpar/internal/buckettest"
-	"cpar/internal/natstest"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/natstest"
 )
 
 // attempt runs cpard with arguments; it must end by itself, soon.
-func attempt(t *testing.T, p buckettest.Place, args ...string) (code int, said string) {
+func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, said string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestClusterTenantsAndStrangers(t *testing.T) {
 		tokens[i] = issued.Token
 	}
 	for range 2 {
-		d := &remoteDaemon{t: t, place: c.storage.Place, data: filepath.Join(t.TempDir(), "data")}
+		d := &remoteDaemon{t: t, place: c.storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 		if err := os.CopyFS(d.data, os.DirFS(data)); err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func (c *testCluster) strangers(t *testing.T) {
 		"status, another nkey": {[]string{"cluster", "status", "--nats", c.nats.Addresses(), "--nats-seed", seed, "--nats-ca", c.nats.CA}, 8, "(?i)authorization"},
 	} {
 		attempts.Go(func() {
-			code, said := attempt(t, c.storage.Place, x.args...)
+			code, said := attempt(t, c.storage.Endpoint, x.args...)
 			if code != x.code || !regexp.MustCompile(x.says).MatchString(said) || strings.Contains(said, "listening") || strings.Contains(said, "password") {
 				t.Errorf("%s: exit code %d: %s", name, code, said)
 			}

@@ -176,7 +176,7 @@ func throughput(t *testing.T, folder string, m *cpar.Manifest, requests []*cpar.
 	t.Helper()
 	c := startCluster(t, 1, "router")
 	for i := range nodes {
-		d := &remoteDaemon{t: t, place: c.storage.Place, data: filepath.Join(t.TempDir(), "data"), core: strconv.Itoa(i)}
+		d := &remoteDaemon{t: t, place: c.storage.Endpoint, data: filepath.Join(t.TempDir(), "data"), core: strconv.Itoa(i)}
 		c.machines = append(c.machines, d)
 		c.start(i+1, "--role", "node", "--part-bytes", part)
 	}

@@ -20,8 +20,8 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
-	"cpar/internal/buckettest"
-	"cpar/internal/natstest"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/natstest"
 )
 
 // A testCluster is some machines over stock NATS servers and an S3 server, all processes of their own.
@@ -36,7 +36,7 @@ func startCluster(t *testing.T, servers int, roles ...string) *testCluster {
 	t.Helper()
 	c := &testCluster{t: t, nats: natstest.Start(t, servers), storage: buckettest.Versity(t)}
 	for range roles {
-		c.machines = append(c.machines, &remoteDaemon{t: t, place: c.storage.Place, data: filepath.Join(t.TempDir(), "data")})
+		c.machines = append(c.machines, &remoteDaemon{t: t, place: c.storage.Endpoint, data: filepath.Join(t.TempDir(), "data")})
 	}
 	var starting sync.WaitGroup
 	for i, role := range roles {
@@ -89,7 +89,7 @@ func TestClusterAnswersAsOneMachine(t *testing.T) {
 	if _, err := c.machines[0].client().Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
-	alone := &remoteDaemon{t: t, place: buckettest.Versity(t).Place, data: filepath.Join(t.TempDir(), "data")}
+	alone := &remoteDaemon{t: t, place: buckettest.Versity(t).Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	alone.start()
 	if _, err := alone.client().Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestClusterKey(t *testing.T) {
 		t.Errorf("of no seed: %q, %v", out, err)
 	}
 	// Other tests run with servers that allow the same.
-	source, err := os.ReadFile("../../internal/natstest/natstest.go")
+	source, err := os.ReadFile("../../internal/testing/natstest/natstest.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,12 @@ import (
 	"cpar"
 	"cpar/cloud/listen"
 	"cpar/cloud/tenant"
+	"cpar/internal/doctor"
 	"cpar/internal/durable"
-	"cpar/internal/findings"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
+	"cpar/internal/sanitize"
 	"cpar/internal/settings"
-	"cpar/internal/untrusted"
 )
 
 // What should be there at least.
@@ -32,9 +32,9 @@ const (
 )
 
 // A doctor looks at what serve needs. The functions are the system's, but in tests.
-type doctor struct {
+type doctorFlags struct {
 	options
-	findings.List
+	doctor.List
 
 	now          func() time.Time
 	free         func(folder string) (bytes int64, known bool)
@@ -44,7 +44,7 @@ type doctor struct {
 }
 
 func newDoctor(file *string) *cobra.Command {
-	d := doctor{now: time.Now, free: durable.FreeBytes, memory: indexdir.AvailableMemory, descriptors: listen.Descriptors, synchronised: clockSynchronised}
+	d := doctorFlags{now: time.Now, free: durable.FreeBytes, memory: indexdir.AvailableMemory, descriptors: listen.Descriptors, synchronised: clockSynchronised}
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -74,7 +74,7 @@ of the first failure; a warning is none.`,
 	return c
 }
 
-func (d *doctor) run(c *cobra.Command, file string) {
+func (d *doctorFlags) run(c *cobra.Command, file string) {
 	d.checkSettings(c, file)
 	if d.Data != "" {
 		d.checkData()
@@ -85,7 +85,7 @@ func (d *doctor) run(c *cobra.Command, file string) {
 	d.checkMemory()
 }
 
-func (d *doctor) checkSettings(c *cobra.Command, file string) {
+func (d *doctorFlags) checkSettings(c *cobra.Command, file string) {
 	path, _ := table.File(file)
 	err := table.Apply(c, file)
 	if err == nil {
@@ -97,13 +97,13 @@ func (d *doctor) checkSettings(c *cobra.Command, file string) {
 	case path == "":
 		d.OK("settings", "from flags and the environment; there is no file")
 	default:
-		d.OK("settings", "from %s, the environment and flags", untrusted.Text(path))
+		d.OK("settings", "from %s, the environment and flags", sanitize.Text(path))
 	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, table.Environment("")) && name != table.Environment("config") &&
 			!slices.ContainsFunc(table.Settings, func(s settings.Setting) bool { return table.Environment(s.Name) == name }) {
-			d.Warn("settings", "the settings are in: cpard config --help", "$%s is no setting, and is not read", untrusted.Text(name))
+			d.Warn("settings", "the settings are in: cpard config --help", "$%s is no setting, and is not read", sanitize.Text(name))
 		}
 	}
 }
@@ -115,11 +115,11 @@ func orElse(s, other string) string {
 	return s
 }
 
-func (d *doctor) checkData() {
+func (d *doctorFlags) checkData() {
 	info, err := os.Stat(d.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.Warn("data", "cpard serve makes it", "%s does not exist", untrusted.Text(d.Data))
+		d.Warn("data", "cpard serve makes it", "%s does not exist", sanitize.Text(d.Data))
 		return
 	case err != nil:
 		d.Fail("data", "name another with --data", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
@@ -133,28 +133,28 @@ func (d *doctor) checkData() {
 		d.Fail("data", "run this as the user that serves, or let it write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 	} else {
 		os.Remove(probe)
-		d.OK("data", "%s", untrusted.Text(d.Data))
+		d.OK("data", "%s", sanitize.Text(d.Data))
 	}
 	d.checkPrivate("data", d.Data, "700")
 	switch free, known := d.free(d.Data); {
 	case !known:
 		d.Warn("space", "", "the system does not say how much is free")
 	case free < spaceWanted:
-		d.Warn("space", "make room where "+untrusted.Text(d.Data)+" lies", "%s are free", humanize.IBytes(uint64(max(free, 0))))
+		d.Warn("space", "make room where "+sanitize.Text(d.Data)+" lies", "%s are free", humanize.IBytes(uint64(max(free, 0))))
 	default:
 		d.OK("space", "%s are free", humanize.IBytes(uint64(free)))
 	}
 }
 
 // checkPrivate warns of what others may read. Windows has no such permissions.
-func (d *doctor) checkPrivate(check, path, mode string) {
+func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
-		d.Warn(check, "chmod "+mode+" "+untrusted.Text(path), "others may read %s", untrusted.Text(path))
+		d.Warn(check, "chmod "+mode+" "+sanitize.Text(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
 // checkNetwork looks at tenants, at the rule for addresses, and at certificates.
-func (d *doctor) checkNetwork() {
+func (d *doctorFlags) checkNetwork() {
 	n := d.Network
 	n.Address, n.ACME.Cache = d.Listen, filepath.Join(d.Data, "acme")
 	tenants, err := tenant.Open(d.Data, false, nil)
@@ -172,14 +172,14 @@ func (d *doctor) checkNetwork() {
 		d.Fail("listen", hint.Of(err), err)
 		return
 	}
-	d.OK("listen", "%s", untrusted.Text(d.Listen))
+	d.OK("listen", "%s", sanitize.Text(d.Listen))
 	if d.Network.Key != "" {
 		d.checkPrivate("certificate", d.Network.Key, "600")
 	}
 	d.checkCertificates(n)
 }
 
-func (d *doctor) checkCertificates(n listen.Options) {
+func (d *doctorFlags) checkCertificates(n listen.Options) {
 	all, err := n.Certificates()
 	if err != nil {
 		d.Fail("certificate", hint.Of(err), err)
@@ -193,7 +193,7 @@ func (d *doctor) checkCertificates(n listen.Options) {
 		for _, ip := range c.IPAddresses {
 			names = append(names, ip.String())
 		}
-		of := untrusted.Text(strings.Join(names, ", "))
+		of := sanitize.Text(strings.Join(names, ", "))
 		switch now := d.now(); {
 		case now.Before(c.NotBefore):
 			d.Fail("certificate", "set the clock, or wait", fmt.Errorf("%w: that of %s begins %s", cpar.ErrInput, of, c.NotBefore.Format(time.DateTime)))
@@ -207,7 +207,7 @@ func (d *doctor) checkCertificates(n listen.Options) {
 	}
 }
 
-func (d *doctor) checkDescriptors() {
+func (d *doctorFlags) checkDescriptors() {
 	switch n := d.descriptors(); {
 	case n == 0:
 		d.OK("files", "the system names no limit of open files")
@@ -218,7 +218,7 @@ func (d *doctor) checkDescriptors() {
 	}
 }
 
-func (d *doctor) checkClock() {
+func (d *doctorFlags) checkClock() {
 	switch yes, known := d.synchronised(); {
 	case !known:
 		d.OK("clock", "it is %s; the system does not say whether that is right", d.now().Format(time.DateTime))
@@ -229,7 +229,7 @@ func (d *doctor) checkClock() {
 	}
 }
 
-func (d *doctor) checkMemory() {
+func (d *doctorFlags) checkMemory() {
 	bound := uint64(d.Admit.Memory)
 	switch n, known := d.memory(); {
 	case !known:

@@ -12,7 +12,7 @@ import (
 	"cpar"
 	"cpar/cloud/inspect"
 	"cpar/internal/exitcode"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 func newInspect() *cobra.Command {
@@ -70,7 +70,7 @@ func readRequest(path string) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, cpar.MaxRequestBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading the request %s: %w: %w", untrusted.Text(path), cpar.ErrInput, err)
+		return nil, fmt.Errorf("reading the request %s: %w: %w", sanitize.Text(path), cpar.ErrInput, err)
 	}
 	return b, nil
 }

@@ -21,7 +21,7 @@ were uploaded to and never activated. It reads manifests only; cpard check reads
 		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.beside()
+			b, err := o.openBackend()
 			if err != nil {
 				return err
 			}

@@ -24,9 +24,9 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
-	"cpar/internal/buckettest"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/indexsample"
 )
 
 func TestMain(m *testing.M) {
@@ -136,20 +136,20 @@ func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) > 2 {
 		_, err = scan(ts.MkAbs(args[1]), n, n, 5, 7)
 	} else {
-		_, err = sample.Build(ts.MkAbs(args[1]), n, n)
+		_, err = indexsample.Build(ts.MkAbs(args[1]), n, n)
 	}
 	ts.Check(err)
 }
 
 // scan makes an index of scheme capia: a cloud takes a scan of random bytes, but no forest of such.
 func scan(folder string, id, seed uint64, records, dim uint32) (*cpar.Manifest, error) {
-	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(id).ID, Records: records, Dim: dim, Shift: 10, KeywordBytes: 16}
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(id).ID, Records: records, Dim: dim, Shift: 10, KeywordBytes: 16}
 	w, err := indexdir.Create(folder, indexdir.Options{})
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	return m, sample.Write(w, m, seed)
+	return m, indexsample.Write(w, m, seed)
 }
 
 func push(ts *testscript.TestScript, neg bool, args []string) {

@@ -20,7 +20,7 @@ import (
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // A pressed daemon is a cpard process whose anonymous memory is watched.
@@ -88,7 +88,7 @@ func (p *pressed) push(t *testing.T) {
 	}
 	defer w.Close()
 	p.m = &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{1}, Records: 40, Dim: 16_000, Shift: 10, KeywordBytes: 60_000}
-	if err := sample.Write(w, p.m, 1); err != nil {
+	if err := indexsample.Write(w, p.m, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.client.Push(t.Context(), folder, nil); err != nil {

@@ -68,7 +68,7 @@ func TestExampleConfiguration(t *testing.T) {
 // TestServersOfNATS: the example is what docs/operating.md has a newcomer type, and what tests run with.
 func TestServersOfNATS(t *testing.T) {
 	page, err1 := os.ReadFile("../../docs/operating.md")
-	source, err2 := os.ReadFile("../../internal/natstest/natstest.go")
+	source, err2 := os.ReadFile("../../internal/testing/natstest/natstest.go")
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}

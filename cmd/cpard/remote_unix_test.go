@@ -21,15 +21,15 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
-	"cpar/internal/buckettest"
 	"cpar/internal/hint"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/indexsample"
 )
 
 // A remoteDaemon is cpard over object storage, as a process.
 type remoteDaemon struct {
 	t     *testing.T
-	place buckettest.Place
+	place buckettest.Endpoint
 	data  string
 	cmd   *exec.Cmd
 	url   string
@@ -135,14 +135,14 @@ func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manife
 // served, the rest says that the storage is away, and the push or the next one ends well.
 func TestStorageDiesInAPush(t *testing.T) {
 	storage := buckettest.Versity(t)
-	d := &remoteDaemon{t: t, place: storage.Place, data: filepath.Join(t.TempDir(), "data")}
+	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	d.start()
 	c := d.client()
 	loaded, loadedManifest := large(t, 1, 1)
 	if _, err := c.Push(t.Context(), loaded, nil); err != nil {
 		t.Fatal(err)
 	}
-	id := sample.Manifest(2).ID
+	id := indexsample.Manifest(2).ID
 	var folders []string
 	var manifests []*cpar.Manifest
 	for seed := range uint64(2) {
@@ -194,7 +194,7 @@ func TestStorageDiesInAPush(t *testing.T) {
 	t.Logf("%d of 6 pushes went on when the storage came back, the others when they were repeated", first)
 	// The storage has it all: another machine, with an empty cache, has the same.
 	d.kill()
-	other := &remoteDaemon{t: t, place: storage.Place, data: filepath.Join(t.TempDir(), "data")}
+	other := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	other.start("--cache-bytes", "8MB")
 	if got := whole(t, other.client(), id, manifests...); got != 1 {
 		t.Errorf("on another machine %d is active", got)
@@ -231,8 +231,8 @@ func awayAnswers(t *testing.T, d *remoteDaemon, pushed error, loaded *cpar.Manif
 // serves afterwards is whole, and what was acknowledged is there.
 func TestKilledOverObjectStorage(t *testing.T) {
 	storage := buckettest.Versity(t)
-	d := &remoteDaemon{t: t, place: storage.Place, data: filepath.Join(t.TempDir(), "data")}
-	id := sample.Manifest(3).ID
+	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
+	id := indexsample.Manifest(3).ID
 	var folders []string
 	var manifests []*cpar.Manifest
 	for seed := range uint64(2) {

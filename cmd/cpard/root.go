@@ -8,7 +8,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/manual"
+	"cpar/internal/manpage"
 	"cpar/internal/version"
 )
 
@@ -45,7 +45,7 @@ cpard config --help.
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
 	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newCluster(), newConfig(&config), newDoctor(&config))
 	version.Add(root)
-	manual.Add(root, table.Text())
+	manpage.Add(root, table.Text())
 	complete(root)
 	return root
 }

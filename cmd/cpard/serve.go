@@ -116,8 +116,8 @@ func (o *options) check() error {
 	if o.Store.ScrubRate == 0 {
 		o.Store.ScrubRate = -1 // off, where the store's 0 is its default
 	}
-	if o.Admit.Memory < leastMemory {
-		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(leastMemory)))
+	if o.Admit.Memory < minMemory {
+		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(minMemory)))
 	}
 	if o.Admit.Wait <= 0 {
 		return exitcode.UsageError(fmt.Errorf("--max-wait %v; it must be longer than that", o.Admit.Wait))
@@ -130,10 +130,10 @@ func (o *options) checkCluster() (err error) {
 	if o.Cluster.Servers == "" {
 		return nil
 	}
-	if o.partBytes <= 0 {
-		return exitcode.UsageError(fmt.Errorf("--part-bytes %d; it must be more than 0", o.partBytes))
+	if o.minShardBytes <= 0 {
+		return exitcode.UsageError(fmt.Errorf("--part-bytes %d; it must be more than 0", o.minShardBytes))
 	}
-	if o.Cluster.PartBytes = uint64(o.partBytes); o.Cluster.Name == "" {
+	if o.Cluster.MinShardBytes = uint64(o.minShardBytes); o.Cluster.Name == "" {
 		if o.Cluster.Name, err = os.Hostname(); err != nil {
 			return exitcode.UsageError(fmt.Errorf("the name of this host is not known (%v); pass --node-name", err))
 		}
@@ -141,9 +141,9 @@ func (o *options) checkCluster() (err error) {
 	return cluster.CheckName(o.Cluster.Name)
 }
 
-// leastMemory has room for the largest manifest and the largest batch of one tenant, which
+// minMemory has room for the largest manifest and the largest batch of one tenant, which
 // gets half of what there is for bodies.
-const leastMemory = 96 << 20
+const minMemory = 96 << 20
 
 func needData(data string) error {
 	if data == "" {

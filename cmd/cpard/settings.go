@@ -23,8 +23,8 @@ type options struct {
 	daemon.Options
 	level   slog.Level
 	jsonLog bool
-	// partBytes is Cluster.PartBytes, as sizes are read.
-	partBytes int64
+	// minShardBytes is Cluster.MinShardBytes, as sizes are read.
+	minShardBytes int64
 }
 
 // A setting is a row of the table below: a flag of serve, and of any other command that
@@ -75,7 +75,7 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Rack, name, "", what) }},
 	{Setting: settings.Setting{Name: "part-bytes", What: "the least that one machine searches of an index; the same on all of a cluster"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.partBytes, "200MiB"), name, what)
+			f.Var(settings.Size(&o.minShardBytes, "200MiB"), name, what)
 		}},
 	{Setting: settings.Setting{Name: "listen", What: "address and port; port 0 picks a free one; beyond loopback only with TLS and a tenant"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {

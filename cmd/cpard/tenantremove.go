@@ -109,14 +109,14 @@ func (r *removedTenant) amount() string {
 // discard deletes a tenant's data once no daemon lets the tenant in any more.
 func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	select {
-	case <-time.After(tenant.Heard):
+	case <-time.After(tenant.ReloadDelay):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	if f.o.Objects.Address == "" {
 		return tenant.Discard(f.o.Data, id)
 	}
-	b, err := f.o.beside()
+	b, err := f.o.openBackend()
 	if err != nil {
 		return err
 	}
@@ -134,9 +134,9 @@ func (f *tenantFlags) where(id string) string {
 // stored is how many files and bytes of a tenant there are, with --store at the provider.
 func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
 	if f.o.Objects.Address == "" {
-		return tenant.Stored(f.o.Data, id)
+		return tenant.DataSize(f.o.Data, id)
 	}
-	b, err := f.o.beside()
+	b, err := f.o.openBackend()
 	if err != nil {
 		return 0, 0, err
 	}

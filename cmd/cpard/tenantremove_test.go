@@ -12,9 +12,9 @@ import (
 	"cpar"
 	"cpar/cloud/remote"
 	"cpar/cloud/store"
-	"cpar/internal/buckettest"
 	"cpar/internal/durable"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/buckettest"
+	"cpar/internal/testing/indexsample"
 )
 
 // Where indexes lie in object storage, a tenant's are counted and deleted through the backend, and
@@ -26,14 +26,14 @@ func TestAllOfATenant(t *testing.T) {
 	}
 	defer b.Close()
 	const anna, berta = "00112233445566aa", "00112233445566bb"
-	m := sample.Manifest(1)
-	kinds, segments := sample.Segments(m, 1)
+	m := indexsample.Manifest(1)
+	kinds, segments := indexsample.Segments(m, 1)
 	for i, b := range segments {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	}
 	for _, tenant := range []string{anna, berta} {
 		for i, s := range m.Segments {
-			if err := b.Put(t.Context(), store.Key{Tenant: tenant, Index: m.ID}, s.Digest, int64(s.Bytes), bytes.NewReader(segments[i])); err != nil {
+			if err := b.Put(t.Context(), store.IndexRef{Tenant: tenant, Index: m.ID}, s.Digest, int64(s.Bytes), bytes.NewReader(segments[i])); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // factors is the number of independent ways in which synthetic photos differ.
@@ -29,7 +29,7 @@ func synthetic(seed uint64, train, test int) *Collection {
 			m.weight[i][f] = rng.NormFloat64()
 		}
 	}
-	images := make([]user.Image, train+test)
+	images := make([]user.Photo, train+test)
 	places := make([][factors]float64, len(images))
 	for i := range images {
 		u := &places[i]
@@ -38,7 +38,7 @@ func synthetic(seed uint64, train, test int) *Collection {
 			u[f] = (rng.ExpFloat64() - 1) / float64(1+f)
 		}
 		word := "word " + string(rune('a'+2*int(min(max(2*u[0]+1, 0), 3))))
-		images[i] = user.Image{Vectors: m.features(rng, u), Keywords: []string{word}}
+		images[i] = user.Photo{Vectors: m.features(rng, u), Keywords: []string{word}}
 	}
 	return &Collection{Train: images[:train], Test: images[train:], Changed: func(i int) (*feature.Vectors, error) {
 		rng, u := mrand.New(mrand.NewPCG(seed, 2+uint64(i))), places[train+i]

@@ -105,7 +105,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 }
 
 // quietRow finds one row of S from an index alone, with no prior knowledge. The last
-// element of every record is 1 and has no noise (combined.Budget.QuietSlot), so ⟨s,
+// element of every record is 1 and has no noise (combined.Budget.NoiselessSlot), so ⟨s,
 // C⟩ = w for all records. It returns nil if there are too few.
 func quietRow(v *View) (row []uint64, used int) {
 	m := len(v.Vectors[0])

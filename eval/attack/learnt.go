@@ -6,10 +6,10 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
 	"cpar/user/ive"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // Profiles learned and network: the effect of short vectors and of distances learnt from
@@ -21,8 +21,8 @@ import (
 // depend on the profile.
 
 const (
-	// leastLearnt is the least number of photos to learn from.
-	leastLearnt = 40
+	// minLearnt is the least number of photos to learn from.
+	minLearnt = 40
 	// sealedRecords is enough records for scheme sealed: its words do not depend on them.
 	sealedRecords = 500
 	// lengthUnit is the number of units of z in a length of 1.
@@ -41,7 +41,7 @@ type learnt struct {
 	run     *run
 	profile profile.Kind
 	// mine are indexed; theirs belong to the attacker.
-	mine, theirs []user.Image
+	mine, theirs []user.Photo
 	target       *Target
 	view         *View
 	// place[i] is the index in Collection.Train of the photo behind record i.
@@ -52,11 +52,11 @@ type learnt struct {
 // profiles attacks an index for each profile that the collection supports.
 func (r *run) profiles(ctx context.Context) error {
 	n := len(r.c.Train)
-	if n/2 < leastLearnt {
+	if n/2 < minLearnt {
 		return nil
 	}
 	indexed := sample(n, n/2, 9)
-	var mine, theirs []user.Image
+	var mine, theirs []user.Photo
 	for i, taken := range marked(n, indexed) {
 		if taken {
 			mine = append(mine, r.c.Train[i])
@@ -78,7 +78,7 @@ func (r *run) profiles(ctx context.Context) error {
 
 // embedded reports whether all images have network embeddings.
 func embedded(c *Collection) bool {
-	for _, list := range [][]user.Image{c.Train, c.Test} {
+	for _, list := range [][]user.Photo{c.Train, c.Test} {
 		for _, im := range list {
 			if im.Vectors.Embedding == nil {
 				return false

@@ -8,8 +8,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // The cloud that lies and watches. It adds errors of its choice to replies of scheme
@@ -19,8 +19,8 @@ import (
 const (
 	// liesTold is how often the cloud sees each photo asked about, with another lie each time.
 	liesTold = 16
-	// mostLiedTo bounds the photos in the log.
-	mostLiedTo = 100
+	// maxLiedTo bounds the photos in the log.
+	maxLiedTo = 100
 )
 
 // A lie alters the words of a reply, as the cloud sends them.
@@ -96,7 +96,7 @@ func (r *run) lying(ctx context.Context) error {
 	}
 	cloud := t.Cloud.(*sealedCloud)
 	rows, err := linkRefusals(ctx, &sealedListener{t.Owner.(*sealedOwner).Owner, cloud}, lies(cloud.params, cloud.stored.Records),
-		raw(r.c.Test[:min(2*mostLiedTo, len(r.c.Test)/2*2)]))
+		raw(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
 	r.add(rows...)
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"cpar/user/feature"
+	"cpar/model/feature"
 )
 
 // Linking: are two requests for one photo? The cloud has a log of requests for different

@@ -188,16 +188,16 @@ func untangled(list [][]int64) [][]float64 {
 	return elements
 }
 
-// mostSpread exceeds the variation of any element of a vector of length 1, rounded at
+// maxSpread exceeds the variation of any element of a vector of length 1, rounded at
 // lengthUnit, if there are more than a few; Σz² and ε vary more, by rounding.
-const mostSpread = 0.45 * lengthUnit
+const maxSpread = 0.45 * lengthUnit
 
 // nearestFromIndex returns for each record the most similar other; nil if it finds
 // nothing to compare.
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
-		if dot(x, x) > mostSpread*mostSpread*float64(len(x)) {
+		if dot(x, x) > maxSpread*maxSpread*float64(len(x)) {
 			continue
 		}
 		for i, y := range x {

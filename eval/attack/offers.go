@@ -322,7 +322,7 @@ func weakerParameters(now *offer, m *cpar.Manifest) (out []*offer, err error) {
 		return nil, fmt.Errorf("%w: an index without parameters", cpar.ErrCorrupt)
 	}
 	b := now.segments[segment.Digest]
-	p, err := lattice.DecodeParts(b)
+	p, err := lattice.DecodeSections(b)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // rowsOf runs one stage on a small collection.
@@ -105,13 +105,13 @@ func TestClusterAskedIsHidden(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 8 * lattice.CellDim(20), LogCells: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}.Balance()
+	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 8 * lattice.SlotDim(20), LogSlots: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}.Balance()
 	if err != nil {
 		t.Fatal(err)
 	}
 	views := make([][][]float64, 40)
 	for i := range views {
-		for c := range p.Cells() {
+		for c := range p.Slots() {
 			views[i] = append(views[i], append(places(p, unmasked(p, rng, c)), 0))
 		}
 	}
@@ -129,7 +129,7 @@ func unmasked(p lattice.Params, rng *rand.Rand, place int) []byte {
 		w := make([]uint64, ring.N)
 		for j := range w {
 			w[j] = rng.Uint64N(ring.Q)
-			if at := b*p.Block + j; j < p.Block && at/p.CellDim() == place {
+			if at := b*p.Block + j; j < p.Block && at/p.SlotDim() == place {
 				w[j] /= 4
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/eval/distance"
+	"cpar/model/feature"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/distance"
-	"cpar/user/feature"
-	"cpar/user/vector"
 )
 
 // Recovering requests from their scores.
@@ -51,7 +51,7 @@ func pick(x []float64, at []int) []float64 {
 
 // pipeline is what everybody has: the program. Fitted to the attacker's photos, it
 // computes vectors much like the owner's.
-func pipeline(ctx context.Context, photos []user.Image, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
+func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
 	if err != nil {
 		return nil, err

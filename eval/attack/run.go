@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // Options say how to attack a collection.
@@ -22,13 +22,13 @@ type Options struct {
 }
 
 const (
-	// mostLinked bounds the requests in the log that others are linked to.
-	mostLinked = 200
+	// maxLinked bounds the requests in the log that others are linked to.
+	maxLinked = 200
 	// planeRequests is the number of requests that show planes.
 	planeRequests = 20
-	// mostOPE bounds the records in the index with order-preserving encryption: its order
+	// maxOPE bounds the records in the index with order-preserving encryption: its order
 	// ciphertexts do not depend on their number.
-	mostOPE = 800
+	maxOPE = 800
 	// manyDraws known records or requests are enough to judge an attack by a single draw;
 	// with fewer, several draws are made.
 	manyDraws = 100
@@ -186,7 +186,7 @@ func (r *run) project(list []*vector.Vector) ([]*projected, error) {
 	return out, nil
 }
 
-func (r *run) linked() int { return min(2*mostLinked, len(r.c.Test)/2*2) }
+func (r *run) linked() int { return min(2*maxLinked, len(r.c.Test)/2*2) }
 
 // change copies the photos that are requested twice.
 func (r *run) change(ctx context.Context) error {

@@ -8,8 +8,8 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // sealedCloud is the cloud of scheme sealed: for every record it computes a ciphertext
@@ -27,7 +27,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := lattice.DecodeParts(files.Segment(cpar.SegmentParams))
+	parts, err := lattice.DecodeSections(files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/combined"
 	"cpar/user/ive"
-	"cpar/user/vector"
+	"cpar/model/vectorlayout"
 )
 
 // Slopes: r_s of requests for one photo, exactly, with no prior knowledge.
@@ -87,7 +87,7 @@ func bySlopes(v *View, log bool) [][]float64 {
 // one photo, the lower scaled up to the higher: rounding, ½ per logarithm, is multiplied
 // by bins that sum to 2¹⁸, in each of them. For different photos the difference is
 // hundreds of times larger.
-const proportionalTolerance = 1 << combined.ValueBits
+const proportionalTolerance = 1 << vectorlayout.ValueBits
 
 // groupByPhoto groups the requests by photo: two are for one photo if their scores are
 // proportional, up to rounding.
@@ -162,8 +162,8 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// mostRoundings is the dimension of the space: one per bin, ε, and one to spare.
-	mostRoundings = vector.DimensionKL + 2
+	// maxRoundings is the dimension of the space: one per bin, ε, and one to spare.
+	maxRoundings = vector.DimensionKL + 2
 	// moreRoundings are removed at a time. Removing all at once would also remove what
 	// the first, still poor, slopes leave of x.
 	moreRoundings = 5
@@ -183,7 +183,7 @@ func roundings(groups []*mat.Dense) *mat.Dense {
 	}
 	common := leading(mean, 1)
 	basis := common
-	for size := moreRoundings; size <= mostRoundings; size += moreRoundings {
+	for size := moreRoundings; size <= maxRoundings; size += moreRoundings {
 		var left []float64
 		for _, rows := range groups {
 			k, _ := rows.Dims()
@@ -292,7 +292,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 
 // repeatView returns the view of several rounds of requests for photos, and the distance
 // of each photo from every record, times F. vectors begin with those of photos.
-func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Image, vectors []*projected, times int) (*View, [][]float64, error) {
+func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(raw(photos), times), false)
 	if err != nil {
 		return nil, nil, err

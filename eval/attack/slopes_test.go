@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"cpar/user/combined"
+	"cpar/model/vector"
 	"cpar/user/ive"
-	"cpar/user/vector"
+	"cpar/model/vectorlayout"
 )
 
 // wholeScales finds the same as trying all pairs: the nearest direction. With exact
@@ -78,7 +78,7 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 			sum += histograms[i][j]
 		}
 		for j := range histograms[i] {
-			histograms[i][j] = math.Round(math.Ldexp(histograms[i][j]/sum, combined.ValueBits))
+			histograms[i][j] = math.Round(math.Ldexp(histograms[i][j]/sum, vectorlayout.ValueBits))
 		}
 		epsilon[i] = float64(rng.IntN(2*ive.EpsilonBound) - ive.EpsilonBound)
 		common[i] = 0.6 * unit * rng.NormFloat64()

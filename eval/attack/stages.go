@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/model/vector"
 	"cpar/user"
-	"cpar/user/vector"
 )
 
 // The stages of a run: each makes views, attacks them and judges the guesses. Slow
@@ -267,7 +267,7 @@ func (r *run) planes(ctx context.Context) error {
 
 // order attacks an index with the paper's order ciphertexts.
 func (r *run) order(ctx context.Context) error {
-	some := r.c.Train[:min(mostOPE, len(r.c.Train))]
+	some := r.c.Train[:min(maxOPE, len(r.c.Train))]
 	b, err := build(ctx, some, user.Options{Scheme: cpar.SchemeCPAR, PCA: r.o.PCA, Order: user.OrderOPE})
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (b *built) splits() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	compared, _ := twin.Compared()
+	compared, _ := twin.ASPE()
 	some := b.builder.Vectors()[0]
 	out := make([]float64, b.files.Manifest().Planes)
 	for i := range out {

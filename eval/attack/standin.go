@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/model/feature"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/profile"
 )
 
 // A standIn is a distance between photos that an attacker uses instead of the owner's,
@@ -82,7 +82,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 	}
 	for _, from := range []struct {
 		name     string
-		images   []user.Image
+		images   []user.Photo
 		outside  []int
 		requests bool
 	}{{"own-projection", l.theirs, indexed, true}, {"its-keywords", l.mine, others, false}} {

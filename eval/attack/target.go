@@ -13,15 +13,15 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // A Collection is the plaintext: what is indexed and what is requested.
 type Collection struct {
 	// Train is indexed, in an order that the cloud does not know. Test is requested; it
 	// is also the list of candidates for attacks that have one.
-	Train, Test []user.Image
+	Train, Test []user.Photo
 	// Changed, if not nil, returns test photo i after being saved again: cropped a little
 	// and recompressed.
 	Changed func(i int) (*feature.Vectors, error)
@@ -84,14 +84,14 @@ type built struct {
 }
 
 // build encrypts images into an index folder.
-func build(ctx context.Context, images []user.Image, opt user.Options) (*built, error) {
+func build(ctx context.Context, images []user.Photo, opt user.Options) (*built, error) {
 	b := &built{key: user.NewKey(cpar.Schemes()...), place: make([]int, len(images))}
 	var err error
 	if b.builder, err = user.Setup(ctx, b.key, images, opt); err != nil {
 		return nil, err
 	}
 	for record := range b.place {
-		b.place[record] = b.builder.Image(uint32(record))
+		b.place[record] = b.builder.PhotoOf(uint32(record))
 	}
 	if b.folder, err = os.MkdirTemp("", "cpar-attack-"); err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
@@ -156,7 +156,7 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 }
 
 // raw returns the features of images.
-func raw(images []user.Image) []*feature.Vectors {
+func raw(images []user.Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {
 		out[i] = im.Vectors

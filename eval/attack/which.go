@@ -8,8 +8,8 @@ import (
 	"cpar"
 	"cpar/cloud/sealed"
 	"cpar/internal/lattice"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // Which of the hidden clusters is asked? The vector lies in the place of one of C and
@@ -20,16 +20,16 @@ import (
 const (
 	// askedClusters is C.
 	askedClusters = 8
-	// mostAsked bounds the photos that every cluster is asked about: half are told, half guessed.
-	mostAsked = 60
+	// maxAsked bounds the photos that every cluster is asked about: half are told, half guessed.
+	maxAsked = 60
 )
 
 // clusters attacks an index of scheme sealed with clusters.
 func (r *run) clusters(ctx context.Context) error {
-	if len(r.c.Train) < leastLearnt {
+	if len(r.c.Train) < minLearnt {
 		return nil
 	}
-	b, err := build(ctx, r.c.Train[:min(sealedRecords, len(r.c.Train))], user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Clusters: askedClusters})
+	b, err := build(ctx, r.c.Train[:min(sealedRecords, len(r.c.Train))], user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Cells: askedClusters})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (r *run) clusters(ctx context.Context) error {
 		return err
 	}
 	// RequestAll asks every cluster once, in order: so many requests to each.
-	photos := r.c.Test[:min(2*mostAsked, len(r.c.Test)/2*2)]
+	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
 	if err := each(ctx, len(photos), func(i int) error {
 		v, err := owner.Vector(photos[i].Vectors)
@@ -83,7 +83,7 @@ type clusteredCloud struct {
 }
 
 func openClusteredCloud(b *built) (*clusteredCloud, error) {
-	parts, err := lattice.DecodeParts(b.files.Segment(cpar.SegmentParams))
+	parts, err := lattice.DecodeSections(b.files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func places(p lattice.Params, matrix []byte) []float64 {
 		copy(coordinates[b*p.Block:], w[:p.Block]) // coordinate j is coefficient j of its block (lattice)
 	}
 	var out []float64
-	for c := range p.Cells() {
-		from, to := c*p.CellDim(), (c+1)*p.CellDim()
+	for c := range p.Slots() {
+		from, to := c*p.SlotDim(), (c+1)*p.SlotDim()
 		sum := 0.0
 		for b := from / p.Block; b <= (to-1)/p.Block; b++ {
 			sum += blocks[b]
@@ -154,7 +154,7 @@ func guessClusters(views [][][]float64) []Row {
 	unlike, learnt := 0, 0
 	for _, photo := range views[half:] {
 		for c, seen := range photo {
-			if mostUnlike(seen, clusters) == c {
+			if maxUnlike(seen, clusters) == c {
 				unlike++
 			}
 			if classes.nearest(seen) == c {
@@ -167,8 +167,8 @@ func guessClusters(views [][][]float64) []Row {
 	return []Row{proportion("cluster-by-place", scheme, 0, unlike, trials, chance), proportion("cluster-learnt", scheme, half*clusters, learnt, trials, chance)}
 }
 
-// mostUnlike is the place whose coordinates are least like uniform ones.
-func mostUnlike(seen []float64, clusters int) (place int) {
+// maxUnlike is the place whose coordinates are least like uniform ones.
+func maxUnlike(seen []float64, clusters int) (place int) {
 	far := func(c int) float64 { return math.Abs(seen[2*c] - 1./3) }
 	for c := range clusters {
 		if far(c) > far(place) {

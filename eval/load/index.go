@@ -90,7 +90,7 @@ func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 }
 
 // request encrypts a test photo with the search that the index has by default.
-func (x *index) request(photo user.Image) (a asked, err error) {
+func (x *index) request(photo user.Photo) (a asked, err error) {
 	v, err := x.owner.Vector(photo.Vectors)
 	if err != nil {
 		return a, err

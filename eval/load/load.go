@@ -23,8 +23,8 @@ import (
 	"cpar/eval"
 	"cpar/internal/bearer"
 	"cpar/internal/progress"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // Options say what is asked of the cloud.

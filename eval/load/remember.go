@@ -3,9 +3,9 @@ package load
 import (
 	"sync"
 
-	"cpar/user/feature"
-	"cpar/user/profile"
-	"cpar/user/vector"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/vector"
 )
 
 // A remembering is a fitted profile that makes each photo's vector once: the indexes of a

@@ -18,7 +18,7 @@ import (
 	"cpar"
 	"cpar/eval"
 	"cpar/internal/bearer"
-	"cpar/user/feature"
+	"cpar/model/feature"
 )
 
 // cloudOf is a server that answers the k-th request by answer.

@@ -26,8 +26,8 @@ import (
 	"cpar/cparhttp"
 	"cpar/eval"
 	"cpar/internal/bearer"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // A soak is a cloud with an index of each scheme, and what is done to it for a long time.
@@ -42,9 +42,9 @@ type soak struct {
 }
 
 // noise makes images of random features: the cloud cannot tell them from photos.
-func noise(seed uint64, n int) []user.Image {
+func noise(seed uint64, n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	out := make([]user.Image, n)
+	out := make([]user.Photo, n)
 	for i := range out {
 		v := feature.New()
 		for _, block := range feature.Blocks() {
@@ -63,7 +63,7 @@ func noise(seed uint64, n int) []user.Image {
 				}
 			}
 		}
-		out[i] = user.Image{Vectors: v, Keywords: []string{fmt.Sprintf("word %d", i%7)}}
+		out[i] = user.Photo{Vectors: v, Keywords: []string{fmt.Sprintf("word %d", i%7)}}
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"cpar/internal/figures"
+	"cpar/internal/humanfmt"
 )
 
 // bars are a series of upright bars from 0, each with its value above it. Several series
@@ -48,7 +48,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 		left := q.X - barsWidth/2 + width*float64(b.place)
 		low, high := vg.Point{X: x(left) + 0.7, Y: y(0)}, vg.Point{X: x(left+width) - 0.7, Y: y(q.Y)}
 		c.FillPolygon(b.colour, []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
-		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, figures.Digits(q.Y))
+		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, humanfmt.Digits(q.Y))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"cpar/internal/browser"
+	"cpar/internal/testing/browser"
 )
 
 // browsed is a browser's view of a page.

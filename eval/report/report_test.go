@@ -18,11 +18,11 @@ import (
 
 	"cpar/eval"
 	"cpar/eval/attack"
+	"cpar/eval/checkpoint"
 	"cpar/eval/estimate"
 	"cpar/eval/plot"
-	"cpar/eval/step"
 	"cpar/internal/paper"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // syntheticResults are small but complete: they include every kind of result.
@@ -77,7 +77,7 @@ func syntheticResults() *eval.Results {
 	draw := eval.Draw{Number: 1, Records: 300, Requests: 20, Rows: []eval.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18}},
 		Recalls: []eval.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Few: []float64{64, 65}}}}
 	growth := &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
-	return &eval.Results{Machine: "a machine", Steps: []step.Record{{Name: "sweep", Seconds: 12}},
+	return &eval.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}},
 		Each: []eval.Result{sweep, cost, approximation, loss, sealed, syntheticProfiles(), &eval.Letter{Boxes: []eval.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &eval.Draws{Draws: []eval.Draw{draw, draw}}, &eval.Small{Draws: 1, Rows: []eval.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}}}}, growth, structures, corel5k, samples, flann, scaling,
 			eval.CollectNumbers(paper.Values(), cost, approximation, loss), &eval.Agreement{Records: 300, Requests: 20}, attacks,
@@ -98,7 +98,7 @@ func syntheticProfiles() *eval.Profiles {
 		p.Losses = append(p.Losses, eval.ProfileLoss{Profile: profile, Ranker: "paper", Scheme: "capia", R: 0.1})
 		p.Costs = append(p.Costs, eval.ProfileCost{Profile: profile, Scheme: "capia", Cloud: 10 - 9*float64(i)})
 		p.Details = append(p.Details, eval.ProfileDetail{Profile: profile, ECE: 0.0321, Recall: map[string]float64{"ivf": 0.97, "rank": 0.96},
-			Bins: []rank.Bin{{Said: 0.05, Found: 0.04, Count: 900}, {}, {Said: 0.55, Found: 0.6, Count: 20}}})
+			Bins: []rank.Bin{{Predicted: 0.05, Observed: 0.04, Count: 900}, {}, {Predicted: 0.55, Observed: 0.6, Count: 20}}})
 		sample.Words = append(sample.Words, eval.ProfileAnnotated{Profile: profile, Words: []eval.Word{{Word: "sky", Right: true}, {Word: "<sand>"}}})
 	}
 	p.Samples = []eval.ProfileSample{sample}

@@ -16,7 +16,7 @@ import (
 	"cpar"
 	"cpar/eval"
 	"cpar/internal/durable"
-	"cpar/internal/figures"
+	"cpar/internal/humanfmt"
 	"cpar/internal/paper"
 )
 
@@ -62,7 +62,7 @@ func resultsPage(path, link string) ([]byte, error) {
 	f := &folder{path, link}
 	t, err := template.New("results").Funcs(template.FuncMap{
 		"by": by, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.home, "interval": f.interval, "link": func() string { return link },
-		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return figures.Digits(a / b) },
+		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) },
 		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
 	}).Parse(resultsSource)
 	if err != nil {

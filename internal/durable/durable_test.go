@@ -15,8 +15,8 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
 	"cpar/internal/hint"
+	"cpar/internal/testing/crash"
 )
 
 var oldBytes, newBytes = []byte("the old bytes"), bytes.Repeat([]byte("new "), 1000)

@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // The exit codes. They are part of the commands' interface and must not change.
@@ -127,9 +127,9 @@ func Line(only ...int) string {
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
 		// Messages of the system name files as the disk spells them.
-		fmt.Fprintf(w, "%s: error: %s\n", program, untrusted.Lines(err.Error()))
+		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
-			fmt.Fprintf(w, "hint: %s\n", untrusted.Lines(h))
+			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))
 		}
 	}
 	return Of(err)

@@ -12,7 +12,7 @@ import (
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // refuseForeign keeps a folder of photos from becoming an index, and the owner's own
@@ -26,7 +26,7 @@ func refuseForeign(folder string) error {
 	if err != nil || foreign == "" {
 		return err
 	}
-	err = fmt.Errorf("%w: folder %s holds other files (%s) and no index", cpar.ErrInput, folder, untrusted.Text(foreign))
+	err = fmt.Errorf("%w: folder %s holds other files (%s) and no index", cpar.ErrInput, folder, sanitize.Text(foreign))
 	return hint.Add(err, "name a folder that is empty or does not exist yet")
 }
 

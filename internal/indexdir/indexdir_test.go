@@ -13,12 +13,12 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 func build(t testing.TB, folder string, seed uint64) *cpar.Manifest {
 	t.Helper()
-	m, err := sample.Build(folder, seed, seed)
+	m, err := indexsample.Build(folder, seed, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func which(folder string, seeds ...uint64) (uint64, error) {
 	}
 	defer x.Release()
 	for _, seed := range seeds {
-		_, want := sample.Segments(x.Manifest(), seed)
+		_, want := indexsample.Segments(x.Manifest(), seed)
 		same := len(want) == len(x.Segments())
 		for i := range want {
 			same = same && bytes.Equal(want[i], x.Segments()[i])
@@ -89,9 +89,9 @@ func TestEmptySegment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := sample.Manifest(1)
+	m := indexsample.Manifest(1)
 	m.Records, m.Planes, m.Fields = 1, 0, 0
-	if err := sample.Write(w, m, 1); err != nil {
+	if err := indexsample.Write(w, m, 1); err != nil {
 		t.Fatal(err)
 	}
 	w.Close()
@@ -235,7 +235,7 @@ func TestReadersWhileActivating(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, want := sample.Segments(x.Manifest(), 1)
+	_, want := indexsample.Segments(x.Manifest(), 1)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -296,7 +296,7 @@ func TestReplacedWhileOpening(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer x.Release()
-	if _, want := sample.Segments(x.Manifest(), 3); !bytes.Equal(x.Segments()[0], want[0]) {
+	if _, want := indexsample.Segments(x.Manifest(), 3); !bytes.Equal(x.Segments()[0], want[0]) {
 		t.Error("not the newest index")
 	}
 }
@@ -331,10 +331,10 @@ func benchmarkFolder(b *testing.B) (string, uint64) {
 		b.Fatal(err)
 	}
 	defer w.Close()
-	m := sample.Manifest(1)
+	m := indexsample.Manifest(1)
 	m.Dim = 1 << 16
 	m.Records = 32
-	if err := sample.Write(w, m, 1); err != nil {
+	if err := indexsample.Write(w, m, 1); err != nil {
 		b.Fatal(err)
 	}
 	return folder, m.Bytes()

@@ -16,10 +16,10 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/crash"
+	"cpar/internal/testing/indexsample"
 )
 
 // The test binary plays a builder that is killed or that runs into a file size limit.
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 	w, err := indexdir.Create(folder, o)
 	if err == nil {
-		err = sample.Write(w, sample.Manifest(2), 2)
+		err = indexsample.Write(w, indexsample.Manifest(2), 2)
 	}
 	switch {
 	case err == nil:

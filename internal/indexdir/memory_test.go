@@ -9,7 +9,7 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // TestMemories: an index has the same bytes in any memory, and faults of a file are found.
@@ -21,7 +21,7 @@ func TestMemories(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want := sample.Segments(x.Manifest(), 1)
+		_, want := indexsample.Segments(x.Manifest(), 1)
 		for i, b := range x.Segments() {
 			if !bytes.Equal(b, want[i]) {
 				t.Errorf("%v: segment %d differs", memory, i)

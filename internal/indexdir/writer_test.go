@@ -10,10 +10,10 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/internal/durable/crash"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/crash"
+	"cpar/internal/testing/indexsample"
 )
 
 func TestCutAtEveryStep(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCutAtEveryStep(t *testing.T) {
 						return err
 					}
 					defer w.Close()
-					return sample.Write(w, sample.Manifest(2), 2)
+					return indexsample.Write(w, indexsample.Manifest(2), 2)
 				},
 				func(t *testing.T, root string, done bool) {
 					folder := filepath.Join(root, "x")
@@ -75,7 +75,7 @@ func TestFullDiskAtEveryByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = sample.Write(w, sample.Manifest(2), 2)
+		err = indexsample.Write(w, indexsample.Manifest(2), 2)
 		w.Close()
 		if !errors.Is(err, cpar.ErrStorage) || !strings.Contains(hint.Of(err), "free in") {
 			t.Fatalf("%d bytes left of %d: %v (hint %q)", left, total, err, hint.Of(err))
@@ -89,7 +89,7 @@ func TestFullDiskAtEveryByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := sample.Write(w, sample.Manifest(2), 2); err != nil {
+	if err := indexsample.Write(w, indexsample.Manifest(2), 2); err != nil {
 		t.Fatalf("just enough room: %v", err)
 	}
 }
@@ -104,8 +104,8 @@ func TestActivateSyncsTheSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	m := sample.Manifest(1)
-	if err := sample.Write(w, m, 1); err != nil {
+	m := indexsample.Manifest(1)
+	if err := indexsample.Write(w, m, 1); err != nil {
 		t.Fatal(err)
 	}
 	clear(synced.seen)

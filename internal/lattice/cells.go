@@ -12,8 +12,8 @@ import "math"
 // M is near the root of the greatest addend, so that neither norm grows by much.
 const addendDim = 2
 
-// CellDim is the number of coordinates that a vector of dim takes in such a row.
-func CellDim(dim int) int { return dim + addendDim }
+// SlotDim is the number of coordinates that a vector of dim takes in such a row.
+func SlotDim(dim int) int { return dim + addendDim }
 
 // addendScale is M.
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
@@ -31,17 +31,17 @@ func (p Params) split(addend int64) (high, low int64) {
 	return (addend - low) / m, low
 }
 
-// PutCell writes a record into cell c of a row.
-func (p Params) PutCell(row []int16, c int, v []int16, addend int64) {
-	cell := row[c*p.CellDim() : (c+1)*p.CellDim()]
+// PutSlot writes a record into cell c of a row.
+func (p Params) PutSlot(row []int16, c int, v []int16, addend int64) {
+	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	at := copy(cell, v)
 	high, low := p.split(addend)
 	cell[at], cell[at+1] = int16(high), int16(low)
 }
 
 // Cell is the record in cell c of a row; v is no copy.
-func (p Params) Cell(row []int16, c int) (v []int16, addend int64) {
-	cell := row[c*p.CellDim() : (c+1)*p.CellDim()]
+func (p Params) Slot(row []int16, c int) (v []int16, addend int64) {
+	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	v = cell[: len(cell)-addendDim : len(cell)-addendDim]
 	return v, p.addendScale()*int64(cell[len(v)]) + int64(cell[len(v)+1])
 }
@@ -49,7 +49,7 @@ func (p Params) Cell(row []int16, c int) (v []int16, addend int64) {
 // Ask is the request that asks cell c of every row about u.
 func (p Params) Ask(u []int16, c int) []int16 {
 	out := make([]int16, p.Dim)
-	cell := out[c*p.CellDim():]
+	cell := out[c*p.SlotDim():]
 	at := copy(cell, u)
 	cell[at], cell[at+1] = int16(p.addendScale()), 1
 	return out
@@ -58,7 +58,7 @@ func (p Params) Ask(u []int16, c int) []int16 {
 // norms bound the Euclidean norms of a record and of a request, their addends with them.
 func (p Params) norms() (record, request float64) {
 	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
-	if p.LogCells == 0 {
+	if p.LogSlots == 0 {
 		return record, request
 	}
 	m := p.addendScale()

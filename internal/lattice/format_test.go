@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/internal/formatdoc"
+	"cpar/internal/testing/formatdoc"
 )
 
 // TestFormatExamples: the examples of FORMAT.md are what is written.

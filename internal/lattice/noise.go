@@ -45,7 +45,7 @@ func (p Params) Noise() (width, rest float64) {
 	recordScale, requestScale := math.Exp2(float64(p.LogRecordScale)), math.Exp2(float64(p.LogRequestScale()))
 	recordNorm, requestNorm := p.norms()
 	request := requestScale * Sigma * requestNorm
-	record := Sigma * (recordScale*math.Sqrt(float64(p.Cells()*p.Records()))*recordNorm +
+	record := Sigma * (recordScale*math.Sqrt(float64(p.Slots()*p.Records()))*recordNorm +
 		MaxNoise*math.Sqrt(float64(r.N*p.Blocks())))
 	hint := math.Sqrt(2*float64(r.N)/3) * (math.Exp2(float64(r.LogQ-1-hintBits)) + float64(r.gap))
 	return math.Sqrt(request*request + record*record + hint*hint), MaxNoise + float64(r.gap)

@@ -21,8 +21,8 @@ type Params struct {
 	// Dim is d, the length of every vector: a row of C records, one behind the other, and a
 	// request, which is 0 but in the place of one of them.
 	Dim int
-	// LogCells is log₂ C; 0 where a row is a record.
-	LogCells int
+	// LogSlots is log₂ C; 0 where a row is a record.
+	LogSlots int
 	// Block is D, the block width: a power of two, 16 to N/16.
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
@@ -39,7 +39,7 @@ const (
 	minBlock         = 16
 	maxDim           = 1 << 16
 	minLogT, maxLogT = 8, 32
-	maxLogCells      = 4
+	maxLogSlots      = 4
 )
 
 // Ring is the ring, nil if there is none of this degree.
@@ -49,10 +49,10 @@ func (p Params) Ring() *Ring { return ringOf(p.LogN) }
 func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
 
 // Cells is C, the number of records in a row.
-func (p Params) Cells() int { return 1 << p.LogCells }
+func (p Params) Slots() int { return 1 << p.LogSlots }
 
-// CellDim is the number of coordinates of one record in a row.
-func (p Params) CellDim() int { return p.Dim >> p.LogCells }
+// SlotDim is the number of coordinates of one record in a row.
+func (p Params) SlotDim() int { return p.Dim >> p.LogSlots }
 
 // Records is K, the number of rows in a full group: of records where a row is one.
 func (p Params) Records() int { return 1 << p.LogN / p.Block }
@@ -88,8 +88,8 @@ func (p Params) Validate() error {
 	switch {
 	case p.Dim < 1 || p.Dim > maxDim:
 		return refuse("dimension %d is not in [1, %d]", p.Dim, maxDim)
-	case p.LogCells < 0 || p.LogCells > maxLogCells || p.Dim%p.Cells() != 0 || p.LogCells > 0 && p.CellDim() <= addendDim:
-		return refuse("rows of %d coordinates do not hold 2^%d records, 1 to %d of them", p.Dim, p.LogCells, 1<<maxLogCells)
+	case p.LogSlots < 0 || p.LogSlots > maxLogSlots || p.Dim%p.Slots() != 0 || p.LogSlots > 0 && p.SlotDim() <= addendDim:
+		return refuse("rows of %d coordinates do not hold 2^%d records, 1 to %d of them", p.Dim, p.LogSlots, 1<<maxLogSlots)
 	case p.Block < minBlock || p.Block > r.N/minPoints || bits.OnesCount(uint(p.Block)) != 1:
 		return refuse("block width %d is not a power of two in [%d, %d]", p.Block, minBlock, r.N/minPoints)
 	case p.LogT < minLogT || p.LogT > maxLogT:
@@ -141,7 +141,7 @@ func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	}
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Dim))
 	b = binary.LittleEndian.AppendUint32(b, uint32(p.Block))
-	b = append(b, byte(p.LogT), byte(p.LogRecordScale), byte(p.LogN), byte(p.LogCells))
+	b = append(b, byte(p.LogT), byte(p.LogRecordScale), byte(p.LogN), byte(p.LogSlots))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RecordNorm))
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.RequestNorm))
 	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
@@ -155,7 +155,7 @@ func DecodeParams(b []byte) (Params, error) {
 	word := func(at int) int64 { return int64(binary.LittleEndian.Uint64(b[at:])) }
 	p := Params{
 		LogN: int(b[10]), Dim: int(binary.LittleEndian.Uint32(b)), Block: int(binary.LittleEndian.Uint32(b[4:])),
-		LogT: int(b[8]), LogRecordScale: int(b[9]), LogCells: int(b[11]),
+		LogT: int(b[8]), LogRecordScale: int(b[9]), LogSlots: int(b[11]),
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
 	}
 	if err := p.Validate(); err != nil {

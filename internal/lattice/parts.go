@@ -17,28 +17,28 @@ import (
 //	             those of the open part (36)
 //	request      words of the clustered part, then of the open part; of those that have groups
 //	reply        the same
-type Parts struct {
+type Sections struct {
 	Open Params
 	// Clustered is nil where there is none. Records are those in it.
 	Clustered *Params
 	Records   int
 }
 
-// CellRows is the number of rows of n records in so many clusters: every record has 1.72 places
+// CellSize is the number of rows of n records in so many clusters: every record has 1.72 places
 // on average, the most for which a request to a million in eight clusters and its reply
 // have less than 1.6 MB. It depends on nothing else.
-func CellRows(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
+func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
 
 // Rows is the number of rows of the clustered part.
-func (p Parts) Rows() int {
+func (p Sections) Rows() int {
 	if p.Clustered == nil {
 		return 0
 	}
-	return CellRows(p.Records, p.Clustered.Cells())
+	return CellSize(p.Records, p.Clustered.Slots())
 }
 
 // Validate refuses parts that do not fit together. Errors wrap cpar.ErrInput.
-func (p Parts) Validate() error {
+func (p Sections) Validate() error {
 	if err := p.Open.Validate(); err != nil || p.Clustered == nil {
 		return err
 	}
@@ -46,16 +46,16 @@ func (p Parts) Validate() error {
 		return err
 	}
 	switch c := p.Clustered; {
-	case p.Open.LogCells != 0 || c.LogCells == 0 || c.LogN != p.Open.LogN || c.Block != p.Open.Block:
-		return refuse("a clustered part with rows of %d records, %d in the other", c.Cells(), p.Open.Cells())
-	case p.Records < c.Cells() || p.Records > cpar.MaxRecords:
-		return refuse("%d records in %d clusters", p.Records, c.Cells())
+	case p.Open.LogSlots != 0 || c.LogSlots == 0 || c.LogN != p.Open.LogN || c.Block != p.Open.Block:
+		return refuse("a clustered part with rows of %d records, %d in the other", c.Slots(), p.Open.Slots())
+	case p.Records < c.Slots() || p.Records > cpar.MaxRecords:
+		return refuse("%d records in %d clusters", p.Records, c.Slots())
 	}
 	return nil
 }
 
 // AppendBinary appends the canonical encoding of p.
-func (p Parts) AppendBinary(b []byte) ([]byte, error) {
+func (p Sections) AppendBinary(b []byte) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("writing sealed parameters: %w", err)
 	}
@@ -69,25 +69,25 @@ func (p Parts) AppendBinary(b []byte) ([]byte, error) {
 	return p.Open.AppendBinary(b)
 }
 
-// PartsSize is the length of encoded Parts with a clustered one; without, it is ParamsSize.
-const PartsSize = ParamsSize + 4 + ParamsSize
+// SectionsSize is the length of encoded Parts with a clustered one; without, it is ParamsSize.
+const SectionsSize = ParamsSize + 4 + ParamsSize
 
-// DecodeParts reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
-func DecodeParts(b []byte) (p Parts, err error) {
+// DecodeSections reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
+func DecodeSections(b []byte) (p Sections, err error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
-	if p, err = ReadParts(r); err != nil {
-		return Parts{}, err
+	if p, err = ReadSections(r); err != nil {
+		return Sections{}, err
 	}
 	return p, r.Close()
 }
 
-// ReadParts is DecodeParts where more follows: the first parameters tell whether there is a
+// ReadSections is DecodeSections where more follows: the first parameters tell whether there is a
 // clustered part.
-func ReadParts(r *wire.Reader) (p Parts, err error) {
+func ReadSections(r *wire.Reader) (p Sections, err error) {
 	if p.Open, err = readParams(r); err != nil {
 		return p, err
 	}
-	if p.Open.LogCells > 0 {
+	if p.Open.LogSlots > 0 {
 		clustered := p.Open
 		p.Clustered, p.Records = &clustered, int(r.U32("records in clusters"))
 		if p.Open, err = readParams(r); err != nil {

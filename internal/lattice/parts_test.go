@@ -11,12 +11,12 @@ import (
 	"cpar"
 )
 
-// inCells are parameters of rows of 2^log records of 96 numbers, as scheme sealed has them.
+// reducedAttempt are parameters of rows of 2^log records of 96 numbers, as scheme sealed has them.
 func inCells(t testing.TB, log int) Params {
 	t.Helper()
 	p := Params{LogN: Fast.LogN, Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}
 	if log > 0 {
-		p.LogCells, p.Dim = log, CellDim(96)<<log
+		p.LogSlots, p.Dim = log, SlotDim(96)<<log
 	}
 	p, err := p.Balance()
 	if err != nil {
@@ -45,15 +45,15 @@ func TestRowsOfCellsScoreAsRecords(t *testing.T) {
 	}
 	row, u := make([]int16, p.Dim), random()
 	var want []int64
-	for c := range p.Cells() {
+	for c := range p.Slots() {
 		v, addend := random(), []int64{0, 252, -252, 8, -8, 7, 9, -120}[c]
-		p.PutCell(row, c, v, addend)
+		p.PutSlot(row, c, v, addend)
 		want = append(want, dot(v, u)+addend)
-		if got, a := p.Cell(row, c); !slices.Equal(got, v) || a != addend {
+		if got, a := p.Slot(row, c); !slices.Equal(got, v) || a != addend {
 			t.Errorf("cell %d: addend %d, want %d", c, a, addend)
 		}
 	}
-	for c := range p.Cells() {
+	for c := range p.Slots() {
 		if got := dot(row, p.Ask(u, c)); got != want[c] {
 			t.Errorf("cell %d: score %d, want %d", c, got, want[c])
 		}
@@ -80,8 +80,8 @@ func TestFailureOfCells(t *testing.T) {
 	}
 	for name, change := range map[string]func(p *Params){
 		"not whole records": func(p *Params) { p.Dim++ },
-		"too many":          func(p *Params) { p.LogCells = 5 },
-		"negative":          func(p *Params) { p.LogCells = -1 },
+		"too many":          func(p *Params) { p.LogSlots = 5 },
+		"negative":          func(p *Params) { p.LogSlots = -1 },
 		"only addends":      func(p *Params) { p.Dim = 16 },
 	} {
 		p := inCells(t, 3)
@@ -94,25 +94,25 @@ func TestFailureOfCells(t *testing.T) {
 // TestPartsInBytes: with and without clusters, and what does not fit together is refused.
 func TestPartsInBytes(t *testing.T) {
 	clustered := inCells(t, 3)
-	for name, p := range map[string]Parts{"one": {Open: inCells(t, 0)}, "two": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000}} {
+	for name, p := range map[string]Sections{"one": {Open: inCells(t, 0)}, "two": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000}} {
 		b, err := p.AppendBinary(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := DecodeParts(b)
+		got, err := DecodeSections(b)
 		again, _ := got.AppendBinary(nil)
 		if err != nil || !bytes.Equal(again, b) || got.Rows() != p.Rows() || got.Open != p.Open {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		for cut := range len(b) {
-			if got, err := DecodeParts(b[:cut]); err == nil {
+			if got, err := DecodeSections(b[:cut]); err == nil {
 				t.Errorf("%s: %d bytes of %d are %+v", name, cut, len(b), got)
 			}
 		}
 	}
 	wide := clustered
 	wide.Block = 64
-	for name, p := range map[string]Parts{
+	for name, p := range map[string]Sections{
 		"rows of one record": {Open: inCells(t, 0), Clustered: new(Params), Records: 1000},
 		"clusters twice":     {Open: clustered, Clustered: &clustered, Records: 1000},
 		"another block":      {Open: inCells(t, 0), Clustered: &wide, Records: 1000},
@@ -123,7 +123,7 @@ func TestPartsInBytes(t *testing.T) {
 		}
 	}
 	for n, want := range map[int]int{8: 2, 1000: 215, 1_000_000: 215_000, 50_001: 10_751} {
-		if got := CellRows(n, 8); got != want || 25*8*got < 43*n {
+		if got := CellSize(n, 8); got != want || 25*8*got < 43*n {
 			t.Errorf("%d records in 8 clusters: %d rows, want %d", n, got, want)
 		}
 	}
@@ -131,7 +131,7 @@ func TestPartsInBytes(t *testing.T) {
 
 func FuzzDecodeParts(f *testing.F) {
 	clustered := inCells(f, 3)
-	for _, p := range []Parts{{Open: inCells(f, 0)}, {Open: inCells(f, 0), Clustered: &clustered, Records: 1000}} {
+	for _, p := range []Sections{{Open: inCells(f, 0)}, {Open: inCells(f, 0), Clustered: &clustered, Records: 1000}} {
 		b, err := p.AppendBinary(nil)
 		if err != nil {
 			f.Fatal(err)
@@ -139,7 +139,7 @@ func FuzzDecodeParts(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := DecodeParts(b)
+		p, err := DecodeSections(b)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrCorrupt) {
 				t.Error(err)

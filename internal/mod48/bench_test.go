@@ -84,7 +84,7 @@ func BenchmarkTimes(b *testing.B) {
 				requests[i] = words(r, m.c.q, dim, 0, moulds[0])
 			}
 			var rows, ahead [TileRows][]byte
-			var dst [TileRows][Most]uint64
+			var dst [TileRows][MaxRequests]uint64
 			besideRead(b, all, func() {
 				var t Tile
 				t.Set(m, requests)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"cpar/internal/guardpage"
+	"cpar/internal/testing/guardpage"
 )
 
 // A read beyond a slice would end the test program here: words are packed, and kernels read more
@@ -30,7 +30,7 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 				var tile Tile
 				for _, requests := range [][][]uint64{{x, y, x}, {x, y, y, y, y, y, y, y, x}} {
 					tile.Set(m, requests)
-					var dst [3][Most]uint64
+					var dst [3][MaxRequests]uint64
 					tile.Times(dst[:], [][]byte{b, b, b}, nil)
 					if got := dst[2]; got[0] != want || got[len(requests)-1] != want {
 						t.Fatalf("%v, %d words: Times: %#x, want %#x", l, n, got, want)

@@ -47,7 +47,7 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 const tileRows = 6
 
 // times is Times.
-func (t *Tile) times(dst [][Most]uint64, rows, ahead [][]byte) {
+func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	n := len(t.requests[0])
 	for first := 0; first < len(rows); first += tileRows {
 		var r, next [tileRows]*byte
@@ -58,7 +58,7 @@ func (t *Tile) times(dst [][Most]uint64, rows, ahead [][]byte) {
 		to := dst[first:min(first+tileRows, len(rows))]
 		clear(to)
 		for at := 0; at < n; at += limit {
-			var out [tileRows][Most]uint64
+			var out [tileRows][MaxRequests]uint64
 			t.part(&out, &r, &next, at, min(limit, n-at))
 			for q := range to {
 				for j, p := range out[q] {
@@ -70,7 +70,7 @@ func (t *Tile) times(dst [][Most]uint64, rows, ahead [][]byte) {
 }
 
 // part multiplies n words from at on.
-func (t *Tile) part(dst *[tileRows][Most]uint64, rows, ahead *[tileRows]*byte, at, n int) {
+func (t *Tile) part(dst *[tileRows][MaxRequests]uint64, rows, ahead *[tileRows]*byte, at, n int) {
 	var room [tileRows][block]uint64
 	c, x := t.m.c.all(), &t.packed[lanes*t.groups*at]
 	if t.groups == 2 {

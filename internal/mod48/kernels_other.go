@@ -8,7 +8,9 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	o.multiplyPlain(dst, matrices, from, n)
 }
 
-func (t *Tile) times([][Most]uint64, [][]byte, [][]byte) { panic("mod48: a kernel that is not there") }
+func (t *Tile) times([][MaxRequests]uint64, [][]byte, [][]byte) {
+	panic("mod48: a kernel that is not there")
+}
 
 func (m *Modulus) cut(dst []uint64, b []byte) bool { return m.cutPlain(dst, b) }
 

@@ -71,7 +71,7 @@ func TestTimesAtEveryLength(t *testing.T) {
 // Every number of requests, and of rows.
 func TestTimesOfEveryNumber(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for n := 1; n <= Most; n++ {
+	for n := 1; n <= MaxRequests; n++ {
 		for rows := range TileRows + 2 {
 			testTimes(t, r, New(moduli[n%len(moduli)]), moulds[(n+rows)%len(moulds)], 32, n, rows)
 		}
@@ -98,7 +98,7 @@ func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, ro
 	}
 	atEachLevel(func(l level) {
 		used.Set(m, x)
-		dst := make([][Most]uint64, rows+1)
+		dst := make([][MaxRequests]uint64, rows+1)
 		for j := range dst[rows] {
 			dst[rows][j] = 7
 		}
@@ -142,12 +142,12 @@ func TestWhatDoesNotFitPanics(t *testing.T) {
 			"a short matrix":      func() { m.Prepare(x, 2).Rows(make([][4]uint64, 2), &[4][]byte{b, b, b[: len(b)-1 : len(b)-1], b}) },
 			"another dst":         func() { m.Prepare(x, 2).Rows(make([][4]uint64, 1), &[4][]byte{b, b, b, b}) },
 			"no requests":         func() { tile() },
-			"too many requests":   func() { tile(make([][]uint64, Most+1)...) },
+			"too many requests":   func() { tile(make([][]uint64, MaxRequests+1)...) },
 			"unequal requests":    func() { tile(x, x[:16]) },
 			"requests of no tile": func() { tile(x[:8]) },
-			"a short row":         func() { tile(x).Times(make([][Most]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
-			"a short dst":         func() { tile(x).Times(make([][Most]uint64, 1), [][]byte{b, b}, nil) },
-			"a short ahead":       func() { tile(x).Times(make([][Most]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
+			"a short row":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b[:len(b)-6]}, nil) },
+			"a short dst":         func() { tile(x).Times(make([][MaxRequests]uint64, 1), [][]byte{b, b}, nil) },
+			"a short ahead":       func() { tile(x).Times(make([][MaxRequests]uint64, 2), [][]byte{b, b}, [][]byte{b}) },
 		} {
 			func() {
 				defer func() {
@@ -172,6 +172,6 @@ func FuzzRows(f *testing.F) {
 				return word % q
 			}
 			return r.Uint64N(q)
-		}}, int(blocks)%300*block, 1+int(off)%Most, 1+int(off)/Most)
+		}}, int(blocks)%300*block, 1+int(off)%MaxRequests, 1+int(off)/MaxRequests)
 	})
 }

@@ -104,7 +104,7 @@ func rootsOf(q uint64, k int) []uint64 {
 // Values at the points, by Horner's rule in big integers.
 func TestEvaluate(t *testing.T) {
 	for _, q := range moduli[:2] { // which have roots
-		for k := 2; k <= mostPoints; k *= 2 {
+		for k := 2; k <= maxPoints; k *= 2 {
 			m, modulus := New(q), new(big.Int).SetUint64(q)
 			transform := m.NewTransform(rootsOf(q, k))
 			for i, of := range moulds {
@@ -148,17 +148,17 @@ func TestEvaluateWithAnyRoots(t *testing.T) {
 	for _, q := range moduli {
 		for _, of := range moulds {
 			for _, half := range [][]uint64{{q / 2}, {q/2 + 1}, {q - 1}, {1}, {q / 2, q/2 + 1}} {
-				roots := make([]uint64, mostPoints)
+				roots := make([]uint64, maxPoints)
 				for i := range roots {
 					roots[i] = half[i%len(half)]
 				}
 				m := New(q)
 				transform := m.NewTransform(roots)
-				p := words(r, q, mostPoints*columns, 0, of)
+				p := words(r, q, maxPoints*columns, 0, of)
 				want := slowLevels(q, p, roots)
 				atEachLevel(func(l level) {
 					got := slices.Clone(p)
-					if transform.Evaluate(got, mostPoints); !slices.Equal(got, want) {
+					if transform.Evaluate(got, maxPoints); !slices.Equal(got, want) {
 						t.Fatalf("%v, %d, %s, roots %d: other values", l, q, of.name, half)
 					}
 				})

@@ -4,7 +4,7 @@ import "fmt"
 
 const (
 	// Most is the number of requests that a Tile holds, lanes that of a group of them.
-	Most, lanes = 16, 8
+	MaxRequests, lanes = 16, 8
 	// TileRows is a number of rows that Times takes at any level without repeating one.
 	TileRows = 12
 )
@@ -17,13 +17,13 @@ type Tile struct {
 	// packed interleaves the requests' rows, in one group of lanes or two, of which the rest are zeros.
 	packed []uint64
 	groups int
-	alone  [Most]Operand // where there are no kernels for tiles
+	alone  [MaxRequests]Operand // where there are no kernels for tiles
 }
 
 // Set makes t the operand of these rows, all of one length, to which it refers. It uses the memory
 // that t had before.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
-	if len(requests) < 1 || len(requests) > Most {
+	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
 	}
 	n := len(requests[0])
@@ -62,7 +62,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for all rows, which are packed and as long as
 // the requests are. Products beyond those of the last request mean nothing. ahead is prefetched: it
 // holds as many rows, those that come next, or is nil.
-func (t *Tile) Times(dst [][Most]uint64, rows, ahead [][]byte) {
+func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
 			if len(r) != WordBytes*len(t.requests[0]) {

@@ -20,8 +20,8 @@ type Transform struct {
 type root [5]uint64
 
 const (
-	// mostPoints bounds K: sums of the kernels for AVX2 would not be exact with more than nine levels.
-	mostPoints = 256
+	// maxPoints bounds K: sums of the kernels for AVX2 would not be exact with more than nine levels.
+	maxPoints = 256
 	// columns is a divisor of the number of columns.
 	columns = 16
 )
@@ -30,7 +30,7 @@ const (
 // there are h blocks, which is ψ to the power of the bits of h+j reversed, ψ a primitive 2K-th root
 // of unity. Transforms of fewer points take the first of them.
 func (m *Modulus) NewTransform(roots []uint64) *Transform {
-	if n := len(roots); n < 2 || n > mostPoints || bits.OnesCount(uint(n)) != 1 {
+	if n := len(roots); n < 2 || n > maxPoints || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("mod48: a transform of %d points", n))
 	}
 	t := &Transform{m: m}

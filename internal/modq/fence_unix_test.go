@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"cpar/internal/guardpage"
+	"cpar/internal/testing/guardpage"
 )
 
 // edge returns n words that end just before an inaccessible page, or begin just after one.

@@ -78,16 +78,16 @@ func (p *painting) seen() map[string]int {
 // keywords lists what is visible, largest first, ties by name.
 func (p *painting) keywords() []string {
 	seen := p.seen()
-	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < leastPixels(k) })
+	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < minPixels(k) })
 	return slices.SortedFunc(maps.Keys(seen), func(a, b string) int {
 		return cmp.Or(cmp.Compare(seen[b], seen[a]), strings.Compare(a, b))
 	})
 }
 
-// leastPixels is the size at which a person can name a thing. Ground, water and sky count
+// minPixels is the size at which a person can name a thing. Ground, water and sky count
 // if they are a part of the scene, things if they can be made out: a moon of radius 6 has
 // 113 pixels, three birds about 40.
-func leastPixels(keyword string) int {
+func minPixels(keyword string) int {
 	switch keyword {
 	case "sky", "clouds", "night", "sunset", "sea", "fog":
 		return Width * Height / 50

@@ -56,7 +56,7 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 				}
 			}
 			// Less differs where two layers of one colour overlap or a thing is hazy.
-			if differ < leastPixels(word)*2/3 {
+			if differ < minPixels(word)*2/3 {
 				t.Errorf("picture %d, %s: without %s only %d pixels differ", i, Kind(1, i), word, differ)
 			}
 		}

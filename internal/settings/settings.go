@@ -30,7 +30,7 @@ import (
 
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // None, in place of the name of a file or folder, means that there is none.
@@ -107,15 +107,15 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 		var at *toml.DecodeError
 		if errors.As(err, &at) {
 			row, _ := at.Position()
-			return nil, fail("line %d: %s", row, untrusted.Text(strings.TrimPrefix(at.Error(), "toml: ")))
+			return nil, fail("line %d: %s", row, sanitize.Text(strings.TrimPrefix(at.Error(), "toml: ")))
 		}
-		return nil, fail("%s", untrusted.Text(err.Error()))
+		return nil, fail("%s", sanitize.Text(err.Error()))
 	}
 	for name, v := range found {
 		if !slices.ContainsFunc(t.Settings, func(s Setting) bool { return s.Name == name }) {
-			err := fail("there is no setting %s", untrusted.Text(name))
+			err := fail("there is no setting %s", sanitize.Text(name))
 			if near := t.near(name); near != "" {
-				err = exitcode.UsageError(fmt.Errorf("reading the configuration file %s: there is no setting %s; did you mean %s?", path, untrusted.Text(name), near))
+				err = exitcode.UsageError(fmt.Errorf("reading the configuration file %s: there is no setting %s; did you mean %s?", path, sanitize.Text(name), near))
 				err = hint.Add(err, "the settings are in: %s config --help", t.Program)
 			}
 			return nil, err

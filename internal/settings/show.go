@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // A Shown is a setting as a program's command config prints it.
@@ -71,7 +71,7 @@ func (t *Table) Print(w io.Writer, file string, all []Shown, asJSON bool) error 
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, x := range all {
-		value := untrusted.Text(strings.Join(x.Value, ", "))
+		value := sanitize.Text(strings.Join(x.Value, ", "))
 		if len(x.Value) == 0 || x.From == FromDefault {
 			value = x.none
 		}

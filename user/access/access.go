@@ -36,8 +36,8 @@ type Access struct {
 	Cert, Key string
 }
 
-// mostFileBytes is more than any of the files has.
-const mostFileBytes = 1 << 20
+// maxFileBytes is more than any of the files has.
+const maxFileBytes = 1 << 20
 
 func read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
@@ -45,7 +45,7 @@ func read(what, path string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w: %w", what, cpar.ErrInput, err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, mostFileBytes))
+	b, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w: %w", what, cpar.ErrInput, err)
 	}

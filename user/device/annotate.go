@@ -8,11 +8,11 @@ import (
 
 	"cpar"
 	"cpar/internal/progress"
+	"cpar/model/feature"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/photo/decode"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/picture"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A Photo is a photo to be annotated: its name for messages, and where its features
@@ -25,7 +25,7 @@ type Photo struct {
 // File is the photo in a file.
 func File(path string) Photo {
 	return Photo{path, func(o *user.Owner) (*feature.Vectors, error) {
-		data, err := picture.ReadFile(path)
+		data, err := decode.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
@@ -39,13 +39,13 @@ func Extracted(name string, f *feature.Vectors) Photo {
 }
 
 // A Walk says how photos are annotated.
-type Walk struct {
+type AnnotateOptions struct {
 	// Params makes the search of an index; nil for Owner.DefaultParams. It is called
 	// again when the index has changed.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
 	// Exact asks all clusters of an index that has some, which the cloud sees.
-	Exact bool
+	AllCells bool
 	// Sending, if not nil, is told of every request before it is sent; number counts
 	// the photos.
 	Sending func(number int, q *cpar.Request) error
@@ -80,12 +80,12 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 // An error of its own is the cloud's or the person's, not a photo's; what was done
 // until then is returned with it. No photo's fate is told before the last was asked
 // about: a person who saw a reply refused and stopped would tell the cloud.
-func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotated, error) {
+func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for len(all) < len(photos) {
 		size := x.Batch()
-		if w.Exact {
-			size = max(1, size/user.MaxClusters)
+		if w.AllCells {
+			size = max(1, size/user.MaxCells)
 		}
 		group := photos[len(all):min(len(all)+size, len(photos))]
 		some, err := x.annotateGroup(ctx, group, len(all), w)
@@ -106,7 +106,7 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w Walk) ([]Annotat
 // requests. What the cloud is asked depends on its manifest alone, never on whether
 // a reply could be read, nor on how long that took: one that it has altered must not be
 // answered by another behaviour. So replies are read when all this is over.
-func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w Walk) ([]Annotated, error) {
+func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w AnnotateOptions) ([]Annotated, error) {
 	all, err := x.askOnce(ctx, photos, number, w)
 	for range x.tries() {
 		moved, e := x.reopenIfMoved(ctx)
@@ -138,7 +138,7 @@ func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w
 // tries is how often photos are asked about once more while somebody updates the
 // index.
 func (x *Index) tries() int {
-	if x.home == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
+	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return 0
 	}
 	return 2
@@ -147,7 +147,7 @@ func (x *Index) tries() int {
 // reopenIfMoved reports whether the index at the cloud is in another state than the one
 // that was opened, and opens that.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
-	m, err := x.home.cloud.Manifest(ctx, x.Manifest.ID)
+	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
 		// A cloud that cannot say it will not answer the next request either.
 		return false, nil
@@ -157,7 +157,7 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 
 // askOnce asks about photos in the state of the index that is open. What is returned
 // beside an error are the photos whose replies came, or that failed before.
-func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk) ([]*asking, error) {
+func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
 		var err error
@@ -165,9 +165,9 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk)
 			return nil, err
 		}
 	}
-	var all, asked []*asking
+	var all, asked []*photoRequest
 	for i, photo := range photos {
-		a := &asking{Annotated: Annotated{Photo: photo.Name}, in: x.Owner, records: x.Manifest.Records}
+		a := &photoRequest{Annotated: Annotated{Photo: photo.Name}, in: x.Owner, records: x.Manifest.Records}
 		a.Err = x.prepare(a, photo, params, number+i, w)
 		if all = append(all, a); a.Err == nil && a.request != nil {
 			asked = append(append(asked, a), a.rest...)
@@ -177,8 +177,8 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk)
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *asking) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the asking
-	all = slices.DeleteFunc(all, func(a *asking) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the asking
+	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
 			a.Sent, a.Received = a.Sent+r.Sent, a.Received+r.Received
@@ -189,7 +189,7 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Walk)
 }
 
 // asking is one photo on its way.
-type asking struct {
+type photoRequest struct {
 	Annotated
 	in      *user.Owner   // the state that was asked
 	records uint32        // and how many records that has
@@ -197,12 +197,12 @@ type asking struct {
 	request *cpar.Request // nil where nothing is asked
 	reply   *cpar.Reply
 	// rest are the requests to further clusters, neighbours how many are wanted of all.
-	rest       []*asking
+	rest       []*photoRequest
 	neighbours int
 }
 
 // prepare makes the request of a photo.
-func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, w Walk) error {
+func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, number int, w AnnotateOptions) error {
 	begun := time.Now()
 	lap := func(to *time.Duration) {
 		*to = time.Since(begun)
@@ -219,11 +219,11 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 	}
 	lap(&a.Took.Vector)
 	a.guess = v.Guess
-	if err := x.request(a, v, params, w.Exact); err != nil {
+	if err := x.request(a, v, params, w.AllCells); err != nil {
 		return err
 	}
 	lap(&a.Took.Request)
-	for _, one := range append([]*asking{a}, a.rest...) {
+	for _, one := range append([]*photoRequest{a}, a.rest...) {
 		if one.request != nil && w.Sending != nil {
 			if err := w.Sending(number, one.request); err != nil {
 				return err
@@ -234,7 +234,7 @@ func (x *Index) prepare(a *asking, photo Photo, params cpar.Params, number int, 
 }
 
 // request makes the request about a vector, or all of them.
-func (x *Index) request(a *asking, v *vector.Vector, params cpar.Params, exact bool) (err error) {
+func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, exact bool) (err error) {
 	a.neighbours = int(params.L)
 	if !exact {
 		a.Pending, a.request, err = x.RequestVector(v, params)
@@ -246,7 +246,7 @@ func (x *Index) request(a *asking, v *vector.Vector, params cpar.Params, exact b
 	}
 	a.Pending, a.request = pending[0], requests[0]
 	for i := range requests[1:] {
-		a.rest = append(a.rest, &asking{Annotated: Annotated{Pending: pending[i+1]}, request: requests[i+1]})
+		a.rest = append(a.rest, &photoRequest{Annotated: Annotated{Pending: pending[i+1]}, request: requests[i+1]})
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (x *Index) request(a *asking, v *vector.Vector, params cpar.Params, exact b
 // read decrypts a reply and ranks its keywords. A reply that is refused is the
 // failure of this photo: the others are asked about all the same, so that the cloud
 // does not learn of it.
-func (a *asking) read(ranking user.Ranking) (err error) {
+func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
 	a.Visited = a.records // where the reply need not say
 	if a.reply != nil && a.reply.Visited > 0 {

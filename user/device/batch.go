@@ -27,7 +27,7 @@ func (x *Index) Batch() int {
 
 // ask gets the replies. Where the cloud refuses several requests at once, because
 // it does not know how or because one of them is bad, each is asked alone.
-func (x *Index) ask(ctx context.Context, all []*asking) error {
+func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
 	if len(all) > 1 && !x.alone {
 		requests := make([]*cpar.Request, len(all))
 		for i, a := range all {

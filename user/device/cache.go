@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/vault"
+	"cpar/user/localstore"
 )
 
 // DefaultLimit is how many bytes a vault of the cache takes: the features and embeddings of
@@ -22,16 +22,16 @@ const vaultsFolder = "vault"
 
 // Vault is where this device keeps what it can compute again of photos, encrypted under
 // the key and bounded; nil where there is no folder for a cache.
-func (d *Device) Vault(key *user.Key, limit int64) (*vault.Vault, error) {
+func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, error) {
 	if d.Cache == "" {
 		return nil, nil
 	}
-	return key.Vault(d.cached(vaultsFolder, key.Fingerprint()), limit)
+	return key.LocalStore(d.cached(vaultsFolder, key.Fingerprint()), limit)
 }
 
 // Features is the cache of features and embeddings in the vault.
 func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
-	v, err := d.Vault(key, limit)
+	v, err := d.LocalStore(key, limit)
 	if v == nil || err != nil {
 		return nil, err
 	}

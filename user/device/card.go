@@ -10,26 +10,28 @@ import (
 	"cpar/user"
 )
 
-// An IndexState is a state of an index that was seen, made or pushed by this device. The
+// An IndexGeneration is a state of an index that was seen, made or pushed by this device. The
 // generation alone does not name it: two devices that update one copy make two
 // states of one generation.
-type IndexState struct {
+type IndexGeneration struct {
 	Origin     cpar.IndexID `json:"origin"`
 	ID         cpar.IndexID `json:"id"` // under which the cloud has it
 	Generation uint64       `json:"generation"`
-	State      cpar.Digest  `json:"state"`
+	Digest     cpar.Digest  `json:"state"`
 }
 
 // stateOf is the state that an owner is open for.
-func stateOf(o *user.Owner) IndexState {
-	return IndexState{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), State: o.State()}
+func generationOf(o *user.Owner) IndexGeneration {
+	return IndexGeneration{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), Digest: o.Digest()}
 }
 
 // Card names a state in one word, for another device: ORIGIN@GENERATION:STATE.
-func (s IndexState) Card() string { return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.State) }
+func (s IndexGeneration) Card() string {
+	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
+}
 
-// ParseCard is the inverse of IndexState.Card.
-func ParseCard(card string) (s IndexState, err error) {
+// ParseCard is the inverse of IndexGeneration.Card.
+func ParseCard(card string) (s IndexGeneration, err error) {
 	bad := hint.Add(fmt.Errorf("%w: %q is not a card", cpar.ErrInput, card), "a card looks like ORIGIN@GENERATION:STATE; cpar card prints it")
 	origin, rest, ok := strings.Cut(card, "@")
 	generation, state, ok2 := strings.Cut(rest, ":")
@@ -39,9 +41,9 @@ func ParseCard(card string) (s IndexState, err error) {
 	var err1, err2, err3 error
 	s.Origin, err1 = cpar.ParseIndexID(origin)
 	s.Generation, err2 = strconv.ParseUint(generation, 10, 64)
-	s.State, err3 = cpar.ParseDigest(state)
+	s.Digest, err3 = cpar.ParseDigest(state)
 	if err1 != nil || err2 != nil || err3 != nil || s.Card() != card || s.Generation == 0 {
-		return IndexState{}, bad
+		return IndexGeneration{}, bad
 	}
 	s.ID = s.Origin // the best guess
 	return s, nil
@@ -50,14 +52,14 @@ func ParseCard(card string) (s IndexState, err error) {
 // AcceptCard takes over the card of another device: from now on an older state, another
 // state of the same generation, or another index is refused. A card that is not newer
 // than what was seen here is refused unless forced.
-func (d *Device) AcceptCard(key *user.Key, s IndexState, force bool) error {
+func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[s.Origin.String()]
-		if known && !force && (before.Generation > s.Generation || before.Generation == s.Generation && before.State != s.State) {
-			return hint.Add(fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, before.Generation, before.State),
+		if known && !force && (before.Generation > s.Generation || before.Generation == s.Generation && before.Digest != s.Digest) {
+			return hint.Add(fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, before.Generation, before.Digest),
 				"if the state on the card is the right one, pass --force")
 		}
-		if before.State == s.State {
+		if before.Digest == s.Digest {
 			s.ID = before.ID
 		}
 		m.see(s)

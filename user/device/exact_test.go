@@ -6,8 +6,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // TestExactAsksEveryCluster: over a connection, one request a photo finds records of its
@@ -15,7 +15,7 @@ import (
 func TestExactAsksEveryCluster(t *testing.T) {
 	w := newWorld(t, 24)
 	d, key, c := w.device("one"), user.NewKey(), w.cloud(t.TempDir())
-	folder := w.build(d, key, "index", user.Options{Profile: profile.Learned, Clusters: 4})
+	folder := w.build(d, key, "index", user.Options{Profile: profile.Learned, Cells: 4})
 	m := w.push(d, c, folder, PushOptions{})
 	x, err := d.Open(t.Context(), c, key, OpenOptions{Index: m.ID})
 	if err != nil {
@@ -25,7 +25,7 @@ func TestExactAsksEveryCluster(t *testing.T) {
 	all := map[bool][]Annotated{}
 	for _, exact := range []bool{false, true} {
 		sent := 0
-		if all[exact], err = x.Annotate(t.Context(), photos, Walk{Exact: exact, Ranking: user.Ranking{Most: 3},
+		if all[exact], err = x.Annotate(t.Context(), photos, AnnotateOptions{AllCells: exact, Ranking: user.Ranking{MaxKeywords: 3},
 			Params: func(x *Index) (cpar.Params, error) {
 				p := x.DefaultParams()
 				p.L = 24
@@ -40,7 +40,7 @@ func TestExactAsksEveryCluster(t *testing.T) {
 	}
 	for i, a := range all[true] {
 		one := all[false][i]
-		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellRows(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
+		if a.Err != nil || one.Err != nil || len(a.Near) != 24 || len(one.Near) != lattice.CellSize(24, 4) || a.Near[0].Dis > one.Near[0].Dis+1e-9 {
 			t.Errorf("photo %d: %d near of all clusters, %d of one, %v, %v", i, len(a.Near), len(one.Near), a.Err, one.Err)
 		}
 		if a.Sent < 7*one.Sent/2 || a.Received < 3*one.Received {

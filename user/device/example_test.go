@@ -14,8 +14,8 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/scene"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
 )
 
@@ -28,7 +28,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	photos := paint(dir, 24)
 
-	images, _, err := user.ReadImages(ctx, photos, user.ReadOptions{})
+	images, _, err := user.ReadPhotos(ctx, photos, user.ReadOptions{})
 	check(err)
 	key := user.NewKey()
 	builder, err := user.Setup(ctx, key, images, user.Options{})
@@ -46,7 +46,7 @@ func Example() {
 	second := device.Device{State: filepath.Join(dir, "second")}
 	x, err := second.Open(ctx, client, key, device.OpenOptions{})
 	check(err)
-	found, err := x.Annotate(ctx, []device.Photo{device.File(photos[5].Path)}, device.Walk{Ranking: user.Ranking{Most: 1}})
+	found, err := x.Annotate(ctx, []device.Photo{device.File(photos[5].Path)}, device.AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 1}})
 	check(err)
 	check(found[0].Err)
 	fmt.Println("keywords:", len(found[0].Keywords), "after", found[0].Sent, "bytes were sent")
@@ -57,11 +57,11 @@ func Example() {
 }
 
 // paint writes pictures that have keywords.
-func paint(dir string, n int) (items []dataset.Item) {
+func paint(dir string, n int) (items []dataset.Photo) {
 	for i := range n {
 		jpg, words, err := scene.RenderJPEG(1, i)
 		check(err)
-		it := dataset.Item{Name: fmt.Sprintf("%d.jpg", i), Path: filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), Keywords: words}
+		it := dataset.Photo{Name: fmt.Sprintf("%d.jpg", i), Path: filepath.Join(dir, fmt.Sprintf("%d.jpg", i)), Keywords: words}
 		check(os.WriteFile(it.Path, jpg, 0o600))
 		items = append(items, it)
 	}

@@ -15,22 +15,22 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/scene"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
 )
 
 // A world is a folder of painted photos, devices, and clouds at their addresses.
 type world struct {
 	t      *testing.T
 	dir    string
-	images []user.Image
+	images []user.Photo
 	photos []string // files of the images
 }
 
 func newWorld(t *testing.T, photos int) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := range photos {
 		jpg, words, err := scene.RenderJPEG(5, i)
 		if err != nil {
@@ -41,10 +41,10 @@ func newWorld(t *testing.T, photos int) *world {
 			t.Fatal(err)
 		}
 		w.photos = append(w.photos, path)
-		items = append(items, dataset.Item{Name: filepath.Base(path), Path: path, Keywords: words})
+		items = append(items, dataset.Photo{Name: filepath.Base(path), Path: path, Keywords: words})
 	}
 	var err error
-	if w.images, _, err = user.ReadImages(t.Context(), items, user.ReadOptions{Strict: true}); err != nil {
+	if w.images, _, err = user.ReadPhotos(t.Context(), items, user.ReadOptions{Strict: true}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -184,7 +184,7 @@ func (w *world) annotate(d *Device, cloud Cloud, key *user.Key, id cpar.IndexID)
 	if err != nil {
 		return err
 	}
-	all, err := x.Annotate(w.t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 3}})
+	all, err := x.Annotate(w.t.Context(), []Photo{File(w.photos[0])}, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 3}})
 	if err == nil {
 		err = all[0].Err
 	}

@@ -12,13 +12,13 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user"
 )
 
 // A Listed is an index at a cloud, or one that this device remembers. Of one that the key
 // does not open, scheme, photos and size are the cloud's word, made safe to show.
-type Listed struct {
+type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
 	Scheme     string       `json:"scheme"`
@@ -42,7 +42,7 @@ func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
 // List says what indexes a cloud has, those that the key opens first. One that cannot be
 // opened is listed too, with its problem.
-func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]Listed, error) {
+func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell prog
 	return d.listed(ctx, cloud, key, there, tell)
 }
 
-func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there []cparhttp.IndexInfo, tell progress.Func) ([]Listed, error) {
+func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there []cparhttp.IndexInfo, tell progress.Func) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 		return strings.Compare(a.ID.String(), b.ID.String())
 	})
 	there = slices.CompactFunc(there, func(a, b cparhttp.IndexInfo) bool { return a.ID == b.ID })
-	k, out := d.looking(cloud, key, tell), make([]Listed, 0, len(there))
+	k, out := d.looking(cloud, key, tell), make([]ListedIndex, 0, len(there))
 	for i, info := range there {
 		out = append(out, k.row(ctx, info, m))
 		if err := ctx.Err(); err != nil {
@@ -82,8 +82,8 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	return out, nil
 }
 
-func sortListed(list []Listed) {
-	slices.SortFunc(list, func(a, b Listed) int {
+func sortListed(list []ListedIndex) {
+	slices.SortFunc(list, func(a, b ListedIndex) int {
 		if a.Opens != b.Opens {
 			if a.Opens {
 				return -1
@@ -95,8 +95,8 @@ func sortListed(list []Listed) {
 }
 
 // row is what is found out of one index.
-func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) Listed {
-	r := Listed{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
+func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) ListedIndex {
+	r := ListedIndex{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
 	if info.Damaged != "" {
 		r.Problem = "damaged at the cloud: " + info.Damaged
 		return r
@@ -107,13 +107,13 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 		r.Problem = "of another key"
 		return r
 	case err != nil:
-		r.Problem = untrusted.Text(err.Error())
+		r.Problem = sanitize.Text(err.Error())
 		return r
 	}
 	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name, l.Scheme.String(), l.Photos, manifest.Bytes(), l.Generation
 	r.origin, r.scheme = l.Origin, l.Scheme
 	r.InUse = m.InUse != nil && *m.InUse == l.Origin
-	now := IndexState{Origin: l.Origin, ID: info.ID, Generation: l.Generation, State: l.State}
+	now := IndexGeneration{Origin: l.Origin, ID: info.ID, Generation: l.Generation, Digest: l.Digest}
 	problem := k.key.Check(l.Scheme)
 	if before, seen := m.Seen[l.Origin.String()]; seen && problem == nil {
 		problem = before.follows(now, l)
@@ -122,7 +122,7 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 		problem = deletedIndex()
 	}
 	if problem != nil {
-		r.Problem, r.InUse = untrusted.Text(problem.Error()), false
+		r.Problem, r.InUse = sanitize.Text(problem.Error()), false
 	}
 	return r
 }
@@ -138,7 +138,7 @@ func (d *Device) recall(key *user.Key) (*memory, error) {
 }
 
 // Known are the indexes of a key that this device has seen, without asking a cloud.
-func (d *Device) Known(key *user.Key) ([]Listed, error) {
+func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {
 		return nil, err
@@ -147,12 +147,12 @@ func (d *Device) Known(key *user.Key) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []Listed{}
+	out := []ListedIndex{}
 	for _, s := range m.Seen {
 		if slices.Contains(m.Deleted, s.Origin) {
 			continue
 		}
-		r := Listed{ID: s.ID, Generation: s.Generation, Opens: true, origin: s.Origin, InUse: m.InUse != nil && *m.InUse == s.Origin}
+		r := ListedIndex{ID: s.ID, Generation: s.Generation, Opens: true, origin: s.Origin, InUse: m.InUse != nil && *m.InUse == s.Origin}
 		if l, ok := kept.get(s.Origin); ok {
 			r.Name, r.Scheme, r.Photos, r.Bytes, r.scheme = l.Name, l.Scheme.String(), l.Photos, l.Bytes, l.Scheme
 		}
@@ -164,15 +164,15 @@ func (d *Device) Known(key *user.Key) ([]Listed, error) {
 
 // Find finds an index at a cloud by its name, which only the key reads. There must be one of
 // that name (ErrInput); those of except do not count.
-func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (Listed, error) {
+func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
-		return Listed{}, err
+		return ListedIndex{}, err
 	}
 	list, err := d.List(ctx, cloud, key, tell)
 	if err != nil {
-		return Listed{}, err
+		return ListedIndex{}, err
 	}
-	list = slices.DeleteFunc(list, func(x Listed) bool { return slices.Contains(except, x.ID) })
+	list = slices.DeleteFunc(list, func(x ListedIndex) bool { return slices.Contains(except, x.ID) })
 	x, ok, err := Named(cloud.URL(), list, cpar.IndexID{}, name)
 	if err == nil && !ok {
 		err = NoSuchIndex(cloud.URL(), name, list)
@@ -182,8 +182,8 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 
 // Named is the index of a list that has an id, or is called by a name where the id is
 // zero; ok is false where none is. Several of one name are an error (ErrInput).
-func Named(url string, list []Listed, id cpar.IndexID, name string) (x Listed, ok bool, err error) {
-	var found []Listed
+func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
+	var found []ListedIndex
 	for _, x := range list {
 		if x.ID == id || id == (cpar.IndexID{}) && x.Opens && x.Name == name {
 			found = append(found, x)
@@ -199,13 +199,13 @@ func Named(url string, list []Listed, id cpar.IndexID, name string) (x Listed, o
 	for i, x := range found {
 		ids[i] = fmt.Sprintf("%v (%s, %d photos, generation %d)", x.ID, x.Scheme, x.Photos, x.Generation)
 	}
-	return x, false, hint.Add(fmt.Errorf("%w: %d indexes at %s are called %s: %s", cpar.ErrInput, len(found), url, untrusted.Text(name), strings.Join(ids, ", ")),
+	return x, false, hint.Add(fmt.Errorf("%w: %d indexes at %s are called %s: %s", cpar.ErrInput, len(found), url, sanitize.Text(name), strings.Join(ids, ", ")),
 		"name one by its id")
 }
 
 // NoSuchIndex is the error of a name or an id that no index at a cloud has, with those that
 // there are.
-func NoSuchIndex(url, name string, list []Listed) error {
+func NoSuchIndex(url, name string, list []ListedIndex) error {
 	var there []string
 	unread := 0
 	for _, x := range list {
@@ -215,10 +215,10 @@ func NoSuchIndex(url, name string, list []Listed) error {
 		case x.Name == "":
 			there = append(there, x.ID.String())
 		default:
-			there = append(there, untrusted.Text(x.Name))
+			there = append(there, sanitize.Text(x.Name))
 		}
 	}
-	err := fmt.Errorf("%w: the cloud at %s has no index %s", cpar.ErrInput, url, untrusted.Text(name))
+	err := fmt.Errorf("%w: the cloud at %s has no index %s", cpar.ErrInput, url, sanitize.Text(name))
 	if unread > 0 {
 		err = fmt.Errorf("%w that your key opens; others there: %d", err, unread)
 	}
@@ -236,7 +236,7 @@ type Deleter interface {
 // Delete deletes an index that was listed, and forgets it here: its copies go, and where it
 // was the one in use, none is. That it was deleted is remembered, so that a cloud that has
 // kept it cannot offer it again. One that is gone already is forgotten all the same.
-func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x Listed) (wasInUse bool, err error) {
+func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err
 	}

@@ -21,7 +21,7 @@ func (w *world) named(d *Device, c Cloud, key *user.Key, name string) (*Index, e
 }
 
 // listing is what a device says of a cloud's indexes.
-func (w *world) listing(d *Device, c Cloud, key *user.Key) []Listed {
+func (w *world) listing(d *Device, c Cloud, key *user.Key) []ListedIndex {
 	w.t.Helper()
 	list, err := d.List(w.t.Context(), c, key, nil)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestListIsBounded(t *testing.T) {
 	if n := len(c.asked); n > maxLookedAt+2 {
 		t.Errorf("%d requests", n)
 	}
-	if !slices.ContainsFunc(list, func(x Listed) bool { return strings.Contains(x.Problem, "lists more than") }) {
+	if !slices.ContainsFunc(list, func(x ListedIndex) bool { return strings.Contains(x.Problem, "lists more than") }) {
 		t.Error("nothing says what was not looked at")
 	}
 }
@@ -235,7 +235,7 @@ func TestDeletedIndexIsNotOffered(t *testing.T) {
 	if err := c.Delete(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if was, err := d.Delete(t.Context(), c, key, Listed{ID: a}); err != nil || !was {
+	if was, err := d.Delete(t.Context(), c, key, ListedIndex{ID: a}); err != nil || !was {
 		t.Errorf("gone already: %v, %v", was, err)
 	}
 	if err := w.annotate(d, c, key, b); err != nil {
@@ -259,7 +259,7 @@ func TestDeletingTheStateBeforeCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := w.push(d, c, folder, PushOptions{}).ID
-	i := slices.IndexFunc(w.listing(d, c, key), func(x Listed) bool { return x.ID == old })
+	i := slices.IndexFunc(w.listing(d, c, key), func(x ListedIndex) bool { return x.ID == old })
 	x := w.listing(d, c, key)[i]
 	if x.InUse || !strings.Contains(x.Problem, "taken its place") {
 		t.Errorf("%+v", x)

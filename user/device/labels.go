@@ -10,7 +10,7 @@ import (
 	"cpar"
 	"cpar/internal/progress"
 	"cpar/user"
-	"cpar/user/vault"
+	"cpar/user/localstore"
 )
 
 // A label is what this device remembers of an index beside its state, encrypted under the
@@ -23,12 +23,12 @@ type label struct {
 }
 
 // labels are those of one key, by origin.
-type labels struct{ vault *vault.Vault }
+type labels struct{ vault *localstore.Store }
 
 const labelKind = "label"
 
 func (d *Device) labels(key *user.Key) (labels, error) {
-	v, err := key.Vault(filepath.Join(d.State, "indexes", key.Fingerprint()), 0)
+	v, err := key.LocalStore(filepath.Join(d.State, "indexes", key.Fingerprint()), 0)
 	return labels{v}, err
 }
 
@@ -64,17 +64,17 @@ const (
 
 // looking fetches the ledgers of a cloud's indexes, within bounds.
 type looking struct {
-	*home
+	*opener
 	// foreign remembers ledgers that the key does not open, which need not be fetched again;
 	// nil where nothing is remembered.
-	foreign *vault.Vault
+	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
 }
 
 func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *looking {
-	foreign, _ := d.Vault(key, DefaultLimit) // it costs fetching again, nothing else
-	return &looking{home: &home{device: d, cloud: cloud, key: key, opt: OpenOptions{Progress: tell}}, foreign: foreign, left: maxLabelBytes}
+	foreign, _ := d.LocalStore(key, DefaultLimit) // it costs fetching again, nothing else
+	return &looking{opener: &opener{device: d, cloud: cloud, key: key, opt: OpenOptions{Progress: tell}}, foreign: foreign, left: maxLabelBytes}
 }
 
 const foreignKind = "ledger of another key"
@@ -88,7 +88,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &fetching{home: k.home, ctx: ctx, id: id}
+	f := &fetching{opener: k.opener, ctx: ctx, id: id}
 	var ledger cpar.Segment
 	l, err := user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
 		ledger = s

@@ -15,7 +15,7 @@ import (
 type made struct {
 	Key    string      `json:"key"` // its fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
-	IndexState
+	IndexGeneration
 	// Parent is the digest of the manifest of the state before; zero for a build.
 	Parent cpar.Digest `json:"parent"`
 	// Before are the states that it was made from, as its ledger knows them.
@@ -45,8 +45,8 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	if err := d.keepLabel(key, o, now); err != nil {
 		return err
 	}
-	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexState: stateOf(o)}
-	for _, state := range o.Before() {
+	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o)}
+	for _, state := range o.Ancestors() {
 		m.Before = append(m.Before, state)
 	}
 	if before != nil {

@@ -20,14 +20,14 @@ type memory struct {
 	// named. It hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen are the newest states, by origin.
-	Seen map[string]IndexState `json:"seen"`
+	Seen map[string]IndexGeneration `json:"seen"`
 	// Deleted are the origins of those that were deleted from here. Their states stay in
 	// Seen: a cloud that has kept one must not show an older state of it either.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
 
 // see takes a state for the newest of its index, which is then not deleted.
-func (m *memory) see(s IndexState) {
+func (m *memory) see(s IndexGeneration) {
 	m.Seen[s.Origin.String()] = s
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
 }
@@ -53,7 +53,7 @@ func (d *Device) withMemory(fingerprint string, work func(*memory) error) error 
 			}
 		}
 		if m.Seen == nil {
-			m.Seen = map[string]IndexState{}
+			m.Seen = map[string]IndexGeneration{}
 		}
 		if err := work(m); err != nil {
 			return err
@@ -75,7 +75,7 @@ func unreadable(path string, err error) error {
 // what was seen or the person has forced it. The first index that hides distances
 // becomes the one in use.
 func (m *memory) pushed(s made, forced bool) {
-	now := s.IndexState
+	now := s.IndexGeneration
 	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
 		m.see(now)
 	}
@@ -86,7 +86,7 @@ func (m *memory) pushed(s made, forced bool) {
 
 // InUse is the newest state seen of the index in use with a key; ok is false where
 // none is.
-func (d *Device) InUse(key *user.Key) (s IndexState, ok bool, err error) {
+func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if m.InUse != nil {
 			s, ok = m.Seen[m.InUse.String()]

@@ -22,7 +22,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 		for g := range uint64(most) {
 			wait.Go(func() {
 				err := d.withMemory(key.Fingerprint(), func(m *memory) error {
-					m.pushed(made{Scheme: cpar.SchemeLocal, IndexState: IndexState{Origin: origin, ID: origin, Generation: g + 1}}, false)
+					m.pushed(made{Scheme: cpar.SchemeLocal, IndexGeneration: IndexGeneration{Origin: origin, ID: origin, Generation: g + 1}}, false)
 					return nil
 				})
 				if err != nil {

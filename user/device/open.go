@@ -15,9 +15,9 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
 )
 
 // An Answerer answers requests.
@@ -58,12 +58,12 @@ type Index struct {
 
 	answers Answerer
 	// alone is set when the cloud does not take several requests at once.
-	alone bool
-	home  *home // nil for an index that was opened by hand
+	alone  bool
+	opener *opener // nil for an index that was opened by hand
 }
 
 // home is where an index was opened, and how.
-type home struct {
+type opener struct {
 	device *Device
 	cloud  Cloud
 	key    *user.Key
@@ -88,7 +88,7 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 			err = d.checkNamed(key, x)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("opening index %s: %w", untrusted.Text(opt.Name), err)
+			return nil, fmt.Errorf("opening index %s: %w", sanitize.Text(opt.Name), err)
 		}
 		opt.Index = x.ID
 	}
@@ -103,7 +103,7 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 		// Photos can be asked about without one, only more slowly.
 		opt.Cache, _ = d.Features(key, DefaultLimit)
 	}
-	x := &Index{answers: cloud, home: &home{d, cloud, key, opt}}
+	x := &Index{answers: cloud, opener: &opener{d, cloud, key, opt}}
 	return x, x.openRetrying(ctx, id)
 }
 
@@ -148,7 +148,7 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 // openState opens the state of index id that the cloud's manifest names, and fetches
 // what is needed of it. Where it fails, x stays open for the state that it had.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
-	h := x.home
+	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
 	if named { // else the id is the cloud's word, for nobody to type
 		what = fmt.Sprintf("opening index %v", id)
@@ -182,7 +182,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 			return err
 		}
 	}
-	o.Keep(h.opt.Cache)
+	o.SetFeatureCache(h.opt.Cache)
 	fetched, err := h.hold(ctx, o, m)
 	x.Fetched += fetched
 	if err != nil {
@@ -198,8 +198,8 @@ const maxLedgerBytes = 64 << 20
 
 // ledger opens the owner's side with ledger and profile, which lie at the cloud and which
 // only the key opens. Copies are kept, encrypted as they are.
-func (h *home) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
-	f := &fetching{home: h, ctx: ctx, id: m.ID}
+func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
+	f := &fetching{opener: h, ctx: ctx, id: m.ID}
 	o, err := user.Open(h.key, m, f.fetch)
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
@@ -210,7 +210,7 @@ func (h *home) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error
 
 // fetching gets what the owner's side is opened with.
 type fetching struct {
-	*home
+	*opener
 	ctx   context.Context
 	id    cpar.IndexID
 	fresh map[string][]byte // by path in the cache
@@ -221,7 +221,7 @@ func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a %v of %d bytes", cpar.ErrCorrupt, s.Kind, s.Bytes)
 	}
 	path := f.device.cached(folderOf[s.Kind], f.id.String())
-	b, fresh, err := f.home.fetch(f.ctx, f.id, s, path, func(int) {})
+	b, fresh, err := f.opener.fetch(f.ctx, f.id, s, path, func(int) {})
 	if fresh && err == nil {
 		if f.fresh == nil {
 			f.fresh = map[string][]byte{}
@@ -245,7 +245,7 @@ func (f *fetching) keep() {
 
 // hold gives an owner what must be at home: from the cache, or else from the cloud.
 // It returns how many bytes were fetched.
-func (h *home) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
+func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	var total uint64
 	for _, s := range needs {
@@ -281,7 +281,7 @@ func (h *home) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetch
 
 // fetch gets a segment from the cache, or else from the cloud, where it tells of
 // every piece.
-func (h *home) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cached string, tell func(n int)) (b []byte, fresh bool, err error) {
+func (h *opener) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cached string, tell func(n int)) (b []byte, fresh bool, err error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
 			return b, false, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/zalando/go-keyring"
 
 	"cpar"
-	"cpar/internal/await"
 	"cpar/internal/hint"
+	"cpar/internal/interruptible"
 	"cpar/user"
 )
 
@@ -52,7 +52,7 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 	how.Identity = nil // the person shows once more that the key is theirs
 	kept := ""
 	err := user.Identity(path, how, func(id, identity string) error {
-		if _, err := await.Answer(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {
+		if _, err := interruptible.Answer(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {
 			return hint.Add(fmt.Errorf("remembering key file %s: %w: %w: %w", path, cpar.ErrStorage, errKeyring, err), keyringHint)
 		}
 		kept = id
@@ -63,7 +63,7 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 		return writeSmall(d.marker(kept), nil)
 	case kept != "":
 		// The file could not be written, so that no file has this id: the entry opens nothing.
-		_, _ = await.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
+		_, _ = interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
 	}
 	return err
 }
@@ -74,7 +74,7 @@ func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known b
 	if err != nil || id == "" || !d.remembers(id) {
 		return false, err
 	}
-	_, err = await.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, id) })
+	_, err = interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, id) })
 	if known = err == nil; !known && !errors.Is(err, keyring.ErrNotFound) {
 		return false, hint.Add(fmt.Errorf("forgetting key file %s: %w: %w: %w", path, cpar.ErrStorage, errKeyring, err), "remove the entry %q in your system's keyring", keyringService)
 	}
@@ -102,7 +102,7 @@ func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) f
 		if !d.remembers(file) {
 			return ""
 		}
-		identity, err := await.Answer(ctx, func() (string, error) { return ring.Get(keyringService, file) })
+		identity, err := interruptible.Answer(ctx, func() (string, error) { return ring.Get(keyringService, file) })
 		if err != nil && failed != nil {
 			failed(fmt.Errorf("%w: %w", errKeyring, err))
 		}
@@ -113,7 +113,7 @@ func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) f
 // ProbeKeyring finds out whether there is a keyring that answers, by asking for what it does
 // not have.
 func ProbeKeyring(ctx context.Context, ring Keyring) error {
-	_, err := await.Answer(ctx, func() (string, error) { return ring.Get(keyringService, "cpar doctor") })
+	_, err := interruptible.Answer(ctx, func() (string, error) { return ring.Get(keyringService, "cpar doctor") })
 	if err == nil || errors.Is(err, keyring.ErrNotFound) {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 	"cpar/user"
 )
 
@@ -16,7 +16,7 @@ import (
 // the index, which retires the one that was in use. Nothing that depends on a photo was
 // sent to the cloud before. Hints pass on no id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
-	now, hides := stateOf(o), user.Hides(o.Scheme())
+	now, hides := generationOf(o), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		switch {
 		case !hides && !named:
@@ -62,7 +62,7 @@ func deletedIndex() error {
 
 // checkNamed refuses an index that goes by the name which the person gave, where the person
 // may mean another one: a cloud must not choose among indexes of one name by hiding some.
-func (d *Device) checkNamed(key *user.Key, x Listed) error {
+func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	kept, err := d.labels(key)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d *Device) checkNamed(key *user.Key, x Listed) error {
 		case slices.Contains(m.Deleted, x.origin):
 			return deletedIndex()
 		case !seen && !user.Hides(x.scheme):
-			return hint.Add(fmt.Errorf("%w: it has an index of a scheme that shows it distances under the name %s, which this device has not seen", cpar.ErrCloud, untrusted.Text(x.Name)),
+			return hint.Add(fmt.Errorf("%w: it has an index of a scheme that shows it distances under the name %s, which this device has not seen", cpar.ErrCloud, sanitize.Text(x.Name)),
 				"if you built it and know what it shows (SECURITY.md), name it by its id; %s", whereIDs)
 		}
 		for _, s := range m.Seen {
@@ -84,7 +84,7 @@ func (d *Device) checkNamed(key *user.Key, x Listed) error {
 			if s.Origin == x.origin || slices.Contains(m.Deleted, s.Origin) || known && other.Name != x.Name || !known && !inUse {
 				continue
 			}
-			return hint.Add(fmt.Errorf("%w: the index that it has under the name %s is not the one that this device has seen under it (%v)", cpar.ErrCloud, untrusted.Text(x.Name), s.Origin),
+			return hint.Add(fmt.Errorf("%w: the index that it has under the name %s is not the one that this device has seen under it (%v)", cpar.ErrCloud, sanitize.Text(x.Name), s.Origin),
 				"if you have built the collection anew, name the new index once by its id; %s", whereIDs)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (d *Device) checkNamed(key *user.Key, x Listed) error {
 
 // follows refuses a state that the one seen before did not lead to: a roll back, or a
 // fork.
-func (before IndexState) follows(now IndexState, o descendant) error {
+func (before IndexGeneration) follows(now IndexGeneration, o descendant) error {
 	switch {
 	case now.Generation < before.Generation && now.ID != before.ID:
 		return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
@@ -101,9 +101,9 @@ func (before IndexState) follows(now IndexState, o descendant) error {
 	case now.Generation < before.Generation:
 		return hint.Add(fmt.Errorf("%w: it has generation %d, and generation %d was seen before", cpar.ErrCloud, now.Generation, before.Generation),
 			"the cloud shows an old state; push the index again")
-	case now.Generation == before.Generation && now.State != before.State:
+	case now.Generation == before.Generation && now.Digest != before.Digest:
 		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
-	case now.Generation > before.Generation && !o.MadeFrom(before.State, before.Generation):
+	case now.Generation > before.Generation && !o.DescendsFrom(before.Digest, before.Generation):
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
@@ -111,7 +111,7 @@ func (before IndexState) follows(now IndexState, o descendant) error {
 
 // A descendant is a state that knows from which it was made.
 type descendant interface {
-	MadeFrom(state [sha256.Size]byte, generation uint64) bool
+	DescendsFrom(state [sha256.Size]byte, generation uint64) bool
 }
 
 const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +
@@ -123,7 +123,7 @@ const forked = "two devices have updated copies of one index, or the cloud shows
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[o.Origin().String()]
-		if known && before.follows(stateOf(o), o) != nil {
+		if known && before.follows(generationOf(o), o) != nil {
 			return hint.Add(fmt.Errorf("%w: generation %d in it does not follow generation %d, which was seen or pushed before", cpar.ErrInput, o.Generation(), before.Generation),
 				"update the folder that was pushed last; or build the index again")
 		}
@@ -139,7 +139,7 @@ func (d *Device) checkPushed(mine made) error {
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {
 		before, known := m.Seen[mine.Origin.String()]
-		if !known || mine.State == before.State || slices.Contains(mine.Before, before.State) || mine.Generation > before.Generation+user.PastStates {
+		if !known || mine.Digest == before.Digest || slices.Contains(mine.Before, before.Digest) || mine.Generation > before.Generation+user.PastGenerations {
 			return nil
 		}
 		return hint.Add(fmt.Errorf("pushing: %w: generation %d in the folder does not follow the state of generation %d that this device has seen", cpar.ErrCloud, mine.Generation, before.Generation), replacing)

@@ -214,7 +214,7 @@ func TestRefusedReplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := x.Annotate(t.Context(), photos, Walk{Ranking: user.Ranking{Most: 3}})
+		all, err := x.Annotate(t.Context(), photos, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 3}})
 		if err != nil || len(all) != len(photos) {
 			t.Fatalf("%d photos, %v", len(all), err)
 		}

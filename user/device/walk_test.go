@@ -48,10 +48,10 @@ func TestAskAlone(t *testing.T) {
 		}
 		x := OpenedByHand(client, nil, nil)
 		for range 2 {
-			var all []*asking
+			var all []*photoRequest
 			for l := range uint16(3) {
 				q := &cpar.Request{Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: l + 1, Approx: 100}, Vector: []uint64{1}}
-				all = append(all, &asking{request: q})
+				all = append(all, &photoRequest{request: q})
 			}
 			if err := x.ask(t.Context(), all); err != nil {
 				t.Fatal(err)
@@ -91,8 +91,8 @@ func TestWalk(t *testing.T) {
 			photos = append(photos, File(path))
 		}
 		var told, requests int
-		all, err := x.Annotate(t.Context(), photos, Walk{
-			Ranking:  user.Ranking{Most: 2},
+		all, err := x.Annotate(t.Context(), photos, AnnotateOptions{
+			Ranking:  user.Ranking{MaxKeywords: 2},
 			Sending:  func(int, *cpar.Request) error { requests++; return nil },
 			Progress: func(_ string, done, _ int) { told = done },
 		})
@@ -140,7 +140,7 @@ func TestUpdateOnTheWay(t *testing.T) {
 	}
 	w.update(d, key, folder)
 	w.push(d, c, folder, PushOptions{})
-	all, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 2}})
+	all, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 2}})
 	if err != nil || all[0].Err != nil || all[0].Visited != 9 || x.Generation() != 2 {
 		t.Fatalf("%+v, %v, generation %d", all, err, x.Generation())
 	}
@@ -164,7 +164,7 @@ func TestOnlyWhatIsNewIsFetched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
+		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		w.update(d, key, folder)
@@ -182,7 +182,7 @@ func TestOnlyWhatIsNewIsFetched(t *testing.T) {
 		if x, err = second.Open(t.Context(), c, key, OpenOptions{}); err != nil || x.Fetched != want || stay == 0 {
 			t.Errorf("%v: %d bytes were fetched, %d are new, %d segments stay: %v", scheme, x.Fetched, want, stay, err)
 		}
-		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); err != nil {
+		if _, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 1}}); err != nil {
 			t.Error(err)
 		}
 		if all := after.Bytes(); want >= all/2 {
@@ -203,11 +203,11 @@ func TestWalkStops(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if all, err := x.Annotate(stopped, []Photo{File(w.photos[0])}, Walk{}); !errors.Is(err, context.Canceled) || len(all) > 0 {
+	if all, err := x.Annotate(stopped, []Photo{File(w.photos[0])}, AnnotateOptions{}); !errors.Is(err, context.Canceled) || len(all) > 0 {
 		t.Errorf("stopped: %v, %v", all, err)
 	}
 	c.server.Close()
-	if all, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, Walk{Ranking: user.Ranking{Most: 1}}); !errors.Is(err, cpar.ErrCloud) {
+	if all, err := x.Annotate(t.Context(), []Photo{File(w.photos[0])}, AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 1}}); !errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("no cloud: %v, %v", all, err)
 	}
 }

@@ -37,8 +37,8 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	}
 	seen := map[id]bool{}
 	for pages := 0; s.Page > 0; pages++ {
-		if pages == mostPages {
-			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", mostPages)), "take fewer at once, with --album or --since")
+		if pages == maxPages {
+			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", maxPages)), "take fewer at once, with --album or --since")
 		}
 		b, err := c.call(ctx, http.MethodPost, "/search/metadata", s, maxAnswer)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // tries is how often a call is made that a server is too busy for; patience is how long
@@ -45,11 +45,11 @@ func NewClient(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		err = fmt.Errorf("%w: Immich's address %s does not start with https:// and a host", cpar.ErrInput, untrusted.Text(address))
+		err = fmt.Errorf("%w: Immich's address %s does not start with https:// and a host", cpar.ErrInput, sanitize.Text(address))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		err = fmt.Errorf("%w: Immich's address has a user, query or fragment", cpar.ErrInput)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, hint.Add(fmt.Errorf("%w: over http:// everybody on the way to %s would see the API key and the photos", cpar.ErrInput, untrusted.Text(u.Host)),
+		return nil, hint.Add(fmt.Errorf("%w: over http:// everybody on the way to %s would see the API key and the photos", cpar.ErrInput, sanitize.Text(u.Host)),
 			"use https://, or a tunnel: ssh -L 2283:127.0.0.1:2283 that-machine, and http://127.0.0.1:2283")
 	case key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, hint.Add(fmt.Errorf("%w: no API key, or one with other characters than letters, digits and signs", cpar.ErrInput),
@@ -73,7 +73,7 @@ func ownClient(u *url.URL) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// onlyHere lets a connection be made to this machine alone. The address is the resolved one.
+// loopbackOnly lets a connection be made to this machine alone. The address is the resolved one.
 func onlyHere(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
@@ -111,7 +111,7 @@ func (f fault) Error() string        { return f.text }
 func (f fault) Is(target error) bool { return target == cpar.ErrCloud }
 
 func (c *Client) faultf(format string, args ...any) error {
-	return fault{fmt.Sprintf("Immich at %s %s", untrusted.Text(c.base.Host), fmt.Sprintf(format, args...))}
+	return fault{fmt.Sprintf("Immich at %s %s", sanitize.Text(c.base.Host), fmt.Sprintf(format, args...))}
 }
 
 // call makes a call, again where the server is busy or cannot be reached for a moment:
@@ -167,7 +167,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		if errors.As(err, &e) {
 			err = e.Err
 		}
-		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", untrusted.Text(err.Error())), "is it running, and is the address right?")
+		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", sanitize.Text(err.Error())), "is it running, and is the address right?")
 	}
 	defer resp.Body.Close()
 	out, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
@@ -192,7 +192,7 @@ func (c *Client) refusal(status int, body []byte) error {
 	}
 	if json.Unmarshal(body, &v) == nil {
 		if s, ok := v.Message.(string); ok && s != "" {
-			says = ": " + untrusted.Text(s)
+			says = ": " + sanitize.Text(s)
 		}
 	}
 	switch {

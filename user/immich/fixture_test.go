@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/internal/immichtest"
+	"cpar/internal/testing/immichtest"
+	"cpar/model/feature"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/rank"
 )
 
 // words is an index that finds in a picture the words that it consists of; "refused" is a
@@ -29,16 +29,16 @@ type words struct {
 
 var errBroken = errors.New("the cloud is gone")
 
-func (x *words) State() [32]byte { return x.state }
+func (x *words) Digest() [32]byte { return x.state }
 
-func (x *words) FeaturesOnce(b []byte) (*feature.Vectors, error) {
+func (x *words) UncachedFeatures(b []byte) (*feature.Vectors, error) {
 	if string(b) == "?" {
 		return nil, errors.New("no picture")
 	}
 	return &feature.Vectors{}, nil
 }
 
-func (x *words) Annotate(_ context.Context, photos []device.Photo, _ device.Walk) (out []device.Annotated, err error) {
+func (x *words) Annotate(_ context.Context, photos []device.Photo, _ device.AnnotateOptions) (out []device.Annotated, err error) {
 	for _, p := range photos {
 		if x.broken > 0 && len(x.asked) == x.broken {
 			return out, errBroken
@@ -106,7 +106,7 @@ func (w *world) newClient(key string) *Client {
 	return c
 }
 
-func (w *world) library() *Library { return Of(w.client, w.journal) }
+func (w *world) library() *Library { return NewLibrary(w.client, w.journal) }
 
 // annotate runs over the library.
 func (w *world) annotate(o Options) Summary {

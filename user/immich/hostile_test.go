@@ -15,7 +15,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/immichtest"
+	"cpar/internal/testing/immichtest"
 )
 
 func TestAddresses(t *testing.T) {
@@ -60,7 +60,7 @@ func answers(t *testing.T, h http.HandlerFunc) (*Library, *int) {
 	}))
 	t.Cleanup(s.Close)
 	w.url = s.URL
-	return Of(w.newClient(immichtest.Key), w.journal), calls
+	return NewLibrary(w.newClient(immichtest.Key), w.journal), calls
 }
 
 // paging is a server whose pages never end: page p has the photo of a number, none for 0.
@@ -116,7 +116,7 @@ func TestHostileServer(t *testing.T) {
 		"a name without end": {say(200, page(`[{"id":"`+immichtest.ID(1, 1)+`","originalFileName":"`+strings.Repeat("a", longestText+1)+`"}]`)), cpar.ErrCloud, "name or checksum of more than 4096", 1},
 		"the same for ever":  {paging(func(int) int { return 1 }), cpar.ErrCloud, "page 2 has nothing new", 2},
 		"nothing for ever":   {paging(func(int) int { return 0 }), cpar.ErrCloud, "page 1 has nothing new", 1},
-		"others for ever":    {paging(func(p int) int { return p }), cpar.ErrCloud, "more than 2000 pages", mostPages},
+		"others for ever":    {paging(func(p int) int { return p }), cpar.ErrCloud, "more than 2000 pages", maxPages},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, "{")

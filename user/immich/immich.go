@@ -3,7 +3,7 @@
 //
 //	Immich ─▶ previews ─▶ device.Index ║─▶ the cloud
 //	       ◀─ tags auto/… ◀─ keywords  ║
-//	            └─▶ the journal (user/vault): what is about to be tagged, then what was
+//	            └─▶ the journal (user/localstore): what is about to be tagged, then what was
 //
 // The protocol, of Immich 2 and later, as its published description and server have
 // it (read, not copied). All is below ADDRESS/api, JSON, with the header x-api-key:

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/vault"
+	"cpar/user/localstore"
 )
 
 // record is one line of the journal. What is about to be done is written, and synced,
@@ -99,11 +99,11 @@ func (run *Run) values() (all []string) {
 }
 
 // A Journal remembers runs, encrypted under the key.
-type Journal struct{ log *vault.Log }
+type Journal struct{ log *localstore.Log }
 
 // OpenJournal opens the journal of a key on a device.
 func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
-	v, err := key.Vault(filepath.Join(d.State, "library", key.Fingerprint()), 0)
+	v, err := key.LocalStore(filepath.Join(d.State, "library", key.Fingerprint()), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cpar"
+	"cpar/model/feature"
+	"cpar/model/rank"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/rank"
 )
 
 // A Library is the photos of an Immich server, with the journal of what was done there.
@@ -23,21 +23,21 @@ type Library struct {
 }
 
 // Of is a server's library.
-func Of(c *Client, j *Journal) *Library { return &Library{c, j} }
+func NewLibrary(c *Client, j *Journal) *Library { return &Library{c, j} }
 
 // An Index answers what photos show; *device.Index is one.
 type Index interface {
-	FeaturesOnce(photo []byte) (*feature.Vectors, error)
-	Annotate(ctx context.Context, photos []device.Photo, w device.Walk) ([]device.Annotated, error)
-	State() [32]byte
+	UncachedFeatures(photo []byte) (*feature.Vectors, error)
+	Annotate(ctx context.Context, photos []device.Photo, w device.AnnotateOptions) ([]device.Annotated, error)
+	Digest() [32]byte
 }
 
 // Options say which photos are tagged, and how.
 type Options struct {
 	Filter
-	Walk   device.Walk
-	DryRun bool // ask, and tag nothing
-	Again  bool // also what was finished before
+	Annotate device.AnnotateOptions
+	DryRun   bool // ask, and tag nothing
+	Again    bool // also what was finished before
 	// Each is told of every photo, group by group.
 	Each func(Result)
 }
@@ -86,7 +86,7 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 		some := todo[done:min(done+group, len(todo))]
 		err = r.group(ctx, some)
 		done += len(some)
-		o.Walk.Progress.Report("tag photos", done, len(todo))
+		o.Annotate.Progress.Report("tag photos", done, len(todo))
 	}
 	return r.summary, err
 }
@@ -97,12 +97,12 @@ func (r *run) begin(ctx context.Context) ([]asset, error) {
 	if err != nil {
 		return nil, err
 	}
-	photos, err := r.client.photos(ctx, r.o.Filter, r.o.Walk.Progress)
+	photos, err := r.client.photos(ctx, r.o.Filter, r.o.Annotate.Progress)
 	if err != nil {
 		return nil, err
 	}
 	r.summary.Photos = len(photos)
-	state := r.x.State()
+	state := r.x.Digest()
 	digest := hex.EncodeToString(state[:])
 	if !r.o.Again {
 		here := slices.DeleteFunc(slices.Clone(all), func(run *Run) bool { return run.Server != r.client.Address() })
@@ -181,7 +181,7 @@ func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
 	if err != nil {
 		return err
 	}
-	if p.features, err = x.FeaturesOnce(b); err != nil {
+	if p.features, err = x.UncachedFeatures(b); err != nil {
 		return fmt.Errorf("%w: %w: %w", cpar.ErrInput, errPicture, err)
 	}
 	return ctx.Err()
@@ -196,7 +196,7 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 			asked = append(asked, p)
 		}
 	}
-	walk := r.o.Walk
+	walk := r.o.Annotate
 	walk.Progress = nil // that of the group
 	answers, broken := r.x.Annotate(ctx, questions, walk)
 	asked = asked[:len(answers)]

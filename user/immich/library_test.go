@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/internal/immichtest"
-	"cpar/user/rank"
+	"cpar/internal/testing/immichtest"
+	"cpar/model/rank"
 )
 
 func TestAnnotate(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"slices"
 
-	"cpar/user/metadata"
-	"cpar/user/rank"
+	"cpar/model/rank"
+	"cpar/photo/metadata"
 )
 
 // tagger puts tags on photos for a run: what is about to happen goes into the journal

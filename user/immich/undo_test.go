@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/internal/immichtest"
+	"cpar/internal/testing/immichtest"
 )
 
 func TestUndo(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 // Bounds of what a server may say at once.
 const (
 	pageSize    = 1000
-	mostPages   = 2000 // two million photos
+	maxPages    = 2000 // two million photos
 	longestText = 4096 // name or checksum of a photo: all photos of a library are held at once
-	mostTags    = 100_000
-	mostOnPhoto = 10_000
+	maxTags     = 100_000
+	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20
 	maxPicture  = 64 << 20
 )
@@ -124,7 +124,7 @@ func decodeTagsOf(b []byte) ([]string, error) {
 	if v.Tags == nil || string(v.Tags) == "null" {
 		return nil, nil
 	}
-	tags, err := list[tag](v.Tags, mostOnPhoto)
+	tags, err := list[tag](v.Tags, maxOnPhoto)
 	var values []string
 	for _, t := range tags {
 		values = append(values, t.Value)
@@ -134,7 +134,7 @@ func decodeTagsOf(b []byte) ([]string, error) {
 
 // decodeTags reads tags.
 func decodeTags(b []byte) ([]tag, error) {
-	tags, err := list[tag](b, mostTags)
+	tags, err := list[tag](b, maxTags)
 	for _, t := range tags {
 		if t.ID == "" || t.Value == "" {
 			return nil, fmt.Errorf("a tag without id or value")

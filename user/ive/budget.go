@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"cpar"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // The noise of one score. With x = w·V + e and y = w_s·V_s + e_s,

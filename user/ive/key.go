@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"cpar/internal/modq"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // Key is S in factors:

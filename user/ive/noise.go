@@ -1,6 +1,6 @@
 package ive
 
-import "cpar/user/internal/seed"
+import "cpar/internal/seed"
 
 // Noise is the source of randomness for encryption. Every ciphertext continues where the
 // previous one stopped, so one Noise serves any number of them, and the same secret gives

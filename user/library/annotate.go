@@ -13,11 +13,11 @@ import (
 
 	"cpar"
 	"cpar/internal/progress"
+	"cpar/model/rank"
+	"cpar/photo"
+	"cpar/photo/metadata"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/metadata"
-	"cpar/user/photos"
-	"cpar/user/rank"
 )
 
 // Options say what is asked about, and what becomes of it.
@@ -42,15 +42,15 @@ type Options struct {
 	// MinProbability and Most are what a word must have to be told and written. An index
 	// without probabilities has only Most.
 	MinProbability float64
-	Most           int
+	MaxKeywords    int
 	// Suggest, if not nil, gives words to write into a photo besides its keywords, which it is
 	// told. Suggests names all that they depend on but the photo.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
 	// Walk says how the index is asked. Its Most and MinProbability do not count.
-	Walk     device.Walk
-	Command  string // as the journal names the run
-	Progress progress.Func
+	AskOptions device.AnnotateOptions
+	Command    string // as the journal names the run
+	Progress   progress.Func
 }
 
 // A Result is what came of a photo.
@@ -65,7 +65,7 @@ type Result struct {
 	Run      string           // that wrote them
 	Known    bool             // the answer was known
 	Finished bool             // and nothing was left to do
-	// CutShort: the end of the photo is missing, and what is there was annotated. It is
+	// Truncated: the end of the photo is missing, and what is there was annotated. It is
 	// told where the photo was read.
 	CutShort bool
 	// Beside: the file holds no keywords, so a sidecar does.
@@ -77,14 +77,14 @@ type Result struct {
 
 // A Summary counts photos.
 type Summary struct {
-	Run     string // "" where nothing was written
-	Done    int    // that have an answer
-	Known   int    // whose answer was known
-	Written int    // that words were written for
-	Files   int    // that were written
-	Words   int
-	Nothing int // without any word that is likely enough
-	Failed  int // that could not be read or written
+	Run      string // "" where nothing was written
+	Done     int    // that have an answer
+	Known    int    // whose answer was known
+	Written  int    // that words were written for
+	Files    int    // that were written
+	Keywords int
+	Nothing  int // without any word that is likely enough
+	Failed   int // that could not be read or written
 }
 
 // ErrStopped is the error of a walk that ended at a photo's error, as OnErrors says.
@@ -93,8 +93,8 @@ var ErrStopped = errors.New("stopped at an error, as asked")
 // Annotate takes photos the whole way, and tells of each when the last has been asked
 // about. An error of its own is the cloud's, the disk's or the person's, not a photo's;
 // what was done until then is told of all the same.
-func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
-	release, err := l.working()
+func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
+	release, err := l.lockShared()
 	if err != nil {
 		return Summary{}, err
 	}
@@ -103,22 +103,22 @@ func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photos.P
 }
 
 // Ask is Annotate where nothing is remembered, known or written.
-func Ask(ctx context.Context, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
+func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	o.Where = ""
 	return annotate(ctx, nil, x, list, o, each)
 }
 
-func annotate(ctx context.Context, l *Library, x *device.Index, list []photos.Photo, o Options, each func(Result)) (Summary, error) {
+func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	key, err := keyOf(x, o.Walk)
+	key, err := keyOf(x, o.AskOptions)
 	if err != nil {
 		return Summary{}, err
 	}
-	w := &walk{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
 	w.want = w.wanted(key)
-	err = w.walk(ctx)
+	err = w.annotateAll(ctx)
 	for i := range w.results {
 		if w.told[i] {
 			w.sum.count(&w.results[i])
@@ -147,12 +147,12 @@ func (s *Summary) count(r *Result) {
 		s.Written++
 	}
 	s.Files += len(r.Files)
-	s.Words += len(r.Added)
+	s.Keywords += len(r.Added)
 }
 
 // keyOf names the state of an index and the way of asking it: whatever could change an
 // answer.
-func keyOf(x *device.Index, w device.Walk) (string, error) {
+func keyOf(x *device.Index, w device.AnnotateOptions) (string, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
 		var err error
@@ -160,16 +160,16 @@ func keyOf(x *device.Index, w device.Walk) (string, error) {
 			return "", err
 		}
 	}
-	state := x.State()
+	state := x.Digest()
 	return shortDigest(x.Origin(), state, params, w.Ranking.Ranker, w.Ranking.Rare), nil
 }
 
 // wanted names what is to be done for a photo whose answers have a key.
-func (w *walk) wanted(key string) string {
+func (w *annotator) wanted(key string) string {
 	if w.o.Where == "" {
 		return ""
 	}
-	parts := []any{key, w.o.Where, w.o.Style, w.o.MinProbability, w.o.Most}
+	parts := []any{key, w.o.Where, w.o.Style, w.o.MinProbability, w.o.MaxKeywords}
 	if w.o.Suggest != nil {
 		parts = append(parts, w.o.Suggests)
 	}
@@ -182,12 +182,12 @@ func shortDigest(parts ...any) string {
 }
 
 // A walk is one call of Annotate.
-type walk struct {
+type annotator struct {
 	l         *Library // nil where nothing is remembered
 	x         *device.Index
 	owner     *user.Owner // of x as it was at first, for the features
 	o         Options
-	list      []photos.Photo
+	list      []photo.Photo
 	key, want string
 
 	results []Result
@@ -220,7 +220,7 @@ type group struct {
 	key  string
 }
 
-func (w *walk) walk(ctx context.Context) error {
+func (w *annotator) annotateAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	todo, err := w.look(ctx)
@@ -253,23 +253,23 @@ func (w *walk) walk(ctx context.Context) error {
 }
 
 // fail notes what is wrong with a photo.
-func (w *walk) fail(j *job, err error) {
+func (w *annotator) fail(j *job, err error) {
 	w.failLate(j, err)
 	w.failed.Add(1)
 }
 
 // failLate notes what is wrong with a photo whose answer came. It does not count for
 // OnErrors: what cannot be written now is known the next time, without asking.
-func (w *walk) failLate(j *job, err error) {
+func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
 	w.told[j.at] = true
 }
 
-func (w *walk) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
+func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
 
 // ask asks about photos, in groups, while workers prepare the next.
-func (w *walk) ask(ctx context.Context, todo []*job, groups chan<- group) error {
+func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) error {
 	var g group
 	asks, done := 0, 0
 	flush := func() error {
@@ -317,7 +317,7 @@ func (w *walk) ask(ctx context.Context, todo []*job, groups chan<- group) error 
 
 // askGroup asks about those of a group that have no answer. Those that have none
 // afterwards, because the cloud or the person ended it, are left out.
-func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
+func (w *annotator) askGroup(ctx context.Context, g group) (group, error) {
 	var asked []*job
 	var list []device.Photo
 	for _, j := range g.jobs {
@@ -325,10 +325,10 @@ func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
 			asked, list = append(asked, j), append(list, j.features)
 		}
 	}
-	walk := w.o.Walk
+	walk := w.o.AskOptions
 	walk.Progress = nil
-	walk.Ranking.Most, walk.Ranking.MinProbability = wordsAskedOf, 0
-	if tell := w.o.Walk.Sending; tell != nil {
+	walk.Ranking.MaxKeywords, walk.Ranking.MinProbability = wordsAskedOf, 0
+	if tell := w.o.AskOptions.Sending; tell != nil {
 		walk.Sending = func(i int, q *cpar.Request) error { return tell(asked[i].at, q) }
 	}
 	all, err := w.x.Annotate(ctx, list, walk)
@@ -355,7 +355,7 @@ func (w *walk) askGroup(ctx context.Context, g group) (group, error) {
 	}
 	var e error
 	// Of the state that answered: the index may have been opened again meanwhile.
-	if out.key, e = keyOf(w.x, w.o.Walk); err == nil {
+	if out.key, e = keyOf(w.x, w.o.AskOptions); err == nil {
 		err = e
 	}
 	return out, err

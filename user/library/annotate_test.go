@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 func TestAnnotateAndUndo(t *testing.T) {
@@ -23,7 +23,7 @@ func TestAnnotateAndUndo(t *testing.T) {
 		o.Where = where
 		asked := w.questions()
 		all, sum := w.annotate(o)
-		if sum.Run == "" || sum.Done != 20 || sum.Written != 20 || sum.Files != 20 || sum.Failed != 0 || sum.Words == 0 {
+		if sum.Run == "" || sum.Done != 20 || sum.Written != 20 || sum.Files != 20 || sum.Failed != 0 || sum.Keywords == 0 {
 			t.Fatalf("%s: %+v", where, sum)
 		}
 		if want := map[metadata.Where]int{metadata.Sidecar: 2}[where]; w.questions()-asked != want { // known by content
@@ -63,7 +63,7 @@ func TestAnnotateAndUndo(t *testing.T) {
 		}
 	}
 	runs, err := w.lib.Runs()
-	if err != nil || len(runs) != 2 || runs[0].Files != 20 || runs[0].Words == 0 || runs[1].ID == runs[0].ID {
+	if err != nil || len(runs) != 2 || runs[0].Files != 20 || runs[0].Keywords == 0 || runs[1].ID == runs[0].ID {
 		t.Errorf("%+v, %v", runs, err)
 	}
 	if again := w.undo(runs[0].ID); len(again.Restored)+len(again.Retracted)+len(again.Left) > 0 {
@@ -101,7 +101,7 @@ func TestKnownByContent(t *testing.T) {
 	}
 	// More words are wanted: nothing is asked, and they are added.
 	o = sidecars()
-	o.Most = 8
+	o.MaxKeywords = 8
 	if _, sum := w.annotate(o); w.questions() != asked+1 || sum.Written == 0 {
 		t.Errorf("more words: %d questions, %+v", w.questions()-asked, sum)
 	}
@@ -120,7 +120,7 @@ func TestTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := sidecars()
-	o.Most = 12
+	o.MaxKeywords = 12
 	w.annotate(o)
 	if got := w.words(w.list[0].Path); slices.Contains(got, word) || len(got) < len(all[0].Added) {
 		t.Errorf("%q was taken away: %q", word, got)
@@ -229,7 +229,7 @@ func TestDryRun(t *testing.T) {
 	o := sidecars()
 	o.DryRun = true
 	all, sum := w.annotate(o)
-	if sum.Run != "" || sum.Written != 5 || sum.Words == 0 || !maps.Equal(before, w.tree()) || len(all[0].Files) != 1 {
+	if sum.Run != "" || sum.Written != 5 || sum.Keywords == 0 || !maps.Equal(before, w.tree()) || len(all[0].Files) != 1 {
 		t.Errorf("%+v", sum)
 	}
 	if runs, err := w.lib.Runs(); err != nil || len(runs) > 0 {

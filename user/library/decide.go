@@ -8,9 +8,9 @@ import (
 
 	"context"
 
-	"cpar/user/metadata"
-	"cpar/user/photos"
-	"cpar/user/picture"
+	"cpar/photo"
+	"cpar/photo/decode"
+	"cpar/photo/metadata"
 )
 
 // Decide writes what a person says of a photo's keywords: suggestions that are right,
@@ -18,7 +18,7 @@ import (
 // takes back.
 func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, keepMtime bool, accept, reject, add []string) (Result, error) {
 	r := Result{Path: path}
-	release, err := l.working()
+	release, err := l.lockShared()
 	if err != nil {
 		return r, err
 	}
@@ -27,11 +27,11 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 	if j.path, err = absolute(path); err != nil {
 		return r, err
 	}
-	data, err := picture.ReadFile(j.path)
+	data, err := decode.ReadFile(j.path)
 	if err != nil {
 		return r, err
 	}
-	j.content = picture.Content(data)
+	j.content = decode.ContentDigest(data)
 	l.mu.Lock()
 	r.Also = l.also(j.path)
 	l.mu.Unlock()
@@ -40,7 +40,7 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 		return r, err
 	}
 	r.Run = id
-	w := &walk{l: l, o: Options{Where: where, Style: style, KeepMtime: keepMtime, Jobs: 1}, run: id, list: []photos.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
+	w := &annotator{l: l, o: Options{Where: where, Style: style, KeepMtime: keepMtime, Jobs: 1}, run: id, list: []photo.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
 	change := metadata.Change{Accept: accept, Reject: reject, Add: add, Run: id}
 	records := []record{{Began: beginning(id, "decide "+filepath.Base(path), keepMtime)},
 		{Decided: &decided{id, j.path, accept, reject, add}}}
@@ -61,7 +61,7 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 }
 
 // decide changes one file, and returns what the log does not hold yet.
-func (w *walk) decide(t *target, c metadata.Change, records []record) ([]record, error) {
+func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]record, error) {
 	for {
 		w.planChange(t, c)
 		if t.err != nil || t.edit == nil {
@@ -84,7 +84,7 @@ func (w *walk) decide(t *target, c metadata.Change, records []record) ([]record,
 	}
 }
 
-func (w *walk) decidedDone(j *job) *done {
+func (w *annotator) decidedDone(j *job) *done {
 	d := &done{Photo: j.path, Also: w.list[0].Also, Content: j.content, Run: w.run}
 	if info, err := os.Stat(j.path); err == nil {
 		d.Stat = statOf(info)
@@ -105,11 +105,11 @@ func (l *Library) Machine(path string) []string {
 	if l.mem.photos[path] != nil || len(l.mem.names[filepath.Base(path)]) == 0 {
 		return words
 	}
-	data, err := picture.ReadFile(path)
+	data, err := decode.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	content := digest(picture.Content(data))
+	content := digest(decode.ContentDigest(data))
 	for _, other := range l.mem.names[filepath.Base(path)] {
 		if l.mem.photos[other].content == content {
 			words = append(words, l.mem.machine(other)...)

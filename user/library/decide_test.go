@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // What a person accepts is theirs, what they reject is not written again, and all of it is
@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("%q was rejected, and is found", words[1])
 	}
 	o := sidecars()
-	o.Most = 12
+	o.MaxKeywords = 12
 	w.annotate(o)
 	if got := w.words(path); slices.Contains(got, words[1]) {
 		t.Errorf("%q was rejected, and is written again", words[1])

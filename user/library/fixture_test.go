@@ -19,12 +19,12 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/scene"
+	"cpar/model/rank"
+	"cpar/photo"
+	"cpar/photo/dataset"
+	"cpar/photo/metadata"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
-	"cpar/user/metadata"
-	"cpar/user/photos"
-	"cpar/user/rank"
 )
 
 // A world is an index of painted photos at a cloud that counts questions, a device, and a
@@ -34,7 +34,7 @@ type world struct {
 	key  *user.Key
 	dev  *device.Device
 	dir  string // of photos
-	list []photos.Photo
+	list []photo.Photo
 	lib  *Library
 	*site
 }
@@ -46,7 +46,7 @@ var built = sync.OnceValues(func() (*world, error) {
 		return nil, err
 	}
 	w := &world{key: user.NewKey(), dev: &device.Device{State: filepath.Join(dir, "state"), Cache: filepath.Join(dir, "cache")}, dir: dir}
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := range 40 {
 		jpg, words, err := scene.RenderJPEG(5, i)
 		path := filepath.Join(dir, fmt.Sprintf("%02d.jpg", i))
@@ -56,10 +56,10 @@ var built = sync.OnceValues(func() (*world, error) {
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, dataset.Item{Name: filepath.Base(path), Path: path, Keywords: words})
+		items = append(items, dataset.Photo{Name: filepath.Base(path), Path: path, Keywords: words})
 	}
 	ctx := context.Background()
-	images, _, err := user.ReadImages(ctx, items, user.ReadOptions{Strict: true})
+	images, _, err := user.ReadPhotos(ctx, items, user.ReadOptions{Strict: true})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (w *world) paint(name string, scenery int) string {
 	}
 	path := filepath.Join(w.dir, name)
 	w.write(path, jpg)
-	w.list = append(w.list, photos.Photo{Path: path})
+	w.list = append(w.list, photo.Photo{Path: path})
 	return path
 }
 
@@ -199,7 +199,7 @@ func (w *world) index() *device.Index {
 
 // sidecars are the usual options: many words, so that every photo has some.
 func sidecars() Options {
-	return Options{Where: metadata.Sidecar, Style: metadata.Follow, OnErrors: -1, MinProbability: 0.02, Most: 4}
+	return Options{Where: metadata.Sidecar, Style: metadata.Follow, OnErrors: -1, MinProbability: 0.02, MaxKeywords: 4}
 }
 
 // annotate is one run, by another process.

@@ -15,7 +15,7 @@ const keepBytes = 128 << 20
 // Forget drops the way to undo runs, all where none is named, and keeps which words they
 // wrote. It returns those that could have been undone until now.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
-	release, err := l.alone()
+	release, err := l.lockExclusive()
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (l *Library) records() (all []record, err error) {
 		if err != nil {
 			return nil, err
 		}
-		records, err := decode(b)
+		records, err := decodeRecords(b)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (l *Library) records() (all []record, err error) {
 	return all, nil
 }
 
-// nameOf is what a later record takes the place of; "" for one that stays.
+// cacheKey is what a later record takes the place of; "" for one that stays.
 func nameOf(r *record) string {
 	switch {
 	case r.Asked != nil: // of another state of the index, or of another index

@@ -13,13 +13,13 @@ import (
 	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/vault"
+	"cpar/user/localstore"
 )
 
 // A Library is what a device remembers of photos annotated with a key. It may be used by
 // several goroutines, and its folder by several processes.
 type Library struct {
-	log  *vault.Log
+	log  *localstore.Log
 	lock string // a file, locked by whoever works
 	keep int64  // bytes that the log may have
 
@@ -37,7 +37,7 @@ func Exists(d *device.Device) bool {
 // Open opens what a device remembers.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
 	dir := filepath.Join(d.State, "library", key.Fingerprint())
-	v, err := key.Vault(dir, 0)
+	v, err := key.LocalStore(dir, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (l *Library) refresh() error {
 		if err != nil {
 			return err
 		}
-		records, err := decode(b)
+		records, err := decodeRecords(b)
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (l *Library) remember(records ...record) error {
 		l.mem.take(&records[i])
 	}
 	after, err := l.log.Size()
-	if err != nil || before != l.read || after != before+vault.Grows(len(b)) {
+	if err != nil || before != l.read || after != before+localstore.Grows(len(b)) {
 		after = -1 // another process has written too, which refresh reads
 	}
 	l.read = after
@@ -108,7 +108,7 @@ func (l *Library) remember(records ...record) error {
 
 // working marks this process as one that changes photos, reads the log and finishes what a
 // killed process left. Several may work at once; forgetting waits for none.
-func (l *Library) working() (release func(), err error) {
+func (l *Library) lockShared() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()
 	if err == nil && alone {
@@ -136,7 +136,7 @@ func (l *Library) working() (release func(), err error) {
 }
 
 // alone is working for what nobody may do beside others.
-func (l *Library) alone() (release func(), err error) {
+func (l *Library) lockExclusive() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/photo/decode"
 	"cpar/user/device"
-	"cpar/user/picture"
 )
 
 // look finds the photos that something is left to do for.
-func (w *walk) look(ctx context.Context) ([]*job, error) {
+func (w *annotator) look(ctx context.Context) ([]*job, error) {
 	var todo []*job
 	folders := map[string]error{}
 	for i, p := range w.list {
@@ -58,7 +58,7 @@ func (w *walk) look(ctx context.Context) ([]*job, error) {
 }
 
 // protected says why nothing can be written into a folder, before anything is asked for it.
-func (w *walk) protected(known map[string]error, folder string) error {
+func (w *annotator) protected(known map[string]error, folder string) error {
 	if w.o.Where == "" || w.o.DryRun {
 		return nil
 	}
@@ -89,7 +89,7 @@ func unnamed(err error) error {
 
 // known reports whether nothing is left to do for a photo that looks as it did: it gets
 // its answer.
-func (w *walk) known(j *job) bool {
+func (w *annotator) known(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
 	}
@@ -105,12 +105,12 @@ func (w *walk) known(j *job) bool {
 }
 
 // recall gives a photo the answer that is known of what it shows.
-func (w *walk) recall(j *job) bool {
+func (w *annotator) recall(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
 	}
 	w.l.mu.Lock()
-	raw, ok := w.l.mem.answers[asking{j.content, w.key}]
+	raw, ok := w.l.mem.answers[answerKey{j.content, w.key}]
 	w.l.mu.Unlock()
 	var a answer
 	if !ok || json.Unmarshal(raw, &a) != nil {
@@ -121,13 +121,13 @@ func (w *walk) recall(j *job) bool {
 }
 
 // tell makes the result of a photo's answer.
-func (w *walk) tell(j *job) {
+func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
 	w.told[j.at] = true
 	r.Known = !j.fresh
 	all := j.answer.keywords()
 	for _, k := range all {
-		if len(r.Keywords) < w.o.Most && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {
+		if len(r.Keywords) < w.o.MaxKeywords && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {
 			r.Keywords = append(r.Keywords, k)
 		}
 	}
@@ -139,7 +139,7 @@ func (w *walk) tell(j *job) {
 
 // prepared yields photos in their order, read and with features where no answer is known,
 // at most ahead of them before they are asked for. Workers end with ctx.
-func (w *walk) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
+func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
 	queue, work := make(chan *job, ahead), make(chan *job)
 	workers.Go(func() {
 		defer close(queue)
@@ -181,15 +181,15 @@ func (w *walk) prepared(ctx context.Context, todo []*job, ahead int, workers *sy
 }
 
 // prepare reads a photo, and computes its features unless its answer is known.
-func (w *walk) prepare(j *job) error {
+func (w *annotator) prepare(j *job) error {
 	if j.seen && w.recall(j) {
 		return nil
 	}
-	data, err := picture.ReadFile(j.path)
+	data, err := decode.ReadFile(j.path)
 	if err != nil {
 		return err
 	}
-	j.content = picture.Content(data)
+	j.content = decode.ContentDigest(data)
 	if w.recall(j) {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (w *walk) prepare(j *job) error {
 	if err != nil {
 		return err
 	}
-	w.results[j.at].CutShort = picture.CutShort(data)
+	w.results[j.at].CutShort = decode.Truncated(data)
 	j.features = device.Extracted(w.list[j.at].Path, features)
 	return nil
 }

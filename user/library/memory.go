@@ -7,22 +7,22 @@ import (
 	"path/filepath"
 	"slices"
 
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // memory is the log, taken together.
 type memory struct {
 	runs    map[string]*run
 	order   []string // ids, the oldest first
-	answers map[asking]json.RawMessage
-	photos  map[string]*photo
+	answers map[answerKey]json.RawMessage
+	photos  map[string]*knownPhoto
 	names   map[string][]string // photos by their file's name
 	pending map[string][]*intent
 	bound   int64
 	damaged int // batches of the log that could not be read
 }
 
-type asking struct {
+type answerKey struct {
 	content digest
 	key     string
 }
@@ -37,7 +37,7 @@ type run struct {
 }
 
 // photo is what is known of a file.
-type photo struct {
+type knownPhoto struct {
 	also    []string
 	stat    stat
 	content digest
@@ -70,14 +70,14 @@ func statOf(info fs.FileInfo) stat {
 }
 
 func newMemory() *memory {
-	return &memory{runs: map[string]*run{}, answers: map[asking]json.RawMessage{}, photos: map[string]*photo{},
+	return &memory{runs: map[string]*run{}, answers: map[answerKey]json.RawMessage{}, photos: map[string]*knownPhoto{},
 		names: map[string][]string{}, pending: map[string][]*intent{}}
 }
 
-func (m *memory) photo(path string) *photo {
+func (m *memory) photo(path string) *knownPhoto {
 	p := m.photos[path]
 	if p == nil {
-		p = &photo{}
+		p = &knownPhoto{}
 		m.photos[path] = p
 		base := filepath.Base(path)
 		m.names[base] = append(m.names[base], path)
@@ -94,7 +94,7 @@ func (m *memory) take(r *record) {
 		}
 		m.runs[r.Began.Run] = &run{began: *r.Began}
 	case r.Asked != nil:
-		m.answers[asking{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
+		m.answers[answerKey{r.Asked.Content, r.Asked.Key}] = r.Asked.Answer
 	case r.Intent != nil:
 		m.takeIntent(r.Intent)
 	case r.Done != nil:

@@ -3,24 +3,24 @@ package library
 import (
 	"context"
 
+	"cpar/photo"
 	"cpar/user/device"
-	"cpar/user/photos"
 )
 
 // Recall tells what is known of photos, in their order, and asks nobody: of one whose answer is not known,
 // or that was changed by others since, Known is false.
-func (l *Library) Recall(ctx context.Context, x *device.Index, list []photos.Photo, o Options) ([]Result, error) {
-	release, err := l.working()
+func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
+	release, err := l.lockShared()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	key, err := keyOf(x, o.Walk)
+	key, err := keyOf(x, o.AskOptions)
 	if err != nil {
 		return nil, err
 	}
 	o.OnErrors = -1
-	w := &walk{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
 	_, err = w.look(ctx)
 	return w.results, err
 }

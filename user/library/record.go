@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/user/metadata"
-	"cpar/user/rank"
+	"cpar/model/rank"
+	"cpar/photo/metadata"
 )
 
 // A record is one thing that the log remembers; one field is set. The log holds batches of
@@ -120,7 +120,7 @@ func encode(records []record) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-func decode(b []byte) (records []record, err error) {
+func decodeRecords(b []byte) (records []record, err error) {
 	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(b)))
 	if err == nil {
 		err = json.Unmarshal(plain, &records)
@@ -168,11 +168,11 @@ func (i *intent) edit(now []byte) *metadata.Edit {
 // An answer is what is kept of a reply: words that are worth showing, and the neighbours
 // that gave them.
 type answer struct {
-	Words []word      `json:"k,omitempty"`
-	Near  []neighbour `json:"n,omitempty"`
+	Keywords []keyword   `json:"k,omitempty"`
+	Near     []neighbour `json:"n,omitempty"`
 }
 
-type word struct {
+type keyword struct {
 	Word        string  `json:"w"`
 	Probability float32 `json:"p,omitempty"`
 	Weight      float32 `json:"s,omitempty"`
@@ -186,17 +186,17 @@ type neighbour struct {
 
 // What is kept of an answer, at most: no more is ever shown.
 const (
-	keptWords    = 24
-	keptNear     = 10
-	leastKept    = 0.02
-	wordsAskedOf = 60
+	maxKeptKeywords = 24
+	keptNear        = 10
+	minKept         = 0.02
+	wordsAskedOf    = 60
 )
 
 func newAnswer(words []rank.Keyword, near []rank.Neighbour) answer {
 	var a answer
 	for _, k := range words {
-		if len(a.Words) < keptWords && (k.Probability == 0 || k.Probability >= leastKept) {
-			a.Words = append(a.Words, word{k.Word, float32(k.Probability), float32(k.Weight)})
+		if len(a.Keywords) < maxKeptKeywords && (k.Probability == 0 || k.Probability >= minKept) {
+			a.Keywords = append(a.Keywords, keyword{k.Word, float32(k.Probability), float32(k.Weight)})
 		}
 	}
 	for _, n := range near[:min(len(near), keptNear)] {
@@ -206,8 +206,8 @@ func newAnswer(words []rank.Keyword, near []rank.Neighbour) answer {
 }
 
 func (a *answer) keywords() []rank.Keyword {
-	out := make([]rank.Keyword, len(a.Words))
-	for i, w := range a.Words {
+	out := make([]rank.Keyword, len(a.Keywords))
+	for i, w := range a.Keywords {
 		out[i] = rank.Keyword{Word: w.Word, Weight: float64(w.Weight), Probability: float64(w.Probability)}
 	}
 	return out

@@ -8,17 +8,17 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
+	"cpar/internal/sanitize"
 )
 
 // A Run is one call that changed files, as the journal tells of it.
 type Run struct {
-	ID      string    `json:"run"`
-	Began   time.Time `json:"began"`
-	Command string    `json:"command"`
-	Files   int       `json:"files"`
-	Words   int       `json:"words"`
-	Undone  bool      `json:"undone"`
+	ID       string    `json:"run"`
+	Began    time.Time `json:"began"`
+	Command  string    `json:"command"`
+	Files    int       `json:"files"`
+	Keywords int       `json:"words"`
+	Undone   bool      `json:"undone"`
 	// Left is how many files an undo could not take back.
 	Left int `json:"left,omitempty"`
 	// Forgotten: it can not be undone any more.
@@ -35,7 +35,7 @@ func (l *Library) Runs() ([]Run, error) {
 	out := []Run{}
 	for _, id := range l.mem.order {
 		r := l.mem.runs[id]
-		out = append(out, Run{ID: id, Began: r.At, Command: r.Command, Files: r.files, Words: r.words,
+		out = append(out, Run{ID: id, Began: r.At, Command: r.Command, Files: r.files, Keywords: r.words,
 			Undone: r.undone, Left: len(r.left), Forgotten: r.began.Words})
 	}
 	return out, nil
@@ -73,7 +73,7 @@ func (l *Library) find(id string) (*run, error) {
 		if r := l.mem.runs[id]; r != nil {
 			return r, nil
 		}
-		return nil, hint.Add(fmt.Errorf("%w: there is no run %s", cpar.ErrInput, untrusted.Text(id)), "cpar runs lists them")
+		return nil, hint.Add(fmt.Errorf("%w: there is no run %s", cpar.ErrInput, sanitize.Text(id)), "cpar runs lists them")
 	}
 	for _, id := range slices.Backward(l.mem.order) {
 		if r := l.mem.runs[id]; !r.undone && !r.began.Words {

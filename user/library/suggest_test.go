@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // What is suggested besides the keywords is written with them and undone with them, and never
@@ -31,7 +31,7 @@ func TestSuggest(t *testing.T) {
 		return []string{"pier", known[0].Word}, nil
 	}
 	all, sum := w.annotate(o)
-	if sum.Words >= plain.Words+2 || sum.Failed != 1 || all[2].Err == nil || w.questions() != asked {
+	if sum.Keywords >= plain.Keywords+2 || sum.Failed != 1 || all[2].Err == nil || w.questions() != asked {
 		t.Errorf("%+v, without %+v; %d questions", sum, plain, w.questions()-asked)
 	}
 	for _, r := range all[:2] {
@@ -48,7 +48,7 @@ func TestSuggest(t *testing.T) {
 		t.Errorf("a run that changed nothing is listed: %+v, %v", runs, err)
 	}
 	o.Suggests, calls = "boat", 0
-	if _, sum := w.annotate(o); calls != 3 || sum.Run != "" || sum.Words != 0 {
+	if _, sum := w.annotate(o); calls != 3 || sum.Run != "" || sum.Keywords != 0 {
 		t.Errorf("other words: %d photos were looked at, %+v", calls, sum)
 	}
 	w.undo("")

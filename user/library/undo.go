@@ -14,7 +14,7 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // Undone is what an undo did, or would do. Files are in the order of undoing.
@@ -40,7 +40,7 @@ type Left struct {
 // called again after it was interrupted, or when what was in the way is gone.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
-	release, err := l.working()
+	release, err := l.lockShared()
 	if err != nil {
 		return none, err
 	}
@@ -101,7 +101,7 @@ func (l *Library) history(run string) (*history, error) {
 		if err != nil {
 			return nil, err
 		}
-		records, err := decode(b)
+		records, err := decodeRecords(b)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // A file that another program has changed since loses the run's words and nothing else.
@@ -89,7 +89,7 @@ func TestUndoOrder(t *testing.T) {
 		before := w.tree()
 		_, first := w.annotate(sidecars())
 		o := sidecars()
-		o.Most = 9
+		o.MaxKeywords = 9
 		_, second := w.annotate(o)
 		order := []string{first.Run, second.Run}
 		if newestFirst {
@@ -140,7 +140,7 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	next := w.open()
-	release, err := next.working()
+	release, err := next.lockShared()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestForget(t *testing.T) {
 	w := newWorld(t, 3)
 	all, first := w.annotate(sidecars())
 	o := sidecars()
-	o.Most = 9
+	o.MaxKeywords = 9
 	_, second := w.annotate(o)
 	asked := w.questions()
 	l := w.open()
@@ -174,7 +174,7 @@ func TestForget(t *testing.T) {
 	if _, err := l.Forget([]string{"none"}, false); !errors.Is(err, cpar.ErrInput) {
 		t.Error(err)
 	}
-	release, err := w.open().working()
+	release, err := w.open().lockShared()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestForget(t *testing.T) {
 	l = w.open()
 	l.keep = 1000
 	for range 2 {
-		if release, err = l.working(); err != nil {
+		if release, err = l.lockShared(); err != nil {
 			t.Fatal(err)
 		}
 		release()
@@ -359,7 +359,7 @@ func TestUndoBesideOthers(t *testing.T) {
 	w := newWorld(t, 1)
 	_, sum := w.annotate(sidecars())
 	l := w.open()
-	release, err := l.working()
+	release, err := l.lockShared()
 	if err != nil {
 		t.Fatal(err)
 	}

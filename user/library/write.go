@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // finish makes results of a group's answers and writes their words.
-func (w *walk) finish(g group) error {
+func (w *annotator) finish(g group) error {
 	var records []record
 	for _, j := range g.jobs {
 		w.tell(j)
@@ -43,7 +43,7 @@ func (w *walk) finish(g group) error {
 }
 
 // flush confirms the last group, and ends the run.
-func (w *walk) flush() error {
+func (w *annotator) flush() error {
 	if w.l == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ type target struct {
 
 // write writes words of a group: what will be changed is in the log first. Files that two
 // photos share are changed one after the other.
-func (w *walk) write(g group, records []record) error {
+func (w *annotator) write(g group, records []record) error {
 	var todo []*target
 	for _, j := range g.jobs {
 		words, err := w.words(j)
@@ -136,7 +136,7 @@ func (w *walk) write(g group, records []record) error {
 
 // words are those of a photo's keywords, and of what is suggested besides, that are to be
 // written: not what an earlier run wrote and a person took away.
-func (w *walk) words(j *job) ([]string, error) {
+func (w *annotator) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {
 		words = append(words, k.Word)
@@ -165,7 +165,7 @@ func (w *walk) words(j *job) ([]string, error) {
 }
 
 // each works on targets at once.
-func (w *walk) each(targets []*target, work func(*target)) {
+func (w *annotator) each(targets []*target, work func(*target)) {
 	var all errgroup.Group
 	all.SetLimit(w.o.Jobs)
 	for _, t := range targets {
@@ -176,11 +176,11 @@ func (w *walk) each(targets []*target, work func(*target)) {
 
 // plan finds out what a target's file will be. One that can hold no keywords gets a
 // sidecar.
-func (w *walk) plan(t *target) {
+func (w *annotator) plan(t *target) {
 	w.planChange(t, metadata.Change{Suggest: t.words, Run: w.run})
 }
 
-func (w *walk) planChange(t *target, c metadata.Change) {
+func (w *annotator) planChange(t *target, c metadata.Change) {
 	t.edit, t.err = metadata.Plan(t.path, w.o.Where, w.o.Style, c)
 	if w.o.Where == metadata.Embedded && errors.Is(t.err, metadata.ErrNotEmbeddable) {
 		t.edit, t.err = metadata.Plan(t.path, metadata.Sidecar, w.o.Style, c)
@@ -188,7 +188,7 @@ func (w *walk) planChange(t *target, c metadata.Change) {
 }
 
 // sort parts what can be changed now from what has to wait for it.
-func (w *walk) sort(todo []*target) (now, later []*target) {
+func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}
 	for _, t := range todo {
 		switch {
@@ -205,13 +205,13 @@ func (w *walk) sort(todo []*target) (now, later []*target) {
 	return now, later
 }
 
-func (w *walk) failTarget(t *target) {
+func (w *annotator) failTarget(t *target) {
 	if t.j.err == nil {
 		w.failLate(t.j, unnamed(t.err))
 	}
 }
 
-func (w *walk) wrote(t *target) {
+func (w *annotator) wrote(t *target) {
 	r := &w.results[t.j.at]
 	r.Run = w.run
 	r.Files = append(r.Files, t.edit.Path)
@@ -225,7 +225,7 @@ func (w *walk) wrote(t *target) {
 
 // finished notes the photos of a group that nothing is left to do for. The log learns of
 // it with the next group; until then a killed process leaves the files to tell.
-func (w *walk) finished(g group) {
+func (w *annotator) finished(g group) {
 	if w.o.DryRun {
 		return
 	}

@@ -24,7 +24,7 @@ import (
 	"sync"
 
 	"cpar"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 const (

@@ -3,8 +3,8 @@ package tune
 import (
 	"context"
 
+	"cpar/model/profile"
 	"cpar/user"
-	"cpar/user/profile"
 )
 
 // A Plan says what Build decides.
@@ -34,7 +34,7 @@ type Decided struct {
 }
 
 // Build sets an index up, and decides before what it is asked to decide.
-func Build(ctx context.Context, key *user.Key, images []user.Image, o Plan) (*user.Builder, Decided, error) {
+func Build(ctx context.Context, key *user.Key, images []user.Photo, o Plan) (*user.Builder, Decided, error) {
 	var d Decided
 	var err error
 	if o.Suited {

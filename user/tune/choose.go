@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/internal/figures"
+	"cpar/internal/humanfmt"
 	"cpar/kdforest"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A Choice says which scheme and structure a collection is best served by, and
@@ -57,7 +57,7 @@ const (
 // file (ivf). opt.Scheme is chosen, the rest is kept. For profiles of short vectors, and
 // unless the key allows all three, it is user.DefaultScheme, since these schemes do not
 // hide short vectors (SECURITY.md).
-func Choose(ctx context.Context, key *user.Key, images []user.Image, opt user.Options) (*user.Builder, *Choice, error) {
+func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
 		kind = opt.Fitted.Profile.Kind()
@@ -178,7 +178,7 @@ func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress
 		}
 	}
 	for j := range c.Measured {
-		c.Measured[j].MS = figures.Median(times[j])
+		c.Measured[j].MS = humanfmt.Median(times[j])
 	}
 	progress.Report("measure", asked, asked)
 	return c, nil

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // TestDecide: every way the measurement can come out.
@@ -105,8 +105,8 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 		}
 	}
 	for record := range images {
-		if v, err := b.Vector(images[b.Image(uint32(record))].Vectors); err != nil || !slices.Equal(v.Levels, b.Vectors()[record].Levels) {
-			t.Fatalf("record %d is not of image %d", record, b.Image(uint32(record)))
+		if v, err := b.Vector(images[b.PhotoOf(uint32(record))].Vectors); err != nil || !slices.Equal(v.Levels, b.Vectors()[record].Levels) {
+			t.Fatalf("record %d is not of image %d", record, b.PhotoOf(uint32(record)))
 		}
 	}
 }

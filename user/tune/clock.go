@@ -5,13 +5,13 @@ import (
 	"math"
 	"time"
 
-	"cpar/internal/figures"
-	"cpar/user/combined"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/internal/compared"
-	"cpar/user/picture"
-	"cpar/user/profile"
+	"cpar/internal/humanfmt"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/photo/dataset"
+	"cpar/photo/decode"
+	"cpar/user/internal/aspe"
+	"cpar/model/vectorlayout"
 )
 
 // timedPhotos are read again to be timed.
@@ -19,10 +19,10 @@ const timedPhotos = 7
 
 // readSome reads a few photos, spread over the collection; those that cannot be
 // read are passed over.
-func readSome(items []dataset.Item) (photos [][]byte) {
+func readSome(items []dataset.Photo) (photos [][]byte) {
 	n := min(len(items), timedPhotos)
 	for i := range n {
-		if b, err := picture.ReadFile(items[i*len(items)/n].Path); err == nil {
+		if b, err := decode.ReadFile(items[i*len(items)/n].Path); err == nil {
 			photos = append(photos, b)
 		}
 	}
@@ -45,7 +45,7 @@ func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (floa
 			times = append(times, ms)
 		}
 	}
-	return figures.Median(times), nil
+	return humanfmt.Median(times), nil
 }
 
 // timeOwner is the time to extract a photo's features and to make the profile's
@@ -78,7 +78,7 @@ func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 			return 0, err
 		}
 	}
-	return figures.Round(extract+figures.Median(times), 3), nil
+	return humanfmt.Round(extract+humanfmt.Median(times), 3), nil
 }
 
 // better is the milliseconds of the faster of two runs.
@@ -95,9 +95,9 @@ func better(work func()) float64 {
 // timeScan is the median of the milliseconds that a scan of n records takes with
 // the cloud's kernels. Of more than chooseFrom records some are scanned: it is a
 // matter of memory read.
-func timeScan(ctx context.Context, n int, layout combined.Params) (float64, error) {
+func timeScan(ctx context.Context, n int, layout vectorlayout.Params) (float64, error) {
 	some := min(n, chooseFrom)
-	scan, err := compared.Scanner(layout, some)
+	scan, err := aspe.Scanner(layout, some)
 	if err != nil {
 		return 0, err
 	}
@@ -108,5 +108,5 @@ func timeScan(ctx context.Context, n int, layout combined.Params) (float64, erro
 		}
 		times = append(times, better(scan)*float64(n)/float64(some))
 	}
-	return figures.Round(figures.Median(times), 4), nil
+	return humanfmt.Round(humanfmt.Median(times), 4), nil
 }

@@ -9,11 +9,11 @@ import (
 
 	"cpar"
 	"cpar/internal/wire"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/feature"
 	"cpar/user/internal/index"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // A Keeper keeps values by kind and name; a *vault.Vault is one. A Tuning was learnt from
@@ -26,9 +26,9 @@ type Keeper interface {
 // keptKind changes whenever a Tuning could come out otherwise, or is encoded otherwise.
 var keptKind = fmt.Sprintf("tuning 2, features %d", feature.Version)
 
-// nameOf is a digest of all that a Tuning depends on; ok is false where the photos are not
+// cacheKey is a digest of all that a Tuning depends on; ok is false where the photos are not
 // known by their contents.
-func nameOf(images []user.Image, opt Options) (name []byte, ok bool) {
+func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(cmp.Or(opt.PCA, profile.DefaultPCA))))
 	for _, im := range images {
@@ -57,7 +57,7 @@ func read(k Keeper, name []byte) *Tuning {
 	if !ok {
 		return nil
 	}
-	t, err := decode(b)
+	t, err := decodeTuning(b)
 	if err != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (t *Tuning) encode() ([]byte, error) {
 
 // decode is the inverse of encode, but for samples and what was measured, which nothing asks
 // for afterwards.
-func decode(b []byte) (*Tuning, error) {
+func decodeTuning(b []byte) (*Tuning, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	t := &Tuning{fits: map[profile.Kind]*profile.Fitted{}}
 	text := r.Bytes(r.Count(1, "bytes of JSON"), "JSON")

@@ -3,8 +3,8 @@ package tune
 import (
 	"fmt"
 
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
 )
 
 const (

@@ -12,16 +12,16 @@ import (
 	"fmt"
 
 	"cpar"
+	"cpar/encoder"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/internal/compared"
+	"cpar/user/internal/aspe"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
-	"cpar/user/network"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // Options say what Tune tries. The zero value will do.
@@ -30,9 +30,9 @@ type Options struct {
 	PCA int
 	// Items are photos that the owner's milliseconds are measured on; a few are
 	// read. Without any these are not measured.
-	Items []dataset.Item
+	Photos []dataset.Photo
 	// Network computed the images' embeddings. Its cost is measured with it.
-	Network *network.Encoder
+	Network *encoder.Encoder
 	// Keep keeps the outcome, so that it is not worked out again for the same collection
 	// and options; nil for nowhere.
 	Keep     Keeper
@@ -85,15 +85,15 @@ type LeftOut struct {
 	Reason  string       `json:"reason"`
 }
 
-// At most tuneMost photos are asked, fewer where there are so many that asking
+// At most maxTunePhotos photos are asked, fewer where there are so many that asking
 // reads more than tuneReads records.
-const tuneMost, tuneLeast, tuneReads = 4000, 500, 100_000_000
+const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
 // Tune finds out by cross-validation on a collection alone what each profile and
 // ranker would give, measures what they cost, and recommends one. Profile
 // `network` is tried where the images have embeddings. It needs no key and writes
 // nothing. A collection without keywords, or of one image, is refused (ErrInput).
-func Tune(ctx context.Context, images []user.Image, opt Options) (*Tuning, error) {
+func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
 	some := false
 	for _, im := range images {
 		some = some || len(im.Keywords) > 0
@@ -110,7 +110,7 @@ func Tune(ctx context.Context, images []user.Image, opt Options) (*Tuning, error
 		return kept, nil
 	}
 	t := &Tuning{Photos: len(images), LeftOut: []LeftOut{}, fits: map[profile.Kind]*profile.Fitted{}}
-	photos := readSome(opt.Items)
+	photos := readSome(opt.Photos)
 	extract, err := timePhotos(ctx, photos, feature.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("tuning: %w", err)
@@ -158,7 +158,7 @@ func (t *Tuning) row(p profile.Kind, r rank.Kind) *Row {
 // A trial is one profile being tried.
 type trial struct {
 	kind    profile.Kind
-	images  []user.Image
+	images  []user.Photo
 	photos  [][]byte
 	extract float64 // timePhotos without a network
 	opt     Options
@@ -193,7 +193,7 @@ func (r *trial) run(ctx context.Context) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		var ranker rank.Ranker = rank.Weights{}
+		var ranker rank.Ranker = rank.PaperRanker{}
 		if kind == rank.KindCalibrated {
 			ranker = r.fit.Ranker
 		}
@@ -223,9 +223,9 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	for i, im := range r.images {
 		features[i] = im.Vectors
 	}
-	asked := min(tuneMost, max(tuneLeast, tuneReads/len(r.images)))
+	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)
-	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, Asked: asked, Progress: r.progress})
+	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, MaxValidationPhotos: asked, Progress: r.progress})
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if c.Z, err = r.projector.ProjectAll(c.Vectors); err != nil {
 		return err
 	}
-	if r.fit.Samples, err = compared.Samples(ctx, r.fit.Profile.Layout(), c, asked, r.progress); err != nil {
+	if r.fit.Samples, err = aspe.Samples(ctx, r.fit.Profile.Layout(), c, asked, r.progress); err != nil {
 		return err
 	}
 	r.fit.Ranker, _, err = rank.Calibrate(ctx, r.fit.Samples, keywords, user.CalibrateKeep, 0)

@@ -14,22 +14,22 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/scene"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/internal/fixtures"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/internal/testing/syntheticphotos"
 )
 
 // testKey is a key that allows every scheme.
 func testKey() *user.Key { return user.NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []user.Image   { return images(fixtures.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []user.Image { return images(fixtures.Embedded(n, seed)) }
+func madeImages(n int, seed uint64) []user.Photo   { return images(syntheticphotos.Photos(n, seed)) }
+func madeEmbedded(n int, seed uint64) []user.Photo { return images(syntheticphotos.Embedded(n, seed)) }
 
-func images(photos []fixtures.Photo) (out []user.Image) {
+func images(photos []syntheticphotos.Photo) (out []user.Photo) {
 	for _, p := range photos {
-		out = append(out, user.Image(p))
+		out = append(out, user.Photo(p))
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func TestTuneRefuses(t *testing.T) {
 	for i := range none {
 		none[i].Keywords = nil
 	}
-	for name, images := range map[string][]user.Image{"no image": nil, "one image": madeImages(1, 1), "no keywords": none} {
+	for name, images := range map[string][]user.Photo{"no image": nil, "one image": madeImages(1, 1), "no keywords": none} {
 		if _, err := Tune(t.Context(), images, Options{PCA: 128}); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -122,18 +122,18 @@ func TestTuneThreePhotos(t *testing.T) {
 func TestTune(t *testing.T) {
 	images := madeEmbedded(120, 5)
 	folder := t.TempDir()
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := range 2 {
 		jpg, _, err := scene.RenderJPEG(7, i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		items = append(items, dataset.Item{Name: "p", Path: filepath.Join(folder, fmt.Sprint(i))})
+		items = append(items, dataset.Photo{Name: "p", Path: filepath.Join(folder, fmt.Sprint(i))})
 		if err := os.WriteFile(items[i].Path, jpg, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := Tune(t.Context(), images, Options{PCA: 128, Items: items})
+	got, err := Tune(t.Context(), images, Options{PCA: 128, Photos: items})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 // maxBodyBytes bounds what the page sends, but for photos.
 const maxBodyBytes = 64 << 10
 
-// mostAtOnce is how many photos one call is about: an answer should not take long.
-const mostAtOnce = 120
+// maxAtOnce is how many photos one call is about: an answer should not take long.
+const maxAtOnce = 120
 
 // routes are the calls of the page. All want the token (guard.go).
 func (s *Server) routes(mux *http.ServeMux) {
@@ -143,7 +143,7 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(asked.IDs) > mostAtOnce {
+	if len(asked.IDs) > maxAtOnce {
 		return nil, fmt.Errorf("%w: %d photos at once", cpar.ErrInput, len(asked.IDs))
 	}
 	views := []*view{}
@@ -170,7 +170,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 		err := s.annotateDrop(r.Context(), x)
 		return []outcome{outcomeOf(x.id, err)}, nil
 	}
-	if len(asked.IDs) > mostAtOnce {
+	if len(asked.IDs) > maxAtOnce {
 		return nil, fmt.Errorf("%w: %d photos at once", cpar.ErrInput, len(asked.IDs))
 	}
 	var paths []string
@@ -185,8 +185,8 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	outcomes := []outcome{}
 	for i, a := range answers {
 		outcomes = append(outcomes, outcomeOf(asked.IDs[i], a.Err))
-		if a.Saw != nil {
-			s.saw.Add(asked.IDs[i], a.Saw)
+		if a.CloudView != nil {
+			s.cloudViews.Add(asked.IDs[i], a.CloudView)
 		}
 	}
 	if err != nil && len(outcomes) == 0 {
@@ -210,9 +210,9 @@ func outcomeOf(id string, err error) outcome {
 }
 
 func (s *Server) cloud(_ http.ResponseWriter, r *http.Request) (any, error) {
-	saw, _ := s.saw.Get(r.PathValue("id"))
+	saw, _ := s.cloudViews.Get(r.PathValue("id"))
 	return struct {
-		Saw *Saw `json:"saw"` // null where nothing was sent, or too long ago
+		Saw *CloudView `json:"saw"` // null where nothing was sent, or too long ago
 	}{saw}, nil
 }
 

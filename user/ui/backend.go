@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/internal/reveal"
-	"cpar/user/rank"
+	"cpar/internal/leakage"
+	"cpar/model/rank"
 )
 
 // A Backend is the owner's side as the page needs it. Its methods may be called from several
@@ -84,21 +84,21 @@ type Known struct {
 
 // An Answer is what came of asking about a photo.
 type Answer struct {
-	Keywords []rank.Keyword
-	Near     []rank.Neighbour
-	Saw      *Saw // nil where nothing was sent
-	Err      error
+	Keywords  []rank.Keyword
+	Near      []rank.Neighbour
+	CloudView *CloudView // nil where nothing was sent
+	Err       error
 }
 
 // Saw is what a cloud saw of a photo.
-type Saw struct {
-	Scheme   string        `json:"scheme"`
-	Parts    []reveal.Part `json:"parts"`
-	Learnt   string        `json:"learnt"`
-	Sent     int           `json:"sent"`     // bytes, with what carries them
-	Received int           `json:"received"` // by this machine
-	Visited  int           `json:"visited"`  // records
-	Bytes    int           `json:"bytes"`    // of the request
+type CloudView struct {
+	Scheme       string                `json:"scheme"`
+	Observations []leakage.Observation `json:"parts"`
+	Learnt       string                `json:"learnt"`
+	Sent         int                   `json:"sent"`     // bytes, with what carries them
+	Received     int                   `json:"received"` // by this machine
+	Visited      int                   `json:"visited"`  // records
+	Bytes        int                   `json:"bytes"`    // of the request
 	// Start is the beginning of the request as it was sent.
 	Start []byte `json:"start"`
 
@@ -119,12 +119,12 @@ type Written struct {
 
 // A Run is one that wrote.
 type Run struct {
-	ID      string    `json:"id"`
-	Began   time.Time `json:"began"`
-	Command string    `json:"command"`
-	Files   int       `json:"files"`
-	Words   int       `json:"words"`
-	Undone  bool      `json:"undone"`
+	ID       string    `json:"id"`
+	Began    time.Time `json:"began"`
+	Command  string    `json:"command"`
+	Files    int       `json:"files"`
+	Keywords int       `json:"words"`
+	Undone   bool      `json:"undone"`
 	// Forgotten: it is too long ago to be undone.
 	Forgotten bool `json:"forgotten"`
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/internal/browser"
+	"cpar/internal/testing/browser"
 )
 
 var pictures = flag.String("pictures", "", "write pictures of every view into this folder")

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"cpar"
-	"cpar/user/metadata"
+	"cpar/photo/metadata"
 )
 
 // Bounds of what a person may decide on one photo.

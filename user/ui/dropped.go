@@ -12,13 +12,13 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"cpar/user/picture"
+	"cpar/photo/decode"
 )
 
 // Bounds of photos that are dropped onto the page.
 const (
 	maxDropBytes = 256 << 20 // of one, and of all that are kept
-	mostDropped  = 4
+	maxDropped   = 4
 	// maxCompared bytes of photos are read to find one that was renamed; beyond that only those of
 	// its name or size are compared.
 	maxCompared = 2 << 30
@@ -49,7 +49,7 @@ type drop struct {
 }
 
 func newDropped() *dropped {
-	return &dropped{by: newCache[string, *drop](mostDropped), most: maxDropBytes, receiving: make(chan struct{}, 1), content: map[contentKey][32]byte{}}
+	return &dropped{by: newCache[string, *drop](maxDropped), most: maxDropBytes, receiving: make(chan struct{}, 1), content: map[contentKey][32]byte{}}
 }
 
 // put keeps a photo that is in no folder.
@@ -87,10 +87,10 @@ func baseName(name string) string {
 // match finds the photo below the folders whose picture is the dropped one, whatever its
 // keywords: first among those of its name or size, then among all if that is not too much to read.
 // whole is whether all were compared.
-func (s *Server) match(ctx context.Context, name string, data []byte) (found *photo, whole bool, err error) {
-	want := picture.Content(data)
+func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
+	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()
-	var likely, others []*photo
+	var likely, others []*shelfPhoto
 	var bytesOfOthers int64
 	for _, p := range all {
 		info, err := s.photos.stat(p)
@@ -119,7 +119,7 @@ func (s *Server) match(ctx context.Context, name string, data []byte) (found *ph
 
 // contentOf is the digest of a photo's picture. What was read before is not read again while the
 // file has its size and date.
-func (s *Server) contentOf(p *photo) ([32]byte, error) {
+func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	info, err := s.photos.stat(p)
 	if err != nil {
 		return [32]byte{}, err
@@ -135,7 +135,7 @@ func (s *Server) contentOf(p *photo) ([32]byte, error) {
 	if err != nil {
 		return [32]byte{}, err
 	}
-	digest = picture.Content(data)
+	digest = decode.ContentDigest(data)
 	s.dropped.mu.Lock()
 	s.dropped.content[key] = digest
 	s.dropped.mu.Unlock()
@@ -144,7 +144,7 @@ func (s *Server) contentOf(p *photo) ([32]byte, error) {
 
 // annotateDrop asks about a photo that is in no folder.
 func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
-	if _, err := picture.Decode(x.data); err != nil {
+	if _, err := decode.Decode(x.data); err != nil {
 		return err
 	}
 	a, err := s.backend.AnnotateData(ctx, x.data)
@@ -157,8 +157,8 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if s.dropped.by.Contains(x.id) { // else it was forgotten meanwhile, and stays so
 		s.dropped.by.Add(x.id, &asked)
 	}
-	if a.Saw != nil {
-		s.saw.Add(x.id, a.Saw)
+	if a.CloudView != nil {
+		s.cloudViews.Add(x.id, a.CloudView)
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ func TestDroppedBytesAreBounded(t *testing.T) {
 		t.Error("101 bytes are kept, or something beside them")
 	}
 	var last string
-	for range mostDropped + 1 {
+	for range maxDropped + 1 {
 		last = put(1)
 	}
-	if d.by.Len() != mostDropped || !held(last) {
+	if d.by.Len() != maxDropped || !held(last) {
 		t.Errorf("%d photos are kept", d.by.Len())
 	}
 }

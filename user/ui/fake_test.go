@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/internal/reveal"
+	"cpar/internal/leakage"
 	"cpar/internal/scene"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // A fake is a library without an index: it suggests what its photos were painted with.
@@ -56,7 +56,7 @@ func newFake(t testing.TB, n int) *fake {
 }
 
 func (f *fake) Settings() Settings {
-	return Settings{Index: "holidays", Records: 1200, Scheme: "sealed", Protects: reveal.Protects(cpar.SchemeSealed, true), Profile: "learned",
+	return Settings{Index: "holidays", Records: 1200, Scheme: "sealed", Protects: leakage.Protects(cpar.SchemeSealed, true), Profile: "learned",
 		Cloud: "http://127.0.0.1:8080", Threshold: 50, Where: "sidecar", Style: "append"}
 }
 
@@ -76,11 +76,11 @@ func (f *fake) Look(path string) (*Known, error) {
 }
 
 func (f *fake) answer(words []string) Answer {
-	a := Answer{Saw: &Saw{Scheme: "sealed", Sent: 360_488, Received: 41_216, Visited: 1200, Bytes: 360_448, Learnt: reveal.Learnt(cpar.SchemeSealed, 1200, 10),
-		Parts: []reveal.Part{{What: "the header: 10 neighbours", Bytes: 64, Learns: "the index, and how many neighbours are wanted"},
+	a := Answer{CloudView: &CloudView{Scheme: "sealed", Sent: 360_488, Received: 41_216, Visited: 1200, Bytes: 360_448, Learnt: leakage.Learnt(cpar.SchemeSealed, 1200, 10),
+		Observations: []leakage.Observation{{What: "the header: 10 neighbours", Bytes: 64, Learns: "the index, and how many neighbours are wanted"},
 			{What: "11 ring-LWE ciphertexts of the query", Bytes: 360_384, Learns: "nothing, by the assumption of decision ring-LWE"}}}}
 	for i := range 6144 {
-		a.Saw.Start = append(a.Saw.Start, byte(i*i*7919>>5^i*31))
+		a.CloudView.Start = append(a.CloudView.Start, byte(i*i*7919>>5^i*31))
 	}
 	for i, w := range append(words, fakeWord, "holiday") {
 		p := 0.97 - 0.13*float64(i)
@@ -137,7 +137,7 @@ func (f *fake) Write(_ context.Context, path string, d Decision) (*Written, erro
 	}
 	f.known[path] = &k
 	added := slices.Concat(d.Accept, d.Add, k.Machine)
-	r := Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Words: len(added)}
+	r := Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Keywords: len(added)}
 	f.runs = slices.Insert(f.runs, 0, r)
 	f.undo[r.ID] = func() { f.known[path] = before }
 	return &Written{Run: r.ID, File: filepath.Base(path) + ".xmp", Added: added}, nil

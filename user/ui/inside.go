@@ -8,14 +8,14 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/internal/untrusted"
-	"cpar/user/metadata"
+	"cpar/internal/sanitize"
+	"cpar/photo/metadata"
 )
 
 // inside refuses a photo of which something lies outside the opened folders: the file
 // itself, other files of its shot, or their sidecars. Links are followed when keywords are
 // read and written, and may lead anywhere.
-func (w *Owner) inside(path string) error {
+func (w *LibraryBackend) inside(path string) error {
 	for _, shot := range w.shots(path) {
 		for _, file := range append([]string{shot.Path}, shot.Also...) {
 			for _, name := range append([]string{file}, metadata.Sidecars(file)...) {
@@ -28,7 +28,7 @@ func (w *Owner) inside(path string) error {
 	return nil
 }
 
-func (w *Owner) leadsInside(name string) error {
+func (w *LibraryBackend) leadsInside(name string) error {
 	real, err := resolved(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -45,7 +45,7 @@ func (w *Owner) leadsInside(name string) error {
 			return nil
 		}
 	}
-	return hint.Add(fmt.Errorf("looking at a photo: %w: %s is a link that leads out of the folders", cpar.ErrInput, untrusted.Text(filepath.Base(name))),
+	return hint.Add(fmt.Errorf("looking at a photo: %w: %s is a link that leads out of the folders", cpar.ErrInput, sanitize.Text(filepath.Base(name))),
 		"name the folder that it leads to, too, or remove the link")
 }
 

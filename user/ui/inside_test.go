@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // A sidecar, or another file of a shot, that is a link out of the folders is neither read

@@ -13,28 +13,28 @@ import (
 	"sync/atomic"
 
 	"cpar"
-	"cpar/internal/reveal"
+	"cpar/internal/leakage"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/photo"
+	"cpar/photo/metadata"
 	"cpar/user/device"
 	"cpar/user/library"
-	"cpar/user/metadata"
-	"cpar/user/photos"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 const (
 	// guess is the least probability of a keyword that is shown: of ten such, one is right.
 	guess = 0.1
-	// mostWords are shown of a photo, and written.
-	mostWords = 12
+	// maxShownWords are shown of a photo, and written.
+	maxShownWords = 12
 	// startBytes of a request are kept, to be shown.
 	startBytes = 6144
 )
 
-// OwnerOptions say how a library is shown.
-type OwnerOptions struct {
+// LibraryOptions say how a library is shown.
+type LibraryOptions struct {
 	Folders []string
-	List    photos.Options
+	List    photo.Options
 	// Where and Style say how keywords are written.
 	Where     metadata.Where
 	Style     metadata.Style
@@ -43,15 +43,15 @@ type OwnerOptions struct {
 	// person's word. An index without probabilities has none that are.
 	Threshold float64
 	// Walk says how the index is asked.
-	Walk device.Walk
+	Annotate device.AnnotateOptions
 	// Cloud is its address, for a person to read.
 	Cloud string
 }
 
 // An Owner is the Backend of a library, and of an index at a cloud.
-type Owner struct {
+type LibraryBackend struct {
 	library *library.Library
-	o       OwnerOptions
+	o       LibraryOptions
 
 	asking sync.Mutex // an index is for one goroutine
 	index  *device.Index
@@ -62,9 +62,9 @@ type Owner struct {
 	also map[string][]string // other files of a photo's shot
 }
 
-// NewOwner makes the backend of a library.
-func NewOwner(l *library.Library, x *device.Index, o OwnerOptions) *Owner {
-	w := &Owner{library: l, o: o, index: x, also: map[string][]string{}}
+// NewLibraryBackend makes the backend of a library.
+func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *LibraryBackend {
+	w := &LibraryBackend{library: l, o: o, index: x, also: map[string][]string{}}
 	if x.Ranker().Kind() != rank.KindCalibrated {
 		w.o.Threshold = 0
 	}
@@ -73,22 +73,22 @@ func NewOwner(l *library.Library, x *device.Index, o OwnerOptions) *Owner {
 }
 
 // keepState copies the index for readers, where nobody else has it.
-func (w *Owner) keepState() {
+func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
 }
 
 // Settings are what is in force.
-func (w *Owner) Settings() Settings {
+func (w *LibraryBackend) Settings() Settings {
 	x := w.state.Load()
 	short := x.Profile().Kind() != profile.Paper
 	return Settings{Index: cmp.Or(x.Name(), x.ID().String()), Records: int(x.Manifest.Records), Scheme: x.Scheme().String(),
-		Protects: strings.TrimPrefix(reveal.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
+		Protects: strings.TrimPrefix(leakage.Protects(x.Scheme(), short), "note: "), Profile: x.Profile().Kind().String(), Cloud: w.o.Cloud,
 		Threshold: int(math.Round(100 * w.o.Threshold)), Where: string(w.o.Where), Style: string(w.o.Style)}
 }
 
 // Photos lists the photos below the folders; that there are none is no error here.
-func (w *Owner) Photos(ctx context.Context) (*Listing, error) {
+func (w *LibraryBackend) Photos(ctx context.Context) (*Listing, error) {
 	roots := make([]string, len(w.o.Folders))
 	for i, folder := range w.o.Folders {
 		var err error
@@ -96,7 +96,7 @@ func (w *Owner) Photos(ctx context.Context) (*Listing, error) {
 			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
 		}
 	}
-	found, err := photos.List(ctx, roots, w.o.List)
+	found, err := photo.List(ctx, roots, w.o.List)
 	if err != nil && (found == nil || ctx.Err() != nil) {
 		return nil, err
 	}
@@ -113,19 +113,19 @@ func (w *Owner) Photos(ctx context.Context) (*Listing, error) {
 }
 
 // shots are photos as the library takes them.
-func (w *Owner) shots(paths ...string) []photos.Photo {
+func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list := make([]photos.Photo, len(paths))
+	list := make([]photo.Photo, len(paths))
 	for i, path := range paths {
-		list[i] = photos.Photo{Path: path, Also: w.also[path]}
+		list[i] = photo.Photo{Path: path, Also: w.also[path]}
 	}
 	return list
 }
 
 // options are how photos are asked about and shown: guesses, too.
-func (w *Owner) options() library.Options {
-	o := library.Options{Walk: w.o.Walk, OnErrors: -1, Most: mostWords, MinProbability: guess, Command: "ui"}
+func (w *LibraryBackend) options() library.Options {
+	o := library.Options{AskOptions: w.o.Annotate, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
 	if w.o.Threshold == 0 {
 		o.MinProbability = 0
 	}
@@ -133,7 +133,7 @@ func (w *Owner) options() library.Options {
 }
 
 // Look reads what is in and beside a photo, and what the library knows of it.
-func (w *Owner) Look(path string) (*Known, error) {
+func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func lookAt(path string, machine []string) (*Known, error) {
 	return knownOf(words, problems, machine), nil
 }
 
-func knownOf(words metadata.Words, problems []metadata.Problem, machine []string) *Known {
+func knownOf(words metadata.Keywords, problems []metadata.Problem, machine []string) *Known {
 	k := &Known{Machine: words.Machine, Rejected: words.Rejected}
 	for _, s := range words.Human {
 		if has(machine, s) {
@@ -182,14 +182,14 @@ func knownOf(words metadata.Words, problems []metadata.Problem, machine []string
 }
 
 // Annotate asks about photos.
-func (w *Owner) Annotate(ctx context.Context, paths []string) ([]Answer, error) {
+func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	defer w.keepState()
 	o := w.options()
-	saw := map[int]*Saw{}
-	o.Walk.Sending = func(i int, q *cpar.Request) (err error) {
-		saw[i], err = sawOf(q)
+	saw := map[int]*CloudView{}
+	o.AskOptions.Sending = func(i int, q *cpar.Request) (err error) {
+		saw[i], err = newCloudView(q)
 		return err
 	}
 	at := map[string]int{}
@@ -208,7 +208,7 @@ func (w *Owner) Annotate(ctx context.Context, paths []string) ([]Answer, error) 
 
 // Write writes a decision, and then what is likely of what was suggested: two runs, since what a
 // person says and what a machine says are taken back each on its own.
-func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, error) {
+func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*Written, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (w *Owner) Write(ctx context.Context, path string, d Decision) (*Written, e
 }
 
 // Runs are what was written, the newest first.
-func (w *Owner) Runs() ([]Run, error) {
+func (w *LibraryBackend) Runs() ([]Run, error) {
 	all, err := w.library.Runs()
 	if err != nil {
 		return nil, err
@@ -255,14 +255,14 @@ func (w *Owner) Runs() ([]Run, error) {
 	var runs []Run
 	for _, r := range slices.Backward(all) {
 		if r.Files > 0 {
-			runs = append(runs, Run{r.ID, r.Began, r.Command, r.Files, r.Words, r.Undone, r.Forgotten})
+			runs = append(runs, Run{r.ID, r.Began, r.Command, r.Files, r.Keywords, r.Undone, r.Forgotten})
 		}
 	}
 	return runs, nil
 }
 
 // Undo takes a run back.
-func (w *Owner) Undo(ctx context.Context, id string) (*Undone, error) {
+func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	u, err := w.library.Undo(ctx, id, false, nil)
 	if err != nil {
 		return nil, err
@@ -271,7 +271,7 @@ func (w *Owner) Undo(ctx context.Context, id string) (*Undone, error) {
 }
 
 // Find lists photos that have a keyword from here.
-func (w *Owner) Find(_ context.Context, word string) (paths []string, err error) {
+func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {
 	for _, r := range w.library.Find(word) {
 		paths = append(paths, r.Path)
 	}

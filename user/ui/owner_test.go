@@ -19,17 +19,17 @@ import (
 	"cpar/cloud/store"
 	"cpar/cparhttp"
 	"cpar/internal/scene"
+	"cpar/model/rank"
+	"cpar/photo/dataset"
+	"cpar/photo/metadata"
 	"cpar/user"
-	"cpar/user/dataset"
 	"cpar/user/device"
 	"cpar/user/library"
-	"cpar/user/metadata"
-	"cpar/user/rank"
 )
 
 // A house is an owner with an index of 32 painted photos at a cloud, and a folder of three that are new.
 type house struct {
-	*Owner
+	*LibraryBackend
 	dir   string
 	cache string             // the device's
 	alter func(reply []byte) // nil for an honest cloud
@@ -51,12 +51,12 @@ func newHouse(t *testing.T, ranker rank.Kind) *house {
 		return words
 	}
 	tagged := t.TempDir()
-	var items []dataset.Item
+	var items []dataset.Photo
 	for i := range 32 {
 		path := filepath.Join(tagged, fmt.Sprintf("%02d.jpg", i))
-		items = append(items, dataset.Item{Name: filepath.Base(path), Path: path, Keywords: paint(path, i)})
+		items = append(items, dataset.Photo{Name: filepath.Base(path), Path: path, Keywords: paint(path, i)})
 	}
-	images, _, err := user.ReadImages(t.Context(), items, user.ReadOptions{})
+	images, _, err := user.ReadPhotos(t.Context(), items, user.ReadOptions{})
 	check(err)
 	key := user.NewKey()
 	b, err := user.Setup(t.Context(), key, images, user.Options{Ranker: ranker, Name: "holidays"})
@@ -101,7 +101,7 @@ func newHouse(t *testing.T, ranker rank.Kind) *house {
 	for i := range 3 {
 		paint(filepath.Join(h.dir, fmt.Sprintf("new%d.jpg", i)), 40+i)
 	}
-	h.Owner = NewOwner(l, x, OwnerOptions{Folders: []string{h.dir}, Where: metadata.Sidecar, Style: metadata.Append, Threshold: 0.5, Cloud: server.URL})
+	h.LibraryBackend = NewLibraryBackend(l, x, LibraryOptions{Folders: []string{h.dir}, Where: metadata.Sidecar, Style: metadata.Append, Threshold: 0.5, Cloud: server.URL})
 	return h
 }
 
@@ -160,15 +160,15 @@ func TestOwner(t *testing.T) {
 		if a.Err != nil || !k.Asked || len(a.Keywords) == 0 || fmt.Sprint(k.Keywords) != fmt.Sprint(a.Keywords) || len(k.Near) != len(a.Near) || len(a.Near) == 0 {
 			t.Errorf("photo %d: %+v, known as %+v", i, a, k)
 		}
-		if s := a.Saw; s == nil || s.Bytes < 10_000 || len(s.Start) != startBytes || s.Sent < s.Bytes || s.Visited != 32 || len(s.Parts) == 0 || s.Learnt == "" || !bytes.HasPrefix(s.Start, []byte("CPAR")) {
-			t.Errorf("photo %d: the cloud saw %+v", i, a.Saw)
+		if s := a.CloudView; s == nil || s.Bytes < 10_000 || len(s.Start) != startBytes || s.Sent < s.Bytes || s.Visited != 32 || len(s.Observations) == 0 || s.Learnt == "" || !bytes.HasPrefix(s.Start, []byte("CPAR")) {
+			t.Errorf("photo %d: the cloud saw %+v", i, a.CloudView)
 		}
 	}
-	if bytes.Equal(answers[0].Saw.Start, answers[1].Saw.Start) {
+	if bytes.Equal(answers[0].CloudView.Start, answers[1].CloudView.Start) {
 		t.Error("one request is shown for two photos")
 	}
 	asked := h.asked
-	if again, err := h.Annotate(t.Context(), []string{path}); err != nil || again[0].Saw != nil || h.asked != asked {
+	if again, err := h.Annotate(t.Context(), []string{path}); err != nil || again[0].CloudView != nil || h.asked != asked {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 
@@ -223,7 +223,7 @@ func TestStranger(t *testing.T) {
 	}
 	before := h.cached(t)
 	a, err := h.AnnotateData(t.Context(), data)
-	if err != nil || a.Err != nil || len(a.Keywords) == 0 || a.Saw == nil {
+	if err != nil || a.Err != nil || len(a.Keywords) == 0 || a.CloudView == nil {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	if after := h.cached(t); after != before {

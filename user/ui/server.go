@@ -42,12 +42,12 @@ type Server struct {
 	thumbs  *thumbnails
 	dropped *dropped
 
-	decided *decisions
-	saw     *lru.Cache[string, *Saw] // by a photo's id
+	decided    *decisions
+	cloudViews *lru.Cache[string, *CloudView] // by a photo's id
 }
 
 // mostSaw requests are remembered, to be shown.
-const mostSaw = 64
+const maxSaw = 64
 
 // newCache keeps so many values and forgets those that were used longest ago.
 func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
@@ -88,7 +88,7 @@ func Serve(ctx context.Context, o Options) error {
 
 func newServer(host string, b Backend, photos *shelf) *Server {
 	return &Server{backend: b, host: host, token: newToken(), photos: photos, thumbs: newThumbnails(),
-		dropped: newDropped(), decided: newDecisions(), saw: newCache[string, *Saw](mostSaw)}
+		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
 // serve ends when the context does: then requests under way are told to stop, and waited for a

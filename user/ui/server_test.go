@@ -239,7 +239,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	if status, answer := c.call("POST", "/api/look", []byte(long)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d %.80s", status, answer)
 	}
-	many, _ := json.Marshal(ids{make([]string, mostAtOnce+1)})
+	many, _ := json.Marshal(ids{make([]string, maxAtOnce+1)})
 	for body, want := range map[string]int{string(many): 422, `{"ids":[1]}`: 422, `{"paths":["/etc"]}`: 422, `nonsense`: 422, ``: 422} {
 		for _, path := range []string{"/api/look", "/api/annotate"} {
 			if status, answer := c.call("POST", path, []byte(body)); status != want {
@@ -385,7 +385,7 @@ func TestDropping(t *testing.T) {
 	if status, _ := c.call("POST", "/api/write", []byte(`{"id":"`+got.ID+`"}`)); status != http.StatusNotFound {
 		t.Errorf("a stranger was written: %d", status)
 	}
-	for range mostDropped {
+	for range maxDropped {
 		ask[found](c, "POST", "/api/drop", append(stranger, 0)) // bytes after the end
 	}
 	if status, _ := c.call("GET", "/api/sidecar/"+got.ID, nil); status != http.StatusNotFound {

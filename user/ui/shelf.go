@@ -30,9 +30,9 @@ type shelf struct {
 	secret  [32]byte
 
 	mu      sync.RWMutex
-	all     []*photo // in order of their names
-	by      map[string]*photo
-	paths   map[string]*photo
+	all     []*shelfPhoto // in order of their names
+	by      map[string]*shelfPhoto
+	paths   map[string]*shelfPhoto
 	skipped string
 }
 
@@ -43,7 +43,7 @@ type folder struct {
 }
 
 // A photo is a file below a folder.
-type photo struct {
+type shelfPhoto struct {
 	id     string
 	folder int
 	name   string // below the folder, with slashes
@@ -80,8 +80,8 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	if err != nil {
 		return err
 	}
-	var all []*photo
-	by, paths := map[string]*photo{}, map[string]*photo{}
+	var all []*shelfPhoto
+	by, paths := map[string]*shelfPhoto{}, map[string]*shelfPhoto{}
 	out := 0
 	for _, path := range listing.Paths {
 		p, ok := s.place(path)
@@ -98,7 +98,9 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 		by[p.id], paths[path] = p, p
 		all = append(all, p)
 	}
-	slices.SortStableFunc(all, func(a, b *photo) int { return cmp.Or(cmp.Compare(a.folder, b.folder), strings.Compare(a.name, b.name)) })
+	slices.SortStableFunc(all, func(a, b *shelfPhoto) int {
+		return cmp.Or(cmp.Compare(a.folder, b.folder), strings.Compare(a.name, b.name))
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all, s.by, s.paths, s.skipped = all, by, paths, listing.Skipped
@@ -109,7 +111,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 }
 
 // place finds the folder that a file lies below.
-func (s *shelf) place(path string) (*photo, bool) {
+func (s *shelf) place(path string) (*shelfPhoto, bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return nil, false
@@ -118,7 +120,7 @@ func (s *shelf) place(path string) (*photo, bool) {
 		name, err := filepath.Rel(f.path, abs)
 		if err == nil && name != "." && filepath.IsLocal(name) {
 			name = filepath.ToSlash(name)
-			return &photo{id: s.id(i, name), folder: i, name: name, path: path}, true
+			return &shelfPhoto{id: s.id(i, name), folder: i, name: name, path: path}, true
 		}
 	}
 	return nil, false
@@ -131,7 +133,7 @@ func (s *shelf) id(folder int, name string) string {
 }
 
 // get finds a photo by its id.
-func (s *shelf) get(id string) (*photo, bool) {
+func (s *shelf) get(id string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p, ok := s.by[id]
@@ -139,7 +141,7 @@ func (s *shelf) get(id string) (*photo, bool) {
 }
 
 // at finds a photo by a path of the backend's.
-func (s *shelf) at(path string) (*photo, bool) {
+func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p, ok := s.paths[path]
@@ -147,14 +149,14 @@ func (s *shelf) at(path string) (*photo, bool) {
 }
 
 // list is all photos, and how many files are none. It must not be changed.
-func (s *shelf) list() ([]*photo, string) {
+func (s *shelf) list() ([]*shelfPhoto, string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.all, s.skipped
 }
 
 // stat is a photo's file; read its bytes. Both go through the opened folder.
-func (s *shelf) stat(p *photo) (os.FileInfo, error) {
+func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no regular file")
@@ -165,7 +167,7 @@ func (s *shelf) stat(p *photo) (os.FileInfo, error) {
 	return info, nil
 }
 
-func (s *shelf) read(p *photo) ([]byte, error) {
+func (s *shelf) read(p *shelfPhoto) ([]byte, error) {
 	if _, err := s.stat(p); err != nil { // a pipe would wait for ever
 		return nil, err
 	}

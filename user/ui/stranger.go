@@ -5,28 +5,28 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/internal/reveal"
+	"cpar/internal/leakage"
+	"cpar/model/feature"
+	"cpar/photo/metadata"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/feature"
-	"cpar/user/metadata"
 )
 
 // What the owner does with a photo that is in no folder, and what a cloud sees of any.
 
 // AnnotateData asks about a photo that is in no folder. Nothing of it is remembered.
-func (w *Owner) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
+func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	defer w.keepState()
-	walk, o := w.o.Walk, w.options()
-	walk.Ranking.Most, walk.Ranking.MinProbability = o.Most, o.MinProbability
-	var saw *Saw
+	walk, o := w.o.Annotate, w.options()
+	walk.Ranking.MaxKeywords, walk.Ranking.MinProbability = o.MaxKeywords, o.MinProbability
+	var saw *CloudView
 	walk.Sending = func(_ int, q *cpar.Request) (err error) {
-		saw, err = sawOf(q)
+		saw, err = newCloudView(q)
 		return err
 	}
-	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.FeaturesOnce(data) }}
+	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.UncachedFeatures(data) }}
 	all, err := w.index.Annotate(ctx, []device.Photo{stranger}, walk)
 	if err != nil || len(all) == 0 {
 		return Answer{}, err
@@ -35,37 +35,37 @@ func (w *Owner) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), a.Err}, nil
 }
 
-// sawOf is what a request shows the cloud.
-func sawOf(q *cpar.Request) (*Saw, error) {
+// newCloudView is what a request shows the cloud.
+func newCloudView(q *cpar.Request) (*CloudView, error) {
 	b, err := q.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	parts, err := reveal.Request(q, b)
+	parts, err := leakage.Request(q, b)
 	if err != nil {
 		return nil, err
 	}
-	return &Saw{Scheme: q.Params.Scheme.String(), Parts: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
+	return &CloudView{Scheme: q.Params.Scheme.String(), Observations: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
 }
 
 // answered adds what the answer shows; nil where nothing was sent.
-func (s *Saw) answered(a *device.Annotated, nearest int) *Saw {
+func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	if s == nil || a.Sent == 0 {
 		return nil
 	}
 	s.Sent, s.Received, s.Visited = a.Sent, a.Received, int(a.Visited)
-	s.Learnt = reveal.Learnt(s.scheme, s.Visited, nearest)
+	s.Learnt = leakage.Learnt(s.scheme, s.Visited, nearest)
 	return s
 }
 
 // LookData reads the keywords in a photo that is in no folder.
-func (w *Owner) LookData(name string, data []byte) (*Known, error) {
+func (w *LibraryBackend) LookData(name string, data []byte) (*Known, error) {
 	words, problems := metadata.Read(name, data)
 	return knownOf(words, problems, nil), nil
 }
 
 // Sidecar is what would be written beside a photo that is in no folder.
-func (w *Owner) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
+func (w *LibraryBackend) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
 	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
 	for _, word := range k.Keywords {
 		if w.o.Threshold > 0 && word.Probability >= w.o.Threshold {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"cpar"
-	"cpar/user/picture"
+	"cpar/photo/decode"
 )
 
 // Pictures are made in two sizes, the longer side in pixels: for a list, and for one photo.
@@ -20,10 +20,10 @@ const (
 	largeSide = 1800
 )
 
-// mostSmall and mostLarge are how many made pictures are kept: some 40 and 10 MB.
+// maxSmall and maxLarge are how many made pictures are kept: some 40 and 10 MB.
 const (
-	mostSmall = 1500
-	mostLarge = 24
+	maxSmall = 1500
+	maxLarge = 24
 )
 
 // thumbnails makes pictures for the page, and keeps those that were shown last. Nothing of them is
@@ -36,7 +36,7 @@ type thumbnails struct {
 }
 
 func newThumbnails() *thumbnails {
-	return &thumbnails{small: newCache[string, []byte](mostSmall), large: newCache[string, []byte](mostLarge)}
+	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
 // get is the picture of what read returns, whose name changes with what is read.
@@ -67,7 +67,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 
 // shrink makes a JPEG file whose longer side has at most so many pixels, and no metadata.
 func shrink(data []byte, side int) ([]byte, error) {
-	p, err := picture.Decode(data)
+	p, err := decode.Decode(data)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func shrink(data []byte, side int) ([]byte, error) {
 	if longer := max(w, h); longer > side {
 		w, h = max(1, w*side/longer), max(1, h*side/longer)
 	}
-	from := p.Image()
+	from := p.RGBA()
 	to := from
 	if w != p.Width || h != p.Height {
 		to = image.NewRGBA(image.Rect(0, 0, w, h))

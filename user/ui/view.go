@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/user/metadata"
-	"cpar/user/rank"
+	"cpar/model/rank"
+	"cpar/photo/metadata"
 )
 
 // A view is a photo as the page shows it.

@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // TestSuggestions: what is likely enough is sure, the rest is not, and nothing that the photo has or that was

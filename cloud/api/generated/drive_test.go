@@ -16,7 +16,7 @@ import (
 	"cpar/cloud/daemon"
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
-	"cpar/internal/indexdir/sample"
+	"cpar/internal/testing/indexsample"
 )
 
 // operations are those of the document; the one that a request is of is crossed out.
@@ -98,8 +98,8 @@ func TestGeneratedClient(t *testing.T) {
 		t.Errorf("token: %+v", token.JSON200)
 	}
 
-	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: sample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
-	kinds, segments := sample.Segments(m, 1)
+	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
+	kinds, segments := indexsample.Segments(m, 1)
 	for i, b := range segments {
 		m.Segments = append(m.Segments, cpar.Segment{Kind: kinds[i], Bytes: uint64(len(b)), Digest: sha256.Sum256(b)})
 	}

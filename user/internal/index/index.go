@@ -13,12 +13,12 @@ import (
 	"cpar"
 	"cpar/internal/indexdir"
 	"cpar/internal/progress"
+	"cpar/internal/seed"
 	"cpar/kdforest"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // An Index is one index as its owner knows it, whatever its scheme.
@@ -67,7 +67,7 @@ func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(ni
 // A Collection is what an index is made of, by record.
 type Collection struct {
 	// Images are the numbers of the images as the caller gave them.
-	Images   []int
+	Photos   []int
 	Vectors  []*vector.Vector
 	Z        [][]int16 // as Projector makes them
 	Keywords [][]string
@@ -75,7 +75,7 @@ type Collection struct {
 
 // Reorder renumbers the records: record i is what was record order[i].
 func (c *Collection) Reorder(order []uint32) {
-	c.Images = reordered(c.Images, order)
+	c.Photos = reordered(c.Photos, order)
 	c.Vectors = reordered(c.Vectors, order)
 	c.Z = reordered(c.Z, order)
 	c.Keywords = reordered(c.Keywords, order)
@@ -186,12 +186,12 @@ func (w *Writer) Bytes(kind cpar.SegmentKind, b []byte) error {
 
 // A Reading is what is kept of one request: it reads the reply, nil where nothing
 // was asked. It gives the nearest records, nearest first.
-type Reading interface {
+type ReplyReader interface {
 	Read(a *cpar.Reply) ([]rank.Neighbour, error)
 }
 
 // A Twin is an index in the clear. It answers a request in the clear as the
 // encrypted one does; trace, if not nil, is told of every visit.
 type Twin interface {
-	Search(request Reading, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
+	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

@@ -9,9 +9,10 @@ import (
 
 	"cpar"
 	"cpar/internal/indexdir"
+	"cpar/internal/seed"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
 )
 
 // TestDigestsTellContentsApart: also contents whose numbers are the same, divided
@@ -44,7 +45,7 @@ func TestDigestsTellContentsApart(t *testing.T) {
 func TestSecretsAreOfOneIndexAndPurpose(t *testing.T) {
 	x := func(id, key byte) *index.Index {
 		x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{key}, Generation: 1}
-		x.Source = seed.NewSource(x.Secret("fresh"), fixtures.Stuck{})
+		x.Source = seed.NewSource(x.Secret("fresh"), syntheticphotos.Stuck{})
 		return x
 	}
 	later := x(1, 1)
@@ -76,13 +77,13 @@ func TestSecretsAreOfOneIndexAndPurpose(t *testing.T) {
 // TestReorderMovesRecordsWhole.
 func TestReorderMovesRecordsWhole(t *testing.T) {
 	c := &index.Collection{
-		Images: []int{10, 11, 12}, Vectors: nil, Z: [][]int16{{0}, {1}, {2}},
+		Photos: []int{10, 11, 12}, Vectors: nil, Z: [][]int16{{0}, {1}, {2}},
 		Keywords: [][]string{{"a"}, {"b"}, {"c"}},
 	}
 	c.Vectors = append(c.Vectors, nil, nil, nil)
 	c.Reorder([]uint32{2, 0, 1})
 	c.Reorder([]uint32{0, 2, 1})
-	if !slices.Equal(c.Images, []int{12, 11, 10}) || c.Z[0][0] != 2 || c.Z[1][0] != 1 || c.Keywords[0][0] != "c" || c.Keywords[2][0] != "a" || len(c.Vectors) != 3 {
+	if !slices.Equal(c.Photos, []int{12, 11, 10}) || c.Z[0][0] != 2 || c.Z[1][0] != 1 || c.Keywords[0][0] != "c" || c.Keywords[2][0] != "a" || len(c.Vectors) != 3 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"cpar/internal/formatdoc"
+	"cpar/internal/testing/formatdoc"
 )
 
 // TestFormatExamples: the examples of FORMAT.md are what is written.

@@ -20,8 +20,8 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/user/internal/box"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
+	"cpar/user/internal/aead"
 )
 
 // Sizes of a block, in bytes.
@@ -31,7 +31,7 @@ const (
 	Max       = 31
 	plainSize = 2 + 2*Max
 	// Size is the length of an encrypted block.
-	Size = plainSize + box.Overhead
+	Size = plainSize + aead.Overhead
 	// MaxWords bounds a dictionary: a number has two bytes.
 	MaxWords = 1 << 16
 )
@@ -168,14 +168,14 @@ func (d *Dictionary) lookup(b []byte) ([]string, error) {
 // redacted.
 type Cipher struct {
 	seed.Redacted
-	box  *box.Box
+	box  *aead.Cipher
 	id   cpar.IndexID
 	dict *Dictionary
 }
 
 // NewCipher makes a cipher. The key must be derived for this index alone.
 func NewCipher(key seed.Secret, id cpar.IndexID, dict *Dictionary) *Cipher {
-	return &Cipher{box: box.New(key), id: id, dict: dict}
+	return &Cipher{box: aead.New(key), id: id, dict: dict}
 }
 
 // binding is the additional data of record's block.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 
 	"cpar"
 )

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/internal/box"
-	"cpar/user/internal/seed"
+	"cpar/user/internal/aead"
 )
 
 // How a table is stored. A page is sealed under its number and the epoch, the two parts
@@ -22,7 +22,7 @@ import (
 
 const (
 	// amendmentSize is the length of amendments, amendmentRoom what is left for them.
-	amendmentSize = cpar.KeywordAmendmentBytes - box.Overhead
+	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
 	// recentPages is how many pages a segment has that no more pages join. Filling one
 	// page then sends no more than so many, and segments stay few.
@@ -35,7 +35,7 @@ func (t *Table) PageBytes() uint32 { return cpar.KeywordPageBytes(t.budget) }
 // plainPage is page i, of which there may be fewer records than a page has.
 func (t *Table) plainPage(i int) []byte {
 	counts, numbers := t.lists.page(i)
-	b := make([]byte, t.PageBytes()-box.Overhead)
+	b := make([]byte, t.PageBytes()-aead.Overhead)
 	copy(b, counts)
 	for k, n := range numbers {
 		binary.LittleEndian.PutUint16(b[pageRecords+2*k:], n)

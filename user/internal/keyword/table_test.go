@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // plain is a table as a list of lists, and what is stored of it.

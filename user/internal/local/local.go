@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 
 	"cpar"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/internal/box"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/internal/seed"
 )
 
 // Kind is scheme local as package rows asks for it.
@@ -37,13 +37,13 @@ type cipher struct {
 	seed.Redacted
 	index *index.Index
 	quant *rows.Quantiser
-	box   *box.Box
+	box   *aead.Cipher
 	// held are the records that Hold decrypted; nil until then.
 	held atomic.Pointer[rows.Rows]
 }
 
 func open(x *index.Index, q *rows.Quantiser) *cipher {
-	return &cipher{index: x, quant: q, box: box.New(x.Secret("local"))}
+	return &cipher{index: x, quant: q, box: aead.New(x.Secret("local"))}
 }
 
 // AppendBinary appends nothing: there are no parameters.
@@ -64,7 +64,7 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 	// A block is bound to its number: the same nonce must not serve two.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
-	plain := make([]byte, s.bytes()-box.Overhead)
+	plain := make([]byte, s.bytes()-aead.Overhead)
 	for i, u := range units {
 		clear(plain)
 		b := le.AppendUint32(plain[:0], uint32(u.Len()))
@@ -132,7 +132,7 @@ func (s *cipher) decode(plain []byte, each func(row []int16, addend int64)) erro
 }
 
 // Sums has nothing to add: every block was authenticated.
-func (s *cipher) Sums() (add func([]byte, int) error, right func() bool) {
+func (s *cipher) NewIntegrityCheck() (add func([]byte, int) error, right func() bool) {
 	return func([]byte, int) error { return nil }, func() bool { return true }
 }
 

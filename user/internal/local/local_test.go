@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/combined"
-	"cpar/user/internal/box"
+	"cpar/internal/seed"
+	"cpar/model/profile"
+	"cpar/user/internal/aead"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/internal/seed"
-	"cpar/user/profile"
+	"cpar/model/vectorlayout"
 )
 
 const dim = 3
@@ -27,7 +28,7 @@ const dim = 3
 // testScheme is of rows of 3 numbers.
 func testScheme(id byte) *cipher {
 	x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{1}}
-	return open(x, rows.NewQuantiser(combined.SquaredL2(dim, 1000), false))
+	return open(x, rows.NewQuantiser(vectorlayout.SquaredL2(dim, 1000), false))
 }
 
 func fresh() (s seed.Secret) {
@@ -166,7 +167,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 
 // TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
-	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, fixtures.Photos(33, 1), rand.Reader)
+	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, syntheticphotos.Photos(33, 1), rand.Reader)
 	b, err := Kind.SetUp(t.Context(), x, c, rows.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestSchemePrintsRedacted(t *testing.T) {
 
 func FuzzLocalBlock(f *testing.F) {
 	s := testScheme(2)
-	plain := make([]byte, s.bytes()-box.Overhead)
+	plain := make([]byte, s.bytes()-aead.Overhead)
 	plain[0] = 2
 	binary.LittleEndian.PutUint16(plain[4:], 0xfff0)
 	f.Add(plain)

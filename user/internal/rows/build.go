@@ -6,10 +6,10 @@ import (
 	"io"
 
 	"cpar"
+	"cpar/internal/seed"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
-	"cpar/user/vector"
 )
 
 // Incoming gives the rows that are to be encrypted: how many, and how to make one.
@@ -244,7 +244,7 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 // Rebuild begins a new index x with the parameters of this one: record i is row
 // order[i].
 func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
-	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logClusters(len(order)))
+	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 // the ledger was written for. segments hold the vectors, in their order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // of the open part
-	sum, right := x.cipher.Sums()
+	sum, right := x.cipher.NewIntegrityCheck()
 	clustered, found := x.readClustered(each)
 	for _, s := range segments {
 		b, err := read(s)

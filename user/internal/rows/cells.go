@@ -7,11 +7,11 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/cluster"
-	"cpar/user/internal/box"
+	"cpar/model/kmeans"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
-	"cpar/user/internal/seed"
 )
 
 // Records of an index of scheme sealed can be divided into C clusters of equal size
@@ -27,7 +27,7 @@ type Clustered interface {
 	Unit() (records, bytes int)
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
-	Sums() (add func(segment []byte, unit int) error, right func() bool)
+	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 	// Layout says how records lie in rows.
 	Layout() lattice.Params
 	// AppendStatic appends what is kept beside the cells, ReadStatic reads it.
@@ -35,25 +35,25 @@ type Clustered interface {
 	ReadStatic(r *wire.Reader) error
 }
 
-// logClustered is log₂ of the clusters of a large index, and clusterFrom the records from
+// logClustered is log₂ of the clusters of a large index, and minRecordsForCells the records from
 // which on it has them: with fewer, requests are longer by more than replies are shorter.
-const logClustered, clusterFrom = 3, 50_000
+const logClustered, minRecordsForCells = 3, 50_000
 
-// LogClusters is log₂ of the number of clusters of n records, if nobody asks for others. It
+// LogCells is log₂ of the number of clusters of n records, if nobody asks for others. It
 // depends on nothing else. Vectors with a histogram leave no room for several in a row.
-func (q *Quantiser) LogClusters(n int) int {
-	if n >= clusterFrom && q.bins == 0 && q.layout.logT > 0 {
+func (q *Quantiser) LogCells(n int) int {
+	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
 		return logClustered
 	}
 	return 0
 }
 
-// logClusters is that of an index that n records are left of.
-func (x *Index) logClusters(n int) int {
-	if clustered, _ := x.cipher.Clustered(); clustered != nil && n >= 4*clustered.Layout().Cells() {
-		return clustered.Layout().LogCells
+// logCells is that of an index that n records are left of.
+func (x *Index) logCells(n int) int {
+	if clustered, _ := x.cipher.Clustered(); clustered != nil && n >= 4*clustered.Layout().Slots() {
+		return clustered.Layout().LogSlots
 	}
-	return x.quantiser.LogClusters(n)
+	return x.quantiser.LogCells(n)
 }
 
 // divide divides the new records into clusters, if the cipher wants them.
@@ -70,8 +70,8 @@ func (b *Builder) divide(ctx context.Context) error {
 		}
 		vectors[i] = floats(row, 1)
 	}
-	c := clustered.Layout().Cells()
-	cells, err := cluster.Balance(ctx, vectors, c, lattice.CellRows(n, c), b.Secret("clusters"))
+	c := clustered.Layout().Slots()
+	cells, err := kmeans.Balance(ctx, vectors, c, lattice.CellSize(n, c), b.Secret("clusters"))
 	b.cells.Store(cells)
 	b.clustered = true
 	return err
@@ -96,7 +96,7 @@ func (b *Builder) clusteredRows() writing {
 			if err != nil {
 				return nil, 0, err
 			}
-			p.PutCell(row, c, v, addend)
+			p.PutSlot(row, c, v, addend)
 		}
 		return row, 0, nil
 	}}}
@@ -116,7 +116,7 @@ func (b *Builder) writeCells(w *index.Writer) error {
 	return w.Bytes(cpar.SegmentCells, b.cellBox().Seal(nil, nonce, plain, b.cellBinding()))
 }
 
-func (x *Index) cellBox() *box.Box { return box.New(x.Secret("cells")) }
+func (x *Index) cellBox() *aead.Cipher { return aead.New(x.Secret("cells")) }
 
 func (x *Index) cellBinding() []byte { return append([]byte("cpar/v1/cells"), x.ID[:]...) }
 
@@ -134,11 +134,11 @@ func (x *Index) holdCells(encrypted []byte) error {
 	if err := clustered.ReadStatic(r); err != nil {
 		return err
 	}
-	cells, err := cluster.ReadCells(r, n, x.quantiser.Dim())
+	cells, err := kmeans.ReadBalancedCells(r, n, x.quantiser.Dim())
 	if err == nil {
 		err = r.Close()
 	}
-	if c := clustered.Layout().Cells(); err == nil && (len(cells.Records) != c || len(cells.Records[0]) != lattice.CellRows(n, c)) {
+	if c := clustered.Layout().Slots(); err == nil && (len(cells.Records) != c || len(cells.Records[0]) != lattice.CellSize(n, c)) {
 		err = fmt.Errorf("%w: it has %d clusters of %d cells", cpar.ErrCorrupt, len(cells.Records), len(cells.Records[0]))
 	}
 	if err == nil {
@@ -147,8 +147,8 @@ func (x *Index) holdCells(encrypted []byte) error {
 	return err
 }
 
-// clusterOf is the cluster that a request belongs to, −1 where there are none.
-func (x *Index) clusterOf(u []int16) int {
+// cellOf is the cluster that a request belongs to, −1 where there are none.
+func (x *Index) cellOf(u []int16) int {
 	if clustered, _ := x.cipher.Clustered(); clustered == nil {
 		return -1
 	}
@@ -211,11 +211,11 @@ func (x *Index) readClustered(each func(record int, row []int16, addend int64, r
 	}
 	cells, p, told := x.cells.Load(), clustered.Layout(), make([]bool, n)
 	r = &clusteredReading{Clustered: clustered, rows: len(cells.Records[0])}
-	r.sum, r.right = clustered.Sums()
+	r.sum, r.right = clustered.NewIntegrityCheck()
 	r.tell = func(row int, all []int16) {
 		for c, records := range cells.Records {
 			if record := int(records[row]); !told[record] {
-				v, addend := p.Cell(all, c)
+				v, addend := p.Slot(all, c)
 				each(record, v, addend, x.removed.Has(record))
 				told[record] = true
 			}

@@ -8,16 +8,16 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/internal/fixtures"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 func clusteredState(t testing.TB, n, clusters int) (*state, index.Twin) {
 	t.Helper()
-	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, fixtures.Embedded(n, 1), good, rows.Options{Clusters: clusters})
+	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, syntheticphotos.Embedded(n, 1), good, rows.Options{Cells: clusters})
 	twin, err := b.Twin()
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func records(near []rank.Neighbour) (list []uint32) {
 func TestClustersAnswerAsTheirTwin(t *testing.T) {
 	for _, clusters := range []int{1, 2, 8} {
 		s, twin := clusteredState(t, 100, clusters)
-		for _, photo := range fixtures.Embedded(6, 5) {
+		for _, photo := range syntheticphotos.Embedded(6, 5) {
 			reading, q, err := s.Request(s.vector(photo), s.params(40))
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestClustersAnswerAsTheirTwin(t *testing.T) {
 			}
 			asked := min(40, 100)
 			if clusters > 1 {
-				asked = min(40, lattice.CellRows(100, clusters))
+				asked = min(40, lattice.CellSize(100, clusters))
 			}
 			if len(near) != asked || len(want) != asked {
 				t.Fatalf("%d clusters: %d records found, the twin %d, want %d", clusters, len(near), len(want), asked)
@@ -74,7 +74,7 @@ func TestClustersAnswerAsTheirTwin(t *testing.T) {
 func TestRequestsToClustersHaveOneLength(t *testing.T) {
 	s, _ := clusteredState(t, 100, 4)
 	lengths := map[[2]int]bool{}
-	for _, photo := range fixtures.Embedded(8, 5) {
+	for _, photo := range syntheticphotos.Embedded(8, 5) {
 		_, q := s.ask(photo)
 		lengths[[2]int{len(q.Opaque), len(s.answer(q).Opaque)}] = true
 	}
@@ -93,14 +93,14 @@ func TestRequestsToClustersHaveOneLength(t *testing.T) {
 // and everything is decrypted once for compaction.
 func TestWhatIsAddedToClusters(t *testing.T) {
 	s, _ := clusteredState(t, 60, 4)
-	added := fixtures.Embedded(5, 3)
+	added := syntheticphotos.Embedded(5, 3)
 	grown := s.grown(added, []int{7, 8}).held()
 	if grown.at.Manifest().Segments[0] != s.at.Manifest().Segments[0] || !bytes.Equal(grown.at.Segment(cpar.SegmentCells), s.at.Segment(cpar.SegmentCells)) {
 		t.Error("an addition writes the clusters again")
 	}
 	for i, photo := range added {
 		if near := grown.nearest(photo, 65); near[0].Record != uint32(60+i) || near[0].Dis > 0.01 ||
-			len(near) > 5+lattice.CellRows(60, 4) || slices.Contains(records(near), 7) || slices.Contains(records(near), 8) {
+			len(near) > 5+lattice.CellSize(60, 4) || slices.Contains(records(near), 7) || slices.Contains(records(near), 8) {
 			t.Errorf("added photo %d: its nearest are %v", i, records(near))
 		}
 	}
@@ -120,7 +120,7 @@ func TestWhatIsAddedToClusters(t *testing.T) {
 
 // TestDamagedCellsAreRefused, and an index without them answers nothing.
 func TestDamagedCellsAreRefused(t *testing.T) {
-	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, fixtures.Embedded(40, 1), good, rows.Options{Clusters: 4})
+	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, syntheticphotos.Embedded(40, 1), good, rows.Options{Cells: 4})
 	if !s.Needs(cpar.SegmentCells) {
 		t.Error("cells are not needed")
 	}
@@ -134,7 +134,7 @@ func TestDamagedCellsAreRefused(t *testing.T) {
 	if err := s.HoldSome(all); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Request(s.vector(fixtures.Embedded(1, 2)[0]), s.params(5)); !errors.Is(err, cpar.ErrInput) {
+	if _, _, err := s.Request(s.vector(syntheticphotos.Embedded(1, 2)[0]), s.params(5)); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("a request without cells: %v", err)
 	}
 	if b.Clamped() > 0 {

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/profile"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/profile"
 )
 
 func newCipher(t *testing.T, x *index.Index, keywords [][]string) *keyword.Cipher {
@@ -44,11 +45,11 @@ func shared(a, b []byte) bool {
 // generation.
 func TestStatesAreHedged(t *testing.T) {
 	for scheme := range kinds {
-		photos := fixtures.Photos(35, 1)
+		photos := syntheticphotos.Photos(35, 1)
 		photos[34].Keywords = nil // removing it changes no keyword
-		begun, _, _ := begin(t, scheme, profile.Paper, photos, fixtures.Stuck{})
+		begun, _, _ := begin(t, scheme, profile.Paper, photos, syntheticphotos.Stuck{})
 		begun.held()
-		one, other := fixtures.Photos(2, 5), fixtures.Photos(2, 6)
+		one, other := syntheticphotos.Photos(2, 5), syntheticphotos.Photos(2, 6)
 		other[1].Keywords = other[0].Keywords
 		fork := func(change func(s *state) *state) *state { return change(begun.fork()).held() }
 
@@ -89,7 +90,7 @@ func TestStatesAreHedged(t *testing.T) {
 // are encrypted with one key in different places.
 func TestBlocksOfOneStateAreHedged(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(fixtures.Photos(1, 1), 600), fixtures.Stuck{})
+		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(syntheticphotos.Photos(1, 1), 600), syntheticphotos.Stuck{})
 		b, err := s.read(s.vectors()[0])
 		if err != nil {
 			t.Fatal(err)
@@ -109,11 +110,11 @@ func TestBlocksOfOneStateAreHedged(t *testing.T) {
 
 // TestRequestsAreHedged: nor do requests for different photos.
 func TestRequestsAreHedged(t *testing.T) {
-	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, fixtures.Photos(20, 1), fixtures.Stuck{})
+	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, syntheticphotos.Photos(20, 1), syntheticphotos.Stuck{})
 	s.held()
-	_, a := s.ask(fixtures.Photos(1, 9)[0])
-	_, same := s.ask(fixtures.Photos(1, 9)[0])
-	_, b := s.ask(fixtures.Photos(1, 8)[0])
+	_, a := s.ask(syntheticphotos.Photos(1, 9)[0])
+	_, same := s.ask(syntheticphotos.Photos(1, 9)[0])
+	_, b := s.ask(syntheticphotos.Photos(1, 8)[0])
 	if !bytes.Equal(a.Opaque, same.Opaque) {
 		t.Error("the random numbers do not repeat: this test tests nothing")
 	}

@@ -9,14 +9,14 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/cluster"
-	"cpar/user/combined"
+	"cpar/model/kmeans"
+	"cpar/model/rank"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/user/internal/seed"
-	"cpar/user/rank"
-	"cpar/user/vector"
+	"cpar/model/vectorlayout"
 )
 
 // A Cipher encrypts rows and scores them: package sealed or local. It belongs to one
@@ -41,7 +41,7 @@ type Cipher interface {
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// Sums tells whether the records are those that the ledger was written for:
 	// add is called with every segment of vectors and the number of its first unit, then right.
-	Sums() (add func(segment []byte, unit int) error, right func() bool)
+	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs says which segments must be held besides the keywords, Hold takes those
 	// of a kind, one at least. Held is the number of records in what is held.
@@ -66,9 +66,9 @@ type Cipher interface {
 // is the larger one, and the number of clusters: a power of two, 0 for what suits the number of
 // records.
 type Options struct {
-	Block    int
-	Careful  bool
-	Clusters int
+	Block   int
+	Careful bool
+	Cells   int
 }
 
 // A Kind makes ciphers of one scheme.
@@ -91,7 +91,7 @@ type Index struct {
 	// keywords are those of all records; nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
 	// cells say which records a cluster has; nil until Hold, and where there are none.
-	cells atomic.Pointer[cluster.Cells]
+	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
 // Open opens an index from its bytes in the ledger.
@@ -111,7 +111,7 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 
 // Bytes is the size of n records: their vectors, what goes with them, and what the
 // ledger keeps.
-func (k Kind) Bytes(layout combined.Params, n int) (uint64, error) {
+func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
 }
@@ -175,7 +175,7 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
 
 // A Reading is what is kept of one request in order to read the reply.
-type Reading struct {
+type ReplyReader struct {
 	seed.Redacted
 	index *Index
 	l     int
@@ -195,23 +195,23 @@ type Reading struct {
 
 // Request lays out a vector and encrypts it under a secret that serves it alone.
 // The number of neighbours stays at home.
-func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.Reading, *cpar.Request, error) {
+func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
 		return nil, nil, err
 	}
-	return x.ask(words, u, own, x.clusterOf(u), int(p.L))
+	return x.ask(words, u, own, x.cellOf(u), int(p.L))
 }
 
 // RequestAll makes a request to every cluster, or one where there are none.
-func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.Reading, requests []*cpar.Request, err error) {
+func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
 		return nil, nil, err
 	}
 	first, last := -1, -1
 	if clustered, _ := x.cipher.Clustered(); clustered != nil {
-		first, last = 0, clustered.Layout().Cells()-1
+		first, last = 0, clustered.Layout().Slots()-1
 	}
 	for cluster := first; cluster <= last; cluster++ {
 		reading, q, err := x.ask(words, u, own, cluster, int(p.L))
@@ -234,7 +234,7 @@ func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own 
 }
 
 // ask makes a request to one cluster.
-func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int) (index.Reading, *cpar.Request, error) {
+func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int) (index.ReplyReader, *cpar.Request, error) {
 	d := index.NewDigest()
 	index.Add(d, u)
 	index.Add(d, []int64{int64(cluster)})
@@ -242,7 +242,7 @@ func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Reading{index: x, l: l, u: u, own: own, cluster: cluster, words: words, read: scores}, q, nil
+	return &ReplyReader{index: x, l: l, u: u, own: own, cluster: cluster, words: words, read: scores}, q, nil
 }
 
 // request lays a vector out; own is what makes a distance of its scores.
@@ -257,7 +257,7 @@ func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
 // Read decrypts a reply, checks that every score in it is right, and ranks the
 // records. The cloud is not told which they are. Where nothing was asked, the
 // reply is nil.
-func (p *Reading) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
+func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var digest [sha256.Size]byte

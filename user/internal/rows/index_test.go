@@ -11,27 +11,28 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/wire"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // TestNeighboursAreTheTwins: of all records in their order the owner sees the very
 // distances of the twin in the clear; with one record, with units that are full and
 // that are not, with photos that are all alike, with either kind of vector.
 func TestNeighboursAreTheTwins(t *testing.T) {
-	alike := slices.Repeat(fixtures.Photos(1, 1), 40)
+	alike := slices.Repeat(syntheticphotos.Photos(1, 1), 40)
 	for scheme := range kinds {
 		for name, c := range map[string]struct {
 			kind   profile.Kind
-			photos []fixtures.Photo
+			photos []syntheticphotos.Photo
 		}{
-			"one":         {profile.Paper, fixtures.Photos(1, 1)},
-			"a full unit": {profile.Paper, fixtures.Photos(32, 1)},
-			"one more":    {profile.Paper, fixtures.Photos(33, 1)},
+			"one":         {profile.Paper, syntheticphotos.Photos(1, 1)},
+			"a full unit": {profile.Paper, syntheticphotos.Photos(32, 1)},
+			"one more":    {profile.Paper, syntheticphotos.Photos(33, 1)},
 			"alike":       {profile.Paper, alike},
-			"learnt":      {profile.Learned, fixtures.Photos(50, 1)},
+			"learnt":      {profile.Learned, syntheticphotos.Photos(50, 1)},
 		} {
 			s, b, _ := begin(t, scheme, c.kind, c.photos, good)
 			s.held()
@@ -39,7 +40,7 @@ func TestNeighboursAreTheTwins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, photo := range append(fixtures.Photos(4, 9), c.photos[0]) {
+			for _, photo := range append(syntheticphotos.Photos(4, 9), c.photos[0]) {
 				v := s.vector(photo)
 				scores, err := twin.(*rows.Twin).Scores(v)
 				if err != nil {
@@ -75,7 +76,7 @@ func TestNeighboursAreTheTwins(t *testing.T) {
 // has, and a request of the twin's is what is encrypted.
 func TestTwinsRowsAreTheRecords(t *testing.T) {
 	for scheme := range kinds {
-		s, b, _ := begin(t, scheme, profile.Paper, fixtures.Photos(35, 1), good)
+		s, b, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(35, 1), good)
 		twin, err := b.Twin()
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +91,7 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 		}); err != nil || read != 35 {
 			t.Errorf("%v: %d records, %v", scheme, read, err)
 		}
-		v := s.vector(fixtures.Photos(1, 9)[0])
+		v := s.vector(syntheticphotos.Photos(1, 9)[0])
 		u, err := twin.(*rows.Twin).Request(v)
 		if err != nil {
 			t.Fatal(err)
@@ -117,7 +118,7 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 func TestIndexGrows(t *testing.T) {
 	for scheme := range kinds {
 		itself := map[cpar.Scheme]float64{cpar.SchemeLocal: 0.025, cpar.SchemeSealed: 0.1}[scheme]
-		first, second := fixtures.Photos(35, 1), fixtures.Photos(3, 2)
+		first, second := syntheticphotos.Photos(35, 1), syntheticphotos.Photos(3, 2)
 		s, _, _ := begin(t, scheme, profile.Paper, first, good)
 		before := s.vectors()
 		s = s.held().grown(second, []int{4, 34}).held()
@@ -128,7 +129,7 @@ func TestIndexGrows(t *testing.T) {
 			t.Errorf("%v: other vectors than the last were written: %v, %v", scheme, before, after)
 		}
 		all := slices.Concat(first, second)
-		near := s.nearest(fixtures.Photos(1, 77)[0], 1000)
+		near := s.nearest(syntheticphotos.Photos(1, 77)[0], 1000)
 		if len(near) != 36 {
 			t.Errorf("%v: %d records are found", scheme, len(near))
 		}
@@ -182,7 +183,7 @@ func TestIndexGrows(t *testing.T) {
 // or says that a record was removed which is not there.
 func TestStateIsKept(t *testing.T) {
 	for scheme, kind := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(11, 1), good)
+		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(11, 1), good)
 		s = s.held().grown(nil, []int{10})
 		enc, err := s.AppendBinary(nil)
 		if err != nil {
@@ -222,10 +223,10 @@ func TestStateIsKept(t *testing.T) {
 // damaged is.
 func TestHold(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(40, 1), good)
+		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
 		refused := func(what string) {
 			t.Helper()
-			if _, _, err := s.Request(s.vector(fixtures.Photos(1, 9)[0]), s.params(3)); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
+			if _, _, err := s.Request(s.vector(syntheticphotos.Photos(1, 9)[0]), s.params(3)); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
 				t.Errorf("%v, %s: a request: %v", scheme, what, err)
 			}
 		}
@@ -252,7 +253,7 @@ func TestHold(t *testing.T) {
 			}
 		}
 		for kind := range s.needed() {
-			s, _, _ = begin(t, scheme, profile.Paper, fixtures.Photos(40, 1), good)
+			s, _, _ = begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
 			some := s.needed()
 			delete(some, kind)
 			if err := s.HoldSome(some); err != nil {
@@ -262,13 +263,13 @@ func TestHold(t *testing.T) {
 		}
 		// What is held of a state with fewer records is not enough.
 		old := s.needed()
-		s = s.held().grown(fixtures.Photos(2, 5), nil)
+		s = s.held().grown(syntheticphotos.Photos(2, 5), nil)
 		if err := s.Hold(old); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v: what was held of the state before: %v", scheme, err)
 		}
 		refused("with what was held of the state before")
 		s.held()
-		s.nearest(fixtures.Photos(1, 9)[0], 3)
+		s.nearest(syntheticphotos.Photos(1, 9)[0], 3)
 	}
 }
 
@@ -282,10 +283,10 @@ func altered(b []byte) []byte {
 // another fork of the same index are refused.
 func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(40, 1), good)
+		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
 		base := s.held().fork()
-		s = s.grown(fixtures.Photos(2, 5), nil)
-		other := base.grown(fixtures.Photos(2, 6), nil)
+		s = s.grown(syntheticphotos.Photos(2, 5), nil)
+		other := base.grown(syntheticphotos.Photos(2, 6), nil)
 		each := func(segments []cpar.Segment, read func(cpar.Segment) ([]byte, error)) error {
 			return s.DecryptAll(t.Context(), segments, read, func(int, []int16, int64, bool) {})
 		}
@@ -328,7 +329,7 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 func TestBytesAreForetold(t *testing.T) {
 	for scheme, kind := range kinds {
 		for _, n := range []int{1, 32, 33, 70} {
-			s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(n, 1), good)
+			s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(n, 1), good)
 			kept, err := s.AppendBinary(nil)
 			if err != nil {
 				t.Fatal(err)
@@ -349,8 +350,8 @@ func TestBytesAreForetold(t *testing.T) {
 // TestReadTwice: a reply may be read again, and what was given out can be written to.
 func TestReadTwice(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(20, 1), good)
-		reading, q := s.held().ask(fixtures.Photos(1, 9)[0])
+		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(20, 1), good)
+		reading, q := s.held().ask(syntheticphotos.Photos(1, 9)[0])
 		reply := s.answer(q)
 		first, err := reading.Read(reply)
 		if err != nil || len(first) != 5 {
@@ -365,7 +366,7 @@ func TestReadTwice(t *testing.T) {
 }
 
 func TestTwinKnowsItsOwnRequests(t *testing.T) {
-	_, b, _ := begin(t, cpar.SchemeLocal, profile.Paper, fixtures.Photos(3, 1), good)
+	_, b, _ := begin(t, cpar.SchemeLocal, profile.Paper, syntheticphotos.Photos(3, 1), good)
 	twin, err := b.Twin()
 	if err != nil {
 		t.Fatal(err)

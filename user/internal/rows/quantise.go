@@ -16,8 +16,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/combined"
-	"cpar/user/vector"
+	"cpar/model/vector"
+	"cpar/model/vectorlayout"
 )
 
 // The vector of schemes sealed and local: small integers whose inner product
@@ -107,7 +107,7 @@ type Quantiser struct {
 }
 
 // NewQuantiser is for vectors of a layout, with fine or coarse steps.
-func NewQuantiser(vectors combined.Params, coarse bool) *Quantiser {
+func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	q := &Quantiser{jl: vectors.JL, bins: vectors.KL}
 	switch {
 	case q.bins > 0 && coarse:
@@ -134,10 +134,10 @@ func (q *Quantiser) Dim() int { return q.jl + q.bins }
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {
-		dim = lattice.CellDim(dim) << logCells
+		dim = lattice.SlotDim(dim) << logCells
 	}
 	p := lattice.Params{
-		LogN: lattice.Fast.LogN, Dim: dim, LogCells: logCells, Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
+		LogN: lattice.Fast.LogN, Dim: dim, LogSlots: logCells, Block: cmp.Or(block, q.layout.block), LogT: q.layout.logT,
 		RecordNorm: q.layout.recordNorm, RequestNorm: q.layout.requestNorm, Addend: q.layout.maxAddend,
 	}
 	if careful {
@@ -196,7 +196,7 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	logs, mean := make([]float64, len(c)), 0.0
 	for i, x := range c {
 		logs[i] = math.Log(x)
-		if !(x <= 1 && -logs[i] <= combined.MaxLog) { // also refuses 0, negative and NaN
+		if !(x <= 1 && -logs[i] <= vectorlayout.MaxLog) { // also refuses 0, negative and NaN
 			return nil, 0, fmt.Errorf("laying out a request: %w: histogram bin %d was not smoothed", cpar.ErrInput, i)
 		}
 		mean += logs[i] / float64(len(c))

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/eval/distance"
 	"cpar/internal/lattice"
-	"cpar/user/combined"
-	"cpar/user/distance"
+	"cpar/model/vectorlayout"
 )
 
-func l1kl(jl int) combined.Params { return combined.L1KL(jl, 48, 999) }
+func l1kl(jl int) vectorlayout.Params { return vectorlayout.L1KL(jl, 48, 999) }
 
 // photoLike is a projected vector at a distance of about `away` from the
 // baseline, and a histogram.
@@ -198,7 +198,7 @@ func TestDeployedParameters(t *testing.T) {
 	paper := lattice.Params{Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}
 	learned := lattice.Params{Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}
 	for name, c := range map[string]struct {
-		layout      combined.Params
+		layout      vectorlayout.Params
 		want        lattice.Params
 		careful     bool
 		logN, scale int
@@ -206,8 +206,8 @@ func TestDeployedParameters(t *testing.T) {
 	}{
 		"paper":               {l1kl(1296), paper, false, 11, 15, -108},
 		"paper, careful":      {l1kl(1296), paper, true, 12, 15, -124},
-		"96 numbers":          {combined.SquaredL2(96, 1000), learned, false, 11, 14, -208},
-		"96 numbers, careful": {combined.SquaredL2(96, 1000), learned, true, 12, 15, -287},
+		"96 numbers":          {vectorlayout.SquaredL2(96, 1000), learned, false, 11, 14, -208},
+		"96 numbers, careful": {vectorlayout.SquaredL2(96, 1000), learned, true, 12, 15, -287},
 	} {
 		want := c.want
 		want.LogN, want.LogRecordScale = c.logN, c.scale
@@ -237,7 +237,7 @@ func TestBoundsOfTheComment(t *testing.T) {
 		if l.maxSquare+l.histogramSum*l.histogramSum > l.recordNorm*l.recordNorm {
 			t.Errorf("%s: records can be longer than %d", name, l.recordNorm)
 		}
-		b := q.perLog()*combined.MaxLog/2 + 0.5
+		b := q.perLog()*vectorlayout.MaxLog/2 + 0.5
 		if square := 48 * b * b; square >= want.b || square+want.square > float64(l.requestNorm*l.requestNorm) {
 			t.Errorf("%s: ‖b‖² up to %.0f", name, square)
 		}
@@ -266,7 +266,7 @@ func TestBoundsOfTheComment(t *testing.T) {
 		t.Errorf("without a histogram, coarse: addends from %d to %d", coarse.minSquare/2-coarse.centre, coarse.maxSquare/2-coarse.centre)
 	}
 	rng := rand.New(rand.NewPCG(21, 22))
-	q, row := NewQuantiser(combined.SquaredL2(96, 1000), true), make([]int16, 96)
+	q, row := NewQuantiser(vectorlayout.SquaredL2(96, 1000), true), make([]int16, 96)
 	mean, square := 0.0, 0.0
 	const rounds = 5000
 	for range rounds {
@@ -291,9 +291,9 @@ func TestNothingWraps(t *testing.T) {
 	}
 	even := slices.Repeat([]float64{1. / 48}, 48)
 	histograms := [][]float64{spike(48, 0), spike(48, 47), half, even}
-	numbers := combined.SquaredL2(96, 1000)
+	numbers := vectorlayout.SquaredL2(96, 1000)
 	for name, c := range map[string]struct {
-		layout     combined.Params
+		layout     vectorlayout.Params
 		coarse     bool
 		histograms [][]float64
 		whole      []float64 // distances from the baseline that are left alone, its square root of 10⁶ units
@@ -373,7 +373,7 @@ func TestNothingWraps(t *testing.T) {
 // TestLengthenedBeyond: where lengthening rounds every coordinate up, the vector is
 // shortened again, and not left at next to nothing.
 func TestLengthenedBeyond(t *testing.T) {
-	q := NewQuantiser(combined.SquaredL2(96, 1000), true)
+	q := NewQuantiser(vectorlayout.SquaredL2(96, 1000), true)
 	for _, x := range []int16{1, -7, 90} {
 		z := slices.Repeat([]int16{x}, 96)
 		row, addend, err := q.Record(z, nil)
@@ -411,7 +411,7 @@ func TestFitsIsTheBounds(t *testing.T) {
 			{[]int16{0, 0, 0}, 253, false}, {[]int16{0, 0, 0}, -253, false}, {[]int16{0, 0, 0}, math.MinInt64, false},
 		},
 	} {
-		q := NewQuantiser(combined.SquaredL2(3, 1000), steps[name])
+		q := NewQuantiser(vectorlayout.SquaredL2(3, 1000), steps[name])
 		for _, c := range rows {
 			if q.Fits(c.row, c.addend) != c.fits {
 				t.Errorf("%s: %v, %d: fits %v", name, c.row, c.addend, !c.fits)
@@ -423,7 +423,7 @@ func TestFitsIsTheBounds(t *testing.T) {
 		"fine":   {{1006, 0, 0}: false, {0, -1006, 0}: false, {1006, 0, 1}: true, {0, 0, 0}: false, {math.MinInt16, 0, 0}: true},
 		"coarse": {{8 * 126, 0, 0}: false, {0, -8 * 126, 0}: false, {8 * 127, 0, 0}: true, {0, 0, 0}: true, {math.MinInt16, 0, 0}: true, {0, 0, 8 * 122}: true, {0, 0, 8 * 123}: false},
 	} {
-		q := NewQuantiser(combined.SquaredL2(3, 1000), steps[name])
+		q := NewQuantiser(vectorlayout.SquaredL2(3, 1000), steps[name])
 		for z, want := range all {
 			if q.Clamps(z[:]) != want {
 				t.Errorf("%s: %v: shortened or lengthened %v", name, z, !want)
@@ -473,7 +473,7 @@ func TestFillHistogramSumsUp(t *testing.T) {
 		"few bins":        func() error { _, _, err := q.Request(make([]int16, 1296), good[1:]); return err },
 		"few of a record": func() error { _, _, err := q.Record(make([]int16, 1296), good[1:]); return err },
 		"bins where none are": func() error {
-			_, _, err := NewQuantiser(combined.SquaredL2(3, 1000), true).Record(make([]int16, 3), good)
+			_, _, err := NewQuantiser(vectorlayout.SquaredL2(3, 1000), true).Record(make([]int16, 3), good)
 			return err
 		},
 	} {

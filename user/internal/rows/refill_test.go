@@ -8,22 +8,22 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/user/internal/fixtures"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/rank"
-	"cpar/user/vector"
 )
 
 // A model is all that a state should hold, in the clear, of photos in their order.
 type model struct {
 	twin    *rows.Twin // of the first state, for requests
-	photos  []fixtures.Photo
+	photos  []syntheticphotos.Photo
 	rows    *rows.Rows
 	removed map[int]bool
 }
 
-func (m *model) add(s *state, photos []fixtures.Photo) {
+func (m *model) add(s *state, photos []syntheticphotos.Photo) {
 	s.t.Helper()
 	var vectors []*vector.Vector
 	for _, p := range photos {
@@ -38,7 +38,7 @@ func (m *model) add(s *state, photos []fixtures.Photo) {
 }
 
 // near are all records that were not removed, nearest first.
-func (m *model) near(s *state, photo fixtures.Photo) (list []rank.Neighbour) {
+func (m *model) near(s *state, photo syntheticphotos.Photo) (list []rank.Neighbour) {
 	s.t.Helper()
 	v := s.vector(photo)
 	u, err := m.twin.Request(v)
@@ -69,7 +69,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 		perUnit         int
 		first, clusters int
 	}{{cpar.SchemeSealed, profile.Paper, 16, 1, 0}, {cpar.SchemeLocal, profile.Paper, 32, 1, 0}, {cpar.SchemeSealed, profile.Network, 64, 70, 4}} {
-		photos := fixtures.Embedded(300, 2)
+		photos := syntheticphotos.Embedded(300, 2)
 		for _, p := range photos { // the dictionary is that of the first state
 			for _, w := range p.Keywords {
 				if !slices.Contains(photos[0].Keywords, w) {
@@ -77,7 +77,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 				}
 			}
 		}
-		s, b, _ := beginWith(t, c.scheme, c.kind, photos[:c.first], good, rows.Options{Clusters: c.clusters})
+		s, b, _ := beginWith(t, c.scheme, c.kind, photos[:c.first], good, rows.Options{Cells: c.clusters})
 		twin, err := b.Twin()
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 // a request asks one: then some of these may be missing.
 func (m *model) check(s *state, name string, clustered bool, first int) {
 	s.t.Helper()
-	for _, photo := range []fixtures.Photo{fixtures.Embedded(1, 9)[0], m.photos[len(m.photos)-1]} {
+	for _, photo := range []syntheticphotos.Photo{syntheticphotos.Embedded(1, 9)[0], m.photos[len(m.photos)-1]} {
 		near, want := s.nearest(photo, 1000), m.near(s, photo)
 		if clustered {
 			want = slices.DeleteFunc(want, func(n rank.Neighbour) bool {
@@ -168,7 +168,7 @@ func (m *model) check(s *state, name string, clustered bool, first int) {
 // its state.
 func TestTailsThatAreOthersAreRefused(t *testing.T) {
 	for scheme := range kinds {
-		s, _, _ := begin(t, scheme, profile.Paper, fixtures.Photos(33, 1), good)
+		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(33, 1), good)
 		s.held()
 		v := s.vectors()
 		full, err := s.read(v[0])

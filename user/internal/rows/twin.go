@@ -7,8 +7,8 @@ import (
 	"cpar"
 
 	"cpar/kdforest"
+	"cpar/model/vector"
 	"cpar/user/internal/index"
-	"cpar/user/vector"
 )
 
 // A Twin is the records of an index in the clear: the same small integers, so that
@@ -60,8 +60,8 @@ func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 }
 
 // Search answers a request in the clear; nothing is visited.
-func (t *Twin) Search(request index.Reading, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
-	reading, ok := request.(*Reading)
+func (t *Twin) Search(request index.ReplyReader, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	reading, ok := request.(*ReplyReader)
 	if !ok {
 		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
 	}

@@ -12,7 +12,7 @@ import (
 	"cpar"
 	cloud "cpar/cloud/sealed"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 var testID = cpar.IndexID{1, 2, 3}

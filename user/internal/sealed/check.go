@@ -8,7 +8,7 @@ import (
 
 	"cpar/internal/hint"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // How an owner notices replies that the cloud made up, altered, swapped, replayed or left

@@ -8,7 +8,7 @@ import (
 
 	cloud "cpar/cloud/sealed"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // TestCheckSums against math/big, in both rings.

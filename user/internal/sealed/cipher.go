@@ -13,11 +13,11 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/internal/box"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/internal/seed"
 )
 
 // Kind is scheme sealed as package rows asks for it.
@@ -44,7 +44,7 @@ type cipher struct {
 
 func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
 	purpose := "check"
-	if p.LogCells > 0 {
+	if p.LogSlots > 0 {
 		purpose = "check of clusters"
 	}
 	s := &cipher{index: x, params: p, check: check, rho: seed.New(x.Secret(purpose))}
@@ -53,9 +53,9 @@ func open(x *index.Index, p lattice.Params, check checkSums) *cipher {
 }
 
 func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, error) {
-	clusters := q.LogClusters(x.Records)
-	if o.Clusters > 0 {
-		clusters = bits.TrailingZeros(uint(o.Clusters))
+	clusters := q.LogCells(x.Records)
+	if o.Cells > 0 {
+		clusters = bits.TrailingZeros(uint(o.Cells))
 	}
 	return begin(x, q, o.Block, o.Careful, clusters)
 }
@@ -80,8 +80,8 @@ func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCe
 }
 
 // parts are the parameters of both parts.
-func (s *cipher) parts() lattice.Parts {
-	p := lattice.Parts{Open: s.params}
+func (s *cipher) parts() lattice.Sections {
+	p := lattice.Sections{Open: s.params}
 	if s.clustered != nil {
 		p.Clustered, p.Records = &s.clustered.params, s.records
 	}
@@ -89,12 +89,12 @@ func (s *cipher) parts() lattice.Parts {
 }
 
 func readScheme(x *index.Index, q *rows.Quantiser, r *wire.Reader) (rows.Cipher, error) {
-	p, err := lattice.ReadParts(r)
+	p, err := lattice.ReadSections(r)
 	if err != nil {
 		return nil, err
 	}
 	fits := func(p lattice.Params) bool {
-		want, err := q.Lattice(p.Block, p.LogN == lattice.Careful.LogN, p.LogCells)
+		want, err := q.Lattice(p.Block, p.LogN == lattice.Careful.LogN, p.LogSlots)
 		return err == nil && want == p
 	}
 	if !fits(p.Open) || p.Clustered != nil && (!fits(*p.Clustered) || p.Records > x.Records) {
@@ -133,13 +133,13 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	part := func(p lattice.Params, rows int) int {
 		return p.Groups(rows)*(p.GroupSize()+p.HintSize()) + p.MatrixBytes() + p.Records()*lattice.WordBytes
 	}
-	clusters := q.LogClusters(n)
+	clusters := q.LogCells(n)
 	if clusters == 0 {
 		return uint64(part(open, n) + 2*lattice.ParamsSize), nil
 	}
 	p, err := q.Lattice(0, false, clusters)
-	return uint64(part(open, 0) + part(p, lattice.CellRows(n, p.Cells())) + 2*lattice.PartsSize +
-		box.Overhead + rows.CellBytes(q, n, p.Cells())), err
+	return uint64(part(open, 0) + part(p, lattice.CellSize(n, p.Slots())) + 2*lattice.SectionsSize +
+		aead.Overhead + rows.CellBytes(q, n, p.Slots())), err
 }
 
 // AppendBinary appends parameters and the sums of the open part.
@@ -260,7 +260,7 @@ func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error
 }
 
 // Sums counts groups as the ledger does.
-func (s *cipher) Sums() (add func(segment []byte, unit int) error, right func() bool) {
+func (s *cipher) NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool) {
 	sums := newCheckSums(s.params)
 	add = func(segment []byte, unit int) error {
 		_, err := s.eachGroup(segment, func(i int, g *lattice.Group) error {
@@ -305,7 +305,7 @@ func (s *cipher) Held() int {
 // Request encrypts a request to one cluster of the clustered part and to the open part,
 // each under a secret that serves it alone. Parts without groups are not asked.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
-	var asked []*askedPart
+	var asked []*sectionRequest
 	var whole *lattice.Request
 	for _, part := range []*cipher{s.clustered, s} {
 		if part == nil || part.hints.Load().Groups() == 0 {
@@ -330,32 +330,32 @@ func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Reque
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme}, Opaque: whole.AppendBinary(nil)}, read, nil
 }
 
-// askedPart is what is kept of a request to one part.
-type askedPart struct {
+// sectionRequest is what is kept of a request to one part.
+type sectionRequest struct {
 	*cipher
 	once   *OneTimeKey
 	hints  *Hints
 	wanted []uint64
 }
 
-func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*askedPart, *lattice.Request, error) {
+func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest, *lattice.Request, error) {
 	key, err := s.key()
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.params.LogCells > 0 {
+	if s.params.LogSlots > 0 {
 		u, fresh = s.params.Ask(u, cluster), fresh.Derive("sealed/clustered")
 	}
 	once, q, err := key.NewRequest(u, fresh)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &askedPart{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
+	return &sectionRequest{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
 // checkedScores reads the reply to a request, and refuses one that is not what the groups
 // and the request give: first the rows of the clustered part, then those of the open part.
-func (s *cipher) checkedScores(asked []*askedPart, state lattice.State, a *cpar.Reply) ([]int64, error) {
+func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
 	}

@@ -15,11 +15,12 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
 	"cpar/internal/wire"
+	"cpar/model/profile"
+	"cpar/model/vector"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/user/profile"
-	"cpar/user/vector"
 )
 
 // An asked index, as its owner and as the cloud knows it.
@@ -32,7 +33,7 @@ type asked struct {
 
 // newAsked is an index of photos, in blocks of some width, that is held and can be
 // asked about others.
-func newAsked(t testing.TB, photos []fixtures.Photo, block int) *asked {
+func newAsked(t testing.TB, photos []syntheticphotos.Photo, block int) *asked {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
 	var own *cipher
@@ -62,7 +63,7 @@ func (a *asked) segments(k cpar.SegmentKind) (list [][]byte) {
 	return list
 }
 
-func (a *asked) vector(p fixtures.Photo) *vector.Vector {
+func (a *asked) vector(p syntheticphotos.Photo) *vector.Vector {
 	a.t.Helper()
 	v, err := a.Profile.Vector(p.Vectors)
 	if err != nil {
@@ -103,7 +104,7 @@ func (a *asked) reply(r *lattice.Reply) *cpar.Reply {
 // twin in the clear.
 func TestScoresAreTheTwins(t *testing.T) {
 	for _, c := range []struct{ n, block int }{{1, 0}, {32, 0}, {33, 0}, {70, 64}, {20, 32}} {
-		n, a := c.n, newAsked(t, fixtures.Photos(c.n, 1), c.block)
+		n, a := c.n, newAsked(t, syntheticphotos.Photos(c.n, 1), c.block)
 		if perGroup := 2048 / cmp.Or(c.block, lattice.DefaultBlock); a.params.Records() != perGroup {
 			t.Fatalf("blocks of %d: %d records a group, want %d", c.block, a.params.Records(), perGroup)
 		}
@@ -112,7 +113,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := a.cloud()
-		for _, photo := range fixtures.Photos(3, 9) {
+		for _, photo := range syntheticphotos.Photos(3, 9) {
 			v := a.vector(photo)
 			u, err := twin.(*rows.Twin).Request(v)
 			if err != nil {
@@ -136,11 +137,11 @@ func TestScoresAreTheTwins(t *testing.T) {
 // TestEveryAlteredScoreIsNoticed: whichever score a cloud alters, swaps,
 // replays or drops, the reply is refused.
 func TestEveryAlteredScoreIsNoticed(t *testing.T) {
-	photos := fixtures.Photos(40, 1)
+	photos := syntheticphotos.Photos(40, 1)
 	a := newAsked(t, photos, 0)
 	c := a.cloud()
-	v := a.vector(fixtures.Photos(1, 9)[0])
-	ask := func() (index.Reading, *lattice.Reply) {
+	v := a.vector(syntheticphotos.Photos(1, 9)[0])
+	ask := func() (index.ReplyReader, *lattice.Reply) {
 		t.Helper()
 		reading, q, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 5, Approx: 1000})
 		if err != nil {
@@ -148,7 +149,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 		}
 		return reading, a.answer(c, q.Opaque)
 	}
-	refused := func(name string, reading index.Reading, r *lattice.Reply) error {
+	refused := func(name string, reading index.ReplyReader, r *lattice.Reply) error {
 		t.Helper()
 		near, err := reading.Read(a.reply(r))
 		if !errors.Is(err, cpar.ErrCloud) || near != nil {
@@ -233,13 +234,13 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 // TestHeldOnlyWhole: hints of another index, cut short or damaged are refused, and leave what
 // was held; those of other records do not fit.
 func TestHeldOnlyWhole(t *testing.T) {
-	a := newAsked(t, fixtures.Photos(19, 1), 0)
+	a := newAsked(t, syntheticphotos.Photos(19, 1), 0)
 	hints := a.segments(cpar.SegmentHints)
 	if len(hints) != 2 || len(a.segments(cpar.SegmentVectors)) != 2 {
 		t.Fatalf("%d segments of hints", len(hints))
 	}
 	hold := func(segments ...[]byte) error { return a.cipher.Hold(cpar.SegmentHints, segments) }
-	other := newAsked(t, fixtures.Photos(3, 1), 0)
+	other := newAsked(t, syntheticphotos.Photos(3, 1), 0)
 	other.cipher.index.ID[0]++
 	if err := other.cipher.Hold(cpar.SegmentHints, hints); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("of another index: %v", err)
@@ -262,7 +263,7 @@ func TestHeldOnlyWhole(t *testing.T) {
 // TestStateOfOtherParametersIsRefused: those that the profile does not give, and sums
 // that are no numbers modulo Q.
 func TestStateOfOtherParametersIsRefused(t *testing.T) {
-	a := newAsked(t, fixtures.Photos(3, 1), 0)
+	a := newAsked(t, syntheticphotos.Photos(3, 1), 0)
 	for name, spoil := range map[string]func(s *cipher){
 		"another width":      func(s *cipher) { s.params.Dim++ },
 		"another norm":       func(s *cipher) { s.params.RecordNorm++ },
@@ -289,8 +290,8 @@ func reader(records int, cipher []byte) *wire.Reader {
 
 // BenchmarkScheme is what the owner's side costs besides package lattice.
 func BenchmarkScheme(b *testing.B) {
-	a := newAsked(b, fixtures.Photos(640, 1), 0)
-	v := a.vector(fixtures.Photos(1, 9)[0])
+	a := newAsked(b, syntheticphotos.Photos(640, 1), 0)
+	v := a.vector(syntheticphotos.Photos(1, 9)[0])
 	b.Run("request", func(b *testing.B) {
 		for b.Loop() {
 			if _, _, err := a.Builder.Request(v, cpar.Params{Scheme: cpar.SchemeSealed, L: 10, Approx: 1000}); err != nil {

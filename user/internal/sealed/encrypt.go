@@ -7,7 +7,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // Encrypt makes one group of 1 to K records: for each a vector of Dim
@@ -98,19 +98,19 @@ func checkRow(p lattice.Params, v []int16, addend int64) error {
 		}
 		return nil
 	}
-	if p.LogCells == 0 {
+	if p.LogSlots == 0 {
 		return cmp.Or(checkVector(p.Dim, v, p.RecordNorm), fits(addend))
 	}
 	if len(v) != p.Dim || addend != 0 {
 		return fmt.Errorf("%w: a row of %d coordinates, not %d, and an addend of %d", cpar.ErrInput, len(v), p.Dim, addend)
 	}
 	again := make([]int16, p.Dim)
-	for c := range p.Cells() {
-		record, addend := p.Cell(v, c)
+	for c := range p.Slots() {
+		record, addend := p.Slot(v, c)
 		if err := cmp.Or(checkVector(len(record), record, p.RecordNorm), fits(addend)); err != nil {
 			return err
 		}
-		p.PutCell(again, c, record, addend)
+		p.PutSlot(again, c, record, addend)
 	}
 	if !slices.Equal(again, v) {
 		return fmt.Errorf("%w: an addend that is not divided as it should be", cpar.ErrInput)
@@ -120,14 +120,14 @@ func checkRow(p lattice.Params, v []int16, addend int64) error {
 
 // checkRequest refuses a request that is too long, or asks more than one record of a row.
 func checkRequest(p lattice.Params, u []int16) error {
-	if p.LogCells == 0 {
+	if p.LogSlots == 0 {
 		return checkVector(p.Dim, u, p.RequestNorm)
 	}
 	if len(u) != p.Dim {
 		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(u), p.Dim)
 	}
-	for c := range p.Cells() {
-		asked, _ := p.Cell(u, c)
+	for c := range p.Slots() {
+		asked, _ := p.Slot(u, c)
 		if slices.Equal(p.Ask(asked, c), u) {
 			return checkVector(len(asked), asked, p.RequestNorm)
 		}

@@ -5,8 +5,8 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/seed"
 	"cpar/internal/wire"
-	"cpar/user/internal/seed"
 )
 
 // Hints are what reading replies takes besides the key: for every group the

@@ -5,7 +5,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // Key encrypts records and requests of one index. It may be used by several

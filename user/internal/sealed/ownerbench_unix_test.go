@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // BenchmarkOwner is the owner's side of a request to an index of profile `paper`, and to a million
@@ -25,7 +25,7 @@ func BenchmarkOwner(b *testing.B) {
 		rows int
 	}{
 		{"paper,n=20000", lattice.Params{LogN: 11, Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}, 20_000},
-		{"96,n=1000000,C=8", lattice.Params{LogN: 11, Dim: 8 * lattice.CellDim(96), LogCells: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}, lattice.CellRows(1_000_000, 8)},
+		{"96,n=1000000,C=8", lattice.Params{LogN: 11, Dim: 8 * lattice.SlotDim(96), LogSlots: 3, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}, lattice.CellSize(1_000_000, 8)},
 	} {
 		p := balanced(b, c.p)
 		k, groups := testKey(b, p), p.Groups(c.rows)
@@ -41,8 +41,8 @@ func BenchmarkOwner(b *testing.B) {
 			}
 			h.add(groupHint{seed: [lattice.SeedSize]byte(packed), first: h.records, count: p.Records(), packed: packed})
 		}
-		u := gaussianVector(r, p.CellDim(), p.RequestNorm)
-		if p.LogCells > 0 {
+		u := gaussianVector(r, p.SlotDim(), p.RequestNorm)
+		if p.LogSlots > 0 {
 			u = p.Ask(u[:96], 3)
 		}
 		once, q, err := k.NewRequest(u, fresh())

@@ -6,7 +6,7 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // OneTimeKey is what the owner keeps of one request: enough to read its reply.

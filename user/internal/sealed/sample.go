@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // addGaussian adds one sample of the noise to every element of p, below Q.

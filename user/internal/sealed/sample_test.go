@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"cpar/internal/lattice"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // A prime just above a power of two rejects half of all words.

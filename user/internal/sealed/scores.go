@@ -6,7 +6,7 @@ import (
 	"cpar"
 	"cpar/internal/lattice"
 	"cpar/internal/parallel"
-	"cpar/user/internal/seed"
+	"cpar/internal/seed"
 )
 
 // Scores reads a reply: ⟨v, u⟩ + addend of every record, in the order of the

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/rank"
 )
 
 // A search is a way to ask.
@@ -161,7 +161,7 @@ func (s *session) agree() {
 // ranking is what is shown of an index: where it knows probabilities, nothing that is
 // less than maybe right.
 func (s *session) ranking(x *indexed) user.Ranking {
-	r := user.Ranking{Most: s.Keywords}
+	r := user.Ranking{MaxKeywords: s.Keywords}
 	if x.probable() {
 		r.MinProbability = maybeFrom
 	}
@@ -171,7 +171,7 @@ func (s *session) ranking(x *indexed) user.Ranking {
 // ask takes one photo the whole way and keeps a copy of the request, nil where
 // nothing is sent.
 func (s *session) ask(ctx context.Context, x *indexed, it item, p cpar.Params) (a *device.Annotated, sent []byte, err error) {
-	all, err := x.opened.Annotate(ctx, []device.Photo{device.File(it.Path)}, device.Walk{
+	all, err := x.opened.Annotate(ctx, []device.Photo{device.File(it.Path)}, device.AnnotateOptions{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
 		Ranking: s.ranking(x),
 		Sending: func(_ int, q *cpar.Request) (err error) {

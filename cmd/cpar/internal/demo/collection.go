@@ -8,16 +8,16 @@ import (
 	"sync"
 
 	"cpar"
+	"cpar/encoder"
 	"cpar/internal/hint"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/user/dataset"
-	"cpar/user/feature"
-	"cpar/user/network"
 )
 
 // An item is one picture with its keywords and features.
 type item struct {
-	dataset.Item
+	dataset.Photo
 	title   string
 	vectors *feature.Vectors
 }
@@ -62,7 +62,7 @@ func (s *session) readCollection(ctx context.Context) error {
 
 // divide opens the collection, or paints one, and chooses the new pictures.
 // It may choose more than are asked about, in case some cannot be decoded.
-func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err error) {
+func (s *session) divide(ctx context.Context) (train, test []dataset.Photo, err error) {
 	if s.Data == "" {
 		return s.paint(ctx)
 	}
@@ -79,7 +79,7 @@ func (s *session) divide(ctx context.Context) (train, test []dataset.Item, err e
 		train, test = dataset.HeldOut(c, 10)
 	}
 	if len(train) == 0 || len(test) == 0 {
-		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Items)),
+		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Photos)),
 			"leave --data away to see painted pictures")
 	}
 	return train, spread(test, heldOut+spare), nil
@@ -99,8 +99,8 @@ func spread[T any](list []T, n int) []T {
 }
 
 // extract returns the items whose features could be extracted, in order.
-func (s *session) extract(ctx context.Context, items []dataset.Item, encoder *network.Encoder) ([]item, error) {
-	images, skipped, err := user.ReadImages(ctx, items, user.ReadOptions{Cache: s.Cache, Network: encoder, Progress: s.tell})
+func (s *session) extract(ctx context.Context, items []dataset.Photo, encoder *encoder.Encoder) ([]item, error) {
+	images, skipped, err := user.ReadPhotos(ctx, items, user.ReadOptions{Cache: s.Cache, Network: encoder, Progress: s.tell})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (s *session) extract(ctx context.Context, items []dataset.Item, encoder *ne
 		if slices.ContainsFunc(skipped, func(x user.Skipped) bool { return x.Name == it.Name }) {
 			continue
 		}
-		out = append(out, item{Item: it, title: s.title(it), vectors: images[len(out)].Vectors})
+		out = append(out, item{Photo: it, title: s.title(it), vectors: images[len(out)].Vectors})
 	}
 	return out, nil
 }

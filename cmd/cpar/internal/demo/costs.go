@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"cpar/internal/figures"
+	"cpar/internal/humanfmt"
 	"cpar/internal/paper"
 )
 
@@ -106,11 +106,11 @@ func (c Cost) PaperText() string {
 func Duration(ms float64) string {
 	switch {
 	case ms >= 120_000:
-		return figures.Digits(ms/60_000) + " min"
+		return humanfmt.Digits(ms/60_000) + " min"
 	case ms >= 1000:
-		return figures.Digits(ms/1000) + " s"
+		return humanfmt.Digits(ms/1000) + " s"
 	}
-	return figures.Digits(ms) + " ms"
+	return humanfmt.Digits(ms) + " ms"
 }
 
 // Bytes writes a size for people.
@@ -119,9 +119,9 @@ func Bytes(n float64) string {
 	case n < 1000:
 		return fmt.Sprintf("%.0f B", n)
 	case n < 1e6:
-		return figures.Digits(n/1e3) + " kB"
+		return humanfmt.Digits(n/1e3) + " kB"
 	}
-	return figures.Digits(n/1e6) + " MB"
+	return humanfmt.Digits(n/1e6) + " MB"
 }
 
 // count writes 20000 as 20,000.

@@ -24,11 +24,11 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
+	"cpar/encoder"
 	"cpar/internal/hint"
 	"cpar/internal/progress"
+	"cpar/model/feature"
 	"cpar/user"
-	"cpar/user/feature"
-	"cpar/user/network"
 )
 
 const (
@@ -52,7 +52,7 @@ type Options struct {
 	// where 0.
 	Photos int
 	// Network adds profile `network`; nil for none.
-	Network *network.Encoder
+	Network *encoder.Encoder
 	// Cache keeps the features of Data between runs; nil for none.
 	Cache *feature.Cache
 	// Keep is a folder, new or empty, that keeps key, index, the cloud's data
@@ -75,7 +75,7 @@ type Result struct {
 	Available int `json:"available"`
 	Words     int `json:"keywords"`
 	// Most is how many keywords a photo gets, at most.
-	Most int `json:"keywords_each"`
+	MaxKeywords int `json:"keywords_each"`
 	// Profiles are the profiles side by side, HeldOut the photos they rest on,
 	// LeftOut the profiles that could not learn from so little.
 	Profiles []Profile `json:"profiles"`
@@ -90,10 +90,10 @@ type Result struct {
 	// and in the clear, by search.
 	Agreement []Agreement `json:"agreement"`
 	// Schemes are the schemes side by side.
-	Schemes []Scheme `json:"schemes"`
-	Saw     Saw      `json:"cloud_saw"`
-	Page    string   `json:"page,omitempty"`
-	Kept    string   `json:"kept,omitempty"`
+	Schemes []Scheme  `json:"schemes"`
+	Saw     CloudView `json:"cloud_saw"`
+	Page    string    `json:"page,omitempty"`
+	Kept    string    `json:"kept,omitempty"`
 
 	painted, network bool               // for Advice
 	thumbs           map[uint32]picture // of records, for the page
@@ -132,7 +132,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	}
 	s := &session{Options: o, indexes: map[cpar.Scheme]*indexed{}}
 	s.result.painted, s.result.network = o.Data == "", o.Network != nil
-	s.result.Most = o.Keywords
+	s.result.MaxKeywords = o.Keywords
 	s.result.LeftOut = []LeftOut{}
 	if s.folder, err = workFolder(o.Keep); err != nil {
 		return nil, err

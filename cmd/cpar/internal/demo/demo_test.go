@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/user/dataset"
-	"cpar/user/rank"
+	"cpar/model/rank"
+	"cpar/photo/dataset"
 )
 
 func TestNeedlesFindWhatIsThere(t *testing.T) {
@@ -36,7 +36,7 @@ func TestNeedlesFindWhatIsThere(t *testing.T) {
 }
 
 func TestSpreadChoosesFromEverywhere(t *testing.T) {
-	items := make([]dataset.Item, 499)
+	items := make([]dataset.Photo, 499)
 	for i := range items {
 		items[i].Path = string(rune(i))
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // times are what the stages took that have no progress of their own.
@@ -109,10 +109,10 @@ func (s *session) encrypt(ctx context.Context, x *indexed, fitted *profile.Fitte
 }
 
 // images are the records as an index takes them.
-func (s *session) images() []user.Image {
-	images := make([]user.Image, len(s.records))
+func (s *session) images() []user.Photo {
+	images := make([]user.Photo, len(s.records))
 	for i, it := range s.records {
-		images[i] = user.Image{Vectors: it.vectors, Keywords: it.Keywords}
+		images[i] = user.Photo{Vectors: it.vectors, Keywords: it.Keywords}
 	}
 	return images
 }
@@ -177,5 +177,5 @@ func (s *session) open(ctx context.Context, x *indexed) (err error) {
 	}
 	ledger, _ := x.manifest.Segment(cpar.SegmentLedger)
 	x.fetched = ledger.Bytes + x.opened.Fetched
-	return x.opened.Use(s.Network)
+	return x.opened.SetEncoder(s.Network)
 }

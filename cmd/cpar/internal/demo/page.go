@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"cpar/internal/durable"
-	"cpar/user/profile"
-	"cpar/user/rank"
+	"cpar/model/profile"
+	"cpar/model/rank"
 )
 
 //go:embed page.html

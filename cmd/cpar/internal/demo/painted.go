@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/scene"
-	"cpar/user/dataset"
+	"cpar/photo/dataset"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 )
 
 // paint makes a collection of painted pictures for whoever has none.
-func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err error) {
+func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err error) {
 	const n = sceneCount + shown
 	s.result.Collection = "painted scenes"
 	folder := s.path("pictures")
@@ -40,7 +40,7 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Item, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.Items[:sceneCount], c.Items[sceneCount:], nil
+	return c.Photos[:sceneCount], c.Photos[sceneCount:], nil
 }
 
 // writeScenes writes pictures 0 to n-1 into the folder dir, which it makes if
@@ -51,7 +51,7 @@ func writeScenes(ctx context.Context, dir string, n int, progress func(done int)
 	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)
 	}
-	items := make([]dataset.Item, n)
+	items := make([]dataset.Photo, n)
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
@@ -64,7 +64,7 @@ func writeScenes(ctx context.Context, dir string, n int, progress func(done int)
 			if err != nil {
 				return err
 			}
-			items[i] = dataset.Item{Name: fmt.Sprintf("images/%04d.jpg", i), Keywords: keywords}
+			items[i] = dataset.Photo{Name: fmt.Sprintf("images/%04d.jpg", i), Keywords: keywords}
 			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(items[i].Name)), jpg, 0o644); err != nil {
 				return fmt.Errorf("writing scene %d: %w: %w", i, cpar.ErrStorage, err)
 			}
@@ -79,7 +79,7 @@ func writeScenes(ctx context.Context, dir string, n int, progress func(done int)
 }
 
 // title is what a person calls a picture: a scene has a kind.
-func (s *session) title(it dataset.Item) string {
+func (s *session) title(it dataset.Photo) string {
 	var i int
 	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {
 		return scene.Kind(sceneSeed, i)

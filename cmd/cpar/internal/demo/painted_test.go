@@ -12,7 +12,7 @@ import (
 
 	"cpar"
 	"cpar/internal/scene"
-	"cpar/user/dataset"
+	"cpar/photo/dataset"
 )
 
 func TestWriteScenes(t *testing.T) {
@@ -29,11 +29,11 @@ func TestWriteScenes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Items) != n {
-		t.Fatalf("%d items", len(c.Items))
+	if len(c.Photos) != n {
+		t.Fatalf("%d items", len(c.Photos))
 	}
 	s := &session{}
-	for i, it := range c.Items {
+	for i, it := range c.Photos {
 		jpg, keywords, err := scene.RenderJPEG(sceneSeed, i)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func TestWriteScenes(t *testing.T) {
 			t.Errorf("%s: %q on disk, %q rendered, called %s, %v", it.Name, it.Keywords, keywords, s.title(it), err)
 		}
 	}
-	if err := writeScenes(t.Context(), c.Items[0].Path, 1, func(int) {}); !errors.Is(err, cpar.ErrStorage) {
+	if err := writeScenes(t.Context(), c.Photos[0].Path, 1, func(int) {}); !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("into a file: %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())

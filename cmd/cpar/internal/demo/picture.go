@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/image/draw"
 
+	photo "cpar/photo/decode"
 	"cpar/user"
-	photo "cpar/user/picture"
 )
 
 const (
@@ -40,7 +40,7 @@ func (s *session) loadPictures() error {
 			if _, ok := r.thumbs[near.Record]; ok || int(near.Record) >= len(s.records) {
 				continue
 			}
-			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[user.DefaultScheme].builder.Image(near.Record)].Path, thumbSide)
+			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[user.DefaultScheme].builder.PhotoOf(near.Record)].Path, thumbSide)
 		}
 	}
 	return nil
@@ -56,7 +56,7 @@ func loadPicture(path string, side int) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	img := upright.Image()
+	img := upright.RGBA()
 	size := img.Rect.Max
 	if longest := max(size.X, size.Y); longest > side {
 		size = image.Pt(max(1, size.X*side/longest), max(1, size.Y*side/longest))

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // The poster shows the photo, its keywords in the colours of right and wrong, and the

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/profile"
-	"cpar/user/rank"
 )
 
 // heldOut is how many photos that are not in the index are asked about with
@@ -32,10 +32,10 @@ type Profile struct {
 	RecordBytes uint64 `json:"bytes_of_encrypted_photo"`
 	Sent        int    `json:"bytes_sent"`
 	Received    int    `json:"bytes_received"`
-	// HomeMS is features, request, decryption and ranking, CloudMS the HTTP
+	// DeviceMS is features, request, decryption and ranking, CloudMS the HTTP
 	// round trip; medians, of one photo.
-	HomeMS  float64 `json:"home_ms"`
-	CloudMS float64 `json:"cloud_ms"`
+	DeviceMS float64 `json:"home_ms"`
+	CloudMS  float64 `json:"cloud_ms"`
 
 	home, cloud []time.Duration // of every photo
 }
@@ -145,7 +145,7 @@ func (s *session) compareProfiles(ctx context.Context) error {
 	})
 	for i := range r.Profiles {
 		p := &r.Profiles[i]
-		p.HomeMS, p.CloudMS = median(p.home), median(p.cloud)
+		p.DeviceMS, p.CloudMS = median(p.home), median(p.cloud)
 	}
 	return err
 }

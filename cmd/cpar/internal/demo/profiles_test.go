@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"cpar/user/network"
-	"cpar/user/rank"
+	"cpar/encoder"
+	"cpar/model/rank"
 )
 
 // found makes a result of two profiles that find so many keywords of each photo.
@@ -90,9 +90,9 @@ func TestComparedProfiles(t *testing.T) {
 		want string
 	}{
 		{Options{}, "[]"},
-		{Options{Network: new(network.Encoder)}, "[]"},
+		{Options{Network: new(encoder.Encoder)}, "[]"},
 		{Options{Data: "photos"}, "[learned]"},
-		{Options{Data: "photos", Network: new(network.Encoder)}, "[learned network]"},
+		{Options{Data: "photos", Network: new(encoder.Encoder)}, "[learned network]"},
 	} {
 		got := c.o.compared()
 		if fmt.Sprint(got) != c.want {

@@ -16,7 +16,7 @@ import (
 )
 
 // Saw is what the cloud's process has seen, from its log and its folder.
-type Saw struct {
+type CloudView struct {
 	// Stored are the bytes in its folder, Requests the HTTP requests that its
 	// log tells of, Annotations those that asked for neighbours, Received the
 	// bytes of the latter.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"cpar/internal/reveal"
+	"cpar/internal/leakage"
 )
 
 // A Scheme is one column of the comparison: what a scheme found, what it cost,
@@ -12,9 +12,9 @@ import (
 type Scheme struct {
 	Name  string `json:"name"`
 	Count        // over all pictures
-	// HomeMS is making the request and reading the reply, CloudMS the HTTP round
+	// DeviceMS is making the request and reading the reply, CloudMS the HTTP round
 	// trip; medians, for one picture. Sent and Received are for one picture.
-	HomeMS   float64 `json:"home_ms"`
+	DeviceMS float64 `json:"home_ms"`
 	CloudMS  float64 `json:"cloud_ms"`
 	Sent     int     `json:"bytes_sent"`
 	Received int     `json:"bytes_received"`
@@ -35,10 +35,10 @@ func (s *session) compareSchemes() {
 		}
 		r.Schemes = append(r.Schemes, Scheme{
 			Name: how.name, Count: r.count(how.name, x.probable()),
-			HomeMS:  median(func(a *Answer) time.Duration { return a.took.Vector + a.took.Request + a.took.Read }),
-			CloudMS: median(func(a *Answer) time.Duration { return a.took.Answer }),
-			Sent:    first.Sent, Received: first.Received, Fetched: x.fetched, Stored: x.manifest.Bytes(),
-			Learnt: reveal.Learnt(how.params.Scheme, r.Records, len(first.Nearest)),
+			DeviceMS: median(func(a *Answer) time.Duration { return a.took.Vector + a.took.Request + a.took.Read }),
+			CloudMS:  median(func(a *Answer) time.Duration { return a.took.Answer }),
+			Sent:     first.Sent, Received: first.Received, Fetched: x.fetched, Stored: x.manifest.Bytes(),
+			Learnt: leakage.Learnt(how.params.Scheme, r.Records, len(first.Nearest)),
 		})
 	}
 }
@@ -69,7 +69,7 @@ func (s Scheme) cloudText() string {
 
 // Cells are the figures of the comparison, in the order of schemeHead.
 func (s Scheme) Cells() []string {
-	return append(s.cells(), s.cloudText(), Duration(s.HomeMS),
+	return append(s.cells(), s.cloudText(), Duration(s.DeviceMS),
 		Bytes(float64(s.Sent)), Bytes(float64(s.Received)), Bytes(float64(s.Fetched)), Bytes(float64(s.Stored)))
 }
 

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"cpar/user/rank"
+	"cpar/model/rank"
 )
 
 // What is at least as probable is called sure or maybe. What is less so is not shown.

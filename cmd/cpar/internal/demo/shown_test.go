@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/model/rank"
 	"cpar/user"
-	"cpar/user/rank"
 )
 
 // The default scheme is what everything is shown of.

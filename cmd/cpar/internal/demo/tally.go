@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"cpar/internal/figures"
-	"cpar/user/rank"
+	"cpar/internal/humanfmt"
+	"cpar/model/rank"
 )
 
 // A Tally counts keywords over all photos. True are those that people gave, Words the
@@ -64,7 +64,7 @@ func newSuggestion(profile string, keywords []rank.Keyword, truth []string) *Sug
 func (s Suggestion) Groups() []Group { return groups(s.Keywords) }
 
 // median of durations, in ms; 0 of none.
-func median(all []time.Duration) float64 { return ms(figures.Median(all)) }
+func median(all []time.Duration) float64 { return ms(humanfmt.Median(all)) }
 
 // Share of the keywords that people gave is found, in percent.
 func (p Tally) Share() float64 { return 100 * float64(p.Found) / float64(max(1, p.True)) }
@@ -80,7 +80,7 @@ var profileHead = append([]string{"finds"}, append(slices.Clone(countHead), "dif
 // Cells are the figures of a profile, in the order of profileHead.
 func (p Profile) Cells() []string {
 	cells := append([]string{p.Finds()}, p.cells()...)
-	return append(cells, count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)), Duration(p.CloudMS), Duration(p.HomeMS))
+	return append(cells, count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)), Duration(p.CloudMS), Duration(p.DeviceMS))
 }
 
 // Line sums a profile up.

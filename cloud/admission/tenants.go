@@ -1,0 +1,110 @@
+package admission
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// A Rate is what one tenant may ask for, whatever others do. A zero field is no limit.
+type Rate struct {
+	PerSecond  float64
+	Burst      int // requests at once after a pause; 0 means one second's worth
+	Concurrent int
+}
+
+// tenants remembers the rate of each tenant of late.
+type tenants struct {
+	most int
+
+	mu      sync.Mutex
+	by      map[string]*tenant
+	limited uint64
+}
+
+type tenant struct {
+	rate    Rate
+	limiter *rate.Limiter
+	running int
+}
+
+func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
+
+// Enter counts a request of a tenant against its rate until leave is called, which may be
+// called more than once. The error is a Full.
+func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
+	if r.PerSecond == 0 && r.Concurrent == 0 {
+		return func() {}, nil
+	}
+	return g.tenants.enter(name, r, time.Now())
+}
+
+func (s *tenants) enter(name string, r Rate, now time.Time) (leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.by[name]
+	if t == nil {
+		s.prune(now)
+		t = new(tenant)
+		s.by[name] = t
+	}
+	if t.limiter == nil || t.rate != r { // an operator may change them at any time
+		t.rate, t.limiter = r, r.limiter()
+	}
+	if r.Concurrent > 0 && t.running >= r.Concurrent {
+		s.limited++
+		return nil, &OverloadError{ErrTooMany, "as many as you may have are running", time.Second}
+	}
+	if reserved := t.limiter.ReserveN(now, 1); reserved.DelayFrom(now) > 0 {
+		after := reserved.DelayFrom(now)
+		reserved.CancelAt(now)
+		s.limited++
+		return nil, &OverloadError{ErrTooMany, "you ask more often than you may", after}
+	}
+	t.running++
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.running--
+	}), nil
+}
+
+func (r Rate) limiter() *rate.Limiter {
+	if r.PerSecond == 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	burst := r.Burst
+	if burst == 0 {
+		burst = int(math.Ceil(r.PerSecond))
+	}
+	return rate.NewLimiter(rate.Limit(r.PerSecond), burst)
+}
+
+// prune makes place for more: it forgets tenants whose limiter is full again, which a new
+// one is too, and if less than half of the places are then free, any that run nothing.
+func (s *tenants) prune(now time.Time) {
+	if len(s.by) < s.most {
+		return
+	}
+	for name, t := range s.by {
+		if t.running == 0 && t.limiter.TokensAt(now) >= float64(t.limiter.Burst()) {
+			delete(s.by, name)
+		}
+	}
+	for name, t := range s.by {
+		if len(s.by) <= s.most/2 {
+			return
+		}
+		if t.running == 0 {
+			delete(s.by, name)
+		}
+	}
+}
+
+func (s *tenants) stats() (limited uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limited
+}

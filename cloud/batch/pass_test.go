@@ -1,0 +1,334 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"cpar/cloud/admission"
+)
+
+var errBad, errBroken = errors.New("bad"), errors.New("broken")
+
+// An index answers n by 2n, in a millisecond for each pass. It refuses what is negative,
+// all or none, naming its place as search does.
+type index struct {
+	mu     sync.Mutex
+	passes [][]int
+	broken bool
+	took   time.Duration
+}
+
+func (x *index) together(ctx context.Context, _ string, requests []int) ([]int, error) {
+	x.mu.Lock()
+	x.passes = append(x.passes, slices.Clone(requests))
+	x.mu.Unlock()
+	select {
+	case <-time.After(x.took):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if x.broken {
+		return nil, errBroken
+	}
+	var out []int
+	for i, q := range requests {
+		if q == 666 {
+			panic("a bug")
+		}
+		if q < 0 {
+			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), errBad)
+		}
+		out = append(out, 2*q)
+	}
+	return out, nil
+}
+
+func newTest(l admission.Limits) (*index, *Runner[string, int, int], *admission.Gate) {
+	x, g := &index{took: time.Millisecond}, admission.New(l)
+	return x, New(g, Options[string, int, int]{
+		Run: x.together, MaxWeight: 16, Weight: func(int) int64 { return 1 },
+		RetryAlone: func(err error) bool { return errors.Is(err, errBad) },
+	}), g
+}
+
+// atRest checks that nothing is held and nobody waits.
+func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
+	t.Helper()
+	synctest.Wait()
+	if s := g.Stats().Turns; s.Used != 0 || s.Waiting != 0 || len(p.queues) != 0 {
+		t.Errorf("%+v, %d lines", s, len(p.queues))
+	}
+}
+
+// settle lets time pass, and everybody do what then is to be done.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// got is what a client got.
+type got struct {
+	answers  []int
+	err      error
+	panicked any
+	took     time.Duration
+	ended    atomic.Bool
+}
+
+// ask starts clients, in this order, and returns what they get.
+func ask(ctx context.Context, p *Runner[string, int, int], key string, all ...[]int) []*got {
+	var out []*got
+	for _, requests := range all {
+		g := new(got)
+		out = append(out, g)
+		go func() {
+			began := time.Now()
+			defer func() {
+				g.panicked, g.took = recover(), time.Since(began)
+				g.ended.Store(true)
+			}()
+			g.answers, g.err = p.Answer(ctx, "", key, requests)
+		}()
+		synctest.Wait()
+	}
+	return out
+}
+
+// TestWhoeverWaitsJoins: the first goes at once and alone; those that come meanwhile share
+// the next pass; batches have a line of their own.
+func TestWhoeverWaitsJoins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 1})
+		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{3}, []int{4, 5, 6}, []int{7})
+		settle(time.Second)
+		if got := fmt.Sprint(x.passes); got != "[[1] [4 5 6] [2 3 7]]" {
+			// Single requests have had a millisecond already, batches nothing.
+			t.Errorf("passes %s", got)
+		}
+		for i, want := range [][]int{{2}, {4}, {6}, {8, 10, 12}, {14}} {
+			if out[i].err != nil || !slices.Equal(out[i].answers, want) {
+				t.Errorf("client %d: %v, %v", i, out[i].answers, out[i].err)
+			}
+		}
+		if out[0].took != time.Millisecond {
+			t.Errorf("without company: %v", out[0].took)
+		}
+		if s := g.Stats().Batches; s.Batches != 3 || s.Requests != 7 || s.Sizes[0] != 1 || s.Sizes[2] != 2 {
+			t.Errorf("%+v", s)
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestPassesAreBounded: nobody waits for more than Most, and others come in between.
+func TestPassesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 1})
+		batch := make([]int, 40)
+		for i := range batch {
+			batch[i] = i
+		}
+		out := ask(t.Context(), p, "x", batch, []int{100})
+		settle(time.Second)
+		if len(x.passes) != 4 || len(x.passes[0]) != 16 || x.passes[1][0] != 100 || len(x.passes[3]) != 8 {
+			t.Errorf("passes %v", x.passes)
+		}
+		for i, a := range out[0].answers {
+			if a != 2*batch[i] {
+				t.Fatalf("answers %v", out[0].answers)
+			}
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestOnlyTheBadOneFails, with the words that it would get alone.
+func TestOnlyTheBadOneFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, p, g := newTest(admission.Limits{Turns: 1})
+		batch := make([]int, 20)
+		batch[18] = -1
+		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{-3}, []int{4}, []int{5, -6, 7}, []int{8, 9}, batch)
+		settle(time.Second)
+		for i, want := range []string{"[2] <nil>", "[4] <nil>", "[] request 1 of 1: bad", "[8] <nil>", "[] request 2 of 3: bad", "[16 18] <nil>", "[] request 19 of 20: bad"} {
+			if got := fmt.Sprint(out[i].answers, " ", out[i].err); got != want {
+				t.Errorf("client %d: %s, want %s", i, got, want)
+			}
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestWhatIsWrongWithTheIndex fails all at once: answering them apart would read it as
+// often as there are requests.
+func TestWhatIsWrongWithTheIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 1})
+		x.broken = true
+		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{3})
+		settle(time.Second)
+		for i, o := range out {
+			if !errors.Is(o.err, errBroken) {
+				t.Errorf("client %d: %v", i, o.err)
+			}
+		}
+		if len(x.passes) != 2 {
+			t.Errorf("passes %v", x.passes)
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestPanic arrives at those that were in the pass, and the next pass begins.
+func TestPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, p, g := newTest(admission.Limits{Turns: 1})
+		out := ask(t.Context(), p, "x", []int{666}, []int{2})
+		settle(time.Second)
+		if out[0].panicked != "a bug" || out[1].panicked != nil || out[1].err != nil {
+			t.Errorf("%+v, %+v", out[0], out[1])
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestLeaving: whoever goes away takes nobody along. Before a pass it is gone at once; in
+// one it waits until nothing reads its request, and the last to go ends the pass.
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 1})
+		x.took = time.Second
+		ctx, cancel := context.WithCancel(t.Context())
+		first := ask(t.Context(), p, "x", []int{1})
+		leaves := ask(ctx, p, "x", []int{2}, []int{3, 3}) // while the first is answered
+		stays := ask(t.Context(), p, "x", []int{4}, []int{5})
+		cancel()
+		synctest.Wait()
+		for _, o := range leaves {
+			if !errors.Is(o.err, context.Canceled) {
+				t.Errorf("before its pass: %v", o.err)
+			}
+		}
+		settle(3 * time.Second)
+		if first[0].err != nil || stays[0].err != nil || stays[1].err != nil || fmt.Sprint(x.passes) != "[[1] [4 5]]" {
+			t.Errorf("%v %v %v, passes %v", first[0].err, stays[0].err, stays[1].err, x.passes)
+		}
+		// In a pass, not alone.
+		ctx, cancel = context.WithCancel(t.Context())
+		ask(t.Context(), p, "x", []int{1})
+		leaves, stays = ask(ctx, p, "x", []int{6}), ask(t.Context(), p, "x", []int{7})
+		settle(1500 * time.Millisecond)
+		cancel()
+		synctest.Wait()
+		if leaves[0].ended.Load() {
+			t.Error("left while its request was read")
+		}
+		settle(time.Second)
+		if stays[0].err != nil || leaves[0].took != 2*time.Second {
+			t.Errorf("%v, left after %v", stays[0].err, leaves[0].took)
+		}
+		// In a pass, alone: the pass ends.
+		ctx, cancel = context.WithCancel(t.Context())
+		leaves = ask(ctx, p, "x", []int{8})
+		settle(time.Millisecond)
+		cancel()
+		synctest.Wait()
+		if !errors.Is(leaves[0].err, context.Canceled) || leaves[0].took != time.Millisecond {
+			t.Errorf("alone: %v after %v", leaves[0].err, leaves[0].took)
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestWaitIsBounded for those whom no pass has taken.
+func TestWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 1, Wait: 5 * time.Second})
+		x.took = 8 * time.Second
+		out := ask(t.Context(), p, "x", []int{1})
+		settle(time.Second)
+		out = append(out, ask(t.Context(), p, "x", []int{2}, []int{3, 4})...)
+		settle(20 * time.Second)
+		if out[0].err != nil {
+			t.Errorf("a long pass: %v", out[0].err)
+		}
+		for _, o := range out[1:] {
+			if full := (*admission.OverloadError)(nil); !errors.As(o.err, &full) || o.took != 5*time.Second {
+				t.Errorf("%v after %v", o.err, o.took)
+			}
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestIndexesDoNotMix, nor do they wait for each other while a turn is free.
+func TestIndexesDoNotMix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, p, g := newTest(admission.Limits{Turns: 2})
+		a, b := ask(t.Context(), p, "a", []int{1}), ask(t.Context(), p, "b", []int{2})
+		settle(time.Second)
+		if len(x.passes) != 2 || a[0].took != time.Millisecond || b[0].took != time.Millisecond {
+			t.Errorf("passes %v in %v and %v", x.passes, a[0].took, b[0].took)
+		}
+		atRest(t, p, g)
+	})
+}
+
+// TestAtRandom: many clients with good, bad and large requests that go away at any time
+// get what they would get alone.
+func TestAtRandom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, p, g := newTest(admission.Limits{Turns: 2, Wait: time.Minute})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		seen := map[string]int{}
+		for i := range 3000 {
+			r := rand.New(rand.NewPCG(2, uint64(i)))
+			wg.Go(func() {
+				time.Sleep(time.Duration(r.IntN(500_000)) * time.Microsecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(100_000))*time.Microsecond)
+				defer cancel()
+				requests, bad := make([]int, 1+r.IntN(3)*r.IntN(20)), 0
+				for i := range requests {
+					if requests[i] = r.IntN(100); r.IntN(50) == 0 {
+						requests[i], bad = -1, max(bad, 1)
+					}
+				}
+				answers, err := p.Answer(ctx, "", fmt.Sprint(r.IntN(3)), requests)
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case errors.Is(err, context.DeadlineExceeded):
+					seen["left"]++
+				case bad > 0:
+					seen["bad"]++
+					if want := fmt.Sprintf("request %d of %d: bad", slices.Index(requests, -1)+1, len(requests)); err == nil || err.Error() != want {
+						t.Errorf("%v, want %s", err, want)
+					}
+				case err != nil || len(answers) != len(requests):
+					t.Errorf("%d answers to %d, %v", len(answers), len(requests), err)
+				default:
+					seen["good"]++
+					for i := range requests {
+						if answers[i] != 2*requests[i] {
+							t.Fatalf("answers %v to %v", answers, requests)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if seen["left"] < 100 || seen["bad"] < 100 || seen["good"] < 100 {
+			t.Errorf("hardly anything happened: %v", seen)
+		}
+		atRest(t, p, g)
+	})
+}

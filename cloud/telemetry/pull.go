@@ -1,0 +1,64 @@
+package telemetry
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// pulled asks the parts of the cloud for their numbers when they are wanted, so that no part
+// knows of metrics.
+type pulled struct {
+	rows    map[string]*prometheus.Desc
+	sources []func(sink)
+}
+
+func newPulled() *pulled {
+	p := &pulled{rows: map[string]*prometheus.Desc{}}
+	for _, r := range table {
+		if r.polled {
+			p.rows[r.name] = prometheus.NewDesc(r.name, r.help, r.labels, nil)
+		}
+	}
+	return p
+}
+
+// pull adds a source, which is asked at each collection. All are added before the first.
+func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
+
+func (p *pulled) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range p.rows {
+		out <- d
+	}
+}
+
+func (p *pulled) Collect(out chan<- prometheus.Metric) {
+	for _, source := range p.sources {
+		source(sink{p.rows, out})
+	}
+}
+
+// A sink takes numbers under rows of the table, with the values of their labels.
+type sink struct {
+	rows map[string]*prometheus.Desc
+	out  chan<- prometheus.Metric
+}
+
+func (s sink) put(r metric, value float64, labels ...string) {
+	kind := prometheus.GaugeValue
+	if r.kind == counter {
+		kind = prometheus.CounterValue
+	}
+	s.out <- prometheus.MustNewConstMetric(s.rows[r.name], kind, value, labels...)
+}
+
+// distribution takes counts by upper bound, not cumulated.
+func (s sink) distribution(r metric, sum float64, bounds []float64, counts []uint64) {
+	buckets, n := map[float64]uint64{}, uint64(0)
+	for i, b := range bounds {
+		n += counts[i]
+		buckets[b] = n
+	}
+	for _, c := range counts[len(bounds):] {
+		n += c
+	}
+	s.out <- prometheus.MustNewConstHistogram(s.rows[r.name], n, sum, buckets)
+}

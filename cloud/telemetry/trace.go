@@ -1,0 +1,242 @@
+package telemetry
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cpar"
+	"cpar/cloud/trace"
+	"cpar/internal/hint"
+	"cpar/internal/version"
+)
+
+// Traces sends a span for each request, and one below it for each of its stages, to a
+// collector of OpenTelemetry, as OTLP over HTTP in its JSON encoding.
+//
+// It is written by hand: OpenTelemetry's SDK links os/exec on darwin and freebsd, which the
+// wall bans, and its exporter 66 packages of gRPC; both make a server 12 MB larger.
+type Traces struct {
+	endpoint string
+	log      *slog.Logger
+	client   *http.Client
+	queue    chan []span
+	dropped  atomic.Uint64
+	sent     atomic.Uint64
+}
+
+const (
+	tracesPath   = "/v1/traces"
+	tracesQueued = 2048            // requests that wait to be sent; more are dropped
+	tracesBatch  = 256             // requests in one message
+	tracesEvery  = 5 * time.Second // at least so often
+	tracesWait   = 10 * time.Second
+)
+
+// NewTraces returns traces for a collector, such as http://127.0.0.1:4318; nil for "".
+func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
+	if endpoint == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, hint.Add(fmt.Errorf("%w: the endpoint for traces is not http:// or https:// and a host", cpar.ErrInput), "write it like http://127.0.0.1:4318")
+	}
+	if !strings.HasSuffix(u.Path, tracesPath) {
+		u = u.JoinPath(tracesPath)
+	}
+	return &Traces{endpoint: u.String(), log: log, queue: make(chan []span, tracesQueued), client: &http.Client{
+		Timeout:       tracesWait,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// The messages of OTLP, as far as they are used. Numbers of 64 bits are text in JSON.
+type (
+	span struct {
+		TraceID string      `json:"traceId"`
+		SpanID  string      `json:"spanId"`
+		Parent  string      `json:"parentSpanId,omitempty"`
+		Name    string      `json:"name"`
+		Kind    int         `json:"kind"`
+		Start   string      `json:"startTimeUnixNano"`
+		End     string      `json:"endTimeUnixNano"`
+		Attrs   []attribute `json:"attributes,omitempty"`
+		Status  *status     `json:"status,omitempty"`
+	}
+	attribute struct {
+		Key   string         `json:"key"`
+		Value map[string]any `json:"value"`
+	}
+	status struct {
+		Code int `json:"code"`
+	}
+	scopeSpans struct {
+		Scope map[string]string `json:"scope"`
+		Spans []span            `json:"spans"`
+	}
+	resourceSpans struct {
+		Resource struct {
+			Attrs []attribute `json:"attributes"`
+		} `json:"resource"`
+		ScopeSpans []scopeSpans `json:"scopeSpans"`
+	}
+	message struct {
+		ResourceSpans []resourceSpans `json:"resourceSpans"`
+	}
+)
+
+const (
+	kindInternal = 1
+	kindServer   = 2
+	statusError  = 2
+)
+
+func text(key, v string) attribute { return attribute{key, map[string]any{"stringValue": v}} }
+func number(key string, v int64) attribute {
+	return attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}}
+}
+
+// spans are those of a request: itself, and its stages. Like the metrics they have nothing of
+// an index, and like nothing else nothing of a tenant either; the id of the request leads to
+// its line in the log.
+func spans(r *trace.Request) []span {
+	nano := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
+	traceID, parent := randomHex(16), randomHex(8)
+	root := span{TraceID: traceID, SpanID: parent, Name: r.Method + " " + r.Route, Kind: kindServer, Start: nano(r.Start), End: nano(r.Start.Add(r.Took)),
+		Attrs: []attribute{text("cpar.request", r.ID), text("http.request.method", r.Method), text("http.route", r.Route),
+			number("http.response.status_code", int64(r.Status)), number("http.request.body.size", r.Received), number("http.response.body.size", r.Sent)}}
+	if code := r.Code(); code != "" {
+		root.Attrs = append(root.Attrs, text("error.type", code))
+	}
+	if r.Status >= 500 || r.Panicked {
+		root.Status = &status{statusError}
+	}
+	if scheme, n := r.Annotations(); n > 0 {
+		visited, touched := r.Work()
+		root.Attrs = append(root.Attrs, text("cpar.scheme", scheme.String()), number("cpar.requests", int64(n)),
+			number("cpar.records.visited", int64(visited)), number("cpar.index.touched", int64(touched)))
+	}
+	all := []span{root}
+	r.Times(func(s trace.Stage, t trace.Time) {
+		all = append(all, span{TraceID: traceID, SpanID: randomHex(8), Parent: parent, Name: s.String(), Kind: kindInternal,
+			Start: nano(t.First), End: nano(t.Last)})
+	})
+	return all
+}
+
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// add queues the spans of a request. A collector that is slow loses spans and delays nothing.
+func (t *Traces) add(r *trace.Request) {
+	select {
+	case t.queue <- spans(r):
+	default:
+		t.dropped.Add(1)
+	}
+}
+
+// run sends what is queued, until ctx is done; then once more what is there.
+func (t *Traces) run(ctx context.Context) {
+	tick := time.NewTicker(tracesEvery)
+	defer tick.Stop()
+	var batch []span
+	n := 0
+	flush := func() {
+		if n > 0 {
+			// Not cancelled by the stop, but bounded by the client's timeout.
+			t.send(context.WithoutCancel(ctx), batch, n)
+		}
+		batch, n = nil, 0
+	}
+	for {
+		select {
+		case one := <-t.queue:
+			batch, n = append(batch, one...), n+1
+			if n == tracesBatch {
+				flush()
+			}
+		case <-tick.C:
+			flush()
+		case <-ctx.Done():
+			for {
+				select {
+				case one := <-t.queue:
+					batch, n = append(batch, one...), n+1
+					continue
+				default:
+				}
+				flush()
+				return
+			}
+		}
+	}
+}
+
+// send sends spans of n requests. What cannot be sent is dropped: traces are of the moment.
+func (t *Traces) send(ctx context.Context, batch []span, n int) {
+	var r resourceSpans
+	r.Resource.Attrs = []attribute{text("service.name", "cpard"), text("service.version", version.Of("cpard").Version)}
+	r.ScopeSpans = []scopeSpans{{Scope: map[string]string{"name": "cpar/cloud/telemetry"}, Spans: batch}}
+	body, err := json.Marshal(message{[]resourceSpans{r}})
+	if err == nil {
+		err = t.post(ctx, body)
+	}
+	if err != nil {
+		t.dropped.Add(uint64(n))
+		t.log.Warn("sending traces", "requests", n, "error", err)
+		return
+	}
+	t.sent.Add(uint64(n))
+}
+
+func (t *Traces) post(ctx context.Context, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := t.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10))
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: the collector answers %s", cpar.ErrInput, resp.Status)
+	}
+	return nil
+}
+
+// Trace sends the traces of what m observes until the returned function is called, which waits
+// for the last to be sent. Call it before the first request.
+func (m *Metrics) Trace(t *Traces) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	m.traces = t
+	m.addSource(func(s sink) {
+		s.put(tracesSent, float64(t.sent.Load()))
+		s.put(tracesDropped, float64(t.dropped.Load()))
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { t.run(ctx) })
+	return func() { cancel(); done.Wait() }
+}

@@ -1,0 +1,211 @@
+// Package watch shows a running cloud to the person who operates it.
+//
+//	stage.Record of each request ─┐
+//	Stats() of each part ─────────┴▶ Metrics ─▶ /metrics (Prometheus)
+//	checks ─▶ Readiness ─▶ /readyz
+//
+// It is served on a listener of its own (Handler), never beside the routes of clients.
+// No label has a token, an index or a client. A tenant appears by its opaque id, and only
+// the first tenantLabels of them: who may add tenants must not be able to fill the memory
+// of whoever collects the metrics.
+package telemetry
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"cpar/cloud/trace"
+	"cpar/cparhttp"
+	"cpar/internal/version"
+)
+
+// tenantLabels is how many tenants get a label value of their own.
+const tenantLabels = 100
+
+// Values of labels for what has no name of its own.
+const (
+	none  = "none"
+	other = "other"
+)
+
+// Metrics counts what a cloud does. It is an api.Observer.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	inFlight                 prometheus.Gauge
+	requests                 *prometheus.CounterVec   // method, route, status
+	seconds                  *prometheus.HistogramVec // route
+	stages                   *prometheus.HistogramVec // scheme, stage
+	problems                 *prometheus.CounterVec   // code
+	panics                   prometheus.Counter
+	received, sent           prometheus.Counter
+	asked, visited, touched  *prometheus.CounterVec // scheme
+	byTenant                 *prometheus.CounterVec // tenant
+	tenantBytes, tenantTimes *prometheus.CounterVec // tenant
+	pulled                   *pulled
+
+	traces      *Traces // nil: none
+	tenants     tenantNames
+	connections connections
+}
+
+// buckets of seconds: a hit of a loaded index takes a millisecond, a large push an hour.
+var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
+// New returns metrics of their own, which no other package can add to.
+func New() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	counters := func(r metric) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: r.name, Help: r.help}, r.labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	seconds := func(r metric) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: r.name, Help: r.help, Buckets: buckets}, r.labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	m.requests, m.problems = counters(requestsTotal), counters(problemsTotal)
+	m.seconds, m.stages = seconds(requestSeconds), seconds(stageSeconds)
+	m.asked, m.visited, m.touched = counters(annotationsTotal), counters(visitedTotal), counters(touchedTotal)
+	m.byTenant, m.tenantBytes, m.tenantTimes = counters(tenantRequests), counters(tenantBytes), counters(tenantSeconds)
+	m.panics = counters(panicsTotal).WithLabelValues()
+	m.received, m.sent = counters(receivedTotal).WithLabelValues(), counters(sentTotal).WithLabelValues()
+	m.inFlight = prometheus.NewGauge(prometheus.GaugeOpts{Name: inFlight.name, Help: inFlight.help})
+	m.pulled = newPulled()
+	m.registry.MustRegister(m.inFlight, m.pulled,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
+	m.registry.MustRegister(build)
+	v := version.Of("cpard")
+	build.WithLabelValues(v.Version, v.Go).Set(1)
+	m.addSource(m.connections.samples)
+	return m
+}
+
+// Begin implements api.Observer.
+func (m *Metrics) Begin() { m.inFlight.Inc() }
+
+// End implements api.Observer.
+func (m *Metrics) End(r *trace.Request) {
+	m.inFlight.Dec()
+	if m.traces != nil {
+		m.traces.add(r)
+	}
+	route := routes[r.Route]
+	if route == "" {
+		route = other
+	}
+	method := r.Method
+	if method == "-" {
+		method = other
+	}
+	status := none // the client was gone before there was an answer
+	if r.Status > 0 {
+		status = fmt.Sprintf("%dxx", r.Status/100)
+	}
+	m.requests.WithLabelValues(method, route, status).Inc()
+	m.seconds.WithLabelValues(route).Observe(r.Took.Seconds())
+	m.received.Add(float64(r.Received))
+	m.sent.Add(float64(r.Sent))
+	if code := r.Code(); code != "" {
+		m.problems.WithLabelValues(code).Inc()
+	}
+	if r.Panicked {
+		m.panics.Inc()
+	}
+	scheme := none
+	if s, n := r.Annotations(); n > 0 {
+		scheme = s.String()
+		visited, touched := r.Work()
+		m.asked.WithLabelValues(scheme).Add(float64(n))
+		m.visited.WithLabelValues(scheme).Add(float64(visited))
+		m.touched.WithLabelValues(scheme).Add(float64(touched))
+	}
+	r.Times(func(s trace.Stage, t trace.Time) {
+		m.stages.WithLabelValues(scheme, s.String()).Observe(t.Took.Seconds())
+	})
+	if tenant := m.tenants.label(r.Tenant()); tenant != "" {
+		m.byTenant.WithLabelValues(tenant).Inc()
+		m.tenantBytes.WithLabelValues(tenant).Add(float64(r.Received + r.Sent))
+		m.tenantTimes.WithLabelValues(tenant).Add(r.Took.Seconds())
+	}
+}
+
+// routes are the values of label route: the patterns of package cparhttp, and theirs alone.
+var routes = func() map[string]string {
+	m := map[string]string{}
+	for _, r := range cparhttp.Routes {
+		m[r] = strings.NewReplacer("{", "", "}", "").Replace(r)
+	}
+	return m
+}()
+
+// tenantNames bounds the values of label tenant.
+type tenantNames struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// label returns the value for a tenant, "" if there is none.
+func (t *tenantNames) label(tenant string) string {
+	if tenant == "" {
+		return ""
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.seen[tenant] {
+		if len(t.seen) >= tenantLabels {
+			return other
+		}
+		if t.seen == nil {
+			t.seen = map[string]bool{}
+		}
+		t.seen[tenant] = true
+	}
+	return tenant
+}
+
+// connections counts the connections of a server by their state.
+type connections struct {
+	mu    sync.Mutex
+	state map[net.Conn]http.ConnState
+	total uint64
+}
+
+// ConnState is for http.Server.ConnState.
+func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
+	k := &m.connections
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch s {
+	case http.StateClosed, http.StateHijacked:
+		delete(k.state, c)
+		return
+	case http.StateNew:
+		k.total++
+	}
+	if k.state == nil {
+		k.state = map[net.Conn]http.ConnState{}
+	}
+	k.state[c] = s
+}
+
+func (k *connections) samples(s sink) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var in [http.StateIdle + 1]float64
+	for _, state := range k.state {
+		in[state]++
+	}
+	for state, n := range in {
+		s.put(connectionsOpen, n, http.ConnState(state).String())
+	}
+	s.put(connectionsTotal, float64(k.total))
+}

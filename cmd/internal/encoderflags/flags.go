@@ -1,0 +1,114 @@
+// Package flags lets people say on a command line how an image network is read.
+//
+//	--embedding, --pool, --side, --preprocessing, --views, --runtime, --limit-… ─▶ Flags ─▶ network.OpenOptions
+package encoderflags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/pflag"
+
+	"cpar/encoder"
+	"cpar/encoder/prepare"
+	"cpar/internal/exitcode"
+	"cpar/internal/settings"
+)
+
+// Flags say how a network is read. The zero value says nothing.
+type Flags struct {
+	Preprocessing, Runtime string
+	Embedding, Pool        string
+	Side, Views            int
+	Limits                 encoder.Limits
+	WorkBillions           int64 // of multiply-adds a photo, for Limits.Work
+}
+
+// Runtimes are what --runtime takes, the default first, and Pools what --pool does.
+var (
+	Runtimes = []string{encoder.Go, encoder.ONNXRuntime, encoder.Auto}
+	Pools    = []string{encoder.PoolClass, encoder.PoolMean}
+)
+
+// The defaults of --limit-file, --limit-memory and --limit-work.
+var (
+	DefaultFileBytes    = humanize.IBytes(uint64(encoder.DefaultLimits.FileBytes))
+	DefaultMemory       = humanize.IBytes(uint64(encoder.DefaultLimits.Memory))
+	DefaultWorkBillions = encoder.DefaultLimits.Work / 1e9
+)
+
+// Names are the flags.
+func Names() []string {
+	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "views", "limit-file", "limit-memory", "limit-work"}
+}
+
+// Add adds the flags to a command.
+func (f *Flags) Add(to *pflag.FlagSet) {
+	to.StringVar(&f.Preprocessing, "preprocessing", "", "how pictures are prepared for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file`; by default what lies beside the network, what it says itself, or what its digest says")
+	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "what runs the network: go, onnxruntime (C++ in this process: for files that you trust), or auto: ONNX Runtime if CPAR_ONNXRUNTIME names its library")
+	to.StringVar(&f.Embedding, "embedding", "", "the tensor of the network, by `name`, that photos are compared by (default: chosen, and said)")
+	to.StringVar(&f.Pool, "pool", "", "what is taken of a grid of tokens: class (the first token) or mean (default: chosen, and said)")
+	to.IntVar(&f.Side, "side", 0, "height and width of the network's pictures where it leaves them open, in `pixels` (default: as its configuration says)")
+	to.IntVar(&f.Views, "views", 0, fmt.Sprintf("at how many `images` of a picture the network looks: 1, or 2, which finds more and takes twice as long (default: %d)", prepare.MostViews))
+	to.Var(settings.Size(&f.Limits.FileBytes, DefaultFileBytes), "limit-file", "the largest file that is read as a network, like 2GB")
+	to.Var(settings.Size(&f.Limits.Memory, DefaultMemory), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
+	to.Int64Var(&f.WorkBillions, "limit-work", DefaultWorkBillions, "how many `billion` multiply-adds a network may need for a photo")
+}
+
+// Check refuses what can be known to be wrong without the network.
+func (f *Flags) Check() error {
+	switch {
+	case f.Runtime != "" && !slices.Contains(Runtimes, f.Runtime):
+		return exitcode.UsageError(fmt.Errorf("--runtime %q; there are %s", f.Runtime, strings.Join(Runtimes, ", ")))
+	case f.Pool != "" && !slices.Contains(Pools, f.Pool):
+		return exitcode.UsageError(fmt.Errorf("--pool %q; there are %s", f.Pool, strings.Join(Pools, ", ")))
+	case f.Side < 0:
+		return exitcode.UsageError(fmt.Errorf("--side %d; sides are pixels", f.Side))
+	case prepare.Views(f.Views).Check() != nil:
+		return exitcode.UsageError(fmt.Errorf("--views: %w", prepare.Views(f.Views).Check()))
+	case f.WorkBillions < 0 || f.WorkBillions > 1e9:
+		return exitcode.UsageError(fmt.Errorf("--limit-work %d; it is a number of billions", f.WorkBillions))
+	}
+	return nil
+}
+
+// Options are what the flags ask for.
+func (f *Flags) Options() encoder.OpenOptions {
+	o := encoder.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing, Views: prepare.Views(f.Views)}
+	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
+	if f.WorkBillions != DefaultWorkBillions { // which is rounded
+		o.Limits.Work = f.WorkBillions * 1e9
+	}
+	return o
+}
+
+// Again are the flags as they were given, for a command to type next. Words are quoted as
+// the shell wants it.
+func (f *Flags) CommandLine(quote func(string) string) string {
+	var again strings.Builder
+	add := func(flag, value string) {
+		if value != "" {
+			again.WriteString(" --" + flag + " " + quote(value))
+		}
+	}
+	number := func(flag string, n, usual int64) {
+		if n != 0 && n != usual {
+			add(flag, fmt.Sprint(n))
+		}
+	}
+	d := encoder.DefaultLimits
+	add("preprocessing", f.Preprocessing)
+	add("embedding", f.Embedding)
+	add("pool", f.Pool)
+	number("side", int64(f.Side), 0)
+	number("views", int64(f.Views), 0)
+	if f.Runtime != Runtimes[0] {
+		add("runtime", f.Runtime)
+	}
+	number("limit-file", f.Limits.FileBytes, d.FileBytes)
+	number("limit-memory", f.Limits.Memory, d.Memory)
+	number("limit-work", f.WorkBillions, DefaultWorkBillions)
+	return again.String()
+}

@@ -1,0 +1,207 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cpar/encoder/onnx"
+)
+
+// The last layer of a classifier knows the words of its training only; what it takes is
+// what the network has seen. This file tells classes from embeddings, and finds that
+// layer.
+
+// classCounts are the usual numbers of classes: ImageNet's with and without background,
+// and the larger sets of ImageNet-21k.
+var classCounts = []int{1000, 1001, 21841, 21843}
+
+// areClasses reports whether an output of one vector holds logits or probabilities: by
+// its length, its name, a softmax, or as the result of a layer with bias whose length no
+// embedding has. Embeddings are multiples of 16, the number of classes seldom is.
+func (c *chooser) areClasses(name string, size int) bool {
+	lower := strings.ToLower(name)
+	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
+		return true
+	}
+	l, err := c.lastLayer(name)
+	if l.softmax {
+		return true
+	}
+	return err == nil && l.bias && size%16 != 0
+}
+
+// A lastLayer is the layer that makes an output.
+type lastLayer struct {
+	node    *onnx.Node
+	data    string // what it takes
+	softmax bool   // whether probabilities are made of its result
+	bias    bool
+}
+
+// layers are the operators that multiply by weights.
+var layers = map[string]bool{
+	"Gemm": true, "MatMul": true, "Conv": true,
+	"MatMulInteger": true, "ConvInteger": true, "QLinearMatMul": true, "QLinearConv": true, "QGemm": true,
+	"FusedGemm": true, "FusedMatMul": true, "FusedConv": true,
+}
+
+// afterLastLayer are operators that may stand between the last layer and the output: other
+// shapes, a bias, scaling, and the mean over the pixels of a classifier that is a
+// convolution.
+var afterLastLayer = map[string]bool{
+	"Identity": true, "Dropout": true, "Cast": true, "Flatten": true, "Reshape": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true,
+	"Add": true, "Sub": true, "Mul": true, "Div": true, "Relu": true, "Sigmoid": true,
+	"GlobalAveragePool": true, "AveragePool": true, "ReduceMean": true,
+	"QuantizeLinear": true, "DequantizeLinear": true, "QLinearAdd": true, "QLinearGlobalAveragePool": true,
+}
+
+const maxAfterLastLayer = 32 // nodes between the last layer and the output
+
+var errNoLayer = errors.New("no layer that makes it was found")
+
+// lastLayer walks back from an output. Of two branches, such as the two classifiers of a
+// distilled network, it takes the first.
+func (c *chooser) lastLayer(name string) (lastLayer, error) {
+	var l lastLayer
+	for range maxAfterLastLayer {
+		n := c.makers[name]
+		if n == nil {
+			break
+		}
+		var ofImage []string
+		for _, in := range n.In {
+			if c.from[in]&fromImage != 0 {
+				ofImage = append(ofImage, in)
+			}
+		}
+		switch {
+		case len(ofImage) == 0:
+			return l, errNoLayer
+		case layers[n.Op]:
+			if n.In[0] != ofImage[0] && n.In[0] != "" {
+				return l, errNoLayer // weights on the left: no classifier has them there
+			}
+			if len(n.In) > 1 && slices.Contains(ofImage[1:], n.In[1]) {
+				return l, errNoLayer // a product of two tensors of the image, as in attention
+			}
+			l.node, l.data = n, c.unquantised(n.In[0])
+			l.bias = l.bias || n.Op == "Gemm" && len(n.In) > 2 && n.In[2] != ""
+			return l, nil
+		case n.Op == "Softmax" || n.Op == "LogSoftmax":
+			l.softmax = true
+		case n.Op == "Add" && len(ofImage) == 1:
+			l.bias = true
+		case !afterLastLayer[n.Op]:
+			return l, errNoLayer
+		}
+		name = ofImage[0]
+	}
+	return l, errNoLayer
+}
+
+// unquantised returns the floats of which a tensor of bytes was made.
+func (c *chooser) unquantised(name string) string {
+	if n := c.makers[name]; n != nil && len(n.In) > 0 && (n.Op == "QuantizeLinear" || n.Op == "DynamicQuantizeLinear") {
+		return n.In[0]
+	}
+	return name
+}
+
+// beforeClassifier finds what the classifier that makes an output takes.
+func (c *chooser) beforeClassifier(output string) (name, reason string, err error) {
+	l, err := c.lastLayer(output)
+	if err != nil {
+		return "", "", c.advise(fmt.Errorf("its output %.80q looks like classes, and %w", output, err))
+	}
+	shape, err := c.shape(output)
+	if err != nil {
+		return "", "", err
+	}
+	size, _ := vector(shape)
+	name = l.data
+	reason = fmt.Sprintf("what the classifier of %d values takes, %s", size, l.node.Label())
+	shape, err = c.shapeIfKnown(name)
+	if err != nil {
+		return "", "", err
+	}
+	// A layer that takes all pixels of a feature map: their mean says what is seen, not where.
+	if size, flat := vector(shape); flat && size > maxEmbedding {
+		if wide := c.beforeFlattening(name); wide != "" {
+			return wide, reason + " as one row", nil
+		}
+	}
+	return name, reason, nil
+}
+
+// flattening are operators that change a shape, or nothing.
+var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
+
+// beforeFlattening walks back from a long vector to the feature map that was laid out as
+// one; "" if there is none.
+func (c *chooser) beforeFlattening(name string) string {
+	for range maxAfterLastLayer {
+		n := c.makers[name]
+		if n == nil || !flattening[n.Op] || len(n.In) == 0 {
+			return ""
+		}
+		name = n.In[0]
+		if shape, err := c.shape(name); err == nil && (len(shape) == 4 || len(shape) == 3) && c.makers[name] != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// beforeTextProduct finds where a network compares an image with texts: the first product of a
+// tensor of the image alone with one of the texts alone. What is behind a scale, and
+// before a transposition, is the embedding.
+func (c *chooser) beforeTextProduct() (string, error) {
+	for _, n := range c.nodes {
+		if !(n.Op == "MatMul" || n.Op == "Gemm") || len(n.In) < 2 {
+			continue
+		}
+		for i := range 2 {
+			name := n.In[i]
+			if c.from[name] != fromImage || c.from[n.In[1-i]] != fromOther {
+				continue
+			}
+			for range maxAfterLastLayer {
+				t := c.makers[name]
+				if t == nil {
+					return "", nil
+				}
+				at := c.scaled(t)
+				if at < 0 {
+					break
+				}
+				name = t.In[at]
+			}
+			shape, err := c.shapeIfKnown(name)
+			if err != nil {
+				return "", err
+			}
+			if size, flat := vector(shape); c.makers[name] != nil && (shape == nil || flat && size > 1) {
+				return name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
+// scaled returns which input of a node is its output, but for a factor or the order of
+// axes; -1 if none is.
+func (c *chooser) scaled(n *onnx.Node) int {
+	switch n.Op {
+	case "Transpose", "Identity", "Cast":
+		return 0
+	case "Mul":
+		for i, name := range n.In {
+			if len(n.In) == 2 && c.from[name] == fromImage && c.from[n.In[1-i]] == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,66 @@
+package encoder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/encoder/onnxruntime"
+	"cpar/internal/hint"
+)
+
+// TestLoadWith: which runtime is taken. ONNX Runtime is not unless it was asked for, and
+// then nothing else is.
+func TestLoadWith(t *testing.T) {
+	data := smallFile().Bytes()
+	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
+	if err := os.WriteFile(broken, []byte("not a library"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(onnxruntime.Variable, "")
+	for _, path := range []string{broken, filepath.Join(t.TempDir(), "missing.so")} {
+		// Auto takes a library that was named, and a broken one is an error for it too.
+		for _, runtime := range []string{ONNXRuntime, Auto, ""} {
+			for _, options := range []Options{{Library: path}, {}} {
+				t.Setenv(onnxruntime.Variable, path)
+				e, err := LoadWith(runtime, data, options)
+				if e != nil || !errors.Is(err, cpar.ErrInput) || !strings.Contains(hint.Of(err), onnxruntime.Variable) || !strings.Contains(err.Error(), filepath.Base(path)) {
+					t.Errorf("%q: %v, %v (%s)", runtime, e, err, hint.Of(err))
+				}
+			}
+		}
+		e, err := LoadWith(Go, data, Options{Library: path})
+		if err != nil || e.Runtime() != Go {
+			t.Errorf("%v, %v", e, err)
+		}
+		t.Setenv(onnxruntime.Variable, "")
+		// Nothing is named: plain Go, whatever is installed.
+		if e, err := LoadWith(Auto, data, Options{}); err != nil || e.Runtime() != Go {
+			t.Errorf("%v, %v", e, err)
+		}
+		t.Setenv(Variable, ONNXRuntime)
+		if _, err := LoadWith(Auto, data, Options{Library: path}); err == nil {
+			t.Error("a runtime was asked for by environment, and another taken")
+		}
+		t.Setenv(Variable, Go)
+		if e, err := LoadWith(Auto, data, Options{Library: path}); err != nil || e.Runtime() != Go {
+			t.Errorf("%v, %v", e, err)
+		}
+		t.Setenv(Variable, "")
+	}
+	for _, runtime := range []string{Auto, Go, ONNXRuntime, "", "tensorflow"} {
+		e, err := LoadWith(runtime, data[:20], Options{Library: broken})
+		if e != nil || !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%q: %v, %v", runtime, e, err)
+		}
+	}
+	if _, err := LoadWith("tensorflow", data, Options{}); err == nil || !strings.Contains(err.Error(), "auto, go and onnxruntime") {
+		t.Error(err)
+	}
+	if _, err := OpenWith(Auto, t.TempDir(), Options{}); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,241 @@
+package encoder
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"cpar"
+	"cpar/encoder/known"
+	"cpar/encoder/onnx"
+	"cpar/encoder/prepare"
+	"cpar/internal/hint"
+	"cpar/model/feature"
+	"cpar/photo/decode"
+)
+
+// An Encoder is an image network with its preprocessing, as used by profile network:
+// picture ─▶ embedding. It is safe for concurrent use.
+type Encoder struct {
+	embedder      Embedder
+	preprocessing prepare.Preprocessing
+	from          string // where the preprocessing was found
+	digest        [sha256.Size]byte
+}
+
+// OpenOptions say how to open a model file. The zero value works for a file that comes
+// with its preprocessing.
+type OpenOptions struct {
+	Options
+	// Runtime is Auto (or ""), Go or ONNXRuntime.
+	Runtime string
+	// Preprocessing names a preset or a configuration file. If empty, it is looked for as
+	// prepare.Find says, in the model's metadata, and by its digest.
+	Preprocessing string
+	// Views is at how many images of a picture the network looks; 0 for what a file of the
+	// user's own says, else prepare.MostViews.
+	Views prepare.Views
+}
+
+// Open opens a model file, and those beside it that it names, finds its preprocessing, and
+// tries it on two made pictures. Errors wrap cpar.ErrInput.
+func Open(path string, opt OpenOptions) (*Encoder, error) {
+	var e *Encoder
+	err := withModel(path, opt, func(s *parsedModel, runtime string) error {
+		how, err := s.preparation(path, opt)
+		if err != nil {
+			return err
+		}
+		embedder, err := s.start(runtime, opt.Options, cmp.Or(opt.Side, how.side()))
+		if err != nil {
+			return err
+		}
+		height, width := embedder.Size()
+		p, from, err := how.forSize(height, width)
+		if err == nil {
+			e, err = NewEncoder(embedder, p)
+		}
+		if err == nil {
+			e.from = from
+			err = e.try()
+		}
+		if err != nil {
+			_ = embedder.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// opened calls use with a model file that has been read. Nothing may point into the file
+// afterwards.
+func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
+	runtime, err := resolve(opt.Runtime, opt.Library)
+	if err == nil {
+		err = withFile(path, opt.Limits, func(f *onnx.File) error {
+			s, err := read(f.Data, runtime, opt.Options, f.External)
+			if err != nil {
+				return err
+			}
+			s.digest = f.Digest()
+			return use(s, runtime)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, errLoading(err))
+	}
+	return nil
+}
+
+// reading calls use with a file in memory.
+func withFile(path string, limits Limits, use func(*onnx.File) error) error {
+	f, err := onnx.Open(path, limits)
+	if err != nil {
+		return err
+	}
+	err = onnx.Guard(func() error { return use(f) })
+	return errors.Join(err, f.Close())
+}
+
+// NewEncoder returns an encoder for an open model.
+func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
+	height, width := e.Size()
+	if p.Width != width || p.Height != height {
+		return nil, fmt.Errorf("preparing pictures: %w: %d×%d pixels for a network of %d×%d", cpar.ErrInput, p.Width, p.Height, width, height)
+	}
+	choice := e.Choice()
+	digest, err := digestOf(e.Digest(), choice.Name, choice.Pool, p)
+	if err != nil {
+		return nil, err
+	}
+	return &Encoder{embedder: e, preprocessing: p, digest: digest}, nil
+}
+
+// digestOf is the digest of an encoder. Indexes keep it: it must not change.
+func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
+	if p.Views == 1 {
+		p.Views = 0 // as before there were others
+	}
+	how, err := json.Marshal(p) // fields in order: a single encoding
+	if err != nil {
+		return digest, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, name, how)
+	if pool != "" {
+		fmt.Fprintf(h, " pooled %q", pool)
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// A preparation says how pictures are prepared for a model, which may depend on their
+// size.
+type preparation struct {
+	config   *prepare.Config
+	metadata map[string]string
+	digest   [sha256.Size]byte
+	views    prepare.Views
+}
+
+// preparation looks for it: beside the model, in its metadata, or by its digest.
+func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, error) {
+	config, err := prepare.Find(path, opt.Preprocessing)
+	if err == nil {
+		err = opt.Views.Check()
+	}
+	return preparation{config, s.metadata, s.digest, opt.Views}, err
+}
+
+// side returns the size of pictures for a model that leaves it open; 0 if nothing says it.
+func (p preparation) side() int {
+	if p.config != nil {
+		return p.config.Side()
+	}
+	if m, ok := known.ByDigest(p.digest); ok {
+		return m.Size
+	}
+	return 0
+}
+
+// of is what is said of pictures of this size, and the views.
+func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
+	how, from, err = p.lookUp(height, width)
+	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
+	return how, from, err
+}
+
+// said is, in this order, what the configuration says, what the file's metadata say, or what
+// is known of its digest.
+func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from string, err error) {
+	if p.config != nil {
+		return p.config.For(height, width)
+	}
+	own, ok, err := prepare.FromMetadata(p.metadata, height, width)
+	if ok || err != nil {
+		return own, "the model's metadata", err
+	}
+	if m, ok := known.ByDigest(p.digest); ok && m.Size == height && m.Size == width {
+		return m.Preprocessing, "what is known of " + m.Name, nil
+	}
+	return own, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
+		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
+			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
+}
+
+// Digest identifies the model file, the embedding tensor with its pooling, and the
+// preprocessing. It does not include the runtime: runtimes agree within 10⁻⁴.
+func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
+
+// Choice returns which tensor is the embedding, and why.
+func (n *Encoder) Choice() Choice { return n.embedder.Choice() }
+
+// Preprocessing returns how pictures are prepared, and where that was found.
+func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
+	return n.preprocessing, n.from
+}
+
+// Runtime names the runtime of the network: Go or ONNXRuntime.
+func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
+
+// RuntimeName names the runtime for people, with the release and file of a library.
+func (n *Encoder) RuntimeName() string {
+	if s, ok := n.embedder.(*Session); ok {
+		return s.Library()
+	}
+	return "plain Go"
+}
+
+func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
+
+// Embed returns the embedding of a picture, the mean of its views.
+func (n *Encoder) Embed(p *decode.Image) ([]float32, error) {
+	views, err := n.preprocessing.Tensors(p.RGB, p.Width, p.Height)
+	if err != nil {
+		return nil, err
+	}
+	var mean []float32
+	for _, image := range views {
+		embedding, err := n.embedder.Embed(image)
+		if err != nil {
+			return nil, err
+		}
+		if mean == nil {
+			mean = make([]float32, len(embedding))
+		}
+		for i, x := range embedding {
+			mean[i] += x / float32(len(views))
+		}
+	}
+	return mean, nil
+}
+
+// Close frees the network.
+func (n *Encoder) Close() error { return n.embedder.Close() }
+
+var _ feature.Encoder = (*Encoder)(nil)

@@ -1,0 +1,371 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/f32"
+)
+
+// A binary operator, for floats and, where it has a meaning for constants of integers,
+// exactly. A row is a run of the output; the inputs move by dx and dy, 0 or 1.
+type binary struct {
+	row   func(out, x, y []float32, dx, dy int)
+	exact func(x, y int64) (int64, error)
+	truth bool // the result is boolean
+	whole bool // booleans may enter, too
+}
+
+// total makes an exact operator of one that cannot fail.
+func total(f func(x, y int64) int64) func(x, y int64) (int64, error) {
+	return func(x, y int64) (int64, error) { return f(x, y), nil }
+}
+
+func each(f func(x, y float32) float32) func(out, x, y []float32, dx, dy int) {
+	return func(out, x, y []float32, dx, dy int) {
+		for i := range out {
+			out[i] = f(x[i*dx], y[i*dy])
+		}
+	}
+}
+
+func comparison(f func(x, y float32) bool, exact func(x, y int64) bool) binary {
+	return binary{truth: true, whole: true,
+		row: each(func(x, y float32) float32 { return truth(f(x, y)) }),
+		exact: total(func(x, y int64) int64 {
+			if exact(x, y) {
+				return 1
+			}
+			return 0
+		})}
+}
+
+// logical is an operator of booleans, as a comparison of 0 and 1.
+func logical(f func(x, y bool) bool) binary {
+	return comparison(func(x, y float32) bool { return f(x != 0, y != 0) }, func(x, y int64) bool { return f(x != 0, y != 0) })
+}
+
+var errByZero = errors.New("a division by zero")
+
+var binaries = map[string]binary{
+	"Add": {row: addRow, exact: total(func(x, y int64) int64 { return x + y })},
+	"Sub": {row: subRow, exact: total(func(x, y int64) int64 { return x - y })},
+	"Mul": {row: mulRow, exact: total(func(x, y int64) int64 { return x * y })},
+	"Div": {row: divRow, exact: func(x, y int64) (int64, error) {
+		if y == 0 {
+			return 0, errByZero
+		}
+		return x / y, nil
+	}},
+	"Min":            {row: each(func(x, y float32) float32 { return min(x, y) }), exact: total(func(x, y int64) int64 { return min(x, y) })},
+	"Max":            {row: maxRow, exact: total(func(x, y int64) int64 { return max(x, y) })},
+	"Pow":            {row: powRow, exact: power},
+	"PRelu":          {row: each(func(x, y float32) float32 { return max(x, 0) + y*min(x, 0) })},
+	"Equal":          comparison(func(x, y float32) bool { return x == y }, func(x, y int64) bool { return x == y }),
+	"Less":           comparison(func(x, y float32) bool { return x < y }, func(x, y int64) bool { return x < y }),
+	"LessOrEqual":    comparison(func(x, y float32) bool { return x <= y }, func(x, y int64) bool { return x <= y }),
+	"Greater":        comparison(func(x, y float32) bool { return x > y }, func(x, y int64) bool { return x > y }),
+	"GreaterOrEqual": comparison(func(x, y float32) bool { return x >= y }, func(x, y int64) bool { return x >= y }),
+	"And":            logical(func(x, y bool) bool { return x && y }),
+	"Or":             logical(func(x, y bool) bool { return x || y }),
+	"Xor":            logical(func(x, y bool) bool { return x != y }),
+	// Remainders with the sign of the divisor, as in Python; with fmod that of the dividend.
+	"Mod":  {exact: modulo},
+	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
+}
+
+func addRow(out, x, y []float32, dx, dy int) {
+	switch {
+	case dx == 1 && dy == 1:
+		x = x[:len(out)]
+		if &out[0] != &x[0] {
+			copy(out, x)
+		}
+		f32.Axpy(1, y[:len(out)], out)
+	case dx == 0 && dy == 1:
+		addRow(out, y, x, dy, dx)
+	case dx == 1:
+		f32.Line(out, x[:len(out)], 1, y[0], -infinity, infinity)
+	default:
+		fill(out, x[0]+y[0])
+	}
+}
+
+func subRow(out, x, y []float32, dx, dy int) {
+	switch {
+	case dx == 1 && dy == 1:
+		x = x[:len(out)]
+		if &out[0] != &x[0] {
+			copy(out, x)
+		}
+		f32.Axpy(-1, y[:len(out)], out)
+	case dx == 1:
+		f32.Line(out, x[:len(out)], 1, -y[0], -infinity, infinity)
+	case dy == 1:
+		f32.Line(out, y[:len(out)], -1, x[0], -infinity, infinity)
+	default:
+		fill(out, x[0]-y[0])
+	}
+}
+
+func maxRow(out, x, y []float32, dx, dy int) {
+	if dx == 1 && dy == 1 {
+		f32.Larger(out, x[:len(out)], y)
+		return
+	}
+	for i := range out {
+		out[i] = max(x[i*dx], y[i*dy])
+	}
+}
+
+func mulRow(out, x, y []float32, dx, dy int) {
+	switch {
+	case dx == 1 && dy == 1:
+		f32.Times(out, x[:len(out)], y)
+	case dx == 0 && dy == 1:
+		mulRow(out, y, x, dy, dx)
+	case dx == 1:
+		f32.Line(out, x[:len(out)], y[0], 0, -infinity, infinity)
+	default:
+		fill(out, x[0]*y[0])
+	}
+}
+
+func divRow(out, x, y []float32, dx, dy int) {
+	for i := range out {
+		out[i] = x[i*dx] / y[i*dy]
+	}
+}
+
+func powRow(out, x, y []float32, dx, dy int) {
+	for i := range out {
+		v, p := x[i*dx], y[i*dy]
+		switch p {
+		case 2:
+			out[i] = v * v
+		case 3:
+			out[i] = v * v * v
+		case 1:
+			out[i] = v
+		case 0.5:
+			out[i] = float32(math.Sqrt(float64(v)))
+		default:
+			out[i] = float32(math.Pow(float64(v), float64(p)))
+		}
+	}
+}
+
+func power(x, y int64) (int64, error) {
+	if y < 0 {
+		return 0, fmt.Errorf("the integer %d to the power of %d", x, y)
+	}
+	result := int64(1)
+	for ; y > 0; y >>= 1 {
+		if y&1 != 0 {
+			result *= x
+		}
+		x *= x
+	}
+	return result, nil
+}
+
+func modulo(x, y int64) (int64, error) {
+	if y == 0 {
+		return 0, errByZero
+	}
+	r := x % y
+	if r != 0 && (r < 0) != (y < 0) {
+		r += y
+	}
+	return r, nil
+}
+
+func remainder(x, y int64) (int64, error) {
+	if y == 0 {
+		return 0, errByZero
+	}
+	return x % y, nil
+}
+
+// compileBinary implements operators of two tensors, with numpy's broadcasting.
+func compileBinary(c *call) error {
+	if err := c.inputs(2, 2); err != nil {
+		return err
+	}
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	y, err := c.given(1)
+	if err != nil {
+		return err
+	}
+	op := c.node.Op
+	if op == "Mod" {
+		fmod, err := c.intAttribute("fmod", 0)
+		if err != nil {
+			return err
+		}
+		if fmod != 0 {
+			op = "fmod"
+		}
+	}
+	return c.setOutput(c.binary(op, x, y))
+}
+
+// binary emits one of binaries.
+func (c *call) binary(op string, x, y *value) (*value, error) {
+	o, result := binaries[op], x.kind
+	if x.kind != y.kind && op != "Pow" || x.kind == bools && !o.whole {
+		return nil, fmt.Errorf("its inputs hold %s and %s", x.kind, y.kind)
+	}
+	if o.truth {
+		result = bools
+	}
+	b, err := newBroadcast(x.shape, y.shape)
+	if err != nil {
+		return nil, err
+	}
+	if v, err := c.clipByConstant(op, x, y); v != nil || err != nil {
+		return v, err
+	}
+	if op == "PRelu" && count(b.shape) != count(x.shape) {
+		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", x.shape, y.shape)
+	}
+	m, row := b.merged(), o.row
+	if result == ints {
+		switch op {
+		case "Div", "Mod":
+			exact := o.exact
+			row = func(out, x, y []float32, dx, dy int) {
+				for i := range out {
+					r, err := exact(int64(x[i*dx]), int64(y[i*dy]))
+					if out[i] = float32(r); err != nil {
+						out[i] = float32(math.NaN()) // refused as no integer
+					}
+				}
+			}
+		}
+	}
+	if row == nil {
+		return nil, onnx.Unsupported("of floats it is not supported")
+	}
+	// In place only over an input that is read once.
+	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
+	s.run = func(out []float32, in [][]float32, _ []float32) { pairs(m, out, in[0], in[1], row) }
+	if o.exact != nil {
+		s.exact = func(out []int64, in [][]int64) (err error) {
+			pairs(m, out, in[0], in[1], func(out, x, y []int64, dx, dy int) {
+				for i := range out {
+					r, failed := o.exact(x[i*dx], y[i*dy])
+					if out[i] = r; failed != nil {
+						err = failed
+					}
+				}
+			})
+			return err
+		}
+	}
+	return c.step(result, s, b.shape, 0)
+}
+
+// clipByConstant emits the larger or smaller of a tensor and a constant number as a clipping,
+// which a convolution can take over; nil if it is something else.
+func (c *call) clipByConstant(op string, x, y *value) (*value, error) {
+	if op != "Max" && op != "Min" || x.kind != floats {
+		return nil, nil
+	}
+	if x.constant() {
+		x, y = y, x
+	}
+	if x.constant() || !y.constant() || count(y.shape) != 1 || len(y.shape) > len(x.shape) {
+		return nil, nil
+	}
+	data, err := c.finiteCopy(y)
+	switch {
+	case err != nil:
+		return nil, nil
+	case op == "Max":
+		return c.bounded(x, data[0], infinity)
+	}
+	return c.bounded(x, -infinity, data[0])
+}
+
+// compileMany implements Sum, Mean, Min and Max of any number of tensors.
+func compileMany(c *call) error {
+	sum, err := c.any(0)
+	if err != nil {
+		return err
+	}
+	op := c.node.Op
+	if op == "Sum" || op == "Mean" {
+		op = "Add"
+	}
+	for i := 1; i < len(c.in); i++ {
+		next, err := c.any(i)
+		if err != nil {
+			return err
+		}
+		if sum, err = c.binary(op, sum, next); err != nil {
+			return err
+		}
+	}
+	if c.node.Op == "Mean" {
+		if sum, err = c.binary("Div", sum, number(float32(len(c.in)))); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(sum, nil)
+}
+
+// number is a constant.
+func number(v float32) *value { return &value{shape: []int{}, floats: []float32{v}} }
+
+// compileWhere chooses between two tensors by a third.
+func compileWhere(c *call) error {
+	if err := c.inputs(3, 3); err != nil {
+		return err
+	}
+	for i := range 3 {
+		if _, err := c.given(i); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(c.selectElements(c.in[0], c.in[1], c.in[2]))
+}
+
+// chosen emits x where choice is true and y elsewhere.
+func (c *call) selectElements(choice, x, y *value) (*value, error) {
+	if choice.kind != bools || x.kind != y.kind {
+		return nil, fmt.Errorf("its inputs hold %s, %s and %s", choice.kind, x.kind, y.kind)
+	}
+	b, err := newBroadcast(choice.shape, x.shape, y.shape)
+	if err != nil {
+		return nil, err
+	}
+	m := b.merged()
+	s := &step{in: []*value{choice, x, y}}
+	s.run = func(out []float32, in [][]float32, _ []float32) { where(m, out, in[0], in[1], in[2]) }
+	s.exact = func(out []int64, in [][]int64) error {
+		where(m, out, in[0], in[1], in[2])
+		return nil
+	}
+	return c.step(x.kind, s, b.shape, 0)
+}
+
+func where[T float32 | int64](b broadcast, out, choice, x, y []T) {
+	last := len(b.shape) - 1
+	dc, dx, dy := b.steps[0][last], b.steps[1][last], b.steps[2][last]
+	b.rows(func(at int, from []int) {
+		c, x, y := choice[from[0]:], x[from[1]:], y[from[2]:]
+		for i := range b.shape[last] {
+			if c[i*dc] != 0 {
+				out[at+i] = x[i*dx]
+			} else {
+				out[at+i] = y[i*dy]
+			}
+		}
+	})
+}

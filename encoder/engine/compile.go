@@ -1,0 +1,375 @@
+// Package engine runs a network in plain Go.
+//
+//	onnx.Model ─▶ Compile ─▶ Program
+//	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
+//
+// Compile works in passes over a list of steps, one step for each operator that is left:
+//
+//	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ those needed ─ fusing ─▶ packed weights, memory
+//
+// Every shape is known after the first pass. An operator whose inputs are all constants is
+// computed there (fold.go), with integers exact in 64 bits; that is what shape arithmetic,
+// as exporters write it, comes to. At run time every tensor is float32: integers and
+// booleans that depend on the input are kept so too, exact up to 2²⁴, and checked.
+//
+// Operators have the meaning of the ONNX operator specification, opsets 7 to 25
+// (github.com/onnx/onnx, docs/Operators.md). Whatever is not implemented is refused by
+// name, unknown attributes too: a network computed almost correctly would give plausible
+// but wrong vectors.
+//
+// A file comes from strangers. Sizes, work and memory are checked against onnx.Limits
+// before anything is allocated for them, and running what Compile accepts allocates no
+// more than the scratch memory that was counted, and the results.
+//
+// Why it is fast: a convolution is a matrix product of weights that were packed once and of
+// rows of the image as they lie (layout.go, package internal/f32); linear layers are such
+// products too. A depthwise convolution sums its taps in registers. Batch normalisation,
+// biases and clipping are folded into the product before them, and what older exporters
+// write at length is one step (fuse.go). One image uses one core; several goroutines may
+// share a Program.
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"cpar/encoder/onnx"
+)
+
+const (
+	minOpset, maxOpset = 7, 25
+	maxWindow          = 64 // of kernels, strides and pads
+	maxRank            = 8
+	maxList            = 64 // entries of a list of integers
+)
+
+// Options say how to compile a model.
+type Options struct {
+	Limits onnx.Limits
+	// Inputs are the shapes of inputs. One that is not named has the shape of the file,
+	// with 1 for open dimensions.
+	Inputs map[string][]int
+	// Wanted are the tensors that Run may return. If there are none, and no Choose, the
+	// graph's outputs are.
+	Wanted []string
+	// Choose names more of them, when the shapes of all tensors are known.
+	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
+
+	noFusion bool // nothing is fused: for tests
+}
+
+// A kind says what the elements of a tensor are.
+type kind uint8
+
+const (
+	floats kind = iota
+	ints
+	bools // 0 or 1
+)
+
+func (k kind) String() string { return [...]string{"floats", "integers", "booleans"}[k] }
+
+// A value is a tensor of the graph: an input, a constant, or the output of a step.
+type value struct {
+	name     string
+	shape    []int
+	kind     kind
+	tensor   *onnx.Tensor // of a constant that is in the file
+	floats   []float32    // data of a constant as steps read it; nil until it is needed
+	ints     []int64      // data of a constant of integers or booleans, likewise
+	producer *step        // the step that makes it; nil for inputs and constants
+	input    int          // number of an input, from 1
+	retained bool         // needed after the run
+	last     int          // the last step that reads it
+	slot     int          // slot in the arena
+}
+
+func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
+
+// A kernel computes out from in, all in row-major order. scratch has the length that the
+// step requested and arbitrary contents.
+type kernel func(out []float32, in [][]float32, scratch []float32)
+
+// A step is one operator, ready to run.
+type step struct {
+	label   string // of the node, for errors
+	op      string
+	in      []*value
+	out     *value
+	run     kernel
+	inPlace bool // whether out may overwrite in[0]
+	scratch int  // number of float32
+	work    int64
+	// exact computes the same for constants of integers and booleans; nil if there can be
+	// none, or if run is exact for whatever float32 can hold.
+	exact func(out []int64, in [][]int64) error
+	// check refuses inputs for which run is not defined; nil if there are none.
+	check func(in [][]float32) error
+	// pack prepares constants that are not in the list in, once nothing more can be fused
+	// with the step; nil if there are none.
+	pack func() error
+	// What may be fused with other steps, else nil; see fuse.go.
+	conv   *conv
+	affine *affine
+	bounds *bounds
+	linear *linear
+	// whether it is the mean along the last axis
+	meanOfRows bool
+	product    *product
+}
+
+// A builder turns a graph into steps.
+type builder struct {
+	*state
+	opset  int64
+	outer  *builder // of the graph around this one
+	values map[string]*value
+	failed map[string]error // tensors that cannot be computed, and why
+	sorted []*onnx.Node
+}
+
+// A state belongs to a whole model.
+type state struct {
+	limits    onnx.Limits
+	functions map[string]*onnx.Function // by domain and name
+	steps     []*step
+	inputs    []*value
+	bytes     int64 // of constants in memory
+	work      int64 // of folding
+	depth     int   // of graphs within graphs
+	entered   int   // nodes of those
+	noFusion  bool
+}
+
+// A call is one node during compilation.
+type call struct {
+	*builder
+	node       *onnx.Node
+	in         []*value // nil where an optional input is left out
+	attributes map[string]*onnx.Attribute
+}
+
+// errLimit is what ends a compilation, whatever is wanted.
+type errLimit struct{ error }
+
+func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
+
+// Compile prepares a model. It reads the data of m until it returns, and keeps none of them.
+func Compile(m *onnx.Model, o Options) (*Program, error) {
+	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), noFusion: o.noFusion}, opset: m.Opset, values: map[string]*value{}}
+	if b.opset < minOpset || b.opset > maxOpset {
+		return nil, onnx.Unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
+	}
+	constant := map[string]bool{}
+	for _, t := range m.Graph.Constants {
+		constant[t.Name] = true
+	}
+	if err := b.readInputs(m.Graph.Inputs, constant, o.Inputs); err != nil {
+		return nil, err
+	}
+	if err := b.graph(m.Graph.Nodes, m.Graph.Constants); err != nil {
+		return nil, err
+	}
+	wanted, err := b.wanted(o, b.sorted, m.Graph.Outputs)
+	if err != nil {
+		return nil, err
+	}
+	return b.program(wanted)
+}
+
+func constantOf(name string, t *onnx.Tensor) *value {
+	v := &value{name: name, shape: t.Dims, tensor: t}
+	switch {
+	case t.Type == onnx.Bool:
+		v.kind = bools
+	case !t.Type.Floating():
+		v.kind = ints
+	}
+	return v
+}
+
+// readInputs makes values of the inputs that are not constants.
+func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, shapes map[string][]int) error {
+	for _, in := range inputs {
+		if constant[in.Name] {
+			continue // before IR 4, constants were also listed as inputs
+		}
+		if b.values[in.Name] != nil {
+			return fmt.Errorf("it has two inputs %.80q", in.Name)
+		}
+		v := &value{name: in.Name, shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
+		switch {
+		case in.Type == onnx.Bool:
+			v.kind = bools
+		case in.Type == onnx.String || in.Type == 0:
+			return onnx.Unsupported("its input %.80q holds %s, which is not supported", in.Name, in.Type)
+		case !in.Type.Floating():
+			v.kind = ints
+		}
+		if shape := shapes[in.Name]; shape != nil {
+			fits := len(shape) == len(in.Dims) || !in.HasShape
+			for i := 0; fits && in.HasShape && i < len(shape); i++ {
+				fits = in.Dims[i] == -1 || in.Dims[i] == shape[i]
+			}
+			if !fits {
+				return fmt.Errorf("its input %.80q has shape %v where the file says %v", in.Name, shape, in.Dims)
+			}
+			v.shape = slices.Clone(shape)
+		}
+		for i, d := range v.shape {
+			if d == -1 {
+				v.shape[i] = 1
+			}
+		}
+		n, err := onnx.Volume(v.shape, b.limits.Elements)
+		if err != nil || n == 0 {
+			return fmt.Errorf("its input %.80q has shape %v", in.Name, v.shape)
+		}
+		b.inputs = append(b.inputs, v)
+		b.values[v.name] = v
+	}
+	return nil
+}
+
+// node compiles one node. What cannot be computed is an error only once it is wanted,
+// except beyond a limit.
+func (b *builder) node(n *onnx.Node) error {
+	c, err := b.call(n)
+	if err == nil {
+		err = c.compile()
+	}
+	if err == nil {
+		return nil
+	}
+	if limit := (errLimit{}); errors.As(err, &limit) {
+		return fmt.Errorf("%s: %w", n.Label(), err)
+	}
+	if upstream := (errUpstream{}); errors.As(err, &upstream) {
+		err = upstream.error
+	} else {
+		err = fmt.Errorf("%s: %w", n.Label(), err)
+	}
+	for _, name := range n.Out {
+		if name != "" {
+			delete(b.values, name)
+			b.failed[name] = err
+		}
+	}
+	return nil
+}
+
+// errUpstream is why a node before this one has failed.
+type errUpstream struct{ error }
+
+func (b *builder) call(n *onnx.Node) (*call, error) {
+	c := &call{builder: b, node: n, attributes: map[string]*onnx.Attribute{}}
+	for _, name := range n.In {
+		v, err := b.lookup(name)
+		if err != nil {
+			return nil, errUpstream{err}
+		}
+		if v == nil && name != "" {
+			// Every named input exists after the sort, unless its node did not produce it:
+			// the mask of Dropout, say.
+			return nil, onnx.Unsupported("its input %.80q is an output that is not supported", name)
+		}
+		c.in = append(c.in, v)
+	}
+	for _, a := range n.Attributes {
+		if a.Other || a.Reference != "" || c.attributes[a.Name] != nil {
+			return nil, onnx.Unsupported("attribute %.80q is not understood", a.Name)
+		}
+		c.attributes[a.Name] = a
+	}
+	if len(n.Out) == 0 || n.Out[0] == "" {
+		return nil, errors.New("it has no output")
+	}
+	return c, nil
+}
+
+func (c *call) compile() error {
+	compile := operators[c.node.Op]
+	if f := c.functions[functionKey(c.node.Domain, c.node.Op)]; f != nil {
+		compile = func(c *call) error { return c.compileFunction(f) }
+	} else if compile == nil || !c.node.Standard() {
+		return onnx.Unsupported("this operator is not supported by the built-in runtime")
+	}
+	if err := compile(c); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.attributes)) {
+		return onnx.Unsupported("attribute %.80q is not supported", name)
+	}
+	return nil
+}
+
+// wanted finds the tensors that a run may return, and checks that they can be computed.
+func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo) (map[string]*value, error) {
+	wanted := map[string]*value{}
+	add := func(names []string) error {
+		if err := b.missingError(nodes, names); err != nil {
+			return err
+		}
+		for _, name := range names {
+			v, err := b.find(name)
+			if err != nil {
+				return err
+			}
+			wanted[name] = v
+		}
+		return nil
+	}
+	names := o.Wanted
+	if len(names) == 0 && o.Choose == nil {
+		for _, out := range outputs {
+			names = append(names, out.Name)
+		}
+	}
+	if err := add(names); err != nil {
+		return nil, err
+	}
+	if o.Choose != nil {
+		more, err := o.Choose(b.shape)
+		if err == nil {
+			err = add(more)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, errors.New("it has no output")
+	}
+	for _, out := range outputs {
+		v := wanted[out.Name]
+		if v == nil || !out.HasShape || len(out.Dims) == 0 {
+			continue
+		}
+		agrees := len(out.Dims) == len(v.shape)
+		for i := 0; agrees && i < len(out.Dims); i++ {
+			agrees = out.Dims[i] == -1 || out.Dims[i] == v.shape[i]
+		}
+		if !agrees {
+			return nil, fmt.Errorf("its output %.80q has shape %v where the file says %v", out.Name, v.shape, out.Dims)
+		}
+	}
+	return wanted, nil
+}
+
+// find returns a tensor by name, or why it cannot be computed.
+func (b *builder) find(name string) (*value, error) {
+	if v, err := b.lookup(name); v != nil || err != nil {
+		return v, err
+	}
+	return nil, fmt.Errorf("its output %.80q is made by nothing", name)
+}
+
+func (b *builder) shape(name string) ([]int, bool) {
+	v := b.values[name]
+	if v == nil {
+		return nil, false
+	}
+	return slices.Clone(v.shape), true
+}

@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"cpar/encoder/onnx"
+)
+
+// Operators whose output is a constant as soon as shapes are known.
+
+func compileConstant(c *call) error {
+	name := c.node.Out[0]
+	set := func(t *onnx.Tensor, shape []int) error {
+		c.values[name] = constantOf(name, t)
+		c.values[name].shape = shape
+		return nil
+	}
+	if a, err := c.attribute("value", onnx.KindTensor); err != nil {
+		return err
+	} else if a != nil && a.Tensor != nil {
+		return set(a.Tensor, a.Tensor.Dims)
+	}
+	for _, kind := range []onnx.Kind{onnx.KindFloat, onnx.KindFloats, onnx.KindInt, onnx.KindInts} {
+		a, err := c.attribute(map[onnx.Kind]string{onnx.KindFloat: "value_float", onnx.KindFloats: "value_floats",
+			onnx.KindInt: "value_int", onnx.KindInts: "value_ints"}[kind], kind)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a == nil:
+		case kind == onnx.KindFloat:
+			return set(onnx.NewFloats([]float32{a.F}), []int{})
+		case kind == onnx.KindFloats:
+			return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
+		case kind == onnx.KindInt:
+			return set(onnx.NewInts([]int64{a.I}), []int{})
+		default:
+			return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
+		}
+	}
+	return onnx.Unsupported("it holds no tensor that is supported")
+}
+
+// compileShape: from opset 15 a range of the axes may be named.
+func compileShape(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	rank := int64(len(x.shape))
+	start, err := c.intAttribute("start", 0)
+	if err != nil {
+		return err
+	}
+	end, err := c.intAttribute("end", rank)
+	if err != nil {
+		return err
+	}
+	clamped := func(a int64) int64 {
+		if a < 0 {
+			a += rank
+		}
+		return min(max(a, 0), rank)
+	}
+	var list []int64
+	for k := clamped(start); k < clamped(end); k++ {
+		list = append(list, int64(x.shape[k]))
+	}
+	return c.setOutput(c.constantOf(ints, []int{len(list)}, list))
+}
+
+func compileSize(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.constantOf(ints, []int{}, []int64{int64(count(x.shape))}))
+}
+
+func compileConstantOfShape(c *call) error {
+	list, err := c.constantInts(0)
+	if err != nil {
+		return err
+	}
+	shape, err := c.shapeOf(list)
+	if err != nil {
+		return err
+	}
+	a, err := c.attribute("value", onnx.KindTensor)
+	if err != nil {
+		return err
+	}
+	one := &value{tensor: onnx.NewFloats([]float32{0}), shape: []int{}}
+	if a != nil && a.Tensor != nil {
+		if a.Tensor.Count() != 1 {
+			return fmt.Errorf("a value of shape %v", a.Tensor.Dims)
+		}
+		one = constantOf("value", a.Tensor)
+		one.shape = []int{}
+	}
+	return c.setOutput(c.view(one, view{shape: shape, steps: make([]int, len(shape))}))
+}
+
+func compileRange(c *call) error {
+	if err := c.inputs(3, 3); err != nil {
+		return err
+	}
+	for i := range 3 {
+		if v, err := c.given(i); err != nil || !v.constant() || count(v.shape) != 1 || v.kind != c.in[0].kind {
+			return onnx.Unsupported("a range that is not between constants is not supported")
+		}
+	}
+	if c.in[0].kind == floats {
+		var of [3]float64 // start, limit, step
+		for i := range of {
+			data, err := c.floatsOf(c.in[i])
+			if err != nil {
+				return err
+			}
+			of[i] = float64(data[0])
+		}
+		n := math.Ceil((of[1] - of[0]) / of[2])
+		if !(n <= float64(c.limits.Elements)) {
+			return limitError("a range of more than the %d elements accepted", c.limits.Elements)
+		}
+		s := &step{run: func(out []float32, _ [][]float32, _ []float32) {
+			for i := range out {
+				out[i] = float32(of[0] + float64(i)*of[2])
+			}
+		}}
+		return c.setOutput(c.step(floats, s, []int{int(max(0, n))}, 0))
+	}
+	var of [3]int64
+	for i := range of {
+		data, err := c.intsOf(c.in[i])
+		if err != nil {
+			return err
+		}
+		of[i] = data[0]
+	}
+	if of[2] == 0 || of[2] == math.MinInt64 {
+		return fmt.Errorf("a step of %d", of[2])
+	}
+	first, distance, each := of[0], of[1]-of[0], of[2]
+	if of[2] < 0 {
+		distance, each = -distance, -each
+	}
+	n := int64(0)
+	if (of[1] > of[0]) == (of[2] > 0) && of[1] != of[0] {
+		if distance <= 0 || (distance-1)/each >= int64(c.limits.Elements) { // or it overflows
+			return limitError("a range of more than the %d elements accepted", c.limits.Elements)
+		}
+		n = (distance-1)/each + 1
+	}
+	s := &step{exact: func(out []int64, _ [][]int64) error {
+		for i := range out {
+			out[i] = first + int64(i)*of[2]
+		}
+		return nil
+	}}
+	return c.setOutput(c.step(ints, s, []int{int(n)}, 0))
+}
+
+// compileNonZero returns the indices of what is not zero, one row for each axis.
+func compileNonZero(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	if !x.constant() {
+		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
+	}
+	n := count(x.shape)
+	if err := c.spend(2 * int64(n)); err != nil {
+		return err
+	}
+	var isZero func(i int) bool
+	if x.kind == floats {
+		data, err := c.floatsOf(x)
+		if err != nil {
+			return err
+		}
+		isZero = func(i int) bool { return data[i] == 0 }
+	} else {
+		data, err := c.intsOf(x)
+		if err != nil {
+			return err
+		}
+		isZero = func(i int) bool { return data[i] == 0 }
+	}
+	many := 0
+	for i := range n {
+		if !isZero(i) {
+			many++
+		}
+	}
+	rank, steps := len(x.shape), rowMajor(x.shape)
+	if err := c.allocate(8 * int64(many) * int64(rank)); err != nil {
+		return err
+	}
+	list, at := make([]int64, rank*many), 0
+	for i := range n {
+		if isZero(i) {
+			continue
+		}
+		for k := range x.shape {
+			list[k*many+at] = int64(i / steps[k] % x.shape[k])
+		}
+		at++
+	}
+	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list}, nil)
+}
+
+// compileCast: at run time all are float32, so that from integers to floats there is
+// nothing to do, nor between widths of floats; their rounding is left out. Constants of
+// integers wrap around as the type does.
+func compileCast(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	var to onnx.Type
+	if c.node.Op == "CastLike" {
+		like, err := c.given(1)
+		if err != nil {
+			return err
+		}
+		to = map[kind]onnx.Type{floats: onnx.Float, ints: onnx.Int64, bools: onnx.Bool}[like.kind]
+		if like.tensor != nil {
+			to = like.tensor.Type
+		}
+	} else {
+		t, err := c.intAttribute("to", 0)
+		if err != nil {
+			return err
+		}
+		if to = onnx.Type(t); int64(to) != t {
+			return fmt.Errorf("a type %d", t)
+		}
+	}
+	for _, name := range []string{"saturate", "round_mode"} { // only for float8
+		delete(c.attributes, name)
+	}
+	k := ints
+	switch {
+	case to.Floating():
+		k = floats
+	case to == onnx.Bool:
+		k = bools
+	case to == onnx.String || to.String() == "" || to < onnx.Uint8 || to > onnx.Uint64:
+		return onnx.Unsupported("a cast to %s is not supported", to)
+	}
+	s := &step{in: []*value{x}, inPlace: true}
+	switch {
+	case k == floats && x.constant() && x.kind == ints:
+		data, err := c.intsOf(x) // rounded where float32 cannot hold it
+		if err != nil {
+			return err
+		}
+		s.in = nil
+		s.run = func(out []float32, _ [][]float32, _ []float32) {
+			for i, v := range data {
+				out[i] = float32(v)
+			}
+		}
+	case k == x.kind && (k != ints || !x.constant()) || k == floats || k == ints && x.kind == bools:
+		if k == x.kind {
+			return c.setOutput(x, nil)
+		}
+		s.run = copyKernel
+		s.exact = func(out []int64, in [][]int64) error { copy(out, in[0]); return nil }
+		if k == floats {
+			s.exact = nil
+		}
+	case k == bools:
+		s.run = func(out []float32, in [][]float32, _ []float32) {
+			for i, v := range in[0] {
+				out[i] = truth(v != 0)
+			}
+		}
+		s.exact = func(out []int64, in [][]int64) error {
+			for i, v := range in[0] {
+				out[i] = int64(truth(v != 0))
+			}
+			return nil
+		}
+	default: // to integers
+		s.run = func(out []float32, in [][]float32, _ []float32) {
+			for i, v := range in[0] {
+				out[i] = float32(math.Trunc(float64(v)))
+			}
+		}
+		s.exact = func(out []int64, in [][]int64) error {
+			for i, v := range in[0] {
+				out[i] = wrapped(v, to)
+			}
+			return nil
+		}
+		if x.constant() && x.kind == floats { // beyond 2²⁴ too
+			data, err := c.floatsOf(x)
+			if err != nil {
+				return err
+			}
+			s.in = nil
+			s.exact = func(out []int64, _ [][]int64) error {
+				for i, v := range data {
+					if !(v >= -1<<63 && v < 1<<63) {
+						return fmt.Errorf("%g is no integer of 64 bits", v)
+					}
+					out[i] = wrapped(int64(v), to)
+				}
+				return nil
+			}
+		}
+	}
+	return c.setOutput(c.step(k, s, x.shape, 0))
+}
+
+func truth(v bool) float32 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func wrapped(v int64, to onnx.Type) int64 {
+	switch to {
+	case onnx.Int8:
+		return int64(int8(v))
+	case onnx.Uint8:
+		return int64(uint8(v))
+	case onnx.Int16:
+		return int64(int16(v))
+	case onnx.Uint16:
+		return int64(uint16(v))
+	case onnx.Int32:
+		return int64(int32(v))
+	case onnx.Uint32:
+		return int64(uint32(v))
+	}
+	return v
+}

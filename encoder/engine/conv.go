@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"cpar/internal/f32"
+)
+
+// A conv is a convolution with everything folded into it: per group, an m×k matrix of
+// weights times k×n windows of the image, then a bias and bounds.
+type conv struct {
+	window
+	laid              layout
+	batch             int
+	inC, outC, groups int
+	m, k              int
+	by                []float32 // factor of each output channel, until it is packed
+	bias              []float32 // outC
+	lo, hi            float32
+	// The weights, packed, in one of three forms.
+	weights []*f32.Left // of each group
+	row     *f32.Right  // if each output channel is one number
+	taps    [][]float32 // of each channel, if each has a convolution of its own
+}
+
+func compileConv(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	// A convolution of rows is one of images with one row.
+	rank := len(x.shape)
+	if rank != 3 && rank != 4 {
+		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
+	}
+	shape := []int{-1, -1, -1, -1}
+	w, err := c.weights(1, shape[:rank]...)
+	if err != nil {
+		return err
+	}
+	groups, err := c.intAttribute("group", 1)
+	if err != nil {
+		return err
+	}
+	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], lo: float32(math.Inf(-1)), hi: float32(math.Inf(1))}
+	if groups < 1 || groups > int64(v.inC) || v.inC%int(groups) != 0 || v.outC%int(groups) != 0 || w.shape[1] != v.inC/int(groups) {
+		return fmt.Errorf("weights of shape %v do not fit %d channels in %d groups", w.shape, v.inC, groups)
+	}
+	v.groups = int(groups)
+	kh := 1
+	if rank == 4 {
+		kh = w.shape[2]
+	}
+	if v.window, err = c.window(x, kh, w.shape[rank-1]); err != nil {
+		return err
+	}
+	v.laid = v.layout()
+	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
+	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
+	fill(v.by, 1)
+	if c.has(2) {
+		bias, err := c.weights(2, v.outC)
+		if err != nil {
+			return err
+		}
+		if v.bias, err = c.finiteCopy(bias); err != nil {
+			return err
+		}
+	}
+	s := &step{in: []*value{x}, conv: v, pack: func() error { return v.pack(c.builder, w) }}
+	var scratch int64
+	if s.run, scratch = v.runs(); scratch*4 > c.limits.Memory {
+		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)
+	}
+	s.scratch = int(scratch)
+	work := int64(v.batch) * (int64(count(w.shape))*int64(v.laid.columns()) + v.laid.size(v.inC))
+	out := []int{v.batch, v.outC, v.outH, v.outW}
+	if rank == 3 {
+		out = []int{v.batch, v.outC, v.outW}
+	}
+	return c.emit(s, out, work)
+}
+
+// runs returns how the convolution is computed, and the scratch memory that it takes.
+func (v *conv) runs() (kernel, int64) {
+	switch {
+	case v.single():
+		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
+	case v.depthwise():
+		return v.runDepthwise, v.laid.size(1) + int64(v.laid.columns()) + f32.TapsScratch
+	}
+	scratch := int64(f32.Scratch(v.m, v.laid.columns(), v.k))
+	if !v.laid.direct {
+		scratch += v.laid.size(v.inC / v.groups)
+	}
+	if !v.laid.contiguous() {
+		scratch += int64(v.m) * int64(v.span(v.rowsAtOnce()))
+	}
+	return v.runProduct, scratch
+}
+
+func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
+
+// single reports whether the only window is the whole image: one row of a product.
+func (v *conv) single() bool {
+	return v.pixels() == 1 && v.groups == 1 && v.inH == v.kh && v.inW == v.kw && v.top+v.left+v.bottom+v.right == 0
+}
+
+// scale folds in y·by + plus for an output channel, before packing.
+func (v *conv) scale(channel int, by, plus float32) {
+	v.by[channel] *= by
+	v.bias[channel] = v.bias[channel]*by + plus
+}
+
+// pack takes the weights, with what was folded in.
+func (v *conv) pack(b *builder, w *value) error {
+	weights, err := b.finiteCopy(w)
+	if err != nil {
+		return err
+	}
+	for i, by := range v.by {
+		if by != 1 {
+			row := weights[i*v.k:][:v.k]
+			for j := range row {
+				row[j] *= by
+			}
+		}
+	}
+	if !finite(weights) || !finite(v.bias) {
+		return errNotFinite
+	}
+	if err := b.allocate(8 * int64(v.k)); err != nil {
+		return err
+	}
+	v.laid.tapsOf(&v.window, v.inC/v.groups)
+	switch {
+	case v.single():
+		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
+	case v.depthwise():
+		for c := range v.outC {
+			v.taps = append(v.taps, weights[c*v.k:][:v.k])
+		}
+	default:
+		for g := range v.groups {
+			v.weights = append(v.weights, f32.PackLeft(weights[g*v.m*v.k:], v.k, v.m, v.k))
+		}
+	}
+	return nil
+}
+
+// epilogue is what happens to channel first and those after it.
+func (v *conv) epilogue(first, channels int) *f32.Epilogue {
+	return &f32.Epilogue{Bias: v.bias[first:][:channels], Clip: !v.unbounded(), Lo: v.lo, Hi: v.hi}
+}
+
+func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
+	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
+}
+
+// rowsAtOnce is how many rows of the result are computed at a time if they are not close
+// together, and must be copied out.
+func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.laid.pitch)) }
+
+// span is the number of columns from the first to the last pixel of some rows.
+func (v *conv) span(rows int) int { return (rows-1)*v.laid.pitch + v.outW }
+
+func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
+	n, perGroup := v.pixels(), v.inC/v.groups*v.inH*v.inW
+	for g := range v.batch * v.groups {
+		x, rest := in[0][g*perGroup:][:perGroup], scratch
+		if !v.laid.direct {
+			size := int(v.laid.size(v.inC / v.groups))
+			v.lay(rest[:size], x)
+			x, rest = rest[:size], rest[size:]
+		}
+		y, group := out[g*v.m*n:][:v.m*n], g%v.groups
+		e := v.epilogue(group*v.m, v.m)
+		if v.laid.contiguous() {
+			v.weights[group].MulRows(y, n, x, v.laid.offsets, n, e, rest)
+			continue
+		}
+		own, rest := rest[:v.m*v.span(v.rowsAtOnce())], rest[v.m*v.span(v.rowsAtOnce()):]
+		for first := 0; first < v.outH; first += v.rowsAtOnce() {
+			rows := min(v.rowsAtOnce(), v.outH-first)
+			span := v.span(rows)
+			v.weights[group].MulRows(own, span, x[first*v.laid.pitch:], v.laid.offsets, span, e, rest)
+			for i := range v.m {
+				v.collect(y[i*n+first*v.outW:][:rows*v.outW], own[i*span:])
+			}
+		}
+	}
+}
+
+// collect copies rows of outW pixels, which are a pitch apart, side by side.
+func (v *conv) collect(to, from []float32) {
+	for i := 0; i < len(to); i += v.outW {
+		copy(to[i:][:v.outW], from)
+		from = from[min(v.laid.pitch, len(from)):]
+	}
+}
+
+func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
+	n, wide, size := v.pixels(), v.laid.columns(), int(v.laid.size(1))
+	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
+	clear(plane) // what is not of the image stays zero
+	e := v.epilogue(0, 0)
+	for c := range v.batch * v.outC {
+		x, y := in[0][c*v.inH*v.inW:][:v.inH*v.inW], out[c*n:][:n]
+		if !v.laid.direct {
+			v.layPlane(plane, x)
+			x = plane
+		}
+		ch := c % v.outC
+		if v.laid.contiguous() {
+			f32.Taps(y, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+			continue
+		}
+		f32.Taps(own, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+		v.collect(y, own)
+	}
+}

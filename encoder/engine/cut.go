@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cpar/encoder/onnx"
+)
+
+// Operators that cut tensors into pieces, and join them.
+
+// compileSlice: starts, ends, axes and steps are attributes up to opset 9, then inputs.
+func compileSlice(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	var lists [4][]int64 // starts, ends, axes, steps
+	for i, name := range []string{"starts", "ends", "axes", "steps"} {
+		if c.opset >= 10 {
+			if i < 2 || c.has(i+1) {
+				lists[i], err = c.constantInts(i + 1)
+			}
+		} else if i < 3 {
+			var a *onnx.Attribute
+			if a, err = c.attribute(name, onnx.KindInts); a != nil {
+				lists[i] = a.Ints
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	starts, ends, axes, steps := lists[0], lists[1], lists[2], lists[3]
+	if len(starts) != len(ends) || axes != nil && len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
+		return errors.New("its lists have different lengths")
+	}
+	v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
+	done := make([]bool, len(x.shape))
+	for i := range starts {
+		k, step := int64(i), int64(1)
+		if axes != nil {
+			k = axes[i]
+		}
+		if steps != nil {
+			step = steps[i]
+		}
+		a, err := axis(k, len(x.shape))
+		if err != nil {
+			return err
+		}
+		if done[a] {
+			return fmt.Errorf("axis %d is named twice", k)
+		}
+		done[a] = true
+		first, n, err := sliced(starts[i], ends[i], step, int64(x.shape[a]))
+		if err != nil {
+			return err
+		}
+		v.offset += first * v.steps[a]
+		v.shape[a] = n
+		if n > 1 {
+			v.steps[a] *= int(step)
+		}
+	}
+	return c.setOutput(c.view(x, v))
+}
+
+// sliced returns the first index of a slice of n elements, and how many it has.
+func sliced(start, end, step, n int64) (first, many int, err error) {
+	if step == 0 {
+		return 0, 0, errors.New("a step of 0")
+	}
+	// Negative positions count from the end; then all are clamped. The lowest int64 and
+	// its like mean "as far as possible".
+	lo, hi := int64(0), n
+	if step < 0 {
+		lo, hi = -1, n-1
+	}
+	clamped := func(i int64) int64 {
+		if i < 0 {
+			i += n // cannot overflow: i is negative
+		}
+		return min(max(i, lo), hi)
+	}
+	start, end = clamped(start), clamped(end)
+	if step > 0 && start < end {
+		return int(start), int((end-start-1)/step) + 1, nil
+	}
+	if step < 0 && start > end {
+		// A step of −2⁶³ has no opposite; no slice is longer than its distance.
+		if step < -n {
+			return int(start), 1, nil
+		}
+		return int(start), int((start-end-1)/-step) + 1, nil
+	}
+	return 0, 0, nil
+}
+
+// compileSplit: sizes are an attribute up to opset 12, then an input; without them the
+// parts are equal, but perhaps for the last one.
+func compileSplit(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	k, err := c.axisAttribute(0, len(x.shape))
+	if err != nil {
+		return err
+	}
+	var sizes []int64
+	if c.opset < 13 {
+		list, err := c.attribute("split", onnx.KindInts)
+		if err != nil {
+			return err
+		}
+		if list != nil {
+			sizes = list.Ints
+		}
+	} else if c.has(1) {
+		if sizes, err = c.constantInts(1); err != nil {
+			return err
+		}
+	}
+	parts := int64(len(c.node.Out))
+	if c.opset >= 18 {
+		if parts, err = c.intAttribute("num_outputs", parts); err != nil {
+			return err
+		}
+	}
+	n := int64(x.shape[k])
+	if sizes == nil {
+		if parts != int64(len(c.node.Out)) {
+			return fmt.Errorf("%d parts for %d outputs", parts, len(c.node.Out))
+		}
+		each := (n + parts - 1) / parts
+		for i := range parts {
+			sizes = append(sizes, min(each, max(0, n-i*each)))
+		}
+	}
+	if len(sizes) != len(c.node.Out) {
+		return fmt.Errorf("%d sizes for %d outputs", len(sizes), len(c.node.Out))
+	}
+	at := int64(0)
+	for i, size := range sizes {
+		if size < 0 || size > n-at {
+			return fmt.Errorf("parts of %v from an axis of %d", sizes, n)
+		}
+		v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
+		v.shape[k], v.offset = int(size), int(at)*v.steps[k]
+		at += size
+		part, err := c.view(x, v)
+		if err != nil {
+			return err
+		}
+		if name := c.node.Out[i]; name != "" {
+			c.values[name] = part
+		}
+	}
+	if at != n {
+		return fmt.Errorf("parts of %v from an axis of %d", sizes, n)
+	}
+	return nil
+}
+
+func compileConcat(c *call) error {
+	first, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	a, err := c.attribute("axis", onnx.KindInt)
+	if err != nil {
+		return err
+	}
+	if a == nil {
+		return errors.New("it names no axis")
+	}
+	axis, err := axis(a.I, len(first.shape))
+	if err != nil {
+		return err
+	}
+	shape := slices.Clone(first.shape)
+	shape[axis] = 0
+	s := &step{}
+	var runs []int // per input, consecutive elements from axis on
+	for i := range c.in {
+		v, err := c.given(i)
+		if err != nil {
+			return err
+		}
+		fits := len(v.shape) == len(shape) && v.kind == first.kind
+		for k := 0; fits && k < len(shape); k++ {
+			fits = k == axis || v.shape[k] == shape[k]
+		}
+		if !fits {
+			return fmt.Errorf("tensors of shapes %v and %v, of %s and %s, do not fit along axis %d", first.shape, v.shape, first.kind, v.kind, axis)
+		}
+		if shape[axis] += v.shape[axis]; shape[axis] > c.limits.Elements {
+			return limitError("its output has more than the %d elements accepted", c.limits.Elements)
+		}
+		if n := count(v.shape[axis:]); n > 0 {
+			s.in, runs = append(s.in, v), append(runs, n)
+		}
+	}
+	if _, err := c.check(shape); err != nil {
+		return err
+	}
+	rows := count(shape[:axis])
+	s.run = func(out []float32, in [][]float32, _ []float32) { concatenate(out, in, rows, runs) }
+	s.exact = func(out []int64, in [][]int64) error {
+		concatenate(out, in, rows, runs)
+		return nil
+	}
+	return c.setOutput(c.step(first.kind, s, shape, 0))
+}
+
+func concatenate[T any](out []T, in [][]T, rows int, runs []int) {
+	for r := range rows {
+		for i, n := range runs {
+			out = out[copy(out, in[i][r*n:][:n]):]
+		}
+	}
+}

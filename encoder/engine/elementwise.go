@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/f32"
+)
+
+// A unary operator without attributes, for floats and, where it has a meaning, for
+// integers, exactly.
+type unary struct {
+	run   func(out, in []float32)
+	exact func(int64) int64
+	truth bool // the result is boolean
+}
+
+func eachFloat32(f func(float32) float32) func(out, in []float32) {
+	return func(out, in []float32) {
+		for i, v := range in {
+			out[i] = f(v)
+		}
+	}
+}
+
+var infinity = float32(math.Inf(1))
+
+// pieces runs f over pieces that stay in the first cache, each with room for as much.
+func pieces(f func(out, in, own []float32)) func(out, in []float32) {
+	return func(out, in []float32) {
+		own := make([]float32, min(len(in), 1024))
+		for len(in) > 0 {
+			n := min(len(in), len(own))
+			f(out[:n], in[:n], own[:n])
+			in, out = in[n:], out[n:]
+		}
+	}
+}
+
+// wide is one by way of float64.
+func eachFloat64(f func(float64) float64) func(out, in []float32) {
+	return eachFloat32(func(v float32) float32 { return float32(f(float64(v))) })
+}
+
+var unaries = map[string]unary{
+	"Neg": {run: eachFloat32(func(v float32) float32 { return -v }), exact: func(v int64) int64 { return -v }},
+	"Abs": {run: eachFloat32(func(v float32) float32 { return max(v, -v) }), exact: func(v int64) int64 { return max(v, -v) }},
+	"Sign": {run: eachFloat32(func(v float32) float32 { return truth(v > 0) - truth(v < 0) }), exact: func(v int64) int64 {
+		return min(max(v, -1), 1)
+	}},
+	"Reciprocal": {run: eachFloat32(func(v float32) float32 { return 1 / v })},
+	"Sqrt":       {run: eachFloat64(math.Sqrt)},
+	"Exp":        {run: f32.Exp},
+	"Log":        {run: eachFloat64(math.Log)},
+	"Floor":      {run: eachFloat64(math.Floor)},
+	"Ceil":       {run: eachFloat64(math.Ceil)},
+	"Round":      {run: eachFloat64(math.RoundToEven)},
+	"Sin":        {run: eachFloat64(math.Sin)},
+	"Cos":        {run: eachFloat64(math.Cos)},
+	"Erf":        {run: f32.Erf},
+	"Tanh":       {run: f32.Tanh},
+	"Sigmoid":    {run: f32.Sigmoid},
+	"Softplus":   {run: eachFloat64(softplus)},
+	"Softsign":   {run: eachFloat32(func(v float32) float32 { return v / (1 + max(v, -v)) })},
+	"HardSwish": {run: pieces(func(out, in, own []float32) {
+		f32.Line(own, in, 1./6, 0.5, 0, 1)
+		f32.Times(out, in, own)
+	})},
+	"Mish":  {run: eachFloat64(func(v float64) float64 { return v * math.Tanh(softplus(v)) })},
+	"IsNaN": {run: eachFloat32(func(v float32) float32 { return truth(v != v) }), truth: true},
+}
+
+func softplus(v float64) float64 { return max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))) }
+
+func compileUnary(c *call) error {
+	if err := c.inputs(1, 1); err != nil {
+		return err
+	}
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.unary(unaries[c.node.Op], x))
+}
+
+func (c *call) unary(u unary, x *value) (*value, error) {
+	result := x.kind
+	if x.kind == bools || x.kind == ints && u.exact == nil {
+		return nil, fmt.Errorf("input 0 holds %s", x.kind)
+	}
+	if u.truth {
+		result = bools
+	}
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) { u.run(out, in[0]) }
+	if u.exact != nil {
+		s.exact = func(out []int64, in [][]int64) error {
+			for i, v := range in[0] {
+				out[i] = u.exact(v)
+			}
+			return nil
+		}
+	}
+	return c.step(result, s, x.shape, 0)
+}
+
+// elementwise is a unary operator of floats.
+func (c *call) elementwise(f func(float32) float32) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.unary(unary{run: eachFloat32(f)}, x))
+}
+
+// factors reads attributes of floats with their defaults.
+func (c *call) factors(names []string, defaults ...float32) ([]float32, error) {
+	for i, name := range names {
+		v, err := c.floatAttribute(name, defaults[i])
+		if err != nil {
+			return nil, err
+		}
+		defaults[i] = v
+	}
+	return defaults, nil
+}
+
+// shaped are activation functions with up to two attributes, of which the first is alpha.
+var shaped = map[string]struct {
+	other    string // name of the second attribute
+	defaults []float32
+	f        func(v, alpha, other float64) float64
+}{
+	"LeakyRelu":       {"", []float32{0.01}, func(v, a, _ float64) float64 { return max(v, 0) + a*min(v, 0) }},
+	"Elu":             {"", []float32{1}, func(v, a, _ float64) float64 { return max(v, 0) + a*math.Expm1(min(v, 0)) }},
+	"Celu":            {"", []float32{1}, func(v, a, _ float64) float64 { return max(v, 0) + min(0, a*math.Expm1(v/a)) }},
+	"ThresholdedRelu": {"", []float32{1}, func(v, a, _ float64) float64 { return v * float64(truth(v > a)) }},
+	"Swish":           {"", []float32{1}, func(v, a, _ float64) float64 { return v / (1 + math.Exp(-a*v)) }},
+	"HardSigmoid":     {"beta", []float32{0.2, 0.5}, func(v, a, b float64) float64 { return max(0, min(1, a*v+b)) }},
+	"Selu": {"gamma", []float32{1.67326319217681884765625, 1.05070102214813232421875},
+		func(v, a, g float64) float64 { return g * (max(v, 0) + a*math.Expm1(min(v, 0))) }},
+	"Shrink": {"lambd", []float32{0, 0.5}, func(v, bias, l float64) float64 {
+		switch {
+		case v < -l:
+			return v + bias
+		case v > l:
+			return v - bias
+		}
+		return 0
+	}},
+}
+
+func compileShaped(c *call) error {
+	s := shaped[c.node.Op]
+	names := []string{"alpha", s.other}[:len(s.defaults)]
+	if c.node.Op == "Shrink" {
+		names[0] = "bias"
+	}
+	of, err := c.factors(names, append([]float32(nil), s.defaults...)...)
+	if err != nil {
+		return err
+	}
+	of = append(of, 0)
+	if f := vectorised(c.node.Op, of[0], of[1]); f != nil {
+		x, err := c.input(0)
+		if err != nil {
+			return err
+		}
+		return c.setOutput(c.unary(unary{run: f}, x))
+	}
+	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
+}
+
+// vectorised is the same for the frequent ones, nil if it is slow.
+func vectorised(op string, alpha, other float32) func(out, in []float32) {
+	switch {
+	case op == "HardSigmoid":
+		return func(out, in []float32) { f32.Line(out, in, alpha, other, 0, 1) }
+	case op == "LeakyRelu" && alpha > 0 && alpha <= 1:
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, alpha, 0, -infinity, infinity)
+			f32.Larger(out, in, own)
+		})
+	case op == "Swish":
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, alpha, 0, -infinity, infinity)
+			f32.Sigmoid(own, own)
+			f32.Times(out, in, own)
+		})
+	case op == "Elu":
+		return pieces(func(out, in, own []float32) {
+			f32.Line(own, in, 1, 0, -infinity, 0)
+			f32.Exp(own, own)
+			f32.Line(own, own, alpha, -alpha, -infinity, infinity)
+			f32.Line(out, in, 1, 0, 0, infinity)
+			f32.Axpy(1, own, out)
+		})
+	}
+	return nil
+}
+
+// compileGelu: v·Φ(v), or its approximation by tanh.
+func compileGelu(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	how, err := c.stringAttribute("approximate", "none")
+	if err != nil {
+		return err
+	}
+	switch how {
+	case "none":
+		return c.setOutput(c.unary(unary{run: f32.Gelu}, x))
+	case "tanh":
+		return c.setOutput(c.unary(unary{run: geluTanh}, x))
+	}
+	return onnx.Unsupported("the approximation %.20q is not supported", how)
+}
+
+// geluTanh is v/2·(1 + tanh(√(2/π)·(v + 0.044715·v³))).
+var geluTanh = pieces(func(out, in, own []float32) {
+	const root = 0.7978845608028654
+	for i, v := range in {
+		own[i] = root * (v + 0.044715*v*v*v)
+	}
+	f32.Tanh(own, own)
+	for i, v := range in {
+		out[i] = 0.5 * v * (1 + own[i])
+	}
+})
+
+func compileNot(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	if x.kind != bools {
+		return fmt.Errorf("input 0 holds %s", x.kind)
+	}
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		for i, v := range in[0] {
+			out[i] = 1 - v
+		}
+	}
+	s.exact = func(out []int64, in [][]int64) error {
+		for i, v := range in[0] {
+			out[i] = 1 - v
+		}
+		return nil
+	}
+	return c.setOutput(c.step(bools, s, x.shape, 0))
+}
+
+func compileIsInf(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	var want [2]int64
+	for i, name := range []string{"detect_negative", "detect_positive"} {
+		if want[i], err = c.intAttribute(name, 1); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(c.unary(unary{truth: true, run: eachFloat32(func(v float32) float32 {
+		f := float64(v)
+		return truth(want[0] != 0 && math.IsInf(f, -1) || want[1] != 0 && math.IsInf(f, 1))
+	})}, x))
+}
+
+// compileClip bounds its input. The bounds are attributes up to opset 10 and inputs from
+// 11. A file with bounds in the wrong place is refused, because readers that overlook
+// them compute values without bounds.
+func compileClip(c *call) error {
+	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
+	if c.opset < 11 {
+		if len(c.in) > 1 {
+			return fmt.Errorf("its bounds are inputs, which opset %d does not know", c.opset)
+		}
+		lo, err := c.floatAttribute("min", lowest)
+		if err != nil {
+			return err
+		}
+		hi, err := c.floatAttribute("max", highest)
+		if err != nil {
+			return err
+		}
+		return c.clip(lo, hi)
+	}
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	if x.kind == floats && c.isNumber(1) && c.isNumber(2) {
+		lo, err := c.scalar(1, lowest)
+		if err != nil {
+			return err
+		}
+		hi, err := c.scalar(2, highest)
+		if err != nil {
+			return err
+		}
+		return c.clip(lo, hi)
+	}
+	for i, op := range []string{"", "Max", "Min"} {
+		if i == 0 || !c.has(i) {
+			continue
+		}
+		if count(c.in[i].shape) != 1 {
+			return fmt.Errorf("input %d is not a number", i)
+		}
+		if x, err = c.binary(op, x, c.in[i]); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(x, nil)
+}
+
+// isNumber reports whether the i-th input is a constant, or is left out.
+func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
+
+func compileRelu(c *call) error { return c.clip(0, infinity) }
+
+func (c *call) clip(lo, hi float32) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	if !(lo <= hi) {
+		return fmt.Errorf("bounds of %g to %g", lo, hi)
+	}
+	return c.setOutput(c.bounded(x, lo, hi))
+}
+
+// bounded emits a clipping.
+func (c *call) bounded(x *value, lo, hi float32) (*value, error) {
+	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
+	s.run = func(out []float32, in [][]float32, _ []float32) { f32.Line(out, in[0], 1, 0, lo, hi) }
+	return c.step(floats, s, x.shape, 0)
+}

@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+)
+
+// spend counts work on constants.
+func (b *builder) spend(work int64) error {
+	// Shapes and weights that are arranged anew take a small part of an image's work; an
+	// operator of single elements takes much longer than a multiply-add of a product.
+	most := max(b.limits.Work>>6, 1<<22)
+	if b.work += work; b.work > most {
+		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
+	}
+	return nil
+}
+
+// fold computes a step whose inputs are all constants, and makes its output one. Each is
+// counted: its memory with that of all constants, its work with that of all folding, so
+// that a small file cannot ask for much.
+func (b *builder) fold(s *step) error {
+	if err := b.spend(s.work); err != nil {
+		return err
+	}
+	v := s.out
+	v.producer = nil
+	n := count(v.shape)
+	if v.kind != floats && s.exact != nil && !slices.ContainsFunc(s.in, func(x *value) bool { return x.kind == floats }) {
+		in := make([][]int64, len(s.in))
+		for i, x := range s.in {
+			data, err := b.intsOf(x)
+			if err != nil {
+				return err
+			}
+			in[i] = data
+		}
+		if err := b.allocate(8 * int64(n)); err != nil {
+			return err
+		}
+		v.ints = make([]int64, n)
+		return s.exact(v.ints, in)
+	}
+	in := make([][]float32, len(s.in))
+	for i, x := range s.in {
+		data, err := b.floatsOf(x)
+		if err != nil {
+			return err
+		}
+		in[i] = data
+	}
+	if s.pack != nil {
+		if err := s.pack(); err != nil {
+			return err
+		}
+	}
+	if s.check != nil {
+		if err := s.check(in); err != nil {
+			return err
+		}
+	}
+	if err := b.allocate(4 * int64(n+s.scratch)); err != nil {
+		return err
+	}
+	out := make([]float32, n)
+	s.run(out, in, make([]float32, s.scratch))
+	b.bytes -= 4 * int64(s.scratch)
+	if v.kind == floats {
+		v.floats = out
+		return nil
+	}
+	if err := b.allocate(8 * int64(n)); err != nil {
+		return err
+	}
+	v.ints = make([]int64, n)
+	for i, f := range out {
+		if v.ints[i] = int64(f); float32(v.ints[i]) != f {
+			return fmt.Errorf("it computes %g, which is no integer", f)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"cpar/internal/f32"
+)
+
+// An affine step computes x·by + plus for each channel, the second dimension.
+type affine struct{ by, plus []float32 }
+
+// Bounds are those of a clipping.
+type bounds struct{ lo, hi float32 }
+
+// fuse folds steps into others whose output nothing else reads, and puts one step in the
+// place of several that say the same at length.
+func (b *builder) fuse() error {
+	for _, s := range b.steps {
+		if err := b.fusePatterns(s); err != nil {
+			return err
+		}
+	}
+	readers := map[*value]int{}
+	for _, s := range b.steps {
+		for _, v := range s.in {
+			readers[v]++
+		}
+	}
+	var kept []*step
+	for _, s := range b.steps {
+		fused := s.fusedInto(readers)
+		if !fused {
+			var err error
+			if fused, err = b.fusedIntoLinear(s, readers); err != nil {
+				return err
+			}
+		}
+		if !fused {
+			kept = append(kept, s)
+		}
+	}
+	b.steps = kept
+	return nil
+}
+
+// fusedIntoLinear folds the addition of a constant row, or bounds, into a linear layer.
+func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error) {
+	for i, x := range s.in {
+		if x.producer == nil || x.producer.linear == nil || readers[x] != 1 || x.retained || x.producer.linear.clipped {
+			continue
+		}
+		l := x.producer.linear
+		switch {
+		case s.bounds != nil:
+			l.clipped, l.lo, l.hi = true, s.bounds.lo, s.bounds.hi
+		case s.op == "Add" && len(s.in) == 2 && l.bias == nil && slices.Equal(s.out.shape, x.shape) && isRow(s.in[1-i], l.n, x.shape):
+			bias, err := b.finiteCopy(s.in[1-i])
+			if err != nil {
+				return false, err
+			}
+			l.bias = bias
+		default:
+			continue
+		}
+		made := x.producer
+		made.out, s.out.producer = s.out, made
+		return true, nil
+	}
+	return false, nil
+}
+
+// isRow reports whether a value is a constant row of n, for a tensor whose rows are such.
+func isRow(v *value, n int, shape []int) bool {
+	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
+}
+
+// shortened puts one step in the place of the five of Gelu and the seven of a layer
+// normalisation, as they are exported for older opsets. Whatever else reads what is
+// between still finds it; what nothing reads is dropped afterwards.
+func (b *builder) fusePatterns(s *step) error {
+	if x := b.geluOf(s); x != nil {
+		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true
+		s.run = func(out []float32, in [][]float32, _ []float32) { f32.Gelu(out, in[0]) }
+		return nil
+	}
+	if x, epsilon := b.normalisedOf(s); x != nil {
+		n := x.shape[len(x.shape)-1]
+		s.op, s.in, s.inPlace = "normalised", []*value{x}, true
+		s.run = func(out []float32, in [][]float32, _ []float32) {
+			layerNorm(out, in[0], nil, nil, n, epsilon, true)
+		}
+	}
+	return nil
+}
+
+// madeBy returns the inputs of the step that makes a value, if it is that operator.
+func (v *value) madeBy(op string, inputs int) []*value {
+	if v.producer == nil || v.producer.op != op || len(v.producer.in) != inputs {
+		return nil
+	}
+	return v.producer.in
+}
+
+// factorOf returns x if the value is made from it and a constant number by a commutative operator.
+func (b *builder) factorOf(v *value, op string, number float32) *value {
+	in := v.madeBy(op, 2)
+	for i := range in {
+		if b.is(in[i], number) && slices.Equal(in[1-i].shape, v.shape) {
+			return in[1-i]
+		}
+	}
+	return nil
+}
+
+// is reports whether a value is a constant number, up to rounding.
+func (b *builder) is(v *value, number float32) bool {
+	if !v.constant() || v.kind != floats || count(v.shape) != 1 {
+		return false
+	}
+	data, err := b.floatsOf(v)
+	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
+}
+
+// geluOf returns x if a step is the last of x/2·(1 + erf(x/√2)), in either order.
+func (b *builder) geluOf(s *step) *value {
+	if s.op != "Mul" || len(s.in) != 2 {
+		return nil
+	}
+	// (x·p)·½, or (x·½)·p.
+	if m := b.factorOf(s.out, "Mul", 0.5); m != nil {
+		in := m.madeBy("Mul", 2)
+		for i := range in {
+			if x := b.erfOf(in[i]); x != nil && x == in[1-i] {
+				return x
+			}
+		}
+	}
+	for i := range s.in {
+		if x := b.erfOf(s.in[i]); x != nil && x == b.factorOf(s.in[1-i], "Mul", 0.5) {
+			return x
+		}
+	}
+	return nil
+}
+
+// erfOf returns x if a value is 1 + erf(x/√2).
+func (b *builder) erfOf(p *value) *value {
+	e := b.factorOf(p, "Add", 1)
+	if e == nil {
+		return nil
+	}
+	in := e.madeBy("Erf", 1)
+	if in == nil {
+		return nil
+	}
+	if x := b.factorOf(in[0], "Mul", math.Sqrt2/2); x != nil {
+		return x
+	}
+	if of := in[0].madeBy("Div", 2); of != nil && b.is(of[1], math.Sqrt2) {
+		return of[0]
+	}
+	return nil
+}
+
+// normalisedOf returns x and ε if a step is the last of d/√(mean(d²) + ε), d = x − mean(x),
+// along the last axis.
+func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
+	if s.op != "Div" || len(s.in) != 2 {
+		return nil, 0
+	}
+	root := s.in[1].madeBy("Sqrt", 1)
+	if root == nil {
+		return nil, 0
+	}
+	sum := root[0].madeBy("Add", 2)
+	for i := range sum {
+		small := sum[i]
+		if !small.constant() || small.kind != floats || count(small.shape) != 1 {
+			continue
+		}
+		data, err := b.floatsOf(small)
+		square := meanOf(sum[1-i])
+		if err != nil || square == nil {
+			continue
+		}
+		d := squareOf(b, square)
+		if d == nil {
+			continue
+		}
+		x, y := centredOf(s.in[0]), centredOf(d)
+		if x != nil && x == y && slices.Equal(x.shape, s.out.shape) {
+			return x, data[0]
+		}
+	}
+	return nil, 0
+}
+
+// meanOf returns x if a value is its mean along the last axis.
+func meanOf(v *value) *value {
+	if v.producer == nil || !v.producer.meanOfRows {
+		return nil
+	}
+	return v.producer.in[0]
+}
+
+func squareOf(b *builder, v *value) *value {
+	if in := v.madeBy("Pow", 2); in != nil && b.is(in[1], 2) {
+		return in[0]
+	}
+	if in := v.madeBy("Mul", 2); in != nil && in[0] == in[1] {
+		return in[0]
+	}
+	return nil
+}
+
+// centredOf returns x if a value is x − mean(x).
+func centredOf(v *value) *value {
+	if in := v.madeBy("Sub", 2); in != nil && meanOf(in[1]) == in[0] {
+		return in[0]
+	}
+	return nil
+}
+
+// fusedInto folds a step into the convolution that makes its input, if it can.
+func (s *step) fusedInto(readers map[*value]int) bool {
+	if len(s.in) != 1 {
+		return false
+	}
+	x := s.in[0]
+	if x.producer == nil || x.producer.conv == nil || readers[x] != 1 || x.retained {
+		return false
+	}
+	conv := x.producer.conv
+	switch {
+	case s.affine != nil && conv.unbounded():
+		for i := range s.affine.by {
+			conv.scale(i, s.affine.by[i], s.affine.plus[i])
+		}
+	case s.bounds != nil:
+		conv.lo = min(max(conv.lo, s.bounds.lo), s.bounds.hi)
+		conv.hi = min(max(conv.hi, s.bounds.lo), s.bounds.hi)
+	default:
+		return false
+	}
+	// The convolution makes the output now.
+	made := x.producer
+	made.out, s.out.producer = s.out, made
+	return true
+}
+
+func (v *conv) unbounded() bool { return math.IsInf(float64(v.lo), -1) && math.IsInf(float64(v.hi), 1) }
+
+// drop removes the steps that no wanted tensor needs.
+func (b *builder) drop(wanted map[string]*value) {
+	needed := map[*step]bool{}
+	var stack []*value
+	for _, v := range wanted {
+		stack = append(stack, v)
+	}
+	// Use an explicit stack: a graph may be ten thousand steps deep.
+	for len(stack) > 0 {
+		v := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if v.producer != nil && !needed[v.producer] {
+			needed[v.producer] = true
+			stack = append(stack, v.producer.in...)
+		}
+	}
+	b.steps = slices.DeleteFunc(b.steps, func(s *step) bool { return !needed[s] })
+}

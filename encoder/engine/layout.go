@@ -1,0 +1,133 @@
+package engine
+
+// A layout is how an image is laid out so that every tap of a kernel reads a run of it: tap
+// t of the window of pixel (y, x) is at offsets[t] + y·pitch + x of its channels. A
+// convolution is then a product whose rows are these runs, and nothing is copied for each
+// tap.
+//
+// With strides sh×sw the padded image is split into sh×sw phases, where phase (a, b) holds
+// rows a, a+sh, … and columns b, b+sw, …, of which only those that taps read are kept.
+// Pixels between the end of a row and the next pitch are computed too, and thrown away.
+// Without a stride that is few: the padding at the end of a row is that at the start of
+// the next one.
+type layout struct {
+	phase       [][]int // number of phase (a, b), or −1
+	phases      int
+	rows, pitch int   // of a phase
+	offsets     []int // of the taps of all channels of a group: rows of the product
+	outH, outW  int
+	slack       int  // zeros beyond the last plane, for the padding of its last row and for kernels that read whole registers
+	direct      bool // the image as it is: nothing is padded or skipped
+}
+
+func (w *window) layout() layout {
+	l := layout{outH: w.outH, outW: w.outW}
+	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
+	// What the last window of a row reads beyond the image.
+	right := max(0, (w.outW-1)*w.sw+w.wide()-w.left-w.inW)
+	l.pitch = ceilDiv(w.left+w.inW+right, w.sw)
+	if w.sw == 1 {
+		l.pitch = w.inW + max(w.left, right)
+	}
+	l.slack = min(w.left, right) + 64
+	l.direct = w.sh*w.sw == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
+	if l.direct {
+		l.rows = w.inH // of which the last may be unread
+	}
+	for range w.sh {
+		row := make([]int, w.sw)
+		for b := range row {
+			row[b] = -1
+		}
+		l.phase = append(l.phase, row)
+	}
+	for dy := range w.kh {
+		for dx := range w.kw {
+			p := &l.phase[dy*w.dh%w.sh][dx*w.dw%w.sw]
+			if *p < 0 {
+				*p = l.phases
+				l.phases++
+			}
+		}
+	}
+	return l
+}
+
+// tapsOf sets the offsets of the taps of so many channels.
+func (l *layout) tapsOf(w *window, channels int) {
+	for c := range channels {
+		for dy := range w.kh {
+			for dx := range w.kw {
+				y, x := dy*w.dh, dx*w.dw
+				phase := c*l.phases + l.phase[y%w.sh][x%w.sw]
+				l.offsets = append(l.offsets, (phase*l.rows+y/w.sh)*l.pitch+x/w.sw)
+			}
+		}
+	}
+}
+
+// plane is the size of a channel.
+func (l *layout) plane() int64 { return int64(l.phases) * int64(l.rows) * int64(l.pitch) }
+
+// size is that of so many channels.
+func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + int64(l.slack) }
+
+// close reports whether the rows of pixels follow each other without a gap.
+func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
+
+// columns is the number of pixels that are computed.
+func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
+
+// lay lays out an image of several channels.
+func (v *conv) lay(to, x []float32) {
+	clear(to)
+	plane, size := int(v.laid.plane()), v.inH*v.inW
+	for c := range len(x) / size {
+		v.layPlane(to[c*plane:], x[c*size:][:size])
+	}
+}
+
+// layPlane lays out one channel; what is not of the image must be zero already.
+func (v *conv) layPlane(to, x []float32) {
+	l := &v.laid
+	for y := range v.inH {
+		row := (y + v.top) / v.sh
+		if row >= l.rows {
+			break
+		}
+		from := x[y*v.inW:][:v.inW]
+		for b, number := range l.phase[(y+v.top)%v.sh] {
+			if number < 0 {
+				continue
+			}
+			line := to[(number*l.rows+row)*l.pitch:]
+			if v.sw == 1 {
+				copy(line[v.left:], from)
+				continue
+			}
+			first := (b - v.left%v.sw + v.sw) % v.sw
+			if first < len(from) {
+				copyStrided(line[(first+v.left)/v.sw:], from[first:], v.sw)
+			}
+		}
+	}
+}
+
+// every copies from[0], from[step], …
+func copyStrided(to, from []float32, step int) {
+	if step == 1 {
+		copy(to, from)
+		return
+	}
+	if step == 2 {
+		n := (len(from) + 1) / 2
+		to = to[:n]
+		for i := range to {
+			to[i] = from[2*i]
+		}
+		return
+	}
+	for i, j := 0, 0; i < len(from); i, j = i+step, j+1 {
+		to[j] = from[i]
+	}
+}

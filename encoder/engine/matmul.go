@@ -1,0 +1,376 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/f32"
+)
+
+// A linear step multiplies rows by a constant matrix, and adds a constant row.
+type linear struct {
+	w          *value
+	transposed bool // w is n×k
+	k, n       int
+	alpha      float32
+	bias       []float32 // n, or nil
+	lo, hi     float32
+	clipped    bool
+	packed     *f32.Right
+}
+
+// pack takes a copy of the weights.
+func (l *linear) pack(b *builder) error {
+	data, err := b.finiteCopy(l.w)
+	if err != nil {
+		return err
+	}
+	if l.alpha != 1 {
+		for i := range data {
+			data[i] *= l.alpha
+		}
+	}
+	ld := l.n
+	if l.transposed {
+		ld = l.k
+	}
+	// Packed they take as much again, until the copy is garbage.
+	if err := b.allocate(4 * int64(len(data))); err != nil {
+		return err
+	}
+	b.bytes -= 4 * int64(len(data))
+	l.packed = f32.PackRight(data, ld, l.k, l.n, l.transposed)
+	l.w = nil
+	return nil
+}
+
+// linear emits x·w for a constant w of k×n, or n×k if it is transposed.
+func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) (*value, error) {
+	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
+	if transposed {
+		l.k, l.n = l.n, l.k
+	}
+	rows := count(x.shape) / l.k
+	s := &step{in: []*value{x}, linear: l, pack: func() error { return l.pack(c.builder) }}
+	s.scratch = rightScratch(rows, l.n, l.k)
+	s.run = func(out []float32, in [][]float32, scratch []float32) {
+		e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
+		l.packed.MulEpilogue(out, l.n, in[0], l.k, rows, e, scratch)
+	}
+	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
+}
+
+// rightScratch is enough for f32.Right, whose own answer is known only once it is packed.
+func rightScratch(m, n, k int) int { return f32.Scratch(m, n, k) }
+
+// compileMatMul multiplies the last two axes of two tensors; those before are broadcast.
+func compileMatMul(c *call) error {
+	if err := c.inputs(2, 2); err != nil {
+		return err
+	}
+	a, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	b, err := c.input(1)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.matMul(a, b))
+}
+
+func (c *call) matMul(a, b *value) (v *value, err error) {
+	// A vector is a matrix of one row on the left, of one column on the right.
+	as, bs := a.shape, b.shape
+	switch {
+	case len(as) == 0 || len(bs) == 0:
+		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", as, bs)
+	case len(as) == 1:
+		as = []int{1, as[0]}
+	}
+	if len(bs) == 1 {
+		bs = []int{bs[0], 1}
+	}
+	m, k, n := as[len(as)-2], as[len(as)-1], bs[len(bs)-1]
+	batch, err := newBroadcast(as[:len(as)-2], bs[:len(bs)-2])
+	if err != nil || bs[len(bs)-2] != k {
+		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", a.shape, b.shape)
+	}
+	shape := slices.Clone(batch.shape)
+	if len(a.shape) > 1 {
+		shape = append(shape, m)
+	}
+	if len(b.shape) > 1 {
+		shape = append(shape, n)
+	}
+	if _, err := c.check(shape); err != nil {
+		return nil, err
+	}
+	if b.constant() && count(bs) == k*n && count(batch.shape) == count(as[:len(as)-2]) {
+		if b, err = c.reshaped(b, []int{k, n}); err != nil {
+			return nil, err
+		}
+		return c.linear(a, b, false, 1, nil, shape)
+	}
+	p := &product{m: m, n: n, k: k, lda: k, ldb: n, batch: batch.merged(), alpha: 1}
+	for i, size := range []int{m * k, k * n} { // steps of matrices instead of elements
+		for axis := range p.batch.steps[i] {
+			p.batch.steps[i][axis] *= size
+		}
+	}
+	return c.product(a, b, p, shape)
+}
+
+// A product multiplies matrices that depend on the input.
+type product struct {
+	m, n, k  int
+	lda, ldb int
+	transB   bool      // b's rows are columns
+	batch    broadcast // where the matrices of a and b begin
+	alpha    float32
+}
+
+func (c *call) product(a, b *value, p *product, shape []int) (*value, error) {
+	s := &step{in: []*value{a, b}, product: p, scratch: f32.Scratch(p.m, p.n, p.k)}
+	s.run = p.run
+	return c.step(floats, s, shape, int64(count(p.batch.shape))*int64(p.m)*int64(p.n)*int64(p.k))
+}
+
+func (p *product) run(out []float32, in [][]float32, scratch []float32) {
+	last := len(p.batch.shape) - 1
+	size := p.m * p.n
+	p.batch.rows(func(at int, from []int) {
+		a, b := from[0], from[1]
+		for i := range p.batch.shape[last] {
+			c := out[(at+i)*size:][:size]
+			f32.Mul(c, p.n, in[0][a:], p.lda, in[1][b:], p.ldb, p.m, p.n, p.k, p.transB, false, scratch)
+			if p.alpha != 1 {
+				for j := range c {
+					c[j] *= p.alpha
+				}
+			}
+			a, b = a+p.batch.steps[0][last], b+p.batch.steps[1][last]
+		}
+	})
+}
+
+// compileGemm computes alpha·a·b + beta·c of matrices, either of which may be transposed.
+func compileGemm(c *call) error {
+	if err := c.inputs(2, 3); err != nil {
+		return err
+	}
+	a, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	b, err := c.input(1)
+	if err != nil {
+		return err
+	}
+	of, err := c.factors([]string{"alpha", "beta"}, 1, 1)
+	if err != nil {
+		return err
+	}
+	if !finite(of) {
+		return fmt.Errorf("factors of %g and %g", of[0], of[1])
+	}
+	transA, err := c.intAttribute("transA", 0)
+	if err != nil {
+		return err
+	}
+	transB, err := c.intAttribute("transB", 0)
+	if err != nil {
+		return err
+	}
+	if len(a.shape) != 2 || len(b.shape) != 2 {
+		return fmt.Errorf("tensors of shapes %v and %v, which are no matrices", a.shape, b.shape)
+	}
+	if transA != 0 {
+		if a, err = c.transposed(a, []int{1, 0}); err != nil {
+			return err
+		}
+	}
+	m, k, n, inner := a.shape[0], a.shape[1], b.shape[1], b.shape[0]
+	if transB != 0 {
+		n, inner = inner, n
+	}
+	if inner != k {
+		return fmt.Errorf("tensors of shapes %v and %v do not fit", a.shape, b.shape)
+	}
+	bias, err := c.rowBias(2, n, of[1])
+	if err != nil {
+		return err
+	}
+	var v *value
+	if b.constant() {
+		v, err = c.linear(a, b, transB != 0, of[0], bias, []int{m, n})
+	} else {
+		p := &product{m: m, n: n, k: k, lda: k, ldb: b.shape[1], transB: transB != 0, alpha: of[0]}
+		p.batch, _ = newBroadcast([]int{1}, []int{1})
+		v, err = c.product(a, b, p, []int{m, n})
+	}
+	if err != nil || !c.has(2) || b.constant() && bias != nil {
+		return c.setOutput(v, err)
+	}
+	third, err := c.input(2)
+	if err != nil {
+		return err
+	}
+	if of[1] != 1 {
+		if third, err = c.binary("Mul", third, number(of[1])); err != nil {
+			return err
+		}
+	}
+	if v, err = c.binary("Add", v, third); err == nil && !slices.Equal(v.shape, []int{m, n}) {
+		err = fmt.Errorf("a third matrix of shape %v for one of %d×%d", third.shape, m, n)
+	}
+	return c.setOutput(v, err)
+}
+
+// rowBias reads the i-th input as a constant row of n values, or one value for all; nil if
+// it is something else.
+func (c *call) rowBias(i, n int, beta float32) ([]float32, error) {
+	if !c.has(i) {
+		return nil, nil
+	}
+	v, err := c.input(i)
+	if err != nil {
+		return nil, err
+	}
+	if last := len(v.shape) - 1; !v.constant() || count(v.shape) != 1 && (count(v.shape) != n || v.shape[last] != n) {
+		return nil, nil
+	}
+	data, err := c.finiteCopy(v)
+	if err != nil {
+		return nil, err
+	}
+	bias := make([]float32, n)
+	for i := range bias {
+		bias[i] = beta * data[i%len(data)]
+	}
+	return bias, nil
+}
+
+// compileEinsum multiplies two tensors whose axes have letters; one that does not come out
+// is summed over. What exporters write is a product of matrices once axes are permuted.
+func compileEinsum(c *call) error {
+	equation, err := c.stringAttribute("equation", "")
+	if err != nil {
+		return err
+	}
+	left, right, out, ok := parseEinsum(equation)
+	if !ok || len(c.in) != 2 {
+		return onnx.Unsupported("the equation %.80q of %d tensors is not supported", equation, len(c.in))
+	}
+	a, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	b, err := c.input(1)
+	if err != nil {
+		return err
+	}
+	if len(a.shape) != len(left) || len(b.shape) != len(right) {
+		return fmt.Errorf("tensors of shapes %v and %v for the equation %.80q", a.shape, b.shape, equation)
+	}
+	sizes := map[rune]int{}
+	for i, l := range left {
+		sizes[l] = a.shape[i]
+	}
+	for i, l := range right {
+		if n, both := sizes[l]; both && n != b.shape[i] {
+			return fmt.Errorf("tensors of shapes %v and %v for the equation %.80q", a.shape, b.shape, equation)
+		}
+		sizes[l] = b.shape[i]
+	}
+	// Letters are of four kinds: of both and coming out, of both and summed, of one side.
+	var batch, inner, rows, columns []rune
+	for _, l := range left {
+		switch {
+		case slices.Contains(right, l) && slices.Contains(out, l):
+			batch = append(batch, l)
+		case slices.Contains(right, l):
+			inner = append(inner, l)
+		case slices.Contains(out, l):
+			rows = append(rows, l)
+		default:
+			return onnx.Unsupported("the equation %.80q is not supported", equation)
+		}
+	}
+	for _, l := range right {
+		if !slices.Contains(left, l) {
+			if !slices.Contains(out, l) {
+				return onnx.Unsupported("the equation %.80q is not supported", equation)
+			}
+			columns = append(columns, l)
+		}
+	}
+	arranged := func(v *value, letters []rune, groups ...[]rune) (*value, error) {
+		perm, shape := []int{}, []int{}
+		for _, l := range slices.Concat(groups...) {
+			perm = append(perm, slices.Index(letters, l))
+		}
+		v, err := c.transposed(v, perm)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			n := 1
+			for _, l := range g {
+				n *= sizes[l]
+			}
+			shape = append(shape, n)
+		}
+		return c.reshaped(v, shape)
+	}
+	if a, err = arranged(a, left, batch, rows, inner); err != nil {
+		return err
+	}
+	if b, err = arranged(b, right, batch, inner, columns); err != nil {
+		return err
+	}
+	v, err := c.matMul(a, b)
+	if err != nil {
+		return err
+	}
+	have := slices.Concat(batch, rows, columns)
+	var shape, perm []int
+	for _, l := range have {
+		shape = append(shape, sizes[l])
+	}
+	for _, l := range out {
+		perm = append(perm, slices.Index(have, l))
+	}
+	if v, err = c.reshaped(v, shape); err != nil {
+		return err
+	}
+	return c.setOutput(c.transposed(v, perm))
+}
+
+// parseEinsum reads "ab,bc->ac". No letter may be twice on one side.
+func parseEinsum(equation string) (left, right, out []rune, ok bool) {
+	var parts [3][]rune
+	at := 0
+	for i := 0; i < len(equation); i++ {
+		l := rune(equation[i])
+		switch {
+		case l == ' ':
+		case l == ',' && at == 0:
+			at = 1
+		case l == '-' && at == 1 && i+1 < len(equation) && equation[i+1] == '>':
+			at = 2
+			i++
+		case (l >= 'a' && l <= 'z' || l >= 'A' && l <= 'Z') && !slices.Contains(parts[at], l):
+			parts[at] = append(parts[at], l)
+		default:
+			return nil, nil, nil, false
+		}
+	}
+	for _, l := range parts[2] {
+		if !slices.Contains(parts[0], l) && !slices.Contains(parts[1], l) {
+			return nil, nil, nil, false
+		}
+	}
+	return parts[0], parts[1], parts[2], at == 2
+}

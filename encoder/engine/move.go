@@ -1,0 +1,300 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cpar/encoder/onnx"
+)
+
+// Operators that only move elements.
+
+func compileFlatten(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	a, err := c.intAttribute("axis", 1)
+	if err != nil {
+		return err
+	}
+	k := len(x.shape)
+	if a != int64(k) { // everything may be in the rows
+		if k, err = axis(a, k); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(c.reshaped(x, []int{count(x.shape[:k]), count(x.shape[k:])}))
+}
+
+func compileReshape(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	target, err := c.constantInts(1)
+	if err != nil {
+		return err
+	}
+	allowZero, err := c.intAttribute("allowzero", 0)
+	if err != nil {
+		return err
+	}
+	shape, free, known := make([]int, len(target)), -1, 1
+	for i, d := range target {
+		switch {
+		case d == -1 && free < 0:
+			free = i
+			continue
+		case d == 0 && allowZero != 0:
+		case d == 0 && i < len(x.shape):
+			shape[i] = x.shape[i]
+		case d > 0 && d <= int64(c.limits.Elements):
+			shape[i] = int(d)
+		default:
+			return fmt.Errorf("a target shape %v", target)
+		}
+		if shape[i] > 0 && known > c.limits.Elements/shape[i] {
+			return fmt.Errorf("a target shape %v has more than the %d elements accepted", target, c.limits.Elements)
+		}
+		known *= shape[i]
+	}
+	total := count(x.shape)
+	if free >= 0 && known > 0 {
+		shape[free] = total / known
+		known *= shape[free]
+	}
+	if known != total || free >= 0 && total == 0 {
+		return fmt.Errorf("a tensor of shape %v cannot take the shape %v", x.shape, target)
+	}
+	return c.setOutput(c.reshaped(x, shape))
+}
+
+func compileSqueeze(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	axes, given, err := c.axes("axes", 13, 1, len(x.shape))
+	if err != nil {
+		return err
+	}
+	var shape []int
+	for k, n := range x.shape {
+		switch {
+		case given && slices.Contains(axes, k):
+			if n != 1 {
+				return fmt.Errorf("axis %d of a tensor of shape %v is not 1", k, x.shape)
+			}
+		case given || n != 1:
+			shape = append(shape, n)
+		}
+	}
+	return c.setOutput(c.reshaped(x, shape))
+}
+
+func compileUnsqueeze(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	var raw []int64
+	if c.opset < 13 {
+		a, err := c.attribute("axes", onnx.KindInts)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			raw = a.Ints
+		}
+	} else if raw, err = c.constantInts(1); err != nil {
+		return err
+	}
+	rank := len(x.shape) + len(raw)
+	if rank > maxRank {
+		return onnx.Unsupported("a tensor of %d dimensions is not supported", rank)
+	}
+	shape, from := make([]int, rank), x.shape
+	for _, a := range raw {
+		k, err := axis(a, rank)
+		if err != nil {
+			return err
+		}
+		if shape[k] != 0 {
+			return fmt.Errorf("axis %d is named twice", a)
+		}
+		shape[k] = 1
+	}
+	for k := range shape {
+		if shape[k] == 0 {
+			shape[k], from = from[0], from[1:]
+		}
+	}
+	return c.setOutput(c.reshaped(x, shape))
+}
+
+func compileTranspose(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	rank := len(x.shape)
+	backwards := make([]int, rank)
+	for k := range backwards {
+		backwards[k] = rank - 1 - k
+	}
+	perm, err := c.intsAttribute("perm", backwards, rank, 0, rank-1)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.transposed(x, perm))
+}
+
+func (c *call) transposed(x *value, perm []int) (*value, error) {
+	steps := rowMajor(x.shape)
+	var v view
+	for i, k := range perm {
+		if slices.Contains(perm[:i], k) {
+			return nil, fmt.Errorf("a permutation %v", perm)
+		}
+		v.shape, v.steps = append(v.shape, x.shape[k]), append(v.steps, steps[k])
+	}
+	return c.view(x, v)
+}
+
+// compileExpand repeats along axes of length 1, as numpy's broadcasting.
+func compileExpand(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	list, err := c.constantInts(1)
+	if err != nil {
+		return err
+	}
+	target, err := c.shapeOf(list)
+	if err != nil {
+		return err
+	}
+	spread, err := newBroadcast(x.shape, target)
+	if err != nil {
+		return err
+	}
+	return c.setOutput(c.view(x, view{shape: spread.shape, steps: spread.steps[0]}))
+}
+
+func compileTile(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	list, err := c.constantInts(1)
+	if err != nil {
+		return err
+	}
+	repeats, err := c.shapeOf(list)
+	if err != nil {
+		return err
+	}
+	if len(repeats) != len(x.shape) {
+		return fmt.Errorf("%d repetitions of a tensor of shape %v", len(repeats), x.shape)
+	}
+	shape := make([]int, len(repeats))
+	for k, n := range repeats {
+		if n > 0 && x.shape[k] > c.limits.Elements/n {
+			return limitError("a tensor of shape %v, repeated %v times, has more than the %d elements accepted", x.shape, repeats, c.limits.Elements)
+		}
+		shape[k] = x.shape[k] * n
+	}
+	if _, err := c.check(shape); err != nil {
+		return err
+	}
+	// Each axis becomes two, of which the first repeats; only for the step, whatever the rank.
+	var v view
+	steps := rowMajor(x.shape)
+	for k, n := range repeats {
+		v.shape, v.steps = append(v.shape, n, x.shape[k]), append(v.steps, 0, steps[k])
+	}
+	if v.whole(count(x.shape)) {
+		return c.setOutput(c.reshaped(x, shape))
+	}
+	if count(shape) == 0 {
+		return c.setOutput(c.step(x.kind, &step{in: []*value{x}}, shape, 0))
+	}
+	m := v.merged()
+	return c.setOutput(c.step(x.kind, &step{
+		in:  []*value{x},
+		run: func(out []float32, in [][]float32, _ []float32) { read(m, out, in[0]) },
+		exact: func(out []int64, in [][]int64) error {
+			read(m, out, in[0])
+			return nil
+		},
+	}, shape, 0))
+}
+
+// compileSpaceDepth implements DepthToSpace and SpaceToDepth: a block of pixels becomes
+// channels, or the other way round.
+func compileSpaceDepth(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	size, err := c.intAttribute("blocksize", 0)
+	if err != nil {
+		return err
+	}
+	mode, err := c.stringAttribute("mode", "DCR")
+	if err != nil {
+		return err
+	}
+	if len(x.shape) != 4 || size < 1 || size > maxWindow || mode != "DCR" && mode != "CRD" {
+		return fmt.Errorf("blocks of %d in the order %.20q of a tensor of shape %v", size, mode, x.shape)
+	}
+	n, ch, h, w, b := x.shape[0], x.shape[1], x.shape[2], x.shape[3], int(size)
+	var split, perm, shape []int
+	switch {
+	case c.node.Op == "SpaceToDepth" && h%b == 0 && w%b == 0:
+		split, perm, shape = []int{n, ch, h / b, b, w / b, b}, []int{0, 3, 5, 1, 2, 4}, []int{n, ch * b * b, h / b, w / b}
+	case c.node.Op == "SpaceToDepth" || ch%(b*b) != 0:
+		return fmt.Errorf("blocks of %d of a tensor of shape %v", size, x.shape)
+	case mode == "DCR":
+		split, perm, shape = []int{n, b, b, ch / b / b, h, w}, []int{0, 3, 4, 1, 5, 2}, []int{n, ch / b / b, h * b, w * b}
+	default:
+		split, perm, shape = []int{n, ch / b / b, b, b, h, w}, []int{0, 1, 4, 2, 5, 3}, []int{n, ch / b / b, h * b, w * b}
+	}
+	if x, err = c.reshaped(x, split); err != nil {
+		return err
+	}
+	if x, err = c.transposed(x, perm); err != nil {
+		return err
+	}
+	return c.setOutput(c.reshaped(x, shape))
+}
+
+// compileIdentity implements Identity, and Dropout, which does nothing after training.
+func compileIdentity(c *call) error {
+	if c.node.Op == "Dropout" {
+		delete(c.attributes, "ratio")
+		delete(c.attributes, "seed")
+		ratio, err := c.scalar(1, 0.5)
+		if err != nil {
+			return err
+		}
+		if ratio != 0 && c.has(2) && !c.falseConstant(2) {
+			return errors.New("a training mode is not supported")
+		}
+	}
+	// The same tensor has another name; fusing sees through it.
+	return c.setOutput(c.given(0))
+}
+
+// falseConstant reports whether the i-th input is a constant that is false.
+func (c *call) falseConstant(i int) bool {
+	v := c.in[i]
+	if !v.constant() || v.kind != bools || count(v.shape) != 1 {
+		return false
+	}
+	data, err := c.intsOf(v)
+	return err == nil && data[0] == 0
+}

@@ -1,0 +1,370 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/f32"
+)
+
+// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias, folded into a
+// preceding convolution if there is one.
+func compileBatchNorm(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	if len(x.shape) < 2 {
+		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
+	}
+	epsilon, err := c.floatAttribute("epsilon", 1e-5)
+	if err != nil {
+		return err
+	}
+	if _, err := c.floatAttribute("momentum", 0); err != nil { // only used in training
+		return err
+	}
+	for _, name := range []string{"training_mode", "spatial"} {
+		standard := map[string]int64{"spatial": 1}[name]
+		if v, err := c.intAttribute(name, standard); err != nil || v != standard {
+			return onnx.Unsupported("%s = %d is not supported", name, v)
+		}
+	}
+	channels := x.shape[1]
+	var parts [4][]float32 // scale, bias, mean, variance
+	for i := range parts {
+		v, err := c.weights(i+1, channels)
+		if err != nil {
+			return err
+		}
+		if parts[i], err = c.finiteCopy(v); err != nil {
+			return err
+		}
+	}
+	by, plus := parts[0], parts[1]
+	for i := range by {
+		by[i] = float32(float64(by[i]) / math.Sqrt(float64(parts[3][i])+float64(epsilon)))
+		plus[i] -= by[i] * parts[2][i]
+	}
+	if !finite(by) || !finite(plus) {
+		return errors.New("its variance is negative or zero")
+	}
+	n := count(x.shape[2:])
+	s := &step{in: []*value{x}, inPlace: true, affine: &affine{by, plus}}
+	s.run = func(out []float32, in [][]float32, _ []float32) { scaleChannels(out, in[0], by, plus, n) }
+	return c.emit(s, x.shape, 0)
+}
+
+// compileLayerNorm implements LayerNormalization and RMSNormalization: everything from an
+// axis on is brought to mean 0 and variance 1, or only to mean square 1.
+func compileLayerNorm(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	k, err := c.axisAttribute(-1, len(x.shape))
+	if err != nil {
+		return err
+	}
+	epsilon, err := c.floatAttribute("epsilon", 1e-5)
+	if err != nil {
+		return err
+	}
+	delete(c.attributes, "stash_type") // of the precision inside: float32 here
+	n := count(x.shape[k:])
+	s := &step{in: []*value{x}, inPlace: true}
+	for i := 1; i < 3 && c.has(i); i++ {
+		v, err := c.input(i)
+		if err != nil {
+			return err
+		}
+		if b, err := newBroadcast(x.shape[k:], v.shape); err != nil || count(b.shape) != n || len(b.shape) > len(x.shape)-k {
+			return fmt.Errorf("input %d of shape %v for rows of shape %v", i, v.shape, x.shape[k:])
+		}
+		if count(v.shape) != n {
+			if v, err = c.expanded(v, x.shape[k:]); err != nil {
+				return err
+			}
+		}
+		s.in = append(s.in, v)
+	}
+	centred := c.node.Op == "LayerNormalization"
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		var scale, bias []float32
+		if len(in) > 1 {
+			scale = in[1]
+		}
+		if len(in) > 2 {
+			bias = in[2]
+		}
+		layerNorm(out, in[0], scale, bias, n, epsilon, centred)
+	}
+	return c.emit(s, x.shape, 3*int64(count(x.shape)))
+}
+
+// expanded repeats a tensor up to a shape.
+func (c *call) expanded(v *value, shape []int) (*value, error) {
+	b, err := newBroadcast(shape, v.shape)
+	if err != nil {
+		return nil, err
+	}
+	return c.view(v, view{shape: b.shape, steps: b.steps[1]})
+}
+
+// layerNorm normalises rows of n values.
+func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred bool) {
+	for at := 0; at < len(in); at += n {
+		row := out[at:][:n]
+		normalise(row, in[at:][:n], epsilon, centred)
+		if scale != nil {
+			f32.Times(row, row, scale)
+		}
+		if bias != nil {
+			f32.Axpy(1, bias[:n], row)
+		}
+	}
+}
+
+// normalise brings a row to variance 1, and to mean 0 first if it is to be centred.
+func normalise(out, in []float32, epsilon float32, centred bool) {
+	n := float64(len(in))
+	mean := float32(0)
+	if centred {
+		mean = float32(f32.Sum(in) / n)
+	}
+	f32.Line(out, in, 1, -mean, -infinity, infinity)
+	// The sum of squares in pieces, so that many small ones are not lost.
+	sum := 0.0
+	for at := 0; at < len(out); at += 256 {
+		piece := out[at:min(at+256, len(out))]
+		sum += float64(f32.Dot(piece, piece))
+	}
+	by := float32(1 / math.Sqrt(sum/n+float64(epsilon)))
+	f32.Line(out, out, by, 0, -infinity, infinity)
+}
+
+// compileGroupNorm implements GroupNormalization and InstanceNormalization, whose groups
+// are single channels. Scale and bias are for each channel; for each group in opset 18 to 20.
+func compileGroupNorm(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	if len(x.shape) < 3 {
+		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
+	}
+	channels := x.shape[1]
+	groups := int64(channels)
+	if c.node.Op == "GroupNormalization" {
+		if groups, err = c.intAttribute("num_groups", 0); err != nil {
+			return err
+		}
+		delete(c.attributes, "stash_type")
+	}
+	if groups < 1 || groups > int64(channels) || channels%int(groups) != 0 {
+		return fmt.Errorf("%d channels in %d groups", channels, groups)
+	}
+	epsilon, err := c.floatAttribute("epsilon", 1e-5)
+	if err != nil {
+		return err
+	}
+	var parts [2][]float32
+	for i := range parts {
+		v, err := c.weights(i+1, -1)
+		if err != nil {
+			return err
+		}
+		if parts[i], err = c.finiteCopy(v); err != nil {
+			return err
+		}
+		if c.node.Op == "GroupNormalization" && c.opset < 21 && len(parts[i]) == int(groups) {
+			var each []float32
+			for ch := range channels {
+				each = append(each, parts[i][ch/(channels/int(groups))])
+			}
+			parts[i] = each
+		}
+		if len(parts[i]) != channels {
+			return fmt.Errorf("input %d has shape %v for %d channels", i+1, v.shape, channels)
+		}
+	}
+	pixels := count(x.shape[2:])
+	n := channels / int(groups) * pixels
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		for at := 0; at < len(out); at += n {
+			normalise(out[at:][:n], in[0][at:][:n], epsilon, true)
+		}
+		scaleChannels(out, out, parts[0], parts[1], pixels)
+	}
+	return c.emit(s, x.shape, 3*int64(count(x.shape)))
+}
+
+// scaleChannels computes in·by + plus for planes of n pixels, one for each channel.
+func scaleChannels(out, in, by, plus []float32, n int) {
+	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(by) {
+		f32.Line(out[at:][:n], in[at:][:n], by[ch], plus[ch], -infinity, infinity)
+	}
+}
+
+// compileLpNorm divides by the length along an axis.
+func compileLpNorm(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	k, err := c.axisAttribute(-1, len(x.shape))
+	if err != nil {
+		return err
+	}
+	p, err := c.intAttribute("p", 2)
+	if err != nil {
+		return err
+	}
+	if p != 1 && p != 2 {
+		return fmt.Errorf("p = %d", p)
+	}
+	length, err := c.reduced(reductions[fmt.Sprint("ReduceL", p)], x, []int{k})
+	if err != nil {
+		return err
+	}
+	// Nothing divided by nothing is nothing.
+	if length, err = c.unary(unary{run: eachFloat32(func(v float32) float32 {
+		if v == 0 {
+			return 1
+		}
+		return v
+	})}, length); err != nil {
+		return err
+	}
+	return c.setOutput(c.binary("Div", x, length))
+}
+
+// compileLRN divides by the squares of neighbouring channels.
+func compileLRN(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	of, err := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)
+	if err != nil {
+		return err
+	}
+	size, err := c.intAttribute("size", 0)
+	if err != nil {
+		return err
+	}
+	if len(x.shape) < 3 || size < 1 || size > int64(x.shape[1])*2 {
+		return fmt.Errorf("%d channels of a tensor of shape %v", size, x.shape)
+	}
+	channels, n := x.shape[1], count(x.shape[2:])
+	before, after := int(size-1)/2, int(size)/2
+	s := &step{in: []*value{x}, scratch: 2 * n}
+	s.run = func(out []float32, in [][]float32, scratch []float32) {
+		sum, square := scratch[:n], scratch[n:][:n]
+		for at := 0; at < len(out); at += channels * n {
+			image := in[0][at:][:channels*n]
+			for ch := range channels {
+				clear(sum)
+				for k := max(0, ch-before); k <= min(channels-1, ch+after); k++ {
+					f32.Times(square, image[k*n:][:n], image[k*n:][:n])
+					f32.Axpy(1, square, sum)
+				}
+				f32.Line(sum, sum, of[0]/float32(size), of[2], -infinity, infinity)
+				powers(sum, -of[1])
+				f32.Times(out[at+ch*n:][:n], image[ch*n:][:n], sum)
+			}
+		}
+	}
+	return c.emit(s, x.shape, size*int64(count(x.shape)))
+}
+
+// powers raises each value to a power; −¾ is what networks have in their LRN.
+func powers(x []float32, p float32) {
+	for i, v := range x {
+		if p == -0.75 {
+			root := float32(1 / math.Sqrt(float64(v)))
+			x[i] = root * float32(math.Sqrt(float64(root)))
+		} else {
+			x[i] = float32(math.Pow(float64(v), float64(p)))
+		}
+	}
+}
+
+// compileSoftmax implements Softmax and LogSoftmax: up to opset 12 over everything from an
+// axis on, from 13 along one.
+func compileSoftmax(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	otherwise := int64(-1)
+	if c.opset < 13 {
+		otherwise = 1
+	}
+	a, err := c.intAttribute("axis", otherwise)
+	if err != nil {
+		return err
+	}
+	logarithm := c.node.Op == "LogSoftmax"
+	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one
+		return c.setOutput(c.softmaxOf(x, 1, logarithm))
+	}
+	k, err := axis(a, len(x.shape))
+	if err != nil {
+		return err
+	}
+	if c.opset < 13 || k == len(x.shape)-1 {
+		return c.setOutput(c.softmaxOf(x, count(x.shape[k:]), logarithm))
+	}
+	perm := slices.Delete(allAxes(len(x.shape)), k, k+1)
+	perm = append(perm, k)
+	back := make([]int, len(perm))
+	for i, k := range perm {
+		back[k] = i
+	}
+	v, err := c.transposed(x, perm)
+	if err == nil {
+		v, err = c.softmaxOf(v, x.shape[k], logarithm)
+	}
+	if err == nil {
+		v, err = c.transposed(v, back)
+	}
+	return c.setOutput(v, err)
+}
+
+// softmaxOf emits the softmax of rows of n values.
+func (c *call) softmaxOf(x *value, n int, logarithm bool) (*value, error) {
+	s := &step{in: []*value{x}, inPlace: true}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		for at := 0; at < len(out); at += n {
+			if logarithm {
+				logSoftmax(out[at:][:n], in[0][at:][:n])
+			} else {
+				softmax(out[at:][:n], in[0][at:][:n])
+			}
+		}
+	}
+	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))
+}
+
+// softmax is computed with the largest value taken off, so that nothing overflows.
+func softmax(out, in []float32) {
+	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
+	f32.Exp(out, out)
+	f32.Line(out, out, float32(1/f32.Sum(out)), 0, -infinity, infinity)
+}
+
+func logSoftmax(out, in []float32) {
+	top, sum := slices.Max(in), 0.0
+	for _, v := range in {
+		sum += math.Exp(float64(v - top))
+	}
+	less := float32(math.Log(sum))
+	for i, v := range in {
+		out[i] = v - top - less
+	}
+}

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"cpar/encoder/onnx"
+)
+
+// compilePad adds elements before and after axes, or takes some off where a number is
+// negative. The numbers are an attribute up to opset 10, then an input.
+func compilePad(c *call) error {
+	x, err := c.given(0)
+	if err != nil {
+		return err
+	}
+	mode, err := c.stringAttribute("mode", "constant")
+	if err != nil {
+		return err
+	}
+	rank := len(x.shape)
+	var pads, axes []int64
+	plain := number(0)
+	if c.opset < 11 {
+		name := "pads"
+		a, err := c.attribute(name, onnx.KindInts)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			pads = a.Ints
+		}
+		v, err := c.floatAttribute("value", 0)
+		if err != nil {
+			return err
+		}
+		plain = number(v)
+	} else {
+		if pads, err = c.constantInts(1); err != nil {
+			return err
+		}
+		if c.has(2) && count(c.in[2].shape) > 0 {
+			if plain = c.in[2]; count(plain.shape) != 1 || !plain.constant() {
+				return onnx.Unsupported("a value that is not a constant number is not supported")
+			}
+		} else if x.kind != floats {
+			plain = &value{kind: x.kind, ints: []int64{0}}
+		}
+		if c.has(3) {
+			if axes, err = c.constantInts(3); err != nil {
+				return err
+			}
+		}
+	}
+	if axes == nil {
+		for k := range rank {
+			axes = append(axes, int64(k))
+		}
+	}
+	if len(pads) != 2*len(axes) || plain.kind != x.kind {
+		return fmt.Errorf("pads %v of a tensor of shape %v", pads, x.shape)
+	}
+	before, after := make([]int64, rank), make([]int64, rank)
+	for i, a := range axes {
+		k, err := axis(a, rank)
+		if err != nil {
+			return err
+		}
+		before[k], after[k] = pads[i], pads[len(axes)+i]
+	}
+	return c.setOutput(c.padded(x, before, after, mode, plain))
+}
+
+// padded emits a padding; plain is the value of mode constant.
+func (c *call) padded(x *value, before, after []int64, mode string, plain *value) (*value, error) {
+	sizes := make([]int64, len(x.shape))
+	most := int64(c.limits.Elements)
+	for k, n := range x.shape {
+		if before[k] < -most || after[k] < -most || before[k] > most || after[k] > most {
+			return nil, limitError("pads %v and %v", before, after)
+		}
+		if sizes[k] = before[k] + int64(n) + after[k]; sizes[k] < 0 {
+			return nil, fmt.Errorf("pads %v and %v of a tensor of shape %v", before, after, x.shape)
+		}
+	}
+	if !slices.ContainsFunc(slices.Concat(before, after), func(n int64) bool { return n != 0 }) {
+		return x, nil
+	}
+	shape, err := c.shapeOf(sizes)
+	if err != nil {
+		return nil, err
+	}
+	// Where each position of an axis comes from, −1 if it is the plain value.
+	from, steps := make([][]int, len(shape)), rowMajor(x.shape)
+	for k, n := range shape {
+		if err := c.allocate(8 * int64(n)); err != nil {
+			return nil, err
+		}
+		from[k] = make([]int, n)
+		for i := range from[k] {
+			at, ok := padSource(i-int(before[k]), x.shape[k], mode)
+			switch {
+			case !ok:
+				return nil, fmt.Errorf("pads %v and %v of a tensor of shape %v by %.20q", before, after, x.shape, mode)
+			case at < 0:
+				from[k][i] = -1
+			default:
+				from[k][i] = at * steps[k]
+			}
+		}
+	}
+	s := &step{in: []*value{x}}
+	if x.kind == floats {
+		data, err := c.floatsOf(plain)
+		if err != nil {
+			return nil, err
+		}
+		s.run = func(out []float32, in [][]float32, _ []float32) { pad(out, in[0], from, data[0]) }
+		return c.step(x.kind, s, shape, 0)
+	}
+	data, err := c.intsOf(plain)
+	if err != nil {
+		return nil, err
+	}
+	s.run = func(out []float32, in [][]float32, _ []float32) { pad(out, in[0], from, float32(data[0])) }
+	s.exact = func(out []int64, in [][]int64) error { pad(out, in[0], from, data[0]); return nil }
+	return c.step(x.kind, s, shape, 0)
+}
+
+// padSource returns the source of a position before, in or after an axis of n elements.
+func padSource(i, n int, mode string) (at int, ok bool) {
+	if i >= 0 && i < n {
+		return i, true
+	}
+	switch mode {
+	case "constant":
+		return -1, true
+	case "edge":
+		return min(max(i, 0), n-1), n > 0
+	case "reflect": // the border itself is not repeated
+		if n < 2 {
+			return 0, false
+		}
+		i %= 2 * (n - 1)
+		if i < 0 {
+			i += 2 * (n - 1)
+		}
+		return min(i, 2*(n-1)-i), true
+	case "wrap":
+		if n < 1 {
+			return 0, false
+		}
+		return ((i % n) + n) % n, true
+	}
+	return 0, false
+}
+
+func pad[T any](out, in []T, from [][]int, plain T) {
+	if len(from) == 0 {
+		out[0] = in[0]
+		return
+	}
+	last := len(from) - 1
+	n := len(from[last])
+	// A run of the row is copied as a whole.
+	first := max(0, slices.IndexFunc(from[last], func(p int) bool { return p >= 0 }))
+	run := 0
+	for first+run < n && from[last][first+run] == from[last][first]+run {
+		run++
+	}
+	var index [maxRank]int
+	for ; len(out) > 0; out = out[n:] {
+		at := 0
+		for k := range last {
+			if p := from[k][index[k]]; p >= 0 && at >= 0 {
+				at += p
+			} else {
+				at = -1
+			}
+		}
+		for i := 0; i < n; i++ {
+			p := from[last][i]
+			switch {
+			case p < 0 || at < 0:
+				out[i] = plain
+			case i == first:
+				copy(out[i:][:run], in[at+p:])
+				i += run - 1
+			default:
+				out[i] = in[at+p]
+			}
+		}
+		for k := last - 1; k >= 0; k-- {
+			if index[k]++; index[k] < len(from[k]) {
+				break
+			}
+			index[k] = 0
+		}
+	}
+}

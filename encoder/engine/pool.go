@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/f32"
+)
+
+// A pool takes the largest value, the mean or the length of each window of a plane.
+type pool struct {
+	window
+	planes       int
+	op           string
+	p            int64 // of LpPool
+	countPadding bool  // as nought in a mean
+	columns      []int // that count in a window, for each of a row
+}
+
+// compilePool implements AveragePool, MaxPool and LpPool.
+func compilePool(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	rank := len(x.shape)
+	if rank != 3 && rank != 4 {
+		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
+	}
+	if len(c.node.Out) > 1 && c.node.Out[1] != "" {
+		return onnx.Unsupported("its second output is not supported")
+	}
+	v := &pool{planes: x.shape[0] * x.shape[1], op: c.node.Op, p: 2}
+	if v.window, err = c.window(x, 0, 0); err != nil {
+		return err
+	}
+	ceil, err := c.intAttribute("ceil_mode", 0)
+	if err != nil {
+		return err
+	}
+	if ceil != 0 {
+		v.outH = ceiled(v.inH, v.top, v.bottom, v.high(), v.sh)
+		v.outW = ceiled(v.inW, v.left, v.right, v.wide(), v.sw)
+	}
+	if v.top >= v.high() || v.bottom >= v.high() || v.left >= v.wide() || v.right >= v.wide() {
+		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
+	}
+	counting := int64(0)
+	switch v.op {
+	case "MaxPool":
+		_, err = c.intAttribute("storage_order", 0) // concerns only the second output
+	case "AveragePool":
+		counting, err = c.intAttribute("count_include_pad", 0)
+	default:
+		if v.p, err = c.intAttribute("p", 2); err == nil && v.p != 1 && v.p != 2 {
+			err = onnx.Unsupported("p = %d is not supported", v.p)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	v.countPadding = counting != 0
+	shape := []int{x.shape[0], x.shape[1], v.outH, v.outW}
+	if rank == 3 {
+		shape = []int{x.shape[0], x.shape[1], v.outW}
+	}
+	if err := c.allocate(8 * int64(v.outW)); err != nil {
+		return err
+	}
+	for ox := range v.outW {
+		v.columns = append(v.columns, v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
+	}
+	s := &step{in: []*value{x}, scratch: v.scratch()}
+	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
+	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
+}
+
+// ceiled returns how many windows there are if the last one may reach beyond the padding;
+// it must begin before the padding at the end.
+func ceiled(n, before, after, span, stride int) int {
+	windows := ceilDiv(n+before+after-span, stride) + 1
+	if (windows-1)*stride >= n+before {
+		windows--
+	}
+	return windows
+}
+
+// laid says how a plane is laid out with its padding: rows and their length, and on how
+// much of the result windows end, as if they moved by one across.
+func (v *pool) laid() (rows, pitch, ends int) {
+	rows = (v.outH-1)*v.sh + v.high()
+	pitch = (v.outW-1)*v.sw + v.wide()
+	return rows, pitch, (v.outH-1)*pitch + (v.outW-1)*v.sw + 1
+}
+
+// register is the longest of the kernels: what they pass over is rounded up to it.
+const register = 16
+
+func rounded(n int) int { return ceilDiv(n, register) * register }
+
+func (v *pool) scratch() int {
+	rows, pitch, ends := v.laid()
+	return rows*pitch + v.outH*pitch + 2*register + rounded(ends) + v.inW
+}
+
+// run takes whole rows together, then what is beside each other in them, and of that every
+// so many: long runs, where a window by itself would be a few values here and there.
+func (v *pool) run(out, in, scratch []float32) {
+	rows, pitch, ends := v.laid()
+	take := func(n int) (part []float32) {
+		part, scratch = scratch[:n], scratch[n:]
+		return part
+	}
+	image, down, across := take(rows*pitch+register), take(v.outH*pitch+register), take(rounded(ends))
+	start := float32(0)
+	if v.op == "MaxPool" {
+		start = -infinity
+	}
+	fill(image, start)
+	seen := min(v.inW, pitch-v.left)
+	for range v.planes {
+		for y := range min(v.inH, rows-v.top) {
+			copy(image[(y+v.top)*pitch+v.left:], v.powers(scratch, in[y*v.inW:][:seen]))
+		}
+		if v.sh == 1 {
+			v.taps(down[:rounded(v.outH*pitch)], image, v.kh, v.dh*pitch)
+		} else {
+			for y := range v.outH {
+				v.taps(down[y*pitch:][:pitch], image[y*v.sh*pitch:], v.kh, v.dh*pitch)
+			}
+		}
+		v.taps(across, down, v.kw, v.dw)
+		for y := range v.outH {
+			copyStrided(out[y*v.outW:][:v.outW], across[y*pitch:][:(v.outW-1)*v.sw+1], v.sw)
+		}
+		v.finish(out[:v.pixels()])
+		in, out = in[v.inH*v.inW:], out[v.pixels():]
+	}
+}
+
+// taps takes together what is from x on, at so many distances.
+func (v *pool) taps(to, x []float32, many, distance int) {
+	copy(to, x)
+	for i := 1; i < many; i++ {
+		v.add(to, x[i*distance:][:len(to)])
+	}
+}
+
+// finish makes means and lengths of sums.
+func (v *pool) finish(out []float32) {
+	switch {
+	case v.op == "AveragePool":
+		for y := range v.outH {
+			rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
+			for x, columns := range v.columns {
+				out[y*v.outW+x] /= float32(rows * columns)
+			}
+		}
+	case v.op == "LpPool" && v.p == 2:
+		for i, sum := range out {
+			out[i] = float32(math.Sqrt(float64(sum)))
+		}
+	}
+}
+
+// add takes x and what is in to together.
+func (v *pool) add(to, x []float32) {
+	if v.op == "MaxPool" {
+		f32.Larger(to, to, x)
+	} else {
+		f32.Axpy(1, x, to)
+	}
+}
+
+// powers is what is added of a row; own has room for it.
+func (v *pool) powers(own, x []float32) []float32 {
+	switch {
+	case v.op != "LpPool":
+		return x
+	case v.p == 2:
+		f32.Times(own, x, x)
+	default:
+		f32.Line(own, x, -1, 0, -infinity, infinity)
+		f32.Larger(own, own, x)
+	}
+	return own[:len(x)]
+}
+
+// pixelsIn returns how many taps of a window count along one side.
+func (v *pool) pixelsIn(at, stride, kernel, distance, before, after, n int) (many int) {
+	lo, hi := 0, n
+	if v.countPadding {
+		lo, hi = -before, n+after
+	}
+	for k := range kernel {
+		if p := at*stride - before + k*distance; p >= lo && p < hi {
+			many++
+		}
+	}
+	return many
+}

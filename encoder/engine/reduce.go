@@ -1,0 +1,310 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar/internal/f32"
+)
+
+// A reduction takes many values to one: start, then every value is added, then finish.
+type reduction struct {
+	start  float64
+	add    func(sum float64, x float32) float64
+	finish func(sum float64, n int) float64 // nil if there is nothing to do
+	// The same for constants of integers; nil if there is none.
+	exactStart int64
+	exact      func(sum, x int64) int64
+	// run is the sum of values that lie side by side; nil if they are added one by one.
+	run func(x []float32) float64
+	// since is the opset from which axes are an input.
+	since int64
+}
+
+func plus(sum float64, x float32) float64    { return sum + float64(x) }
+func squared(sum float64, x float32) float64 { return sum + float64(x)*float64(x) }
+
+var reductions = map[string]reduction{
+	"ReduceSum":       {add: plus, run: f32.Sum, exact: func(s, x int64) int64 { return s + x }, since: 13},
+	"ReduceMean":      {add: plus, run: f32.Sum, finish: func(s float64, n int) float64 { return s / float64(n) }, since: 18},
+	"ReduceSumSquare": {add: squared, exact: func(s, x int64) int64 { return s + x*x }, since: 18},
+	"ReduceL2":        {add: squared, finish: func(s float64, _ int) float64 { return math.Sqrt(s) }, since: 18},
+	"ReduceL1": {add: func(s float64, x float32) float64 { return s + math.Abs(float64(x)) },
+		exact: func(s, x int64) int64 { return s + max(x, -x) }, since: 18},
+	"ReduceLogSum": {add: plus, finish: func(s float64, _ int) float64 { return math.Log(s) }, since: 18},
+	"ReduceMax": {start: math.Inf(-1), add: func(s float64, x float32) float64 { return max(s, float64(x)) },
+		exactStart: math.MinInt64, exact: func(s, x int64) int64 { return max(s, x) }, since: 18},
+	"ReduceMin": {start: math.Inf(1), add: func(s float64, x float32) float64 { return min(s, float64(x)) },
+		exactStart: math.MaxInt64, exact: func(s, x int64) int64 { return min(s, x) }, since: 18},
+	"ReduceProd": {start: 1, add: func(s float64, x float32) float64 { return s * float64(x) },
+		exactStart: 1, exact: func(s, x int64) int64 { return s * x }, since: 18},
+}
+
+func compileReduce(c *call) error {
+	x, err := c.any(0)
+	if err != nil {
+		return err
+	}
+	r := reductions[c.node.Op]
+	if x.kind == bools || x.kind == ints && r.exact == nil && c.node.Op != "ReduceMean" {
+		return fmt.Errorf("input 0 holds %s", x.kind)
+	}
+	axes, given, err := c.axes("axes", r.since, 1, len(x.shape))
+	if err != nil {
+		return err
+	}
+	keep, err := c.intAttribute("keepdims", 1)
+	if err != nil {
+		return err
+	}
+	noop := int64(0)
+	if c.opset >= r.since {
+		if noop, err = c.intAttribute("noop_with_empty_axes", 0); err != nil {
+			return err
+		}
+	}
+	if !given {
+		if noop != 0 {
+			return c.setOutput(x, nil)
+		}
+		axes = allAxes(len(x.shape))
+	}
+	v, err := c.reduced(r, x, axes)
+	if err == nil && v.producer != nil && c.node.Op == "ReduceMean" && keep != 0 {
+		v.producer.meanOfRows = slices.Equal(axes, []int{len(x.shape) - 1})
+	}
+	if err == nil {
+		v, err = c.reshaped(v, withoutAxes(x.shape, axes, keep != 0))
+	}
+	return c.setOutput(v, err)
+}
+
+func allAxes(rank int) []int {
+	axes := make([]int, rank)
+	for k := range axes {
+		axes[k] = k
+	}
+	return axes
+}
+
+// withoutAxes returns a shape after a reduction, with or without the axes of length 1.
+func withoutAxes(shape, axes []int, keep bool) (left []int) {
+	left = []int{}
+	for k, n := range shape {
+		switch {
+		case !slices.Contains(axes, k):
+			left = append(left, n)
+		case keep:
+			left = append(left, 1)
+		}
+	}
+	return left
+}
+
+// reduced emits a reduction; all axes are kept, with length 1.
+func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
+	outer, inner := reductionViews(x.shape, axes)
+	n := count(inner.shape)
+	s := &step{in: []*value{x}, op: "Reduce"}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		reduce(r, outer, inner, n, out, in[0])
+	}
+	if r.exact != nil {
+		s.exact = func(out []int64, in [][]int64) error {
+			index := make([]int, len(outer.shape))
+			at := 0
+			for i := range out {
+				sum := r.exactStart
+				each := make([]int, len(inner.shape))
+				for from, k := at, 0; k < n; k++ {
+					sum = r.exact(sum, in[0][from])
+					from = inner.next(each, from, len(inner.shape))
+				}
+				out[i] = sum
+				at = outer.next(index, at, len(outer.shape))
+			}
+			return nil
+		}
+	}
+	if x.kind == ints && r.exact == nil && x.constant() {
+		return nil, errors.New("a mean of integers")
+	}
+	return c.step(x.kind, s, withoutAxes(x.shape, axes, true), int64(count(x.shape)))
+}
+
+// reductionViews splits a tensor into the axes that stay and those that go, each with as
+// few as possible.
+func reductionViews(shape, axes []int) (outer, inner view) {
+	for k, step := range rowMajor(shape) {
+		if slices.Contains(axes, k) {
+			inner.shape, inner.steps = append(inner.shape, shape[k]), append(inner.steps, step)
+		} else {
+			outer.shape, outer.steps = append(outer.shape, shape[k]), append(outer.steps, step)
+		}
+	}
+	return outer.merged(), inner.merged()
+}
+
+func reduce(r reduction, outer, inner view, n int, out, in []float32) {
+	var index, each [maxRank]int
+	last := len(inner.shape) - 1
+	run, step := inner.shape[last], inner.steps[last]
+	at := 0
+	for i := range out {
+		sum := r.start
+		clear(each[:])
+		for from, k := at, 0; k < n; k += run {
+			p := from
+			if step == 1 && r.run != nil {
+				sum += r.run(in[p:][:run])
+			} else if step == 1 {
+				for _, v := range in[p:][:run] {
+					sum = r.add(sum, v)
+				}
+			} else {
+				for range run {
+					sum = r.add(sum, in[p])
+					p += step
+				}
+			}
+			from = inner.next(each[:], from, last)
+		}
+		if r.finish != nil {
+			sum = r.finish(sum, n)
+		}
+		out[i] = float32(sum)
+		at = outer.next(index[:], at, len(outer.shape))
+	}
+}
+
+// compileGlobalPool reduces everything after the channels.
+func compileGlobalPool(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	if len(x.shape) < 3 {
+		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
+	}
+	r := reductions["ReduceMean"]
+	switch c.node.Op {
+	case "GlobalMaxPool":
+		r = reductions["ReduceMax"]
+	case "GlobalLpPool":
+		p, err := c.intAttribute("p", 2)
+		if err != nil {
+			return err
+		}
+		if p != 1 && p != 2 {
+			return fmt.Errorf("p = %d", p)
+		}
+		r = reductions[fmt.Sprint("ReduceL", p)]
+	}
+	return c.setOutput(c.reduced(r, x, allAxes(len(x.shape))[2:]))
+}
+
+// compileArg implements ArgMax and ArgMin.
+func compileArg(c *call) error {
+	x, err := c.any(0)
+	if err != nil {
+		return err
+	}
+	k, err := c.axisAttribute(0, len(x.shape))
+	if err != nil {
+		return err
+	}
+	keep, err := c.intAttribute("keepdims", 1)
+	if err != nil {
+		return err
+	}
+	later, err := c.intAttribute("select_last_index", 0)
+	if err != nil {
+		return err
+	}
+	outer, inner := reductionViews(x.shape, []int{k})
+	n, pitch := x.shape[k], inner.steps[0]
+	isMin := c.node.Op == "ArgMin"
+	run := func(out []float32, in [][]float32, _ []float32) {
+		index := make([]int, len(outer.shape))
+		at := 0
+		for i := range out {
+			best := 0
+			for j := 1; j < n; j++ {
+				v, w := in[0][at+j*pitch], in[0][at+best*pitch]
+				if isMin {
+					v, w = -v, -w
+				}
+				if v > w || later != 0 && v == w {
+					best = j
+				}
+			}
+			out[i] = float32(best)
+			at = outer.next(index, at, len(outer.shape))
+		}
+	}
+	v, err := c.step(ints, &step{in: []*value{x}, run: run}, withoutAxes(x.shape, []int{k}, keep != 0), int64(count(x.shape)))
+	return c.setOutput(v, err)
+}
+
+// compileCumSum adds along an axis; the axis is an input.
+func compileCumSum(c *call) error {
+	x, err := c.any(0)
+	if err != nil {
+		return err
+	}
+	list, err := c.constantInts(1)
+	if err != nil {
+		return err
+	}
+	if len(list) != 1 {
+		return fmt.Errorf("%d axes", len(list))
+	}
+	k, err := axis(list[0], len(x.shape))
+	if err != nil {
+		return err
+	}
+	exclusive, err := c.intAttribute("exclusive", 0)
+	if err != nil {
+		return err
+	}
+	reverse, err := c.intAttribute("reverse", 0)
+	if err != nil {
+		return err
+	}
+	outer, inner := reductionViews(x.shape, []int{k})
+	n, pitch := x.shape[k], inner.steps[0]
+	s := &step{in: []*value{x}}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		accumulate(outer, out, in[0], n, pitch, exclusive != 0, reverse != 0)
+	}
+	s.exact = func(out []int64, in [][]int64) error {
+		accumulate(outer, out, in[0], n, pitch, exclusive != 0, reverse != 0)
+		return nil
+	}
+	return c.setOutput(c.step(x.kind, s, x.shape, 0))
+}
+
+func accumulate[T float32 | int64](outer view, out, in []T, n, step int, exclusive, reverse bool) {
+	index := make([]int, len(outer.shape))
+	at := 0
+	for range count(outer.shape) {
+		from, move := at, step
+		if reverse {
+			from, move = at+(n-1)*step, -step
+		}
+		var sum T
+		for range n {
+			x := in[from]
+			if exclusive {
+				out[from] = sum
+			}
+			if sum += x; !exclusive {
+				out[from] = sum
+			}
+			from += move
+		}
+		at = outer.next(index, at, len(outer.shape))
+	}
+}

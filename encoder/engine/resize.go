@@ -1,0 +1,302 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"cpar/encoder/onnx"
+)
+
+// compileResize resamples axes, each by a matrix with few entries in a row. Upsample is its
+// older name.
+func compileResize(c *call) error {
+	x, err := c.input(0)
+	if err != nil {
+		return err
+	}
+	r, err := c.resizing()
+	if err != nil {
+		return err
+	}
+	scales, sizes, err := c.resizeTo(x, r)
+	if err != nil {
+		return err
+	}
+	for k, n := range x.shape {
+		if sizes[k] == n && scales[k] == 1 {
+			continue
+		}
+		// As many sources as a position may have, before they are allocated.
+		each := 6 + 4*max(1, 1/scales[k])
+		if !(each < float64(c.limits.Elements)) {
+			return fmt.Errorf("a scale of %g", scales[k])
+		}
+		if err := c.allocate(int64(sizes[k]) * int64(24+16*each)); err != nil {
+			return err
+		}
+		taps, err := r.taps(n, sizes[k], scales[k])
+		if err != nil {
+			return err
+		}
+		if x, err = c.resampled(x, k, taps); err != nil {
+			return err
+		}
+	}
+	return c.setOutput(x, nil)
+}
+
+// A resizing says how to resample.
+type resizing struct {
+	mode, coordinates, nearest string
+	cubic                      float64
+	outside, antialias         bool // whether weights outside are left out; filters grow when shrinking
+	policy                     string
+	axes                       []int64
+}
+
+func (c *call) resizing() (r resizing, err error) {
+	for _, a := range []struct {
+		to              *string
+		name, otherwise string
+	}{
+		{&r.mode, "mode", "nearest"},
+		{&r.coordinates, "coordinate_transformation_mode", "half_pixel"},
+		{&r.nearest, "nearest_mode", "round_prefer_floor"},
+		{&r.policy, "keep_aspect_ratio_policy", "stretch"},
+	} {
+		if *a.to, err = c.stringAttribute(a.name, a.otherwise); err != nil {
+			return r, err
+		}
+	}
+	if c.node.Op == "Upsample" || c.opset < 11 {
+		r.coordinates, r.nearest = "asymmetric", "floor"
+	}
+	cubic, err := c.floatAttribute("cubic_coeff_a", -0.75)
+	if err != nil {
+		return r, err
+	}
+	r.cubic = float64(cubic)
+	outside, err := c.intAttribute("exclude_outside", 0)
+	if err != nil {
+		return r, err
+	}
+	antialias, err := c.intAttribute("antialias", 0)
+	if err != nil {
+		return r, err
+	}
+	r.outside, r.antialias = outside != 0, antialias != 0
+	if _, err := c.floatAttribute("extrapolation_value", 0); err != nil {
+		return r, err
+	}
+	a, err := c.attribute("axes", onnx.KindInts)
+	if err != nil {
+		return r, err
+	}
+	if a != nil {
+		r.axes = a.Ints
+	}
+	if r.policy != "stretch" || r.coordinates == "tf_crop_and_resize" {
+		return r, onnx.Unsupported("%.40q is not supported", r.policy+", "+r.coordinates)
+	}
+	if r.mode == "bilinear" {
+		r.mode = "linear"
+	}
+	return r, nil
+}
+
+// resizeTo returns the scale and the size of every axis, of which one is given.
+func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, err error) {
+	rank := len(x.shape)
+	scales, sizes = make([]float64, rank), make([]int, rank)
+	for k, n := range x.shape {
+		scales[k], sizes[k] = 1, n
+	}
+	axes := allAxes(rank)
+	if r.axes != nil {
+		axes = axes[:0]
+		for _, a := range r.axes {
+			k, err := axis(a, rank)
+			if err != nil {
+				return nil, nil, err
+			}
+			axes = append(axes, k)
+		}
+	}
+	at := 2 // input 1 is a region, which matters to no mode that is supported
+	if c.node.Op == "Upsample" || c.opset < 11 {
+		at = 1
+	}
+	switch {
+	case c.opset >= 11 && c.has(3) && count(c.in[3].shape) > 0:
+		list, err := c.constantInts(3)
+		if err != nil {
+			return nil, nil, err
+		}
+		to, err := c.shapeOf(list)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(to) != len(axes) {
+			return nil, nil, fmt.Errorf("sizes of %v for a tensor of shape %v", list, x.shape)
+		}
+		for i, k := range axes {
+			sizes[k], scales[k] = to[i], float64(to[i])/float64(x.shape[k])
+		}
+	default:
+		var list []float32
+		if a, err := c.attribute("scales", onnx.KindFloats); err != nil {
+			return nil, nil, err
+		} else if a != nil {
+			list = a.Floats
+		} else {
+			v, err := c.weights(at, -1)
+			if err != nil {
+				return nil, nil, err
+			}
+			if list, err = c.floatsOf(v); err != nil {
+				return nil, nil, err
+			}
+		}
+		if len(list) != len(axes) {
+			return nil, nil, fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape)
+		}
+		for i, k := range axes {
+			n := math.Floor(float64(x.shape[k]) * float64(list[i]))
+			if !(n >= 1 && n <= float64(c.limits.Elements)) {
+				return nil, nil, fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape)
+			}
+			sizes[k], scales[k] = int(n), float64(list[i])
+		}
+	}
+	if n, err := c.check(sizes); err != nil || n == 0 {
+		return nil, nil, fmt.Errorf("sizes of %v", sizes)
+	}
+	return scales, sizes, nil
+}
+
+// A tap is one source of a resampled position.
+type tap struct {
+	at     int
+	weight float32
+}
+
+// taps returns the sources of each position of an axis of n that becomes m.
+func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
+	all := make([][]tap, m)
+	for i := range all {
+		x := float64(i)
+		switch r.coordinates {
+		case "half_pixel":
+			x = (x+0.5)/scale - 0.5
+		case "half_pixel_symmetric":
+			x = (x+0.5)/scale - 0.5 + float64(n)/2*(1-float64(m)/(scale*float64(n)))
+		case "pytorch_half_pixel":
+			if x = (x+0.5)/scale - 0.5; m == 1 {
+				x = 0
+			}
+		case "align_corners":
+			if x = x * float64(n-1) / float64(m-1); m == 1 {
+				x = 0
+			}
+		case "asymmetric":
+			x /= scale
+		default:
+			return nil, onnx.Unsupported("the coordinates %.40q are not supported", r.coordinates)
+		}
+		var err error
+		if all[i], err = r.around(x, n, scale); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// around returns the sources of a position between those of an axis of n.
+func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
+	stretch := 1.0
+	if r.antialias && scale < 1 {
+		stretch = 1 / scale
+	}
+	reach, weight := 1.0, func(d float64) float64 { return max(0, 1-d) }
+	switch r.mode {
+	case "nearest":
+		var at float64
+		switch r.nearest {
+		case "round_prefer_floor":
+			at = math.Ceil(x - 0.5)
+		case "round_prefer_ceil":
+			at = math.Floor(x + 0.5)
+		case "floor":
+			at = math.Floor(x)
+		case "ceil":
+			at = math.Ceil(x)
+		default:
+			return nil, onnx.Unsupported("rounding by %.40q is not supported", r.nearest)
+		}
+		return []tap{{int(min(max(at, 0), float64(n-1))), 1}}, nil
+	case "linear":
+	case "cubic": // Keys 1981
+		reach = 2
+		weight = func(d float64) float64 {
+			a := r.cubic
+			if d <= 1 {
+				return ((a+2)*d-(a+3))*d*d + 1
+			}
+			return ((a*d-5*a)*d+8*a)*d - 4*a
+		}
+	default:
+		return nil, onnx.Unsupported("the mode %.40q is not supported", r.mode)
+	}
+	first, last := math.Floor(x-reach*stretch)+1, math.Ceil(x+reach*stretch)-1
+	if first > last {
+		first, last = math.Floor(x), math.Floor(x)
+	}
+	var list []tap
+	sum := 0.0
+	for p := first; p <= last; p++ {
+		w := weight(min(math.Abs(p-x)/stretch, reach))
+		at := int(min(max(p, 0), float64(n-1)))
+		if r.outside && float64(at) != p {
+			continue
+		}
+		sum += w
+		if len(list) > 0 && list[len(list)-1].at == at { // beyond the border
+			list[len(list)-1].weight += float32(w)
+			continue
+		}
+		list = append(list, tap{at, float32(w)})
+	}
+	if r.outside || r.antialias {
+		for i := range list {
+			list[i].weight /= float32(sum)
+		}
+	}
+	return list, nil
+}
+
+// resampled emits the resampling of one axis.
+func (c *call) resampled(x *value, k int, taps [][]tap) (*value, error) {
+	shape := append([]int(nil), x.shape...)
+	shape[k] = len(taps)
+	n, inner := x.shape[k], count(x.shape[k+1:])
+	var work int64
+	for _, list := range taps {
+		work += int64(len(list))
+	}
+	s := &step{in: []*value{x}}
+	s.run = func(out []float32, in [][]float32, _ []float32) {
+		for from := in[0]; len(from) > 0; from = from[n*inner:] {
+			for _, list := range taps {
+				to := out[:inner]
+				clear(to)
+				for _, t := range list {
+					for i, v := range from[t.at*inner:][:inner] {
+						to[i] += v * t.weight
+					}
+				}
+				out = out[inner:]
+			}
+		}
+	}
+	return c.step(floats, s, shape, work*int64(count(x.shape)/n))
+}

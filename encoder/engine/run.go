@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// A Program is a network ready to run. It is safe for concurrent use.
+type Program struct {
+	plan   *plan
+	inputs []*value
+	wanted map[string]*value
+	shapes map[string][]int
+	arenas sync.Pool
+	needs  sync.Map // of what Run was asked for: which steps, []bool
+}
+
+// program turns the steps into a program that computes the wanted tensors.
+func (b *builder) program(wanted map[string]*value) (*Program, error) {
+	p := &Program{inputs: b.inputs, wanted: wanted, shapes: map[string][]int{}}
+	for name, v := range b.values {
+		p.shapes[name] = v.shape
+	}
+	for _, v := range wanted {
+		v.retained = true
+	}
+	b.drop(wanted)
+	if !b.noFusion {
+		if err := b.fuse(); err != nil {
+			return nil, err
+		}
+		b.drop(wanted)
+	}
+	for _, s := range b.steps {
+		if err := b.constantsOf(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.label, err)
+		}
+	}
+	for _, v := range wanted {
+		if v.constant() {
+			if _, err := b.floatsOf(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	var err error
+	p.plan, err = newPlan(b)
+	return p, err
+}
+
+// constantsOf prepares the constants of a step.
+func (b *builder) constantsOf(s *step) error {
+	for _, v := range s.in {
+		if v.constant() {
+			if _, err := b.floatsOf(v); err != nil {
+				return err
+			}
+			v.tensor, v.ints = nil, nil
+		}
+	}
+	if s.pack == nil {
+		return nil
+	}
+	pack := s.pack
+	s.pack = nil // it holds the constants
+	return pack()
+}
+
+// Shape returns the shape of any tensor of the graph that can be computed.
+func (p *Program) Shape(name string) ([]int, bool) {
+	shape, ok := p.shapes[name]
+	return slices.Clone(shape), ok
+}
+
+// Inputs returns the names of the inputs.
+func (p *Program) Inputs() []string {
+	var names []string
+	for _, v := range p.inputs {
+		names = append(names, v.name)
+	}
+	return names
+}
+
+// An arena is the memory of one run.
+type arena struct {
+	slots   [][]float32
+	scratch []float32
+	in      [][]float32
+	inputs  [][]float32
+}
+
+func (p *plan) newArena() *arena {
+	a := &arena{scratch: make([]float32, p.scratch)}
+	for _, n := range p.slots {
+		a.slots = append(a.slots, make([]float32, n))
+	}
+	return a
+}
+
+// of returns the tensor of a value during or after a run.
+func (a *arena) tensor(v *value) []float32 {
+	switch {
+	case v.producer != nil:
+		return a.slots[v.slot][:count(v.shape)]
+	case v.input > 0:
+		return a.inputs[v.input-1]
+	}
+	return v.floats
+}
+
+// Run computes the wanted tensors, which must be among those that Compile was asked for.
+// Inputs that they do not depend on may be left out. Tensors of integers and booleans are
+// whole numbers, up to 2²⁴. The caller owns the results.
+func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string][]float32, error) {
+	need, err := p.need(wanted)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := p.arenas.Get().(*arena)
+	if a == nil {
+		a = p.plan.newArena()
+	}
+	defer p.arenas.Put(a)
+	a.inputs = make([][]float32, len(p.inputs))
+	defer func() { // they belong to the caller
+		a.inputs = nil
+		clear(a.in)
+	}()
+	for i, v := range p.inputs {
+		data, given := inputs[v.name]
+		switch {
+		case !given && need.inputs[i]:
+			return nil, fmt.Errorf("the input %.80q is missing", v.name)
+		case given && len(data) != count(v.shape):
+			return nil, fmt.Errorf("the input %.80q has %d values, its shape is %v", v.name, len(data), v.shape)
+		case given && v.kind != floats:
+			if err := checkIntegers(data); err != nil {
+				return nil, fmt.Errorf("the input %.80q: %w", v.name, err)
+			}
+		}
+		a.inputs[i] = data
+	}
+	for i, s := range p.plan.steps {
+		if !need.steps[i] {
+			continue
+		}
+		if err := a.step(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.label, err)
+		}
+	}
+	results := map[string][]float32{}
+	for _, name := range wanted {
+		results[name] = slices.Clone(a.tensor(p.wanted[name]))
+	}
+	return results, nil
+}
+
+func (a *arena) step(s *step) error {
+	a.in = a.in[:0]
+	for _, v := range s.in {
+		a.in = append(a.in, a.tensor(v))
+	}
+	if s.check != nil {
+		if err := s.check(a.in); err != nil {
+			return err
+		}
+	}
+	out := a.tensor(s.out)
+	s.run(out, a.in, a.scratch[:s.scratch])
+	if s.out.kind == ints {
+		return checkIntegers(out)
+	}
+	return nil
+}
+
+// whole checks that every value is an integer that float32 holds exactly.
+func checkIntegers(x []float32) error {
+	for _, v := range x {
+		if !(v >= -maxExact && v <= maxExact) || v != float32(int32(v)) {
+			return fmt.Errorf("a value of %g where integers up to %d are accepted", v, maxExact)
+		}
+	}
+	return nil
+}
+
+// A need is what a list of wanted tensors depends on.
+type dependencies struct{ steps, inputs []bool }
+
+func (p *Program) need(wanted []string) (*dependencies, error) {
+	key := fmt.Sprintf("%q", wanted)
+	if n, ok := p.needs.Load(key); ok {
+		return n.(*dependencies), nil
+	}
+	values := map[*value]bool{}
+	for _, name := range wanted {
+		v := p.wanted[name]
+		if v == nil {
+			return nil, fmt.Errorf("the tensor %.80q is not among those that were wanted", name)
+		}
+		values[v] = true
+	}
+	n := &dependencies{make([]bool, len(p.plan.steps)), make([]bool, len(p.inputs))}
+	for i, s := range slices.Backward(p.plan.steps) {
+		if n.steps[i] = values[s.out]; n.steps[i] {
+			for _, v := range s.in {
+				values[v] = true
+			}
+		}
+	}
+	for i, v := range p.inputs {
+		n.inputs[i] = values[v]
+	}
+	p.needs.Store(key, n)
+	return n, nil
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"fmt"
+
+	"cpar/encoder/onnx"
+)
+
+// A window says how a kernel moves over an image: kernel, stride, distance of its taps
+// and the padding before and after, in rows and columns.
+type window struct {
+	kh, kw, sh, sw, dh, dw   int
+	top, left, bottom, right int
+	inH, inW, outH, outW     int
+}
+
+// window reads the attributes shared by convolutions and pools, for an image N×C×H×W or a
+// row N×C×W, which becomes an image of one. kh and kw are those of the weights, or 0 if
+// kernel_shape must provide them.
+func (c *call) window(x *value, kh, kw int) (window, error) {
+	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
+	flat := len(x.shape) == 3
+	if !flat {
+		w.inH = x.shape[2]
+	}
+	kernel, err := c.sides("kernel_shape", flat, []int{kh, kw}, maxWindow)
+	if err != nil {
+		return w, err
+	}
+	if kh == 0 {
+		w.kh, w.kw = kernel[0], kernel[1]
+	}
+	if w.kh != kernel[0] || w.kw != kernel[1] || w.kh < 1 || w.kw < 1 || w.kh > maxWindow || w.kw > maxWindow {
+		return w, onnx.Unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
+	}
+	strides, err := c.sides("strides", flat, []int{1, 1}, maxWindow)
+	if err != nil {
+		return w, err
+	}
+	dilations, err := c.sides("dilations", flat, []int{1, 1}, maxWindow)
+	if err != nil {
+		return w, err
+	}
+	w.sh, w.sw, w.dh, w.dw = strides[0], strides[1], dilations[0], dilations[1]
+	pads := []int{0, 0, 0, 0}
+	if flat {
+		ends, err := c.intsAttribute("pads", []int{0, 0}, 2, 0, maxWindow)
+		if err != nil {
+			return w, err
+		}
+		pads[1], pads[3] = ends[0], ends[1]
+	} else if pads, err = c.intsAttribute("pads", pads, 4, 0, maxWindow); err != nil {
+		return w, err
+	}
+	auto, err := c.stringAttribute("auto_pad", "NOTSET")
+	if err != nil {
+		return w, err
+	}
+	switch auto {
+	case "NOTSET", "":
+	case "VALID":
+		pads = []int{0, 0, 0, 0}
+	case "SAME_UPPER", "SAME_LOWER":
+		// As many outputs as there are strides; an odd pad goes to the end or the start.
+		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.high()-w.inH)
+		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.wide()-w.inW)
+		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
+		if auto == "SAME_LOWER" {
+			pads = []int{pads[2], pads[3], pads[0], pads[1]}
+		}
+	default:
+		return w, onnx.Unsupported("auto_pad %.20q is not supported", auto)
+	}
+	w.top, w.left, w.bottom, w.right = pads[0], pads[1], pads[2], pads[3]
+	ph, pw := w.inH+w.top+w.bottom, w.inW+w.left+w.right
+	if ph < w.high() || pw < w.wide() {
+		return w, fmt.Errorf("a kernel of %d×%d does not fit into an image of %d×%d", w.high(), w.wide(), ph, pw)
+	}
+	w.outH, w.outW = (ph-w.high())/w.sh+1, (pw-w.wide())/w.sw+1
+	return w, nil
+}
+
+// sides reads an attribute of one number for each side of a kernel, at least 1.
+func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, error) {
+	if !flat {
+		return c.intsAttribute(name, otherwise, 2, 1, most)
+	}
+	one, err := c.intsAttribute(name, otherwise[1:], 1, 1, most)
+	if err != nil {
+		return nil, err
+	}
+	return []int{1, one[0]}, nil
+}
+
+// high and wide are the rows and columns that a kernel spans.
+func (w *window) high() int { return (w.kh-1)*w.dh + 1 }
+func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
+
+func (w *window) pixels() int { return w.outH * w.outW }

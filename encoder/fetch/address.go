@@ -1,0 +1,101 @@
+package fetch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// maxRedirects is how often a server may point elsewhere.
+const maxRedirects = 10
+
+// errForbiddenRedirect is wrapped by the error of a redirect that is not followed.
+var errForbiddenRedirect = errors.New("it points to where nothing is fetched from")
+
+// CheckAddress reads the address of a file: https://, or http:// on this machine.
+func CheckAddress(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		err = fmt.Errorf("%w: %s is no address of a file", cpar.ErrInput, sanitize.Text(address))
+	case u.User != nil || u.Fragment != "":
+		err = fmt.Errorf("%w: the address has a user, or a fragment", cpar.ErrInput)
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		err = fmt.Errorf("%w: over http:// anybody on the way to %s could change the file", cpar.ErrInput, sanitize.Text(u.Host))
+	default:
+		return u, CheckName(u.Path)
+	}
+	return nil, hint.Add(err, "write it like https://example.org/models/NAME.onnx")
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+func (t *transfer) host() string { return sanitize.Text(t.url.Host) }
+
+// client follows redirects as long as they stay on HTTPS, or on this machine if the first
+// address was there.
+func (t *transfer) client() *http.Client {
+	transport := t.transport
+	if transport == nil {
+		transport = newTransport()
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) >= maxRedirects:
+			return faultf("%s points elsewhere more than %d times", t.host(), maxRedirects)
+		case next.URL.Scheme == "https":
+			return nil
+		case next.URL.Scheme == "http" && loopback(next.URL.Hostname()) && via[0].URL.Scheme == "http":
+			return nil
+		}
+		return fmt.Errorf("%w: %s://%s: %w", cpar.ErrInput, sanitize.Text(next.URL.Scheme), sanitize.Text(next.URL.Host), errForbiddenRedirect)
+	}}
+}
+
+// byScheme sends plain HTTP to this machine alone, whatever proxy or name server says.
+type byScheme struct{ https, http http.RoundTripper }
+
+func (s byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme == "https" {
+		return s.https.RoundTrip(r)
+	}
+	return s.http.RoundTrip(r)
+}
+
+func newTransport() http.RoundTripper {
+	https := http.DefaultTransport.(*http.Transport).Clone()
+	https.DisableCompression, https.DisableKeepAlives = true, true
+	here := https.Clone()
+	here.Proxy = nil
+	here.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: loopbackOnly}).DialContext
+	return byScheme{https, here}
+}
+
+// loopbackOnly lets a connection be made to this machine alone. The address is the resolved one.
+func loopbackOnly(_, address string, _ syscall.RawConn) error {
+	host, _, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return errors.New("that is not this machine")
+}
+
+// withoutAddress is an error of package net/http without the address, which may be long.
+func withoutAddress(err error) error {
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+// Package fetch downloads one file whose SHA-256 is known, an image network in ONNX form.
+//
+//	address, digest, bound ─▶ Get: GET, Range ─▶ FILE.part ─▶ digest ─▶ Check ─▶ FILE
+//
+// Bytes come over HTTPS, also after redirects; plain HTTP is for this machine alone. They
+// lie in FILE.part until all are there and the digest of the whole file is right, and
+// only then under their name, so that nothing half-written ever has it. A transfer that is
+// cut, stopped or too slow leaves FILE.part, and the next one goes on where it ended
+// (RFC 9110, sections 13.1.5 and 14): with If-Range where the server gave a strong ETag,
+// which FILE.part.etag keeps, else by the digest alone, which notices everything.
+//
+// A server is believed in nothing: neither in what it calls the file nor in how long it says
+// that it is. What is no ONNX file is refused by its name and by its first bytes, before
+// anything is written: PyTorch's files hold programs (pickles).
+package fetch
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/progress"
+	"cpar/internal/sanitize"
+)
+
+// Patience is how long a server may bring next to nothing before a transfer ends.
+const StallTimeout = 30 * time.Second
+
+// Options say what is fetched, and where it goes.
+type Options struct {
+	Address  string            // of the file
+	Into     string            // path that the file gets; it is never replaced
+	Digest   [sha256.Size]byte // of the whole file
+	Bytes    int64             // its length; 0 if it is not known
+	MaxBytes int64             // the greatest length that is taken where it is not known
+	// Check refuses a file whose digest is right; nil refuses none.
+	Check        func(path string) error
+	StallTimeout time.Duration // 0 for Patience
+	Progress     progress.Func // in kB
+
+	transport http.RoundTripper // of tests
+}
+
+// A Result is what Get did.
+type Result struct {
+	Bytes   int64 // of the file
+	Resumed int64 // how many of them were there from an earlier transfer
+	Already bool  // the file was there, and nothing was fetched
+}
+
+const (
+	partSuffix = ".part"
+	tagSuffix  = ".part.etag"
+)
+
+// Part is where the bytes of a file lie until they are whole.
+func PartPath(into string) string { return into + partSuffix }
+
+// Get fetches a file. Errors wrap cpar.ErrInput for what is asked, cpar.ErrCorrupt for
+// other bytes than the digest's, cpar.ErrCloud for the server and the way to it, and
+// cpar.ErrStorage.
+func Get(ctx context.Context, o Options) (Result, error) {
+	r, err := get(ctx, o)
+	if err != nil {
+		return r, fmt.Errorf("fetching %s: %w", sanitize.Text(filepath.Base(o.Into)), err)
+	}
+	return r, nil
+}
+
+func get(ctx context.Context, o Options) (r Result, err error) {
+	u, err := CheckAddress(o.Address)
+	if err != nil {
+		return r, err
+	}
+	if err := CheckName(o.Into); err != nil {
+		return r, err
+	}
+	switch _, err := os.Lstat(o.Into); {
+	case err == nil:
+		return checkExisting(ctx, o)
+	case !errors.Is(err, fs.ErrNotExist):
+		return r, durable.StorageError("looking at", o.Into, 0, err)
+	}
+	t := &transfer{Options: o, url: u, part: PartPath(o.Into), tag: o.Into + tagSuffix}
+	if t.StallTimeout == 0 {
+		t.StallTimeout = StallTimeout
+	}
+	if r.Resumed, err = t.resumeOffset(); err != nil {
+		return r, err
+	}
+	if o.Bytes == 0 || r.Resumed != o.Bytes {
+		if r.Resumed, err = t.receive(ctx, r.Resumed); err != nil {
+			return r, err
+		}
+	}
+	r.Bytes, err = t.finish(ctx)
+	return r, err
+}
+
+// already is the result where the file is there.
+func checkExisting(ctx context.Context, o Options) (Result, error) {
+	digest, n, err := sum(ctx, o.Into, o.Progress)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case digest != o.Digest:
+		return Result{}, hint.Add(fmt.Errorf("%w: there is another file of that name, which stays", cpar.ErrInput), "give the new one another name: --out FILE")
+	}
+	return Result{Bytes: n, Already: true}, nil
+}
+
+// A transfer is one call of Get.
+type transfer struct {
+	Options
+	url       *url.URL
+	part, tag string
+}
+
+// begun is how many bytes an earlier transfer has left.
+func (t *transfer) resumeOffset() (int64, error) {
+	info, err := os.Lstat(t.part)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, durable.StorageError("looking at", t.part, 0, err)
+	case !info.Mode().IsRegular():
+		return 0, fmt.Errorf("%w: %s is no regular file", cpar.ErrInput, t.part)
+	case info.Size() > t.maxBytes():
+		return 0, t.discard() // of another file
+	}
+	return info.Size(), nil
+}
+
+// most is how long the file may be.
+func (t *transfer) maxBytes() int64 {
+	if t.Bytes > 0 {
+		return t.Bytes
+	}
+	return t.MaxBytes
+}
+
+// discard removes what was received.
+func (t *transfer) discard() error {
+	for _, path := range []string{t.part, t.tag} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return durable.StorageError("removing", path, 0, err)
+		}
+	}
+	return nil
+}
+
+// finish gives the file its name, if it is the right one.
+func (t *transfer) finish(ctx context.Context) (int64, error) {
+	digest, n, err := sum(ctx, t.part, t.Progress)
+	if err != nil {
+		return 0, err
+	}
+	if digest != t.Digest {
+		return 0, t.refuse(hint.Add(fmt.Errorf("%w: its SHA-256 is %x, not %x: what came was removed", cpar.ErrCorrupt, digest, t.Digest),
+			"it is not the file that was meant, or was changed on the way; try again, or another address (--from)"))
+	}
+	err = CheckFile(t.part)
+	if err == nil && t.Check != nil {
+		err = t.Check(t.part)
+	}
+	if err != nil {
+		return 0, t.refuse(fmt.Errorf("its digest is right, but it cannot be used, and was removed: %w", err))
+	}
+	if err := durable.OS.RenameNew(t.part, t.Into); err != nil {
+		return 0, durable.StorageError("renaming", t.part, 0, err)
+	}
+	_ = os.Remove(t.tag) // of no further use, and harmless
+	if err := durable.OS.SyncDir(filepath.Dir(t.Into)); err != nil {
+		return 0, durable.StorageError("syncing folder", filepath.Dir(t.Into), 0, err)
+	}
+	return n, nil
+}
+
+// refuse removes what was received, because of err.
+func (t *transfer) refuse(err error) error { return errors.Join(err, t.discard()) }
+
+// sum is the digest and the length of a file.
+func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.Size]byte, n int64, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return digest, 0, durable.StorageError("reading", path, 0, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return digest, 0, fmt.Errorf("%w: %s is no regular file", cpar.ErrInput, path)
+	}
+	h, buf := sha256.New(), make([]byte, 1<<20)
+	for {
+		k, err := f.Read(buf)
+		h.Write(buf[:k])
+		n += int64(k)
+		tell.Report("digest, kB", int(n/1000), int(info.Size()/1000))
+		switch {
+		case err == io.EOF:
+			return [sha256.Size]byte(h.Sum(nil)), n, nil
+		case err != nil:
+			return digest, n, durable.StorageError("reading", path, 0, err)
+		case ctx.Err() != nil:
+			return digest, n, stopped(path)
+		}
+	}
+}
+
+// stopped is the error of a transfer that was told to end.
+func stopped(part string) error {
+	return hint.Add(errors.New("it was stopped"), "what came is kept in %s; the same command goes on there", part)
+}

@@ -1,0 +1,91 @@
+package fetch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// pickles are the endings of files that run a program when they are opened, by Python's
+// pickle; .bin is what Hugging Face calls those of PyTorch.
+var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".joblib"}
+
+const adviceExport = "ask for the network in ONNX form (.onnx), or export it with the program that it is for (torch.onnx.export, optimum-cli export onnx)"
+
+// CheckName refuses a file by its name.
+func CheckName(name string) error {
+	ending := strings.ToLower(filepath.Ext(name))
+	switch {
+	case slices.Contains(pickles, ending):
+		return hint.Add(fmt.Errorf("%w: %s ends in %s: such files hold a program (a pickle), and are not taken", cpar.ErrInput, sanitize.Text(filepath.Base(name)), ending), adviceExport)
+	case ending == ".safetensors" || ending == ".h5" || ending == ".tflite":
+		return hint.Add(fmt.Errorf("%w: %s is no ONNX file", cpar.ErrInput, sanitize.Text(filepath.Base(name))), adviceExport)
+	}
+	return nil
+}
+
+// CheckFile refuses a file by its first bytes.
+func CheckFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	defer f.Close()
+	head := make([]byte, headBytes)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	return checkHead(head[:n])
+}
+
+// headBytes is how many bytes of a file checkHead wants, or all of a shorter one.
+const headBytes = 512
+
+// checkHead refuses what by its first bytes is no ONNX file.
+func checkHead(head []byte) error {
+	refuse := func(what string) error {
+		return hint.Add(fmt.Errorf("%w: it is %s", cpar.ErrInput, what), adviceExport)
+	}
+	switch {
+	case len(head) == 0:
+		return fmt.Errorf("%w: it is empty", cpar.ErrInput)
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")) && bytes.Contains(head, []byte(".pkl")):
+		return refuse("a file of PyTorch's, which holds a program (a pickle)")
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return refuse("a zip archive, not an ONNX file")
+	case head[0] == 0x80 && len(head) > 1 && head[1] <= 5: // opcode PROTO with its version
+		return refuse("a pickle, which holds a program")
+	case bytes.HasPrefix(head, []byte("version https://git-lfs")):
+		return hint.Add(fmt.Errorf("%w: it is a pointer of Git LFS, not the file itself", cpar.ErrInput), "take the address of the file's content, or run: git lfs pull")
+	case bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")):
+		return hint.Add(fmt.Errorf("%w: it is a web page, not an ONNX file", cpar.ErrInput), "take the address of the file itself, not of the page that shows it")
+	case !onnx(head):
+		return refuse("no ONNX file")
+	}
+	return nil
+}
+
+// onnx reports whether bytes can begin a ModelProto: a field that it has, of the right kind
+// (onnx.proto: ir_version and model_version are numbers, all others are bytes).
+func onnx(head []byte) bool {
+	const number, byteString = 0, 2
+	tag, _ := binary.Uvarint(head)
+	switch tag >> 3 {
+	case 1, 5:
+		return tag&7 == number
+	case 2, 3, 4, 6, 7, 8, 14, 20, 25, 26:
+		return tag&7 == byteString
+	}
+	return false
+}

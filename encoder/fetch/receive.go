@@ -1,0 +1,263 @@
+package fetch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// minRate is how many bytes a second a transfer must bring, on average over Patience.
+const minRate = 1000
+
+// A fault is the server's, or of the way to it. It has the kind of the cloud's faults, and
+// not its name.
+type fault struct{ text string }
+
+func (f fault) Error() string        { return f.text }
+func (f fault) Is(target error) bool { return target == cpar.ErrCloud }
+
+func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format, args...)} }
+
+var errSlow = errors.New("too slow")
+
+// receive brings what is missing behind the first bytes, of which there are from; resumed
+// says how many of those were of use.
+func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
+	for {
+		start, again, err := t.attempt(ctx, from)
+		if !again {
+			return start, err
+		}
+		if err := t.discard(); err != nil { // the server cannot go on from what is there
+			return 0, err
+		}
+		from = 0
+	}
+}
+
+// once makes one request, and says where what came begins. again has another made, for the
+// whole file.
+func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again bool, err error) {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var came atomic.Int64 // bytes
+	go t.watch(ctx, end, &came)
+
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url.String(), nil)
+	if err != nil {
+		return 0, false, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	request.Header.Set("Accept-Encoding", "identity") // a digest and ranges are of the file itself
+	if from > 0 {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
+		if tag := t.knownTag(); tag != "" {
+			request.Header.Set("If-Range", tag)
+		}
+	}
+	response, err := t.client().Do(request)
+	if err != nil {
+		return 0, false, t.broken(ctx, err)
+	}
+	defer response.Body.Close()
+	came.Add(t.minBytes()) // an answer counts, too
+
+	start, total, err := t.checkResponse(response, from)
+	switch {
+	case errors.Is(err, errCannotResume):
+		return 0, true, nil
+	case errors.Is(err, errComplete):
+		return from, false, nil
+	case err != nil:
+		return 0, false, err
+	}
+	return start, false, t.write(ctx, response, start, total, &came)
+}
+
+var (
+	errCannotResume = errors.New("the server cannot go on from there")
+	errComplete     = errors.New("all is there")
+)
+
+// answer judges an answer's head: where its bytes begin, and how long the file is, -1 where
+// nobody says.
+func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int64, err error) {
+	if coded := r.Header.Get("Content-Encoding"); coded != "" && coded != "identity" {
+		return 0, 0, faultf("%s sends it encoded (%s), which was not asked for", t.host(), sanitize.Text(coded))
+	}
+	switch r.StatusCode {
+	case http.StatusOK: // also of a server that knows no ranges, or has another file now
+		start, total = 0, r.ContentLength
+	case http.StatusPartialContent:
+		var last int64
+		_, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &start, &last, &total)
+		if err != nil || from == 0 || start != from || last != total-1 {
+			if from > 0 {
+				return 0, 0, errCannotResume
+			}
+			return 0, 0, faultf("%s sends a part that was not asked for", t.host())
+		}
+	case http.StatusRequestedRangeNotSatisfiable:
+		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &total); err == nil && total == from && from > 0 {
+			return 0, 0, errComplete // the digest says whether it is so
+		}
+		if from > 0 {
+			return 0, 0, errCannotResume
+		}
+		fallthrough
+	default:
+		return 0, 0, hint.Add(faultf("%s answers %s", t.host(), sanitize.Text(r.Status)), "look whether it is still to be had there; --from names another address")
+	}
+	switch {
+	case t.Bytes > 0 && total >= 0 && total != t.Bytes:
+		err = hint.Add(fmt.Errorf("%w: %s has %d bytes of that name, the file has %d", cpar.ErrCorrupt, t.host(), total, t.Bytes), "--from names another address")
+	case total > t.maxBytes():
+		err = t.tooLong()
+	}
+	return start, total, err
+}
+
+func (t *transfer) tooLong() error {
+	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "--limit-file takes longer ones, if that is the file that was meant")
+}
+
+// write appends what comes to the part, from start on.
+func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
+	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
+	if start == 0 {
+		head, err := body.Peek(headBytes)
+		if err != nil && err != io.EOF {
+			return t.broken(ctx, err)
+		}
+		if err := checkHead(head); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(t.part, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return durable.StorageError("opening", t.part, total, err)
+	}
+	defer f.Close()
+	if err := f.Truncate(start); err != nil {
+		return durable.StorageError("shortening", t.part, 0, err)
+	}
+	if err := t.keepTag(r); err != nil {
+		return err
+	}
+	// Two commands that fetch the same at once can spoil each other's bytes, as the digest
+	// will say.
+	at, buf := start, make([]byte, 1<<16)
+	for {
+		n, failed := body.Read(buf)
+		if at+int64(n) > t.maxBytes() {
+			f.Close()
+			return t.refuse(t.tooLong())
+		}
+		if _, err := f.WriteAt(buf[:n], at); err != nil {
+			return hint.Add(durable.StorageError("writing", t.part, total-at, err), "make room; the same command goes on where this one ended")
+		}
+		at += int64(n)
+		t.Progress.Report("fetching, kB", int(at/1000), int(max(total, at)/1000))
+		switch {
+		case failed == io.EOF && total >= 0 && at < total:
+			return t.broken(ctx, io.ErrUnexpectedEOF)
+		case failed == io.EOF:
+			return durable.StorageError("syncing", t.part, 0, f.Sync())
+		case failed != nil:
+			return t.broken(ctx, failed)
+		}
+	}
+}
+
+// broken is the error of a transfer that ended too early. What came is kept.
+func (t *transfer) broken(ctx context.Context, err error) error {
+	kept := "what came is kept; the same command goes on where this one ended"
+	if _, err := os.Lstat(t.part); err != nil {
+		kept = "nothing came that could be kept; try again later"
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errSlow):
+		return hint.Add(faultf("%s brought next to nothing in %v", t.host(), t.StallTimeout), "%s", kept)
+	case ctx.Err() != nil:
+		return stopped(t.part)
+	case errors.Is(err, errForbiddenRedirect):
+		return err
+	}
+	return hint.Add(faultf("%s: %s", t.host(), sanitize.Text(withoutAddress(err).Error())), "%s", kept)
+}
+
+// least is how many bytes must come within Patience.
+func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
+
+// watch ends a transfer that brings too little. A server that sends a byte now and then would
+// else keep it for ever.
+func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
+	tick := time.NewTicker(t.StallTimeout)
+	defer tick.Stop()
+	for before := int64(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := came.Load()
+		if now-before < t.minBytes() {
+			end(errSlow)
+			return
+		}
+		before = now
+	}
+}
+
+// counted counts what is read.
+type countingReader struct {
+	io.Reader
+	came *atomic.Int64
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.came.Add(int64(n))
+	return n, err
+}
+
+// A tag is what a server calls the state of a file at an address.
+type tag struct {
+	Address string `json:"address"`
+	ETag    string `json:"etag"`
+}
+
+// knownTag is the tag of what was received, "" for none. Another address has others.
+func (t *transfer) knownTag() string {
+	b, err := os.ReadFile(t.tag)
+	var known tag
+	if err != nil || json.Unmarshal(b, &known) != nil || known.Address != t.url.String() {
+		return ""
+	}
+	return known.ETag
+}
+
+// keepTag keeps the tag of an answer, unless it is weak and says nothing of bytes.
+func (t *transfer) keepTag(r *http.Response) error {
+	etag := r.Header.Get("ETag")
+	if !strings.HasPrefix(etag, `"`) {
+		etag = ""
+	}
+	b, err := json.Marshal(tag{t.url.String(), etag})
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(t.tag, b, 0o600)
+}

@@ -1,0 +1,157 @@
+package graphs
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"cpar/encoder"
+	"cpar/internal/testing/oracle"
+)
+
+var docs = flag.String("docs", "", "write the page of networks to this file, with times (some minutes)")
+
+// TestTable prints the table of docs/networks.md: which networks load, how exact they
+// are, how long they take on one core beside ONNX Runtime, and what their embedding is.
+func TestTable(t *testing.T) {
+	oracle.Named(t, "CPAR_ONNXRUNTIME")
+	if *docs == "" {
+		t.Skip("needs -docs FILE")
+	}
+	all, byFile := graphs(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	page := pageHead
+	for _, g := range all {
+		if g.Form != "" || g.isText() || strings.HasSuffix(g.Network, "-plain") || strings.HasSuffix(g.Network, "-visual") {
+			continue // a form has no row, nor what is there to be a reference
+		}
+		row := g.row(t, byFile)
+		fmt.Println(row)
+		page += row + "\n"
+		if err := os.WriteFile(*docs, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const pageHead = `# Networks
+
+Which image networks run in plain Go, held against ONNX Runtime 1.22 with the same weights. The files are made by
+[export.py](../encoder/graphs/export.py), which exports the structure of the originals with random weights; those of the
+original size are marked ●, the others are narrower and shallower. Errors are ‖a−b‖/‖b‖ of the embedding; half precision is
+held against single precision with the same weights. A time is the best of five to sixty turns for one image on one core; both
+runtimes took turns in one run. Other work ran beside, which lengthens both times and leaves the ratios rough: the 0.4 of
+EfficientNet-B0 is luck, and the best of eight later runs had 20.0 and 14.8 ms (cpar model check efficientnet_b0.onnx --preprocessing
+imagenet --views 1 --runtime onnxruntime, an EPYC). Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
+pixels, data in other files, text halves) have no row: TestNetworks and TestTexts hold them to the same bound, 10⁻⁴. A process that
+embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
+
+Three of the narrower ones were also tried as they are (export.py FOLDER PATTERN --full), in four runs; the milliseconds are the best of
+all, and the memory is that of a process which embeds, in GB:
+
+| network | embedding | error, single and half | ms Go / ONNX Runtime | ratios | memory |
+|---|---|---|---|---|---|
+| VGG16 | 4096 | 3e-06 | 1072 / 611 | 1.3 to 1.8 | 0.96 |
+| ViT-B/16 | 768 | 1e-06 | 1155 / 1060 | 1.0 to 1.4 | 0.47 |
+| SigLIP-B/16 | 768 | 1e-06 | 710 / 531 | 0.7 to 1.9 | 0.47 |
+
+This page is written by
+
+    CPAR_GRAPHS=FOLDER CPAR_ONNXRUNTIME=FILE go test ./encoder/graphs -run TestTable -docs ../../../docs/networks.md
+
+| network | opset | loads | error, single | error, half | ms Go / ONNX Runtime | ratio | embedding by default |
+|---|---|---|---|---|---|---|---|
+`
+
+func (g graph) row(t *testing.T, byFile map[string]graph) string {
+	mark := ""
+	if g.Full {
+		mark = " ●"
+	}
+	e, err := g.open(t, encoder.Go, "")
+	if err != nil {
+		t.Log(g.File, err)
+		return fmt.Sprintf("| %s%s | %d | no | | | | | |", g.Network, mark, g.Opset)
+	}
+	c := e.Choice()
+	name, size := c.Name, c.Size
+	inGo, inORT := g.times(t, e, byFile)
+	h := cmp.Or(byFile[g.Network+".fp16.onnx"].File, byFile[g.Network+".fp16-io32.onnx"].File)
+	half := ""
+	if h != "" {
+		half = byFile[h].error(t, byFile)
+	}
+	return fmt.Sprintf("| %s%s | %d | yes | %s | %s | %.1f / %.1f | %.1f | `%s`, %d |", g.Network, mark, g.Opset, g.error(t, byFile), half,
+		inGo, inORT, inGo/inORT, name, size)
+}
+
+// error returns the relative error of a graph, or why there is none.
+func (g graph) error(t *testing.T, byFile map[string]graph) string {
+	e, err := g.open(t, encoder.Go, "")
+	if err != nil {
+		return "no"
+	}
+	image, want := g.expected(t, byFile)
+	got, err := e.Embed(image)
+	if err != nil {
+		return "no"
+	}
+	norm, _ := distances(got, want[:min(len(want), len(got))])
+	return fmt.Sprintf("%.0e", norm)
+}
+
+// times returns the milliseconds of one image in plain Go and in ONNX Runtime, the best of
+// turns: whatever else the machine does lengthens both.
+func (g graph) times(t testing.TB, e encoder.Embedder, byFile map[string]graph) (inGo, inORT float64) {
+	reference := byFile[g.Reference]
+	image, same := g.pictures()
+	r := g.reference(t, reference)
+	inGo, inORT = 1e9, 1e9
+	one := func(e encoder.Embedder, image []float32, best *float64) {
+		start := time.Now()
+		if _, err := e.Embed(image); err != nil {
+			t.Fatal(err)
+		}
+		*best = min(*best, time.Since(start).Seconds()*1000)
+	}
+	begun := time.Now()
+	for i := 0; i < 5 || i < 60 && time.Since(begun) < 2*time.Second; i++ {
+		one(e, image, &inGo)
+		one(r, same, &inORT)
+	}
+	return inGo, inORT
+}
+
+// BenchmarkNetworks gives the times of the networks of full size on one core, and by how
+// much plain Go is slower.
+func BenchmarkNetworks(b *testing.B) {
+	oracle.Named(b, "CPAR_ONNXRUNTIME")
+	all, byFile := graphs(b)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, g := range all {
+		if !g.Full || g.Form != "" {
+			continue
+		}
+		b.Run(g.Network, func(b *testing.B) {
+			e, err := g.open(b, encoder.Go, "")
+			if err != nil {
+				b.Fatal(err)
+			}
+			var inGo, inORT float64
+			n := 0
+			for b.Loop() {
+				x, y := g.times(b, e, byFile)
+				inGo, inORT, n = inGo+x, inORT+y, n+1
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(inGo/float64(n), "ms-go")
+			b.ReportMetric(inORT/float64(n), "ms-ort")
+			b.ReportMetric(inGo/inORT, "ratio")
+		})
+	}
+}

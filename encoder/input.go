@@ -1,0 +1,160 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/hint"
+)
+
+const maxSide = 4096 // of an image
+
+// An imageInput is the input of a network that takes the picture.
+type imageInput struct {
+	name          string
+	elements      onnx.Type // Float, Float16 or Uint8
+	channelsLast  bool      // 1×H×W×3, else 1×3×H×W
+	height, width int       // 0 where the file leaves them open
+	others        []string  // further inputs, on which no embedding may depend
+}
+
+// findInput finds the input of a graph that can be a picture. Further inputs, such as the
+// words of a network of images and texts, are left alone.
+func findInput(g *onnx.Graph) (imageInput, error) {
+	constants := map[string]bool{}
+	for _, t := range g.Constants {
+		constants[t.Name] = true
+	}
+	var found []imageInput
+	var inputs []onnx.ValueInfo
+	for _, in := range g.Inputs {
+		if constants[in.Name] {
+			continue // before IR 4, constants were also listed as inputs
+		}
+		inputs = append(inputs, in)
+		if image, ok := asImage(in); ok {
+			found = append(found, image)
+		}
+	}
+	switch {
+	case len(inputs) == 0:
+		return imageInput{}, errors.New("it has no input")
+	case len(found) == 0 && len(inputs) == 1:
+		in := inputs[0]
+		return imageInput{}, hint.Add(fmt.Errorf("its input %.80q, %s of shape %s, is not an image: 1×3×H×W or 1×H×W×3 of float, float16 or uint8 with sides up to %d is needed",
+			in.Name, in.Type, formatDims(in.Dims), maxSide), "a network of several images at once must be exported with an open batch, or with one of 1")
+	case len(found) == 0:
+		return imageInput{}, fmt.Errorf("none of its %d inputs is an image, 1×3×H×W or 1×H×W×3 of float, float16 or uint8", len(inputs))
+	case len(found) > 1:
+		return imageInput{}, fmt.Errorf("it has two inputs that are images, %.80q and %.80q; a network of one image is needed", found[0].name, found[1].name)
+	}
+	image := found[0]
+	for _, in := range inputs {
+		if in.Name != image.name {
+			image.others = append(image.others, in.Name)
+		}
+	}
+	return image, nil
+}
+
+// asImage reads an input as a picture. Where all dimensions are open, the channels come
+// first, as nearly all exporters have them.
+func asImage(in onnx.ValueInfo) (imageInput, bool) {
+	image := imageInput{name: in.Name, elements: in.Type}
+	if in.Name == "" || len(in.Dims) != 4 || !slices.Contains([]onnx.Type{onnx.Float, onnx.Float16, onnx.Uint8}, in.Type) {
+		return image, false
+	}
+	d := slices.Clone(in.Dims)
+	image.channelsLast = d[3] == 3 && d[1] != 3
+	if image.channelsLast {
+		d[1], d[2], d[3] = d[3], d[1], d[2]
+	}
+	fits := func(have int, wanted ...int) bool { return have == -1 || slices.Contains(wanted, have) }
+	if !fits(d[0], 1) || !fits(d[1], 3) {
+		return image, false
+	}
+	for _, side := range d[2:] {
+		if side != -1 && (side < 1 || side > maxSide) {
+			return image, false
+		}
+	}
+	image.height, image.width = max(d[2], 0), max(d[3], 0)
+	return image, true
+}
+
+// open writes a shape of a file, in which −1 is an open dimension.
+func formatDims(dims []int) string {
+	if len(dims) == 0 {
+		return "unknown"
+	}
+	text := ""
+	for i, d := range dims {
+		if i > 0 {
+			text += "×"
+		}
+		if d < 0 {
+			text += "?"
+		} else {
+			text += fmt.Sprint(d)
+		}
+	}
+	return text
+}
+
+// isOpen reports whether the file leaves a side open.
+func (in imageInput) isOpen() bool { return in.height == 0 || in.width == 0 }
+
+// sized sets the sides that the file leaves open.
+func (in imageInput) sized(height, width int) imageInput {
+	if in.height == 0 {
+		in.height = height
+	}
+	if in.width == 0 {
+		in.width = width
+	}
+	return in
+}
+
+// shape returns the shape of the input.
+func (in imageInput) shape() []int {
+	if in.channelsLast {
+		return []int{1, in.height, in.width, 3}
+	}
+	return []int{1, 3, in.height, in.width}
+}
+
+// arranged returns an image of channel, row, column in the order that the network takes.
+func (in imageInput) arranged(image []float32) []float32 {
+	if !in.channelsLast {
+		return image
+	}
+	out := make([]float32, len(image))
+	plane := in.height * in.width
+	for c := range 3 {
+		for i, v := range image[c*plane:][:plane] {
+			out[3*i+c] = v
+		}
+	}
+	return out
+}
+
+// check refuses an image of the wrong size, with non-finite values, or with values that
+// are no bytes where the network takes bytes.
+func (in imageInput) check(image []float32) error {
+	if len(image) != 3*in.height*in.width {
+		return fmt.Errorf("an image of %d values, the network takes 3×%d×%d", len(image), in.height, in.width)
+	}
+	if !finite(image) {
+		return errors.New("the image holds a value that is not a finite number")
+	}
+	if in.elements == onnx.Uint8 {
+		for _, v := range image {
+			if v < -0.5 || v > 255.5 {
+				return hint.Add(fmt.Errorf("the image holds %g, and the network takes bytes", v), "its preprocessing must leave pixels as they are, 0 to 255")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package onnx
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/edsrzf/mmap-go"
+
+	"cpar/internal/hint"
+)
+
+// maxFiles is how many other files a model may name: some writers put each tensor into
+// one of its own.
+const maxFiles = 1024
+
+// A File is a model file and those that it names, mapped into memory: reading costs no
+// memory of this process that the system cannot take back.
+//
+// Files beside the model are opened through a handle of its folder, so that no name
+// leads out of it, be it by "..", by a root or by a link.
+type File struct {
+	Data   []byte // the model; valid until Close
+	path   string
+	limits Limits
+	bytes  int64 // of all files
+	digest [sha256.Size]byte
+	folder *os.Root
+	others map[string]*mappedFile
+}
+
+type mappedFile struct {
+	data   mmap.MMap
+	digest [sha256.Size]byte
+}
+
+// Open maps a model file.
+func Open(path string, limits Limits) (*File, error) {
+	x := &File{path: path, limits: limits.OrDefault(), others: map[string]*mappedFile{}}
+	// Without O_NONBLOCK, opening a pipe waits for a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, err := x.mapFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	x.Data, x.digest = m.data, m.digest
+	return x, nil
+}
+
+// mapFile maps a file that is within the limits.
+func (x *File) mapFile(f *os.File) (*mappedFile, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	if info.Size() > x.limits.FileBytes-x.bytes {
+		return nil, hint.Add(fmt.Errorf("a model of more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
+	}
+	// Reading for the digest instead of mapping shows a failing disk early, and does not
+	// make pages count as this process's that nobody needs.
+	h := sha256.New()
+	if n, err := io.CopyBuffer(h, f, make([]byte, 1<<20)); err != nil || n != info.Size() {
+		return nil, cmp.Or(err, errors.New("it changed while it was read"))
+	}
+	m := &mappedFile{digest: [sha256.Size]byte(h.Sum(nil))}
+	if info.Size() > 0 { // mmap refuses what is empty
+		if m.data, err = mmap.MapRegion(f, int(info.Size()), mmap.RDONLY, 0, 0); err != nil {
+			return nil, err
+		}
+	}
+	x.bytes += info.Size()
+	return m, nil
+}
+
+// External returns the bytes of a file beside the model, for Read. They are valid until
+// Close.
+func (x *File) External(name string) ([]byte, error) {
+	if m := x.others[name]; m != nil {
+		return m.data, nil
+	}
+	if err := checkLocation(name); err != nil {
+		return nil, err
+	}
+	if len(x.others) >= maxFiles {
+		return nil, fmt.Errorf("it names more than %d other files", maxFiles)
+	}
+	if x.folder == nil {
+		folder, err := os.OpenRoot(filepath.Dir(x.path))
+		if err != nil {
+			return nil, err
+		}
+		x.folder = folder
+	}
+	f, err := x.folder.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, hint.Add(fmt.Errorf("there is no file %.80q beside it", name), "keep the files of a model together in one folder")
+		}
+		return nil, hint.Add(fmt.Errorf("file %.80q beside it: %w", name, err), "copy it into the model's folder: links that lead out are not followed")
+	}
+	defer f.Close()
+	m, err := x.mapFile(f)
+	if err != nil {
+		return nil, fmt.Errorf("file %.80q beside it: %w", name, err)
+	}
+	x.others[name] = m
+	return m.data, nil
+}
+
+// checkLocation accepts names of files in the model's own folder or below. Backslashes
+// separate folders on some systems only.
+func checkLocation(name string) error {
+	if name == "" || !filepath.IsLocal(name) || filepath.Clean(name) == "." || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, ":") {
+		return fmt.Errorf("its data are in %.80q, which is not in the model's folder", name)
+	}
+	return nil
+}
+
+// Digest identifies the model: its SHA-256, or if its data are in other files, one over
+// the digests of all that have been read.
+func (x *File) Digest() [sha256.Size]byte {
+	if len(x.others) == 0 {
+		return x.digest
+	}
+	names := make([]string, 0, len(x.others))
+	for name := range x.others {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	h := sha256.New()
+	fmt.Fprintf(h, "cpar/v1/external data %x", x.digest)
+	for _, name := range names {
+		fmt.Fprintf(h, " %q %x", name, x.others[name].digest)
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Bytes returns the size of all files that have been read.
+func (x *File) Bytes() int64 { return x.bytes }
+
+// Close unmaps the files. Nothing that points to them may be used afterwards.
+func (x *File) Close() error {
+	var errs []error
+	unmap := func(m mmap.MMap) {
+		if len(m) > 0 {
+			errs = append(errs, m.Unmap())
+		}
+	}
+	unmap(x.Data)
+	for _, m := range x.others {
+		unmap(m.data)
+	}
+	if x.folder != nil {
+		errs = append(errs, x.folder.Close())
+	}
+	*x = File{}
+	return errors.Join(errs...)
+}
+
+// Guard calls f, which reads mapped files. If one of them becomes shorter meanwhile, or
+// its disk fails, that is an error instead of the end of the process. f must read them in
+// its own goroutine.
+func Guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		fault, ok := r.(interface {
+			runtime.Error
+			Addr() uintptr
+		})
+		if !ok {
+			panic(r)
+		}
+		err = fmt.Errorf("the file became shorter while it was read, or its disk failed (at %#x)", fault.Addr())
+	}()
+	return f()
+}

@@ -1,0 +1,153 @@
+// Package onnxruntime calls ONNX Runtime's shared library, without cgo.
+//
+//	libonnxruntime ─▶ Open ─▶ Library ─┐
+//	model.onnx, in memory ─────▶ Load ─┴▶ Session ─▶ Run ─▶ one tensor
+//
+// purego loads the library at run time, and only if the user has it: nothing is linked.
+// This is the C interface of github.com/microsoft/onnxruntime,
+// include/onnxruntime/core/session/onnxruntime_c_api.h. Package network decides what to
+// run, and is the package for others to use.
+//
+// A library is code: it can do everything that this program can, so it must be trusted as
+// much. It parses the model itself. It reports the errors it finds, and Load or Run
+// returns them; but it is a large C++ program, and a fault in it ends this process.
+//
+// Builds for systems other than Linux, macOS and Windows on amd64 and arm64 cannot load
+// it, nor can builds with tag `static`: purego makes a Linux program need the system's
+// dynamic linker and C library, and the tag avoids both.
+package onnxruntime
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// Variable is the environment variable for the library file, used if the caller of Open names none.
+const Variable = "CPAR_ONNXRUNTIME"
+
+// ErrNotFound is wrapped by Open's error if no library is named and none is installed
+// under a usual name.
+var ErrNotFound = errors.New("ONNX Runtime is not installed")
+
+const (
+	// apiVersion is the version requested from the library: that of release 1.17. Later
+	// releases offer it too.
+	apiVersion = 17
+
+	adviceInstall = "install ONNX Runtime 1.17 or newer, or name its library file in " + Variable
+)
+
+// A Library is ONNX Runtime, loaded. It stays until the program ends, with its own
+// threads and memory. It is safe for concurrent use.
+type Library struct {
+	path    string
+	version string
+	table   *functionTable
+	env     uintptr // OrtEnv
+	cpu     uintptr // OrtMemoryInfo of plain memory
+}
+
+// opened has the libraries by the name under which they were loaded: ONNX Runtime has one
+// environment per process.
+var opened = struct {
+	sync.Mutex
+	byName map[string]*Library
+}{byName: map[string]*Library{}}
+
+// Open loads the library file at path; if path is empty, the one named by the environment
+// variable CPAR_ONNXRUNTIME; if that is unset, one installed under a usual name. Opening
+// the same file again returns the same Library. Errors wrap cpar.ErrInput.
+func Open(path string) (*Library, error) {
+	named := path
+	if named == "" {
+		named = os.Getenv(Variable)
+	}
+	l, err := find(named)
+	if err != nil {
+		return nil, fmt.Errorf("opening ONNX Runtime: %w: %w", cpar.ErrInput, err)
+	}
+	return l, nil
+}
+
+func find(named string) (*Library, error) {
+	if named == "" {
+		return findUsual(usualNames())
+	}
+	file, err := filepath.Abs(named)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", file)
+	}
+	if err != nil {
+		return nil, hint.Add(err, adviceInstall)
+	}
+	handle, err := loadLibrary(file)
+	if err != nil {
+		return nil, hint.Add(errors.New(sanitize.Text(err.Error())), "it is not a library for this system; "+adviceInstall)
+	}
+	return open(file, handle)
+}
+
+func findUsual(names []string) (*Library, error) {
+	var reasons []string
+	for _, name := range names {
+		handle, err := loadLibrary(name)
+		if err == nil {
+			return open(name, handle)
+		}
+		reasons = append(reasons, sanitize.Text(err.Error()))
+	}
+	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
+}
+
+// open returns the Library for what has been loaded by that name. It closes the handle if
+// this is not ONNX Runtime.
+func open(name string, handle uintptr) (*Library, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if l := opened.byName[name]; l != nil {
+		closeLibrary(handle) // the system counts handles; ours remains
+		return l, nil
+	}
+	l, err := start(name, handle)
+	if err != nil {
+		closeLibrary(handle)
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	opened.byName[name] = l
+	return l, nil
+}
+
+// checkVersion refuses a release without apiVersion.
+func checkVersion(version string) error {
+	parts := strings.Split(version, ".")
+	if len(parts) >= 2 {
+		major, err1 := strconv.Atoi(parts[0])
+		minor, err2 := strconv.Atoi(parts[1])
+		if err1 == nil && err2 == nil && (major > 1 || major == 1 && minor >= apiVersion) {
+			return nil
+		}
+	}
+	return hint.Add(fmt.Errorf("it is ONNX Runtime %.40q; 1.%d or newer is needed", version, apiVersion), adviceInstall)
+}
+
+// Version returns the library's release, for example "1.22.0".
+func (l *Library) Version() string { return l.version }
+
+// Path returns the file or name by which the library was loaded.
+func (l *Library) Path() string { return l.path }
+
+// String names release and file.
+func (l *Library) String() string { return "ONNX Runtime " + l.version + " (" + l.path + ")" }

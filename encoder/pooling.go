@@ -1,0 +1,140 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The ways in which tokens, or the pixels of a feature map, become one vector.
+const (
+	PoolClass = "class" // the first token, which stands for the whole
+	PoolMean  = "mean"  // the mean of all
+)
+
+// A pooling reduces a tensor to the embedding.
+type pooling struct {
+	kind string // "", PoolClass or PoolMean
+	size int    // values of the embedding
+	what string // in words
+	// The tensor is outer×count×size, of which count things are pooled; where the
+	// channels come first it is size×count.
+	count         int
+	channelsFirst bool
+}
+
+// poolingOf determines how a tensor of a shape becomes a vector. asked is Options.Pool;
+// height and width are those of the image.
+func poolingOf(shape []int, name, asked string, height, width int) (pooling, error) {
+	if size, flat := vector(shape); flat {
+		if asked != "" {
+			return pooling{}, fmt.Errorf("it is one vector, and there is nothing to pool by %s", asked)
+		}
+		return pooling{size: size}, nil
+	}
+	if shape[0] != 1 {
+		return pooling{}, errors.New("it is not of one image")
+	}
+	switch len(shape) {
+	case 3:
+		return poolTokens(shape[1], shape[2], name, asked, height, width), nil
+	case 4:
+		if asked == PoolClass {
+			return pooling{}, errors.New("a feature map has no class token")
+		}
+		return poolMap(shape), nil
+	}
+	return pooling{}, errors.New("it is neither a vector nor tokens nor a feature map")
+}
+
+func poolTokens(tokens, size int, name, asked string, height, width int) pooling {
+	p := pooling{kind: asked, size: size, count: tokens}
+	if p.kind == "" {
+		p.kind = PoolMean
+		if extra := extraTokens(tokens, height, width); extra > 0 || namesClass(name) {
+			p.kind = PoolClass
+		}
+	}
+	p.what = fmt.Sprintf("the mean of %d tokens", tokens)
+	if p.kind == PoolClass {
+		p.what = fmt.Sprintf("the class token, first of %d", tokens)
+	}
+	return p
+}
+
+// extraTokens returns how many tokens there are besides one for each patch of the image:
+// 0 or 1; 2 with a distillation token; 5 with four registers (DINOv2).
+func extraTokens(tokens, height, width int) int {
+	for _, extra := range []int{0, 1, 2, 5} {
+		if isGrid(tokens-extra, height, width) {
+			return extra
+		}
+	}
+	return 0
+}
+
+// namesClass reports whether a name says that the class token is to be taken.
+func namesClass(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "cls") || strings.Contains(name, "class_token")
+}
+
+// isGrid reports whether n patches may cover an image: a square number of them, or one in
+// the ratio of its sides.
+func isGrid(n, height, width int) bool {
+	for side := 1; side*side <= n; side++ {
+		if side*side == n {
+			return true
+		}
+	}
+	if height == width || n < 1 {
+		return false
+	}
+	for patch := 2; patch <= min(height, width); patch++ {
+		if (height/patch)*(width/patch) == n {
+			return true
+		}
+	}
+	return false
+}
+
+// poolMap takes the mean over the pixels of a feature map, whether its channels come
+// first, 1×C×H×W, or last, 1×H×W×C: the sides of square images are equal.
+func poolMap(shape []int) pooling {
+	first := shape[2] == shape[3] || shape[1] != shape[2]
+	p := pooling{kind: PoolMean, size: shape[3], count: shape[1] * shape[2], channelsFirst: first}
+	height, width := shape[1], shape[2]
+	if first {
+		height, width = shape[2], shape[3]
+		p.size, p.count = shape[1], height*width
+	}
+	p.what = fmt.Sprintf("the mean over %d×%d pixels", height, width)
+	return p
+}
+
+// apply reduces the values of a tensor. The result may be part of them.
+func (p pooling) apply(values []float32) ([]float32, error) {
+	want := p.size
+	if p.kind != "" {
+		want *= p.count
+	}
+	if len(values) != want {
+		return nil, fmt.Errorf("the embedding has %d values before pooling, it should have %d", len(values), want)
+	}
+	if p.kind == "" || p.kind == PoolClass {
+		return values[:p.size], nil
+	}
+	out := make([]float32, p.size)
+	for i := range out {
+		var sum float64
+		for k := range p.count {
+			if p.channelsFirst {
+				sum += float64(values[i*p.count+k])
+			} else {
+				sum += float64(values[k*p.size+i])
+			}
+		}
+		out[i] = float32(sum / float64(p.count))
+	}
+	return out, nil
+}

@@ -1,0 +1,183 @@
+package prepare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// usualFiles are the names under which configuration comes with models: from Hugging Face
+// (two), Immich, open_clip and timm.
+var usualFiles = []string{"preprocessor_config.json", "processor_config.json", "preprocess_cfg.json", "open_clip_config.json", "config.json"}
+
+// A Config is the preprocessing that belongs to a model file, before the network's size is
+// known: a preset or files, of which the first is taken if the others agree.
+type Config struct {
+	preset string
+	files  []configFile
+}
+
+type configFile struct {
+	path string
+	data []byte
+}
+
+// Find finds the preprocessing of a model file: what is named, a preset or a file; else
+// MODEL.json beside MODEL.onnx; else what came with the model in its folder and the one
+// above, where Hugging Face keeps it for a folder onnx. It is nil if there is none. Errors
+// wrap cpar.ErrInput.
+func Find(model, named string) (*Config, error) {
+	if slices.Contains(Presets(), named) {
+		return &Config{preset: named}, nil
+	}
+	if named != "" {
+		f, err := readFile(named)
+		if err != nil {
+			if errors.Is(err, os.ErrNotExist) {
+				err = hint.Add(fmt.Errorf("there is no preset and no file %s", named), "presets are %s", strings.Join(Presets(), ", "))
+			}
+			return nil, fmt.Errorf("finding preprocessing: %w: %w", cpar.ErrInput, err)
+		}
+		return &Config{files: []configFile{f}}, nil
+	}
+	files, err := configsBeside(model)
+	if err != nil {
+		return nil, fmt.Errorf("finding preprocessing: %w: %w", cpar.ErrInput, err)
+	}
+	if len(files) == 0 {
+		return nil, nil
+	}
+	return &Config{files: files}, nil
+}
+
+// beside returns the configuration files of a model.
+func configsBeside(model string) (files []configFile, err error) {
+	model, err = filepath.Abs(model)
+	if err != nil {
+		return nil, err
+	}
+	own, err := readFile(strings.TrimSuffix(model, filepath.Ext(model)) + ".json")
+	switch {
+	case err == nil && kindOf(own.data) != "none":
+		return []configFile{own}, nil // the owner's own word
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	folder := filepath.Dir(model)
+	for _, folder := range slices.Compact([]string{folder, filepath.Dir(folder)}) {
+		for _, name := range usualFiles {
+			f, err := readFile(filepath.Join(folder, name))
+			switch {
+			case errors.Is(err, os.ErrNotExist):
+			case err != nil:
+				return nil, err
+			case sharedNames[name] && slices.Contains([]string{"none", "sidecar"}, kindOf(f.data)):
+			default:
+				files = append(files, f)
+			}
+		}
+	}
+	return files, nil
+}
+
+// sharedNames are names under which programs of all sorts keep their settings.
+var sharedNames = map[string]bool{"config.json": true, "processor_config.json": true}
+
+// kindOf is the kind of a file as ReadConfig has it; "none" is the configuration of something else.
+func kindOf(data []byte) string {
+	_, kind, err := readConfig(data, 0, 0)
+	if errors.Is(err, errNoPreprocessing) {
+		return "none"
+	}
+	return kind
+}
+
+func readFile(path string) (configFile, error) {
+	// A pipe of that name would be waited for.
+	if info, err := os.Stat(path); err != nil {
+		return configFile{}, err
+	} else if !info.Mode().IsRegular() {
+		return configFile{}, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return configFile{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	return configFile{path, data}, err
+}
+
+// Side returns the side of square pictures that the configuration asks for, for a network
+// that leaves its size open; 0 if it says nothing that can be used, which For will tell.
+func (c *Config) Side() int {
+	if c == nil || c.preset != "" {
+		return 0
+	}
+	p, _, err := ReadConfig(c.files[0].data, 0, 0)
+	if err != nil || p.Width != p.Height {
+		return 0
+	}
+	return p.Width
+}
+
+// For returns the preprocessing for a network that takes images of height×width, and says
+// where it is from. Files that disagree are refused. Errors wrap cpar.ErrInput.
+func (c *Config) For(height, width int) (p Preprocessing, from string, err error) {
+	if c.preset != "" {
+		if height != width {
+			return p, "", fmt.Errorf("%w: preset %s is for square pictures, the network takes %d×%d", cpar.ErrInput, c.preset, height, width)
+		}
+		p, err = Preset(c.preset, width)
+		return p, "preset " + c.preset, err
+	}
+	for i, f := range c.files {
+		q, kind, err := ReadConfig(f.data, height, width)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", f.path, err)
+			if len(c.files) > 1 {
+				err = hint.Add(err, "pass the right one with --preprocessing: %s", c.paths())
+			}
+			return p, "", err
+		}
+		switch {
+		case i == 0:
+			p, from = q, fmt.Sprintf("%s (%s)", f.path, kind)
+		case !agree(p, q):
+			return p, "", hint.Add(fmt.Errorf("%w: %s and %s prepare pictures in different ways", cpar.ErrInput, c.files[0].path, f.path),
+				"say with --preprocessing FILE which of them belongs to the network")
+		}
+	}
+	return p, from, nil
+}
+
+func (c *Config) paths() string {
+	var paths []string
+	for _, f := range c.files {
+		paths = append(paths, f.path)
+	}
+	return strings.Join(paths, ", ")
+}
+
+// agree reports whether two files mean the same, up to the rounding of numbers and of
+// half a pixel: Hugging Face's and open_clip's of one model differ in no more.
+func agree(p, q Preprocessing) bool {
+	for c := range 3 {
+		for _, v := range []float64{0, 255} {
+			a, b := (v*p.Scale-p.Mean[c])/p.Std[c], (v*q.Scale-q.Mean[c])/q.Std[c]
+			if math.Abs(a-b) > 1e-3*max(1, math.Abs(a)) {
+				return false
+			}
+		}
+	}
+	q.Scale, q.Mean, q.Std, q.Offset = p.Scale, p.Mean, p.Std, p.Offset
+	return p == q
+}

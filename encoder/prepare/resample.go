@@ -1,0 +1,263 @@
+package prepare
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Interpolation is the filter of resizing, by the name that Pillow, timm and open_clip
+// give it. When a picture shrinks, the filter widens with it, so that no pixel is skipped.
+type Interpolation string
+
+// The filters. The zero value is bilinear.
+const (
+	Bilinear Interpolation = ""
+	Bicubic  Interpolation = "bicubic"
+	Lanczos  Interpolation = "lanczos"
+	Box      Interpolation = "box"
+	Hamming  Interpolation = "hamming"
+)
+
+// A filter is a weight by distance in pixels of the smaller picture, 0 beyond reach.
+type filter struct {
+	reach  float64
+	weight func(x float64) float64
+}
+
+// filters are Pillow's (src/libImaging/Resample.c), term by term: another order of
+// operations, or products fused with sums, would round other weights.
+var filters = map[Interpolation]filter{
+	Bilinear: {1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
+	Bicubic: {2, func(x float64) float64 {
+		const a = -0.5
+		switch x = math.Abs(x); {
+		case x < 1:
+			return float64((float64((a+2)*x)-(a+3))*x*x) + 1
+		case x < 2:
+			return (float64((float64((x-5)*x)+8)*x) - 4) * a
+		}
+		return 0
+	}},
+	Lanczos: {3, func(x float64) float64 {
+		if x < -3 || x >= 3 {
+			return 0
+		}
+		return sinc(x) * sinc(x/3)
+	}},
+	Box: {0.5, func(x float64) float64 {
+		if x > -0.5 && x <= 0.5 {
+			return 1
+		}
+		return 0
+	}},
+	Hamming: {1, func(x float64) float64 {
+		switch x = math.Abs(x); {
+		case x == 0:
+			return 1
+		case x >= 1:
+			return 0
+		}
+		x *= math.Pi
+		const a, b = float64(float32(0.54)), float64(float32(0.46)) // as Pillow has them
+		return math.Sin(x) / x * (a + float64(b*math.Cos(x)))
+	}},
+}
+
+func sinc(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	x *= math.Pi
+	return math.Sin(x) / x
+}
+
+// interpolation takes a name of a configuration file, in any case.
+func interpolation(name string) (Interpolation, error) {
+	if name == "bilinear" {
+		return Bilinear, nil
+	}
+	if _, known := filters[Interpolation(name)]; known && name != "" {
+		return Interpolation(name), nil
+	}
+	return "", fmt.Errorf("interpolation %.40q; bilinear, bicubic, lanczos, box and hamming are supported", name)
+}
+
+// precision is the number of binary places of a weight: 255 times a sum of weights, which
+// is 1 before rounding and up to about 1.5 in absolute values, fits in an int32.
+const precision = 22
+
+// A window is the source pixels of one result pixel. Its weights, which sum to about
+// 2^precision, are sign-extended for products of two channels at once (horizontal).
+type window struct {
+	first   int
+	weights []uint64
+}
+
+// windows filters along one axis: n pixels become full, of which wanted from skip on are
+// needed. Pixel centres are at halves.
+func windows(n, full, skip, wanted int, f filter) []window {
+	scale := float64(n) / float64(full)
+	widened := max(1, scale)
+	reach := f.reach * widened
+	out := make([]window, wanted)
+	var weights []float64
+	for i := range out {
+		centre := float64((float64(skip+i) + 0.5) * scale)
+		first := max(0, int(centre-reach+0.5))
+		end := min(n, int(centre+reach+0.5))
+		weights = weights[:0]
+		var sum float64
+		for x := first; x < end; x++ {
+			w := f.weight((float64(x) - centre + 0.5) * (1 / widened))
+			weights = append(weights, w)
+			sum += w
+		}
+		out[i] = window{first, make([]uint64, len(weights))}
+		for k, w := range weights {
+			if sum != 0 {
+				w /= sum
+			}
+			out[i].weights[k] = uint64(int64(math.Copysign(0.5, w) + float64(w*(1<<precision)))) // truncated towards 0
+		}
+	}
+	return out
+}
+
+// resize makes len(columns)×len(rows) pixels of rgb, as Pillow's Image.resize does: along
+// rows, rounded to 8 bits, then along columns.
+func resize(rgb []byte, width int, columns, rows []window) []byte {
+	out := make([]byte, 0, 3*len(columns)*len(rows))
+	// Neighbouring rows of the result read the same rows of the picture, which are made two
+	// at a time: the few pairs that may be needed again are kept by number.
+	span := 1
+	for _, r := range rows {
+		span = max(span, len(r.weights))
+	}
+	pairs := make([]pair, span/2+1)
+	for i := range pairs {
+		pairs[i] = pair{-1, make([]byte, 3*len(columns)), make([]byte, 3*len(columns))}
+	}
+	from, to := sourceRange(columns)
+	packed := make([]pixels, to-from)
+	sum := make([]int32, 3*len(columns))
+	for _, r := range rows {
+		for i := range sum {
+			sum[i] = half
+		}
+		end := r.first + len(r.weights)
+		for number := r.first / 2; 2*number < end; number++ {
+			p := &pairs[number%len(pairs)]
+			if p.number != number {
+				first := rgb[3*width*2*number:]
+				second := first // of an odd number of rows the last is its own neighbour
+				if len(first) > 3*width {
+					second = first[3*width:]
+				}
+				pack(packed, first[3*from:3*to], second[3*from:3*to])
+				horizontal(p.even, p.odd, packed, from, columns)
+				p.number = number
+			}
+			add(sum, p, r.weight(2*number), r.weight(2*number+1))
+		}
+		for _, v := range sum {
+			out = append(out, clip(v))
+		}
+	}
+	return out
+}
+
+// weight is that of a source pixel, 0 outside the window.
+func (w *window) weight(i int) int32 {
+	if i -= w.first; i < 0 || i >= len(w.weights) {
+		return 0
+	}
+	return int32(w.weights[i])
+}
+
+// A pair is two rows that have become as wide as the result, 2·number and the next.
+type pair struct {
+	number    int
+	even, odd []byte
+}
+
+// half rounds to the nearest.
+const half = 1 << (precision - 1)
+
+// span1 returns the range of source pixels that windows read.
+func sourceRange(w []window) (from, to int) {
+	from = math.MaxInt
+	for _, w := range w {
+		from, to = min(from, w.first), max(to, w.first+len(w.weights))
+	}
+	return min(from, to), to
+}
+
+// Pixels are two of one column, of an even row and the odd one below, laid out for sums of
+// two channels in one: what is named first is in the lower half of a word.
+type pixels struct {
+	redBlue, redBlue2 uint64 // of the even row, of the odd one
+	greens            uint64 // of both
+}
+
+// pack lays out two rows.
+func pack(to []pixels, even, odd []byte) {
+	for i := range to {
+		if len(even) < 4 || len(odd) < 4 { // the last: four bytes at a time would be too many
+			x, y := [4]byte{}, [4]byte{}
+			copy(x[:], even)
+			copy(y[:], odd)
+			even, odd = x[:], y[:]
+		}
+		a, b := uint64(binary.LittleEndian.Uint32(even)), uint64(binary.LittleEndian.Uint32(odd))
+		to[i].redBlue = a&0xff | a<<16&(0xff<<32)
+		to[i].redBlue2 = b&0xff | b<<16&(0xff<<32)
+		to[i].greens = a>>8&0xff | b<<24&(0xff<<32)
+		even, odd = even[3:], odd[3:]
+	}
+}
+
+// horizontal makes two lines of the result's columns.
+func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
+	for x := range columns {
+		c := &columns[x]
+		redBlue, redBlue2, greens := weighted(packed[c.first-from:][:len(c.weights)], c.weights)
+		to, to2 := even[3*x:][:3:3], odd[3*x:][:3:3]
+		to[0], to[2] = unpackSums(redBlue)
+		to2[0], to2[2] = unpackSums(redBlue2)
+		to[1], to2[1] = unpackSums(greens)
+	}
+}
+
+// unpackSums are the two sums in a word, as bytes.
+func unpackSums(sums uint64) (low, high byte) {
+	l := int32(sums)
+	return clip(l), clip(int32((sums - uint64(int64(l))) >> 32))
+}
+
+// weighted sums pixels. Sums wrap around 2^64, which leaves both halves right: the lower
+// as an int32, the upper after the lower was taken away. It is not inlined, so that all
+// it needs stays in registers.
+//
+//go:noinline
+func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) {
+	redBlue, redBlue2, greens = half|half<<32, half|half<<32, half|half<<32
+	weights = weights[:len(of)]
+	for k := range of {
+		w := weights[k]
+		redBlue += of[k].redBlue * w
+		redBlue2 += of[k].redBlue2 * w
+		greens += of[k].greens * w
+	}
+	return redBlue, redBlue2, greens
+}
+
+// add adds both lines of a pair, times their weights.
+func add(sum []int32, p *pair, even, odd int32) {
+	x, y := p.even[:len(sum)], p.odd[:len(sum)]
+	for i := range sum {
+		sum[i] += even*int32(x[i]) + odd*int32(y[i])
+	}
+}
+
+func clip(v int32) byte { return byte(min(max(v>>precision, 0), 255)) }

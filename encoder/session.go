@@ -1,0 +1,127 @@
+package encoder
+
+import (
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/encoder/onnx"
+	"cpar/encoder/onnxruntime"
+)
+
+// A Session is a network ready to run in ONNX Runtime.
+type Session struct {
+	fileInfo
+	session *onnxruntime.Session
+	library *onnxruntime.Library
+}
+
+// startSession loads what the embedding needs into ONNX Runtime. Shapes that the file does
+// not declare come from a run on an image of zeros, of a session that is made for it.
+func startSession(s *parsedModel, options Options) (_ *Session, err error) {
+	library, err := onnxruntime.Open(options.Library)
+	if err != nil {
+		return nil, err
+	}
+	t := &shapeProber{parsedModel: s, library: library}
+	defer func() {
+		if err != nil {
+			t.close()
+		}
+	}()
+	if err := s.choose(s.chooser(t.shape), options); err != nil {
+		return nil, err
+	}
+	// Whatever the file declares, the embedding is what comes out.
+	shape, err := t.probe(s.choice.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(shape, s.choice.Shape) {
+		return nil, fmt.Errorf("its tensor %.80q has shape %s where the file says %s", s.choice.Name, formatShape(shape), formatShape(s.choice.Shape))
+	}
+	return &Session{s.fileInfo, t.session, library}, nil
+}
+
+// tensors finds the shapes of a graph's tensors with the help of ONNX Runtime. It keeps the
+// last session, which is nearly always the one that is needed.
+type shapeProber struct {
+	*parsedModel
+	library *onnxruntime.Library
+	session *onnxruntime.Session
+	name    string // that session's output
+	known   map[string][]int
+}
+
+func (t *shapeProber) close() {
+	if t.session != nil {
+		_ = t.session.Close()
+		t.session = nil
+	}
+}
+
+func (t *shapeProber) shape(name string) ([]int, error) {
+	if dims := t.declared(name); dims != nil && !slices.Contains(dims, -1) {
+		return dims, nil
+	}
+	return t.probe(name)
+}
+
+// measured runs the part of the graph that makes a tensor.
+func (t *shapeProber) probe(name string) ([]int, error) {
+	if shape := t.known[name]; shape != nil && (t.name == name || name != t.choice.Name) {
+		return shape, nil
+	}
+	t.close()
+	model, err := onnx.Extract(t.model, t.nodes, onnx.ValueInfo{Name: t.input.name, Type: t.input.elements, Dims: t.input.shape()}, name)
+	if err != nil {
+		return nil, err
+	}
+	input := onnxruntime.Input{Name: t.input.name, Element: int32(t.input.elements)}
+	for _, d := range t.input.shape() {
+		input.Shape = append(input.Shape, int64(d))
+	}
+	if t.session, err = t.library.Load(model, input, name); err != nil {
+		return nil, err
+	}
+	_, shape, err := t.session.Run(make([]float32, 3*t.input.height*t.input.width))
+	if err == nil && slices.Contains(shape, 0) {
+		err = fmt.Errorf("its tensor %.80q is empty, of shape %s", name, formatShape(shape))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("trying it on an image of zeros: %w", err)
+	}
+	if t.known == nil {
+		t.known = map[string][]int{}
+	}
+	t.name, t.known[name] = name, shape
+	return shape, nil
+}
+
+// Embed computes the embedding of one image (see Embedder).
+func (s *Session) Embed(image []float32) ([]float32, error) {
+	err := s.input.check(image)
+	var embedding []float32
+	if err == nil {
+		embedding, _, err = s.session.Run(s.input.arranged(image))
+	}
+	if err == nil {
+		embedding, err = s.finish(embedding)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
+	}
+	return embedding, nil
+}
+
+// Runtime returns ONNXRuntime.
+func (s *Session) Runtime() string { return ONNXRuntime }
+
+// Library names the release and the file of ONNX Runtime.
+func (s *Session) Library() string { return s.library.String() }
+
+// String names the model by its digest, and the library.
+func (s *Session) String() string { return s.fileInfo.String() + " in " + s.library.String() }
+
+// Close frees the network after running calls. Later ones fail.
+func (s *Session) Close() error { return s.session.Close() }

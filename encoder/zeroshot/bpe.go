@@ -1,0 +1,220 @@
+package zeroshot
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// bpe is CLIP's byte-level pair encoding (Sennrich and others, "Neural Machine Translation
+// of Rare Words with Subword Units", 2016, as OpenAI's clip/simple_tokenizer.py has it):
+//
+//	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, the last one of a word marked ─merges─▶ tokens
+//
+// What that file does besides, mending wrongly decoded text and HTML entities, is for
+// captions from the web.
+type bpe struct {
+	bytes  [256]int64 // tokens of bytes
+	last   [256]int64 // and of bytes that end a word
+	merges map[pair]merge
+}
+
+type pair [2]int64
+
+// merge says what two neighbouring tokens become; those of a lower rank go first.
+type merge struct {
+	rank int
+	to   int64
+}
+
+const (
+	wordEnd  = "</w>"
+	clipFrom = "<|startoftext|>"
+	clipTo   = "<|endoftext|>"
+	// clipMerges are the lines of OpenAI's file that are used: it holds more.
+	clipMerges = 49152 - 256 - 2
+	clipLength = 77
+)
+
+// newBPE takes a vocabulary and merges, each two tokens with a space between. All 512 bytes
+// must be there, so that every text has tokens.
+func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
+	b := &bpe{merges: make(map[pair]merge, len(merges))}
+	for i, r := range byteRunes() {
+		var ok, okLast bool
+		b.bytes[i], ok = vocabulary[string(r)]
+		b.last[i], okLast = vocabulary[string(r)+wordEnd]
+		if !ok || !okLast {
+			return nil, fmt.Errorf("%w: its vocabulary lacks byte %#x, so it is not CLIP's", cpar.ErrInput, i)
+		}
+	}
+	for rank, line := range merges {
+		left, right, ok := strings.Cut(line, " ")
+		from, okLeft := vocabulary[left]
+		with, okRight := vocabulary[right]
+		to, okBoth := vocabulary[left+right]
+		if !ok || !okLeft || !okRight || !okBoth {
+			return nil, fmt.Errorf("%w: merge %d, %q, is not of two tokens that make one", cpar.ErrInput, rank+1, sanitize.Text(truncate(line)))
+		}
+		b.merges[pair{from, with}] = merge{rank, to}
+	}
+	return b, nil
+}
+
+// byteRunes are the characters by which vocabularies write bytes: a byte's own where that
+// prints, else one from U+0100 on.
+func byteRunes() (runes [256]rune) {
+	next := rune(0x100)
+	for i := range runes {
+		switch {
+		case i >= '!' && i <= '~', i >= 0xa1 && i <= 0xac, i >= 0xae:
+			runes[i] = rune(i)
+		default:
+			runes[i] = next
+			next++
+		}
+	}
+	return runes
+}
+
+// clipWords are what OpenAI's pattern calls words. It is used on text whose only white
+// space are single spaces.
+var clipWords = regexp.MustCompile(`'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^ \p{L}\p{N}]+`)
+
+func (b *bpe) encode(text string) (ids []int64) {
+	text = strings.ToLower(norm.NFC.String(text))
+	text = strings.Join(strings.Fields(text), " ")
+	for _, word := range clipWords.FindAllString(text, -1) {
+		ids = append(ids, b.word(word)...)
+	}
+	return ids
+}
+
+// word merges the two neighbours of the lowest rank, wherever they stand, until none are
+// left that could be. Texts are short: looking at all pairs each time costs nothing.
+func (b *bpe) word(word string) []int64 {
+	ids := make([]int64, len(word))
+	for i := range len(word) {
+		ids[i] = b.bytes[word[i]]
+	}
+	ids[len(ids)-1] = b.last[word[len(word)-1]]
+	for {
+		best, what := merge{rank: -1}, pair{}
+		for i := range len(ids) - 1 {
+			p := pair{ids[i], ids[i+1]}
+			if m, ok := b.merges[p]; ok && (best.rank < 0 || m.rank < best.rank) {
+				best, what = m, p
+			}
+		}
+		if best.rank < 0 {
+			return ids
+		}
+		merged := ids[:0]
+		for i := 0; i < len(ids); i++ {
+			if i+1 < len(ids) && what == (pair{ids[i], ids[i+1]}) {
+				merged = append(merged, best.to)
+				i++
+				continue
+			}
+			merged = append(merged, ids[i])
+		}
+		ids = merged
+	}
+}
+
+// readVocabulary reads vocab.json and merges.txt, as CLIP's models have them at Hugging Face.
+func readVocabulary(vocab, merges []byte) (*Tokenizer, error) {
+	var vocabulary map[string]int64
+	if err := json.Unmarshal(vocab, &vocabulary); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", cpar.ErrInput, vocabJSON, err)
+	}
+	return newCLIP(vocabulary, mergeLines(merges))
+}
+
+// readOpenAI reads merges alone, from which the vocabulary follows: bytes, bytes that end a
+// word, what the merges make, and the special tokens.
+func readOpenAI(data []byte) (*Tokenizer, error) {
+	merges := mergeLines(data)
+	merges = merges[:min(len(merges), clipMerges)]
+	vocabulary := make(map[string]int64, 512+len(merges)+2)
+	// By the characters' order: first those of bytes that print, then the others.
+	var printing, others []string
+	for i, r := range byteRunes() {
+		if r == rune(i) {
+			printing = append(printing, string(r))
+		} else {
+			others = append(others, string(r))
+		}
+	}
+	id := int64(0)
+	add := func(token string) {
+		vocabulary[token] = id
+		id++
+	}
+	for _, end := range []string{"", wordEnd} {
+		for _, s := range append(printing, others...) {
+			add(s + end)
+		}
+	}
+	for _, line := range merges {
+		left, right, _ := strings.Cut(line, " ")
+		add(left + right)
+	}
+	add(clipFrom)
+	add(clipTo)
+	return newCLIP(vocabulary, merges)
+}
+
+// mergeLines are the lines of a file of merges, without the first, which says its version.
+func mergeLines(data []byte) (lines []string) {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			lines = append(lines, string(line))
+		}
+	}
+	if len(lines) > 0 && strings.Contains(lines[0], "#version") {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+// newCLIP makes the tokenizer of CLIP's kind. What fills the rest does not matter to its
+// text halves, which read only what stands before the end of the text, and find that by
+// its number being the greatest: zeros, as OpenAI has them.
+func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
+	if err := checkVocabulary(vocabulary); err != nil {
+		return nil, err
+	}
+	from, ok := vocabulary[clipFrom]
+	to, okTo := vocabulary[clipTo]
+	if !ok || !okTo {
+		return nil, fmt.Errorf("%w: its vocabulary lacks %s or %s, so it is not CLIP's", cpar.ErrInput, clipFrom, clipTo)
+	}
+	b, err := newBPE(vocabulary, merges)
+	if err != nil {
+		return nil, err
+	}
+	return &Tokenizer{segmenter: b, before: []int64{from}, after: []int64{to}, defaultLength: clipLength}, nil
+}
+
+func checkVocabulary(vocabulary map[string]int64) error {
+	if len(vocabulary) > maxTokens {
+		return fmt.Errorf("%w: a vocabulary of %d tokens; %d are accepted", cpar.ErrInput, len(vocabulary), maxTokens)
+	}
+	for token, id := range vocabulary {
+		if id < 0 || id >= maxTokens || len(token) > maxTokenBytes {
+			return fmt.Errorf("%w: token %q of its vocabulary has number %d", cpar.ErrInput, sanitize.Text(truncate(token)), id)
+		}
+	}
+	return nil
+}
+
+// cut is the beginning of what a message names.
+func truncate(s string) string { return s[:min(len(s), 40)] }

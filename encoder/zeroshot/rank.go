@@ -1,0 +1,123 @@
+package zeroshot
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/photo/metadata"
+)
+
+// A Score is a word with its share of the softmax over all words, 0 to 1.
+type Score struct {
+	Word  string  `json:"word"`
+	Score float64 `json:"score"`
+}
+
+// temperature is the factor of cosines. CLIP's training ends at 100, its bound; SigLIP's at
+// about 115. Files of a text half alone do not say theirs.
+const temperature = 100
+
+// A Ranker ranks words by photos' embeddings. It is safe for concurrent use.
+type Ranker struct {
+	words   []string
+	offered int         // of the words, the first; the others are only weighed against
+	vectors [][]float32 // of length 1
+}
+
+// NewRanker ranks words by vectors of the same order, of which the first so many are
+// offered.
+func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
+	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
+		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)
+	}
+	r := &Ranker{words: words, offered: offered}
+	for i, v := range vectors {
+		unit, err := normalised(v)
+		if err == nil && len(v) != len(vectors[0]) {
+			err = fmt.Errorf("%w: vectors of %d and of %d values", cpar.ErrInput, len(vectors[0]), len(v))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("ranking words: word %d: %w", i+1, err)
+		}
+		r.vectors = append(r.vectors, unit)
+	}
+	return r, nil
+}
+
+// Dim is the length of vectors.
+func (r *Ranker) Dim() int { return len(r.vectors[0]) }
+
+// Rank returns the words nearest to a photo's embedding, at most so many and none of a
+// lower score, best first. Words in known are left out: they are told already.
+func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
+	photo, err := normalised(embedding)
+	if err == nil && len(photo) != r.Dim() {
+		err = dimMismatch(len(photo), r.Dim())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ranking words: %w", err)
+	}
+	shares := softmax(photo, r.vectors)
+	leave := map[string]bool{}
+	for _, word := range known {
+		leave[metadata.Fold(word)] = true
+	}
+	var out []Score
+	for i, word := range r.words[:r.offered] {
+		if shares[i] >= least && !leave[metadata.Fold(word)] {
+			out = append(out, Score{word, shares[i]})
+		}
+	}
+	// The same for the same photo: words of one score keep their order.
+	slices.SortStableFunc(out, func(a, b Score) int { return cmp.Compare(b.Score, a.Score) })
+	return out[:min(len(out), most)], nil
+}
+
+// dimMismatch is the error of halves that cannot belong together.
+func dimMismatch(photo, text int) error {
+	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are no two halves of one model of the CLIP kind", cpar.ErrInput, photo, text),
+		"pass the text half that came with --model; of a CLIP the image half must give its projected embedding (image_embeds), which cpar model check shows")
+}
+
+// softmax are the shares of vectors by their cosine with a photo.
+func softmax(photo []float32, vectors [][]float32) []float64 {
+	shares := make([]float64, len(vectors))
+	greatest := math.Inf(-1)
+	for i, v := range vectors {
+		shares[i] = temperature * dot(photo, v)
+		greatest = max(greatest, shares[i])
+	}
+	sum := 0.0
+	for i := range shares {
+		shares[i] = math.Exp(shares[i] - greatest)
+		sum += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return shares
+}
+
+func dot(a, b []float32) (sum float64) {
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+// normalised is a vector of length 1 with the same direction.
+func normalised(v []float32) ([]float32, error) {
+	sum := dot(v, v)
+	if !(sum > 0) || math.IsInf(sum, 0) {
+		return nil, fmt.Errorf("%w: an embedding without a direction", cpar.ErrInput)
+	}
+	unit := make([]float32, len(v))
+	for i, x := range v {
+		unit[i] = float32(float64(x) / math.Sqrt(sum))
+	}
+	return unit, nil
+}

@@ -1,0 +1,221 @@
+package zeroshot
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// What files of a tokenizer may have: CLIP's largest has 3 MB, SigLIP's 2.5, and 49,408 and
+// 32,000 tokens.
+const (
+	maxFileBytes  = 32 << 20
+	maxTokens     = 1 << 19
+	maxTokenBytes = 1 << 10
+	maxTextBytes  = 1 << 10 // of what is encoded
+	maxLength     = 1 << 10 // tokens that a text half takes
+)
+
+// A Tokenizer turns text into the numbers that a text half takes. It is safe for
+// concurrent use.
+type Tokenizer struct {
+	segmenter segmenter
+	// before and after are the special tokens around a text, pad fills the rest.
+	before, after []int64
+	pad           int64
+	// length is how many tokens the files say that texts have, 0 where they do not.
+	length        int
+	defaultLength int
+	digest        [sha256.Size]byte
+}
+
+// pieces cuts a text into tokens, without the special ones.
+type segmenter interface{ encode(text string) []int64 }
+
+// Encode returns exactly length tokens: the text between its special tokens, then padding;
+// used are those before the padding. A text that does not fit is refused, since what is left
+// of it would mean something else.
+func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
+	if len(text) > maxTextBytes {
+		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
+	}
+	ids := t.segmenter.encode(text)
+	if used = len(t.before) + len(ids) + len(t.after); used > length {
+		return nil, 0, fmt.Errorf("%w: a text of %d tokens; the text half takes %d", cpar.ErrInput, used, length)
+	}
+	out = make([]int64, 0, length)
+	out = append(append(append(out, t.before...), ids...), t.after...)
+	for len(out) < length {
+		out = append(out, t.pad)
+	}
+	return out, used, nil
+}
+
+// Digest identifies the files.
+func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
+
+// Length is how many tokens texts have where the text half leaves it open.
+func (t *Tokenizer) Length() int {
+	if t.length > 0 {
+		return t.length
+	}
+	return t.defaultLength
+}
+
+// The names of tokenizers' files, as they come with models.
+const (
+	tokenizerJSON   = "tokenizer.json"
+	vocabJSON       = "vocab.json"
+	mergesText      = "merges.txt"
+	openAIMerges    = "bpe_simple_vocab_16e6.txt.gz" // also without .gz
+	tokenizerConfig = "tokenizer_config.json"
+)
+
+// FindTokenizer opens the tokenizer that belongs to a text half: the files beside it, or
+// in the folder above it, where optimum leaves them.
+func FindTokenizer(model string) (*Tokenizer, error) {
+	folder := filepath.Dir(model)
+	above := filepath.Join(folder, "..")
+	for _, dir := range []string{folder, above} {
+		t, err := OpenTokenizer(dir)
+		if !errors.Is(err, errNoTokenizer) {
+			return t, err
+		}
+	}
+	return nil, hint.Add(fmt.Errorf("looking for the tokenizer of %s: %w", sanitize.Text(model), errNoTokenizer),
+		"put the model's %s beside it, or its %s and %s, or OpenAI's %s; or name one with --tokenizer", tokenizerJSON, vocabJSON, mergesText, openAIMerges)
+}
+
+var errNoTokenizer = fmt.Errorf("%w: there is none", cpar.ErrInput)
+
+// OpenTokenizer opens a tokenizer by one of its files, or by a folder that holds them.
+// Errors wrap cpar.ErrInput.
+func OpenTokenizer(path string) (*Tokenizer, error) {
+	t, err := openTokenizer(path)
+	if err != nil && !errors.Is(err, errNoTokenizer) {
+		err = fmt.Errorf("reading the tokenizer %s: %w", sanitize.Text(path), err)
+	}
+	return t, err
+}
+
+func openTokenizer(path string) (*Tokenizer, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	dir := path
+	var names []string
+	if info.IsDir() {
+		names = []string{tokenizerJSON, vocabJSON, openAIMerges, strings.TrimSuffix(openAIMerges, ".gz")}
+	} else {
+		dir, names = filepath.Dir(path), []string{filepath.Base(path)}
+	}
+	for _, name := range names {
+		data, err := readSmall(filepath.Join(dir, name))
+		if info.IsDir() && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return tokenizerOf(dir, name, data)
+	}
+	return nil, errNoTokenizer
+}
+
+// tokenizerOf reads the kind of file that the name says, with those that belong to it.
+func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
+	digest := sha256.New()
+	digest.Write(data)
+	switch {
+	case name == vocabJSON || name == mergesText:
+		files := [2][]byte{}
+		for i, other := range []string{vocabJSON, mergesText} {
+			if files[i] = data; other != name {
+				if files[i], err = readSmall(filepath.Join(dir, other)); err != nil {
+					return nil, err
+				}
+				digest.Write(files[i])
+			}
+		}
+		t, err = readVocabulary(files[0], files[1])
+	case strings.HasSuffix(name, ".json"):
+		t, err = readTokenizerJSON(data)
+	case strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".gz"):
+		t, err = readOpenAI(data)
+	default:
+		err = fmt.Errorf("%w: it is none of %s, %s, %s and %s", cpar.ErrInput, tokenizerJSON, vocabJSON, mergesText, openAIMerges)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Padding and length lie in a file of their own, which need not be there.
+	rest, err := readSmall(filepath.Join(dir, tokenizerConfig))
+	if err == nil {
+		digest.Write(rest)
+		err = t.configure(rest)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	digest.Sum(t.digest[:0])
+	return t, err
+}
+
+// readSmall reads a file of a limited size, unpacked if it is packed.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is not a file", cpar.ErrInput, filepath.Base(path))
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer f.Close()
+	data, err := readLimited(f)
+	if err == nil && bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		data, err = unpack(data)
+	}
+	return data, err
+}
+
+func unpack(data []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	return readLimited(z)
+}
+
+// readLimited reads no more than maxFileBytes, packed or unpacked.
+func readLimited(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%w: more than %d MB", cpar.ErrInput, maxFileBytes>>20)
+	}
+	return data, nil
+}
+
+func unreadable(err error) error {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		return fmt.Errorf("%w: %s: %w", cpar.ErrInput, sanitize.Text(filepath.Base(pe.Path)), pe.Err)
+	}
+	return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+}

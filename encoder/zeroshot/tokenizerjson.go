@@ -1,0 +1,197 @@
+package zeroshot
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// A tokenizerFile is what is read of a tokenizer.json (Hugging Face's tokenizers). It
+// describes any tokenizer; two kinds are taken, by their model, and every other is refused
+// by name: a text cut almost correctly would give plausible but wrong words.
+type tokenizerFile struct {
+	Model struct {
+		Type    string          `json:"type"`
+		Vocab   json.RawMessage `json:"vocab"`
+		Merges  []mergeLine     `json:"merges"`
+		WordEnd string          `json:"end_of_word_suffix"`
+		Unknown *int64          `json:"unk_id"`
+	} `json:"model"`
+	Post struct {
+		Type   string `json:"type"`
+		Single []struct {
+			Special *struct {
+				ID string `json:"id"`
+			} `json:"SpecialToken"`
+		} `json:"single"`
+	} `json:"post_processor"`
+	Padding *struct {
+		ID int64 `json:"pad_id"`
+	} `json:"padding"`
+	Added []struct {
+		ID      int64  `json:"id"`
+		Content string `json:"content"`
+	} `json:"added_tokens"`
+}
+
+// A mergeLine is two tokens: as text with a space between, or as a list, in later files.
+type mergeLine string
+
+func (m *mergeLine) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, (*string)(m))
+	}
+	var two [2]string
+	err := json.Unmarshal(b, &two)
+	*m = mergeLine(two[0] + " " + two[1])
+	return err
+}
+
+// A scored is a token of a unigram model, in JSON [token, score].
+type scored struct {
+	piece string
+	score float64
+}
+
+func (s *scored) UnmarshalJSON(b []byte) error {
+	return json.Unmarshal(b, &[]any{&s.piece, &s.score})
+}
+
+func readTokenizerJSON(data []byte) (*Tokenizer, error) {
+	var f tokenizerFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	switch {
+	case f.Model.Type == "BPE" && f.Model.WordEnd == wordEnd, f.Model.Type == "" && len(f.Model.Merges) > 0 && f.Model.WordEnd == wordEnd:
+		return f.clip()
+	case f.Model.Type == "Unigram":
+		return f.unigram()
+	}
+	return nil, fmt.Errorf("%w: a tokenizer of kind %q; there are CLIP's (BPE with words that end in %s) and Unigram", cpar.ErrInput, sanitize.Text(truncate(f.Model.Type)), wordEnd)
+}
+
+func (f *tokenizerFile) clip() (*Tokenizer, error) {
+	var vocabulary map[string]int64
+	if err := json.Unmarshal(f.Model.Vocab, &vocabulary); err != nil {
+		return nil, fmt.Errorf("%w: its vocabulary: %w", cpar.ErrInput, err)
+	}
+	for _, a := range f.Added {
+		if _, ok := vocabulary[a.Content]; !ok && vocabulary != nil {
+			vocabulary[a.Content] = a.ID
+		}
+	}
+	merges := make([]string, len(f.Model.Merges))
+	for i, m := range f.Model.Merges {
+		merges[i] = string(m)
+	}
+	return newCLIP(vocabulary, merges)
+}
+
+// unigram makes the tokenizer of SigLIP's kind. Its text half reads the padding too, so
+// that must be right.
+func (f *tokenizerFile) unigram() (*Tokenizer, error) {
+	var list []scored
+	if err := json.Unmarshal(f.Model.Vocab, &list); err != nil {
+		return nil, fmt.Errorf("%w: its vocabulary: %w", cpar.ErrInput, err)
+	}
+	t := &Tokenizer{defaultLength: siglipLength}
+	if err := f.readTemplate(t, list); err != nil {
+		return nil, err
+	}
+	t.pad = t.after[0]
+	if f.Padding != nil {
+		if t.pad = f.Padding.ID; t.pad < 0 || t.pad >= maxTokens {
+			return nil, fmt.Errorf("%w: its padding is token %d", cpar.ErrInput, t.pad)
+		}
+	}
+	if f.Model.Unknown == nil {
+		return nil, fmt.Errorf("%w: its vocabulary has no token for what is unknown", cpar.ErrInput)
+	}
+	u, err := newUnigram(list, *f.Model.Unknown, len(t.before) == 0)
+	t.segmenter = u
+	return t, err
+}
+
+// maxTemplate is how many parts a text with its special tokens may have; three are usual.
+const maxTemplate = 8
+
+// around finds the special tokens around a text: what the template says, or </s> behind.
+func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
+	id := func(token string) (int64, error) {
+		for _, a := range f.Added {
+			if a.Content == token && a.ID >= 0 && a.ID < maxTokens {
+				return a.ID, nil
+			}
+		}
+		if i := slices.IndexFunc(list, func(s scored) bool { return s.piece == token }); i >= 0 {
+			return int64(i), nil
+		}
+		return 0, fmt.Errorf("%w: it has no token %q", cpar.ErrInput, sanitize.Text(truncate(token)))
+	}
+	if f.Post.Type != "TemplateProcessing" {
+		end, err := id("</s>")
+		t.after = []int64{end}
+		return err
+	}
+	if len(f.Post.Single) > maxTemplate { // each is looked for among all tokens
+		return fmt.Errorf("%w: its template has %d parts; %d are accepted", cpar.ErrInput, len(f.Post.Single), maxTemplate)
+	}
+	text := false
+	for _, part := range f.Post.Single {
+		if part.Special == nil {
+			text = true
+			continue
+		}
+		one, err := id(part.Special.ID)
+		if err != nil {
+			return err
+		}
+		if text {
+			t.after = append(t.after, one)
+		} else {
+			t.before = append(t.before, one)
+		}
+	}
+	if !text || len(t.after) != 1 || len(t.before) > 1 {
+		return fmt.Errorf("%w: its texts do not end in one special token", cpar.ErrInput)
+	}
+	return nil
+}
+
+// configure reads what tokenizer_config.json says of length and padding.
+func (t *Tokenizer) configure(data []byte) error {
+	var c struct {
+		Length float64         `json:"model_max_length"`
+		Pad    json.RawMessage `json:"pad_token"`
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("%w: %s: %w", cpar.ErrInput, tokenizerConfig, err)
+	}
+	// Files without a limit have 10³⁰.
+	if c.Length >= 1 && c.Length <= maxLength {
+		t.length = int(c.Length)
+	}
+	u, ok := t.segmenter.(*unigram)
+	if !ok || len(c.Pad) == 0 {
+		return nil
+	}
+	var name string
+	if json.Unmarshal(c.Pad, &name) != nil {
+		var token struct {
+			Content string `json:"content"`
+		}
+		if err := json.Unmarshal(c.Pad, &token); err != nil {
+			return fmt.Errorf("%w: %s: %w", cpar.ErrInput, tokenizerConfig, err)
+		}
+		name = token.Content
+	}
+	if p, ok := u.pieces[strings.TrimSpace(name)]; ok {
+		t.pad = p.id
+	}
+	return nil
+}

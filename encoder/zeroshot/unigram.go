@@ -1,0 +1,123 @@
+package zeroshot
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"cpar"
+)
+
+// unigram is SentencePiece's unigram model (Kudo, "Subword Regularization", 2018), which
+// SigLIP's text halves use: of all ways to cut a text into pieces that are known, the one
+// whose logarithms of probability have the largest sum.
+//
+//	text ─canonical─▶ a ▁ before each word ─Viterbi─▶ tokens
+type unigram struct {
+	pieces  map[string]piece
+	longest int // bytes of a piece
+	unknown piece
+	// canonical texts have lower case and no punctuation, as SigLIP was trained with.
+	canonical bool
+}
+
+type piece struct {
+	id    int64
+	score float64
+}
+
+const (
+	space = "▁"
+	// unknownPenalty is how much less probable than the least known piece an unknown
+	// character is, as SentencePiece has it.
+	unknownPenalty = 10
+	siglipLength   = 64
+)
+
+func newUnigram(list []scored, unknown int64, canonical bool) (*unigram, error) {
+	if len(list) > maxTokens {
+		return nil, fmt.Errorf("%w: a vocabulary of %d tokens; %d are accepted", cpar.ErrInput, len(list), maxTokens)
+	}
+	if unknown < 0 || unknown >= int64(len(list)) {
+		return nil, fmt.Errorf("%w: its vocabulary has no token for what is unknown", cpar.ErrInput)
+	}
+	u := &unigram{pieces: make(map[string]piece, len(list)), canonical: canonical}
+	least := 0.0
+	for id, s := range list {
+		if len(s.piece) > maxTokenBytes || math.IsNaN(s.score) || math.IsInf(s.score, 0) {
+			return nil, fmt.Errorf("%w: token %d of its vocabulary is too long or has no score", cpar.ErrInput, id)
+		}
+		u.pieces[s.piece] = piece{int64(id), s.score}
+		u.longest, least = max(u.longest, len(s.piece)), min(least, s.score)
+	}
+	u.unknown = piece{unknown, least - unknownPenalty}
+	return u, nil
+}
+
+func (u *unigram) encode(text string) []int64 {
+	text = norm.NFKC.String(strings.ToValidUTF8(text, "\uFFFD"))
+	if u.canonical {
+		text = canonical(text)
+	}
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return nil
+	}
+	return u.segment(space + strings.Join(words, space))
+}
+
+// canonical is what SigLIP's authors do to a text before anything else (big_vision's
+// preprocess_text.py).
+func canonical(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsPunct(r) || unicode.IsSymbol(r)) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+}
+
+// cut finds the best way by the best ways to all beginnings of the text.
+func (u *unigram) segment(text string) []int64 {
+	type way struct {
+		score float64
+		from  int
+		piece piece
+		ok    bool
+	}
+	ways := make([]way, len(text)+1)
+	ways[0].ok = true
+	try := func(from, to int, p piece) {
+		if score := ways[from].score + p.score; !ways[to].ok || score > ways[to].score {
+			ways[to] = way{score, from, p, true}
+		}
+	}
+	for from, r := range text {
+		if !ways[from].ok {
+			continue
+		}
+		for to := from + 1; to <= min(len(text), from+u.longest); to++ {
+			if p, ok := u.pieces[text[from:to]]; ok && to > from {
+				try(from, to, p)
+			}
+		}
+		if next := from + utf8.RuneLen(r); !ways[next].ok {
+			try(from, next, u.unknown)
+		}
+	}
+	var ids []int64
+	for to := len(text); to > 0; to = ways[to].from {
+		if n := len(ids); ways[to].piece.id == u.unknown.id && n > 0 && ids[n-1] == u.unknown.id {
+			continue // unknown characters beside each other are one token
+		}
+		ids = append(ids, ways[to].piece.id)
+	}
+	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
+		ids[i], ids[j] = ids[j], ids[i]
+	}
+	return ids
+}

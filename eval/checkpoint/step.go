@@ -1,0 +1,143 @@
+// Package step runs slow measurements only once.
+//
+//	Do(name, inputs, measure) ─▶ DIR/state/name.json exists, same inputs? ─▶ its result
+//	                           └▶ else measure ─▶ write, rename into place ─▶ its result
+//
+// A result belongs to its inputs: the collection, the parameters, and the program and
+// machine that measured it (Runner.Identity). If any of them differs, the step is
+// measured again. A step is done when its complete file exists; interrupting a run loses
+// only the step in progress.
+//
+// Fresh results go through JSON too, so that a report from kept results is identical to
+// the report of the run.
+package checkpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"cpar"
+	"cpar/internal/durable"
+)
+
+// A Runner keeps results in a folder.
+type Runner struct {
+	// Dir is the folder; "" keeps nothing and always measures.
+	Dir string
+	// Identity identifies the program and the machine.
+	Identity string
+	// AnyIdentity accepts results of another program or machine too.
+	AnyIdentity bool
+}
+
+// A Record says how a result was obtained.
+type Record struct {
+	Name     string  `json:"name"`
+	Inputs   string  `json:"inputs"`
+	Identity string  `json:"identity"`
+	Seconds  float64 `json:"seconds"`
+	// Reused is set if the result already existed.
+	Reused bool `json:"-"`
+}
+
+// stepFile is the file of a step.
+type stepFile struct {
+	Record
+	Result json.RawMessage `json:"result"`
+}
+
+// Do returns the kept result of a step, or measures and keeps it. inputs is everything
+// that determines the result, as JSON.
+func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
+	digest, err := digestOf(inputs)
+	if err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
+	}
+	if result, record, err := Load[T](r, name); err == nil && record.Inputs == digest && (r.AnyIdentity || record.Identity == r.Identity) {
+		return result, record, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
+	}
+	begun := time.Now()
+	result, err := measure(ctx)
+	if err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
+	}
+	k := stepFile{Record: Record{Name: name, Inputs: digest, Identity: r.Identity, Seconds: time.Since(begun).Seconds()}}
+	if k.Result, err = json.Marshal(result); err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: writing its result: %w", name, err)
+	}
+	if err := r.write(k); err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: %w", name, err)
+	}
+	result = new(T)
+	if err := json.Unmarshal(k.Result, result); err != nil {
+		return nil, Record{}, fmt.Errorf("step %s: reading its result: %w", name, err)
+	}
+	return result, k.Record, nil
+}
+
+// Load returns the kept result of a step, whatever its inputs. If there is none the error
+// wraps fs.ErrNotExist; a damaged file is an error too.
+func Load[T any](r *Runner, name string) (*T, Record, error) {
+	fail := func(err error) (*T, Record, error) {
+		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
+	}
+	if r.Dir == "" {
+		return fail(fs.ErrNotExist)
+	}
+	b, err := os.ReadFile(r.path(name))
+	if err != nil {
+		return fail(err)
+	}
+	var k stepFile
+	if err := json.Unmarshal(b, &k); err != nil || k.Name != name {
+		return fail(errors.Join(cpar.ErrCorrupt, err))
+	}
+	result := new(T)
+	dec := json.NewDecoder(bytes.NewReader(k.Result))
+	dec.DisallowUnknownFields() // e.g. a result of another version
+	if err := dec.Decode(result); err != nil {
+		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
+	}
+	k.Reused = true
+	return result, k.Record, nil
+}
+
+func (r *Runner) path(name string) string {
+	return filepath.Join(r.Dir, "state", name+".json")
+}
+
+func (r *Runner) write(k stepFile) error {
+	if r.Dir == "" {
+		return nil
+	}
+	b, err := json.MarshalIndent(k, "", " ")
+	if err != nil {
+		return err
+	}
+	path := r.path(k.Name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("%w: %w", cpar.ErrStorage, err)
+	}
+	return durable.WriteFile(path, b, 0o644)
+}
+
+func digestOf(inputs any) (string, error) {
+	b, err := json.Marshal(inputs)
+	if err != nil {
+		return "", fmt.Errorf("its inputs: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,224 @@
+// Package fleet simulates many machines that hold indexes together: what fails, who answers, how
+// long it takes, and what moves. Events are discrete and their chances come from a seed, so a run
+// can be repeated. Where shards lie and who is asked is decided by the code that a router
+// runs (packages place and ask of cloud); nodes, network and storage are a model.
+//
+//	arrivals ─▶ question ─ place, ask ─▶ nodes: a queue each, what they hold, what they fetch
+//	happenings (a node is killed, a rack is lost, thirty join) ─▶ nodes, and later the routers' view
+package simulate
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"cpar"
+	"cpar/cloud/placement"
+	"cpar/cloud/scatter"
+	"cpar/internal/hint"
+)
+
+// Replicas is how many nodes hold a shard.
+const Replicas = 2
+
+// Options describe the machines and what is asked of them.
+type Options struct {
+	Nodes   int `json:"nodes"`
+	PerRack int `json:"per_rack"`
+	Indexes int `json:"indexes"`
+	// Shards of an index, each of ShardBytes.
+	Shards     int   `json:"shards"`
+	ShardBytes int64 `json:"shard_bytes"`
+	// Read and Fetch are bytes a second that a node scores, and fetches from storage.
+	Read  float64 `json:"read"`
+	Fetch float64 `json:"fetch"`
+	// Busy is the share of their time that nodes are busy, without failures.
+	Busy   float64       `json:"busy"`
+	Length time.Duration `json:"length_ns"`
+	// Lease is how long a node that says nothing counts as alive, Silence how long machines that
+	// were lost with their connections open do not even refuse. Hop is a message's way.
+	Lease   time.Duration `json:"lease_ns"`
+	Silence time.Duration `json:"silence_ns"`
+	Hop     time.Duration `json:"hop_ns"`
+	Seed    uint64        `json:"seed"`
+}
+
+// Default is a large cluster: 300 nodes, each with some 130 GB in its memory.
+var Default = Options{
+	Nodes: 300, PerRack: 30, Indexes: 20_000, Shards: 5, ShardBytes: 200 << 20,
+	Read: 10e9, Fetch: 1e9, Busy: 0.4, Length: time.Minute,
+	Lease: 15 * time.Second, Silence: 4 * time.Second, Hop: 100 * time.Microsecond, Seed: 1,
+}
+
+// Check refuses what cannot be simulated. Errors wrap cpar.ErrInput.
+func (o Options) Check() error {
+	if o.Nodes < 3 || o.Nodes > 10_000 || o.PerRack < 0 || o.Indexes < 1 || o.Shards < 1 || o.Indexes*o.Shards > 10_000_000 || o.Busy <= 0 || o.Busy > 10 || o.Length < begins {
+		return hint.Add(fmt.Errorf("simulating machines: %w: %d nodes, %d indexes of %d shards, busy for %g of their time, %v", cpar.ErrInput, o.Nodes, o.Indexes, o.Shards, o.Busy, o.Length),
+			"take 3 to 10,000 nodes, ten million shards at most, and %v or more", begins)
+	}
+	return nil
+}
+
+// A shard is one of an index's.
+type shard struct {
+	number int // of all
+	slot   placement.Slot
+}
+
+// A fleet is a simulation under way.
+type fleet struct {
+	o      Options
+	rng    *rand.Rand
+	now    time.Duration
+	events events
+	nodes  map[string]*node
+	shards []shard
+	// view is what routers believe.
+	view   view
+	busy   scatter.NodeLoad
+	recent scatter.Latencies
+	out    Row
+	took   []time.Duration
+}
+
+// at lets something happen.
+func (f *fleet) at(when time.Duration, what func()) {
+	f.events.count++
+	heap.Push(&f.events, event{max(when, f.now), f.events.count, what})
+}
+
+// clock is the simulated time as package ask has it.
+func (f *fleet) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
+
+// run simulates one scenario.
+func run(o Options, s Scenario) Row {
+	f := &fleet{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), nodes: map[string]*node{}}
+	f.out.Scenario = s.Name
+	for i := range o.Indexes * o.Shards {
+		var id cpar.IndexID
+		for b := range 8 {
+			id[b] = byte(i / o.Shards >> (8 * b))
+		}
+		f.shards = append(f.shards, shard{i, placement.SlotOf("", id, i%o.Shards)})
+	}
+	for i := range o.Nodes {
+		f.add(i)
+	}
+	f.see()
+	f.settle(func(n *node, s shard) { n.holds[s.number] = true })
+	f.out.FullestHeld = f.fullest(func(n *node) float64 { return float64(len(n.holds)) })
+	s.begin(f)
+	f.arrive()
+	for f.events.Len() > 0 {
+		e := heap.Pop(&f.events).(event)
+		f.now = e.at
+		e.what()
+	}
+	f.sum()
+	return f.out
+}
+
+// add makes a node that nobody knows of yet.
+func (f *fleet) add(i int) *node {
+	n := &node{fleet: f, name: fmt.Sprintf("node-%d", i), holds: map[int]bool{}, due: map[int]bool{}, slow: 1}
+	if f.o.PerRack > 0 {
+		n.rack = fmt.Sprintf("rack-%d", i/f.o.PerRack)
+	}
+	f.nodes[n.name] = n
+	return n
+}
+
+// arrive lets questions come at random times (a Poisson process).
+func (f *fleet) arrive() {
+	perQuestion := float64(f.o.Shards) * float64(f.o.ShardBytes) / f.o.Read
+	rate := f.o.Busy * float64(f.o.Nodes) / perQuestion
+	var next func()
+	next = func() {
+		if f.now >= f.o.Length {
+			return
+		}
+		f.begin(f.rng.IntN(f.o.Indexes))
+		f.at(f.now+time.Duration(f.rng.ExpFloat64()/rate*float64(time.Second)), next)
+	}
+	f.at(0, next)
+}
+
+// begin asks one index.
+func (f *fleet) begin(index int) {
+	shards := f.shards[index*f.o.Shards:][:f.o.Shards]
+	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.places(shards[i].slot), Replicas, f.clock()) }, scatter.Options{
+		Hedge: f.recent.Hedge(), Patience: f.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: f.clock().Add(10 * time.Second), Slow: func(node string) { f.busy.MarkSlow(node, f.clock()) },
+	})
+	began, over := f.now, false
+	var step func()
+	step = func() {
+		if over {
+			return
+		}
+		sends, again := q.Step(f.clock())
+		for _, s := range sends {
+			f.send(q, shards[s.Shard], s, step)
+		}
+		if done, err := q.Done(); done {
+			over = true
+			f.recent.Spent(q.Hedges)
+			f.out.Questions++
+			f.out.Hedges += q.Hedges
+			f.out.Retries += q.Retries
+			if err != nil {
+				f.out.Failed++
+				return
+			}
+			f.took = append(f.took, f.now-began)
+			return
+		}
+		f.at(again.Sub(time.Unix(0, 0)), step)
+	}
+	step()
+}
+
+// send sends one message to one node, and what comes back to the question.
+func (f *fleet) send(q *scatter.Query, s shard, to scatter.Send, step func()) {
+	sent := f.now
+	f.busy.Add(to.Node, 1)
+	f.at(f.now+f.o.Hop, func() {
+		f.nodes[to.Node].asked(s, func(answered bool) {
+			f.at(f.now+f.o.Hop, func() {
+				f.busy.Add(to.Node, -1)
+				if answered {
+					q.Answered(to.Shard)
+					f.recent.Add(f.now - sent)
+				} else {
+					q.Failed(to.Shard, to.Node)
+				}
+				step()
+			})
+		})
+	})
+}
+
+// An event is something that happens at a time; of two at once the first that was planned.
+type event struct {
+	at    time.Duration
+	order int
+	what  func()
+}
+
+type events struct {
+	list  []event
+	count int
+}
+
+func (e *events) Len() int { return len(e.list) }
+func (e *events) Less(i, j int) bool {
+	a, b := e.list[i], e.list[j]
+	return a.at < b.at || a.at == b.at && a.order < b.order
+}
+func (e *events) Swap(i, j int) { e.list[i], e.list[j] = e.list[j], e.list[i] }
+func (e *events) Push(x any)    { e.list = append(e.list, x.(event)) }
+func (e *events) Pop() any {
+	last := e.list[len(e.list)-1]
+	e.list = e.list[:len(e.list)-1]
+	return last
+}

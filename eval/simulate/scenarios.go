@@ -1,0 +1,134 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cpar/internal/progress"
+)
+
+// A Scenario is what goes wrong, or changes.
+type Scenario struct {
+	Name  string
+	begin func(*fleet)
+}
+
+// begins is when things happen.
+const begins = 10 * time.Second
+
+// Scenarios are all that are simulated. A tenth of the nodes is 30 of 300.
+var Scenarios = []Scenario{
+	{"nothing happens", func(*fleet) {}},
+	{"one node is killed", func(f *fleet) { f.at(begins, func() { f.kill(f.sorted()[:1], false) }) }},
+	{"a rack loses its power", func(f *fleet) {
+		f.at(begins, func() {
+			f.kill(slices.DeleteFunc(f.sorted(), func(n *node) bool { return n.rack != "rack-0" }), true)
+		})
+	}},
+	{"a tenth more nodes join within ten seconds", func(f *fleet) {
+		for i := range f.o.Nodes / 10 {
+			f.at(begins+time.Duration(i)*10*time.Second/time.Duration(f.o.Nodes/10), func() {
+				f.add(f.o.Nodes + i).late = true
+				f.changed()
+			})
+		}
+	}},
+	{"a tenth of the nodes is drained at once", func(f *fleet) {
+		f.at(begins, func() {
+			for _, n := range f.sorted()[:f.o.Nodes/10] {
+				n.leaving = true
+			}
+			f.changed()
+		})
+	}},
+	{"one in twenty is ten times slower", func(f *fleet) {
+		f.at(begins, func() {
+			for _, n := range f.sorted()[:f.o.Nodes/20] {
+				n.slow = 10
+			}
+		})
+	}},
+	{"one node stands still for eight seconds", func(f *fleet) {
+		f.at(begins, func() { f.sorted()[0].frozen = begins + 8*time.Second })
+	}},
+}
+
+// kill ends nodes; routers know when their lease is over. Their connections are closed by the
+// system, or with its power are not.
+func (f *fleet) kill(nodes []*node, power bool) {
+	for _, n := range nodes {
+		n.gone, n.silent = true, power
+	}
+	if power {
+		f.at(f.now+f.o.Silence, func() {
+			for _, n := range nodes {
+				n.silent = false
+			}
+		})
+	}
+	f.at(f.now+f.o.Lease, f.changed)
+}
+
+// A Row is what came of a scenario.
+type Row struct {
+	Scenario  string `json:"scenario"`
+	Questions int    `json:"questions"`
+	Failed    int    `json:"failed"`
+	// Late took longer than the two seconds that are promised.
+	Late int `json:"late"`
+	// P50 to Max are milliseconds.
+	P50  float64 `json:"p50_ms"`
+	P99  float64 `json:"p99_ms"`
+	P999 float64 `json:"p999_ms"`
+	Max  float64 `json:"max_ms"`
+	// Hedges and Retries are messages that were sent besides one a shard.
+	Hedges  int `json:"hedges"`
+	Retries int `json:"retries"`
+	// Moved is what nodes were given to hold that they did not hold, Fetched what came from storage, also
+	// for those that only answered meanwhile, Ideal the share of the nodes that came or went.
+	Moved   int64 `json:"moved_bytes"`
+	Fetched int64 `json:"fetched_bytes"`
+	Ideal   int64 `json:"ideal_bytes"`
+	// FullestHeld and FullestServed are the most that a node held, or read for answers, over the mean.
+	FullestHeld   float64 `json:"fullest_held"`
+	FullestServed float64 `json:"fullest_served"`
+}
+
+// tail is how long an answer may take, whatever happens.
+const tail = 2 * time.Second
+
+// sum makes figures of what was counted.
+func (f *fleet) sum() {
+	slices.Sort(f.took)
+	at := func(share float64) float64 {
+		return float64(f.took[min(int(share*float64(len(f.took))), len(f.took)-1)]) / 1e6
+	}
+	f.out.P50, f.out.P99, f.out.P999, f.out.Max = at(0.5), at(0.99), at(0.999), at(1)
+	late, _ := slices.BinarySearch(f.took, tail+1)
+	f.out.Late = len(f.took) - late
+	came, went := max(0, len(f.nodes)-f.o.Nodes), 0
+	for _, n := range f.nodes {
+		if n.gone || n.leaving {
+			went++
+		}
+	}
+	all := Replicas * float64(len(f.shards)) * float64(f.o.ShardBytes)
+	f.out.Ideal = int64(all * (float64(came)/float64(f.o.Nodes+came) + float64(went)/float64(f.o.Nodes)))
+	f.out.FullestServed = f.fullest(func(n *node) float64 { return n.served })
+}
+
+// Simulate runs all scenarios.
+func Simulate(ctx context.Context, o Options, progress progress.Func) ([]Row, error) {
+	var out []Row
+	for i, s := range Scenarios {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("simulating: %w", err)
+		}
+		progress.Report("simulate", i, len(Scenarios))
+		out = append(out, run(o, s))
+	}
+	progress.Report("simulate", len(Scenarios), len(Scenarios))
+	return out, nil
+}

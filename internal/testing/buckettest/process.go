@@ -1,0 +1,98 @@
+package buckettest
+
+import (
+	"cpar/internal/testing/oracle"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A Process is a storage server that a test may kill and start again.
+type Process struct {
+	Endpoint
+	t       testing.TB
+	port    string
+	command func() *exec.Cmd
+	running *exec.Cmd
+	output  string
+}
+
+// Versity starts versitygw over an empty folder, with one bucket. The test is skipped if
+// CPAR_VERSITYGW does not name the program, and fails if CPAR_VERSITYGW_TEST=required.
+func Versity(t testing.TB) *Process {
+	t.Helper()
+	program := oracle.Named(t, "CPAR_VERSITYGW")
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "photos"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "versitygw.log")}
+	p.Endpoint = Endpoint{"s3://photos/some/where?endpoint=http://" + p.port,
+		credentials(map[string]string{"AWS_ACCESS_KEY_ID": "example", "AWS_SECRET_ACCESS_KEY": "exampleexample"})}
+	p.command = func() *exec.Cmd {
+		c := exec.Command(program, "--port", p.port, "--quiet", "posix", "--sidecar", filepath.Join(filepath.Dir(p.output), "sidecar"), folder)
+		c.Env = append(os.Environ(), "ROOT_ACCESS_KEY=example", "ROOT_SECRET_KEY=exampleexample")
+		return c
+	}
+	os.Mkdir(filepath.Join(filepath.Dir(p.output), "sidecar"), 0o700)
+	p.Start()
+	return p
+}
+
+// Azurite starts Microsoft's emulator of Azure, if CPAR_AZURITE names its azurite-blob.
+func Azurite(t testing.TB) *Process {
+	t.Helper()
+	program := oracle.Named(t, "CPAR_AZURITE")
+	folder := t.TempDir()
+	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "azurite.log")}
+	// The account and key that every emulator has; they are in its documentation.
+	const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+	p.Endpoint = Endpoint{"azblob://photos/some/where?endpoint=http://" + p.port + "/" + account,
+		credentials(map[string]string{"AZURE_STORAGE_ACCOUNT": account, "AZURE_STORAGE_KEY": key})}
+	p.command = func() *exec.Cmd {
+		_, port, _ := net.SplitHostPort(p.port)
+		return exec.Command(program, "--silent", "--skipApiVersionCheck", "--blobHost", "127.0.0.1", "--blobPort", port, "--location", folder)
+	}
+	p.Start()
+	return p
+}
+
+// Start starts the server, or starts it again, and waits until it listens.
+func (p *Process) Start() {
+	p.t.Helper()
+	log, err := os.OpenFile(p.output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer log.Close()
+	p.running = p.command()
+	p.running.Stdout, p.running.Stderr = log, log
+	if err := p.running.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(p.Kill)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", p.port)
+		if err == nil {
+			c.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(p.output)
+			p.t.Fatalf("the storage server does not listen: %v\n%s", err, text)
+		}
+	}
+}
+
+// Kill ends the server as a power failure does.
+func (p *Process) Kill() {
+	if p.running != nil {
+		p.running.Process.Kill()
+		p.running.Wait()
+		p.running = nil
+	}
+}

@@ -1,0 +1,194 @@
+// Package natstest starts stock NATS servers on loopback, as they would be for a cluster of
+// machines: three, with TLS and nkeys, which a test may kill, stop and start again.
+package natstest
+
+import (
+	"cpar/internal/testing/oracle"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nkeys"
+)
+
+// Servers are the servers of one cluster.
+type Servers struct {
+	t       testing.TB
+	program string
+	folder  string
+	ports   []int // of clients
+	cluster []int // of each other
+	running []*exec.Cmd
+	// Seed is the file of the machines' nkey, CA that of the authority of the servers' certificates.
+	Seed, CA string
+	user     string
+}
+
+// Start starts n servers. The test is skipped if CPAR_NATS does not name nats-server, and fails if
+// CPAR_NATS_TEST=required.
+func Start(t testing.TB, n int) *Servers {
+	t.Helper()
+	program := oracle.Named(t, "CPAR_NATS")
+	s := &Servers{t: t, program: program, folder: t.TempDir(), running: make([]*exec.Cmd, n)}
+	s.Seed, s.user = s.Key("machines")
+	s.certificates()
+	for range n {
+		s.ports, s.cluster = append(s.ports, oracle.Port(t)), append(s.cluster, oracle.Port(t))
+	}
+	for i := range n {
+		s.Run(i)
+	}
+	t.Cleanup(func() {
+		for i := range s.running {
+			s.Kill(i)
+		}
+	})
+	return s
+}
+
+// Key makes an nkey: the file of its seed, and its public half.
+func (s *Servers) Key(name string) (file, public string) {
+	s.t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	seed, err := pair.Seed()
+	if err == nil {
+		public, err = pair.PublicKey()
+	}
+	file = filepath.Join(s.folder, name+".seed")
+	if err == nil {
+		err = os.WriteFile(file, seed, 0o600)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return file, public
+}
+
+// Addresses are those of all servers, as --nats wants them.
+func (s *Servers) Addresses() string {
+	var list []string
+	for _, p := range s.ports {
+		list = append(list, fmt.Sprintf("tls://127.0.0.1:%d", p))
+	}
+	return strings.Join(list, ",")
+}
+
+// Run starts server i with what it has on its disk, and waits until it listens.
+func (s *Servers) Run(i int) {
+	s.t.Helper()
+	file := filepath.Join(s.folder, fmt.Sprintf("%d.conf", i))
+	if err := os.WriteFile(file, []byte(s.config(i)), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	log, err := os.OpenFile(s.log(i), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer log.Close()
+	c := exec.Command(s.program, "--config", file)
+	c.Stdout, c.Stderr = log, log
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.running[i] = c
+	for range 200 {
+		if conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.ports[i])); err == nil {
+			conn.Close()
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	said, _ := os.ReadFile(s.log(i))
+	s.t.Fatalf("nats-server %d does not listen: %s", i, said)
+}
+
+func (s *Servers) log(i int) string { return filepath.Join(s.folder, fmt.Sprintf("%d.log", i)) }
+
+// Kill ends server i at once; its disk stays.
+func (s *Servers) Kill(i int) {
+	if c := s.running[i]; c != nil {
+		c.Process.Kill()
+		c.Wait()
+		s.running[i] = nil
+	}
+}
+
+// Process is that of server i.
+func (s *Servers) Process(i int) *os.Process { return s.running[i].Process }
+
+// Wipe removes all that server i, which must not run, has on its disk.
+func (s *Servers) Wipe(i int) {
+	if err := os.RemoveAll(s.store(i)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *Servers) store(i int) string { return filepath.Join(s.folder, fmt.Sprintf("store%d", i)) }
+
+// config is that of docs/operating.md.
+func (s *Servers) config(i int) string {
+	var routes []string
+	for j, p := range s.cluster {
+		if j != i {
+			routes = append(routes, fmt.Sprintf("tls://127.0.0.1:%d", p))
+		}
+	}
+	tls := fmt.Sprintf(`{ cert_file: %q, key_file: %q, ca_file: %q }`, filepath.Join(s.folder, "server.pem"), filepath.Join(s.folder, "server.key"), s.CA)
+	cluster := ""
+	if len(routes) > 0 {
+		cluster = fmt.Sprintf("cluster {\n  name: cpar\n  listen: 127.0.0.1:%d\n  routes: [%s]\n  tls %s\n}\n", s.cluster[i], strings.Join(routes, ", "), tls)
+	}
+	return fmt.Sprintf(`server_name: n%d
+listen: "127.0.0.1:%d"
+max_payload: 8MB
+write_deadline: "2s"
+ping_interval: "2s"
+ping_max: 1
+tls %s
+jetstream { store_dir: %q, sync_interval: always }
+%sauthorization { users: [ { nkey: %s, permissions: {
+  publish: ["cpar.>", "_INBOX.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>", "$KV.cpar-active.>"]
+  subscribe: ["cpar.>", "_INBOX.>"]
+} } ] }
+`, i, s.ports[i], tls, s.store(i), cluster, s.user)
+}
+
+// certificates makes an authority, and a certificate for 127.0.0.1.
+func (s *Servers) certificates() {
+	s.CA = filepath.Join(s.folder, "ca.pem")
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign}
+	server := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	caKey, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err1 != nil || err2 != nil {
+		s.t.Fatal(err1, err2)
+	}
+	ca, err1 := x509.CreateCertificate(rand.Reader, authority, authority, &caKey.PublicKey, caKey)
+	cert, err2 := x509.CreateCertificate(rand.Reader, server, authority, &key.PublicKey, caKey)
+	der, err3 := x509.MarshalPKCS8PrivateKey(key)
+	if err1 != nil || err2 != nil || err3 != nil {
+		s.t.Fatal(err1, err2, err3)
+	}
+	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: ca}, "server.pem": {Type: "CERTIFICATE", Bytes: cert}, "server.key": {Type: "PRIVATE KEY", Bytes: der}} {
+		if err := os.WriteFile(filepath.Join(s.folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

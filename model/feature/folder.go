@@ -1,0 +1,130 @@
+package feature
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cpar"
+)
+
+// A folder is a store in the clear, for measurements, which have no key:
+//
+//	DIR/ab/abcd…ef.features-4    "cparkept" · kind and name, each with its length (4 bytes) ·
+//	                             value · CRC-32C of all that (4)
+//
+// Numbers are little-endian; a file is named by the first 32 bytes of the name, and by a few
+// more where there are more. Files appear by rename, so a process killed while writing leaves
+// only a temporary file, which OpenCache removes. They are not synced to disk: a power failure
+// may lose some, and the checksum detects torn ones. It protects against accidents, not against
+// someone who can write to the folder. Files are 0600, folders 0700.
+type dirStore struct{ dir string }
+
+const (
+	cacheTemp    = "tmp-" // prefix of files not yet renamed
+	cacheMagic   = "cparkept"
+	staleAfter   = time.Hour
+	maxNameBytes = 32
+)
+
+// OpenCache opens a cache in a folder in the clear, creating it if necessary, and removes what
+// killed processes left in it. Errors wrap cpar.ErrInput or cpar.ErrStorage.
+func OpenCache(dir string) (*Cache, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
+	}
+	// Only in folders of entries: the user may name a folder that holds other things too.
+	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
+	for _, path := range stale {
+		// A recent one may belong to a process that is still writing.
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+			os.Remove(path)
+		}
+	}
+	return NewCache(dirStore{dir}), nil
+}
+
+// escapeGlob keeps brackets and stars in a folder's name from acting as a pattern.
+func escapeGlob(path string) string {
+	if filepath.Separator == '\\' {
+		return path // no escaping there, so a stale file may remain
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// An entry is a file of a folder: its path and its first bytes.
+type entry struct {
+	path   string
+	header []byte
+}
+
+func (f dirStore) entry(kind string, name []byte) entry {
+	file := hex.EncodeToString(name[:min(len(name), maxNameBytes)]) + "." + strings.ReplaceAll(kind, " ", "-")
+	if len(name) > maxNameBytes {
+		file += "-" + hex.EncodeToString(name[maxNameBytes:min(len(name), maxNameBytes+8)])
+	}
+	header := []byte(cacheMagic)
+	for _, part := range [][]byte{[]byte(kind), name} {
+		header = append(binary.LittleEndian.AppendUint32(header, uint32(len(part))), part...)
+	}
+	return entry{filepath.Join(f.dir, file[:2], file), header}
+}
+
+// Get reads an entry.
+func (f dirStore) Get(kind string, name []byte) ([]byte, bool) {
+	e := f.entry(kind, name)
+	b, err := os.ReadFile(e.path)
+	if err != nil {
+		return nil, false
+	}
+	return e.decode(b)
+}
+
+// Put writes a file beside the entry and renames it into place.
+func (f dirStore) Put(kind string, name, value []byte) error {
+	e := f.entry(kind, name)
+	parent := filepath.Dir(e.path)
+	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	file, err := os.CreateTemp(parent, cacheTemp) // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(e.encode(value))
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), e.path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+	}
+	return err
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// encode adds the header before a value and the checksum after it.
+func (e entry) encode(value []byte) []byte {
+	b := append(bytes.Clone(e.header), value...)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// decode returns the value of an encoded entry; ok is false if it is invalid.
+func (e entry) decode(b []byte) (value []byte, ok bool) {
+	end := len(b) - 4
+	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {
+		return nil, false
+	}
+	return b[len(e.header):end], true
+}

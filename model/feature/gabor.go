@@ -1,0 +1,168 @@
+package feature
+
+import (
+	"math"
+	"sync"
+
+	"cpar/internal/fourier"
+)
+
+const (
+	gaborSide   = 128 // side of the grey image
+	gaborBlocks = 8   // blocks per side
+	gaborBlock  = gaborSide / gaborBlocks
+	gaborAspect = 0.5
+	gaborLevels = 8 // levels of quantised phase
+
+	// The image is padded by reflection as far as the largest kernel reaches.
+	gaborReach  = 24
+	gaborPadded = gaborSide + 2*gaborReach
+
+	// gaborNoise is far above the float64 residue of a zero response (below 1e-13) and
+	// far below the response to one grey level (above 1e-5).
+	gaborNoise = 1e-11
+)
+
+// gaborWavelengths are the three scales, in pixels.
+var gaborWavelengths = [3]float64{4, 8, 16}
+
+// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real part (ψ = 0)
+// and imaginary part (ψ = π/2), before the mean of the real part is removed. OpenCV fills
+// the kernel back to front, which only changes the sign of the odd part, and filter2D
+// correlates.
+func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
+	sigma := wavelength / 2
+	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
+	x := float64(dx)*cos + float64(dy)*sin
+	y := -float64(dx)*sin + float64(dy)*cos
+	envelope := math.Exp(-0.5 * (x*x + gaborAspect*gaborAspect*y*y) / (sigma * sigma))
+	im, re = math.Sincos(2 * math.Pi / wavelength * x)
+	return envelope * re, envelope * im
+}
+
+// gaborHalf is the reach of a kernel to each side: 3σ, so sides of 13, 25 and 49.
+func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
+
+// gaborSpectrum is the transfer function of a kernel without the mean of its real part,
+// fftSide², divided by its number of elements so that no pass over a result has to do
+// that. It is real, since a kernel k is conjugate-symmetric about its centre:
+// k(−d) = conj k(d).
+func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
+	const n = fftSide
+	half := gaborHalf(wavelength)
+	kernel := make([]complex128, n*n)
+	mean := 0.0
+	for dy := -half; dy <= half; dy++ {
+		for dx := -half; dx <= half; dx++ {
+			re, im := gaborKernel(wavelength, orientation, dx, dy)
+			kernel[(dy+n)%n*n+(dx+n)%n] = complex(re, im)
+			mean += re
+		}
+	}
+	mean /= float64((2*half + 1) * (2*half + 1))
+	for dy := -half; dy <= half; dy++ {
+		for dx := -half; dx <= half; dx++ {
+			kernel[(dy+n)%n*n+(dx+n)%n] -= complex(mean, 0)
+		}
+	}
+	f.rows(kernel, n)
+	f.columns(kernel)
+	spectrum := make([]float64, n*n)
+	for i, c := range kernel {
+		spectrum[i] = real(c) / (n * n)
+	}
+	return spectrum
+}
+
+// gaborSpectra are the spectra of all scales and orientations, 3.5 MB, computed for the
+// first picture.
+var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
+	f := newFFT()
+	for i, wavelength := range gaborWavelengths {
+		for o := range spectra[i] {
+			spectra[i][o] = gaborSpectrum(f, wavelength, o)
+		}
+	}
+	return spectra
+})
+
+// gaborScratch is the workspace of one goroutine.
+type gaborScratch struct {
+	fft        *fft
+	image      []complex128 // fftSide²: the padded image, then its spectrum
+	rows       []complex128 // 128 filtered rows of fftSide, of which 128 pixels count
+	mag, phase [GaborDim]float64
+}
+
+func newGaborScratch() *gaborScratch {
+	return &gaborScratch{
+		fft:   newFFT(),
+		image: make([]complex128, fftSide*fftSide),
+		rows:  make([]complex128, gaborSide*fftSide),
+	}
+}
+
+// respond writes magnitudes and quantised phases of a 128×128 grey image in [0, 1],
+// averaged over the pixels of a block and the three scales.
+func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
+	clear(s.mag[:])
+	clear(s.phase[:])
+	s.transform(grey)
+	for _, scale := range gaborSpectra() {
+		for o, spectrum := range scale {
+			s.filter(spectrum)
+			s.collect(o)
+		}
+	}
+	const samples = 3 * gaborBlock * gaborBlock
+	for i := range s.mag {
+		magnitude[i] = float32(s.mag[i] / samples)
+		level := math.Floor((s.phase[i]/samples + math.Pi) / (2 * math.Pi) * gaborLevels)
+		quantised[i] = float32(min(max(level, 0), gaborLevels-1))
+	}
+}
+
+// transform computes the spectrum of an image mirrored about its border pixels
+// (BORDER_REFLECT_101), with zeros beyond the padding.
+func (s *gaborScratch) transform(grey []float64) {
+	clear(s.image)
+	for y := range gaborPadded {
+		src := grey[reflect101(y-gaborReach)*gaborSide:][:gaborSide]
+		dst := s.image[y*fftSide:][:gaborPadded]
+		for x := range dst {
+			dst[x] = complex(src[reflect101(x-gaborReach)], 0)
+		}
+	}
+	s.fft.rows(s.image, gaborPadded)
+	s.fft.columns(s.image)
+	// This used e^{+iω}. Since the image is real, the conjugate is the transform with
+	// e^{−iω}, whose inverse is the transform in filter.
+	for i, c := range s.image {
+		s.image[i] = complex(real(c), -imag(c))
+	}
+}
+
+// reflect101 mirrors an index that is less than a side beyond the border.
+func reflect101(i int) int {
+	switch {
+	case i < 0:
+		return -i
+	case i >= gaborSide:
+		return 2*(gaborSide-1) - i
+	}
+	return i
+}
+
+// filter multiplies the image's spectrum by a real one and transforms it back. It keeps
+// only the rows of the image, without the padding.
+func (s *gaborScratch) filter(spectrum []float64) {
+	const n = fftSide
+	for u := 0; u < n; u += fftLanes {
+		fourier.ScaleLanes(s.fft.Input(), s.image[u:], spectrum[u:], n)
+		out := s.fft.Run()[fftLanes*gaborReach:]
+		for y := range gaborSide {
+			copy(s.rows[y*n+u:][:fftLanes], out[fftLanes*y:][:fftLanes])
+		}
+	}
+	s.fft.rows(s.rows, gaborSide)
+}

@@ -1,0 +1,112 @@
+package feature
+
+import (
+	_ "embed"
+	"encoding/binary"
+	"math"
+
+	"cpar/internal/f32"
+)
+
+// Patches say which small structures a picture has, and in which quarter: edges, corners,
+// blobs and gratings of some colours and directions, found by clustering rather than by
+// design. They follow Coates, Ng, Lee, "An analysis of single-layer networks in unsupervised
+// feature learning", AISTATS 2011, and "Learning feature representations with k-means", 2012.
+//
+//	picture ─▶ 96×64 (or 64×96) RGB ─▶ every second 6×6 patch, of mean 0 and variance 1
+//	  ─▶ 400 words: max(0, word·patch − offset) ─▶ mean over each quarter, 4 × 400 values
+//
+// A word is a centroid times the whitening of patches: go generate makes both, of pictures
+// that it draws itself, so that nothing here depends on anybody's photos.
+
+//go:generate go run ./patchgen -out patches.bin
+
+const (
+	patchSide   = 6
+	patchValues = 3 * patchSide * patchSide
+	patchStep   = 2
+	patchWords  = 400
+	// Sides of the picture that patches are cut from, the longer one along its longer one.
+	patchLong, patchShort = 96, 64
+	// patchFloor is added to the variance of a patch, in units of 0 … 255: sky is flat.
+	patchFloor = 10
+	// patchThreshold is subtracted from what a word says of a patch.
+	patchThreshold = 0.5
+)
+
+// patchFile has for each word a scale and an offset, float32, and the word's patchValues
+// values as multiples of the scale, int16; by channel, row and column.
+//
+//go:embed patches.bin
+var patchFile []byte
+
+// A patchScratch finds patches. It is for one goroutine.
+type patchScratch struct {
+	words                       []float32 // patchWords × patchValues
+	offsets                     []float32
+	patches, responses, scratch []float32 // of a row of patches
+}
+
+func newPatchScratch() *patchScratch {
+	s := &patchScratch{words: make([]float32, patchWords*patchValues), offsets: make([]float32, patchWords)}
+	row := patchFile
+	for w := range patchWords {
+		scale := math.Float32frombits(binary.LittleEndian.Uint32(row))
+		s.offsets[w] = math.Float32frombits(binary.LittleEndian.Uint32(row[4:])) + patchThreshold
+		row = row[8:]
+		for i := range patchValues {
+			s.words[w*patchValues+i] = scale * float32(int16(binary.LittleEndian.Uint16(row[2*i:])))
+		}
+		row = row[2*patchValues:]
+	}
+	most := patchesOf(patchLong)
+	s.patches, s.responses = make([]float32, most*patchValues), make([]float32, most*patchWords)
+	s.scratch = make([]float32, f32.Scratch(most, patchWords, patchValues))
+	return s
+}
+
+// patchesOf is the number of patches along a side.
+func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
+
+// respond writes the means of a picture of w columns of RGB values, 0 … 255, to out.
+func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
+	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
+	for y := range down {
+		for x := range across {
+			normalPatch(s.patches[x*patchValues:][:patchValues], rgb, w, x*patchStep, y*patchStep)
+		}
+		f32.Mul(s.responses, patchWords, s.patches, patchValues, s.words, patchValues, across, patchWords, patchValues, true, false, s.scratch)
+		for x := range across {
+			quarter := 2*(2*y/down) + 2*x/across
+			to := out[quarter*patchWords:][:patchWords]
+			for k, v := range s.responses[x*patchWords:][:patchWords] {
+				if v -= s.offsets[k]; v > 0 {
+					to[k] += v
+				}
+			}
+		}
+	}
+	for i := range out {
+		out[i] *= 4 / float32(across*down)
+	}
+}
+
+// normalPatch cuts a patch out, by channel, row and column, with mean 0 and variance 1.
+func normalPatch(to []float32, rgb []float64, w, x, y int) {
+	k, sum, squares := 0, 0.0, 0.0
+	var values [patchValues]float64
+	for c := range 3 {
+		for j := range patchSide {
+			for i := range patchSide {
+				v := rgb[3*((y+j)*w+x+i)+c]
+				values[k] = v
+				sum, squares, k = sum+v, squares+v*v, k+1
+			}
+		}
+	}
+	mean := sum / patchValues
+	scale := 1 / math.Sqrt(max(0, squares/patchValues-mean*mean)+patchFloor)
+	for i, v := range values {
+		to[i] = float32((v - mean) * scale)
+	}
+}

@@ -1,0 +1,115 @@
+package learn
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar"
+	"cpar/model/rank"
+)
+
+// A guesser is the regression of keywords on what the directions take. It has maxWords
+// rows whatever the collection has, those without a word 0: the length of a projection
+// must not tell how many keywords there are.
+type guesser struct {
+	words map[string]int // the row of every word
+	mean  []float32      // maxWords, a word's share of the photos
+	rows  matrix16       // maxWords × q
+}
+
+// newGuesser returns the guesser of a regression with coefficients w, q × v.
+func newGuesser(y labels, m *moments, w blas64.General) guesser {
+	g := guesser{words: y.column, mean: make([]float32, maxWords)}
+	t := matrix(maxWords, w.Rows)
+	for j := range y.words {
+		g.mean[j] = float32(m.sy[j] / m.n)
+		for i := range w.Rows {
+			t.Data[j*t.Stride+i] = w.Data[i*w.Stride+j]
+		}
+	}
+	g.rows = round16(t)
+	return g
+}
+
+// of is the guess of a photo, whose x is centred.
+func (g guesser) guess(x []float64) *rank.Guess {
+	out := &rank.Guess{Words: g.words, Share: make([]float32, len(g.words))}
+	for i, v := range g.rows.first(len(g.words)).times(x) {
+		out.Share[i] = float32(v) + g.mean[i]
+	}
+	return out
+}
+
+// guesses returns for rows of x what the regression w says of every word.
+func (m *moments) guesses(x, w blas64.General) [][]float32 {
+	mean := make([]float64, len(m.sx))
+	for j, s := range m.sx {
+		mean[j] = s / m.n
+	}
+	for i := range x.Rows { // a copy, which rowsOf made
+		blas64.Axpy(-1, blas64.Vector{N: len(mean), Inc: 1, Data: mean}, blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:]})
+	}
+	all := product(x, w, false)
+	out := make([][]float32, x.Rows)
+	for i := range out {
+		out[i] = make([]float32, w.Cols)
+		for j := range out[i] {
+			out[i][j] = float32(all.Data[i*all.Stride+j] + m.sy[j]/m.n)
+		}
+	}
+	return out
+}
+
+// paddedNames is what the count and the names of words are filled up to a multiple of.
+const paddedNames = 1 << 16
+
+func namePadding(size int) int { return (paddedNames - size%paddedNames) % paddedNames }
+
+func (g guesser) append(data []byte) []byte {
+	start, names := len(data), make([]string, len(g.words))
+	for w, row := range g.words {
+		names[row] = w
+	}
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(names)))
+	for _, w := range names {
+		data = append(binary.LittleEndian.AppendUint32(data, uint32(len(w))), w...)
+	}
+	data = append(data, make([]byte, namePadding(len(data)-start))...)
+	return g.rows.append(appendFloats(data, g.mean))
+}
+
+// guesser takes a regression of q values off the front.
+func (r *reader) guesser(q int) (g guesser) {
+	n, size := r.word(), 4
+	if n > maxWords {
+		r.fail("a regression of %d words", n)
+		return g
+	}
+	g.words = make(map[string]int, n)
+	for i := range int(n) {
+		length := int(r.word())
+		w := string(r.take(length))
+		if _, again := g.words[w]; again && r.err == nil {
+			r.fail("a word twice")
+		}
+		if r.err != nil {
+			return g
+		}
+		g.words[w], size = i, size+4+length
+	}
+	for _, x := range r.take(namePadding(size)) {
+		if x != 0 {
+			r.fail("names are not followed by zeros")
+		}
+	}
+	g.mean, g.rows = r.floats(maxWords), r.matrix(maxWords, q)
+	return g
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s", cpar.ErrCorrupt, fmt.Sprintf(format, args...))
+	}
+}

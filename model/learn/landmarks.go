@@ -1,0 +1,144 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"cpar"
+	"cpar/internal/parallel"
+)
+
+// jitter is added to a landmark's similarity to itself, as a share of m, so that rounding
+// does not separate landmarks that are nearly equal.
+const jitter = 1e-6
+
+// lift replaces x by coordinates whose inner products are the similarities, as far as m
+// landmarks determine them.
+func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) error {
+	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
+	landmarks := round16(rowsOf(f.x, picked))
+	l := landmarks.dense() // as Apply will use them
+	if !f.setWidths(l) {
+		return nil // no distances between landmarks: stay linear
+	}
+	f.p.landmarks = landmarks
+	for b, w := range opt.Weights {
+		if f.p.blocks[b].basis.rows > 0 {
+			f.p.blocks[b].weight = w
+		}
+	}
+	k := f.kernel(l, l)
+	for i := range m {
+		k.Data[i*k.Stride+i] += jitter * float64(m)
+	}
+	var ok bool
+	f.factor, ok = lapack64.Potrf(blas64.Symmetric{N: m, Stride: k.Stride, Uplo: blas.Lower, Data: k.Data})
+	if !ok {
+		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
+	}
+	// A few photos at a time, as many as fit in a core's cache.
+	const batch = 256
+	x := matrix(f.x.Rows, m)
+	some := func(b int) {
+		from, to := b*batch, min((b+1)*batch, x.Rows)
+		part := slice(x, from, to)
+		copy(part.Data, f.kernel(slice(f.x, from, to), l).Data)
+		blas64.Trsm(blas.Right, blas.Trans, 1, f.factor, part)
+	}
+	if err := parallel.Until(ctx, (x.Rows+batch-1)/batch, func() func(int) { return some }); err != nil {
+		return err
+	}
+	f.x = x
+	return nil
+}
+
+// slice returns rows from to to−1 of m without copying.
+func slice(m blas64.General, from, to int) blas64.General {
+	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
+	return m
+}
+
+// widths sets the widths of the blocks from the landmarks' distances and reports whether
+// any is positive. If most landmarks are equal, the mean replaces the median.
+func (f *ccaProblem) setWidths(l blas64.General) bool {
+	found, at := false, 0
+	for k := range f.p.blocks {
+		b := &f.p.blocks[k]
+		if b.basis.rows == 0 {
+			continue
+		}
+		d := distances(columns(l, at, b.basis.rows), columns(l, at, b.basis.rows))
+		at += b.basis.rows
+		var apart []float64
+		total := 0.0
+		for i := range d.Rows {
+			for _, v := range d.Data[i*d.Stride : i*d.Stride+i] {
+				apart, total = append(apart, v), total+v
+			}
+		}
+		slices.Sort(apart)
+		typical := apart[len(apart)/2]
+		// Below 10⁻⁹ of a total spread of 1, a distance is rounding.
+		if typical < 1e-9 {
+			typical = total / float64(len(apart))
+		}
+		b.width = 0
+		if typical >= 1e-9 {
+			b.width, found = float32(1/(2*typical)), true
+		}
+	}
+	return found
+}
+
+// kernel returns k(x, l) for every pair of rows of x and of l.
+func (f *ccaProblem) kernel(x, l blas64.General) blas64.General {
+	out := matrix(x.Rows, l.Rows)
+	total, at := float64(0), 0
+	for _, b := range f.p.blocks {
+		if b.basis.rows == 0 {
+			continue
+		}
+		d := distances(columns(x, at, b.basis.rows), columns(l, at, b.basis.rows))
+		for i, v := range d.Data {
+			out.Data[i] += float64(b.weight) * math.Exp(-float64(b.width)*v)
+		}
+		at, total = at+b.basis.rows, total+float64(b.weight)
+	}
+	for i := range out.Data {
+		out.Data[i] /= total
+	}
+	return out
+}
+
+// columns returns n columns of m starting at from, without copying.
+func columns(m blas64.General, from, n int) blas64.General {
+	m.Cols, m.Data = n, m.Data[from:]
+	return m
+}
+
+// distances returns the squared distances between all rows of a and of b.
+func distances(a, b blas64.General) blas64.General {
+	squares := func(m blas64.General) []float64 {
+		out := make([]float64, m.Rows)
+		for i := range out {
+			for _, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
+				out[i] += v * v
+			}
+		}
+		return out
+	}
+	out, aa, bb := product(a, b, true), squares(a), squares(b)
+	for i := range aa {
+		for j := range bb {
+			out.Data[i*out.Stride+j] = max(0, aa[i]+bb[j]-2*out.Data[i*out.Stride+j])
+		}
+	}
+	return out
+}

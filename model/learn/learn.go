@@ -1,0 +1,247 @@
+// Package learn finds the projection of photos' features that is most informative about
+// their keywords.
+//
+//	Fit:    n rows of in float32, with keywords ─▶ Projection
+//	Choose: the same ─▶ Options by cross-validation, and a ranker for them
+//	Apply:  one row of in float32 ─▶ Dim float32 of length 1; a guess of its keywords
+//
+// A row is made of blocks: the features of package feature (Row, FeatureGrid) or the
+// output of a network (EmbeddingRow, EmbeddingGrid). Each block goes through a signed
+// square root, which turns distances of histograms into Hellinger distances. It is then
+// centred, reduced to its first principal components and divided by its total standard
+// deviation, so that blocks have equal weight. Regularised canonical correlation with the
+// keywords follows (Hotelling, "Relations between two sets of variates", Biometrika 1936;
+// with a ridge as in Vinod, "Canonical ridge and econometrics of joint production",
+// 1976). Keyword t with document frequency f_t in n photos is a column of 0 and
+// log(n/f_t). With
+//
+//	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
+//
+// the projection is A^{-1/2} U S: every direction is weighted by its regularised
+// correlation, or by the square of that, whichever cross-validation finds better. The vector is scaled to length 1, so that the squared
+// Euclidean distance of two is 2 − 2·cosine, at most 4.
+//
+// # Landmarks
+//
+// With landmarks, a photo is described by its similarities to that many photos of the
+// collection, and the projection is linear in these: kernel canonical correlation (as in
+// Ballan, Uricchio, Seidenari, Del Bimbo, "A cross-media model for automatic image
+// annotation", ICMR 2014) by Nyström's approximation (Williams, Seeger, "Using the
+// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean over the
+// blocks of one kernel each, with weights w that sum to 1,
+//
+//	k(x, l) = Σ_i w_i·exp(−‖x_i − l_i‖²/(2·median_i))
+//
+// where median_i is the median of the squared distances among the landmarks. The
+// landmarks are derived from private photos and are kept like them; the vectors from
+// Apply have no more values than without.
+//
+// # Guesses
+//
+// The moments that give the directions also give the ridge regression of the keywords
+// themselves, A⁻¹ Cxy without the weights of words. It says of a photo what its own
+// features say, without neighbours: the direct way from features to words, which a vector
+// of Dim values is too short for and which costs nothing at the cloud. package rank adds it
+// to the neighbours' votes. It stays at home, as the photo does.
+//
+// # What is rounded
+//
+// Fit rounds the components, landmarks, directions and regression to int16 with one scale per row, so
+// that an encoding is small and gives exactly the same vectors. Of more than 5,000
+// photos, 5,000 determine the principal components, and as many are used to choose the
+// options.
+//
+// A Projection reveals much about the collection. It stays with the owner.
+package learn
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar"
+	"cpar/internal/parallel"
+	"cpar/model/rank"
+)
+
+// Bounds of options, here and in the encoding.
+const (
+	MaxDim        = 512
+	MaxLandmarks  = 2048
+	MaxComponents = 512
+	MaxBlocks     = 64
+	maxWeight     = 16
+)
+
+// Options say what to fit. Zero values work for all fields but Dim and Ridge.
+type Options struct {
+	Dim    int     // directions to keep, 1 to MaxDim
+	Ridge  float64 // ρ, above 0
+	Blocks []int   // lengths of the blocks of a row, in order; nil for one
+	Skip   []bool  // blocks to leave out; nil for none
+	// Weights are those of the blocks' kernels, 1/16 to 16; nil for equal ones. They count
+	// with landmarks only.
+	Weights []float32
+	// Square weights a direction by the square of its correlation.
+	Square     bool
+	Components int    // most principal components of a block; 0 for 128
+	Landmarks  int    // number of landmarks, at most n/2 are used; 0 for none
+	Seed       uint64 // starts the principal components and picks the photos; not secret
+	// Progress, if set, is called after every step with the number of steps done of
+	// total, on the caller's goroutine.
+	Progress func(done, total int) `json:"-"`
+}
+
+// Projection turns rows into vectors. It is safe for concurrent use.
+type Projection struct {
+	blocks    []block
+	landmarks matrix16  // m × p; empty without landmarks
+	mean      []float32 // q, mean of the input of direction
+	direction matrix16  // dim × q
+	guess     guesser
+}
+
+// block says how one block is reduced. A block left out has no basis.
+type block struct {
+	length int
+	scale  float32
+	width  float32 // exp(−width·‖x − l‖²); 0 without landmarks
+	weight float32 // of its kernel among those of the other blocks; 1 without landmarks
+	mean   []float32
+	basis  matrix16 // components × length
+}
+
+// In returns the number of values of a row.
+func (p *Projection) In() int {
+	in := 0
+	for _, b := range p.blocks {
+		in += b.length
+	}
+	return in
+}
+
+// Dim returns the number of values of a vector. It is below Options.Dim if the collection
+// has fewer keywords or directions.
+func (p *Projection) Dim() int { return p.direction.rows }
+
+// Landmarks returns the number of landmarks.
+func (p *Projection) Landmarks() int { return p.landmarks.rows }
+
+// Apply projects one row. The result has length 1, or is all 0 if the row is at the
+// centre of the collection. Errors wrap cpar.ErrInput.
+func (p *Projection) Apply(row []float32) ([]float32, error) {
+	x, err := p.centred(row)
+	if err != nil {
+		return nil, err
+	}
+	return unit(p.direction.times(x)), nil
+}
+
+// ApplyWithGuess is Apply, and what the row itself says of the keywords.
+func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, error) {
+	x, err := p.centred(row)
+	if err != nil {
+		return nil, nil, err
+	}
+	return unit(p.direction.times(x)), p.guess.guess(x), nil
+}
+
+// centred returns what directions and regression take of a row.
+func (p *Projection) centred(row []float32) ([]float64, error) {
+	if len(row) != p.In() {
+		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
+	}
+	for i, v := range row {
+		if v-v != 0 {
+			return nil, fmt.Errorf("projecting features: %w: value %d is %v", cpar.ErrInput, i, v)
+		}
+	}
+	x := p.reduce(row)
+	if p.landmarks.rows > 0 {
+		x = p.similarities(x)
+	}
+	for i, m := range p.mean {
+		x[i] -= float64(m)
+	}
+	return x, nil
+}
+
+// ApplyAll projects every row on all cores, with the same results as Apply.
+func (p *Projection) ApplyAll(rows [][]float32) ([][]float32, error) {
+	out := make([][]float32, len(rows))
+	errs := make([]error, len(rows))
+	parallel.For(len(rows), func(i int) { out[i], errs[i] = p.Apply(rows[i]) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// reduce returns the scaled components of all blocks, p values.
+func (p *Projection) reduce(row []float32) []float64 {
+	var x []float64
+	for _, b := range p.blocks {
+		if b.basis.rows > 0 {
+			centred := make([]float64, b.length)
+			for i, v := range signedRoot(row[:b.length]) {
+				centred[i] = float64(v) - float64(b.mean[i])
+			}
+			for _, v := range b.basis.times(centred) {
+				x = append(x, v*float64(b.scale))
+			}
+		}
+		row = row[b.length:]
+	}
+	return x
+}
+
+// signedRoot returns the square root of every value's magnitude, with its sign.
+func signedRoot(x []float32) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(math.Copysign(math.Sqrt(math.Abs(float64(v))), float64(v)))
+	}
+	return out
+}
+
+// similarities returns k(x, l) for every landmark l.
+func (p *Projection) similarities(x []float64) []float64 {
+	out := make([]float64, p.landmarks.rows)
+	for i := range out {
+		at, scale, total := p.landmarks.row(i), float64(p.landmarks.scale[i]), float64(0)
+		x := x
+		for _, b := range p.blocks {
+			n := b.basis.rows
+			if n == 0 {
+				continue
+			}
+			square := 0.0
+			for j, l := range at[:n] {
+				d := x[j] - scale*float64(l)
+				square += d * d
+			}
+			out[i] += float64(b.weight) * math.Exp(-float64(b.width)*square)
+			at, x, total = at[n:], x[n:], total+float64(b.weight)
+		}
+		out[i] /= total
+	}
+	return out
+}
+
+func unit(x []float64) []float32 {
+	out := make([]float32, len(x))
+	norm := blas64.Nrm2(blas64.Vector{N: len(x), Inc: 1, Data: x})
+	if norm > 0 && !math.IsInf(norm, 0) {
+		for i, v := range x {
+			out[i] = float32(v / norm)
+		}
+	}
+	return out
+}
+
+func matrix(rows, cols int) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
+}

@@ -1,0 +1,229 @@
+package learn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"cpar"
+	"cpar/model/feature"
+)
+
+// Collections that are small, poor or strange. Each is fitted with and without landmarks
+// and options are chosen for it; its vectors have length 1 or 0, or it is refused.
+func TestOddCollections(t *testing.T) {
+	first := func(n int) ([][]float32, [][]string) { return collection(n, 1, uint64(n)) }
+	each := func(n int, words func(i int) []string) [][]string {
+		out := make([][]string, n)
+		for i := range out {
+			out[i] = words(i)
+		}
+		return out
+	}
+	rng := rand.New(rand.NewPCG(9, 9))
+	rows60, words60 := first(60)
+	constant := slices.Clone(rows60)
+	for i, r := range constant {
+		constant[i] = slices.Concat([]float32{3, 3, 3, 3, 3, 3}, r[6:])
+	}
+	twins := slices.Concat(rows60[:30], slices.Repeat(rows60[:1], 30)) // half of them one photo
+	for name, c := range map[string]struct {
+		rows     [][]float32
+		keywords [][]string
+		fit      bool // can be fitted
+		choose   bool // can be chosen for
+	}{
+		"50 photos":          {rows60[:50], words60[:50], true, true},
+		"7 photos":           {rows60[:7], words60[:7], true, true},
+		"4 photos, 2 words":  {rows60[:4], [][]string{{"1"}, {"2"}, {"1"}, {"2"}}, true, true},
+		"2 photos":           {rows60[:2], [][]string{{"1"}, {"2"}}, true, false},
+		"1 photo":            {rows60[:1], words60[:1], false, false},
+		"no photo":           {nil, nil, false, false},
+		"few with keywords":  {rows60, each(60, func(i int) []string { return words60[i][:len(words60[i])*(i%3/2)] }), true, true},
+		"no keywords":        {rows60, make([][]string, 60), false, false},
+		"one keyword":        {rows60, each(60, func(i int) []string { return []string{"7"}[:i%2] }), true, true},
+		"one keyword, once":  {rows60, each(60, func(i int) []string { return []string{"7"}[:i/59] }), true, true},
+		"one keyword of all": {rows60, each(60, func(int) []string { return []string{"7"} }), false, false},
+		"many keywords, once": {rows60, each(60, func(i int) []string {
+			out := []string{fmt.Sprint(rng.IntN(5))}
+			for j := range 50 {
+				out = append(out, fmt.Sprint(10+50*i+j))
+			}
+			return out
+		}), true, true},
+		"the same photos":  {slices.Repeat(rows60[:1], 60), words60, false, false},
+		"a constant block": {constant, words60, true, true},
+		"twins":            {twins, words60, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check := func(what string, err error, can bool) {
+				t.Helper()
+				if can && err != nil || !can && !errors.Is(err, cpar.ErrInput) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			for _, landmarks := range []int{0, 1, 20} {
+				p, err := Fit(t.Context(), c.rows, c.keywords, Options{Dim: 8, Ridge: 0.3, Blocks: both, Landmarks: landmarks})
+				if check(fmt.Sprint("fit with ", landmarks), err, c.fit); err != nil {
+					continue
+				}
+				vectors, err := p.ApplyAll(c.rows)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range vectors {
+					square := 0.0
+					for _, x := range v {
+						square += float64(x) * float64(x)
+					}
+					if !(math.Abs(square-1) < 1e-5 || square == 0) {
+						t.Fatalf("photo %d has a vector of length² %g", i, square)
+					}
+				}
+			}
+			choice, err := Choose(context.Background(), c.rows, c.keywords,
+				Grid{Base: Options{Blocks: both}, Ridges: []float64{0.1, 1}, Dims: []int{4, 8}, Landmarks: []int{0, 20}})
+			if check("choose", err, c.choose); err == nil {
+				if _, err := Fit(t.Context(), c.rows, c.keywords, choice.Options); err != nil {
+					t.Error("fit what was chosen:", err)
+				}
+			}
+		})
+	}
+}
+
+// More photos than MaxPhotos, and than the principal components are fitted on.
+func TestLargeCollections(t *testing.T) {
+	rows, keywords := collection(maxReduced+200, 1, 11)
+	p := mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 0.3, Blocks: both, Landmarks: 30})
+	if _, err := p.ApplyAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Choose(context.Background(), rows, keywords,
+		Grid{Base: Options{Blocks: both}, Ridges: []float64{0.3}, Dims: []int{4}, Landmarks: []int{0}, Keep: 3, MaxPhotos: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Samples) != 300 || c.Quality.Merit() < 0.5 {
+		t.Errorf("%d photos asked, %+v", len(c.Samples), c.Quality)
+	}
+}
+
+// Inner products of the landmarks' coordinates are the kernel of the package comment,
+// computed value by value.
+func TestKernelByHand(t *testing.T) {
+	rows, keywords := collection(40, 1, 12)
+	opt := Options{Dim: 2, Ridge: 1, Blocks: both}
+	linear := prepare(t, rows, keywords, opt)
+	opt.Landmarks, opt.Weights = 9, []float32{1, 3}
+	f := prepare(t, rows, keywords, opt)
+	picked := rand.New(rand.NewPCG(0, 0x6c6561726e)).Perm(40)[:9]
+	start := []int{0, f.p.blocks[0].basis.rows, f.p.blocks[0].basis.rows + f.p.blocks[1].basis.rows}
+	want := matrix(9, 9)
+	for b := range 2 {
+		square := func(i, j int) float64 {
+			s := 0.0
+			for k := start[b]; k < start[b+1]; k++ {
+				d := linear.x.Data[picked[i]*linear.x.Stride+k] - linear.x.Data[picked[j]*linear.x.Stride+k]
+				s += d * d
+			}
+			return s
+		}
+		var apart []float64
+		for i := range 9 {
+			for j := range i {
+				apart = append(apart, square(i, j))
+			}
+		}
+		slices.Sort(apart)
+		for i := range 9 {
+			for j := range 9 {
+				want.Data[i*9+j] += float64(opt.Weights[b]) / 4 * math.Exp(-square(i, j)/(2*apart[len(apart)/2]))
+			}
+		}
+	}
+	for i := range 9 {
+		for j := range 9 {
+			got := 0.0
+			for k := range 9 {
+				got += f.x.Data[picked[i]*f.x.Stride+k] * f.x.Data[picked[j]*f.x.Stride+k]
+			}
+			if math.Abs(got-want.Data[i*9+j]) > 1e-3 {
+				t.Fatalf("similarity of %d and %d: %g, want %g", i, j, got, want.Data[i*9+j])
+			}
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	rows, keywords := collection(40, 1, 13)
+	var last, all int
+	tell := func(done, total int) {
+		if done != last+1 || all != 0 && total != all {
+			t.Errorf("%d of %d after %d of %d", done, total, last, all)
+		}
+		last, all = done, total
+	}
+	space := Grid{Base: Options{Blocks: both, Progress: tell}, Landmarks: []int{0, 10}, Skips: [][]bool{nil, {true, false}}}
+	c, err := Choose(context.Background(), rows, keywords, space)
+	if err != nil || last != all || all < len(c.Trials) {
+		t.Errorf("%d of %d at the end: %v", last, all, err)
+	}
+	last, all = 0, 0
+	if mustFit(t, rows, keywords, c.Options); last != all || all == 0 {
+		t.Errorf("%d of %d at the end of fitting", last, all)
+	}
+}
+
+// Some hundred photos are divided into more folds than fewer or more, and nobody into more
+// than there are.
+func TestFolds(t *testing.T) {
+	for photos, want := range map[int]int{4: 4, 299: 5, 300: 10, 1000: 10, 1001: 5} {
+		if got := (Grid{}).filled(photos).Folds; got != want {
+			t.Errorf("%d photos: %d folds, want %d", photos, got, want)
+		}
+	}
+	if got := (Grid{Folds: 3}).filled(500).Folds; got != 3 {
+		t.Errorf("%d folds, which were to be 3", got)
+	}
+}
+
+// The rows of both Spaces are as long as their blocks, and every skip fits them. What is
+// said to tell most has the greatest weight: patches, and an embedding.
+func TestSpacesFitTheirRows(t *testing.T) {
+	v := feature.New()
+	v.RGB[0], v.Lab[1] = 1, 2
+	with := EmbeddingRow([]float32{7, 8, 9}, v)
+	if with[2] != 9 || with[3] != 1 || with[3+2*feature.ColorDim+1] != 2 {
+		t.Error("blocks out of order")
+	}
+	for name, c := range map[string]struct {
+		row   []float32
+		space Grid
+		most  int // the block of the greatest weight
+	}{
+		"features":         {Row(v), FeatureGrid(), slices.IndexFunc(feature.Blocks(), func(b feature.Block) bool { return b.Name == "patches" })},
+		"with features":    {with, EmbeddingGrid(3, true), 0},
+		"without features": {EmbeddingRow([]float32{7, 8, 9}, nil), EmbeddingGrid(3, false), -1},
+	} {
+		for b, w := range c.space.Base.Weights {
+			if b != c.most && w >= c.space.Base.Weights[c.most] {
+				t.Errorf("%s: block %d weighs as much as block %d", name, b, c.most)
+			}
+		}
+		in := 0
+		for _, b := range c.space.Base.Blocks {
+			in += b
+		}
+		if in != len(c.row) {
+			t.Errorf("%s: a row of %d values for blocks of %d", name, len(c.row), in)
+		}
+		if _, err := c.space.filled(2).check([][]float32{c.row, c.row}, make([][]string, 2)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

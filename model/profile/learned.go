@@ -1,0 +1,236 @@
+package profile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/parallel"
+	"cpar/internal/seed"
+	"cpar/internal/wire"
+	"cpar/model/feature"
+	"cpar/model/learn"
+	"cpar/model/vector"
+	"cpar/model/vectorlayout"
+)
+
+const (
+	// unitsPerLength is how many units of z a length of 1 is: F is a million. Rounding
+	// then moves a distance d by about √(2d/3)/1000, the noise by less.
+	unitsPerLength = 1000
+	// minPhotos can be divided into the folds of package learn.
+	minPhotos = 5
+	// MaxLearnedDim bounds the dimensions of a learnt vector.
+	MaxLearnedDim = 128
+)
+
+// LearnedProfile is profiles `learned` and `network`: vectors of length 1 whose squared
+// Euclidean distance was learnt from the collection's keywords.
+type LearnedProfile struct {
+	kind       Kind
+	projection *learn.Projection
+	// dim is what vectors are filled up to with zeros: the number of directions
+	// would tell the number of keywords, where these are few.
+	dim int
+	// network is the digest of the image network and embedding the length of its
+	// embeddings; with profile `network` only.
+	network   [sha256.Size]byte
+	embedding int
+}
+
+// fitLearned learns the projection and the ranker, whose options it chooses by
+// cross-validation on the collection alone.
+func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][]string, opt Options) (*Fitted, error) {
+	p := &LearnedProfile{kind: kind}
+	if kind == Network {
+		if len(photos) == 0 || photos[0].Embedding == nil {
+			return nil, hint.Add(fmt.Errorf("%w: profile network needs embeddings, and the images have none", cpar.ErrInput), "name an image network (--model FILE)")
+		}
+		p.network, p.embedding = photos[0].Embedding.Network, len(photos[0].Embedding.Values)
+	}
+	if len(photos) < minPhotos {
+		return nil, hint.Add(fmt.Errorf("%w: %d photos are too few to learn from; %d are the least", cpar.ErrInput, len(photos), minPhotos), "profile paper learns nothing from keywords")
+	}
+	rows, err := mapRows(photos, p.row)
+	if err != nil {
+		return nil, err
+	}
+	space := p.grid()
+	space.MaxPhotos = opt.MaxValidationPhotos
+	space.Base.Progress = func(done, total int) { opt.Progress.Report("learn", done, total) }
+	choice, err := learn.Choose(ctx, rows, keywords, space)
+	if err != nil {
+		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
+	}
+	choice.Options.Progress = func(done, total int) { opt.Progress.Report("fit", done, total) }
+	if p.projection, err = learn.Fit(ctx, rows, keywords, choice.Options); err != nil {
+		return nil, err
+	}
+	p.dim = choice.Options.Dim
+	return &Fitted{Profile: p, Ranker: choice.Ranker, Samples: choice.Samples}, nil
+}
+
+// space is what the projection is chosen from.
+func (p *LearnedProfile) grid() learn.Grid {
+	if p.kind == Learned {
+		return learn.FeatureGrid()
+	}
+	return learn.EmbeddingGrid(p.embedding, true)
+}
+
+// row is what the projection takes. It refuses another network's embedding.
+func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
+	if err := checkHaar(photo); err != nil {
+		return nil, err
+	}
+	if p.kind == Learned {
+		return learn.Row(photo), nil
+	}
+	e := photo.Embedding
+	switch {
+	case e == nil:
+		return nil, NoNetwork()
+	case e.Network != p.network:
+		return nil, OtherNetwork(p.network, e.Network)
+	case len(e.Values) != p.embedding:
+		return nil, fmt.Errorf("%w: an embedding of %d values, want %d", cpar.ErrInput, len(e.Values), p.embedding)
+	}
+	return learn.EmbeddingRow(e.Values, photo), nil
+}
+
+// NoNetwork says that an index needs an image network and none was named.
+func NoNetwork() error {
+	return hint.Add(fmt.Errorf("%w: the index was built with profile network, and no image network was named", cpar.ErrInput), "pass the model file that it was built with (--model FILE)")
+}
+
+// OtherNetwork says that an index was built with another image network, under which
+// distances would mean nothing.
+func OtherNetwork(want, got [sha256.Size]byte) error {
+	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, this one is %x…", cpar.ErrInput, want[:6], got[:6]),
+		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
+}
+
+// Kind is Learned or Network.
+func (p *LearnedProfile) Kind() Kind { return p.kind }
+
+// Dimensions is at most MaxLearnedDim.
+func (p *LearnedProfile) Dimensions() int { return p.dim }
+
+// Layout has as many coordinates as there are dimensions.
+func (p *LearnedProfile) Layout() vectorlayout.Params {
+	return vectorlayout.SquaredL2(p.dim, unitsPerLength)
+}
+
+// Network is the digest of the network that was used.
+func (p *LearnedProfile) Network() (digest [32]byte, ok bool) { return p.network, p.kind == Network }
+
+// Vector projects one photo.
+func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
+	row, err := p.row(photo)
+	if err != nil {
+		return nil, err
+	}
+	x, guess, err := p.projection.ApplyWithGuess(row)
+	if err != nil {
+		return nil, err
+	}
+	v, err := vector.Embedded(x, p.dim)
+	if err != nil {
+		return nil, err
+	}
+	v.Guess = guess
+	return v, nil
+}
+
+// Vectors projects many, without guesses.
+func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
+	rows, err := mapRows(photos, p.row)
+	if err != nil {
+		return nil, err
+	}
+	all, err := p.projection.ApplyAll(rows)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*vector.Vector, len(photos))
+	for i, x := range all {
+		if out[i], err = vector.Embedded(x, p.dim); err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// ForCollection changes nothing.
+func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
+
+// Projector rounds: the vectors themselves are encrypted.
+func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
+	return roundingProjector{p.dim}, nil
+}
+
+// rounding makes z of vectors of length 1: 1000 times each value, rounded.
+type roundingProjector struct{ dim int }
+
+func (r roundingProjector) Project(v *vector.Vector) ([]int16, error) {
+	if len(v.X) != r.dim {
+		return nil, fmt.Errorf("%w: a vector of %d dimensions, want %d", cpar.ErrInput, len(v.X), r.dim)
+	}
+	z := make([]int16, r.dim) // lengths are at most 1: z is within ±1000
+	for i, x := range v.X {
+		z[i] = int16(math.RoundToEven(float64(x) * unitsPerLength))
+	}
+	return z, nil
+}
+
+func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
+	out := make([][]int16, len(v))
+	errs := make([]error, len(v))
+	parallel.For(len(v), func(i int) { out[i], errs[i] = r.Project(v[i]) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("vector %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// AppendBinary appends the dimensions, the network where there is one, and the
+// projection.
+func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	b = le.AppendUint16(b, uint16(p.dim))
+	if p.kind == Network {
+		b = append(b, p.network[:]...)
+		b = le.AppendUint32(b, uint32(p.embedding))
+	}
+	return wire.AppendEncoded(b, p.projection)
+}
+
+func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
+	p := &LearnedProfile{kind: kind, dim: int(r.U16("dimensions")), projection: new(learn.Projection)}
+	if kind == Network {
+		copy(p.network[:], r.Bytes(len(p.network), "digest of the network"))
+		p.embedding = int(r.U32("length of embeddings"))
+	}
+	return p, r.Encoded("projection", p.projection)
+}
+
+// Validate checks what was decoded.
+func (p *LearnedProfile) Validate() error {
+	if p.dim < 1 || p.dim > MaxLearnedDim || p.projection.Dim() > p.dim {
+		return fmt.Errorf("%d directions in %d dimensions", p.projection.Dim(), p.dim)
+	}
+	want := 0
+	for _, n := range p.grid().Base.Blocks {
+		want += n
+	}
+	if p.projection.In() != want {
+		return fmt.Errorf("a projection of %d values, not %d", p.projection.In(), want)
+	}
+	return nil
+}

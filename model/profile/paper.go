@@ -1,0 +1,238 @@
+package profile
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/internal/seed"
+	"cpar/internal/wire"
+	"cpar/model/embed"
+	"cpar/model/feature"
+	"cpar/model/pca"
+	"cpar/model/vector"
+	"cpar/model/vectorlayout"
+)
+
+// The paper's α and γ: m̂ = α·m·log_γ(β+1).
+const (
+	Alpha = 1
+	Gamma = 100
+)
+
+// DefaultPCA is the paper's X of PCA-X.
+const DefaultPCA = 32
+
+// PCAFactors are the X of PCA-X that can be chosen.
+var PCAFactors = []int{8, 16, 32, 64, 128}
+
+// PaperProfile is profile `paper`: PCA of haar and haarq, then L1 normalisation, levels,
+// smoothed lab.
+type PaperProfile struct {
+	// factor is X of PCA-X: haar and haarq keep 4096/X dimensions.
+	factor      uint16
+	haar, haarq *pca.Basis
+	// baselines holds, for each L1 coordinate, the level from which the unary
+	// walk starts; nil until For.
+	baselines []uint16
+}
+
+// fitPaper fits the bases of haar and haarq.
+func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {
+	p := &PaperProfile{factor: uint16(opt.PCA)}
+	for i, part := range []struct {
+		basis  **pca.Basis
+		values func(*feature.Vectors) []float32
+		name   string
+	}{
+		{&p.haar, func(v *feature.Vectors) []float32 { return v.Haar }, "haar"},
+		{&p.haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }, "haarq"},
+	} {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		opt.Progress.Report("pca", i, 2)
+		rows := make([][]float32, len(photos))
+		for j, photo := range photos {
+			rows[j] = part.values(photo)
+		}
+		basis, err := pca.Fit(ctx, rows, feature.HaarDim/opt.PCA, 1)
+		if err != nil {
+			return nil, fmt.Errorf("fitting PCA-%d to %s: %w", opt.PCA, part.name, err)
+		}
+		*part.basis = basis
+	}
+	opt.Progress.Report("pca", 2, 2)
+	return p, nil
+}
+
+// Kind is Paper.
+func (p *PaperProfile) Kind() Kind { return Paper }
+
+// Dimensions is 2·(48 + 256) + 2·4096/X.
+func (p *PaperProfile) Dimensions() int { return vector.Dimension(p.haar.Out()) }
+
+// Layout has m̂ coordinates for L1 and 48 for KL.
+func (p *PaperProfile) Layout() vectorlayout.Params { return PaperLayout(int(p.factor)) }
+
+// PaperLayout is the layout of profile `paper` at PCA-X.
+func PaperLayout(factor int) vectorlayout.Params {
+	levels := vector.Dimension(feature.HaarDim / factor)
+	return vectorlayout.L1KL(embed.Dimension(levels, vector.Beta, Alpha, Gamma), vector.DimensionKL, vector.Beta)
+}
+
+// Network says that no network is needed.
+func (p *PaperProfile) Network() (digest [32]byte, ok bool) { return digest, false }
+
+// Vector assembles the vector of one photo.
+func (p *PaperProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
+	f, err := p.Features(photo)
+	if err != nil {
+		return nil, err
+	}
+	return vector.New(f)
+}
+
+// Features are those that a vector is assembled from, haar and haarq after PCA.
+func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error) {
+	if err := checkHaar(photo); err != nil {
+		return vector.Features{}, err
+	}
+	return features(photo, p.haar.Project(nil, photo.Haar), p.haarq.Project(nil, photo.HaarQ)), nil
+}
+
+// Vectors assembles the vectors of many photos.
+func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
+	rows, rowsQ := make([][]float32, len(photos)), make([][]float32, len(photos))
+	for i, photo := range photos {
+		if err := checkHaar(photo); err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+		rows[i], rowsQ[i] = photo.Haar, photo.HaarQ
+	}
+	haar, err := p.haar.ProjectAll(rows)
+	if err != nil {
+		return nil, err
+	}
+	haarq, err := p.haarq.ProjectAll(rowsQ)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*vector.Vector, len(photos))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, photo := range photos {
+		group.Go(func() (err error) {
+			if out[i], err = vector.New(features(photo, haar[i], haarq[i])); err != nil {
+				return fmt.Errorf("image %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+func checkHaar(f *feature.Vectors) error {
+	if len(f.Haar) != feature.HaarDim || len(f.HaarQ) != feature.HaarDim {
+		return fmt.Errorf("%w: haar of %d and haarq of %d values, want %d", cpar.ErrInput, len(f.Haar), len(f.HaarQ), feature.HaarDim)
+	}
+	return nil
+}
+
+// features are a photo's, with haar and haarq projected.
+func features(f *feature.Vectors, haar, haarq []float64) vector.Features {
+	return vector.Features{
+		RGB: wide(f.RGB), HSV: wide(f.HSV), Lab: wide(f.Lab),
+		Gabor: wide(f.Gabor), GaborQ: wide(f.GaborQ),
+		Haar: haar, HaarQ: haarq,
+	}
+}
+
+func wide(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// ForCollection gives the profile the baselines of an index: the median levels of its
+// vectors, from which its walks are shortest.
+func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) {
+	own := *p
+	var err error
+	own.baselines, err = embed.Baselines(levelsOf(vectors), vector.Beta)
+	return &own, err
+}
+
+// Baselines are the levels that z counts from.
+func (p *PaperProfile) Baselines() []uint16 { return p.baselines }
+
+// Projector is the secret Johnson–Lindenstrauss projection of the levels.
+func (p *PaperProfile) Projector(secret seed.Secret) (Projector, error) {
+	projection, err := embed.New(secret, p.Dimensions(), vector.Beta, p.Layout().JL, p.baselines)
+	return PaperProjector{projection}, err
+}
+
+// Walk is the projector of profile `paper`.
+type PaperProjector struct{ *embed.Projection }
+
+// Project is z of one photo.
+func (w PaperProjector) Project(v *vector.Vector) ([]int16, error) { return w.Embed(v.Levels) }
+
+// ProjectAll is z of many.
+func (w PaperProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
+	return w.EmbedAll(levelsOf(v))
+}
+
+func levelsOf(v []*vector.Vector) [][]uint16 {
+	rows := make([][]uint16, len(v))
+	for i, x := range v {
+		rows[i] = x.Levels
+	}
+	return rows
+}
+
+// AppendBinary appends the factor, the two bases and the baselines.
+func (p *PaperProfile) AppendBinary(b []byte) ([]byte, error) {
+	b = binary.LittleEndian.AppendUint16(b, p.factor)
+	for _, basis := range []*pca.Basis{p.haar, p.haarq} {
+		var err error
+		if b, err = wire.AppendEncoded(b, basis); err != nil {
+			return nil, err
+		}
+	}
+	return wire.AppendU16s(b, p.baselines), nil
+}
+
+func readPaper(r *wire.Reader) (*PaperProfile, error) {
+	p := &PaperProfile{factor: r.U16("PCA factor")}
+	p.haar, p.haarq = new(pca.Basis), new(pca.Basis)
+	for _, basis := range []*pca.Basis{p.haar, p.haarq} {
+		if err := r.Encoded("PCA basis", basis); err != nil {
+			return nil, err
+		}
+	}
+	p.baselines = r.U16s("baselines")
+	return p, r.Err()
+}
+
+// Validate checks what was decoded.
+func (p *PaperProfile) Validate() error {
+	if p.haar.In() != feature.HaarDim || p.haarq.In() != feature.HaarDim || p.haar.Out() != p.haarq.Out() || p.haar.Out()*int(p.factor) != feature.HaarDim {
+		return fmt.Errorf("PCA-%d, bases %d×%d and %d×%d", p.factor, p.haar.Out(), p.haar.In(), p.haarq.Out(), p.haarq.In())
+	}
+	if dims := p.Dimensions(); len(p.baselines) != dims {
+		return fmt.Errorf("%d baselines for %d dimensions", len(p.baselines), dims)
+	}
+	for _, level := range p.baselines {
+		if level > vector.Beta {
+			return fmt.Errorf("level %d", level)
+		}
+	}
+	return nil
+}

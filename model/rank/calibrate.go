@@ -1,0 +1,323 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/internal/parallel"
+)
+
+// Sample is a photo with known keywords and its nearest photos, which exclude the photo
+// itself and, if the distance was learnt, every photo that it was learnt from.
+type Sample struct {
+	Near  []Neighbour // at least as many as may vote; at most MostNeighbours are used
+	Truth []string
+	Guess *Guess // what the photo's own features say, learnt without it; nil for nothing
+	Fold  int    // from 0; photos of one fold are measured together as one test
+}
+
+// Quality is the result of a choice of parameters on the samples it was chosen by, as the
+// mean of their folds. A mean over words depends on the number of test photos: the more
+// there are, the more words with only one or two photos.
+type Quality struct {
+	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
+	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
+	Nplus float64 `json:"Nplus"` // words recalled at least once
+	Words float64 `json:"words"` // words of the test photos, over which P and R are means
+	ECE   float64 `json:"ece"`   // calibration error over all words of all neighbours, ten bins
+}
+
+// Merit is the harmonic mean of P and R, by which parameters are chosen: an arithmetic
+// mean would trade precision for recall, which is easier.
+func (q Quality) Merit() float64 {
+	if q.P+q.R == 0 {
+		return 0
+	}
+	return 2 * q.P * q.R / (q.P + q.R)
+}
+
+// MostNeighbours is the greatest number of neighbours that Calibrate lets vote.
+const MostNeighbours = 80
+
+// mostRarity bounds the exponent of loudness, here and in the encoding.
+const maxRarity = 2
+
+// defaultGuessShare is the guess's share of a vote while neighbours, decay and rarity are chosen.
+const defaultGuessShare = 0.5
+
+// What Calibrate chooses from.
+var (
+	neighbourChoices  = []int{5, 10, 20, 40, MostNeighbours}
+	decayChoices      = []float64{0, 2, 4, 6, 8, 10, 12, 16}
+	guessShareChoices = []float64{0, 0.2, 0.4, 0.5, 0.6, 0.8}
+	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
+)
+
+// nearlyBest is the share of the best merit that is good enough for fewer neighbours:
+// they make replies shorter, and a partial search misses less.
+const nearlyBest = 0.995
+
+// Calibrate chooses the parameters that annotate the samples best with keep keywords
+// each, and fits the probabilities. collection has the keywords of every photo that will
+// be searched. neighbours fixes the number of neighbours; 0 chooses it too. Errors wrap
+// cpar.ErrInput, or are those of ctx.
+func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
+	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
+			cpar.ErrInput, len(samples), len(collection), keep, neighbours)
+	}
+	c := &Calibrated{photos: len(collection), words: map[string]wordStats{}}
+	for w, count := range Count(collection) {
+		c.words[w] = wordStats{count: count, loudnessRatio: 1}
+	}
+	ks := neighbourChoices
+	if neighbours > 0 {
+		ks = []int{neighbours}
+	}
+	for _, s := range samples {
+		if s.Fold < 0 || s.Fold >= len(samples) {
+			return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: fold %d of %d samples", cpar.ErrInput, s.Fold, len(samples))
+		}
+	}
+	n := c.number(samples)
+	if n.guessed() {
+		c.guessShare = defaultGuessShare
+	}
+	// Every pair of neighbours and decay on its own core.
+	grid := make([][]Quality, len(ks)*len(decayChoices))
+	try := func(i int) {
+		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], c.guessShare)
+		loud := n.loudnessOutOfFold(voted)
+		for _, rarity := range exponentChoices {
+			if ctx.Err() != nil {
+				return // with half a row: nobody will read it
+			}
+			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
+		}
+	}
+	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
+	// The best of every number of neighbours; of equals, the one with the smaller correction.
+	best := make([]Quality, len(ks))
+	at := make([][2]int, len(ks))
+	most := 0.0
+	for i, row := range grid {
+		k := i / len(decayChoices)
+		for j, q := range row {
+			if i%len(decayChoices) == 0 && j == 0 || q.Merit() > best[k].Merit() {
+				best[k], at[k] = q, [2]int{i % len(decayChoices), j}
+			}
+		}
+		most = max(most, best[k].Merit())
+	}
+	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
+	quality := best[chosen]
+	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[at[chosen][0]], exponentChoices[at[chosen][1]]
+	if n.guessed() {
+		quality = c.chooseGuessShare(n, quality, keep)
+	}
+	voted := n.vote(c.neighbours, c.decay, c.guessShare)
+	c.setLoudness(n, voted)
+	p, y, err := c.fitCurve(ctx, n, voted)
+	if err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
+	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
+		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
+	}
+	return c, quality, nil
+}
+
+// chooseGuessShare chooses the guess's share, and the rarity again, for the neighbours and the
+// decay that are chosen.
+func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int) Quality {
+	for _, own := range guessShareChoices {
+		voted := n.vote(c.neighbours, c.decay, own)
+		loud := n.loudnessOutOfFold(voted)
+		for _, rarity := range exponentChoices {
+			if q := n.measure(voted, loud, rarity, keep); q.Merit() > best.Merit() {
+				best, c.guessShare, c.loudnessExponent = q, own, rarity
+			}
+		}
+	}
+	return best
+}
+
+// guessed reports whether a sample has a guess.
+func (n *indexedSamples) guessed() bool {
+	return slices.ContainsFunc(n.guessVotes, func(g []float32) bool { return g != nil })
+}
+
+// numbered holds the samples with words as numbers, so that a grid of a few hundred
+// parameters takes seconds.
+type indexedSamples struct {
+	names      []string
+	dis        [][]float64
+	words      [][][]int   // words of every sample's neighbours
+	guessVotes [][]float32 // guesses of these, in order of first occurrence
+	truth      [][]int
+	folds      [][]int   // the samples of every fold
+	share      []float64 // of every word
+}
+
+func (c *Calibrated) number(samples []Sample) *indexedSamples {
+	n := &indexedSamples{}
+	number := map[string]int{}
+	// Many neighbours share one slice of strings: number it once.
+	type key struct {
+		at  *string
+		len int
+	}
+	known := map[key][]int{}
+	set := func(words []string) []int {
+		if len(words) == 0 {
+			return nil
+		}
+		k := key{&words[0], len(words)}
+		if got, ok := known[k]; ok {
+			return got
+		}
+		var out []int
+		for _, w := range words {
+			id, ok := number[w]
+			if !ok {
+				id = len(number)
+				number[w] = id
+				n.share = append(n.share, c.share(w))
+				n.names = append(n.names, w)
+			}
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+		known[k] = out
+		return out
+	}
+	for i, s := range samples {
+		for len(n.folds) <= s.Fold {
+			n.folds = append(n.folds, nil)
+		}
+		n.folds[s.Fold] = append(n.folds[s.Fold], i)
+		near := nearest(s.Near, MostNeighbours)
+		words := make([][]int, len(near))
+		for i := range near {
+			words[i] = set(near[i].Keywords)
+		}
+		n.dis = append(n.dis, distances(near))
+		n.words = append(n.words, words)
+		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, words))
+		n.truth = append(n.truth, set(s.Truth))
+	}
+	return n
+}
+
+// voted is a word with its vote.
+type wordVote struct {
+	word int
+	vote float64
+}
+
+// vote counts the votes of the k nearest of every sample, in order of first occurrence,
+// with a share own for the guess.
+func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
+	out := make([][]wordVote, len(n.dis))
+	place := make([]int, len(n.share))
+	for s := range n.dis {
+		dis := n.dis[s][:min(k, len(n.dis[s]))]
+		var list []wordVote
+		for i, a := range votes(dis, decay) {
+			for _, w := range n.words[s][i] {
+				if place[w] == 0 {
+					list = append(list, wordVote{word: w})
+					place[w] = len(list)
+				}
+				list[place[w]-1].vote += a
+			}
+		}
+		for i, v := range list {
+			place[v.word] = 0
+			if n.guessVotes[s] != nil && n.guessVotes[s][i] != noGuess {
+				list[i].vote = blended(v.vote, float64(n.guessVotes[s][i]), own)
+			}
+		}
+		out[s] = list
+	}
+	return out
+}
+
+// measure annotates every sample with its keep best words; empty folds do not count. loud
+// is λ of every word for every fold.
+func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
+	due := make([]float64, len(n.share))
+	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
+	var mean Quality
+	folds := 0.0
+	for f, fold := range n.folds {
+		if len(fold) == 0 {
+			continue
+		}
+		for w, l := range loud[f] {
+			due[w] = math.Pow(l, -rarity)
+		}
+		clear(hit)
+		clear(said)
+		clear(real)
+		for _, s := range fold {
+			for _, v := range topWords(votes[s], due, keep) {
+				said[v.word]++
+				if slices.Contains(n.truth[s], v.word) {
+					hit[v.word]++
+				}
+			}
+			for _, w := range n.truth[s] {
+				real[w]++
+			}
+		}
+		q := meanOfWords(hit, said, real)
+		mean.P, mean.R, mean.Nplus, mean.Words = mean.P+q.P, mean.R+q.R, mean.Nplus+q.Nplus, mean.Words+q.Words
+		folds++
+	}
+	mean.P, mean.R, mean.Nplus, mean.Words = mean.P/folds, mean.R/folds, mean.Nplus/folds, mean.Words/folds
+	return mean
+}
+
+// topWords returns the keep words of greatest vote times due, in the order of Keywords.
+func topWords(list []wordVote, due []float64, keep int) []wordVote {
+	top := make([]wordVote, 0, min(keep, len(list))+1)
+	for _, v := range list {
+		v.vote *= due[v.word]
+		at := len(top)
+		for at > 0 && top[at-1].vote < v.vote { // after equal votes: stable
+			at--
+		}
+		if at < keep {
+			top = slices.Insert(top, at, v)
+			top = top[:min(keep, len(top))]
+		}
+	}
+	return top
+}
+
+func meanOfWords(hit, said, real []int) Quality {
+	var q Quality
+	for w := range real {
+		if real[w] == 0 {
+			continue
+		}
+		q.Words++
+		q.R += float64(hit[w]) / float64(real[w])
+		if said[w] > 0 {
+			q.P += float64(hit[w]) / float64(said[w])
+		}
+		if hit[w] > 0 {
+			q.Nplus++
+		}
+	}
+	q.P /= max(1, q.Words)
+	q.R /= max(1, q.Words)
+	return q
+}

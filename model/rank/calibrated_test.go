@@ -1,0 +1,440 @@
+package rank
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+
+	"cpar"
+)
+
+// synthetic makes samples of a world where a photo's keywords are a random part of its
+// kind's, and nearer neighbours are more often of the same kind.
+func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	kind := func() int { return int(20 * math.Pow(rng.Float64(), 2)) } // some are rare
+	words := func(k int) []string {
+		var out []string
+		for j := range 4 {
+			if rng.Float64() < 0.8 {
+				out = append(out, fmt.Sprint("k", k, "w", j))
+			}
+		}
+		if k < 5 && rng.Float64() < 0.6 {
+			out = append(out, "common")
+		}
+		return out
+	}
+	for range n {
+		k, clear := kind(), rng.Float64() // some photos are hard to place
+		s := Sample{Truth: words(k)}
+		for i := range 50 {
+			dis := 0.5 + float64(i)/25 + 0.01*rng.Float64()
+			of := kind()
+			if rng.Float64() < clear*math.Exp(-float64(i)/30) {
+				of = k
+			}
+			s.Near = append(s.Near, Neighbour{Dis: dis, Keywords: words(of)})
+		}
+		samples, collection = append(samples, s), append(collection, s.Truth)
+	}
+	return samples, collection
+}
+
+func calibrated(t testing.TB, samples []Sample, collection [][]string) (*Calibrated, Quality) {
+	t.Helper()
+	c, q, err := Calibrate(t.Context(), samples, collection, 5, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, q
+}
+
+// Probabilities match frequencies, on photos other than those that the ranker was calibrated on.
+func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
+	samples, collection := synthetic(3000, 1)
+	c, q := calibrated(t, samples[:1500], collection)
+	var p, raw []float64
+	var right []bool
+	for _, s := range samples[1500:] {
+		for _, k := range c.Keywords(s.Near, s.Guess, 1000) {
+			p, right = append(p, k.Probability), append(right, slices.Contains(s.Truth, k.Word))
+			raw = append(raw, min(1, k.Weight*math.Pow(c.loudness(k.Word), c.loudnessExponent)))
+		}
+	}
+	bins, ece, err := Reliability(p, right, 10)
+	if err != nil || ece > 0.015 {
+		t.Errorf("calibration error %g, %v: %v", ece, err, bins)
+	}
+	if math.Abs(ece-q.ECE) > 0.01 {
+		t.Errorf("calibration error %g, of the samples %g", ece, q.ECE)
+	}
+	for _, b := range bins {
+		if b.Count > 500 && math.Abs(b.Predicted-b.Observed) > 0.1 {
+			t.Errorf("said %g, found %g of %d", b.Predicted, b.Observed, b.Count)
+		}
+	}
+	if _, votes, _ := Reliability(raw, right, 10); votes < 2*ece {
+		t.Errorf("votes alone are calibrated to %g", votes)
+	}
+}
+
+// quality is the twin of measure: recall and precision of Keywords, averaged word by word.
+func quality(c *Calibrated, samples []Sample, keep int) Quality {
+	var mean Quality
+	for fold := range 2 {
+		part := slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Fold != fold })
+		others := slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Fold == fold })
+		q := qualityOfFold(heard(c, others), part, keep)
+		mean = Quality{P: mean.P + q.P/2, R: mean.R + q.R/2, Nplus: mean.Nplus + q.Nplus/2, Words: mean.Words + q.Words/2}
+	}
+	return mean
+}
+
+// heard is c with loudness from other samples, computed plainly.
+func heard(c *Calibrated, samples []Sample) *Calibrated {
+	plain := *c
+	plain.loudnessExponent = 0 // weights are votes
+	fourths := map[string]float64{}
+	for _, s := range samples {
+		for _, k := range plain.Keywords(s.Near, s.Guess, 1000) {
+			fourths[k.Word] += math.Pow(k.Weight, 4)
+		}
+	}
+	var x, y []float64
+	for w, sum := range fourths {
+		x, y = append(x, math.Log(c.share(w))), append(y, math.Log(sum/float64(len(samples)))/4)
+	}
+	out := *c
+	out.trend[0], out.trend[1] = stat.LinearRegression(x, y, nil, false)
+	out.words = map[string]wordStats{}
+	for w, known := range c.words {
+		known.loudnessRatio = 1
+		if fourths[w] > 0 {
+			known.loudnessRatio = float32(math.Pow(fourths[w]/float64(len(samples)), 0.25) / math.Exp(out.trend[0]+out.trend[1]*math.Log(c.share(w))))
+		}
+		out.words[w] = known
+	}
+	return &out
+}
+
+func qualityOfFold(c *Calibrated, samples []Sample, keep int) Quality {
+	said := make([][]string, len(samples))
+	vocabulary := map[string]bool{}
+	for i, s := range samples {
+		for _, k := range c.Keywords(s.Near, s.Guess, keep) {
+			said[i] = append(said[i], k.Word)
+		}
+		for _, w := range s.Truth {
+			vocabulary[w] = true
+		}
+	}
+	var q Quality
+	for w := range vocabulary {
+		hit, all, real := 0.0, 0.0, 0.0
+		for i, s := range samples {
+			a, b := slices.Contains(said[i], w), slices.Contains(s.Truth, w)
+			if a {
+				all++
+			}
+			if b {
+				real++
+			}
+			if a && b {
+				hit++
+			}
+		}
+		q.R += hit / real
+		q.P += hit / max(1, all)
+		if hit > 0 {
+			q.Nplus++
+		}
+	}
+	q.Words = float64(len(vocabulary))
+	q.P /= q.Words
+	q.R /= q.Words
+	return q
+}
+
+func TestCalibrateMeasuresItsKeywords(t *testing.T) {
+	samples, collection := synthetic(300, 2)
+	for i := range samples[:100] {
+		samples[i].Fold = 1
+	}
+	c, q := calibrated(t, samples, collection)
+	want := quality(c, samples, 5)
+	if math.Abs(q.P-want.P) > 1e-9 || math.Abs(q.R-want.R) > 1e-9 || q.Nplus != want.Nplus || q.Words != want.Words {
+		t.Errorf("%+v, want %+v", q, want)
+	}
+	// Nearly the best of its grid, also with other numbers of neighbours.
+	for _, other := range []Calibrated{{neighbours: 5}, {neighbours: 80}, {neighbours: 10, decay: 4, loudnessExponent: 0.5}} {
+		other.photos, other.words = c.photos, c.words
+		if o := quality(&other, samples, 5); nearlyBest*o.Merit() > q.Merit()+1e-12 {
+			t.Errorf("%+v is better than the choice", o)
+		}
+	}
+	fixed, _, err := Calibrate(t.Context(), samples, collection, 5, 7)
+	if err != nil || fixed.Neighbours() != 7 {
+		t.Errorf("asked for 7 neighbours: %d, %v", fixed.Neighbours(), err)
+	}
+}
+
+func TestMeritByHand(t *testing.T) {
+	for _, c := range []struct{ p, r, want float64 }{{0, 0, 0}, {0, 1, 0}, {0.3, 0.3, 0.3}, {0.2, 0.4, 0.16 / 0.6}} {
+		if got := (Quality{P: c.p, R: c.r}).Merit(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("P %g, R %g: %g, want %g", c.p, c.r, got, c.want)
+		}
+	}
+}
+
+func TestCalibratedByHand(t *testing.T) {
+	c := &Calibrated{neighbours: 2, decay: 1, loudnessExponent: 0.5, photos: 100, words: map[string]wordStats{"sky": {25, 1}, "fox": {1, 1}},
+		trend: [2]float64{0, 1}, // λ is π
+		curve: [curveTerms]float64{0.5, 1, 0, 0, 0.25, 0}}
+	near := []Neighbour{{Dis: 2, Keywords: []string{"sky"}}, {Dis: 1, Keywords: []string{"fox", "sky", "fox"}}, {Dis: 3, Keywords: []string{"tree"}}, {Dis: math.NaN(), Keywords: []string{"sun"}}}
+	got := c.Keywords(near, nil, 9)
+	nearer := 1 / (1 + math.Exp(-0.5)) // exp(−½) and exp(−1)
+	if len(got) != 2 || got[0].Word != "fox" || math.Abs(got[0].Weight-nearer*10) > 1e-12 || math.Abs(got[1].Weight-2) > 1e-12 {
+		t.Fatalf("%+v", got)
+	}
+	odds := math.Log(nearer) + 0.5 + 0.25*math.Log(0.01)
+	if want := 1 / (1 + math.Exp(-odds)); math.Abs(got[0].Probability-want) > 1e-12 {
+		t.Errorf("probability %g, want %g", got[0].Probability, want)
+	}
+	if len(c.Keywords(near, nil, -1)) != 0 || len(c.Keywords(near, nil, 1)) != 1 || len(c.Keywords(nil, nil, 5)) != 0 {
+		t.Error("other numbers of keywords")
+	}
+	// Only ratios of distances matter.
+	far := []Neighbour{{Dis: 2e9, Keywords: []string{"sky"}}, {Dis: 1e9, Keywords: []string{"fox", "sky"}}}
+	if again := c.Keywords(far, nil, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
+		t.Errorf("in another unit: %+v", again)
+	}
+	for _, k := range c.Keywords([]Neighbour{{Dis: -1, Keywords: []string{"a"}}, {Dis: 0, Keywords: []string{"b"}}}, nil, 9) {
+		if math.Abs(k.Weight-5) > 1e-12 || !(k.Probability > 0 && k.Probability < 1) {
+			t.Errorf("at distance 0: %+v", k)
+		}
+	}
+}
+
+// A rare word with a third of the votes precedes a common one with two.
+func TestRareWordsAreGivenTheirDue(t *testing.T) {
+	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
+	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]wordStats{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
+	if got := c.Keywords(near, nil, 1); got[0].Word != "common" {
+		t.Errorf("without: %v", got)
+	}
+	c.loudnessExponent = 0.3
+	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
+		t.Errorf("with: %v", got)
+	}
+	// So does a word whose votes are seldom loud, however common.
+	c.words["rare"] = wordStats{500, 1e-2}
+	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
+		t.Errorf("lonely: %v", got)
+	}
+	// By probability there is no such preference.
+	c.curve = [curveTerms]float64{0, 1}
+	if got := c.ByProbability(near, nil, 1); got[0].Word != "common" {
+		t.Errorf("by probability: %v", got)
+	}
+}
+
+func TestLogisticFindsTheCurve(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	want := [curveTerms]float64{-0.5, 0.8, 1.2, 0, 0.3, 0.1}
+	var seen predictions
+	for range 60000 {
+		v, share := rng.Float64(), math.Exp(-5*rng.Float64())
+		right := 0.0
+		if rng.Float64() < sigmoid(dot(want, terms(v, share))) {
+			right = 1
+		}
+		seen.add(v, share, right, 1)
+	}
+	got, err := logistic(t.Context(), &seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The terms are similar to each other, so coefficients may differ where curves do not.
+	for _, v := range []float64{0.05, 0.3, 0.6, 0.95} {
+		for _, share := range []float64{0.01, 0.1, 0.8} {
+			if a, b := sigmoid(dot(got, terms(v, share))), sigmoid(dot(want, terms(v, share))); math.Abs(a-b) > 0.02 {
+				t.Errorf("vote %g, share %g: %g, want %g", v, share, a, b)
+			}
+		}
+	}
+	// At the optimum the mean probability equals the share of right answers.
+	sum, right := 0.0, 0.0
+	for i := range seen.x {
+		sum += sigmoid(dot(got, seen.x[i]))
+		right += seen.right[i]
+	}
+	if math.Abs(sum-right) > 0.1 {
+		t.Errorf("%g said, %g found", sum, right)
+	}
+	// Perfect separation, or nothing at all: finite.
+	for _, first := range []float64{1, 0} {
+		var two predictions
+		two.add(0.1, 0.5, first, 1)
+		two.add(0.9, 0.5, 1, 1)
+		got, err := logistic(t.Context(), &two)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range got {
+			if v-v != 0 {
+				t.Error("coefficient", v)
+			}
+		}
+	}
+}
+
+// A step, which no smooth curve follows, comes out as a step, and the line rises.
+func TestStraighten(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	var p []float64
+	var right []bool
+	for range 20000 {
+		said := rng.Float64()
+		p = append(p, said)
+		right = append(right, rng.Float64() < 0.1 && said < 0.5 || rng.Float64() < 0.6 && said >= 0.5)
+	}
+	line := fitIsotonic(p, right)
+	for _, c := range [][2]float64{{0.3, 0.1}, {0.2, 0.1}, {0.6, 0.6}, {0.9, 0.6}} {
+		if got := applyIsotonic(c[0], line); math.Abs(got-c[1]) > 0.06 {
+			t.Errorf("at %g: %g, want %g", c[0], got, c[1])
+		}
+	}
+	if len(line) > maxKnots {
+		t.Errorf("%d knots", len(line))
+	}
+	for x, before := 0.0, 0.0; x <= 1; x += 1e-3 {
+		now := applyIsotonic(x, line)
+		if now < before || now <= 0 || now >= 1 {
+			t.Fatalf("at %g: %g after %g", x, now, before)
+		}
+		before = now
+	}
+	for _, y := range []bool{false, true} { // only one kind of answer
+		if got := applyIsotonic(0.5, fitIsotonic([]float64{0.5, 0.5}, []bool{y, y})); !(got > 0 && got < 1) {
+			t.Errorf("%v gives %g", y, got)
+		}
+	}
+}
+
+func TestReliability(t *testing.T) {
+	bins, ece, err := Reliability([]float64{0, 0.1, 0.9, 1}, []bool{false, true, true, true}, 2)
+	if err != nil || math.Abs(ece-(0.9+0.1)/4) > 1e-12 || bins[0] != (Bin{0.05, 0.5, 2}) || bins[1] != (Bin{0.95, 1, 2}) {
+		t.Errorf("%v, %g, %v", bins, ece, err)
+	}
+	for _, p := range []float64{math.NaN(), -0.1, 1.1} {
+		if _, _, err := Reliability([]float64{p}, []bool{true}, 2); !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
+	if _, _, err := Reliability(nil, []bool{true}, 2); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+}
+
+func TestCalibrateRefuses(t *testing.T) {
+	samples, collection := synthetic(5, 3)
+	for name, err := range map[string]error{
+		"no samples":      second(Calibrate(t.Context(), nil, collection, 5, 0)),
+		"no collection":   second(Calibrate(t.Context(), samples, nil, 5, 0)),
+		"no keywords":     second(Calibrate(t.Context(), samples, collection, 0, 0)),
+		"a fold":          second(Calibrate(t.Context(), []Sample{{Fold: -1}}, collection, 5, 0)),
+		"many neighbours": second(Calibrate(t.Context(), samples, collection, 5, 81)),
+	} {
+		if !errors.Is(err, cpar.ErrInput) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, q, err := Calibrate(t.Context(), []Sample{{}}, collection, 5, 0); err != nil || q.Merit() != 0 {
+		t.Errorf("a sample of nothing: %+v, %v", q, err)
+	}
+}
+
+func second(_ *Calibrated, _ Quality, err error) error { return err }
+
+func TestCalibratedEncoding(t *testing.T) {
+	samples, collection := synthetic(50, 4)
+	c, _ := calibrated(t, samples, collection)
+	data, _ := c.MarshalBinary()
+	var back Calibrated
+	if err := back.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(back.Keywords(samples[0].Near, nil, 9), c.Keywords(samples[0].Near, nil, 9)) {
+		t.Error("decoding gave another ranker")
+	}
+	first := calHeader + 16*len(c.isotonic) // of the words
+	if len(c.isotonic) < 2 {
+		t.Fatal("a line of", len(c.isotonic))
+	}
+	changed := func(offset int, word uint32) []byte {
+		d := bytes.Clone(data)
+		binary.LittleEndian.PutUint32(d[offset:], word)
+		return d
+	}
+	for name, bad := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"nothing": {nil, cpar.ErrCorrupt}, "a byte over": {append(bytes.Clone(data), 0), cpar.ErrCorrupt},
+		"version": {changed(8, 9), cpar.ErrVersion}, "neighbours": {changed(12, 0), cpar.ErrCorrupt},
+		"photos": {changed(16, 0), cpar.ErrCorrupt}, "few photos": {changed(16, 1), cpar.ErrCorrupt},
+		"words": {changed(20, math.MaxUint32), cpar.ErrCorrupt}, "rarity": {changed(36, 0x40100000), cpar.ErrCorrupt}, "decay": {changed(28, 0x7ff80000), cpar.ErrCorrupt},
+		"a count of 0": {changed(first, 0), cpar.ErrCorrupt}, "a long word": {changed(first+8, math.MaxUint32), cpar.ErrCorrupt},
+		"as loud as nothing": {changed(first+4, 0), cpar.ErrCorrupt},
+		"knots":              {changed(calHeader-4, 25), cpar.ErrCorrupt}, "a falling line": {changed(calHeader+16+4, 0), cpar.ErrCorrupt},
+		"order": {changed(first+12, 0x7a7a7a7a), cpar.ErrCorrupt},
+	} {
+		d := Calibrated{photos: 77}
+		if err := d.UnmarshalBinary(bad.data); !errors.Is(err, bad.want) || d.photos != 77 {
+			t.Errorf("%s: %v, want %v", name, err, bad.want)
+		}
+	}
+	for n := range data {
+		if new(Calibrated).UnmarshalBinary(data[:n]) == nil {
+			t.Fatalf("%d of %d bytes were taken", n, len(data))
+		}
+	}
+}
+
+func FuzzCalibrated(f *testing.F) {
+	samples, collection := synthetic(20, 4)
+	c, _ := calibrated(f, samples, collection)
+	data, _ := c.MarshalBinary()
+	f.Add(data)
+	f.Add(data[:calHeader])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c Calibrated
+		if c.UnmarshalBinary(data) != nil {
+			return
+		}
+		if again, _ := c.MarshalBinary(); !bytes.Equal(again, data) {
+			t.Error("encoding again gives other bytes")
+		}
+		for _, k := range c.Keywords(samples[0].Near, nil, 9) {
+			if !(k.Probability > 0 && k.Probability < 1) || k.Weight-k.Weight != 0 {
+				t.Errorf("%+v", k)
+			}
+		}
+	})
+}
+
+func BenchmarkCalibrated(b *testing.B) {
+	samples, collection := synthetic(100, 5)
+	c, _ := calibrated(b, samples, collection)
+	for b.Loop() {
+		c.Keywords(samples[0].Near, nil, 5)
+	}
+}

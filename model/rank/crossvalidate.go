@@ -1,0 +1,165 @@
+package rank
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+	"cpar/internal/humanfmt"
+	"cpar/internal/parallel"
+)
+
+// A Validation is a ranker's result on photos of the collection itself: each photo was
+// annotated by the others, and the keywords were compared with its own. Whatever was
+// learnt from keywords was learnt from photos other than the test photos, including the
+// parameters of a calibrated ranker, fold by fold. One optimistic bias remains: the
+// options of a learnt projection are the best of a few dozen on the test photos.
+//
+// The figures follow the usual protocol of image annotation, each a mean over folds. A
+// mean over words depends on the number of test photos: compare the figures with others
+// of the same collection, not with those of another test.
+type Validation struct {
+	Photos   int     `json:"photos"`   // test photos
+	Keywords int     `json:"keywords"` // given to each
+	P        float64 `json:"P"`        // per cent, mean over words of precision
+	R        float64 `json:"R"`        // per cent, mean over words of recall
+	Nplus    float64 `json:"Nplus"`    // words recalled at least once
+	Words    float64 `json:"words"`    // words of the photos of a fold
+	// folds are unrounded, from 0 to 1.
+	folds []Quality
+}
+
+// CrossValidate annotates every sample with keep keywords. A calibrated ranker is
+// calibrated for each fold on the samples of the others. collection has the keywords of
+// all photos, spelt as in the samples. Errors wrap cpar.ErrInput.
+func CrossValidate(ctx context.Context, samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
+	folds := foldsOf(samples)
+	if len(folds) < 2 {
+		return nil, fmt.Errorf("validating: %w: %d photos, too few to divide into folds", cpar.ErrInput, len(samples))
+	}
+	quality, errs := make([]Quality, len(folds)), make([]error, len(folds))
+	parallel.For(len(folds), func(i int) {
+		var ranker Ranker = PaperRanker{}
+		if kind == KindCalibrated {
+			if ranker, _, errs[i] = Calibrate(ctx, trainingFolds(folds, i), collection, keep, 0); errs[i] != nil {
+				return
+			}
+		}
+		quality[i] = measureFold(folds[i], ranker, keep)
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("validating: %w", err)
+		}
+	}
+	return NewValidation(len(samples), keep, quality), nil
+}
+
+// NewValidation is of what folds of so many photos gave, which got keep keywords each.
+func NewValidation(photos, keep int, folds []Quality) *Validation {
+	v := &Validation{Photos: photos, Keywords: keep, folds: folds}
+	m := v.mean()
+	v.P, v.R = humanfmt.Round(100*m.P, 2), humanfmt.Round(100*m.R, 2)
+	v.Nplus, v.Words = humanfmt.Round(m.Nplus, 1), humanfmt.Round(m.Words, 1)
+	return v
+}
+
+func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
+	given, truth := make([][]string, len(fold)), make([][]string, len(fold))
+	for i, s := range fold {
+		for _, k := range ranker.Rank(s.Near[:min(ranker.Neighbours(), len(s.Near))], s.Guess, keep, true) {
+			given[i] = append(given[i], k.Word)
+		}
+		truth[i] = s.Truth
+	}
+	return Measure(given, truth)
+}
+
+// Folds returns the number of non-empty folds.
+func Folds(samples []Sample) int { return len(foldsOf(samples)) }
+
+// foldsOf returns the samples by fold, without empty folds.
+func foldsOf(samples []Sample) (folds [][]Sample) {
+	byFold := map[int][]Sample{}
+	var numbers []int
+	for _, s := range samples {
+		if byFold[s.Fold] == nil {
+			numbers = append(numbers, s.Fold)
+		}
+		byFold[s.Fold] = append(byFold[s.Fold], s)
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		folds = append(folds, byFold[n])
+	}
+	return folds
+}
+
+// without returns the samples of all folds but one, renumbering the folds.
+func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
+	fold := 0
+	for i, list := range folds {
+		if i == out {
+			continue
+		}
+		for _, s := range list {
+			s.Fold = fold
+			rest = append(rest, s)
+		}
+		fold++
+	}
+	return rest
+}
+
+// Merit compares profiles: the harmonic mean of P and R, 0 to 1.
+func (v *Validation) Merit() float64 { return v.mean().Merit() }
+
+func (v *Validation) mean() (m Quality) {
+	for _, q := range v.folds {
+		n := float64(len(v.folds))
+		m.P, m.R, m.Nplus, m.Words = m.P+q.P/n, m.R+q.R/n, m.Nplus+q.Nplus/n, m.Words+q.Words/n
+	}
+	return m
+}
+
+// WithinNoise reports whether the merits of a and b differ by at most twice the standard
+// error of their difference (StandardError).
+func WithinNoise(a, b *Validation, same bool) bool {
+	return math.Abs(a.Merit()-b.Merit()) <= 2*StandardError(a, b, same)
+}
+
+// StandardError estimates the standard error of the difference of two merits from the
+// variation between folds. same means that both used the same photos in the same folds:
+// then the differences of folds are what varies.
+func StandardError(a, b *Validation, same bool) float64 {
+	x, y := merits(a), merits(b)
+	if same {
+		for i := range x {
+			x[i] -= y[i]
+		}
+		return math.Sqrt(variance(x) / float64(len(x)))
+	}
+	return math.Sqrt(variance(x)/float64(len(x)) + variance(y)/float64(len(y)))
+}
+
+func merits(v *Validation) []float64 {
+	out := make([]float64, len(v.folds))
+	for i, q := range v.folds {
+		out[i] = q.Merit()
+	}
+	return out
+}
+
+// variance estimates the variance of a distribution from at least two samples x.
+func variance(x []float64) (sum float64) {
+	mean := 0.0
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		sum += (v - mean) * (v - mean)
+	}
+	return sum / float64(len(x)-1)
+}

@@ -1,0 +1,131 @@
+package rank
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"cpar"
+)
+
+// The encoding of a Calibrated, in little-endian words:
+//
+//	 0  magic "cpar.cal" (8 bytes)
+//	 8  version uint32 = 3
+//	12  neighbours uint32, 1 to 80
+//	16  photos uint32, 1 to 2³¹ − 1
+//	20  words uint32
+//	24  decay, rarity, own, six coefficients of the curve, two of the trend of λ: float64 each
+//	112 knots uint32, 0 to 24; for each: said, found: float64, both rising in (0, 1)
+//	 …  per word, in rising order of bytes: count uint32, 1 to photos; loudness relative
+//	    to the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
+//
+// A ranker has one encoding, and nothing may follow it.
+const (
+	calMagic   = "cpar.cal"
+	calVersion = 3
+	calHeader  = 24 + 8*(3+curveTerms+2) + 4
+	// maxLouder bounds how far a word may be from the trend.
+	maxLouder = 1e6
+)
+
+// AppendBinary appends the encoding of c to data. The error is always nil.
+func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
+	data = append(data, calMagic...)
+	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.words)} {
+		data = binary.LittleEndian.AppendUint32(data, uint32(n))
+	}
+	for _, v := range slices.Concat([]float64{c.decay, c.loudnessExponent, c.guessShare}, c.curve[:], c.trend[:]) {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
+	}
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(c.isotonic)))
+	for _, k := range c.isotonic {
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.predicted))
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.observed))
+	}
+	words := make([]string, 0, len(c.words))
+	for w := range c.words {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	for _, w := range words {
+		data = binary.LittleEndian.AppendUint32(data, uint32(c.words[w].count))
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(c.words[w].loudnessRatio))
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(w)))
+		data = append(data, w...)
+	}
+	return data, nil
+}
+
+// MarshalBinary is AppendBinary to a new slice.
+func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
+
+// UnmarshalBinary decodes data without keeping it. On error c is unchanged. Errors wrap
+// cpar.ErrCorrupt or cpar.ErrVersion.
+func (c *Calibrated) UnmarshalBinary(data []byte) error {
+	corrupt := func(what string) error {
+		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
+	}
+	if len(data) < calHeader || string(data[:len(calMagic)]) != calMagic {
+		return corrupt("wrong header")
+	}
+	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(calMagic)+4*i:]) }
+	if v := field(0); v != calVersion {
+		return fmt.Errorf("decoding a ranker: %w: %d", cpar.ErrVersion, v)
+	}
+	neighbours, photos, words := field(1), field(2), field(3)
+	if neighbours < 1 || neighbours > MostNeighbours || photos < 1 || photos > math.MaxInt32 {
+		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
+	}
+	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]wordStats{}}
+	var values [3 + curveTerms + 2]float64
+	for i := range values {
+		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
+		// 1000 is far beyond any fit, and keeps every weight finite.
+		if !(math.Abs(values[i]) <= 1000) {
+			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
+		}
+	}
+	if out.decay, out.loudnessExponent, out.guessShare = values[0], values[1], values[2]; out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare < 1) {
+		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v", out.decay, out.loudnessExponent, out.guessShare))
+	}
+	copy(out.curve[:], values[3:])
+	copy(out.trend[:], values[3+curveTerms:])
+	rest, last := data[calHeader:], ""
+	knots := binary.LittleEndian.Uint32(data[calHeader-4:])
+	if knots > maxKnots || len(rest) < 16*int(knots) {
+		return corrupt(fmt.Sprintf("%d knots", knots))
+	}
+	var before knot
+	for range knots {
+		k := knot{math.Float64frombits(binary.LittleEndian.Uint64(rest)), math.Float64frombits(binary.LittleEndian.Uint64(rest[8:]))}
+		if !(k.predicted > before.predicted && k.predicted < 1 && k.observed > before.observed && k.observed < 1) {
+			return corrupt("a line that is not rising")
+		}
+		out.isotonic, before, rest = append(out.isotonic, k), k, rest[16:]
+	}
+	for i := range words {
+		if len(rest) < 12 {
+			return corrupt("cut short")
+		}
+		count, size := binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[8:])
+		louder := math.Float32frombits(binary.LittleEndian.Uint32(rest[4:]))
+		if rest = rest[12:]; uint64(size) > uint64(len(rest)) {
+			return corrupt("cut short")
+		}
+		name := string(rest[:size])
+		if rest = rest[size:]; i > 0 && name <= last {
+			return corrupt("words out of order")
+		}
+		if count < 1 || count > photos || !(louder >= 1/maxLouder && louder <= maxLouder) {
+			return corrupt(fmt.Sprintf("a word of %d of %d photos, %g times as loud as the trend", count, photos, louder))
+		}
+		out.words[name], last = wordStats{int(count), louder}, name
+	}
+	if len(rest) != 0 {
+		return corrupt(fmt.Sprintf("%d bytes too many", len(rest)))
+	}
+	*c = out
+	return nil
+}

@@ -1,0 +1,58 @@
+package rank
+
+// A Guess is what a photo's own features say of keywords before any other photo is asked:
+// for each of some words an estimate of its probability, by a regression that was learnt
+// with the profile. It comes from the photo in the clear and stays with the owner.
+type Guess struct {
+	Words map[string]int // the place of each word in Share; one map for all photos of a profile
+	Share []float32
+}
+
+// of returns the estimate for a word, 0 … 1; ok is false if there is none.
+func (g *Guess) of(word string) (share float64, ok bool) {
+	if g == nil {
+		return 0, false
+	}
+	at, ok := g.Words[word]
+	if !ok || at >= len(g.Share) || g.Share[at] != g.Share[at] {
+		return 0, false
+	}
+	return min(max(0, float64(g.Share[at])), 1), true
+}
+
+// blended is a word's vote with the guess, whose share of it is own.
+func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
+
+// unguessed marks a word without a guess.
+const noGuess = -1
+
+// guesses returns the guess of every word of a sample's neighbours, in order of first
+// occurrence, as vote lists them; nil if the sample has none.
+func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
+	if g == nil {
+		return nil
+	}
+	var out []float32
+	for _, w := range firstOccurrences(words) {
+		share, ok := g.of(n.names[w])
+		if !ok {
+			share = noGuess
+		}
+		out = append(out, float32(share))
+	}
+	return out
+}
+
+// firsts returns the words in order of first occurrence.
+func firstOccurrences(words [][]int) (out []int) {
+	seen := map[int]bool{}
+	for _, list := range words {
+		for _, w := range list {
+			if !seen[w] {
+				seen[w] = true
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}

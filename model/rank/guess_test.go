@@ -1,0 +1,85 @@
+package rank
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// guessing gives samples guesses that know something of the truth, of some words.
+func guessing(samples []Sample, collection [][]string) []Sample {
+	words := map[string]int{}
+	for w := range Count(collection) {
+		words[w] = 0
+	}
+	names := make([]string, 0, len(words))
+	for w := range words {
+		names = append(names, w)
+	}
+	slices.Sort(names)
+	delete(words, names[0]) // of which nothing is known
+	for i, w := range names[1:] {
+		words[w] = i
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	out := slices.Clone(samples)
+	for i := range out {
+		g := &Guess{Words: words, Share: make([]float32, len(words))}
+		for w, at := range words {
+			if slices.Contains(out[i].Truth, w) {
+				g.Share[at] = 0.5
+			}
+		}
+		for at := range g.Share {
+			g.Share[at] += float32(0.2 * rng.NormFloat64()) // below 0 too
+		}
+		out[i].Guess = g
+	}
+	return out
+}
+
+// Guesses that know something get a share of the votes, and more is found with them; what is
+// measured is what Keywords gives, and an encoding keeps the share.
+func TestGuessesHaveAShare(t *testing.T) {
+	samples, collection := synthetic(600, 3)
+	for i := range samples[:200] {
+		samples[i].Fold = 1
+	}
+	_, without := calibrated(t, samples, collection)
+	samples = guessing(samples, collection)
+	c, with := calibrated(t, samples, collection)
+	if c.guessShare <= 0 || with.Merit() < without.Merit()+0.02 {
+		t.Errorf("a share of %g: %+v, without guesses %+v", c.guessShare, with, without)
+	}
+	if got := quality(c, samples, 5); math.Abs(got.P-with.P) > 1e-9 || math.Abs(got.R-with.R) > 1e-9 || got.Nplus != with.Nplus {
+		t.Errorf("by Keywords %+v, measured %+v", got, with)
+	}
+	b, _ := c.MarshalBinary()
+	var back Calibrated
+	if err := back.UnmarshalBinary(b); err != nil || back.guessShare != c.guessShare {
+		t.Errorf("read as %g, want %g: %v", back.guessShare, c.guessShare, err)
+	}
+}
+
+// A vote is the sum of the neighbours' with the guess, by hand; a word without a guess keeps
+// that of its neighbours, and so do all without one.
+func TestGuessIsBlended(t *testing.T) {
+	c := &Calibrated{neighbours: 4, guessShare: 0.25, photos: 4, words: map[string]wordStats{}}
+	near := []Neighbour{{Dis: 1, Keywords: []string{"sea", "sky"}}, {Dis: 2, Keywords: []string{"sea", "sun"}}, {Dis: 3, Keywords: []string{"car"}}, {Dis: 4, Keywords: []string{"car"}}}
+	guess := &Guess{Words: map[string]int{"sea": 0, "car": 1, "sun": 2, "lost": 3}, Share: []float32{0.9, -3, float32(math.NaN())}}
+	want := map[string]float64{"sea": 0.75*0.5 + 0.25*0.9, "car": 0.75 * 0.5, "sky": 0.25, "sun": 0.25}
+	for _, k := range c.Keywords(near, guess, 9) {
+		if math.Abs(k.Weight-want[k.Word]) > 1e-6 {
+			t.Errorf("%s weighs %g, want %g", k.Word, k.Weight, want[k.Word])
+		}
+	}
+	for _, k := range c.Keywords(near, nil, 9) {
+		if w := map[string]float64{"sea": 0.5, "car": 0.5, "sky": 0.25, "sun": 0.25}[k.Word]; math.Abs(k.Weight-w) > 1e-9 {
+			t.Errorf("without a guess %s weighs %g, want %g", k.Word, k.Weight, w)
+		}
+	}
+	if _, ok := guess.of("lost"); ok {
+		t.Error("a guess beyond the end")
+	}
+}

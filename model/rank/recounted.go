@@ -1,0 +1,33 @@
+package rank
+
+import (
+	"slices"
+)
+
+// Recounted returns c for a collection that has changed, of which so many of the photos have
+// each word. The loudness of a word that is new follows the trend. c is unchanged.
+func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
+	out := *c
+	out.photos, out.words = max(1, photos), map[string]wordStats{}
+	for w, count := range counts {
+		known := wordStats{count: count, loudnessRatio: 1}
+		if before, ok := c.words[w]; ok {
+			known.loudnessRatio = before.loudnessRatio
+		}
+		out.words[w] = known
+	}
+	return &out
+}
+
+// Count counts the photos that have each word.
+func Count(collection [][]string) map[string]int {
+	counts := map[string]int{}
+	for _, words := range collection {
+		for i, w := range words {
+			if !slices.Contains(words[:i], w) {
+				counts[w]++
+			}
+		}
+	}
+	return counts
+}

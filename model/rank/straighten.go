@@ -1,0 +1,101 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// maxKnots bounds the knots of the line that corrects the logistic curve, and so the
+// groups of predictions. Each group has the same number of expected words, and
+// minExpected at least: a few photos would bend the line by chance.
+const (
+	maxKnots    = 24
+	minExpected = 60
+)
+
+// A knot is a probability according to the curve and the share actually found.
+type knot struct{ predicted, observed float64 }
+
+// A group is a number of predictions: the sums of what was said and of what was found.
+type group struct{ predicted, observed, count float64 }
+
+// straighten returns the rising line through groups of predictions, by pooling adjacent
+// violators (Ayer and others, Annals of Mathematical Statistics 1955). It corrects what a
+// curve of few terms cannot follow, such as votes beyond which more votes add nothing.
+func fitIsotonic(p []float64, right []bool) []knot {
+	groups := pooled(p, right)
+	var line []knot
+	for _, g := range groups {
+		line = rising(line, knot{g.predicted / g.count, g.observed / g.count})
+	}
+	// Beyond the last group's mean as steep as from 0 to there.
+	if n := len(line); n > 0 {
+		last, most := line[n-1], slices.Max(p)
+		line = rising(line, knot{most, min(last.observed/last.predicted*most, (1+last.observed)/2)})
+	}
+	return line
+}
+
+// rising appends a knot, unless the line would fall or stay level, as by the rounding of
+// quotients.
+func rising(line []knot, k knot) []knot {
+	if n := len(line); n == 0 || k.predicted > line[n-1].predicted && k.observed > line[n-1].observed {
+		return append(line, k)
+	}
+	return line
+}
+
+// pooled groups predictions such that later groups are right more often.
+func pooled(p []float64, right []bool) (groups []group) {
+	order := make([]int, len(p))
+	total := 0.0
+	for i := range order {
+		order[i] = i
+		total += p[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	enough := max(total/(maxKnots-1), minExpected)
+	var now group
+	for at, i := range order {
+		now.predicted += p[i]
+		now.count++
+		if right[i] {
+			now.observed++
+		}
+		last := at == len(order)-1
+		// Keep equal predictions together.
+		if !last && (now.predicted < enough || p[order[at+1]] == p[i]) {
+			continue
+		}
+		// Add as many that are right as often as predicted as make minExpected words: chance
+		// has less of a say, and the share is never 0 or 1.
+		now = group{now.predicted + minExpected, now.observed + minExpected, now.count * (1 + minExpected/now.predicted)}
+		groups = append(groups, now)
+		now = group{}
+		for k := len(groups) - 1; k > 0 && groups[k].observed/groups[k].count <= groups[k-1].observed/groups[k-1].count; k-- {
+			a, b := groups[k-1], groups[k]
+			groups = append(groups[:k-1], group{a.predicted + b.predicted, a.observed + b.observed, a.count + b.count})
+		}
+	}
+	return groups
+}
+
+// straightened returns p corrected by the line, which starts at 0 and is level after the last knot.
+func applyIsotonic(p float64, line []knot) float64 {
+	var before knot
+	for _, k := range line {
+		if p < k.predicted {
+			p = before.observed + (p-before.predicted)/(k.predicted-before.predicted)*(k.observed-before.observed)
+			return clampProbability(p)
+		}
+		before = k
+	}
+	if len(line) > 0 {
+		p = before.observed
+	}
+	return clampProbability(p)
+}
+
+// inside keeps a probability away from 0 and 1.
+func clampProbability(p float64) float64 { return min(max(p, 1e-12), math.Nextafter(1, 0)) }

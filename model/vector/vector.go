@@ -1,0 +1,179 @@
+// Package vector assembles the plaintext vector of a photo: New for profile paper,
+// Embedded for the others, whose vectors are compared by squared L2 distance.
+//
+//	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
+//	lab 48                                                 ─▶ KL (48)
+//
+// haar and haarq are the p principal components that "PCA-X" keeps of 4096 Haar
+// coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the paper's two
+// dimensions, m_L1 = 864 and m_KL = 48.
+//
+// Each of the six features is L1-normalised separately, so every element lies in [-1, 1]
+// and Σ|L1| is at most 6; the distance of two photos is at most 12. Levels are the same
+// elements as integers 0 to β = 999, as the paper's unary map needs: β/2 levels are one
+// unit of L1.
+//
+// lab is a histogram, compared by Kullback-Leibler divergence; Smoothing is first added
+// to every bin so that no logarithm of 0 occurs. The paper counts log 0 as 0 instead,
+// which makes photos without a common colour identical.
+package vector
+
+import (
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/model/rank"
+)
+
+const (
+	// Beta is the paper's β: elements of [-1, 1] become levels 0 to Beta, after "+1", over [0, 2].
+	Beta = 999
+	// Smoothing is added to every bin of lab before it is normalised (again). It is not
+	// from the paper.
+	Smoothing = 1e-3
+	// Parts is the number of features in the L1 part, and a bound on Σ|L1|.
+	L1Features = 6
+	// DimensionKL is m_KL, 16 bins for each of 3 channels.
+	DimensionKL = colourDim
+
+	colourDim = 48
+	gaborDim  = 256
+	// minNorm avoids division by zero for a feature of zeros, such as the Haar part of
+	// a collection of identical photos; it stays zero.
+	minNorm = 1e-12
+)
+
+// Dimension returns m_L1 for haar and haarq of p components each: 864 for the paper's 128.
+func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
+
+// Features are the seven features of a photo: haar and haarq after PCA, the others as
+// extracted. They need not be normalised.
+type Features struct {
+	RGB, HSV      []float64 // 48 each
+	Gabor, GaborQ []float64 // 256 each
+	Haar, HaarQ   []float64 // p each
+	Lab           []float64 // 48
+}
+
+// Vector is the plaintext of a photo, as private as the photo itself. A profile with
+// distance L1 + KL sets Levels and KL; one with squared L2 sets X, and Levels for
+// splitting.
+type Vector struct {
+	Levels []uint16  // the elements in levels, 0 to Beta
+	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
+	// X has length 1, or 0 for a photo at the centre of the collection.
+	X []float32
+	// Guess is what the photo's own features say of its keywords; nil where the profile
+	// knows none, and of the photos of a collection. It is never encrypted nor sent.
+	Guess *rank.Guess
+}
+
+// Embedded returns the vector x of a profile with squared L2 distance, padded with zeros
+// to dim dimensions. Its levels are only for splitting. Errors wrap cpar.ErrInput: too
+// many dimensions, a length above 1, or values that are not finite.
+func Embedded(x []float32, dim int) (*Vector, error) {
+	if len(x) > dim {
+		return nil, fmt.Errorf("assembling a vector: %w: %d dimensions, want at most %d", cpar.ErrInput, len(x), dim)
+	}
+	v := &Vector{X: make([]float32, dim)}
+	copy(v.X, x)
+	square, wide := 0.0, make([]float64, dim)
+	for i, a := range v.X {
+		wide[i] = float64(a)
+		square += wide[i] * wide[i]
+	}
+	if !(square <= 1+1e-4) { // NaN too
+		return nil, fmt.Errorf("assembling a vector: %w: a squared length of %g, not 1", cpar.ErrInput, square)
+	}
+	v.Levels = Quantise(wide)
+	return v, nil
+}
+
+// New assembles the vector of a photo. Errors wrap cpar.ErrInput: features of wrong
+// length, values that are not finite, or negative histogram values.
+func New(f Features) (*Vector, error) {
+	elements, err := L1(f)
+	if err != nil {
+		return nil, fmt.Errorf("assembling a vector: %w", err)
+	}
+	if err := check(f.Lab, DimensionKL, true); err != nil {
+		return nil, fmt.Errorf("assembling a vector: lab: %w", err)
+	}
+	smoothed := make([]float64, DimensionKL)
+	for i, bin := range f.Lab {
+		smoothed[i] = bin + Smoothing
+	}
+	return &Vector{Levels: Quantise(elements), KL: NormaliseL1(smoothed)}, nil
+}
+
+// L1 returns the part of a photo's vector that is compared by L1, before rounding to
+// levels: the features in order, each normalised.
+func L1(f Features) ([]float64, error) {
+	p := len(f.Haar)
+	if p == 0 {
+		return nil, fmt.Errorf("%w: haar is empty", cpar.ErrInput)
+	}
+	out := make([]float64, 0, Dimension(p))
+	for _, part := range []struct {
+		name      string
+		values    []float64
+		want      int
+		histogram bool
+	}{
+		{"rgb", f.RGB, colourDim, true}, {"hsv", f.HSV, colourDim, true},
+		{"gabor", f.Gabor, gaborDim, false}, {"gaborq", f.GaborQ, gaborDim, false},
+		{"haar", f.Haar, p, false}, {"haarq", f.HaarQ, p, false},
+	} {
+		if err := check(part.values, part.want, part.histogram); err != nil {
+			return nil, fmt.Errorf("%s: %w", part.name, err)
+		}
+		out = append(out, NormaliseL1(part.values)...)
+	}
+	return out, nil
+}
+
+func check(values []float64, want int, histogram bool) error {
+	if len(values) != want {
+		return fmt.Errorf("%w: %d values, want %d", cpar.ErrInput, len(values), want)
+	}
+	norm := 0.0
+	for i, v := range values {
+		if math.IsNaN(v) || histogram && v < 0 {
+			return fmt.Errorf("%w: value %d is %v", cpar.ErrInput, i, v)
+		}
+		norm += math.Abs(v)
+	}
+	if math.IsInf(norm, 0) {
+		return fmt.Errorf("%w: values too large to normalise", cpar.ErrInput)
+	}
+	return nil
+}
+
+// NormaliseL1 returns x / max(Σ|x|, 10⁻¹²) in a new slice.
+func NormaliseL1(x []float64) []float64 {
+	norm := 0.0
+	for _, v := range x {
+		norm += math.Abs(v)
+	}
+	norm = max(norm, minNorm)
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = v / norm
+	}
+	return out
+}
+
+// Quantise maps elements of [-1, 1] to levels 0 to Beta, rounding halves to the even
+// level. Elements outside, which normalised vectors do not have, go to the nearest end,
+// and NaN to the middle.
+func Quantise(x []float64) []uint16 {
+	levels := make([]uint16, len(x))
+	for i, v := range x {
+		if math.IsNaN(v) {
+			v = 0
+		}
+		levels[i] = uint16(math.RoundToEven((max(-1, min(v, 1)) + 1) / 2 * Beta))
+	}
+	return levels
+}

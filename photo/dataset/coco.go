@@ -1,0 +1,315 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar/internal/sanitize"
+)
+
+// COCO (Lin et al. 2014) names the objects of 80 categories in its photos:
+//
+//	annotations/instances_train2017.json
+//	  {"images": [{"id": 9, "file_name": "000000000009.jpg", …}, …],
+//	   "annotations": [{"image_id": 9, "category_id": 51, "segmentation": …}, …],
+//	   "categories": [{"id": 51, "name": "bowl", …}, …], …}
+//	train2017/000000000009.jpg
+//
+// A photo's keywords are the names of the categories of its objects, each once. The
+// published files have half a gigabyte, nearly all of it outlines, so they are read as
+// a stream: what is kept is a name and some numbers for each photo. The photos of
+// instances_val… are the test half.
+const (
+	instancesFolder = "annotations"
+	instancesStart  = "instances_"
+
+	// The outline of a crowd takes some hundred kilobytes.
+	maxElement = 8 << 20
+)
+
+var cocoRoots = []string{".", "coco", "COCO"}
+
+func findCOCO(root *os.Root) (string, error) {
+	for _, place := range cocoRoots {
+		if len(instanceFiles(root, place)) > 0 {
+			return place, nil
+		}
+	}
+	return "", nil
+}
+
+// instanceFiles lists the files of annotations, in lexical order: train2017, val2017.
+func instanceFiles(root *os.Root, place string) (files []string) {
+	entries, _ := fs.ReadDir(root.FS(), path.Join(place, instancesFolder)) // what cannot be listed is no mark
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), instancesStart) && path.Ext(e.Name()) == ".json" && !e.IsDir() {
+			files = append(files, path.Join(place, instancesFolder, e.Name()))
+		}
+	}
+	return files
+}
+
+func (c *Collection) readCOCO(ctx context.Context, root *os.Root, base string) error {
+	var rows []row
+	split := map[string]string{}
+	for _, file := range instanceFiles(root, base) {
+		set := strings.TrimSuffix(strings.TrimPrefix(path.Base(file), instancesStart), ".json")
+		half := splitTest
+		if strings.HasPrefix(set, splitTrain) {
+			half = splitTrain
+		}
+		f, err := openRegular(root, file)
+		if err != nil {
+			return err
+		}
+		in := newInstances()
+		err = in.read(ctx, c.withProgress(f, path.Base(file)))
+		f.Close()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			c.warn(Unreadable, file, "%v; what was read before counts", err)
+		}
+		folder := photosOfSet(root, base, set)
+		if folder == "" {
+			c.warn(Missing, path.Join(base, set), "the folder of the photos of %s, which are left out: %d", path.Base(file), len(in.photos))
+			continue
+		}
+		rows = c.instances(in, folder, half, path.Base(file), split, rows)
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	c.resolveRows(root, rows)
+	c.setSplit(split, path.Join(base, instancesFolder))
+	return nil
+}
+
+// photosOfSet is the folder of the photos of a set such as train2017; "" if there is none.
+func photosOfSet(root *os.Root, base, set string) string {
+	for _, place := range []string{set, path.Join("images", set), path.Join("data", set), "images"} {
+		if place = path.Join(base, place); isFolder(root, place) {
+			return place
+		}
+	}
+	return ""
+}
+
+// instances appends the rows of a file.
+func (c *Collection) instances(in *instances, folder, half, where string, split map[string]string, rows []row) []row {
+	for _, id := range in.order {
+		p := in.photos[id]
+		if p.file == "" {
+			c.warn(Malformed, where, "photo %s has objects and no file_name", sanitize.Text(string(id)))
+			continue
+		}
+		name := path.Join(folder, strings.ReplaceAll(p.file, `\`, "/"))
+		_, forbidden := firstForbidden(name)
+		switch before := split[name]; {
+		case forbidden:
+			c.warn(Malformed, name, "%s: the name contains a control character", where)
+			continue
+		case !filepath.IsLocal(filepath.FromSlash(name)) || !strings.HasPrefix(name, strings.TrimPrefix(folder+"/", "./")):
+			c.warn(Outside, p.file, "%s", where)
+			continue
+		case before != "":
+			c.warn(Duplicate, name, "%s", where)
+			continue
+		}
+		split[name] = half
+		var raw []string
+		for _, category := range p.categories {
+			word, ok := in.words[category]
+			if !ok {
+				c.warn(BadKeyword, name, "%s: category %s has no name", where, sanitize.Text(string(category)))
+				continue
+			}
+			raw = append(raw, word)
+		}
+		rows = c.annotated(rows, name, where, raw)
+	}
+	return rows
+}
+
+// cocoID is a number or, in files that others have made after COCO's form, a text.
+type cocoID string
+
+func (id *cocoID) UnmarshalJSON(b []byte) error {
+	*id = cocoID(strings.Trim(string(b), `"`))
+	return nil
+}
+
+// cocoPhoto is what a file says of one photo. Objects may come before their photo.
+type cocoPhoto struct {
+	file       string
+	categories []cocoID // each once, in the order of the objects
+}
+
+// instances is what a file of annotations says.
+type instances struct {
+	photos map[cocoID]*cocoPhoto
+	order  []cocoID
+	words  map[cocoID]string
+}
+
+func newInstances() *instances {
+	return &instances{photos: map[cocoID]*cocoPhoto{}, words: map[cocoID]string{}}
+}
+
+func (in *instances) photo(id cocoID) *cocoPhoto {
+	p := in.photos[id]
+	if p == nil {
+		p = &cocoPhoto{}
+		in.photos[id] = p
+		in.order = append(in.order, id)
+	}
+	return p
+}
+
+// read reads the three lists and skips the rest. What was read before an error counts.
+func (in *instances) read(ctx context.Context, r io.Reader) error {
+	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
+	d := json.NewDecoder(limited)
+	if err := expect(d, '{'); err != nil {
+		return err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return damaged(err)
+		}
+		list, ok := in.lists()[fmt.Sprint(key)]
+		if !ok {
+			limited.left = maxElement
+			if err := skipValue(ctx, d, limited); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := expect(d, '['); err != nil {
+			return fmt.Errorf("%v: %w", key, err)
+		}
+		for d.More() {
+			limited.left = maxElement
+			if err := list(d); err != nil {
+				return fmt.Errorf("%v: %w", key, damaged(err))
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if err := expect(d, ']'); err != nil {
+			return fmt.Errorf("%v: %w", key, err)
+		}
+	}
+	return expect(d, '}')
+}
+
+// lists says how an element of each list is read.
+func (in *instances) lists() map[string]func(*json.Decoder) error {
+	return map[string]func(*json.Decoder) error{
+		"images": func(d *json.Decoder) error {
+			var e struct {
+				ID   cocoID `json:"id"`
+				File string `json:"file_name"`
+			}
+			if err := d.Decode(&e); err != nil {
+				return err
+			}
+			in.photo(e.ID).file = e.File
+			return nil
+		},
+		"annotations": func(d *json.Decoder) error {
+			var e struct {
+				Photo    cocoID `json:"image_id"`
+				Category cocoID `json:"category_id"`
+			}
+			if err := d.Decode(&e); err != nil {
+				return err
+			}
+			if p := in.photo(e.Photo); !slices.Contains(p.categories, e.Category) {
+				p.categories = append(p.categories, e.Category)
+			}
+			return nil
+		},
+		"categories": func(d *json.Decoder) error {
+			var e struct {
+				ID   cocoID `json:"id"`
+				Name string `json:"name"`
+			}
+			if err := d.Decode(&e); err != nil {
+				return err
+			}
+			in.words[e.ID] = e.Name
+			return nil
+		},
+	}
+}
+
+// skipValue passes over a value of any size, token by token.
+func skipValue(ctx context.Context, d *json.Decoder, limited *elementReader) error {
+	depth := 0
+	for {
+		t, err := d.Token()
+		if err != nil {
+			return damaged(err)
+		}
+		limited.left = maxElement
+		switch t {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 || ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+func expect(d *json.Decoder, want json.Delim) error {
+	t, err := d.Token()
+	if err != nil {
+		return damaged(err)
+	}
+	if t != want {
+		return fmt.Errorf("its JSON is damaged: %v where %v belongs", sanitize.Text(fmt.Sprint(t)), want)
+	}
+	return nil
+}
+
+func damaged(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("its JSON ends too early")
+	}
+	if errors.Is(err, errElement) {
+		return err
+	}
+	return fmt.Errorf("its JSON is damaged: %w", err)
+}
+
+var errElement = fmt.Errorf("one element has more than %d bytes", maxElement)
+
+// elementReader bounds what the decoder, which holds a whole element, may read ahead.
+type elementReader struct {
+	r    io.Reader
+	left int
+}
+
+func (e *elementReader) Read(b []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, errElement
+	}
+	n, err := e.r.Read(b[:min(len(b), e.left)])
+	e.left -= n
+	return n, err
+}

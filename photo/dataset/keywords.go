@@ -1,0 +1,82 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"cpar/internal/sanitize"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	// MaxKeywords per image: the encrypted block of 64 bytes holds their count and 31
+	// two-byte numbers.
+	MaxKeywords = 31
+	// MaxKeywordBytes is the limit of one keyword in UTF-8 after normalisation.
+	MaxKeywordBytes = 128
+	// separator separates keywords in one field; no keyword can contain it.
+	separator = ";"
+)
+
+// cleanKeywords normalises what a person or program wrote and reports each keyword it
+// drops. Of a word in several cases the first spelling is kept, until unify has seen the whole collection.
+// where ("line 7: ") precedes the details.
+func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
+	seen := make(map[string]bool, len(raw))
+	extra := 0
+	for _, field := range raw {
+		for k := range strings.SplitSeq(field, separator) {
+			k, problem := cleanKeyword(k)
+			if problem != "" {
+				warnings = append(warnings, *newWarning(BadKeyword, name, "%s%s", where, problem))
+				continue
+			}
+			f := fold(k)
+			if k == "" || seen[f] {
+				continue
+			}
+			seen[f] = true
+			if len(kept) == MaxKeywords {
+				extra++
+				continue
+			}
+			kept = append(kept, k)
+		}
+	}
+	if extra > 0 {
+		warnings = append(warnings, *newWarning(TooMany, name, "%s%d keywords, the first %d are kept", where, MaxKeywords+extra, MaxKeywords))
+	}
+	return kept, warnings
+}
+
+// cleanKeyword returns the normal form, or why there is none.
+func cleanKeyword(raw string) (k, problem string) {
+	if !utf8.ValidString(raw) {
+		return "", fmt.Sprintf("keyword %s is not UTF-8", sanitize.Text(raw))
+	}
+	k = strings.TrimSpace(norm.NFC.String(strings.TrimSpace(raw)))
+	if r, bad := firstForbidden(k); bad {
+		return "", fmt.Sprintf("keyword %s contains the control character %U", sanitize.Text(k), r)
+	}
+	if len(k) > MaxKeywordBytes {
+		return "", fmt.Sprintf("keyword %s is %d bytes long, the limit is %d", sanitize.Text(k), len(k), MaxKeywordBytes)
+	}
+	return k, ""
+}
+
+// firstForbidden finds a character that could affect a display: controls move a
+// terminal's cursor, bidirectional characters reorder the text after them, separators
+// break a line.
+func firstForbidden(s string) (rune, bool) {
+	for _, r := range s {
+		switch {
+		case unicode.IsControl(r), r == '\u2028', r == '\u2029', r == '\ufeff',
+			r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+			return r, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,134 @@
+package dataset
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// LabelMe is a tool with which people outline objects in photos and name them:
+//
+//	Annotations/FOLDER/NAME.xml
+//	  <annotation><filename>NAME.jpg</filename>
+//	    <object><name>car</name><deleted>0</deleted>…</object>…</annotation>
+//	Images/FOLDER/NAME.jpg
+//
+// A photo's keywords are the names of its objects as they were typed, each once, without
+// those that somebody deleted. FOLDER may be several, users/name/beach.
+const (
+	annotationsName = "Annotations"
+	imagesName      = "Images"
+
+	// A point of an outline takes about 30 bytes: a thousand objects of a thousand points.
+	maxAnnotation = 32 << 20
+)
+
+// errFound ends a search.
+var errFound = errors.New("found")
+
+func findLabelMe(root *os.Root) (string, error) {
+	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
+		return "", nil
+	}
+	// Somebody's own photos may lie in folders of these names.
+	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
+		if d != nil && d.Type().IsRegular() && path.Ext(name) == ".xml" {
+			return errFound
+		}
+		return nil
+	})
+	if err == errFound {
+		return ".", nil
+	}
+	return "", nil
+}
+
+func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) error {
+	photos, err := c.photosBelow(ctx, root, imagesName)
+	if err != nil {
+		return err
+	}
+	annotatedBy := map[string]string{}
+	var rows []row
+	err = c.walk(ctx, root.FS(), annotationsName, func(file string, _ fs.DirEntry) {
+		if path.Ext(file) != ".xml" {
+			return
+		}
+		b, err := readLimited(root, file, maxAnnotation)
+		var a annotation
+		if err == nil {
+			a, err = readAnnotation(b)
+		}
+		if err != nil {
+			c.warn(Unreadable, file, "its photo is left out: %s", reason(err, file))
+			return
+		}
+		if strings.ContainsAny(a.filename, `/\`) {
+			c.warn(Outside, a.filename, "in %s: the name of a photo has no folder", file)
+			return
+		}
+		inside := strings.TrimPrefix(path.Dir(file), annotationsName)
+		own := strings.TrimSuffix(path.Base(file), ".xml")
+		named := path.Join(imagesName+inside, cmp.Or(a.filename, own+".jpg"))
+		stem := withoutEnding(named)
+		if photos[stem] == "" {
+			stem = path.Join(imagesName+inside, own)
+		}
+		name := photos[stem]
+		switch first := annotatedBy[stem]; {
+		case name == "":
+			c.warn(Missing, named, "annotated in %s", file)
+		case first != "":
+			c.warn(Duplicate, name, "annotated in %s, first in %s", file, first)
+		default:
+			annotatedBy[stem] = file
+			rows = c.annotated(rows, name, file, a.objects)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, stem := range slices.Sorted(maps.Keys(photos)) {
+		if annotatedBy[stem] == "" {
+			c.warn(NoKeywords, photos[stem], "no usable annotation of it in %s", annotationsName)
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	c.resolveRows(root, rows)
+	return nil
+}
+
+// annotation is what a LabelMe file says: a photo's name, without a folder if all is well,
+// and the names of its objects.
+type annotation struct {
+	filename string
+	objects  []string
+}
+
+func readAnnotation(b []byte) (a annotation, err error) {
+	var doc struct {
+		XMLName  struct{} `xml:"annotation"`
+		Filename string   `xml:"filename"`
+		Objects  []struct {
+			Name    string `xml:"name"`
+			Deleted string `xml:"deleted"`
+		} `xml:"object"`
+	}
+	if err := decodeXML(b, &doc); err != nil {
+		return a, err
+	}
+	a.filename = strings.TrimSpace(doc.Filename)
+	for _, o := range doc.Objects {
+		if strings.TrimSpace(o.Deleted) != "1" {
+			// Names are typed by hand, and files are indented by programs.
+			a.objects = append(a.objects, strings.Join(strings.Fields(o.Name), " "))
+		}
+	}
+	return a, nil
+}

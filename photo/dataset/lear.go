@@ -1,0 +1,248 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"cpar/internal/sanitize"
+)
+
+// The LEAR packs (Guillaumin et al., TagProp, 2009) are how the literature on annotation
+// shares Corel-5k, the ESP game and IAPR TC-12 with the nouns of its descriptions. Of each
+// half, train and test:
+//
+//	corel5k_dictionary.txt        a word a line
+//	corel5k_train_list.txt        a photo a line, without ending: 1000/1000
+//	corel5k_train_annot.hvecs     a row a photo: how many words there are, then 0 or 1 for each,
+//	                              all uint16, little-endian
+//
+// The photos are no part of a pack. They are looked for in the whole collection, by the
+// end of their path. The format of the rows is that of vec_read.m, which comes with it.
+const (
+	annotationsEnd = "_annot.hvecs"
+	listEnd        = "_list.txt"
+
+	// Far more than 291 words or 20,000 photos can fill.
+	maxDictionary = 4 << 20
+	maxList       = 64 << 20
+)
+
+// dictionaryEnds are what the list of words is called: as published, or in what people pass on.
+var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
+
+// learHalves are the halves, and which comes first in a list of items.
+var learHalves = []string{splitTrain, splitTest}
+
+// findLEAR takes the rows of either half for its mark, and returns the path up to the
+// underscore: corel5k.20091111/corel5k. A pack lies in the collection's folder or in one
+// that is named as its archive.
+func findLEAR(root *os.Root) (string, error) {
+	places := []string{"."}
+	entries, _ := fs.ReadDir(root.FS(), ".") // what cannot be listed is no mark
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() && (strings.HasSuffix(name, ".20091111") || slices.Contains([]string{"corel5k", "espgame", "iaprtc12"}, name)) {
+			places = append(places, name)
+		}
+	}
+	for _, place := range places {
+		entries, _ := fs.ReadDir(root.FS(), place)
+		for _, e := range entries {
+			for _, half := range learHalves {
+				if pack, ok := strings.CutSuffix(e.Name(), "_"+half+annotationsEnd); ok && pack != "" {
+					return path.Join(place, pack), nil
+				}
+			}
+		}
+	}
+	return "", nil
+}
+
+func (c *Collection) readLEAR(ctx context.Context, root *os.Root, pack string) error {
+	words, file, err := readDictionary(root, pack)
+	if err != nil {
+		return err
+	}
+	photos, err := c.photosBelow(ctx, root, ".")
+	if err != nil {
+		return err
+	}
+	p := learPack{Collection: c, words: words, file: file, photos: newPathIndex(photos), split: map[string]string{}}
+	for _, half := range learHalves {
+		list, annotations := pack+"_"+half+listEnd, pack+"_"+half+annotationsEnd
+		if !isFile(root, list) && !isFile(root, annotations) {
+			c.warn(Missing, list, "the half %s is left out", half)
+			continue
+		}
+		if err := p.readHalf(ctx, root, half, list, annotations); err != nil {
+			return err
+		}
+	}
+	if left := len(photos) - len(p.split); left > 0 {
+		c.warn(Note, path.Base(pack), "%s of the folder in neither list", plural(left, "photo"))
+	}
+	slices.SortFunc(p.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	c.resolveRows(root, p.rows)
+	c.setSplit(p.split, "the lists of "+path.Base(pack))
+	return nil
+}
+
+func readDictionary(root *os.Root, pack string) ([]string, string, error) {
+	for _, end := range dictionaryEnds {
+		b, err := readLimited(root, pack+end, maxDictionary)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		words := strings.Split(strings.TrimRight(strings.ReplaceAll(decodeText(b), "\r", ""), "\n"), "\n")
+		if len(words) == 1 && strings.TrimSpace(words[0]) == "" {
+			return nil, "", inputError("each line is a word; unpack it again", "%s names no word", pack+end)
+		}
+		return words, pack + end, nil
+	}
+	return nil, "", inputError("it is part of the pack: put it back beside "+path.Base(pack)+"_train"+annotationsEnd,
+		"%s is missing, which says what the annotations mean", pack+dictionaryEnds[0])
+}
+
+// learPack is a pack that is being read.
+type learPack struct {
+	*Collection
+	words  []string
+	file   string // of the words
+	photos *pathIndex
+	rows   []row
+	split  map[string]string
+}
+
+// readHalf reads one half. List and annotations go in step, so that what is cut off at the end
+// of one leaves the rows before it good.
+func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, annotations string) error {
+	b, err := readLimited(root, list, maxList)
+	if err != nil {
+		return err
+	}
+	f, err := openRegular(root, annotations)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	vectors := &hvecsReader{r: bufio.NewReaderSize(f, 1<<16), dimension: len(p.words)}
+	line := 0
+	var damage error
+	for entry := range strings.Lines(decodeText(b)) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line++
+		entry = strings.TrimSpace(entry)
+		set, err := vectors.next()
+		if errors.Is(err, errDimension) && line == 1 {
+			return inputError("the files of a pack belong together: unpack it again", "%s, while %s has %s", err, p.file, plural(len(p.words), "word"))
+		}
+		if err != nil {
+			damage = err
+			break
+		}
+		if entry == "" {
+			p.warn(Malformed, list, "line %d is empty", line)
+			continue
+		}
+		p.annotate(entry, half, fmt.Sprintf("%s line %d", path.Base(list), line), set)
+	}
+	switch {
+	case damage == io.EOF:
+		p.warn(Malformed, annotations, "it ends before the photo of line %d of %s; that and what follows is left out", line, path.Base(list))
+	case damage != nil:
+		p.warn(Malformed, annotations, "row %d: %v; it and what follows is left out", line, damage)
+	default:
+		if _, err := vectors.next(); err != io.EOF {
+			p.warn(Malformed, annotations, "it has more rows than %s has lines; what is beyond is left out", path.Base(list))
+		}
+	}
+	return nil
+}
+
+// annotate makes a row of one photo.
+func (p *learPack) annotate(entry, half, where string, set []int) {
+	name, several := p.photos.find(entry)
+	switch before := p.split[name]; {
+	case several:
+		p.warn(Missing, entry, "%s: several photos are called so", where)
+		return
+	case name == "":
+		p.warn(Missing, entry, "%s", where)
+		return
+	case before == half:
+		p.warn(Duplicate, name, "%s", where)
+		return
+	case before != "":
+		// The test would see what was learnt from.
+		p.splitErr = inputError("unpack the lists again", "%s is in both halves (%s)", sanitize.Text(name), where)
+		return
+	}
+	p.split[name] = half
+	raw := make([]string, 0, len(set))
+	for _, i := range set {
+		if strings.TrimSpace(p.words[i]) == "" {
+			p.warn(BadKeyword, name, "%s: word %d has no name in %s", where, i+1, p.file)
+			continue
+		}
+		raw = append(raw, p.words[i])
+	}
+	p.rows = p.annotated(p.rows, name, where, raw)
+}
+
+var errDimension = errors.New("another number of words")
+
+// vectors reads rows of an .hvecs file.
+type hvecsReader struct {
+	r         io.Reader
+	dimension int
+	row       []byte
+}
+
+// next returns where the next row is not zero, in order; io.EOF after the last row.
+func (v *hvecsReader) next() ([]int, error) {
+	var head [2]byte
+	switch _, err := io.ReadFull(v.r, head[:]); err {
+	case nil:
+	case io.EOF:
+		return nil, io.EOF
+	default:
+		return nil, errors.New("it ends within the row")
+	}
+	if d := int(binary.LittleEndian.Uint16(head[:])); d != v.dimension {
+		return nil, fmt.Errorf("%w: the row is for %s", errDimension, plural(d, "word"))
+	}
+	if v.row == nil {
+		v.row = make([]byte, 2*v.dimension)
+	}
+	if _, err := io.ReadFull(v.r, v.row); err != nil {
+		return nil, errors.New("it ends within the row")
+	}
+	var set []int
+	for i := range v.dimension {
+		if v.row[2*i] != 0 || v.row[2*i+1] != 0 {
+			set = append(set, i)
+		}
+	}
+	return set, nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

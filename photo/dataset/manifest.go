@@ -1,0 +1,215 @@
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// row is a photo with keywords whose file has not been looked up yet.
+type row struct {
+	where    string // it was found: "line 7" of manifest.csv, whose header is line 1
+	name     string // relative, slashes, cleaned
+	keywords []string
+}
+
+// readManifest reads "path,keywords" rows. dir is the absolute folder of the collection;
+// absolute paths may lie inside it.
+func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
+	var rows []row
+	var warnings []Warning
+	firstLine := map[string]int{}
+	err := readTable(r, ManifestName, "keywords", func(line int, p, value string, bad *Warning) {
+		if bad != nil {
+			warnings = append(warnings, *bad)
+			return
+		}
+		name, w := localName(p, dir, line)
+		if w != nil {
+			warnings = append(warnings, *w)
+			return
+		}
+		// The key is in NFC because a disk may treat two spellings of a name as one.
+		key := norm.NFC.String(name)
+		if first, dup := firstLine[key]; dup {
+			warnings = append(warnings, *newWarning(Duplicate, name, "line %d, first on line %d", line, first))
+			return
+		}
+		keywords, ws := cleanKeywords([]string{value}, name, fmt.Sprintf("line %d: ", line))
+		warnings = append(warnings, ws...)
+		if len(keywords) == 0 {
+			warnings = append(warnings, *newWarning(NoKeywords, name, "line %d", line))
+			return
+		}
+		firstLine[key] = line
+		rows = append(rows, row{where: fmt.Sprintf("line %d", line), name: name, keywords: keywords})
+	})
+	return rows, warnings, err
+}
+
+// readTable reads a CSV file with the columns path and column, ignoring others. It calls
+// each for every row with the two values, or with a warning that says why there are none.
+// An error means that the file is not such a table at all.
+func readTable(r io.Reader, file, column string, each func(line int, p, value string, bad *Warning)) error {
+	br := bufio.NewReaderSize(r, 1<<16)
+	head, _ := br.Peek(3)
+	switch {
+	case bytes.HasPrefix(head, []byte("\xef\xbb\xbf")):
+		br.Discard(3)
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return inputError("save it as CSV in UTF-8", "%s is in UTF-16", file)
+	}
+	cr := csv.NewReader(br)
+	cr.FieldsPerRecord = -1 // counted below, so that a bad row affects only itself
+	cr.ReuseRecord = true
+	cr.TrimLeadingSpace = true
+
+	header, err := cr.Read()
+	if err == io.EOF {
+		return inputError(fmt.Sprintf("its first line must be: path,%s", column), "%s is empty", file)
+	}
+	if err != nil && !errors.As(err, new(*csv.ParseError)) {
+		return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, err)
+	}
+	columns := len(header)
+	pathAt, valueAt, err := findColumns(header, file, column)
+	if err != nil {
+		return err
+	}
+	for {
+		record, err := cr.Read()
+		if err == io.EOF {
+			return nil
+		}
+		var pe *csv.ParseError
+		if errors.As(err, &pe) {
+			detail := pe.Err.Error()
+			if pe.Line > pe.StartLine {
+				detail = fmt.Sprintf("a quote opened here runs on to line %d: %v", pe.Line, pe.Err)
+			}
+			each(pe.StartLine, "", "", newWarning(Malformed, fmt.Sprintf("line %d", pe.StartLine), "%s", detail))
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, err)
+		}
+		line, _ := cr.FieldPos(0)
+		each(line, record[min(pathAt, len(record)-1)], record[min(valueAt, len(record)-1)], checkRecord(record, columns, line))
+	}
+}
+
+// checkRecord refuses a row that does not fit the header or is not text.
+func checkRecord(record []string, columns, line int) *Warning {
+	name := fmt.Sprintf("line %d", line)
+	for _, field := range record {
+		if !utf8.ValidString(field) {
+			return newWarning(Encoding, name, "%q", field)
+		}
+	}
+	if len(record) > columns {
+		return newWarning(Malformed, name, "%d columns where the header has %d (keywords are separated by %q)", len(record), columns, separator)
+	}
+	if len(record) < columns {
+		return newWarning(Malformed, name, "%d columns where the header has %d", len(record), columns)
+	}
+	return nil
+}
+
+func findColumns(header []string, file, column string) (pathAt, valueAt int, err error) {
+	names := make([]string, len(header))
+	for i, h := range header {
+		names[i] = strings.ToLower(strings.TrimSpace(h))
+	}
+	pathAt, valueAt = slices.Index(names, "path"), slices.Index(names, column)
+	if pathAt >= 0 && valueAt >= 0 {
+		return pathAt, valueAt, nil
+	}
+	line := sanitize.Text(strings.Join(header, ","))
+	hint := fmt.Sprintf("its first line must be: path,%s", column)
+	for _, wrong := range []string{";", "\t"} {
+		if len(names) == 1 && strings.Contains(names[0], "path"+wrong) {
+			hint = "columns are separated by commas, keywords by semicolons; export it so"
+		}
+	}
+	if strings.Contains(line, `\r`) {
+		hint = "lines must end in LF or CRLF, not in CR alone"
+	}
+	return 0, 0, inputError(hint, "%s has no header with the columns path and %s: it begins %s", file, column, line)
+}
+
+// localName turns a path of the manifest into a name inside the collection. Backslashes
+// count as separators: a manifest made on Windows is more likely than a file name with a
+// backslash.
+func localName(p, dir string, line int) (string, *Warning) {
+	name := strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")
+	if name == "" {
+		return "", newWarning(Malformed, fmt.Sprintf("line %d", line), "the path is empty")
+	}
+	if r, bad := firstForbidden(name); bad {
+		return "", newWarning(Malformed, name, "line %d: the path contains the control character %U", line, r)
+	}
+	if native := filepath.FromSlash(name); filepath.IsAbs(native) {
+		rel, err := filepath.Rel(dir, native)
+		if err != nil {
+			return "", newWarning(Outside, name, "line %d", line)
+		}
+		name = filepath.ToSlash(rel)
+	}
+	// Trim again because "./ a" cleans to " a": a name must survive being written and read back.
+	name = strings.TrimSpace(path.Clean(name))
+	drive := len(name) > 1 && name[1] == ':' && (len(name) == 2 || name[2] == '/')
+	if drive || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
+		return "", newWarning(Outside, p, "line %d", line)
+	}
+	if name == "." {
+		return "", newWarning(Malformed, p, "line %d: the path is the collection itself", line)
+	}
+	return name, nil
+}
+
+// WriteManifest writes items as a manifest.csv that Open reads back unchanged.
+func WriteManifest(w io.Writer, items []Photo) error {
+	cw := csv.NewWriter(w)
+	if err := cw.Write([]string{"path", "keywords"}); err != nil {
+		return fmt.Errorf("writing %s: %w", ManifestName, err)
+	}
+	for _, it := range items {
+		if it.Name != strings.TrimSpace(it.Name) || strings.Contains(it.Name, `\`) {
+			return fmt.Errorf("writing %s: %w: it cannot hold %q: names must not contain backslashes or begin or end with a space", ManifestName, cpar.ErrInput, it.Name)
+		}
+		if err := cw.Write([]string{it.Name, strings.Join(it.Keywords, separator)}); err != nil {
+			return fmt.Errorf("writing %s: %w", ManifestName, err)
+		}
+	}
+	cw.Flush()
+	if err := cw.Error(); err != nil {
+		return fmt.Errorf("writing %s: %w", ManifestName, err)
+	}
+	return nil
+}
+
+// WriteManifestFile writes manifest.csv into the folder dir.
+func WriteManifestFile(dir string, items []Photo) error {
+	var b bytes.Buffer
+	if err := WriteManifest(&b, items); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, ManifestName), b.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w: %w", ManifestName, cpar.ErrStorage, err)
+	}
+	return nil
+}

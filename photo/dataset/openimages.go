@@ -1,0 +1,254 @@
+package dataset
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// Open Images (Kuznetsova et al. 2020) has labels that people have verified, of millions of
+// photos, of which a person has some:
+//
+//	train-annotations-human-imagelabels.csv     ImageID,Source,LabelName,Confidence
+//	                                            000026e7ee790996,verification,/m/04hgtk,0
+//	class-descriptions.csv                      /m/04hgtk,Head
+//	train/000026e7ee790996.jpg
+//
+// A photo's keywords are its labels of confidence 1: somebody said that they are there. 0 says
+// that somebody looked, and they are not. Files of releases have a prefix (oidv6-, oidv7-); those
+// of labels with boxes end in -boxable, and count, too. Photos that are not here are no
+// problem: nobody has them all. validation and test are the test half.
+const (
+	labelsMark       = "-annotations-human-imagelabels"
+	descriptionsMark = "class-descriptions"
+)
+
+var (
+	openImagesRoots = []string{".", "openimages", "open-images", "OpenImages", "open_images"}
+	// tablesFolders are where the tables may lie within.
+	tablesFolders = []string{".", "annotations", "labels", "metadata", "csv"}
+)
+
+func findOpenImages(root *os.Root) (string, error) {
+	for _, place := range openImagesRoots {
+		if len(tables(root, place, labelsMark)) > 0 {
+			return place, nil
+		}
+	}
+	return "", nil
+}
+
+// tables lists the CSV files whose names contain a mark.
+func tables(root *os.Root, place, mark string) (files []string) {
+	for _, folder := range tablesFolders {
+		folder = path.Join(place, folder)
+		entries, _ := fs.ReadDir(root.FS(), folder) // what cannot be listed is no mark
+		for _, e := range entries {
+			if strings.Contains(e.Name(), mark) && path.Ext(e.Name()) == ".csv" && !e.IsDir() {
+				files = append(files, path.Join(folder, e.Name()))
+			}
+		}
+	}
+	return files
+}
+
+func (c *Collection) readOpenImages(ctx context.Context, root *os.Root, base string) error {
+	o := &openImages{Collection: c, words: map[string]string{}, labels: map[string]*openImagesLabels{}, photos: map[string]string{}}
+	if err := o.readDescriptions(ctx, root, base); err != nil {
+		return err
+	}
+	found, err := c.photosBelow(ctx, root, base)
+	if err != nil {
+		return err
+	}
+	for _, stem := range slices.Sorted(maps.Keys(found)) {
+		id, name := path.Base(stem), found[stem]
+		if before := o.photos[id]; before != "" {
+			c.warn(Duplicate, name, "%s is the same photo", before)
+			continue
+		}
+		o.photos[id] = name
+	}
+	for _, file := range tables(root, base, labelsMark) {
+		if err := o.readLabels(ctx, root, file); err != nil {
+			return err
+		}
+	}
+	o.finish(root, base)
+	return nil
+}
+
+// labelled are the labels of one photo, each once, and the half that it is of.
+type openImagesLabels struct {
+	half, where string
+	names       []string
+}
+
+// openImages is a collection that is being read.
+type openImages struct {
+	*Collection
+	words  map[string]string            // what people call a label
+	photos map[string]string            // the photos that are here, by ID
+	labels map[string]*openImagesLabels // by ID
+	absent int                          // rows of photos that are not
+}
+
+func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base string) error {
+	files := tables(root, base, descriptionsMark)
+	if len(files) == 0 {
+		return inputError("download it from where the labels are from, and put it beside them",
+			"%s is missing, which says what the labels of %s mean", path.Join(base, descriptionsMark+".csv"), OpenImages)
+	}
+	for _, file := range files {
+		// Older files have no header, and then none is skipped.
+		err := o.eachRow(ctx, root, file, 2, func(_ int, fields []string) {
+			if fields[0] != "LabelName" {
+				o.words[strings.Clone(fields[0])] = strings.Clone(fields[1])
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string) error {
+	half := splitTest
+	if strings.Contains(path.Base(file), splitTrain) {
+		half = splitTrain
+	}
+	var columns []int // of the photo, the label and the confidence; empty if the table is none
+	header := true
+	return o.eachRow(ctx, root, file, 1, func(line int, fields []string) {
+		if header {
+			header = false
+			if columns = labelColumns(fields); columns == nil {
+				o.warn(Malformed, file, "line %d: no header with ImageID, LabelName and Confidence; the table is left out", line)
+			}
+			return
+		}
+		if columns == nil {
+			return
+		}
+		if len(fields) <= slices.Max(columns) {
+			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(fields), "column"), slices.Max(columns)+1)
+			return
+		}
+		id, label := fields[columns[0]], fields[columns[1]]
+		confidence, err := strconv.ParseFloat(fields[columns[2]], 64)
+		switch {
+		case err != nil:
+			o.warn(Malformed, file, "line %d: %s is no confidence", line, sanitize.Text(fields[columns[2]]))
+			return
+		case o.photos[id] == "":
+			o.absent++
+			return
+		}
+		l := o.labels[id]
+		if l == nil {
+			l = &openImagesLabels{half: half, where: fmt.Sprintf("%s line %d", path.Base(file), line)}
+			o.labels[strings.Clone(id)] = l
+		}
+		switch {
+		case l.half != half:
+			o.splitErr = inputError("keep the files of one release", "%s is in both halves (%s, %s line %d)",
+				sanitize.Text(o.photos[id]), l.where, path.Base(file), line)
+		case confidence == 1 && !slices.Contains(l.names, label):
+			l.names = append(l.names, strings.Clone(label))
+		}
+	})
+}
+
+// labelColumns finds the columns of a table; nil if one is missing.
+func labelColumns(header []string) (columns []int) {
+	for _, name := range []string{"ImageID", "LabelName", "Confidence"} {
+		i := slices.IndexFunc(header, func(h string) bool { return strings.TrimPrefix(h, "\ufeff") == name })
+		if i < 0 {
+			return nil
+		}
+		columns = append(columns, i)
+	}
+	return columns
+}
+
+// finish makes items of the photos that are here.
+func (o *openImages) finish(root *os.Root, base string) {
+	split := map[string]string{}
+	var rows []row
+	for _, id := range slices.Sorted(maps.Keys(o.photos)) {
+		name, l := o.photos[id], o.labels[id]
+		if l == nil {
+			continue
+		}
+		var raw []string
+		for _, label := range l.names {
+			word, ok := o.words[label]
+			if !ok {
+				o.warn(BadKeyword, name, "%s: label %s has no name in %s", l.where, sanitize.Text(label), descriptionsMark)
+				continue
+			}
+			raw = append(raw, word)
+		}
+		rows = o.annotated(rows, name, l.where, raw)
+		split[name] = l.half
+	}
+	if left := len(o.photos) - len(o.labels); left > 0 {
+		o.warn(Note, labelsMark[1:], "%s without a row in these tables", plural(left, "photo"))
+	}
+	if o.absent > 0 {
+		o.warn(Note, labelsMark[1:], "%s of photos that are not here", plural(o.absent, "row"))
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	o.resolveRows(root, rows)
+	o.setSplit(split, "the tables of labels")
+}
+
+// eachRow calls each for every row of a table that has as many fields. Whoever keeps a field clones
+// it, which would keep the row.
+func (o *openImages) eachRow(ctx context.Context, root *os.Root, file string, fields int, each func(line int, fields []string)) error {
+	f, err := openRegular(root, file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	cr := csv.NewReader(bufio.NewReaderSize(o.withProgress(f, path.Base(file)), 1<<16))
+	cr.FieldsPerRecord = -1 // a bad row affects only itself
+	cr.ReuseRecord = true
+	for ctx.Err() == nil {
+		record, err := cr.Read()
+		var pe *csv.ParseError
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &pe):
+			o.warn(Malformed, file, "line %d: %v", pe.StartLine, pe.Err)
+			continue
+		case err != nil:
+			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, cause(err))
+		}
+		line, _ := cr.FieldPos(0)
+		if len(record) < fields {
+			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(record), "column"), fields)
+			continue
+		}
+		for i := range record {
+			record[i] = strings.TrimSpace(record[i])
+		}
+		each(line, record)
+	}
+	return ctx.Err()
+}

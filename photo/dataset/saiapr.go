@@ -1,0 +1,238 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cpar/internal/sanitize"
+)
+
+// SAIAPR TC-12 gives each of 20,000 photos a label for every region that a person
+// outlined in it, of a hierarchy of 276:
+//
+//	benchmark/wlist.txt                     253⇥sky-blue
+//	benchmark/saiapr_tc-12/00/labels.txt    25 1 253     photo, region, label
+//	benchmark/saiapr_tc-12/00/images/25.jpg
+//
+// A photo's keywords are the labels of its regions, each once, as the paper's Table 1
+// shows them. They are fewer than the paper says: 99,535 regions are five a photo, and its
+// mean of 5.7 keywords is that of the noun list in the literature (iapr.go). The published
+// archive unpacks to saiaprtc12ok/benchmark.
+const (
+	wordListName = "wlist.txt"
+	labelsName   = "labels.txt"
+	regionsName  = "saiapr_tc-12"
+
+	// Far more than 276 labels, or the regions of 500 photos, can fill.
+	maxWordList = 1 << 20
+	maxLabels   = 16 << 20
+)
+
+// saiaprRoots are where the archive may lie in the folder that the owner names: it is the
+// benchmark folder or one above it, alone or unpacked beside IAPR TC-12.
+var saiaprRoots = []string{".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
+	"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark"}
+
+// findSAIAPR takes one half of the data set for its mark, so that readSAIAPR can say that
+// the other is missing.
+func findSAIAPR(root *os.Root) (string, error) {
+	for _, place := range saiaprRoots {
+		if isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName)) {
+			return place, nil
+		}
+	}
+	// Whoever names the folder saiapr_tc-12 itself is told to name the one above.
+	if isFile(root, "00/"+labelsName) && isFolder(root, "00/images") {
+		return ".", nil
+	}
+	return "", nil
+}
+
+func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string) error {
+	list := path.Join(base, wordListName)
+	b, err := readLimited(root, list, maxWordList)
+	if errors.Is(err, fs.ErrNotExist) {
+		return inputError("it lies beside the folder "+regionsName+" in the published archive: put it back, and name the folder that holds both",
+			"%s is missing, which says what the labels of %s mean", list, SAIAPR)
+	}
+	if err != nil {
+		return err
+	}
+	words, warnings := readWordList(decodeText(b), list)
+	c.Warnings = append(c.Warnings, warnings...)
+	if len(words) == 0 {
+		return inputError("each line is a number, a tab and a name; unpack it again", "%s names no label", list)
+	}
+	regions := path.Join(base, regionsName)
+	if !isFolder(root, regions) {
+		regions = base
+	}
+	rows, err := c.saiaprRows(ctx, root, regions, words)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	c.resolveRows(root, rows)
+	if place, _ := findIAPR(root); place != "" {
+		c.warn(Note, path.Join(place, descriptionsName), "these descriptions are not read, because the labels of %s are there too", SAIAPR)
+	}
+	return nil
+}
+
+// saiaprRows reads the folders 00, 01 and so on, and fails if none is labelled.
+func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions string, words map[int]string) (rows []row, err error) {
+	folders, err := c.subfolders(root, regions)
+	if err != nil {
+		return nil, err
+	}
+	labelled := false
+	for _, folder := range folders {
+		if _, err := strconv.Atoi(folder); err != nil {
+			continue // matlab, documents
+		}
+		folder = path.Join(regions, folder)
+		file := path.Join(folder, labelsName)
+		b, err := readLimited(root, file, maxLabels)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.warn(Missing, file, "without it the photos of %s are left out", folder)
+		case err != nil:
+			c.warn(Unreadable, file, "the photos of %s are left out: %s", folder, reason(err, file))
+		default:
+			labelled = true
+			labels, warnings := readLabels(decodeText(b), file)
+			c.Warnings = append(c.Warnings, warnings...)
+			if rows, err = c.labelledPhotos(ctx, root, folder, labels, words, rows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !labelled {
+		return nil, inputError("each of its folders 00 to 40 needs its own, beside images: unpack the published archive again, all of its parts",
+			"no folder in %s has a %s, which says what the photos of %s show", regions, labelsName, SAIAPR)
+	}
+	return rows, nil
+}
+
+// labelledPhotos appends the photos of one folder.
+func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder string, labels []photoLabels, words map[int]string, rows []row) ([]row, error) {
+	images := path.Join(folder, "images")
+	photos := map[string]string{}
+	if isFolder(root, images) {
+		var err error
+		if photos, err = c.photosBelow(ctx, root, images); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range labels {
+		stem := path.Join(images, strconv.Itoa(p.photo))
+		name, ok := photos[stem]
+		if !ok {
+			c.warn(Missing, stem+".jpg", "%s", p.where)
+			continue
+		}
+		delete(photos, stem)
+		var raw []string
+		for _, label := range p.labels {
+			word, ok := words[label]
+			if !ok {
+				c.warn(BadKeyword, name, "%s: label %d has no name in %s", p.where, label, wordListName)
+				continue
+			}
+			raw = append(raw, word)
+		}
+		rows = c.annotated(rows, name, p.where, raw)
+	}
+	for _, stem := range slices.Sorted(maps.Keys(photos)) {
+		c.warn(NoKeywords, photos[stem], "%s has no region of it", labelsName)
+	}
+	return rows, nil
+}
+
+// readWordList reads lines of a number and a name. A number without a name is not in the
+// list, and no damage either: other readers of the published list provide for one.
+func readWordList(text, file string) (map[int]string, []Warning) {
+	words := map[int]string{}
+	var warnings []Warning
+	eachLine(text, func(line int, fields []string) {
+		id, ok := wholeNumber(fields[0])
+		name := strings.Join(fields[1:], " ")
+		switch before, dup := words[id]; {
+		case !ok:
+			warnings = append(warnings, *newWarning(Malformed, file, "line %d: %s is no number of a label", line, sanitize.Text(fields[0])))
+		case dup && before != name:
+			warnings = append(warnings, *newWarning(Malformed, file, "line %d: label %d is %s already", line, id, sanitize.Text(before)))
+		case name != "":
+			words[id] = name
+		}
+	})
+	return words, warnings
+}
+
+// photoLabels are the labels of one photo, each once, in the order of its regions.
+type photoLabels struct {
+	photo  int
+	where  string
+	labels []int
+}
+
+// readLabels reads rows of a photo, a region and a label, in the order in which photos
+// first appear.
+func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
+	at := map[int]int{}
+	known := map[[2]int]bool{} // photo and label
+	eachLine(text, func(line int, fields []string) {
+		var numbers [3]int
+		ok := len(fields) == len(numbers)
+		for i := range numbers {
+			if ok {
+				numbers[i], ok = wholeNumber(fields[i])
+			}
+		}
+		if !ok {
+			warnings = append(warnings, *newWarning(Malformed, file, "line %d: %s is no photo, region and label", line, sanitize.Text(strings.Join(fields, " "))))
+			return
+		}
+		photo, label := numbers[0], numbers[2]
+		i, seen := at[photo]
+		if !seen {
+			i = len(photos)
+			at[photo] = i
+			photos = append(photos, photoLabels{photo: photo, where: labelsName + " line " + strconv.Itoa(line)})
+		}
+		if !known[[2]int{photo, label}] {
+			known[[2]int{photo, label}] = true
+			photos[i].labels = append(photos[i].labels, label)
+		}
+	})
+	return photos, warnings
+}
+
+// eachLine calls each with the fields of every line that has any; lines count from 1.
+func eachLine(text string, each func(line int, fields []string)) {
+	line := 0
+	for s := range strings.Lines(text) {
+		line++
+		if fields := strings.Fields(s); len(fields) > 0 {
+			each(line, fields)
+		}
+	}
+}
+
+// wholeNumber reads a number that a program may have printed as 1.1200000e+02. It must
+// be a whole one and not negative.
+func wholeNumber(s string) (int, bool) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) {
+		return 0, false
+	}
+	return int(f), true
+}

@@ -1,0 +1,135 @@
+package dataset
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar/photo"
+	"cpar/photo/metadata"
+)
+
+// readTree fills Items from the keywords in and beside the photos of a folder tree: a
+// library of photos as programs leave it. What they put elsewhere, in databases of their
+// own, is not read; they all can be told to write it into files.
+func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
+	listing, err := photo.List(ctx, []string{c.Dir}, photo.Options{})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case listing == nil:
+		return inputError("check that the folder may be read", "listing it: %w", err)
+	}
+	c.warnSkipped(listing.Skipped)
+	all := slices.DeleteFunc(listing.Photos, func(p photo.Photo) bool { return !c.checkName(c.name(p.Path)) })
+
+	results := make([]photoKeywords, len(all))
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
+	for i, p := range all {
+		g.Go(func() error {
+			results[i] = c.readKeywords(p)
+			c.opts.Progress.Report("keywords", int(done.Add(1)), len(all))
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, r := range results {
+		c.Warnings = append(c.Warnings, r.warnings...)
+		if len(r.keywords) > 0 {
+			c.Photos = append(c.Photos, Photo{Path: all[i].Path, Name: c.name(all[i].Path), Keywords: r.keywords})
+		}
+	}
+	slices.SortFunc(c.Photos, func(a, b Photo) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// warnSkipped sorts what is no photo that is read: of what a person would call a photo, and of
+// what may hide some, there is a warning.
+func (c *Collection) warnSkipped(skipped []photo.Skipped) {
+	for _, s := range skipped {
+		s.Path = c.name(s.Path)
+		switch s.Reason {
+		case photo.Unreadable:
+			c.warn(Unreadable, s.Path, "%s", s.Detail)
+		case photo.OtherKind:
+			c.warn(Ignored, s.Path, "a kind of photo that is not read")
+		case photo.Link:
+			c.warn(Ignored, s.Path, "a link to a folder")
+		default:
+			c.Skipped = append(c.Skipped, s)
+		}
+	}
+}
+
+// name is the name of a file in the collection.
+func (c *Collection) name(file string) string {
+	rel, err := filepath.Rel(c.Dir, file)
+	if err != nil {
+		return filepath.ToSlash(file) // never: both are absolute, on one disk
+	}
+	return filepath.ToSlash(rel)
+}
+
+// tagged is what the files of a shot say.
+type photoKeywords struct {
+	keywords []string
+	warnings []Warning
+}
+
+// readKeywords reads the keywords of a shot, in all its files and beside them. If damage
+// leaves keywords readable, there is a warning, and the photo is kept. What machines said
+// is left out: whoever learns from his own answers soon believes them.
+func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
+	name := c.name(p.Path)
+	var human, people []string
+	machine := map[string]bool{}
+	suggested, damaged := false, false
+	for _, file := range append([]string{p.Path}, p.Also...) {
+		words, problems, err := metadata.ReadFile(file)
+		if err != nil {
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(file), "%v", cause(err)))
+			damaged = true
+		}
+		for _, p := range problems {
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(p.Path), "its metadata is damaged: %s", p.Detail))
+			damaged = true
+		}
+		human, people = append(human, words.Human...), append(people, words.People...)
+		suggested = suggested || len(words.Machine) > 0
+		if c.opts.Machine != nil {
+			for _, w := range c.opts.Machine(file) {
+				machine[metadata.Fold(w)] = true
+			}
+		}
+	}
+	if c.opts.IncludePeople {
+		human = append(human, people...)
+	}
+	before := len(human)
+	human = slices.DeleteFunc(human, func(w string) bool { return machine[metadata.Fold(w)] })
+	suggested = suggested || len(human) < before
+
+	var warnings []Warning
+	t.keywords, warnings = cleanKeywords(human, name, "")
+	t.warnings = append(t.warnings, warnings...)
+	switch {
+	case len(t.keywords) > 0 || damaged:
+	case suggested:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only suggestions that nobody has accepted"))
+	case len(people) > 0:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, "only names of people, which are left out"))
+	default:
+		t.warnings = append(t.warnings, *newWarning(NoKeywords, name, ""))
+	}
+	return t
+}

@@ -1,0 +1,137 @@
+package dataset
+
+import (
+	"fmt"
+	"strings"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// Kind is the kind of a warning.
+type Kind string
+
+const (
+	Missing       Kind = "missing-file"       // in the manifest but not in the folder
+	Duplicate     Kind = "duplicate-path"     // the first row is kept
+	Outside       Kind = "outside-collection" // by ../, an absolute path or a link
+	Malformed     Kind = "malformed-row"      // skipped
+	Encoding      Kind = "not-utf8"           // skipped
+	NoKeywords    Kind = "no-keywords"        // skipped: nothing to learn from it
+	BadKeyword    Kind = "bad-keyword"        // the keyword is dropped, the image kept
+	TooMany       Kind = "too-many-keywords"  // the first MaxKeywords are kept
+	Spelling      Kind = "spellings"          // one word written in several ways; nothing was skipped
+	Unreadable    Kind = "unreadable-file"    // skipped
+	Ignored       Kind = "ignored-file"       // an image or link this importer does not read
+	SplitMismatch Kind = "split-mismatch"     // split.csv and the collection disagree
+	Note          Kind = "note"               // how the whole was read; nothing was skipped
+)
+
+// kinds has the order of the summary and the words for one and for several. Where a name
+// says nothing without its detail, that is quoted, too.
+var kinds = []struct {
+	kind      Kind
+	one, many string
+	detailed  bool
+}{
+	{Missing, "file missing", "files missing", false},
+	{Outside, "path outside the collection refused", "paths outside the collection refused", false},
+	{Malformed, "malformed row skipped", "malformed rows skipped", true},
+	{Encoding, "row or name not in UTF-8 skipped", "rows or names not in UTF-8 skipped", false},
+	{Duplicate, "duplicate path, the first kept", "duplicate paths, the first of each kept", false},
+	{Unreadable, "file unreadable", "files unreadable", true},
+	{Ignored, "file or link ignored", "files or links ignored", true},
+	{NoKeywords, "image without keywords", "images without keywords", false},
+	{BadKeyword, "unusable keyword dropped", "unusable keywords dropped", true},
+	{TooMany, fmt.Sprintf("image with more than %d keywords, of which the first %[1]d count", MaxKeywords),
+		fmt.Sprintf("images with more than %d keywords, of which the first %[1]d count", MaxKeywords), false},
+	{Spelling, "word written in several ways, taken as one", "words written in several ways, each taken as one", true},
+	{SplitMismatch, "name on which " + SplitName + " and the collection disagree", "names on which " + SplitName + " and the collection disagree", false},
+	{Note, "note", "notes", true},
+}
+
+// harmless says of a warning that nothing was skipped or lost.
+func (k Kind) harmless() bool { return k == Note || k == Spelling }
+
+// Warning reports one thing that was skipped or changed. Name is as the disk or a table
+// spells it, so that a program finds the file by it; String and Summary make it safe to print. Detail
+// is safe to print: valid UTF-8 without control characters.
+type Warning struct {
+	Kind   Kind   `json:"kind"`
+	Name   string `json:"name"`
+	Detail string `json:"detail,omitempty"`
+}
+
+func (w Warning) String() string {
+	if w.Detail == "" {
+		return fmt.Sprintf("%s: %s", w.Kind, sanitize.Text(w.Name))
+	}
+	return fmt.Sprintf("%s: %s: %s", w.Kind, sanitize.Text(w.Name), w.Detail)
+}
+
+func newWarning(kind Kind, name, format string, args ...any) *Warning {
+	w := &Warning{Kind: kind, Name: name}
+	if detail := fmt.Sprintf(format, args...); detail != "" {
+		w.Detail = sanitize.Text(detail)
+	}
+	return w
+}
+
+// reason is an error beside the name of its file, which need not be said twice.
+func reason(err error, file string) string {
+	text := strings.TrimSuffix(err.Error(), ": "+cpar.ErrInput.Error())
+	return strings.Replace(text, file, "it", 1)
+}
+
+// Summary groups and counts warnings, one line per kind in a fixed order: "3 files
+// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. It is safe to print.
+func Summary(warnings []Warning) string {
+	const named = 5
+	by := map[Kind][]Warning{}
+	for _, w := range warnings {
+		by[w.Kind] = append(by[w.Kind], w)
+	}
+	var lines []string
+	for _, k := range kinds {
+		all := by[k.kind]
+		n := len(all)
+		if n == 0 {
+			continue
+		}
+		var names []string
+		for _, w := range all[:min(n, named)] {
+			name := sanitize.Text(w.Name)
+			switch {
+			case !k.detailed || w.Detail == "":
+			case k.kind == Note:
+				name += ": " + w.Detail
+			default:
+				name += " (" + w.Detail + ")"
+			}
+			names = append(names, name)
+		}
+		words := k.many
+		if n == 1 {
+			words = k.one
+		}
+		line := fmt.Sprintf("%d %s: %s", n, words, strings.Join(names, ", "))
+		if n > named {
+			line += fmt.Sprintf(" and %d more", n-named)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// StrictError is Open's error under Options.Strict. It wraps cpar.ErrInput.
+type StrictError struct {
+	Dir      string
+	Warnings []Warning
+}
+
+func (e *StrictError) Error() string {
+	return fmt.Sprintf("reading the collection %s strictly: %v\n%s",
+		sanitize.Text(e.Dir), cpar.ErrInput, Summary(e.Warnings))
+}
+
+func (e *StrictError) Unwrap() error { return cpar.ErrInput }

@@ -1,0 +1,125 @@
+package decode
+
+import (
+	"encoding/binary"
+	"errors"
+	"image"
+	"image/color"
+	"iter"
+	"strings"
+)
+
+// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2), with uuid boxes under their
+// sixteen bytes. The last may be cut short; what is none ends the list.
+func boxes(data []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for len(data) >= 8 {
+			size, head, kind := uint64(binary.BigEndian.Uint32(data)), uint64(8), string(data[4:8])
+			if size == 1 && len(data) >= 16 {
+				size, head = binary.BigEndian.Uint64(data[8:]), 16
+			}
+			if kind == "uuid" && uint64(len(data)) >= head+16 {
+				kind = string(data[head : head+16])
+				head += 16
+			}
+			if size == 0 || size > uint64(len(data)) {
+				size = uint64(len(data))
+			}
+			if size < head {
+				return
+			}
+			if !yield(kind, data[head:size]) {
+				return
+			}
+			data = data[size:]
+		}
+	}
+}
+
+// box returns the first box at a path of kinds, with the bytes of its version and flags.
+func box(data []byte, path ...string) []byte {
+	for _, kind := range path {
+		var found []byte
+		for k, body := range boxes(data) {
+			if k == kind {
+				found = body
+				break
+			}
+		}
+		if found == nil {
+			return nil
+		}
+		data = found
+	}
+	return data
+}
+
+// brands are the kinds that an ISO file calls itself, the first its own.
+func brands(data []byte) (list []string) {
+	body := box(data, "ftyp")
+	for i := 0; i+4 <= len(body) && i < 256; i += 4 {
+		if i != 4 { // the version of the first
+			list = append(list, string(body[i:i+4]))
+		}
+	}
+	return list
+}
+
+// isHEIC tells photos of HEVC, which the sandbox decodes, from AVIF and from films.
+func isHEIC(data []byte) bool {
+	for _, brand := range brands(data) {
+		switch brand {
+		case "heic", "heix", "heim", "heis":
+			return true
+		}
+	}
+	return false
+}
+
+// isAVIF tells photos of AV1.
+func isAVIF(data []byte) bool {
+	for _, brand := range brands(data) {
+		if strings.HasPrefix(brand, "avi") {
+			return true
+		}
+	}
+	return false
+}
+
+// heifProperties are those of all pictures in a file: the primary one, its tiles, its thumbnail.
+func heifProperties(data []byte) []byte {
+	meta := box(data, "meta")
+	if len(meta) < 4 {
+		return nil
+	}
+	return box(meta[4:], "iprp", "ipco")
+}
+
+// heicConfig returns the largest size that a HEIC claims: of the whole photo, before it is
+// turned. The decoder gets memory for that, whatever it finds later.
+func heicConfig(data []byte) (cfg image.Config, err error) {
+	cfg.ColorModel = color.YCbCrModel
+	for kind, body := range boxes(heifProperties(data)) {
+		if kind != "ispe" || len(body) < 12 {
+			continue
+		}
+		w, h := int(binary.BigEndian.Uint32(body[4:])), int(binary.BigEndian.Uint32(body[8:]))
+		if w > maxSide || h > maxSide || w*h > cfg.Width*cfg.Height {
+			cfg.Width, cfg.Height = w, h
+		}
+	}
+	if cfg.Width == 0 {
+		return cfg, errors.New("it claims no size; it is damaged or cut short")
+	}
+	return cfg, nil
+}
+
+// heicVideoRange reports whether luma runs from 16 to 235. Phones use all of 0 … 255.
+func heicVideoRange(data []byte) bool {
+	for kind, body := range boxes(heifProperties(data)) {
+		if kind == "colr" && len(body) >= 11 && string(body[:4]) == "nclx" {
+			return body[10]&0x80 == 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,214 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/gif"
+	"image/png"
+	"io"
+	"strings"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"cpar"
+)
+
+// Limits on the resources that an image may use. The claims in a file are checked against
+// them before anything is allocated; memory.go has the limit on memory.
+const (
+	maxPixels    = 400 << 20 // per image: the largest sensors and panoramas of phones
+	maxSide      = 1 << 16   // JPEG's own limit
+	maxFileBytes = 1 << 30
+
+	// Beyond maxUncheckedPixels an image must have a byte for every pixelsPerByte pixels. A
+	// blank progressive JPEG of 4:2:0 reaches about 500, a blank PNG 1000 (deflate's
+	// limit, at one byte per pixel); only files made to exhaust memory go further.
+	maxUncheckedPixels = 4 << 20
+	pixelsPerByte      = 2048
+
+	// maxScans bounds the scans of a progressive JPEG: each costs a pass over all blocks
+	// however few bytes it has. Encoders write about ten.
+	maxScans = 500
+
+	// Pictures of at least minReducedPixels are reduced while they are read, whatever their
+	// format, and so are HEIC: nothing uses all their pixels (jpegreduced.go).
+	minReducedPixels = 24 << 20
+)
+
+// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF, BMP or HEIC image, or the
+// largest JPEG within a raw photo. Anything else is an error that wraps cpar.ErrInput, never
+// a panic.
+func Decode(data []byte) (*Image, error) {
+	if r := rawOf(data); r != nil {
+		return r.decode()
+	}
+	return decodeImage(data, 0)
+}
+
+// decodeImage reads an image that is no raw photo. It turns it as `turn` says, or as the image
+// itself does if that is 0.
+func decodeImage(data []byte, turn orientation) (*Image, error) {
+	c, claim, err := inspect(data)
+	if err != nil {
+		return nil, err
+	}
+	if turn == 0 {
+		turn = readOrientation(c.name, data)
+	}
+	var verdict error
+	for _, a := range c.attempts(data, claim, turn) {
+		p, err := a.try()
+		if err == nil {
+			return p, nil
+		}
+		// An irregular JPEG is left to image/jpeg, which says better what is wrong.
+		if !errors.Is(err, errIrregular) {
+			verdict = err
+		}
+	}
+	return nil, c.failure(verdict)
+}
+
+// attempts are the ways to decode a file whose claimed size has been accepted, the best first.
+func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []attempt {
+	w, h := claim.Width, claim.Height
+	cell := 1
+	if w*h >= minReducedPixels || c.name == "heic" {
+		cell = cellSide(w, h)
+	}
+	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
+	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Image, err error) {
+		err = c.decode(data, func(img image.Image) error {
+			// Check again: the decoder may find another size than the header claims.
+			b := img.Bounds()
+			if err := checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data)); err != nil {
+				return err
+			}
+			read, columns, rows := meansOf(rowsOf(c.colours(data), img), b.Dx(), b.Dy(), cell)
+			p = upright(read, columns, rows, turn)
+			return nil
+		})
+		return p, err
+	}}
+	if c.name != "jpeg" {
+		return []attempt{whole}
+	}
+	if cellSide(w, h) == 1 {
+		return []attempt{whole, reducedAttempt(data, claim, turn, true)}
+	}
+	return []attempt{reducedAttempt(data, claim, turn, false), whole, reducedAttempt(data, claim, turn, true)}
+}
+
+type codec struct {
+	name   string
+	config func(data []byte) (image.Config, error)
+	// decode lends the picture to use: that of a HEIC lies in the sandbox's memory.
+	decode func(data []byte, use func(image.Image) error) error
+	// bytes is an upper bound of the memory that decode takes.
+	bytes func(claim image.Config, data []byte) int64
+}
+
+// lent adapts a decoder whose pictures are Go's.
+func adaptDecoder(decode func(data []byte) (image.Image, error)) func([]byte, func(image.Image) error) error {
+	return func(data []byte, use func(image.Image) error) error {
+		img, err := decode(data)
+		if err != nil {
+			return err
+		}
+		return use(img)
+	}
+}
+
+// sniff detects the format from the content, since names and extensions lie.
+func sniff(data []byte) (*codec, error) {
+	has := func(off int, magic string) bool {
+		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
+	}
+	switch {
+	case has(0, "\xff\xd8\xff"):
+		return &codec{"jpeg", jpegConfig, adaptDecoder(jpegDecode), jpegBytes}, nil
+	case has(0, "\x89PNG\r\n\x1a\n"):
+		return newCodec("png", png.DecodeConfig, png.Decode, pngBytes), nil
+	case has(0, "GIF87a"), has(0, "GIF89a"):
+		return newCodec("gif", gif.DecodeConfig, gif.Decode, timesSamples(1)), nil
+	case has(0, "RIFF") && has(8, "WEBP"):
+		c := newCodec("webp", nil, webp.Decode, webpBytes)
+		c.config = webpConfig
+		return c, nil
+	case has(0, "II*\x00"), has(0, "MM\x00*"):
+		// One strip may hold all, and is held beside the pixels.
+		return newCodec("tiff", tiff.DecodeConfig, tiff.Decode, timesSamples(2)), nil
+	case has(0, "BM"):
+		return newCodec("bmp", bmp.DecodeConfig, bmp.Decode, timesSamples(1)), nil
+	case len(data) == 0:
+		return nil, fmt.Errorf("%w: the file is empty", cpar.ErrInput)
+	case has(4, "ftyp") && isHEIC(data):
+		return &codec{"heic", heicConfig, heicDecode, heicBytes}, nil
+	case has(4, "ftyp") && isAVIF(data):
+		return nil, fmt.Errorf("%w: an AVIF image; convert it to JPEG first", cpar.ErrInput)
+	case has(4, "ftyp"):
+		return nil, fmt.Errorf("%w: a video, or a kind of HEIF without a photo in HEVC", cpar.ErrInput)
+	}
+	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image", cpar.ErrInput)
+}
+
+// newCodec adapts a decoder that reads from an io.Reader.
+func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
+	return &codec{
+		name:   name,
+		config: func(d []byte) (image.Config, error) { return config(bytes.NewReader(d)) },
+		decode: adaptDecoder(func(d []byte) (image.Image, error) { return decode(bytes.NewReader(d)) }),
+		bytes:  weigh,
+	}
+}
+
+// inspect reads only the header and refuses excessive claims.
+func inspect(data []byte) (*codec, image.Config, error) {
+	if len(data) > maxFileBytes {
+		return nil, image.Config{}, fmt.Errorf("decoding image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, len(data), int64(maxFileBytes))
+	}
+	c, err := sniff(data)
+	if err != nil {
+		return nil, image.Config{}, fmt.Errorf("decoding image: %w", err)
+	}
+	cfg, err := guard(func() (image.Config, error) { return c.config(data) })
+	if err != nil {
+		return nil, cfg, c.failure(err)
+	}
+	if err := checkClaim(cfg, len(data)); err != nil {
+		return nil, cfg, c.failure(err)
+	}
+	return c, cfg, nil
+}
+
+// checkClaim checks the claimed size against the limits and the file's length.
+func checkClaim(cfg image.Config, size int) error {
+	w, h := int64(cfg.Width), int64(cfg.Height)
+	switch {
+	case w <= 0 || h <= 0:
+		return fmt.Errorf("it has no pixels (%dx%d)", w, h)
+	case w > maxSide || h > maxSide:
+		return fmt.Errorf("it claims %dx%d pixels, more than %d on a side", w, h, maxSide)
+	case w*h > maxPixels:
+		return fmt.Errorf("it claims %dx%d pixels, more than the %d million accepted; a smaller copy of it gets the same keywords", w, h, maxPixels>>20)
+	case w*h > maxUncheckedPixels && w*h > pixelsPerByte*int64(size):
+		return fmt.Errorf("it claims %dx%d pixels but has only %d bytes; it is damaged or made to exhaust memory", w, h, size)
+	}
+	return nil
+}
+
+func (c *codec) failure(err error) error {
+	hint := ""
+	text := err.Error()
+	if errors.Is(err, errTooFewRows) || strings.Contains(text, "EOF") || strings.Contains(text, "short Huffman data") {
+		hint = "; the file is cut short, copy it again from its source"
+	}
+	if errors.Is(err, cpar.ErrInput) {
+		return fmt.Errorf("decoding %s image: %w%s", c.name, err, hint)
+	}
+	return fmt.Errorf("decoding %s image: %w: %w%s", c.name, cpar.ErrInput, err, hint)
+}

@@ -1,0 +1,127 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"strings"
+
+	"golang.org/x/image/webp"
+
+	"cpar/photo/decode/internal/heif"
+)
+
+// What decoders of other people's do with each format, and the memory that they take for it.
+
+// sampleBytes is the most that a decoded pixel takes.
+func sampleBytes(m color.Model) int64 {
+	switch m {
+	case color.GrayModel, color.AlphaModel:
+		return 1
+	case color.Gray16Model:
+		return 2
+	case color.RGBA64Model, color.NRGBA64Model:
+		return 8
+	}
+	if _, ok := m.(color.Palette); ok {
+		return 1
+	}
+	return 4
+}
+
+// timesSamples is the memory of a decoder that holds n times its pixels.
+func timesSamples(n int64) func(image.Config, []byte) int64 {
+	return func(claim image.Config, _ []byte) int64 {
+		return n * sampleBytes(claim.ColorModel) * int64(claim.Width) * int64(claim.Height)
+	}
+}
+
+// pngBytes: the last pass of an interlaced file is half the picture, beside the whole.
+func pngBytes(claim image.Config, data []byte) int64 {
+	n := timesSamples(1)(claim, data)
+	if len(data) > 28 && data[28] != 0 {
+		n += n / 2
+	}
+	return n
+}
+
+// webpBytes: transforms of lossless pictures copy them, and alpha is such a picture.
+func webpBytes(claim image.Config, _ []byte) int64 {
+	if claim.ColorModel == color.YCbCrModel {
+		return 2 * int64(claim.Width) * int64(claim.Height)
+	}
+	return 9 * int64(claim.Width) * int64(claim.Height)
+}
+
+// heicBytes is what libheif was seen to take: seven bytes a pixel where the photo is one
+// picture of HEVC, less where it is made of tiles, as phones make them. The largest files
+// get what there is, beside the picture that is made of them.
+func heicBytes(claim image.Config, data []byte) int64 {
+	pixels := int64(claim.Width) * int64(claim.Height)
+	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels
+	return max(least, min(most, decodeBudget*31/32))
+}
+
+func heicDecode(data []byte, use func(image.Image) error) error {
+	claim, err := heicConfig(data)
+	if err != nil {
+		return err
+	}
+	return heif.Decode(data, heicBytes(claim, data), use)
+}
+
+// colours names the format by which rowsOf converts YCbCr: a film's HEIC as WebP does.
+func (c *codec) colours(data []byte) string {
+	if c.name == "heic" && heicVideoRange(data) {
+		return "webp"
+	}
+	return c.name
+}
+
+// webpConfig checks the frame as well as the canvas: an extended header may claim a
+// canvas far smaller than the frame that will be allocated.
+func webpConfig(data []byte) (image.Config, error) {
+	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return cfg, err
+	}
+	for id, body := range riffChunks(data) {
+		switch {
+		case id == "ANIM" || id == "ANMF":
+			return cfg, errors.New("it is an animation; save one of its frames")
+		case id == "VP8 " && len(body) >= 10:
+			cfg.Width = max(cfg.Width, int(binary.LittleEndian.Uint16(body[6:])&0x3fff))
+			cfg.Height = max(cfg.Height, int(binary.LittleEndian.Uint16(body[8:])&0x3fff))
+		case id == "VP8L" && len(body) >= 5:
+			n := binary.LittleEndian.Uint32(body[1:])
+			cfg.Width = max(cfg.Width, int(n&0x3fff)+1)
+			cfg.Height = max(cfg.Height, int(n>>14&0x3fff)+1)
+		}
+	}
+	return cfg, nil
+}
+
+// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded data, so
+// the count is an upper bound, whatever else the file holds.
+func jpegConfig(data []byte) (image.Config, error) {
+	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
+		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
+	}
+	return jpeg.DecodeConfig(bytes.NewReader(data))
+}
+
+// jpegDecode treats four-component files without Adobe's marker as CMYK, as other
+// programs do. image/jpeg refuses them, so they are given a marker.
+func jpegDecode(data []byte) (image.Image, error) {
+	img, err := jpeg.Decode(bytes.NewReader(data))
+	if err != nil && strings.Contains(err.Error(), "APP14") {
+		adobe := []byte{0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0}
+		marked := append(append(append(make([]byte, 0, len(data)+len(adobe)), data[:2]...), adobe...), data[2:]...)
+		return jpeg.Decode(bytes.NewReader(marked))
+	}
+	return img, err
+}

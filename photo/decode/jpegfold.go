@@ -1,0 +1,150 @@
+package decode
+
+import "math"
+
+// The mean over each cell of a block.
+//
+// A sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), a(0) = 1/√8, else 1/2, on
+// each axis. Averaged over the m = 8/k samples of cell j, the cosine becomes
+//
+//	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
+//
+// which is a basis function of the transform of k points: of frequency u or, for u > k,
+// of its alias frequency, with a sign. So each coefficient is added, weighted, to one of
+// k×k sums, and a transform of k points turns the sums into cells. This is exact: the
+// mean of the 8-point transform.
+
+// zigzag maps the order of coefficients in a file to places in a block.
+var zigzag = [64]int{
+	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
+	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
+	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+}
+
+const foldBits = 13 // fraction bits of sums and cosines
+
+// A folding says how the 64 coefficients of a block become kx×ky cells.
+type folding struct {
+	kx, ky int
+	ready  bool
+	// In zigzag order: the weight of a coefficient times its quantisation step, with
+	// foldBits of fraction, and the index of the sum it is added to.
+	weight   [64]int32
+	sumIndex [64]uint8
+}
+
+func (f *folding) size() int { return f.kx * f.ky }
+
+// prepare fills the weights for quantisation steps.
+func (f *folding) prepare(steps *[64]int32) {
+	for i, at := range zigzag {
+		px, wx := foldAxis(f.kx, at%8)
+		py, wy := foldAxis(f.ky, at/8)
+		f.sumIndex[i] = uint8(py*f.kx + px)
+		f.weight[i] = int32(math.RoundToEven(wx * wy * float64(steps[i]) * (1 << foldBits)))
+	}
+	f.ready = true
+}
+
+// foldAxis returns the frequency that frequency u becomes among k cells, and its weight.
+func foldAxis(k, u int) (frequency int, weight float64) {
+	if u == 0 {
+		return 0, 1 / math.Sqrt(8)
+	}
+	m := 8 / k
+	angle := float64(u) * math.Pi / 16
+	weight = 0.5 * math.Sin(float64(m)*angle) / (float64(m) * math.Sin(angle))
+	f := u % (4 * k)
+	if f > 2*k {
+		f = 4*k - f
+	}
+	if f > k {
+		f, weight = 2*k-f, -weight
+	}
+	switch {
+	case f == k: // this cosine is zero at the centre of every cell
+		return 0, 0
+	case k == 2 && f == 1: // two points have a single cosine, folded into the weight
+		weight *= math.Sqrt2 / 2
+	}
+	return f, weight
+}
+
+// write turns the sums of a block into its cells.
+func (c *jpegComponent) write(sums []int32, bx, by int) {
+	kx, ky := c.fold.kx, c.fold.ky
+	out := c.plane[by*ky*c.stride+bx*kx:]
+	switch {
+	case kx == 1 && ky == 1:
+		out[0] = foldedByte(int64(sums[0]))
+	case kx == 2 && ky == 2:
+		a, b, p, q := int64(sums[0]), int64(sums[1]), int64(sums[2]), int64(sums[3])
+		out[0], out[1] = foldedByte(a+b+p+q), foldedByte(a-b+p-q)
+		out = out[c.stride:]
+		out[0], out[1] = foldedByte(a+b-p-q), foldedByte(a-b-p+q)
+	default:
+		var x [64]int64
+		for i, s := range sums {
+			x[i] = int64(s)
+		}
+		for row := range ky {
+			unfold(kx, x[row*kx:], 1)
+		}
+		for col := range kx {
+			unfold(ky, x[col:], kx)
+		}
+		for row := range ky {
+			line := out[row*c.stride:][:kx]
+			for col := range line {
+				line[col] = foldedByte(x[row*kx+col])
+			}
+		}
+	}
+}
+
+func foldedByte(v int64) byte {
+	v = (v+1<<(foldBits-1))>>foldBits + 128
+	return byte(min(max(v, 0), 255))
+}
+
+// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and the first
+// half of the cells. In the second half odd f have the opposite sign.
+var foldCosines = func() (t [2][8][4]int64) {
+	for i, k := range [2]int{4, 8} {
+		for f := range k {
+			for j := range k / 2 {
+				t[i][f][j] = int64(math.RoundToEven(math.Cos(float64((2*j+1)*f)*math.Pi/float64(2*k)) * (1 << foldBits)))
+			}
+		}
+	}
+	return t
+}()
+
+// unfold is the inverse transform of k numbers at a given stride.
+func unfold(k int, x []int64, stride int) {
+	const half = 1 << (foldBits - 1)
+	switch k {
+	case 2:
+		a, b := x[0], x[stride]
+		x[0], x[stride] = a+b, a-b
+	case 4:
+		a, b, c, d := x[0]<<foldBits+half, x[stride], x[2*stride], x[3*stride]
+		t := &foldCosines[0]
+		even0, even1 := a+c*t[2][0], a+c*t[2][1]
+		odd0, odd1 := b*t[1][0]+d*t[3][0], b*t[1][1]+d*t[3][1]
+		x[0], x[stride] = (even0+odd0)>>foldBits, (even1+odd1)>>foldBits
+		x[2*stride], x[3*stride] = (even1-odd1)>>foldBits, (even0-odd0)>>foldBits
+	case 8:
+		var in [8]int64
+		for f := range in {
+			in[f] = x[f*stride]
+		}
+		t := &foldCosines[1]
+		for j := range 4 {
+			even := in[0]<<foldBits + half + in[2]*t[2][j] + in[4]*t[4][j] + in[6]*t[6][j]
+			odd := in[1]*t[1][j] + in[3]*t[3][j] + in[5]*t[5][j] + in[7]*t[7][j]
+			x[j*stride], x[(7-j)*stride] = (even+odd)>>foldBits, (even-odd)>>foldBits
+		}
+	}
+}

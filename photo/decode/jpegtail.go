@@ -1,0 +1,119 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+)
+
+// JPEGs whose end is missing: a copy that was interrupted, a card that was pulled out. Their
+// tables and their first rows are whole, and most of a photo has most of its keywords. So if
+// half of the rows are there, these are the picture; rows of grey instead would count as
+// colours. Of a progressive file the rows are often all there, and the last details missing.
+
+// errTooFewRows says that less than half of a picture is there.
+var errTooFewRows = errors.New("less than half of its rows are there")
+
+// reducedAttempt decodes a JPEG in cells: strictly, or taking what there is.
+func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {
+	w, h := claim.Width, claim.Height
+	cell := cellSide(w, h)
+	return attempt{reducedBytes(data, w, h, cell), func() (*Image, error) {
+		d := &reducedJPEG{data: data, w: w, h: h, cell: cell, lenient: tail}
+		if tail { // what a file system puts where nothing was written
+			d.data = bytes.TrimRight(data, "\x00")
+		}
+		img, err := d.decode()
+		if err != nil {
+			return nil, err
+		}
+		b := img.Bounds()
+		p := upright(rowsOf("jpeg", img), b.Dx(), b.Dy(), turn)
+		p.Truncated = d.truncated
+		return p, nil
+	}}
+}
+
+// whole is what is left of a picture when its file ended: all components' complete rows.
+func (d *reducedJPEG) keepCompleteRows() error {
+	rows := d.mcusY
+	for i := range d.components {
+		c := &d.components[i]
+		rows = min(rows, c.rows/c.v)
+		for _, bit := range c.lowestBit {
+			d.truncated = d.truncated || bit != 0 && d.progressive
+		}
+	}
+	if rows < d.mcusY {
+		d.truncated = true
+		d.h = rows * 8 * d.components[0].v
+	}
+	if 2*rows < d.mcusY {
+		return errTooFewRows
+	}
+	return nil
+}
+
+// A jpegFrame is what SOF says of the memory that a file takes.
+type jpegFrame struct {
+	marker     byte
+	body       []byte
+	components int
+	samples    int64 // in whole blocks, of all components
+}
+
+// frameOf reads the first SOF that image/jpeg takes. Where there is none, nothing is allocated.
+func frameOf(data []byte) (f jpegFrame) {
+	for s := range jpegSegments(data) {
+		if s.marker < 0xc0 || s.marker > 0xc2 || len(s.body) < 6 {
+			continue
+		}
+		h, w := int64(binary.BigEndian.Uint16(s.body[1:])), int64(binary.BigEndian.Uint16(s.body[3:]))
+		f = jpegFrame{marker: s.marker, body: s.body, components: int(s.body[5])}
+		across, down := int64(1), int64(1)
+		factors := s.body[6:]
+		for i := 1; i < len(factors); i += 3 {
+			across, down = max(across, int64(factors[i]>>4)), max(down, int64(factors[i]&15))
+		}
+		mcus := ((w + 8*across - 1) / (8 * across)) * ((h + 8*down - 1) / (8 * down))
+		for i := 1; i < len(factors); i += 3 {
+			f.samples += mcus * 64 * int64(factors[i]>>4) * int64(factors[i]&15)
+		}
+		return f
+	}
+	return f
+}
+
+// jpegBytes is what image/jpeg takes: a byte a sample, four more for a progressive file's
+// coefficients, and four a pixel where it turns CMYK into one image.
+func jpegBytes(claim image.Config, data []byte) int64 {
+	f := frameOf(data)
+	n := f.samples
+	if f.marker == 0xc2 {
+		n *= 5
+	}
+	if f.components == 4 {
+		n += 4 * int64(claim.Width) * int64(claim.Height)
+	}
+	return n
+}
+
+// reducedBytes is what decoding in cells takes, with the picture that is made of them.
+func reducedBytes(data []byte, w, h, cell int) int64 {
+	f := frameOf(data)
+	d := &reducedJPEG{w: w, h: h, cell: cell}
+	if f.body == nil || d.frame(f.body) != nil {
+		return 0 // it is refused before anything is allocated
+	}
+	n := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
+	for i := range d.components {
+		c := &d.components[i]
+		blocks, cells := int64(c.blocksX)*int64(c.blocksY), int64(c.fold.size())
+		n += blocks * cells
+		if f.marker == 0xc2 {
+			n += blocks * (4*cells + 16)
+		}
+	}
+	return n
+}

@@ -1,0 +1,138 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"iter"
+)
+
+// orientation is EXIF's tag 0x0112: how to turn the stored rows upright.
+//
+//	1 as stored   2 mirrored left-right   3 turned by 180°   4 mirrored top-bottom
+//	5 transposed  6 turn 90° clockwise    7 transverse       8 turn 90° counter-clockwise
+type orientation uint8
+
+// swaps reports whether stored columns are upright rows.
+func (o orientation) swaps() bool { return o >= 5 }
+
+// reversesX reports whether stored columns run against their upright axis.
+func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o == 8 }
+
+// reversesY reports whether stored rows run against their upright axis.
+func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
+
+// readOrientation finds the orientation of an image file. If the metadata are missing or
+// damaged the photo counts as upright.
+func readOrientation(format string, data []byte) orientation {
+	var block []byte
+	switch format {
+	case "jpeg":
+		block = jpegExif(data)
+	case "png":
+		block = pngExif(data)
+	case "webp":
+		for id, body := range riffChunks(data) {
+			if id == "EXIF" {
+				block = bytes.TrimPrefix(body, []byte("Exif\x00\x00"))
+				break
+			}
+		}
+	case "tiff":
+		block = data
+	}
+	return tiffOrientation(block)
+}
+
+// jpegExif returns the TIFF block in the first Exif segment before the scan.
+func jpegExif(data []byte) []byte {
+	for segment := range jpegSegments(data) {
+		if body, ok := bytes.CutPrefix(segment.body, []byte("Exif\x00\x00")); ok && segment.marker == 0xe1 {
+			return body
+		}
+	}
+	return nil
+}
+
+// A jpegSegment is a marker segment; the next one begins at end.
+type jpegSegment struct {
+	marker byte
+	body   []byte
+	end    int
+}
+
+// jpegSegments yields the marker segments before the first scan.
+func jpegSegments(data []byte) iter.Seq[jpegSegment] {
+	return func(yield func(jpegSegment) bool) {
+		for i := 2; i+4 <= len(data); {
+			if data[i] != 0xff {
+				return
+			}
+			marker := data[i+1]
+			if marker == 0xff { // fill byte
+				i++
+				continue
+			}
+			if marker == 0xda || marker == 0xd9 {
+				return
+			}
+			if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no length
+				i += 2
+				continue
+			}
+			n := int(binary.BigEndian.Uint16(data[i+2:]))
+			if n < 2 || i+2+n > len(data) {
+				return
+			}
+			end := i + 2 + n
+			if !yield(jpegSegment{marker, data[i+4 : end], end}) {
+				return
+			}
+			i = end
+		}
+	}
+}
+
+// pngExif returns the body of the eXIf chunk.
+func pngExif(data []byte) []byte {
+	for i := 8; i+12 <= len(data); {
+		n := int(binary.BigEndian.Uint32(data[i:]))
+		if n > len(data)-i-12 {
+			return nil
+		}
+		if string(data[i+4:i+8]) == "eXIf" {
+			return data[i+8 : i+8+n]
+		}
+		i += 12 + n
+	}
+	return nil
+}
+
+// riffChunks yields the chunks of a RIFF file; the last may be cut short.
+func riffChunks(data []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for i := 12; i+8 <= len(data); {
+			n := int(binary.LittleEndian.Uint32(data[i+4:]))
+			end := min(i+8+n, len(data))
+			if !yield(string(data[i:i+4]), data[i+8:end]) {
+				return
+			}
+			i = i + 8 + n + n&1
+		}
+	}
+}
+
+// tiffOrientation reads tag 0x0112 of the first directory of a TIFF block.
+func tiffOrientation(b []byte) orientation {
+	if t, ok := newTIFF(b); ok {
+		return t.directory(t.first()).orientation()
+	}
+	return 1
+}
+
+// orientation is 1 if the directory has none that makes sense.
+func (d tiffDirectory) orientation() orientation {
+	if v, ok := d.number(0x0112); ok && v >= 1 && v <= 8 {
+		return orientation(v)
+	}
+	return 1
+}

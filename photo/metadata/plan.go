@@ -1,0 +1,132 @@
+package metadata
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// Plan says what a change does to the photo's sidecar, or to the photo itself. It is nil
+// if nothing would change. It reads and never writes.
+//
+// A word that a person already has, in whatever place or case, is not suggested again,
+// nor one that was refused.
+func Plan(photo string, w Where, s Style, c Change) (*Edit, error) {
+	e, err := plan(photo, w, s, c)
+	if err != nil {
+		return nil, fmt.Errorf("planning keywords of %s: %w", sanitize.Text(photo), err)
+	}
+	return e, nil
+}
+
+func plan(photo string, w Where, s Style, c Change) (*Edit, error) {
+	c, err := c.cleaned()
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := readAll(photo)
+	if err != nil {
+		return nil, err
+	}
+	switch w {
+	case Sidecar:
+		name, err := sidecarFor(photo, s)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(photo)
+		if err != nil {
+			return nil, readError(err)
+		}
+		return editSidecar(name, info.Mode().Perm(), func(t *target) []string { return t.change(all, c) })
+	case Embedded:
+		return editJPEG(photo, func(t *target) []string { return t.change(all, c) })
+	}
+	return nil, fmt.Errorf("%w: keywords are written to a %s or are %s, not %q", cpar.ErrInput, Sidecar, Embedded, string(w))
+}
+
+// NewSidecar is what Plan would write beside a photo that lies in no file, and so has no sidecar
+// yet; nil if nothing.
+func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
+	c, err := c.cleaned()
+	if err != nil {
+		return nil, fmt.Errorf("planning keywords of %s: %w", sanitize.Text(name), err)
+	}
+	all, _ := readBlocks(bytes.NewReader(data), int64(len(data)), name)
+	e, err := changeSidecar(name+".xmp", nil, 0, func(t *target) []string { return t.change(all, c) })
+	if err != nil || e == nil {
+		return nil, err
+	}
+	return e.New, nil
+}
+
+// Retract takes the words of a run out of a sidecar or a JPEG file, whatever else changed
+// since. A word that a person accepted since, or put into a hierarchy, stays. It is nil
+// if none is there.
+func Retract(path, run string, words []string) (*Edit, error) {
+	edit := editSidecarDefault
+	if ok, err := isJPEG(path); err != nil {
+		return nil, fmt.Errorf("taking keywords out of %s: %w", sanitize.Text(path), readError(err))
+	} else if ok {
+		edit = editJPEG
+	}
+	e, err := edit(path, func(t *target) []string { t.retract(run, words); return nil })
+	if err != nil {
+		return nil, fmt.Errorf("taking keywords out of %s: %w", sanitize.Text(path), err)
+	}
+	return e, nil
+}
+
+func editSidecarDefault(name string, change func(*target) []string) (*Edit, error) {
+	return editSidecar(name, 0o644, change)
+}
+
+// editSidecar changes a sidecar, or makes one with the permissions.
+func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (*Edit, error) {
+	name, old, err := readSidecar(name)
+	if err != nil {
+		return nil, err
+	}
+	return changeSidecar(name, old, perm, change)
+}
+
+func changeSidecar(name string, old []byte, perm fs.FileMode, change func(*target) []string) (e *Edit, err error) {
+	t := &target{xmp: newPacket()}
+	if len(old) > 0 {
+		if t.xmp, err = parsePacket(old); err != nil {
+			return nil, hint.Add(fmt.Errorf("sidecar %s: %w: %w", sanitize.Text(filepath.Base(name)), errDamaged, err),
+				"repair it or move it away; it is left as it is")
+		}
+	}
+	added := change(t)
+	if !t.changed {
+		return nil, nil
+	}
+	e = &Edit{Path: name, Created: old == nil, Old: old, Added: added, mode: perm&0o666 | 0o600}
+	if !t.xmp.isOwnAndEmpty() {
+		if e.New, err = t.xmp.bytes(); err != nil {
+			return nil, err
+		}
+		if len(e.New) > maxXMP {
+			return nil, fmt.Errorf("%w: the sidecar would be larger than %d MiB", cpar.ErrInput, maxXMP>>20)
+		}
+	}
+	e.Before, e.After = sha256.Sum256(e.Old), sha256.Sum256(e.New)
+	return e, nil
+}
+
+// readError names what is wrong with a file, without its path: the caller says that.
+func readError(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+}

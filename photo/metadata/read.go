@@ -1,0 +1,225 @@
+package metadata
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf16"
+
+	"cpar"
+	"cpar/internal/sanitize"
+)
+
+// blocks are the places for keywords in one photo.
+type blocks struct {
+	iim, xmp [][]byte
+	xp       []string // XPKeywords of EXIF
+	problems []error
+	left     int64 // how many bytes blocks that are named by their place may still take
+	packed   int64 // how many compressed ones have taken
+}
+
+// spend refuses blocks that lie over each other: a small file could name the same bytes
+// again and again.
+func (b *blocks) spend(n int64) error {
+	if b.left -= n; b.left < 0 {
+		return errors.New("it lies where others lie")
+	}
+	return nil
+}
+
+func (b *blocks) problem(where string, err error) {
+	switch {
+	case err == nil:
+	case where == "":
+		b.problems = append(b.problems, err)
+	default:
+		b.problems = append(b.problems, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+func (b *blocks) readPhotoshop(data []byte) {
+	resources, _, err := parseResources(data)
+	b.problem("IPTC", err)
+	for _, r := range resources {
+		if r.id == resourceIPTC {
+			b.iim = append(b.iim, r.data)
+		}
+	}
+}
+
+// source parses the blocks. IPTC comes first, as the oldest.
+func (b *blocks) source() source {
+	var s source
+	for _, data := range b.iim {
+		m, err := parseIIM(data)
+		b.problem("IPTC", err)
+		s.flat = append(s.flat, m.keywords()...)
+	}
+	for _, data := range b.xmp {
+		p, err := parsePacket(data)
+		if err != nil {
+			b.problem("XMP", err)
+			continue
+		}
+		s.add(p.read())
+	}
+	for _, v := range b.xp {
+		for k := range strings.SplitSeq(v, ";") {
+			if k = strings.TrimSpace(k); k != "" {
+				s.flat = append(s.flat, k)
+			}
+		}
+	}
+	return s
+}
+
+// utf16Text decodes a text of Windows, in UTF-16 and ended by zero.
+func utf16Text(b []byte) string {
+	units := make([]uint16, 0, len(b)/2)
+	for ; len(b) >= 2; b = b[2:] {
+		u := uint16(b[0]) | uint16(b[1])<<8
+		if u == 0 {
+			break
+		}
+		units = append(units, u)
+	}
+	return string(utf16.Decode(units))
+}
+
+// readers by what a file begins with.
+var readers = []struct {
+	is   func(head []byte) bool
+	read func(b *blocks, r io.ReaderAt, size int64)
+}{
+	{func(h []byte) bool { return bytes.HasPrefix(h, []byte{0xff, soi}) },
+		func(b *blocks, r io.ReaderAt, size int64) { b.readJPEG(io.NewSectionReader(r, 0, size)) }},
+	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(pngSignature)) }, (*blocks).readPNG},
+	{isWebP, (*blocks).readWebP},
+	{isTIFF, (*blocks).readTIFF},
+	{isHEIF, (*blocks).readHEIF},
+	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(signatureRAF)) }, (*blocks).readRAF},
+}
+
+// ReadFile reads the keywords of a photo, from inside the file and from its sidecars.
+// What a damaged block hides is a Problem.
+func ReadFile(path string) (Keywords, []Problem, error) {
+	s, problems, err := readAll(path)
+	if err != nil {
+		return Keywords{}, problems, fmt.Errorf("reading keywords of %s: %w", sanitize.Text(path), err)
+	}
+	return s.keywords(), problems, nil
+}
+
+// Read reads the keywords inside a photo that lies in no file. name is for its ending and for
+// messages.
+func Read(name string, data []byte) (Keywords, []Problem) {
+	s, damage := readBlocks(bytes.NewReader(data), int64(len(data)), name)
+	var problems []Problem
+	for _, err := range damage {
+		problems = append(problems, Problem{name, err.Error()})
+	}
+	return s.keywords(), problems
+}
+
+func readAll(photo string) (source, []Problem, error) {
+	var all source
+	var problems []Problem
+	f, err := open(photo)
+	if err != nil {
+		return all, nil, readError(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return all, nil, readError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return all, nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
+	}
+	s, damage := readBlocks(f, info.Size(), photo)
+	all.add(s)
+	for _, err := range damage {
+		problems = append(problems, Problem{photo, err.Error()})
+	}
+	var seen []os.FileInfo
+	for _, name := range Sidecars(photo) {
+		info, err := os.Stat(name)
+		// On systems that ignore case, two names are one file.
+		if err != nil || containsFile(seen, info) {
+			continue
+		}
+		seen = append(seen, info)
+		s, err := readXMPFile(name)
+		if err != nil {
+			problems = append(problems, Problem{name, err.Error()})
+			continue
+		}
+		all.add(s)
+	}
+	return all, problems, nil
+}
+
+func containsFile(seen []os.FileInfo, info os.FileInfo) bool {
+	for _, s := range seen {
+		if os.SameFile(s, info) {
+			return true
+		}
+	}
+	return false
+}
+
+func readXMPFile(name string) (source, error) {
+	data, err := readRegular(name, maxXMP)
+	if err != nil || len(data) == 0 {
+		return source{}, err
+	}
+	p, err := parsePacket(data)
+	if err != nil {
+		return source{}, err
+	}
+	return p.read(), nil
+}
+
+// unnamed are the kinds that hold no keywords that anybody writes.
+var formatsWithoutKeywords = map[string]bool{".gif": true, ".bmp": true}
+
+// readBlocks reads what is inside a photo.
+func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
+	head := make([]byte, 32)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return source{}, []error{readError(err)}
+	}
+	b := blocks{left: size}
+	for _, kind := range readers {
+		if kind.is(head[:n]) {
+			kind.read(&b, r, size)
+			s := b.source()
+			return s, b.problems
+		}
+	}
+	if formatsWithoutKeywords[strings.ToLower(filepath.Ext(name))] {
+		return source{}, nil
+	}
+	return source{}, []error{errors.New("not a photo of a known kind")}
+}
+
+// isJPEG reports what a file begins with.
+func isJPEG(name string) (bool, error) {
+	f, err := open(name)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil // a sidecar that is gone has nothing to take out
+		}
+		return false, err
+	}
+	defer f.Close()
+	var start [2]byte
+	_, err = io.ReadFull(f, start[:])
+	return err == nil && start == [2]byte{0xff, soi}, nil
+}

@@ -1,0 +1,202 @@
+package metadata
+
+import (
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// autoRoot is the root under which this program's words stand in hierarchies.
+const autoRoot = "auto"
+
+// Roots, folded, whose words are no keywords: what programs keep for themselves.
+var internalRoots = map[string]bool{"darktable": true, "_digikam_internal_tags_": true}
+
+// faceRoots, folded, are the roots under which programs and people keep names. digiKam
+// and Lightroom say People; the others are its translations.
+var faceRoots = map[string]bool{
+	"people": true, "person": true, "persons": true, "faces": true, "face": true,
+	"personen": true, "menschen": true, "leute": true, "gesichter": true,
+	"personnes": true, "visages": true, "gens": true, "personas": true, "gente": true, "caras": true,
+	"persone": true, "volti": true, "pessoas": true, "rostos": true, "mensen": true, "gezichten": true,
+	"ludzie": true, "osoby": true, "lidé": true, "люди": true, "лица": true, "人物": true, "人": true, "人々": true,
+}
+
+// A path is a place in a hierarchy, such as Places|Rome.
+type path struct {
+	parts []string
+	// rest is what follows the first separator, as it was written.
+	rest string
+}
+
+// newPath splits a place at sep. digiKam writes a slash within a name as a backslash.
+func newPath(value, sep string) path {
+	unescape := func(s string) string {
+		if sep == "/" {
+			s = strings.ReplaceAll(s, `\`, "/")
+		}
+		return norm.NFC.String(strings.TrimSpace(s))
+	}
+	var p path
+	for part := range strings.SplitSeq(value, sep) {
+		if part = unescape(part); part != "" {
+			p.parts = append(p.parts, part)
+		}
+	}
+	if len(p.parts) > 1 {
+		_, rest, _ := strings.Cut(strings.TrimLeft(strings.TrimSpace(value), sep), sep)
+		p.rest = unescape(rest)
+	}
+	return p
+}
+
+// below says whether the path has a word below a root of the set.
+func (p path) below(roots map[string]bool) bool {
+	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
+}
+
+// placed says whether a person put a word there. darktable makes a keyword at the top of
+// each flat one, so that such a place says nothing beside one below auto.
+func (p path) placed(marked *wordSet) bool {
+	return len(p.parts) > 1 || !marked.has(p.leaf())
+}
+
+func (p path) leaf() string { return p.parts[len(p.parts)-1] }
+
+var autoRoots = map[string]bool{autoRoot: true}
+
+// A source is what some blocks say, as they say it.
+type source struct {
+	flat   []string
+	paths  []path
+	people []string // names beside marked faces
+
+	// of our own namespace
+	machine, accepted, rejected []string
+	given                       []string // words that a person gave by this program
+	copied                      []string // what was copied from one list to another: "list value"
+	run                         string
+}
+
+// add appends what other says.
+func (s *source) add(other source) {
+	s.flat = append(s.flat, other.flat...)
+	s.paths = append(s.paths, other.paths...)
+	s.people = append(s.people, other.people...)
+	s.machine = append(s.machine, other.machine...)
+	s.accepted = append(s.accepted, other.accepted...)
+	s.rejected = append(s.rejected, other.rejected...)
+	s.given = append(s.given, other.given...)
+	s.copied = append(s.copied, other.copied...)
+	if other.run != "" {
+		s.run = other.run
+	}
+}
+
+// wordSet is a list of words without repetition.
+type wordSet struct {
+	seen map[string]bool
+	list []string
+}
+
+func newWordSet(words ...string) *wordSet {
+	s := &wordSet{seen: map[string]bool{}}
+	for _, w := range words {
+		s.add(w)
+	}
+	return s
+}
+
+func (s *wordSet) add(word string) bool {
+	word = norm.NFC.String(strings.TrimSpace(word))
+	f := Fold(word)
+	if f == "" || s.seen[f] {
+		return false
+	}
+	s.seen[f] = true
+	s.list = append(s.list, word)
+	return true
+}
+
+func (s *wordSet) has(word string) bool { return s.seen[Fold(word)] }
+
+// marked are the words below auto.
+func (s *source) marked() *wordSet {
+	words := newWordSet()
+	for _, p := range s.paths {
+		if p.below(autoRoots) {
+			words.add(p.rest)
+		}
+	}
+	return words
+}
+
+// words sorts what was found by who said it.
+func (s *source) keywords() Keywords {
+	var (
+		people   = newWordSet(s.people...)
+		machine  = newWordSet(s.machine...)
+		accepted = newWordSet(s.accepted...)
+		leaves   = newWordSet() // where a person put them into a hierarchy
+		standing = newWordSet(s.flat...)
+		inner    = newWordSet() // parts of hierarchies that are nobody's keywords
+		outer    = newWordSet() // parts of the others
+		marked   = s.marked()
+	)
+	for _, p := range s.paths {
+		switch {
+		case p.below(autoRoots):
+			machine.add(p.rest)
+			standing.add(p.rest)
+			inner.add(p.parts[0])
+		case p.below(internalRoots):
+			for _, part := range p.parts {
+				inner.add(part)
+			}
+		case p.below(faceRoots):
+			people.add(p.leaf())
+			outer.add(p.parts[0])
+		default:
+			if p.placed(marked) {
+				leaves.add(p.leaf())
+			}
+			standing.add(p.leaf())
+			for _, part := range p.parts {
+				outer.add(part)
+			}
+		}
+	}
+
+	human := newWordSet()
+	for _, w := range append(s.flat[:len(s.flat):len(s.flat)], leaves.list...) {
+		switch {
+		case people.has(w):
+		case inner.has(w) && !outer.has(w): // darktable lists each part of a hierarchy also by itself
+		case machine.has(w) && !accepted.has(w) && !leaves.has(w):
+		default:
+			human.add(w)
+		}
+	}
+	rejected := newWordSet()
+	for _, w := range s.rejected {
+		if !human.has(w) {
+			rejected.add(w)
+		}
+	}
+	left := newWordSet()
+	for _, w := range machine.list {
+		switch {
+		case human.has(w), people.has(w), rejected.has(w):
+		case standing.has(w):
+			left.add(w)
+		case len(standing.list) > 0:
+			// Somebody took it out with another program, and left the rest.
+			rejected.add(w)
+		}
+	}
+	w := Keywords{Human: human.list, Machine: left.list, Rejected: rejected.list, People: people.list}
+	if len(w.Machine) > 0 {
+		w.Run = s.run
+	}
+	return w
+}

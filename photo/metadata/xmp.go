@@ -1,0 +1,281 @@
+package metadata
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/beevik/etree"
+)
+
+// Namespaces.
+const (
+	nsRDF        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+	nsMeta       = "adobe:ns:meta/"
+	nsNote       = "http://ns.adobe.com/xmp/note/"
+	nsDC         = "http://purl.org/dc/elements/1.1/"
+	nsLightroom  = "http://ns.adobe.com/lightroom/1.0/"
+	nsDigiKam    = "http://www.digikam.org/ns/1.0/"
+	nsMicrosoft  = "http://ns.microsoft.com/photo/1.0/"
+	nsMicrosoft0 = "http://ns.microsoft.com/photo/1.0"
+	nsMediaPro   = "http://ns.iview-multimedia.com/mediapro/1.0/"
+	nsACDSee     = "http://ns.acdsee.com/iptc/1.0/"
+	nsPersons    = "http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+	nsRegions    = "http://www.metadataworkinggroup.com/schemas/regions/"
+	nsMPRegions  = "http://ns.microsoft.com/photo/1.2/"
+	nsMPRegion   = "http://ns.microsoft.com/photo/1.2/t/Region#"
+	nsOwn        = "urn:cpar:xmp:1.0/"
+)
+
+// Limits of a packet. A tree takes some hundred bytes for each tag, so tags are counted
+// before one is made.
+const (
+	maxXMP      = 32 << 20
+	maxXMPTags  = 200_000
+	maxXMPDepth = 64
+)
+
+// form is how a packet's text is stored.
+type textEncoding struct {
+	bom   bool
+	order binary.ByteOrder // of UTF-16; nil for UTF-8
+}
+
+// A packet is an XMP packet as a tree that can be changed and written again.
+type packet struct {
+	doc      *etree.Document
+	encoding textEncoding
+	rdf      *etree.Element
+	scopes   map[*etree.Element]map[string]string // namespaces that an element declares, by prefix
+}
+
+// parsePacket reads a packet or a sidecar.
+func parsePacket(data []byte) (*packet, error) {
+	if len(data) > maxXMP {
+		return nil, fmt.Errorf("it is larger than %d MiB", maxXMP>>20)
+	}
+	text, f, err := decodeForm(bytes.TrimRight(data, "\x00"))
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Count(text, []byte("<")) > maxXMPTags {
+		return nil, fmt.Errorf("it has more than %d tags", maxXMPTags)
+	}
+	p := &packet{doc: etree.NewDocument(), encoding: f, scopes: map[*etree.Element]map[string]string{}}
+	p.doc.ReadSettings = etree.ReadSettings{PreserveCData: true, PreserveDuplicateAttrs: true, MaxDepth: maxXMPDepth}
+	// References for what a reader would take for white space.
+	p.doc.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true}
+	if err := p.doc.ReadFromBytes(text); err != nil {
+		return nil, fmt.Errorf("its XML is damaged: %w", err)
+	}
+	if err := p.index(&p.doc.Element); err != nil {
+		return nil, err
+	}
+	if p.rdf == nil {
+		return nil, errors.New("it holds no rdf:RDF")
+	}
+	return p, nil
+}
+
+// index notes the namespaces below e and finds the first rdf:RDF.
+func (p *packet) index(e *etree.Element) error {
+	names := make(map[[2]string]bool, len(e.Attr))
+	for _, a := range e.Attr {
+		if names[[2]string{a.Space, a.Key}] {
+			return fmt.Errorf("its XML is damaged: an attribute stands twice")
+		}
+		names[[2]string{a.Space, a.Key}] = true
+		if a.Space == "xmlns" {
+			p.declared(e, a.Key, a.Value)
+		} else if a.Space == "" && a.Key == "xmlns" {
+			p.declared(e, "", a.Value)
+		}
+	}
+	if p.rdf == nil && p.is(e, nsRDF, "RDF") {
+		p.rdf = e
+	}
+	for c := range e.ChildElementsSeq() {
+		if err := p.index(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *packet) declared(e *etree.Element, prefix, uri string) {
+	if p.scopes[e] == nil {
+		p.scopes[e] = map[string]string{}
+	}
+	p.scopes[e][prefix] = uri
+}
+
+// uri is the namespace of a prefix where e stands.
+func (p *packet) uri(e *etree.Element, prefix string) string {
+	for ; e != nil; e = e.Parent() {
+		if uri, ok := p.scopes[e][prefix]; ok {
+			return uri
+		}
+	}
+	return ""
+}
+
+func (p *packet) is(e *etree.Element, ns, name string) bool {
+	return e.Tag == name && p.uri(e, e.Space) == ns
+}
+
+// attr finds an attribute of a namespace; one without a prefix has none.
+func (p *packet) attr(e *etree.Element, ns, name string) (int, bool) {
+	for i, a := range e.Attr {
+		if a.Key == name && a.Space != "" && a.Space != "xmlns" && p.uri(e, a.Space) == ns {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// descriptions are the nodes whose attributes and children are the photo's properties.
+func (p *packet) descriptions() []*etree.Element {
+	var found []*etree.Element
+	for e := range p.rdf.ChildElementsSeq() {
+		if p.is(e, nsRDF, "Description") {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// container is the list in a property, or nil.
+func (p *packet) container(property *etree.Element) *etree.Element {
+	for e := range property.ChildElementsSeq() {
+		if p.is(e, nsRDF, "Bag") || p.is(e, nsRDF, "Seq") || p.is(e, nsRDF, "Alt") {
+			return e
+		}
+	}
+	return nil
+}
+
+// members are the items of a list: rdf:li, or rdf:_1, rdf:_2 and so on.
+func (p *packet) members(list *etree.Element) []*etree.Element {
+	var found []*etree.Element
+	for e := range list.ChildElementsSeq() {
+		if (e.Tag == "li" || strings.HasPrefix(e.Tag, "_")) && p.uri(e, e.Space) == nsRDF {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// text is the value of a simple property or item, whose qualifiers may stand around it.
+func (p *packet) text(e *etree.Element) string {
+	for range 3 { // rdf:Description/rdf:value
+		if i, ok := p.attr(e, nsRDF, "resource"); ok {
+			return strings.TrimSpace(e.Attr[i].Value)
+		}
+		if i, ok := p.attr(e, nsRDF, "value"); ok {
+			return strings.TrimSpace(e.Attr[i].Value)
+		}
+		var inner *etree.Element
+		for c := range e.ChildElementsSeq() {
+			if p.is(c, nsRDF, "value") || p.is(c, nsRDF, "Description") {
+				inner = c
+				break
+			}
+		}
+		if inner == nil {
+			break
+		}
+		e = inner
+	}
+	return strings.TrimSpace(e.Text())
+}
+
+// values are those of a property, whichever way it is written.
+func (p *packet) values(property *etree.Element) []string {
+	var found []string
+	list := p.container(property)
+	if list == nil {
+		if v := p.text(property); v != "" {
+			return []string{v}
+		}
+		return nil
+	}
+	for _, li := range p.members(list) {
+		if v := p.text(li); v != "" {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// bytes writes the packet in the form in which it was read.
+func (p *packet) bytes() ([]byte, error) {
+	text, err := p.doc.WriteToBytes()
+	if err != nil {
+		return nil, fmt.Errorf("writing XMP: %w", err)
+	}
+	return encodeForm(text, p.encoding), nil
+}
+
+// decodeForm returns a packet's text in UTF-8 without a byte order mark.
+func decodeForm(data []byte) ([]byte, textEncoding, error) {
+	var f textEncoding
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		f.bom, data = true, data[3:]
+	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
+		return nil, f, errors.New("it is written in UTF-32")
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		f, data = textEncoding{true, binary.LittleEndian}, data[2:]
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		f, data = textEncoding{true, binary.BigEndian}, data[2:]
+	case bytes.HasPrefix(data, []byte("<\x00")):
+		f.order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\x00<")):
+		f.order = binary.BigEndian
+	}
+	if f.order == nil {
+		if !utf8.Valid(data) {
+			return nil, f, errors.New("it is not UTF-8")
+		}
+		return data, f, nil
+	}
+	// The last zero byte of a text in UTF-16 may have been taken for padding.
+	if len(data)%2 == 1 {
+		data = append(slices.Clip(data), 0)
+	}
+	units := make([]uint16, len(data)/2)
+	for i := range units {
+		units[i] = f.order.Uint16(data[2*i:])
+	}
+	return []byte(string(utf16.Decode(units))), f, nil
+}
+
+// encodeForm is the inverse of decodeForm.
+func encodeForm(text []byte, f textEncoding) []byte {
+	if f.order == nil {
+		if f.bom {
+			return append([]byte("\xef\xbb\xbf"), text...)
+		}
+		return text
+	}
+	units := utf16.Encode([]rune(string(text)))
+	out := make([]byte, 0, 2*len(units)+2)
+	if f.bom {
+		out = appendUint16(out, f.order, 0xfeff)
+	}
+	for _, u := range units {
+		out = appendUint16(out, f.order, u)
+	}
+	return out
+}
+
+func appendUint16(b []byte, order binary.ByteOrder, v uint16) []byte {
+	var two [2]byte
+	order.PutUint16(two[:], v)
+	return append(b, two[:]...)
+}

@@ -1,0 +1,254 @@
+// Package photos finds the photos in files and folders, and says of everything else why
+// it was left out.
+//
+//	roots ─▶ walk ─▶ by name ─▶ one of each shot ─▶ Listing
+//	                    │                             Photos   to be read, in the order of the walk
+//	                    └─ a reason ────────────────▶ Skipped  by reason, none without
+//
+// A photo is known by its ending; nothing is opened here. A file that is named is taken
+// as it is, whatever it is called. Below a folder that is named:
+//
+//   - folders that are hidden or a program's own are not entered: trash, thumbnails of
+//     a NAS (@eaDir), what a disk check found;
+//   - a link to a file is a photo like another, because that is what a person sees; a link to
+//     a folder is not followed, so that no tree is endless and nothing is read twice;
+//   - a RAW file and the JPEG of the same shot (IMG_1.CR2, IMG_1.JPG) are one [Photo].
+package photo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
+)
+
+// Photo is one shot.
+type Photo struct {
+	Path string   `json:"path"`           // the file that is looked at
+	Also []string `json:"also,omitempty"` // other files of the same shot, which share its keywords
+}
+
+// Skipped is a file or folder that was left out. Path is as the disk spells it, and not
+// safe to print; String is.
+type Skipped struct {
+	Path   string `json:"path"`
+	Reason Reason `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// String names what was left out, and why, in text that is safe to print.
+func (s Skipped) String() string {
+	text := sanitize.Text(s.Path) + ": " + s.Reason.text().one
+	if s.Detail != "" {
+		text += ": " + sanitize.Text(s.Detail)
+	}
+	return text
+}
+
+// Options say what else is left out.
+type Options struct {
+	// Exclude are patterns as of path.Match, held against the path below the root, with
+	// slashes, and against the base name. A folder that fits is not entered.
+	Exclude []string
+}
+
+// Listing is what List found.
+type Listing struct {
+	Photos  []Photo
+	Skipped []Skipped
+}
+
+// List lists the photos in files and folders. An error wraps cpar.ErrInput; where there is
+// no photo at all the listing is returned beside it and says what there is instead.
+func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
+	for _, pattern := range o.Exclude {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return nil, hint.Add(fmt.Errorf("leaving out %s: %w: it is no pattern: %w", sanitize.Text(pattern), cpar.ErrInput, err),
+				"* stands for any letters, ? for one, [ab] for a or b")
+		}
+	}
+	return list(&lister{ctx: ctx, readDir: os.ReadDir, exclude: o.Exclude, seen: map[string]bool{}}, roots)
+}
+
+func list(w *lister, roots []string) (*Listing, error) {
+	for _, root := range roots {
+		info, err := os.Stat(root)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(root), cause(err))
+		case info.IsDir():
+			err = w.folder(root, "")
+		default:
+			w.addFile(root)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	l := &Listing{Photos: groupShots(w.files), Skipped: w.skipped}
+	if len(l.Photos) == 0 {
+		names := make([]string, len(roots))
+		for i, root := range roots {
+			names[i] = sanitize.Text(root)
+		}
+		return l, hint.Add(fmt.Errorf("looking for photos: %w: there is none in %s", cpar.ErrInput, strings.Join(names, ", ")),
+			"files ending in %s count", strings.Join(photoExtensions, " "))
+	}
+	return l, nil
+}
+
+// walk is one call of List.
+type lister struct {
+	ctx     context.Context
+	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, but in tests
+	exclude []string
+	files   []string
+	seen    map[string]bool // of files, cleaned: a photo may be named and lie in a folder that is
+	skipped []Skipped
+}
+
+func (w *lister) addFile(file string) {
+	if clean := filepath.Clean(file); !w.seen[clean] {
+		w.seen[clean] = true
+		w.files = append(w.files, file)
+	}
+}
+
+func (w *lister) skip(file string, r Reason, detail string) {
+	w.skipped = append(w.skipped, Skipped{Path: file, Reason: r, Detail: detail})
+}
+
+// folder walks through a folder; below is its path below the root, with slashes, "" for
+// the root itself.
+func (w *lister) folder(dir, below string) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := w.readDir(dir)
+	if err != nil && below == "" {
+		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(dir), cause(err))
+	}
+	if err != nil { // what was listed before counts
+		w.skip(dir, Unreadable, cause(err).Error())
+	}
+	for _, e := range entries {
+		file, inside := filepath.Join(dir, e.Name()), path.Join(below, e.Name())
+		if w.excluded(inside, e.Name()) {
+			w.skip(file, Excluded, "")
+			continue
+		}
+		isFolder, reason, detail := classifyEntry(file, e)
+		switch {
+		case reason != "":
+			w.skip(file, reason, detail)
+		case isFolder:
+			if err := w.folder(file, inside); err != nil {
+				return err
+			}
+		default:
+			w.addFile(file)
+		}
+	}
+	return nil
+}
+
+func (w *lister) excluded(inside, base string) bool {
+	return slices.ContainsFunc(w.exclude, func(pattern string) bool {
+		whole, _ := path.Match(strings.Trim(pattern, "/"), inside) // List has checked the pattern
+		name, _ := path.Match(pattern, base)
+		return whole || name
+	})
+}
+
+// judge says why an entry of a folder is left out; a reason of "" says that it is a photo,
+// or a folder to be entered.
+func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail string) {
+	linked := e.Type()&fs.ModeSymlink != 0
+	mode := e.Type()
+	if linked {
+		info, err := os.Stat(file)
+		if err != nil {
+			return false, Unreadable, "a link that leads nowhere: " + cause(err).Error()
+		}
+		mode = info.Mode().Type()
+	}
+	r = classifyName(e.Name(), mode.IsDir())
+	switch {
+	case r != "":
+		return mode.IsDir(), r, ""
+	case mode.IsDir() && linked:
+		return true, Link, ""
+	case mode.IsDir():
+		return true, "", ""
+	case !mode.IsRegular():
+		return false, NotAPhoto, "not a file"
+	}
+	return false, "", ""
+}
+
+// cause strips the path from an error that is shown beside it.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// shots makes one photo of the files of one shot: RAW files and the picture beside them. That picture
+// is looked at, because a person has chosen how it looks.
+func groupShots(files []string) []Photo {
+	of := map[string][]string{} // by path without ending
+	for _, f := range files {
+		of[stem(f)] = append(of[stem(f)], f)
+	}
+	var all []Photo
+	done := map[string]bool{}
+	for _, f := range files {
+		if done[f] {
+			continue
+		}
+		p := Photo{Path: f}
+		if group := of[stem(f)]; len(group) > 1 && slices.ContainsFunc(group, IsRaw) {
+			if p = newPhoto(group); p.Path != f && !slices.Contains(p.Also, f) {
+				p = Photo{Path: f} // a second picture beside the pair
+			}
+		}
+		all = append(all, p)
+		done[p.Path] = true
+		for _, also := range p.Also {
+			done[also] = true
+		}
+	}
+	return all
+}
+
+// shot makes one photo of the RAW files of a group and its best picture. Other pictures of
+// the group may be other pictures: a scan, a crop, a drawing.
+func newPhoto(group []string) Photo {
+	best := slices.MinFunc(group, func(a, b string) int { return cmp.Compare(preference(a), preference(b)) })
+	p := Photo{Path: best}
+	for _, f := range group {
+		if f != best && IsRaw(f) {
+			p.Also = append(p.Also, f)
+		}
+	}
+	return p
+}
+
+func stem(file string) string {
+	if !IsPhoto(file) {
+		return file
+	}
+	return strings.TrimSuffix(file, filepath.Ext(file))
+}

@@ -1,0 +1,165 @@
+package photo
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar/internal/sanitize"
+)
+
+// Reason says why something was left out.
+type Reason string
+
+const (
+	Hidden     Reason = "hidden"
+	Trash      Reason = "trash"
+	Thumbnails Reason = "thumbnails"   // a NAS's or a program's own small copies
+	Excluded   Reason = "excluded"     // by Options.Exclude
+	Link       Reason = "link"         // to a folder
+	Video      Reason = "video"        //
+	OtherKind  Reason = "not readable" // a photo of a kind that is not decoded here
+	NotAPhoto  Reason = "not a photo"  //
+	Unreadable Reason = "unreadable"   //
+	Sidecar    Reason = "sidecar"      // read with its photo
+	System     Reason = "system"       // the system's own or a collection's, not a person's
+)
+
+// words are how a summary speaks of a reason.
+type reasonText struct {
+	reason    Reason
+	one, many string
+	quiet     bool // not worth a line: nobody misses it
+}
+
+// reasons has the order of the summary: what a person is likeliest to miss comes first.
+var reasons = []reasonText{
+	{Unreadable, "file or folder unreadable", "files or folders unreadable", false},
+	{OtherKind, "photo of a kind that is not read", "photos of a kind that is not read", false},
+	{Video, "video", "videos", false},
+	{NotAPhoto, "file that is no photo", "files that are no photos", false},
+	{Link, "link to a folder", "links to folders", false},
+	{Excluded, "file or folder excluded", "files or folders excluded", false},
+	{Hidden, "hidden file or folder", "hidden files or folders", false},
+	{Trash, "trash folder", "trash folders", false},
+	{Thumbnails, "folder of thumbnails", "folders of thumbnails", false},
+	{Sidecar, "sidecar", "sidecars", true},
+	{System, "file of the system", "files of the system", true},
+}
+
+func (r Reason) text() reasonText {
+	if i := slices.IndexFunc(reasons, func(w reasonText) bool { return w.reason == r }); i >= 0 {
+		return reasons[i]
+	}
+	return reasonText{one: string(r), many: string(r)}
+}
+
+// Summary counts what was left out, a line for each reason, in text that is safe to
+// print: "left out: 2 videos". What could not be read is named with its cause. It is ""
+// if nothing was left out that a person would miss.
+func (l *Listing) Summary() string {
+	const named = 5
+	by := map[Reason][]Skipped{}
+	for _, s := range l.Skipped {
+		by[s.Reason] = append(by[s.Reason], s)
+	}
+	var lines []string
+	for _, w := range reasons {
+		all := by[w.reason]
+		if len(all) == 0 || w.quiet {
+			continue
+		}
+		line := fmt.Sprintf("left out: %d %s", len(all), w.many)
+		if len(all) == 1 {
+			line = "left out: 1 " + w.one
+		}
+		var details []string
+		switch w.reason {
+		case OtherKind:
+			details = kindsOf(all)
+		case Unreadable:
+			for _, s := range all {
+				details = append(details, sanitize.Text(s.Path)+" ("+sanitize.Text(s.Detail)+")")
+			}
+		}
+		if more := len(details) - named; more > 0 {
+			details = append(details[:named], fmt.Sprintf("and %d more", more))
+		}
+		if len(details) > 0 {
+			line += ": " + strings.Join(details, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// kindsOf lists the endings of files, each once.
+func kindsOf(all []Skipped) (kinds []string) {
+	for _, s := range all {
+		if kind := extension(s.Path); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// The kinds of files, by their endings in lower case.
+var (
+	imageExtensions       = []string{".jpg", ".jpeg", ".heic", ".heif", ".tif", ".tiff", ".png", ".webp", ".gif", ".bmp"}
+	rawExtensions         = []string{".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf"}
+	photoExtensions       = slices.Concat(imageExtensions, rawExtensions)
+	unsupportedExtensions = []string{".avif", ".jxl", ".jp2", ".psd", ".psb", ".xcf", ".svg", ".orf", ".rw2", ".pef", ".srw", ".nrw",
+		".3fr", ".x3f", ".iiq", ".erf", ".rwl", ".mrw", ".kdc", ".dcr", ".mef", ".mos", ".crw", ".sr2", ".srf", ".gpr", ".insp"}
+	videoExtensions   = []string{".mp4", ".mov", ".m4v", ".avi", ".mkv", ".webm", ".mts", ".m2ts", ".mpg", ".mpeg", ".3gp", ".wmv", ".insv", ".lrv"}
+	sidecarExtensions = []string{".xmp", ".pp3", ".dop", ".aae", ".thm", ".cos", ".vrd", ".nksc", ".on1", ".arp"}
+
+	trashFolders     = []string{".dtrash", "$recycle.bin", "#recycle", "lost+found", ".trash", ".trashes"}
+	thumbnailFolders = []string{"@eadir", ".thumbnails", ".thumbs"}
+	systemFiles      = []string{".ds_store", "thumbs.db", "desktop.ini", ".nomedia", ".picasa.ini", "picasa.ini", "ehthumbs.db",
+		"manifest.csv", "split.csv"} // of package dataset
+)
+
+func extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
+
+// IsPhoto says whether a file is a photo of a kind that is read, by its ending.
+func IsPhoto(name string) bool { return slices.Contains(photoExtensions, extension(name)) }
+
+// IsRaw says whether a file is what a camera's sensor saw, by its ending.
+func IsRaw(name string) bool { return slices.Contains(rawExtensions, extension(name)) }
+
+// preference is the place of a file's kind among those of one shot; the lowest is
+// looked at.
+func preference(file string) int {
+	if i := slices.Index(photoExtensions, extension(file)); i >= 0 {
+		return i
+	}
+	return len(photoExtensions)
+}
+
+// classifyName says why a name is left out; "" for a photo, or a folder to be entered.
+func classifyName(name string, isFolder bool) Reason {
+	low, end := strings.ToLower(name), extension(name)
+	trash, _ := path.Match(".trash-*", low) // of every user on a disk
+	switch {
+	case isFolder && (trash || slices.Contains(trashFolders, low)):
+		return Trash
+	case isFolder && slices.Contains(thumbnailFolders, low):
+		return Thumbnails
+	case !isFolder && (slices.Contains(systemFiles, low) || strings.HasPrefix(name, "._")): // "._": a Mac's notes
+		return System
+	case strings.HasPrefix(name, "."):
+		return Hidden
+	case isFolder || slices.Contains(photoExtensions, end):
+		return ""
+	case slices.Contains(sidecarExtensions, end):
+		return Sidecar
+	case slices.Contains(videoExtensions, end):
+		return Video
+	case slices.Contains(unsupportedExtensions, end):
+		return OtherKind
+	}
+	return NotAPhoto
+}

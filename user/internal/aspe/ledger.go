@@ -1,0 +1,102 @@
+package aspe
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"cpar/internal/wire"
+	"cpar/kdforest"
+	"cpar/model/vector"
+	"cpar/user/internal/index"
+)
+
+// ledgerPart is what the ledger keeps of an index of scheme cpar, ivf or capia. It does
+// not change.
+type ledgerPart struct {
+	// order says what order ciphertexts are.
+	order Order
+	// trees is 0 for an index without a forest, lists for one without an
+	// inverted file.
+	trees uint8
+	lists uint32
+	// farthest is the greatest Σz² of a record or centroid, which bounds what a
+	// score can be.
+	farthest int64
+	// split takes levels to the points that planes divide.
+	split splitter
+	// planes are the distinct (coordinate, value) splits of points in
+	// ascending order; the split fields SF are their distinct coordinates.
+	planes []kdforest.Plane[uint16]
+	// centres holds the value, for each split field, that planes and requests
+	// are measured from.
+	centres []uint16
+}
+
+func (s *ledgerPart) appendBinary(b []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	b = append(b, byte(s.order), s.trees)
+	b = le.AppendUint32(b, s.lists)
+	b = le.AppendUint64(b, uint64(s.farthest))
+	b, err := s.split.appendBinary(b)
+	if err != nil {
+		return nil, err
+	}
+	b = le.AppendUint32(b, uint32(len(s.planes)))
+	for _, p := range s.planes {
+		b = le.AppendUint16(b, uint16(p.Dim))
+		b = le.AppendUint16(b, p.Value)
+	}
+	return wire.AppendU16s(b, s.centres), nil
+}
+
+func readPart(r *wire.Reader) (*ledgerPart, error) {
+	s := &ledgerPart{order: Order(r.U8("order scheme")), trees: r.U8("trees"), lists: r.U32("lists"), farthest: int64(r.U64("greatest norm"))}
+	if !orders.Has(s.order) || s.farthest < 0 {
+		r.Fail("order scheme %d, greatest norm %d", s.order, s.farthest)
+	}
+	var err error
+	if s.split, err = readSplitter(r); err != nil {
+		return nil, err
+	}
+	s.planes = make([]kdforest.Plane[uint16], r.Count(4, "planes"))
+	for i := range s.planes {
+		s.planes[i] = kdforest.Plane[uint16]{Dim: int(r.U16("plane dimension")), Value: r.U16("plane level")}
+	}
+	s.centres = r.U16s("centres")
+	return s, r.Err()
+}
+
+// validate checks what the rest of the package relies on.
+func (s *ledgerPart) validate(x *index.Index) error {
+	dims := x.Profile.Dimensions()
+	if s.split.basis != nil && s.split.basis.In() != dims {
+		return fmt.Errorf("a split space of %d levels, not %d", s.split.basis.In(), dims)
+	}
+	ascending := func(a, b kdforest.Plane[uint16]) bool { return a.Dim < b.Dim || a.Dim == b.Dim && a.Value < b.Value }
+	points := s.split.dims(dims)
+	for i, p := range s.planes {
+		if p.Dim >= points || p.Value > vector.Beta || i > 0 && !ascending(s.planes[i-1], p) {
+			return fmt.Errorf("plane %d", i)
+		}
+	}
+	if fields := s.fields(); len(s.centres) != len(fields) {
+		return fmt.Errorf("%d centres for %d split fields", len(s.centres), len(fields))
+	}
+	for _, level := range s.centres {
+		if level > vector.Beta {
+			return fmt.Errorf("level %d", level)
+		}
+	}
+	return nil
+}
+
+// fields returns SF, the coordinates of points that planes cut, ascending.
+func (s *ledgerPart) fields() []int {
+	var f []int
+	for _, p := range s.planes {
+		if len(f) == 0 || f[len(f)-1] != p.Dim {
+			f = append(f, p.Dim)
+		}
+	}
+	return f
+}

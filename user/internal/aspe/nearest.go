@@ -1,0 +1,93 @@
+package aspe
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"cpar/internal/modq"
+	"cpar/internal/parallel"
+	"cpar/internal/progress"
+	"cpar/model/rank"
+	"cpar/user/internal/index"
+	"cpar/model/vectorlayout"
+	"cpar/user/scorevector"
+)
+
+// folds divides the photos that a ranker is calibrated by, into as many parts as
+// package learn does: means over words compare only where as many photos are asked.
+const folds = 10
+
+// Samples are photos of a collection, most of them at most, with their nearest
+// others by the distances that an index is searched by, in the clear. Which they
+// are depends on the size of the collection alone.
+func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
+	budget, err := scorevector.NewLargestScale(layout)
+	if err != nil {
+		return nil, err
+	}
+	z := make([][]int16, len(c.Z))
+	for i := range z { // the collection's own are not clamped here
+		z[i] = append([]int16(nil), c.Z[i]...)
+		budget.Clamp(z[i])
+	}
+	histogram := func(i int) []float64 { return c.Vectors[i].KL }
+	rows, err := plainRows(budget, z, histogram)
+	if err != nil {
+		return nil, err
+	}
+	// Of photos that lie side by side in a folder many are alike.
+	order := rand.New(rand.NewPCG(0x73616d706c6573, 0)).Perm(len(z)) // "samples"
+	asked := min(len(z), most)
+	out, errs := make([]rank.Sample, asked), make([]error, asked)
+	tell.Report("calibrate", 0, asked)
+	for from := 0; from < asked; from += 64 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		parallel.For(min(64, asked-from), func(k int) {
+			i := from + k
+			record := order[i]
+			out[i] = rank.Sample{Truth: c.Keywords[record], Fold: i % folds}
+			out[i].Near, errs[i] = nearest(budget, rows, c, record, z[record])
+		})
+		tell.Report("calibrate", min(from+64, asked), asked)
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// nearest are the nearest others of one record.
+func nearest(budget *scorevector.Budget, rows []uint64, c *index.Collection, record int, z []int16) ([]rank.Neighbour, error) {
+	const scale = 1 << 10
+	plain := make([]int64, budget.Dim())
+	if err := budget.Request(plain, z, c.Vectors[record].KL, scale, 0); err != nil {
+		return nil, err
+	}
+	space := &plainSpace{rows: rows, request: make([]uint64, len(plain))}
+	modq.FromSigned(space.request, plain)
+	var near []rank.Neighbour
+	for _, h := range space.scan(len(c.Z), rank.MostNeighbours+1) {
+		if int(h.Record) != record {
+			near = append(near, rank.Neighbour{Record: h.Record, Dis: max(0, budget.Dis(h.Score, scale)), Keywords: c.Keywords[h.Record]})
+		}
+	}
+	return near[:min(len(near), rank.MostNeighbours)], nil
+}
+
+// Scanner scans n records of a layout for one request with the cloud's kernels, on
+// one core, to be timed. What the words are makes no difference.
+func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
+	budget, err := scorevector.NewLargestScale(layout)
+	if err != nil {
+		return nil, err
+	}
+	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
+	for i := range space.rows { // memory that was never written is not read either
+		space.rows[i] = uint64(i)
+	}
+	return func() { space.scan(n, rank.PaperNeighbours) }, nil
+}

@@ -1,0 +1,188 @@
+package aspe
+
+import (
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/seed"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user/internal/index"
+	"cpar/user/ive"
+	"cpar/user/scorevector"
+)
+
+// A Reading is what is kept of one request in order to read the reply: the secret
+// scale r_s; and the request in the clear, for the twin.
+type ReplyReader struct {
+	seed.Redacted
+	index  *Index
+	params cpar.Params
+	scale  int64
+	// planeScale is r_p, 0 where the request carries no plane vector.
+	planeScale int64
+	plain      []int64
+	point      []uint16
+}
+
+// Request encrypts a vector. r_s, r_p and the noise are fresh, so that two requests
+// for one photo differ in every word that depends on them; order ciphertexts are
+// the same each time, and SECURITY.md says what that reveals.
+func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
+	if p.Prune && c.Profile.Kind() != profile.Paper {
+		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which no plane bounds in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
+	}
+	if len(c.fields) == 0 { // one image, or all of them alike: there is no plane
+		p.Prune = false
+		if p.Search == cpar.SearchBestBin {
+			p.Search = cpar.SearchDepthFirst
+		}
+	}
+	z, err := c.project(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := index.NewDigest()
+	index.Add(d, z)
+	index.Add(d, v.KL)
+	index.Add(d, v.Levels) // planes are asked about with these, and z does not tell them all
+	noise := ive.NewNoise(c.Fresh("request", d.Sum()))
+	q := &cpar.Request{Index: c.ID, Params: p}
+	reading := &ReplyReader{index: c, params: p, scale: noise.Scale()}
+	if q.Vector, err = c.encryptRequest(z, v.KL, reading, noise); err != nil {
+		return nil, nil, err
+	}
+	if !p.UsesForest() {
+		return reading, q, nil
+	}
+	reading.point = c.point(v)
+	q.Order = make([]cpar.OrderCiphertext, len(c.fields))
+	for i, f := range c.fields {
+		if q.Order[i], err = c.order.request(i, reading.point[f]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if p.UsesPlanes() {
+		q.Planes, err = c.planeRequest(reading, noise)
+	}
+	return reading, q, err
+}
+
+// project is z of a photo. One unlike any photograph is moved towards the baseline
+// rather than refused.
+func (c *Index) project(v *vector.Vector) ([]int16, error) {
+	z, err := c.Projector.Project(v)
+	if err == nil {
+		c.budget.Clamp(z)
+	}
+	return z, err
+}
+
+// encryptRequest makes t = Sᵀ(wV_s + e_s).
+func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyReader, noise *ive.Noise) ([]uint64, error) {
+	key, err := c.vectors()
+	if err != nil {
+		return nil, err
+	}
+	reading.plain = make([]int64, c.budget.Dim())
+	if err := c.budget.Request(reading.plain, z, histogram, reading.scale, c.part.farthest); err != nil {
+		return nil, err
+	}
+	t := make([]uint64, len(reading.plain))
+	return t, key.EncryptRequest(t, reading.plain, noise)
+}
+
+// point is where a photo lies among the planes. One unlike any photograph is
+// moved towards the centres, so that every plane's score stays exact.
+func (c *Index) point(v *vector.Vector) []uint16 {
+	point := c.part.split.point(v.Levels)
+	if c.part.split.basis == nil {
+		return point // package combined says why levels never need it
+	}
+	var away int64
+	for i, f := range c.fields {
+		d := int64(point[f]) - int64(c.part.centres[i])
+		away += max(d, -d)
+	}
+	if limit := c.planeLimit; away > limit {
+		for i, f := range c.fields {
+			centre := int64(c.part.centres[i])
+			point[f] = uint16(centre + (int64(point[f])-centre)*limit/away)
+		}
+	}
+	return point
+}
+
+// planeRequest makes what pruning needs: the request for all planes, and how
+// a plane's score compares with a record's.
+func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.PlaneRequest, error) {
+	key, err := c.planes()
+	if err != nil {
+		return nil, err
+	}
+	levels := make([]int, len(c.fields))
+	for i, f := range c.fields {
+		levels[i] = int(reading.point[f])
+	}
+	planeScale := key.budget.Scale(noise)
+	reading.planeScale = planeScale
+	plain := make([]int64, key.budget.Dim())
+	if err := key.budget.Request(plain, levels, planeScale); err != nil {
+		return nil, err
+	}
+	q := &cpar.PlaneRequest{Vector: make([]uint64, len(plain))}
+	if err := key.EncryptRequest(q.Vector, plain, noise); err != nil {
+		return nil, err
+	}
+	walk, ok := c.Projector.(profile.PaperProjector)
+	if !ok {
+		return q, nil // a plane's distance orders a search and is compared with no record's
+	}
+	// One level of difference is worth m̂ squared JL units, of which three
+	// quarters count: the projection can fall below L1.
+	perUnit := scorevector.PlaneFactor * float64(walk.MHat()) * c.part.split.unit() * float64(reading.scale) / float64(planeScale)
+	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
+	q.Offset = uint64(reading.scale * c.budget.Offset())
+	return q, nil
+}
+
+// Read decrypts a reply: the nearest records with their distances, nearest first.
+// It refuses a reply that does not answer the request (ErrCloud) or whose keywords
+// were altered (ErrCorrupt).
+func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
+	c := p.index
+	fail := func(format string, args ...any) ([]rank.Neighbour, error) {
+		return nil, fmt.Errorf("%w: %s", cpar.ErrCloud, fmt.Sprintf(format, args...))
+	}
+	want := min(int(p.params.L), c.Records)
+	switch {
+	case a == nil:
+		return fail("there is none")
+	case a.Index != c.ID:
+		return fail("it comes from index %v, the request went to %v", a.Index, c.ID)
+	case len(a.Matches) > want, len(a.Matches) < want && !p.params.UsesPlanes():
+		return fail("it holds %d records, %d were asked for", len(a.Matches), want)
+	}
+	seen := map[uint32]bool{}
+	out := make([]rank.Neighbour, len(a.Matches))
+	for i, m := range a.Matches {
+		if int(m.Record) >= c.Records || seen[m.Record] {
+			return fail("record %d is out of range or there twice", m.Record)
+		}
+		seen[m.Record] = true
+		words, err := c.Keywords.Decrypt(m.Record, m.Keywords)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = rank.Neighbour{Record: m.Record, Dis: c.budget.Dis(m.Score, p.scale), Keywords: words}
+		// Below what noise and ε can make, a distance says nothing: copies of
+		// one photo must weigh the same.
+		if out[i].Dis < scorevector.MaxError {
+			out[i].Dis = 0
+		}
+	}
+	return out, nil
+}

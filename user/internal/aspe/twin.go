@@ -1,0 +1,187 @@
+package aspe
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"cpar"
+	"cpar/internal/modq"
+	"cpar/ivf"
+	"cpar/kdforest"
+	"cpar/model/vector"
+	"cpar/user/internal/index"
+	"cpar/user/scorevector"
+)
+
+// A Twin is an index in the clear: the same integers without noise, searched in the
+// same order by the same forest and lists. The encrypted search is held against it,
+// place by place and visit by visit. It never leaves the owner.
+type Twin struct {
+	index  *Index
+	forest *kdforest.Forest // nil for an index without
+	lists  *ivf.Cells       // nil for an index without
+	// ballots of the forest are made when they are first needed.
+	ballots func() *kdforest.Ballots
+	records int
+	// rows and centroids are record vectors of budget.Dim words each, ε = 0.
+	rows, centroids []uint64
+}
+
+// Twin lays out the collection in the clear, 8·1347 bytes a record with profile
+// `paper`.
+func (b *Builder) Twin() (index.Twin, error) {
+	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Z)}
+	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
+	var err error
+	if t.rows, err = plainRows(b.budget, b.collection.Z, func(i int) []float64 { return b.collection.Vectors[i].KL }); err != nil {
+		return nil, err
+	}
+	z := make([][]int16, len(b.centroids))
+	for i, mean := range b.centroids {
+		z[i] = mean.z
+	}
+	t.centroids, err = plainRows(b.budget, z, func(i int) []float64 { return b.centroids[i].histogram })
+	return t, err
+}
+
+// plainRows are the record vectors of z, with ε = 0, as words modulo 2⁶⁴.
+func plainRows(budget *scorevector.Budget, z [][]int16, histogram func(i int) []float64) ([]uint64, error) {
+	dim := budget.Dim()
+	rows, row := make([]uint64, dim*len(z)), make([]int64, dim)
+	for i := range z {
+		if err := budget.Record(row, z[i], histogram(i), 0); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		modq.FromSigned(rows[i*dim:(i+1)*dim], row)
+	}
+	return rows, nil
+}
+
+// Search answers a request in the clear as the cloud answers it encrypted, with the
+// request's scale, so that scores can be compared as integers. trace, if not nil,
+// is told of every visit.
+func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	reading, ok := request.(*ReplyReader)
+	if !ok {
+		return nil, fmt.Errorf("searching in the clear: %w: the request belongs to another scheme", cpar.ErrInput)
+	}
+	space := t.space(reading)
+	p := reading.params
+	if !p.UsesForest() && p.Search != cpar.SearchIVF {
+		return space.scan(t.records, int(p.L)), nil
+	}
+	visits, err := kdforest.Visits(int(p.Approx), t.records, int(p.L))
+	if err != nil {
+		return nil, err
+	}
+	if p.Search == cpar.SearchIVF {
+		return t.searchLists(space, int(p.L), visits, trace)
+	}
+	opt := kdforest.Options{Visits: visits, L: int(p.L), Prune: p.Prune && p.UsesPlanes(), Order: kdforest.DepthFirst, Trace: trace}
+	switch {
+	case p.Search == cpar.SearchByRank:
+		opt.Order, opt.Ballots = kdforest.ByRank, t.ballots()
+	case p.Search == cpar.SearchBestBin && p.UsesPlanes():
+		opt.Order = kdforest.BestBin
+	}
+	hits, _, err := t.forest.Search(space, opt)
+	return hits, err
+}
+
+func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
+	opt := ivf.Options{Visits: visits, L: l}
+	if trace != nil {
+		opt.Trace = func(v ivf.Visit) { trace(kdforest.Visit{Tree: int(v.Cell), Hit: v.Hit}) }
+	}
+	centroids := &plainSpace{rows: t.centroids, request: space.request}
+	hits, _, err := t.lists.Search(centroids, space, opt)
+	return hits, err
+}
+
+// PlaneDistance returns how far beyond a plane a photo lies, in units of the
+// split space (levels, in the original one).
+func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
+	p := t.index.part.planes[plane]
+	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
+}
+
+// plainSpace is one request in the clear. It scores with the cloud's kernels.
+type plainSpace struct {
+	rows    []uint64 // of records or of centroids
+	request []uint64
+	dots    []uint64 // scratch
+
+	index *Index
+	point []uint16
+	// scale is r_s, planeScale r_p.
+	scale, planeScale int64
+	// mHat is m̂ where a plane's distance can be held against a record's.
+	mHat float64
+}
+
+func (t *Twin) space(reading *ReplyReader) *plainSpace {
+	s := &plainSpace{rows: t.rows, request: make([]uint64, len(reading.plain)), index: t.index, point: reading.point,
+		scale: reading.scale, planeScale: reading.planeScale, mHat: float64(t.index.Profile.Layout().JL)}
+	modq.FromSigned(s.request, reading.plain)
+	return s
+}
+
+func (s *plainSpace) room(n int) []uint64 {
+	s.dots = slices.Grow(s.dots[:0], n)[:n]
+	return s.dots
+}
+
+// Score is for records anywhere.
+func (s *plainSpace) Score(records []uint32, scores []int64) {
+	dots := s.room(len(records))
+	modq.Gather(dots, s.rows, records, s.request)
+	modq.ToSigned(scores, dots)
+}
+
+// Run is for records side by side.
+func (s *plainSpace) Run(first uint32, scores []int64) {
+	dots := s.room(len(scores))
+	modq.Rows(dots, s.rows[int(first)*len(s.request):], s.request)
+	modq.ToSigned(scores, dots)
+}
+
+// scan finds the l of least score among n.
+func (s *plainSpace) scan(n, l int) []kdforest.Hit {
+	queue := kdforest.NewQueue(l)
+	scores := make([]int64, min(n, kdforest.DefaultBatch))
+	for first := 0; first < n; first += len(scores) {
+		part := scores[:min(len(scores), n-first)]
+		s.Run(uint32(first), part)
+		for i, score := range part {
+			queue.Push(kdforest.Hit{Record: uint32(first + i), Score: score})
+		}
+	}
+	return queue.Hits()
+}
+
+func (s *plainSpace) Left(plane uint32) bool { return s.index.part.planes[plane].Left(s.point) }
+
+// Fields counts the planes that the request's levels are beyond.
+func (s *plainSpace) Fields() []kdforest.Field {
+	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
+}
+
+// Beyond is the plain type-2 comparison: three quarters of the distance to
+// the plane, in squared JL units, against a record's score.
+func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
+	p := s.index.part.planes[plane]
+	levels := math.Abs(float64(s.point[p.Dim])-float64(p.Value)) * s.index.part.split.unit()
+	far := scorevector.PlaneFactor * s.mHat * levels * float64(s.scale)
+	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
+}
+
+// Distance is the plain plane score, r_p·|V_s[f] − split|.
+func (s *plainSpace) Distance(plane uint32) float64 {
+	p := s.index.part.planes[plane]
+	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))
+}
+
+// Reach is never called: a best-bin-first search here does not prune.
+func (s *plainSpace) Reach(int64) float64 { return math.Inf(1) }

@@ -1,0 +1,271 @@
+package localstore
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+
+	"cpar"
+	"cpar/internal/durable"
+	"cpar/user/internal/aead"
+)
+
+// A Log is a file of encrypted records that grows at its end. Several processes may
+// append to it.
+//
+//	batches: length (4) ‖ CRC-32C of it (4) ‖ sealed(records: length (4) ‖ record)
+//
+// A batch that a crash cut short is the last one; it counts as never written. A length
+// that was damaged hides all that follows: Append keeps a copy of it beside the log.
+type Log struct {
+	vault *Store
+	path  string
+	bound []byte
+}
+
+// maxBatch bounds what is read at once of a file that may be damaged.
+const maxBatch = 64 << 20
+
+// Log opens a log by its name. Its file is made by the first Append.
+func (v *Store) Log(name string) (*Log, error) {
+	d := v.names.Derive("log", []byte(name))
+	dir := filepath.Join(v.dir, "logs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening a log: %w: %w", cpar.ErrStorage, err)
+	}
+	return &Log{v, filepath.Join(dir, hex.EncodeToString(d[:])), binding("log", []byte(name))}, nil
+}
+
+// All yields the records in the order of writing. A batch that is damaged, and not the
+// last, is an error, after which the rest follows, unless it is its length that is damaged.
+func (l *Log) All() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		f, err := os.Open(l.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, l.failed("reading", err))
+			return
+		}
+		defer f.Close()
+		r := bufio.NewReaderSize(f, 1<<20)
+		for {
+			sealed, err := readBatch(r)
+			if errors.Is(err, errLength) && !onlyZeros(r) {
+				yield(nil, fmt.Errorf("reading a log: %w: %w", cpar.ErrCorrupt, err))
+			}
+			if err != nil {
+				return // the end, or a batch cut short
+			}
+			plain, err := l.vault.box.Open(sealed, l.bound)
+			if err != nil {
+				if _, end := r.Peek(1); end != nil {
+					return
+				}
+				err = fmt.Errorf("reading a log: %w: %w", cpar.ErrCorrupt, err)
+			}
+			if !yieldBatch(plain, err, yield) {
+				return
+			}
+		}
+	}
+}
+
+func yieldBatch(plain []byte, err error, yield func([]byte, error) bool) bool {
+	if err != nil {
+		return yield(nil, err)
+	}
+	for len(plain) >= 4 {
+		n := int(binary.LittleEndian.Uint32(plain))
+		if !yield(plain[4:4+n:4+n], nil) { // sealed by us, so the lengths fit
+			return false
+		}
+		plain = plain[4+n:]
+	}
+	return true
+}
+
+// readBatch reads one sealed batch.
+func readBatch(r io.Reader) ([]byte, error) {
+	n, err := readLength(r)
+	if err != nil {
+		return nil, err
+	}
+	sealed := make([]byte, n)
+	_, err = io.ReadFull(r, sealed)
+	return sealed, err
+}
+
+// headSize is the length of what stands before a sealed batch.
+const headSize = 8
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func appendHead(b []byte, n int) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(n))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[len(b)-4:], castagnoli))
+}
+
+// errLength is the error of a length that was damaged, or never written.
+var errLength = errors.New("the length of a batch is damaged")
+
+func readLength(r io.Reader) (int, error) {
+	var head [headSize]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	n := int(binary.LittleEndian.Uint32(head[:]))
+	if binary.LittleEndian.Uint32(head[4:]) != crc32.Checksum(head[:4], castagnoli) || n < aead.Overhead || n > maxBatch {
+		return 0, errLength
+	}
+	return n, nil
+}
+
+// onlyZeros reports whether nothing follows, or zeros, as a crash leaves them.
+func onlyZeros(r io.Reader) bool {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buffer)
+		if len(bytes.Trim(buffer[:n], "\x00")) > 0 {
+			return false
+		}
+		if err != nil {
+			return true
+		}
+	}
+}
+
+// Append writes records as one batch, synced to the disk, all or none.
+func (l *Log) Append(records ...[]byte) error {
+	batch := l.batch(records)
+	if len(batch) > maxBatch {
+		return fmt.Errorf("writing a log: %w: %d bytes at once", cpar.ErrInput, len(batch))
+	}
+	return l.locked(func() error {
+		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		end, damaged, err := l.end(f)
+		if err == nil && damaged {
+			err = l.keepTail(f, end)
+		}
+		if err == nil {
+			err = f.Truncate(end)
+		}
+		if err == nil {
+			_, err = f.WriteAt(batch, end)
+		}
+		if err == nil {
+			err = f.Sync()
+		}
+		if err == nil && end == 0 {
+			err = durable.OS.SyncDir(filepath.Dir(l.path))
+		}
+		return err
+	})
+}
+
+// Grows is by how much Append of one record of n bytes makes a log longer.
+func Grows(n int) int64 { return int64(headSize + aead.Overhead + 4 + n) }
+
+func (l *Log) batch(records [][]byte) []byte {
+	var plain []byte
+	for _, r := range records {
+		plain = binary.LittleEndian.AppendUint32(plain, uint32(len(r)))
+		plain = append(plain, r...)
+	}
+	sealed := l.vault.seal(plain, l.bound)
+	return append(appendHead(nil, len(sealed)), sealed...)
+}
+
+// end is where the last whole batch ends, and whether what follows is more than what a
+// crash leaves. Only the last batch may be torn, so only that one is opened.
+func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return 0, false, err
+	}
+	last := int64(0)
+	for at < size {
+		n, err := readLength(io.NewSectionReader(f, at, size-at))
+		if errors.Is(err, errLength) {
+			return at, !onlyZeros(io.NewSectionReader(f, at, size-at)), nil
+		}
+		if err != nil || at+headSize+int64(n) > size {
+			return at, false, nil
+		}
+		last, at = at, at+headSize+int64(n)
+	}
+	sealed, err := readBatch(io.NewSectionReader(f, last, size-last))
+	if err != nil {
+		return 0, false, err
+	}
+	if _, err := l.vault.box.Open(sealed, l.bound); err != nil {
+		return last, true, nil
+	}
+	return at, false, nil
+}
+
+// keepTail copies what Append is about to cut off: damaged as it is, a person may want it.
+func (l *Log) keepTail(f *os.File, end int64) error {
+	to, err := os.CreateTemp(filepath.Dir(l.path), filepath.Base(l.path)+".damaged-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, io.NewSectionReader(f, end, 1<<62))
+	return errors.Join(err, to.Sync(), to.Close())
+}
+
+// Replace puts other records in the place of all, in one step.
+func (l *Log) Replace(records [][]byte) error {
+	return l.locked(func() error {
+		var all []byte
+		for _, r := range records {
+			all = append(all, l.batch([][]byte{r})...)
+		}
+		return durable.WriteFile(l.path, all, 0o600)
+	})
+}
+
+// locked works on the file while no other process does.
+func (l *Log) locked(work func() error) error {
+	lock := flock.New(l.path+".lock", flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
+		return l.failed("locking", err)
+	}
+	defer lock.Close()
+	if err := work(); err != nil {
+		return l.failed("writing", err)
+	}
+	return nil
+}
+
+func (l *Log) failed(what string, err error) error {
+	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
+}
+
+// Size is how many bytes the log takes: it tells whether another process has appended.
+func (l *Log) Size() (int64, error) {
+	info, err := os.Stat(l.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, l.failed("looking at", err)
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,199 @@
+package localstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"cpar"
+)
+
+func open(t *testing.T, dir string, key byte, limit int64) *Store {
+	t.Helper()
+	v, err := Open(dir, [32]byte{key}, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func put(t *testing.T, v *Store, kind, name, value string) {
+	t.Helper()
+	if err := v.Put(kind, []byte(name), []byte(value)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(v *Store, kind, name string) string {
+	b, ok := v.Get(kind, []byte(name))
+	if !ok {
+		return "(none)"
+	}
+	return string(b)
+}
+
+func TestEntries(t *testing.T) {
+	dir := t.TempDir()
+	v := open(t, dir, 1, 0)
+	put(t, v, "feature", "beach.jpg", "sand")
+	put(t, v, "answer", "beach.jpg", "sea")
+	put(t, v, "feature", "beach.jpg", "more sand")
+	for _, c := range []struct {
+		in               *Store
+		kind, name, want string
+	}{
+		{v, "feature", "beach.jpg", "more sand"},
+		{v, "answer", "beach.jpg", "sea"},
+		{v, "answer", "hill.jpg", "(none)"},
+		{open(t, dir, 1, 0), "answer", "beach.jpg", "sea"},
+		{open(t, dir, 2, 0), "answer", "beach.jpg", "(none)"},
+	} {
+		if got := get(c.in, c.kind, c.name); got != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.kind, c.name, got, c.want)
+		}
+	}
+	// What lies under one name is no value of another.
+	if err := os.Rename(v.path("answer", []byte("beach.jpg")), v.path("feature", []byte("beach.jpg"))); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(v, "feature", "beach.jpg"); got != "(none)" {
+		t.Errorf("an exchanged entry: %q", got)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	v := open(t, t.TempDir(), 1, 0)
+	put(t, v, "a", "b", "c")
+	for range 2 {
+		if err := v.Delete("a", []byte("b")); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := get(v, "a", "b"); got != "(none)" {
+		t.Errorf("%q is still there", got)
+	}
+}
+
+// The folder says nothing of names and values, to anybody but its owner.
+func TestFolderTellsNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "home")
+	v := open(t, dir, 1, 0)
+	put(t, v, "keywords", "private-beach.jpg", "secret words")
+	l, err := v.Log("private-log")
+	if err == nil {
+		err = l.Append([]byte("secret words"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		if d.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+		if d.IsDir() {
+			return nil
+		}
+		seen++
+		b, err := os.ReadFile(path)
+		for _, word := range []string{"private", "secret", "words", "keywords"} {
+			if strings.Contains(path[len(dir):], word) || bytes.Contains(b, []byte(word)) {
+				t.Errorf("%s shows %q", path, word)
+			}
+		}
+		return err
+	})
+	if err != nil || seen < 2 {
+		t.Error(seen, err)
+	}
+	if got := fmt.Sprintf("%v %+v %#v", v, v, v); strings.Contains(got, "names") {
+		t.Errorf("a vault prints as %s", got)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	dir := t.TempDir()
+	v := open(t, dir, 1, 10_000)
+	long := strings.Repeat("x", 970) // 998 bytes sealed
+	for i := range 10 {
+		name := fmt.Sprint(i)
+		put(t, v, "k", name, long)
+		old := time.Now().Add(time.Duration(i-100) * time.Minute)
+		if err := os.Chtimes(v.path("k", []byte(name)), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, size, err := v.Size(); n != 10 || size != 9980 || err != nil {
+		t.Fatal(n, size, err)
+	}
+	put(t, v, "k", "new", long)
+	n, size, err := v.Size()
+	if err != nil || size > 9000 || n != 9 {
+		t.Errorf("%d entries of %d bytes, %v", n, size, err)
+	}
+	if get(v, "k", "0") != "(none)" || get(v, "k", "1") != "(none)" || get(v, "k", "2") != long || get(v, "k", "new") != long {
+		t.Error("not the oldest went")
+	}
+}
+
+// A process that was killed leaves temporary files; they go once they are old.
+func TestStaleTemporaries(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "ab")
+	stale, fresh := filepath.Join(folder, temporary+"1"), filepath.Join(folder, temporary+"2")
+	foreign := filepath.Join(dir, "notes.txt")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{stale, fresh, foreign} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old := time.Now().Add(-2 * staleAfter)
+	if err := os.Chtimes(stale, old, old); err != nil {
+		t.Fatal(err)
+	}
+	v := open(t, dir, 1, 1000)
+	put(t, v, "k", "n", "value")
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	if exists(stale) || !exists(fresh) || !exists(foreign) {
+		t.Error(exists(stale), exists(fresh), exists(foreign))
+	}
+	if bytes, err := v.Clear(); bytes != 33 || err != nil {
+		t.Error(bytes, err)
+	}
+	if n, _, _ := v.Size(); n != 0 || exists(fresh) || !exists(foreign) {
+		t.Error("cleared too little, or too much")
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	if _, err := Open("", [32]byte{}, 0); !errors.Is(err, cpar.ErrInput) {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, [32]byte{}, 0); !errors.Is(err, cpar.ErrStorage) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,203 @@
+package photoprism
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// Options configure a service.
+type Options struct {
+	// Token is the bearer key; without one nobody is let in.
+	Token string
+	// Hosts are names, besides those of loopback, under which the service may be
+	// called. Addresses says that it may be under any IP address: one that listens
+	// off loopback. No page can make its own name an IP address.
+	Hosts     []string
+	Addresses bool
+	// Label finds the labels of a photo of which there are several pictures. An error
+	// that is cpar.ErrInput is a picture's.
+	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
+	// Log has a line for each request, with nothing of what is in it.
+	Log *slog.Logger
+}
+
+// server answers requests.
+type server struct {
+	o       Options
+	token   [sha256.Size]byte
+	slots   chan struct{} // of those worked on
+	queue   chan struct{} // of those worked on and those that wait
+	control time.Duration
+}
+
+// Handler is the service.
+func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
+
+func newServer(o Options, patience time.Duration) http.Handler {
+	s := &server{o: o, token: sha256.Sum256([]byte(o.Token)), slots: make(chan struct{}, working), queue: make(chan struct{}, working+waiting), control: patience}
+	mux := http.NewServeMux()
+	for _, route := range []string{"/api/v1/vision/labels", "/api/v1/vision/labels/{model}", "/api/v1/vision/labels/{model}/{version}"} {
+		mux.HandleFunc("POST "+route, s.labels)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, "", http.StatusNotFound, "this service has labels alone: POST /api/v1/vision/labels")
+	})
+	return s.guard(mux)
+}
+
+// guard lets nobody in who has no key, and no page of a browser.
+func (s *server) guard(next http.Handler) http.Handler {
+	origin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
+		w := &recorder{ResponseWriter: rw}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		switch {
+		case !s.named(r.Host):
+			// Any web page can make its own name resolve to this machine.
+			s.refuse(w, "", http.StatusForbidden, "this service does not go by that name")
+		case origin.Check(r) != nil:
+			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
+		case !s.knows(r):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			s.refuse(w, "", http.StatusUnauthorized, "the key is missing or wrong")
+		default:
+			next.ServeHTTP(w, r)
+		}
+		s.log(w, time.Since(begun))
+	})
+}
+
+// named reports whether the service may be called by a host name.
+func (s *server) named(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return s.o.Addresses || ip.IsLoopback()
+	}
+	return strings.EqualFold(host, "localhost") ||
+		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}
+
+// knows compares digests, which have one length, so that how long it takes tells nothing
+// of the key.
+func (s *server) knows(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return s.o.Token != "" && subtle.ConstantTimeCompare(given[:], s.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// labels answers a request for labels.
+func (s *server) labels(rw http.ResponseWriter, r *http.Request) {
+	w := rw.(*recorder)
+	select {
+	case s.queue <- struct{}{}:
+		defer func() { <-s.queue }()
+	default:
+		w.Header().Set("Retry-After", "5")
+		s.refuse(w, "", http.StatusTooManyRequests, "too many requests at once")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), labelTimeout)
+	defer cancel()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		s.refuse(w, "", http.StatusServiceUnavailable, "busy for too long")
+		return
+	}
+	body, status, problem := s.read(w, r)
+	if problem != "" {
+		w.Header().Set("Connection", "close")
+		s.refuse(w, "", status, problem)
+		return
+	}
+	id, pictures, err := decodeRequest(body)
+	w.pictures = len(pictures)
+	if err == nil {
+		var found []Label
+		if found, err = s.o.Label(ctx, pictures); err == nil {
+			w.labels = len(found)
+			w.answer(response{ID: id, Code: http.StatusOK, Model: &model{"labels", "cpar", "latest"}, Result: result{found}})
+			return
+		}
+	}
+	s.fail(w, id, err)
+}
+
+// read reads a body whose size is bounded before the first byte is, and which must come
+// in time.
+func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, problem string) {
+	if r.ContentLength > MaxBody {
+		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
+	}
+	control := http.NewResponseController(w.ResponseWriter)
+	control.SetReadDeadline(time.Now().Add(s.control))
+	defer control.SetReadDeadline(time.Time{})
+	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, MaxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
+	case err != nil:
+		return nil, http.StatusRequestTimeout, "the request did not come whole"
+	}
+	return body, 0, ""
+}
+
+// fail tells the caller what is wrong with the request, and the log what else went
+// wrong: an error of the cloud's says nothing of a photo.
+func (s *server) fail(w *recorder, id string, err error) {
+	if errors.Is(err, cpar.ErrInput) {
+		text := err.Error()
+		if h := hint.Of(err); h != "" {
+			text += "; " + h
+		}
+		s.refuse(w, id, http.StatusBadRequest, text)
+		return
+	}
+	s.o.Log.Error("no labels", "why", err.Error(), "hint", hint.Of(err))
+	s.refuse(w, id, http.StatusServiceUnavailable, "the index could not be asked; the log of cpar says why")
+}
+
+func (s *server) refuse(w http.ResponseWriter, id string, code int, why string) {
+	w.(*recorder).answer(response{ID: id, Code: code, Error: why})
+}
+
+// log has nothing that came with a request: a path or a method may be anything.
+func (s *server) log(w *recorder, took time.Duration) {
+	s.o.Log.Info("request", "status", w.status, "pictures", w.pictures, "labels", w.labels, "took", took.Round(time.Millisecond))
+}
+
+// A recorder remembers what the log says of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status, pictures, labels int
+}
+
+func (w *recorder) answer(r response) {
+	b := encode(r)
+	w.status = r.Code
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(r.Code)
+	w.Write(b)
+}

@@ -1,0 +1,159 @@
+// Package combined lays out the single vector in which the pipeline encrypts both
+// distances of a photo, and the small vectors of split planes. It also defines the noise
+// budgets of both: every scale, every bound, and why it holds.
+//
+//	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
+//	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]
+//
+//	⟨record, request⟩ = r_s·(‖z − z_s‖² + F·KL(v‖c) − r) − 3ε = r_s·(F·Dis − r) − 3ε
+//
+// z is the Johnson–Lindenstrauss vector of the L1 part (integers). v and c are the lab
+// histograms of record and request (smoothed, sum 1); v enters as round(2¹⁸·v). r_s and ε
+// are drawn per request and per record, and r, 10.5·F to 11·F, per index (Hide).
+// F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features: each of
+// the m̂ coordinates adds 1 to the expected square per level of difference, and one unit
+// of L1 is β/2 levels. Because the KL part has the same factor, Dis = D_L1 + D_KL. The
+// logarithm is rounded *after* multiplying by r_s.
+//
+// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins PL1C-RF type
+// 1 and PKLC-RF type 1 under one key; package letter has both boxes as the paper prints
+// them.
+package scorevector
+
+import (
+	"fmt"
+	"math"
+
+	"cpar"
+	"cpar/model/vectorlayout"
+	"cpar/user/ive"
+)
+
+// Paper returns the vectorlayout.Params of profile paper.
+func Paper() vectorlayout.Params {
+	p := vectorlayout.L1KL(1296, 48, 999)
+	p.Shift = ive.DistanceShift
+	return p
+}
+
+// Dim is the number of elements of a vector.
+func (b *Budget) Dim() int { return b.params.JL + b.params.KL + 3 }
+
+// Cipher returns the parameters for package ive.
+func (b *Budget) Cipher() ive.Params {
+	return ive.Params{Dim: b.Dim(), RecordShift: b.params.Shift, RequestShift: b.params.Shift}
+}
+
+// NoiselessSlot is the last slot of a record. It must have no noise: it meets the request's
+// r_s·Σz_s², some 2³², and would change a distance by up to 0.01.
+func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
+
+// Record writes a record's vector into dst, Dim elements. z is the photo's JL vector, v
+// its smoothed histogram, epsilon from ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
+func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
+	if err := b.checkLengths(dst, z, v); err != nil {
+		return fmt.Errorf("laying out a record: %w", err)
+	}
+	square := SquaredNorm(z)
+	if err := b.CheckNorms(square, square); err != nil {
+		return fmt.Errorf("laying out a record: %w", err)
+	}
+	if epsilon < -ive.EpsilonBound || epsilon > ive.EpsilonBound {
+		return fmt.Errorf("laying out a record: ε = %d beyond ±%d: %w", epsilon, ive.EpsilonBound, cpar.ErrInput)
+	}
+	m := b.params.JL
+	for i, x := range z {
+		dst[i] = int64(x)
+	}
+	// Σ v log v takes the rounded v, so that v and its logarithm err together. That
+	// minimises the error for near histograms, whose divergence decides ranks.
+	sum, entropy := 0.0, 0.0
+	for i, x := range v {
+		if !(x >= 0 && x <= 1) {
+			return fmt.Errorf("laying out a record: histogram bin %d is %g: %w", i, x, cpar.ErrInput)
+		}
+		fixed := math.Round(math.Ldexp(x, vectorlayout.ValueBits))
+		dst[m+i] = int64(fixed)
+		if fixed > 0 {
+			x = math.Ldexp(fixed, -vectorlayout.ValueBits)
+			entropy += x * math.Log(x)
+		}
+		sum += x
+	}
+	if sum > maxSum {
+		return fmt.Errorf("laying out a record: histogram sums to %g, not 1: %w", sum, cpar.ErrInput)
+	}
+	tail := dst[m+len(v):]
+	tail[0] = square + int64(math.Round(b.unit*entropy)) - b.offset
+	tail[1] = epsilon
+	tail[2] = 1
+	return nil
+}
+
+// Request writes a request's vector into dst, Dim elements. z is the photo's JL vector, c
+// its smoothed histogram, scale from ive.Noise.Scale: the owner keeps it to read the
+// scores. farthest is the greatest Σz² of the index's records, as admitted by Record; 0
+// stands for MaxSquare, the greatest possible. Errors wrap cpar.ErrInput.
+func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
+	if err := b.checkLengths(dst, z, c); err != nil {
+		return fmt.Errorf("laying out a request: %w", err)
+	}
+	if scale < 1<<ive.ScaleBits || scale > ive.MaxScale {
+		return fmt.Errorf("laying out a request: scale %d outside [2^%d, 2^%d): %w",
+			scale, ive.ScaleBits, ive.ScaleBits+1, cpar.ErrInput)
+	}
+	if farthest == 0 {
+		farthest = b.MaxSquare()
+	}
+	square := SquaredNorm(z)
+	if err := b.CheckNorms(farthest, square); err != nil {
+		return fmt.Errorf("laying out a request: %w", err)
+	}
+	m := b.params.JL
+	for i, x := range z {
+		dst[i] = -2 * scale * int64(x)
+	}
+	perLog := float64(scale) * math.Ldexp(b.unit, -vectorlayout.ValueBits)
+	for i, x := range c {
+		l := math.Log(x)
+		if !(x <= 1 && -l <= vectorlayout.MaxLog) { // also refuses 0, negative and NaN
+			return fmt.Errorf("laying out a request: histogram bin %d is %g, smoothed bins are at least e^-%d: %w",
+				i, x, vectorlayout.MaxLog, cpar.ErrInput)
+		}
+		dst[m+i] = -int64(math.Round(perLog * l))
+	}
+	tail := dst[m+len(c):]
+	tail[0] = scale
+	tail[1] = -3
+	tail[2] = scale * square
+	return nil
+}
+
+// PlainScore is the twin of the encrypted score: the same integers without noise and with
+// ε = 0. The vectors are those of Record and Request.
+func (b *Budget) PlainScore(record, request []int64) int64 {
+	var s int64
+	for i, x := range record[:b.Dim()] {
+		if i != b.Dim()-2 { // ε
+			s += x * request[i]
+		}
+	}
+	return s
+}
+
+// Dis returns the distance for a score: D_L1 + D_KL in units of normalised features.
+// Rounding, noise and ε make it inexact, so it may be negative.
+//
+// Comp = r_s·(F·Dis − r), hence Dis = (Comp/r_s + r)/F. The paper's
+// 2r + Σv² + Comp/r_s does not follow from its boxes.
+func (b *Budget) Dis(score, scale int64) float64 {
+	return (float64(score)/float64(scale) + float64(b.offset)) / b.unit
+}
+
+func (b *Budget) checkLengths(dst []int64, z []int16, v []float64) error {
+	if len(z) != b.params.JL || len(v) != b.params.KL || len(dst) != b.Dim() {
+		return fmt.Errorf("%d JL coordinates and %d bins into %d elements, want %d and %d into %d: %w",
+			len(z), len(v), len(dst), b.params.JL, b.params.KL, b.Dim(), cpar.ErrInput)
+	}
+	return nil
+}
