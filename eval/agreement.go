@@ -24,7 +24,7 @@ type Agreement struct {
 	Requests int `json:"requests"`
 	// PlaceAgreement is the share of the ranks 1 to 10 with the same record encrypted and
 	// in the clear, by scheme.
-	PlaceAgreement map[string]float64 `json:"place_agreement"`
+	RankAgreement map[string]float64 `json:"place_agreement"`
 	// VisitOrderEqual is the share of requests whose forest visits are the same records
 	// in the same order, encrypted and in the clear. ListOrderEqual is the same for the
 	// inverted file, whose lists are ordered by noisy scores.
@@ -58,7 +58,7 @@ func (a *Agreement) recalls(how cpar.Search) map[string]float64 {
 }
 
 // recallPowers are the AP-X of Agreement.Recall, in tenths of a percent.
-var recallPowers = []uint16{25, 50, 100, 200, 400}
+var recallApprox = []uint16{25, 50, 100, 200, 400}
 
 // outcome is one request answered encrypted and in the clear.
 type outcome struct {
@@ -71,7 +71,7 @@ type outcome struct {
 }
 
 // answerBoth answers test request i encrypted and in the clear.
-func (s *Session) answerBoth(i int, p cpar.Params) (*outcome, error) {
+func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 	if err != nil {
 		return nil, fmt.Errorf("request %d: %w", i, err)
@@ -111,17 +111,17 @@ func (s *Session) answerBoth(i int, p cpar.Params) (*outcome, error) {
 func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.Progress) (*Agreement, error) {
 	n := len(s.Requests)
 	a := &Agreement{Records: int(s.Cloud.Manifest.Records), Requests: n,
-		PlaceAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{},
+		RankAgreement: map[string]float64{}, Recall: map[string]float64{}, RecallByRank: map[string]float64{},
 		RecallBestBin: map[string]float64{}, RecallIVF: map[string]float64{}, Default: s.Builder.DefaultParams().Search.String()}
 	scan, err := s.runAll(ctx, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}, progress, "capia")
 	if err != nil {
 		return nil, err
 	}
-	a.PlaceAgreement["capia"] = round(scan.places(), 4)
+	a.RankAgreement["capia"] = RoundTo(scan.rankAgreement(), 4)
 	samePaths, paths, sameLists, lists, sameFull, full := 0, 0, 0, 0, 0, 0
 	for _, how := range searches {
-		for _, approx := range append([]uint16{1000}, recallPowers...) {
-			name, p := approxName(approx), searching(how, approx, 10)
+		for _, approx := range append([]uint16{1000}, recallApprox...) {
+			name, p := approxName(approx), searchParams(how, approx, 10)
 			run, err := s.runAll(ctx, p, progress, configurationName(p))
 			if err != nil {
 				return nil, err
@@ -143,15 +143,15 @@ func MeasureAgreement(ctx context.Context, s *Session, _ *Corpus, progress user.
 				}
 			}
 			if approx != 1000 {
-				a.recalls(how)[name] = round(run.recallOf(scan), 4)
+				a.recalls(how)[name] = RoundTo(run.recallOf(scan), 4)
 			}
 			if how == cpar.SearchDepthFirst && (approx == 1000 || approx == 100) {
-				a.PlaceAgreement[configurationName(p)] = round(run.places(), 4)
+				a.RankAgreement[configurationName(p)] = RoundTo(run.rankAgreement(), 4)
 			}
 		}
 	}
 	a.VisitOrderEqual = float64(samePaths) / float64(paths)
-	a.ListOrderEqual = round(float64(sameLists)/float64(lists), 4)
+	a.ListOrderEqual = RoundTo(float64(sameLists)/float64(lists), 4)
 	a.FullEqualsScan = float64(sameFull) / float64(full)
 	return a, nil
 }
@@ -169,7 +169,7 @@ func (s *Session) runAll(ctx context.Context, p cpar.Params, progress user.Progr
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			run[i], err = s.answerBoth(i, p)
+			run[i], err = s.answerAndCompare(i, p)
 			if progress != nil {
 				progress(name, int(done.Add(1)), len(run))
 			}
@@ -179,7 +179,7 @@ func (s *Session) runAll(ctx context.Context, p cpar.Params, progress user.Progr
 	return run, group.Wait()
 }
 
-func (r outcomes) places() float64 {
+func (r outcomes) rankAgreement() float64 {
 	var a, b [][]uint32
 	for _, o := range r {
 		a, b = append(a, o.encrypted), append(b, o.plain)

@@ -55,7 +55,7 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 		return nil, err
 	}
 	train, test = train[:min(panelRecords, len(train))], test[:min(panelRequests, len(test))]
-	records, requests := levels(rounded(train)), levels(rounded(test))
+	records, requests := levels(quantized(train)), levels(quantized(test))
 	baselines, err := embed.Baselines(records, vector.Beta)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 			if err != nil {
 				return nil, fmt.Errorf("α = %g, γ = %g: %w", alpha, gamma, err)
 			}
-			a.Rows = append(a.Rows, AlphaGammaRow{alpha, gamma, mhat, round(e, 3), round(theoryError(mhat), 3)})
+			a.Rows = append(a.Rows, AlphaGammaRow{alpha, gamma, mhat, RoundTo(e, 3), RoundTo(theoryError(mhat), 3)})
 			step()
 		}
 	}
@@ -101,10 +101,10 @@ func MeasureAlphaGamma(ctx context.Context, c *Corpus, progress user.Progress) (
 		if err != nil {
 			return nil, err
 		}
-		errors[seed], a.Seeds = e, append(a.Seeds, round(e, 3))
+		errors[seed], a.Seeds = e, append(a.Seeds, RoundTo(e, 3))
 		step()
 	}
-	a.Mean = round(mean(errors), 3)
+	a.Mean = RoundTo(mean(errors), 3)
 	return a, nil
 }
 
@@ -149,12 +149,12 @@ func (a *AlphaGamma) Tables() []Table {
 	grid := Table{Name: "alphagamma", Title: fmt.Sprintf("Error of the L1 approximation, %d pairs, PCA-32", a.Pairs),
 		Columns: []string{"alpha", "gamma", "dimension", "error %", "theory %"}}
 	for _, r := range a.Rows {
-		grid.Rows = append(grid.Rows, []string{num(r.Alpha, 2), num(r.Gamma, 0), whole(r.Dimension), num(r.Error, 2), num(r.Theory, 2)})
+		grid.Rows = append(grid.Rows, []string{FormatDecimal(r.Alpha, 2), FormatDecimal(r.Gamma, 0), FormatInt(r.Dimension), FormatDecimal(r.Error, 2), FormatDecimal(r.Theory, 2)})
 	}
 	seeds := Table{Name: "alphagamma-seeds", Title: "α = 1, γ = 100, by secret", Columns: []string{"secret", "error %"}}
 	for i, e := range a.Seeds {
-		seeds.Rows = append(seeds.Rows, []string{whole(i + 1), num(e, 3)})
+		seeds.Rows = append(seeds.Rows, []string{FormatInt(i + 1), FormatDecimal(e, 3)})
 	}
-	seeds.Rows = append(seeds.Rows, []string{"mean", num(a.Mean, 3)})
+	seeds.Rows = append(seeds.Rows, []string{"mean", FormatDecimal(a.Mean, 3)})
 	return []Table{grid, seeds}
 }

@@ -71,10 +71,10 @@ func (a *Attacks) Tables() []Table {
 	for _, r := range a.Rows {
 		profile := cmp.Or(r.Profile, profile.Paper.String())
 		if e := r.Estimate; e != nil {
-			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), whole(e.Samples), whole(e.Dimension), whole(e.BlockSize), num(e.Delta, 5), num(e.Bits, 0)})
+			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, FormatInt(r.Known), FormatInt(e.Samples), FormatInt(e.Dimension), FormatInt(e.BlockSize), FormatDecimal(e.Delta, 5), FormatDecimal(e.Bits, 0)})
 			continue
 		}
-		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, whole(r.Known), num(100*r.Success, 1), num(100*r.Low, 1), num(100*r.High, 1), num(100*r.Baseline, 2), whole(r.Trials), r.Refused})
+		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, FormatInt(r.Known), FormatDecimal(100*r.Success, 1), FormatDecimal(100*r.Low, 1), FormatDecimal(100*r.High, 1), FormatDecimal(100*r.Baseline, 2), FormatInt(r.Trials), r.Refused})
 	}
 	return []Table{t, estimates}
 }

@@ -45,14 +45,14 @@ const (
 )
 
 // shift is a modification of a photo.
-type shift struct {
+type augmentation struct {
 	left, top, width, height float64 // the crop, as shares
 	flip                     bool
 	gain, offset             [3]float64 // of red, green, blue
 }
 
-func drawShift(rng *rand.Rand) shift {
-	s := shift{width: 0.7 + 0.25*rng.Float64(), height: 0.7 + 0.25*rng.Float64(), flip: rng.IntN(2) == 1}
+func drawShift(rng *rand.Rand) augmentation {
+	s := augmentation{width: 0.7 + 0.25*rng.Float64(), height: 0.7 + 0.25*rng.Float64(), flip: rng.IntN(2) == 1}
 	s.left, s.top = (1-s.width)*rng.Float64(), (1-s.height)*rng.Float64()
 	for c := range 3 {
 		s.gain[c], s.offset[c] = 0.85+0.3*rng.Float64(), 24*rng.Float64()-12
@@ -61,7 +61,7 @@ func drawShift(rng *rand.Rand) shift {
 }
 
 // apply returns the shifted photo as a BMP file.
-func (s shift) apply(data []byte) ([]byte, error) {
+func (s augmentation) apply(data []byte) ([]byte, error) {
 	src, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("decoding: %w: %w", cpar.ErrInput, err)
@@ -88,7 +88,7 @@ func (s shift) apply(data []byte) ([]byte, error) {
 }
 
 // colours flips the picture and shifts its colours.
-func (s shift) colours(img *image.RGBA) {
+func (s augmentation) colours(img *image.RGBA) {
 	var table [3][256]uint8
 	for c := range table {
 		for v := range table[c] {

@@ -36,18 +36,18 @@ type Host struct {
 }
 
 // A Line is a cost that grows with the records, from what it is without any.
-type Line struct {
+type LinearCost struct {
 	Fixed     float64 `json:"fixed"`
 	PerRecord float64 `json:"per_record"`
 }
 
 // At is the cost of so many records.
-func (l Line) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
+func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
 // lineOf goes through two measurements. No cost shrinks with the records, nor is less than nothing without any.
-func lineOf(n [2]float64, cost [2]float64) Line {
+func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
-	return Line{max(0, cost[1]-slope*n[1]), slope}
+	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
 }
 
 // UnitCosts are what indexes of a scheme and a profile cost, measured on this machine.
@@ -55,15 +55,15 @@ type UnitCosts struct {
 	Measured [2]int `json:"measured_records"`
 	// Index is bytes stored, Held those that the cloud has in memory, Read what it reads of them for a request, Kept
 	// what a device keeps, Request and Reply what is sent and received.
-	Index   Line `json:"index_bytes"`
-	Held    Line `json:"held_bytes"`
-	Read    Line `json:"read_bytes"`
-	Kept    Line `json:"kept_bytes"`
-	Request Line `json:"request_bytes"`
-	Reply   Line `json:"reply_bytes"`
+	Index   LinearCost `json:"index_bytes"`
+	Held    LinearCost `json:"held_bytes"`
+	Read    LinearCost `json:"read_bytes"`
+	Kept    LinearCost `json:"kept_bytes"`
+	Request LinearCost `json:"request_bytes"`
+	Reply   LinearCost `json:"reply_bytes"`
 	// Core is seconds of one core of the cloud, Owner of all cores of the owner.
-	Core  Line `json:"core_s"`
-	Owner Line `json:"owner_s"`
+	Core  LinearCost `json:"core_s"`
+	Owner LinearCost `json:"owner_s"`
 }
 
 // A Capacity is what a need takes.
@@ -78,7 +78,7 @@ type Capacity struct {
 	ByProcessor float64 `json:"machines_by_processor"`
 	ByNetwork   float64 `json:"machines_by_network"`
 	Stored      float64 `json:"stored_bytes"` // in object storage
-	Parts       int     `json:"parts"`        // of each index
+	Shards       int     `json:"parts"`        // of each index
 	// Cloud and Owner are milliseconds of one request, on machines that do nothing else: as many of these as there
 	// are parts, or all.
 	Cloud     float64 `json:"cloud_ms"`
@@ -97,8 +97,8 @@ type Capacity struct {
 // not wait, and to three quarters of their memory.
 const (
 	planCopies  = 2
-	planPart    = 200 << 20
-	planMessage = 0.3e-3 // seconds that a message to another machine takes, there and back
+	planShardBytes    = 200 << 20
+	planRoundTrip = 0.3e-3 // seconds that a message to another machine takes, there and back
 	planBusy    = 0.5
 	planFull    = 0.75
 )
@@ -121,15 +121,15 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 		Owner: c.Owner.At(records) * 1e3, Stored: c.Index.At(records) * float64(n.Tenants),
 	}
 	held, core := c.Held.At(records), c.Core.At(records)
-	out.Parts = int(max(1, math.Ceil(held/planPart)))
+	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
 	// A request takes a machine's whole memory for as long as reading takes, or its cores for as long as they compute.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
 	// Every part gets the request; parts of the reply go to the router, and from there to the client.
-	out.Network = n.Rate * (out.Sent*float64(1+out.Parts) + 2*out.Received)
+	out.Network = n.Rate * (out.Sent*float64(1+out.Shards) + 2*out.Received)
 	out.ByMemory = out.Memory / (h.Memory * planFull)
-	out.ByProcessor = n.Rate * (alone + planMessage*float64(out.Parts)/float64(h.Cores)) / planBusy
+	out.ByProcessor = n.Rate * (alone + planRoundTrip*float64(out.Shards)/float64(h.Cores)) / planBusy
 	out.ByNetwork = out.Network / (h.Network * planBusy)
 	most := float64(planCopies)
 	out.Bound = "copies"
@@ -142,6 +142,6 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 		}
 	}
 	out.Machines = int(math.Ceil(most))
-	out.Cloud = (alone/float64(min(out.Parts, out.Machines)) + planMessage) * 1e3
+	out.Cloud = (alone/float64(min(out.Shards, out.Machines)) + planRoundTrip) * 1e3
 	return out
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A hundred bytes a record that a request reads, ten nanoseconds of a core, and replies of a byte a record.
-var roundCosts = UnitCosts{Held: Line{0, 100}, Read: Line{0, 100}, Index: Line{1000, 110}, Kept: Line{5000, 2}, Request: Line{1000, 0}, Reply: Line{50, 1}, Core: Line{0, 1e-8}, Owner: Line{0.001, 0}}
+var roundCosts = UnitCosts{Held: LinearCost{0, 100}, Read: LinearCost{0, 100}, Index: LinearCost{1000, 110}, Kept: LinearCost{5000, 2}, Request: LinearCost{1000, 0}, Reply: LinearCost{50, 1}, Core: LinearCost{0, 1e-8}, Owner: LinearCost{0.001, 0}}
 
 var roundHost = Host{Cores: 10, Memory: 4e9 / planFull, Read: 100e9, Network: 1e9 / planBusy}
 
@@ -30,14 +30,14 @@ func TestPlanCapacity(t *testing.T) {
 	p := PlanCapacity(Need{Records: 1_000_000, Tenants: 200, Rate: 10}, roundHost, roundCosts)
 	near("memory", p.Memory, 2*200*1e8)
 	near("machines by memory", p.ByMemory, 10)
-	near("machines by processor", p.ByProcessor, 10*(1e-3+planMessage/10)/planBusy)
+	near("machines by processor", p.ByProcessor, 10*(1e-3+planRoundTrip/10)/planBusy)
 	near("network", p.Network, 10*(2*1000+2*1_000_050))
-	near("cloud", p.Cloud, 1+1e3*planMessage) // one part: one machine
+	near("cloud", p.Cloud, 1+1e3*planRoundTrip) // one part: one machine
 	near("stored", p.Stored, 200*(1000+110e6))
 	near("kept", p.Kept, 5000+2e6)
 	near("hours", p.CoreHours, 1e-2*1e6/3600)
-	if p.Machines != 10 || p.Bound != "memory" || p.Parts != 1 {
-		t.Errorf("%d machines by %s, %d parts", p.Machines, p.Bound, p.Parts)
+	if p.Machines != 10 || p.Bound != "memory" || p.Shards != 1 {
+		t.Errorf("%d machines by %s, %d parts", p.Machines, p.Bound, p.Shards)
 	}
 	for _, c := range []struct {
 		need  Need
@@ -56,10 +56,10 @@ func TestPlanCapacity(t *testing.T) {
 			t.Errorf("%+v: %d machines by %s", c.need, p.Machines, p.Bound)
 		}
 	}
-	if got := lineOf([2]float64{10, 30}, [2]float64{25, 45}); got != (Line{15, 1}) || got.At(100) != 115 {
+	if got := fitLine([2]float64{10, 30}, [2]float64{25, 45}); got != (LinearCost{15, 1}) || got.At(100) != 115 {
 		t.Errorf("a line through (10, 25) and (30, 45): %+v", got)
 	}
-	if got := lineOf([2]float64{10, 30}, [2]float64{3, 2}); got != (Line{2, 0}) {
+	if got := fitLine([2]float64{10, 30}, [2]float64{3, 2}); got != (LinearCost{2, 0}) {
 		t.Errorf("a line that would fall: %+v", got)
 	}
 	if err := (Need{Records: 0, Tenants: 1}).Check(); !errors.Is(err, cpar.ErrInput) {
@@ -87,7 +87,7 @@ func TestUnitCosts(t *testing.T) {
 			continue
 		}
 		opt.Cells = 8
-		s, _, err := openSealed(t.Context(), repeated(made, 1800), opt)
+		s, _, err := openSealed(t.Context(), repeatPhotos(made, 1800), opt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,7 +45,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 	var at [2]costs
 	var n [2]float64
 	for i, records := range sizes {
-		c := &Corpus{Train: repeated(made, records), Test: made[:capacityRequests]}
+		c := &Corpus{Train: repeatPhotos(made, records), Test: made[:capacityRequests]}
 		measure := opaqueCosts
 		if opt.Scheme.Scored() {
 			measure = scoredCosts
@@ -56,7 +56,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 		}
 		n[i] = float64(records)
 	}
-	line := func(of func(costs) float64) Line { return lineOf(n, [2]float64{of(at[0]), of(at[1])}) }
+	line := func(of func(costs) float64) LinearCost { return fitLine(n, [2]float64{of(at[0]), of(at[1])}) }
 	out := UnitCosts{
 		Measured: sizes,
 		Index:    line(func(c costs) float64 { return c.index }), Held: line(func(c costs) float64 { return c.held }),
@@ -65,7 +65,7 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
 	}
 	if opt.Scheme.Scored() { // a request and its reply have one length
-		out.Owner = Line{Fixed: at[1].owner}
+		out.Owner = LinearCost{Fixed: at[1].owner}
 	}
 	return out, nil
 }
@@ -99,7 +99,7 @@ func opaqueCosts(ctx context.Context, c *Corpus, opt user.Options) (costs, error
 	requests := vectorsOf(s.owner, c, capacityRequests)
 	if opt.Scheme == cpar.SchemeLocal {
 		out.held = 0
-		out.owner, err = searchAtHome(s, requests)
+		out.owner, err = timeLocalScan(s, requests)
 		return out, err
 	}
 	out.read = float64(segmentBytes(s.manifest, cpar.SegmentVectors))
@@ -109,7 +109,7 @@ func opaqueCosts(ctx context.Context, c *Corpus, opt user.Options) (costs, error
 }
 
 // searchAtHome is how long one search of scheme local takes.
-func searchAtHome(s *sealedSession, requests []*vector.Vector) (seconds float64, err error) {
+func timeLocalScan(s *sealedSession, requests []*vector.Vector) (seconds float64, err error) {
 	var ns []int64
 	for i := range 2 * len(requests) {
 		begun := time.Now()
@@ -137,7 +137,7 @@ func scoredCosts(ctx context.Context, c *Corpus, opt user.Options) (costs, error
 	m := s.Cloud.Manifest
 	out := stored(m, s.Builder.Owner)
 	var cloud, owner []int64
-	err = quietly(func() error {
+	err = withoutGC(func() error {
 		for i := range 3 * len(s.Requests) {
 			if err := ctx.Err(); err != nil {
 				return err

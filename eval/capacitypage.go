@@ -20,8 +20,8 @@ func ScalePage(h Host, date time.Time, growth, simulated []Table) (string, error
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
 		"Date": date.UTC().Format("2 January 2006"), "Machine": Machine(), "Read": inUnits(h.Read), "Memory": inUnits(h.Memory), "Cores": h.Cores, "Network": inUnits(h.Network),
-		"Few": Thousands(CapacityRecords[0]), "Many": Thousands(CapacityRecords[1]), "Growth": Markdown(growth...), "Simulated": Markdown(simulated...),
-		"Copies": planCopies, "PartMB": planPart >> 20, "Message": planMessage * 1e3, "Busy": 100 * planBusy, "Full": 100 * planFull,
+		"Few": FormatThousands(CapacityRecords[0]), "Many": FormatThousands(CapacityRecords[1]), "Growth": Markdown(growth...), "Simulated": Markdown(simulated...),
+		"Copies": planCopies, "PartMB": planShardBytes >> 20, "Message": planRoundTrip * 1e3, "Busy": 100 * planBusy, "Full": 100 * planFull,
 	})
 	return b.String(), err
 }

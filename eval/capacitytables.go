@@ -9,42 +9,42 @@ import (
 func inUnits(x float64) string {
 	for _, unit := range []string{"B", "kB", "MB", "GB", "TB", "PB"} {
 		if x < 1000 {
-			return significant(x) + " " + unit
+			return FormatSignificant(x) + " " + unit
 		}
 		x /= 1000
 	}
-	return significant(x) + " EB"
+	return FormatSignificant(x) + " EB"
 }
 
 // span writes milliseconds in the unit that suits them.
-func span(ms float64) string {
+func formatMS(ms float64) string {
 	switch {
 	case ms >= 1000:
-		return significant(ms/1000) + " s"
+		return FormatSignificant(ms/1000) + " s"
 	case ms < 0.01:
 		return "0"
 	}
-	return significant(ms) + " ms"
+	return FormatSignificant(ms) + " ms"
 }
 
 // Tables implements Result.
 func (c *Capacity) Tables() []Table {
 	n := c.Need
 	t := Table{Name: "plan", Title: fmt.Sprintf("%v, profile %v: %s tenants with %s records each, %s requests a second; machines of %d cores, %s of memory that is read at %s/s, and a connection of %s/s",
-		n.Scheme, n.Profile, Thousands(n.Tenants), Thousands(n.Records), significant(n.Rate), c.Host.Cores, inUnits(c.Host.Memory), inUnits(c.Host.Read), inUnits(c.Host.Network)),
+		n.Scheme, n.Profile, FormatThousands(n.Tenants), FormatThousands(n.Records), FormatSignificant(n.Rate), c.Host.Cores, inUnits(c.Host.Memory), inUnits(c.Host.Read), inUnits(c.Host.Network)),
 		Columns: []string{"what", "value"}}
 	row := func(what, value string) { t.Rows = append(t.Rows, []string{what, value}) }
-	row("machines", fmt.Sprintf("%s, because of %s", Thousands(c.Machines), c.Bound))
-	row("by memory, processor, network", fmt.Sprintf("%s, %s, %s", significant(c.ByMemory), significant(c.ByProcessor), significant(c.ByNetwork)))
+	row("machines", fmt.Sprintf("%s, because of %s", FormatThousands(c.Machines), c.Bound))
+	row("by memory, processor, network", fmt.Sprintf("%s, %s, %s", FormatSignificant(c.ByMemory), FormatSignificant(c.ByProcessor), FormatSignificant(c.ByNetwork)))
 	row("memory, for two copies", inUnits(c.Memory))
 	row("network, in and out", inUnits(c.Network)+"/s")
 	row("object storage", inUnits(c.Stored))
-	row("parts of an index", Thousands(c.Parts))
-	row("a request: cloud", span(c.Cloud))
-	row("a request: owner", span(c.Owner))
+	row("parts of an index", FormatThousands(c.Shards))
+	row("a request: cloud", formatMS(c.Cloud))
+	row("a request: owner", formatMS(c.Owner))
 	row("sent, received", inUnits(c.Sent)+", "+inUnits(c.Received))
 	row("kept by a device", inUnits(c.Kept))
-	row("hours of a core, for a million requests", significant(c.CoreHours))
+	row("hours of a core, for a million requests", FormatSignificant(c.CoreHours))
 	return []Table{t}
 }
 
@@ -62,8 +62,8 @@ func CapacityTable(c UnitCosts, n Need, h Host) Table {
 		n.Tenants = 1_000_000_000 / records
 		n.Rate = 10 * float64(n.Tenants) / 86400
 		many := PlanCapacity(n, h, c)
-		machines := func(c Capacity) string { return fmt.Sprintf("%s (%s)", Thousands(c.Machines), c.Bound) }
-		t.Rows = append(t.Rows, []string{Thousands(records), span(one.Cloud), span(one.Owner), inUnits(one.Sent), inUnits(one.Received), inUnits(one.Kept), machines(one), machines(many)})
+		machines := func(c Capacity) string { return fmt.Sprintf("%s (%s)", FormatThousands(c.Machines), c.Bound) }
+		t.Rows = append(t.Rows, []string{FormatThousands(records), formatMS(one.Cloud), formatMS(one.Owner), inUnits(one.Sent), inUnits(one.Received), inUnits(one.Kept), machines(one), machines(many)})
 	}
 	return t
 }

@@ -18,36 +18,36 @@ import (
 // Clusters is what hidden clusters find: records stand in C clusters of equal size, some
 // in several, and a request is scored against one. Everything is in the clear, on the
 // integers of scheme sealed.
-type Clusters struct {
+type Cells struct {
 	Records  int    `json:"records"`
 	Requests int    `json:"requests"`
 	Profile  string `json:"profile"`
 	// Full is how many of a photo's human keywords are found where all records are scored.
 	Full float64      `json:"words_per_photo"`
-	Rows []ClusterRow `json:"rows"`
+	Rows []CellRow `json:"rows"`
 }
 
 // A ClusterRow is one number of clusters and of places a record; figures are means of
 // clusterSeeds divisions.
-type ClusterRow struct {
-	Clusters int     `json:"clusters"`
+type CellRow struct {
+	Cells int     `json:"clusters"`
 	Copies   float64 `json:"copies"`
 	// Recall is the share of the ten nearest of all records that are found in the cluster
 	// asked, Least that of the worst division. Words are the human keywords found, of Full.
 	Recall float64 `json:"recall_at_10"`
-	Least  float64 `json:"least_recall_at_10"`
-	Words  float64 `json:"words_of_full"`
+	MinRecall  float64 `json:"least_recall_at_10"`
+	KeywordShare  float64 `json:"words_of_full"`
 }
 
 const clusterSeeds = 5
 
 // MeasureClusters measures profile network if all images have embeddings, else learned.
-func MeasureClusters(ctx context.Context, c *Corpus, progress user.Progress) (*Clusters, error) {
-	m, err := newClusterRun(ctx, c, progress)
+func MeasureCells(ctx context.Context, c *Corpus, progress user.Progress) (*Cells, error) {
+	m, err := newCellRun(ctx, c, progress)
 	if err != nil {
 		return nil, err
 	}
-	out := &Clusters{Records: len(c.Train), Requests: len(c.Test), Profile: m.owner.Profile().Kind().String(), Full: round(m.all.words, 3)}
+	out := &Cells{Records: len(c.Train), Requests: len(c.Test), Profile: m.owner.Profile().Kind().String(), Full: RoundTo(m.all.keywords, 3)}
 	for _, clusters := range []int{4, 8, 16} {
 		for _, copies := range []float64{1.25, 1.5, 1.7, 2} {
 			if clusters > len(c.Train)/2 {
@@ -65,7 +65,7 @@ func MeasureClusters(ctx context.Context, c *Corpus, progress user.Progress) (*C
 }
 
 // A clusterRun has the vectors and scores of a collection.
-type clusterRun struct {
+type cellRun struct {
 	corpus   *Corpus
 	owner    *user.Builder
 	rows     [][]float32
@@ -75,11 +75,11 @@ type clusterRun struct {
 	scores   [][]int64
 	dis      func(v *vector.Vector, score int64) (float64, error)
 	// all is what is found where every record is scored.
-	all *foundOf
+	all *retrieval
 }
 
 // newClusterRun fits profile network if all images have embeddings, else learned.
-func newClusterRun(ctx context.Context, c *Corpus, progress user.Progress) (*clusterRun, error) {
+func newCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRun, error) {
 	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
 	embedded := func(im user.Photo) bool { return im.Vectors.Embedding != nil }
 	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Photo) bool { return !embedded(im) }) {
@@ -89,15 +89,15 @@ func newClusterRun(ctx context.Context, c *Corpus, progress user.Progress) (*clu
 	if err != nil {
 		return nil, err
 	}
-	m := &clusterRun{corpus: c, owner: b}
+	m := &cellRun{corpus: c, owner: b}
 	if err := m.score(); err != nil {
 		return nil, err
 	}
-	m.all, err = m.found(func(int, uint32) bool { return true })
+	m.all, err = m.retrieve(func(int, uint32) bool { return true })
 	return m, err
 }
 
-func (m *clusterRun) score() error {
+func (m *cellRun) score() error {
 	plain, err := m.owner.Twin()
 	if err != nil {
 		return err
@@ -135,15 +135,15 @@ func (m *clusterRun) score() error {
 }
 
 // row divides the collection some times, and asks.
-func (m *clusterRun) row(ctx context.Context, clusters int, copies float64) (ClusterRow, error) {
-	out := ClusterRow{Clusters: clusters, Copies: copies, Least: 1}
+func (m *cellRun) row(ctx context.Context, clusters int, copies float64) (CellRow, error) {
+	out := CellRow{Cells: clusters, Copies: copies, MinRecall: 1}
 	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
 	for seed := range clusterSeeds {
 		cells, err := kmeans.Balance(ctx, m.rows, clusters, size, [32]byte{byte(seed)})
 		if err != nil {
 			return out, err
 		}
-		found, err := m.found(func(request int, record uint32) bool {
+		found, err := m.retrieve(func(request int, record uint32) bool {
 			_, there := slices.BinarySearch(cells.Records[cells.Nearest(m.requests[request])], record)
 			return there
 		})
@@ -152,21 +152,21 @@ func (m *clusterRun) row(ctx context.Context, clusters int, copies float64) (Clu
 		}
 		share := recall(found.near, m.all.near)
 		out.Recall += share / clusterSeeds
-		out.Least = min(out.Least, share)
-		out.Words += found.words / m.all.words / clusterSeeds
+		out.MinRecall = min(out.MinRecall, share)
+		out.KeywordShare += found.keywords / m.all.keywords / clusterSeeds
 	}
-	out.Recall, out.Least, out.Words = round(out.Recall, 3), round(out.Least, 3), round(out.Words, 4)
+	out.Recall, out.MinRecall, out.KeywordShare = RoundTo(out.Recall, 3), RoundTo(out.MinRecall, 3), RoundTo(out.KeywordShare, 4)
 	return out, nil
 }
 
 // foundOf is what requests found: their ten nearest, and human keywords a photo.
-type foundOf struct {
+type retrieval struct {
 	near  [][]uint32
-	words float64
+	keywords float64
 }
 
 // found ranks the nearest of those records that a request is scored against.
-func (m *clusterRun) found(scored func(request int, record uint32) bool) (*foundOf, error) {
+func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
 	all, errs := make([][]rank.Neighbour, len(m.vectors)), make([]error, len(m.vectors))
 	parallel.For(len(m.vectors), func(i int) {
 		queue := kdforest.NewQueue(max(10, m.owner.Ranker().Neighbours()))
@@ -187,21 +187,21 @@ func (m *clusterRun) found(scored func(request int, record uint32) bool) (*found
 	for i, near := range all {
 		err := errs[i]
 		if err == nil {
-			said[i], err = m.owner.Rank(near[:min(len(near), m.owner.Ranker().Neighbours())], user.Ranking{MaxKeywords: keywordsKept, Guess: m.vectors[i].Guess})
+			said[i], err = m.owner.Rank(near[:min(len(near), m.owner.Ranker().Neighbours())], user.Ranking{MaxKeywords: standardKeywords, Guess: m.vectors[i].Guess})
 		}
 		if err != nil {
 			return nil, fmt.Errorf("request %d: %w", i, err)
 		}
 	}
-	return &foundOf{near: topRecords(all), words: foundWords(wordsOf(said), Keywords(m.corpus.Test))}, nil
+	return &retrieval{near: topRecords(all), keywords: meanKeywordsFound(keywordsOf(said), Keywords(m.corpus.Test))}, nil
 }
 
 // Tables implements Result.
-func (c *Clusters) Tables() []Table {
+func (c *Cells) Tables() []Table {
 	t := Table{Name: "clusters", Title: fmt.Sprintf("One hidden cluster asked, profile %s, %d records, %d requests, %.2f words a photo found in all", c.Profile, c.Records, c.Requests, c.Full),
 		Columns: []string{"clusters", "places a record", "recall@10", "the least", "words of the full scan's %"}}
 	for _, r := range c.Rows {
-		t.Rows = append(t.Rows, []string{whole(r.Clusters), num(r.Copies, 2), num(r.Recall, 3), num(r.Least, 3), num(100*r.Words, 1)})
+		t.Rows = append(t.Rows, []string{FormatInt(r.Cells), FormatDecimal(r.Copies, 2), FormatDecimal(r.Recall, 3), FormatDecimal(r.MinRecall, 3), FormatDecimal(100*r.KeywordShare, 1)})
 	}
 	return []Table{t}
 }

@@ -89,7 +89,7 @@ func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) 
 func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []dataset.Photo, kind profile.Kind) {
 	// The features of the draws serve the build.
 	cache := t.TempDir()
-	c, err := corpusOf(t.Context(), train, test, cache, nil, nil)
+	c, err := readCorpus(t.Context(), train, test, cache, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +97,11 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 	var p, r, nplus, found []float64
 	for d := 1; d <= rangeDraws; d++ {
 		if fit == nil || kind != profile.Paper {
-			if fit, err = fitProfile(t.Context(), c.drawn(d), kind, nil); err != nil {
+			if fit, err = fitProfile(t.Context(), c.inOrderOf(d), kind, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
-		run, err := drawProfile(t.Context(), c.drawn(d), fit, nil, nil)
+		run, err := drawProfile(t.Context(), c.inOrderOf(d), fit, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,13 +120,13 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 	}
 	shown, rare := askCommandLine(t, programs, dir, cache, kind, test)
 	truth := Keywords(c.Test)
-	q := Measure(rare, truth)
+	q := MeasureQuality(rare, truth)
 	for _, x := range []struct {
 		what       string
 		got, least float64
 		of         []float64
-	}{{"P", q.P, 1, p}, {"R", q.R, 1, r}, {"N+", float64(q.Nplus), 1, nplus}, {"words found a photo", foundWords(shown, truth), 0.1, found}} {
-		s := rangeOf(x.of)
+	}{{"P", q.P, 1, p}, {"R", q.R, 1, r}, {"N+", float64(q.Nplus), 1, nplus}, {"words found a photo", meanKeywordsFound(shown, truth), 0.1, found}} {
+		s := meanRange(x.of)
 		width := widened * max(s.high-s.low, x.least)
 		t.Logf("%s: %.2f by the command line, %.2f to %.2f in %d draws", x.what, x.got, s.low, s.high, rangeDraws)
 		if x.got < s.low-width || x.got > s.high+width {
@@ -182,7 +182,7 @@ func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind
 	}
 	annotate := func(more ...string) [][]string {
 		t.Helper()
-		args := append([]string{"annotate", "new", "--cloud", url, "--json", "--min-probability", "0", "--most", fmt.Sprint(keywordsKept)}, more...)
+		args := append([]string{"annotate", "new", "--cloud", url, "--json", "--min-probability", "0", "--most", fmt.Sprint(standardKeywords)}, more...)
 		byName := map[string][]string{}
 		for line := range bytes.Lines(cpar(args...)) {
 			var a struct {

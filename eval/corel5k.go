@@ -20,7 +20,7 @@ import (
 )
 
 // keywordsKept is the number of keywords per image in the standard protocol.
-const keywordsKept = 5
+const standardKeywords = 5
 
 // A QualityRow is one scheme's annotation quality.
 type QualityRow struct {
@@ -62,19 +62,19 @@ func MeasureCorel5k(ctx context.Context, s *Session, c *Corpus, progress user.Pr
 	}
 	for _, k := range []int{5, 10} {
 		r.Rows = append(r.Rows,
-			QualityRow{Scheme: "plain-exact", Neighbours: k, Quality: Measure(annotatePlain(exact, train, k, keywordsKept), truth)},
-			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(approx, train, k, keywordsKept), truth)})
+			QualityRow{Scheme: "plain-exact", Neighbours: k, Quality: MeasureQuality(annotatePlain(exact, train, k, standardKeywords), truth)},
+			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: MeasureQuality(annotatePlain(approx, train, k, standardKeywords), truth)})
 		for _, p := range []cpar.Params{
 			{Scheme: cpar.SchemeCAPIA, L: uint16(k), Approx: 1000},
-			searching(cpar.SearchDepthFirst, 1000, k),
-			searching(cpar.SearchDepthFirst, 100, k),
-			searching(cpar.SearchIVF, 100, k),
+			searchParams(cpar.SearchDepthFirst, 1000, k),
+			searchParams(cpar.SearchDepthFirst, 100, k),
+			searchParams(cpar.SearchIVF, 100, k),
 		} {
 			run, err := s.runAll(ctx, p, progress, fmt.Sprintf("%v, %d neighbours", p.Scheme, k))
 			if err != nil {
 				return nil, err
 			}
-			row := QualityRow{Scheme: p.Scheme.String(), Neighbours: k, Quality: Measure(run.annotations(), truth)}
+			row := QualityRow{Scheme: p.Scheme.String(), Neighbours: k, Quality: MeasureQuality(run.annotations(), truth)}
 			if p.Scheme != cpar.SchemeCAPIA {
 				row.Approx, row.Search = float64(p.Approx)/10, p.Search.String()
 			}
@@ -91,12 +91,12 @@ func (s *Session) keywords() [][]string { return Keywords(s.records()) }
 func (r outcomes) annotations() [][]string {
 	out := make([][]string, len(r))
 	for i, o := range r {
-		out[i] = words(rank.Keywords(o.near, keywordsKept))
+		out[i] = keywordStrings(rank.Keywords(o.near, standardKeywords))
 	}
 	return out
 }
 
-func words(list []rank.Keyword) []string {
+func keywordStrings(list []rank.Keyword) []string {
 	out := make([]string, len(list))
 	for i, k := range list {
 		out[i] = k.Word
@@ -112,7 +112,7 @@ func annotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string
 		for _, j := range ascending(row)[:min(k, len(row))] {
 			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
 		}
-		out[i] = words(rank.Keywords(near, kept))
+		out[i] = keywordStrings(rank.Keywords(near, kept))
 	}
 	return out
 }
@@ -199,7 +199,7 @@ func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError,
 	})
 	profile := s.Builder.Profile().(*profile.PaperProfile)
 	mhat := profile.Layout().JL
-	e := JLError{Theory: round(theoryError(mhat), 2)}
+	e := JLError{Theory: RoundTo(theoryError(mhat), 2)}
 	errors := make([]float64, jlSeeds)
 	for seed := range jlSeeds {
 		if err := ctx.Err(); err != nil {
@@ -209,14 +209,14 @@ func (s *Session) jlError(ctx context.Context, progress user.Progress) (JLError,
 		if err != nil {
 			return e, err
 		}
-		if errors[seed], err = relativeError(p, levels(rounded(records)), levels(rounded(requests)), exact); err != nil {
+		if errors[seed], err = relativeError(p, levels(quantized(records)), levels(quantized(requests)), exact); err != nil {
 			return e, err
 		}
-		e.Seeds = append(e.Seeds, round(errors[seed], 3))
+		e.Seeds = append(e.Seeds, RoundTo(errors[seed], 3))
 		if progress != nil {
 			progress("JL error", seed+1, jlSeeds)
 		}
 	}
-	e.Mean = round(mean(errors), 3)
+	e.Mean = RoundTo(mean(errors), 3)
 	return e, nil
 }

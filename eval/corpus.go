@@ -47,7 +47,7 @@ func LoadCorpus(ctx context.Context, dir, cacheDir string, network *encoder.Enco
 	if err != nil {
 		return nil, err
 	}
-	return corpusOf(ctx, train, test, cacheDir, network, progress)
+	return readCorpus(ctx, train, test, cacheDir, network, progress)
 }
 
 // LoadSample is LoadCorpus of at most so many images to index and to test, from all over
@@ -57,11 +57,11 @@ func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, 
 	if err != nil {
 		return nil, err
 	}
-	return corpusOf(ctx, everySo(train, indexed), everySo(test, tested), cacheDir, nil, progress)
+	return readCorpus(ctx, evenlySpaced(train, indexed), evenlySpaced(test, tested), cacheDir, nil, progress)
 }
 
 // everySo returns n items at equal distances.
-func everySo(items []dataset.Photo, n int) []dataset.Photo {
+func evenlySpaced(items []dataset.Photo, n int) []dataset.Photo {
 	if n >= len(items) {
 		return items
 	}
@@ -109,7 +109,7 @@ func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Cor
 }
 
 // corpusOf reads the images of a collection that is divided.
-func corpusOf(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
+func readCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
 	var err error
 	opt := user.ReadOptions{Progress: progress, Network: network}
 	if cacheDir != "" {
@@ -228,7 +228,7 @@ func (s *Session) load(ctx context.Context) error {
 }
 
 // opened returns the index as a device sees it.
-func (s *Session) opened() *device.Index {
+func (s *Session) deviceIndex() *device.Index {
 	cloud := inProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
 }

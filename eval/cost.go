@@ -50,11 +50,11 @@ type RequestCost struct {
 	Order  int `json:"order_bytes"`
 	Planes int `json:"planes_bytes"`
 	// Select is for decrypting the reply and ranking its keywords.
-	Select float64 `json:"select_ms"`
+	Rank float64 `json:"select_ms"`
 }
 
 // A ToolCost is the cost of the paper's single operations here, in milliseconds on one core.
-type ToolCost struct {
+type PrimitiveCost struct {
 	// Vector encrypts a record's vector of VectorDim elements.
 	Vector    float64 `json:"vector_ms"`
 	VectorDim int     `json:"vector_dimension"`
@@ -75,7 +75,7 @@ type Cost struct {
 	Roofline *Roofline   `json:"roofline"`
 	Build    BuildCost   `json:"build"`
 	Request  RequestCost `json:"request"`
-	Tools    ToolCost    `json:"tools"`
+	Primitives    PrimitiveCost    `json:"tools"`
 }
 
 // costRequests is the number of requests behind a median.
@@ -97,7 +97,7 @@ func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
 	if out.Rows, out.Requests, err = b.costRows(ctx, l.Progress); err != nil {
 		return nil, err
 	}
-	scans, err := b.prepare(ctx, configurations()[0].p, min(batches[len(batches)-1], len(b.Requests)))
+	scans, err := b.prepare(ctx, searchConfigurations()[0].p, min(batchSizes[len(batchSizes)-1], len(b.Requests)))
 	if err != nil {
 		return nil, err
 	}
@@ -110,14 +110,14 @@ func MeasureCost(ctx context.Context, l *Lab, n int) (*Cost, error) {
 	if out.Request, err = b.requestCost(ctx, c); err != nil {
 		return nil, fmt.Errorf("measuring a request: %w", err)
 	}
-	if out.Tools, err = toolCost(ctx, int(b.Cost.Fields)); err != nil {
+	if out.Primitives, err = primitiveCost(ctx, int(b.Cost.Fields)); err != nil {
 		return nil, fmt.Errorf("measuring the paper's operations: %w", err)
 	}
 	return out, nil
 }
 
 func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostRow, int, error) {
-	configs := configurations()
+	configs := searchConfigurations()
 	n := min(costRequests, len(s.Requests))
 	prepared := make([][]preparedRequest, len(configs))
 	for j, conf := range configs {
@@ -139,10 +139,10 @@ func (s *Session) costRows(ctx context.Context, progress user.Progress) ([]CostR
 	base := median(times[0].ns)
 	for j, conf := range configs {
 		t := times[j]
-		row := CostRow{Name: conf.name, NS: median(t.ns), Bytes: int64(mean(t.bytes)), Visits: round(mean(t.visited), 1)}
-		row.StreamRatio = round(float64(s.streamTime(uint64(row.Bytes)))/float64(row.NS), 3)
-		row.Speedup = round(float64(base)/float64(row.NS), 3)
-		row.Bound = round(float64(s.Cloud.Manifest.Records)/row.Visits, 2)
+		row := CostRow{Name: conf.name, NS: median(t.ns), Bytes: int64(mean(t.bytes)), Visits: RoundTo(mean(t.visited), 1)}
+		row.StreamRatio = RoundTo(float64(s.streamTime(uint64(row.Bytes)))/float64(row.NS), 3)
+		row.Speedup = RoundTo(float64(base)/float64(row.NS), 3)
+		row.Bound = RoundTo(float64(s.Cloud.Manifest.Records)/row.Visits, 2)
 		if conf.p.Scheme != cpar.SchemeCAPIA {
 			row.Search, row.Approx = conf.p.Search.String(), float64(conf.p.Approx)/10
 			if row.MemoryBound, err = s.memoryBound(prepared[j], base, n); err != nil {
@@ -166,7 +166,7 @@ func (s *Session) streamTime(n uint64) int64 {
 }
 
 // clockMS returns the median of n calls in milliseconds, after a warm-up call.
-func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
+func medianMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 	var ns []int64
 	for i := range n + 1 {
 		if err := ctx.Err(); err != nil {
@@ -180,7 +180,7 @@ func clockMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
 			ns = append(ns, time.Since(begun).Nanoseconds())
 		}
 	}
-	return round(milliseconds(ns), 4), nil
+	return RoundTo(milliseconds(ns), 4), nil
 }
 
 func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err error) {
@@ -195,12 +195,12 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 			}
 		}
 		e := feature.NewExtractor()
-		if r.Features, err = clockMS(ctx, times, func(i int) error { _, err := e.Photo(data[i%len(data)], feature.Options{}); return err }); err != nil {
+		if r.Features, err = medianMS(ctx, times, func(i int) error { _, err := e.Photo(data[i%len(data)], feature.Options{}); return err }); err != nil {
 			return r, err
 		}
 	}
 	var list []preparedRequest
-	if r.Encrypt, err = clockMS(ctx, times, func(i int) error {
+	if r.Encrypt, err = medianMS(ctx, times, func(i int) error {
 		pending, q, err := b.Builder.RequestVector(b.Requests[i%len(b.Requests)], p)
 		list = append(list, preparedRequest{pending, q})
 		return err
@@ -209,17 +209,17 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 	}
 	replies := make([]*cpar.Reply, len(list))
 	for i, a := range list {
-		if replies[i], err = search.Annotate(b.Cloud, a.q); err != nil {
+		if replies[i], err = search.Annotate(b.Cloud, a.request); err != nil {
 			return r, err
 		}
 	}
-	if r.Select, err = clockMS(ctx, times, func(i int) error {
+	if r.Rank, err = medianMS(ctx, times, func(i int) error {
 		_, err := readReply(b.Builder.Owner, list[i%len(list)].pending, replies[i%len(list)])
 		return err
 	}); err != nil {
 		return r, err
 	}
-	q := list[0].q
+	q := list[0].request
 	request, err := q.MarshalBinary()
 	if err != nil {
 		return r, err
@@ -241,7 +241,7 @@ func (b *Built) requestCost(ctx context.Context, c *Corpus) (r RequestCost, err 
 
 // toolCost times the paper's operations one by one, with random content, on which their
 // cost does not depend.
-func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
+func primitiveCost(ctx context.Context, fields int) (t PrimitiveCost, err error) {
 	const times = 15
 	secret := [32]byte{'c', 'o', 's', 't'}
 	noise := ive.NewNoise(secret)
@@ -263,7 +263,7 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 		if err != nil {
 			return t, err
 		}
-		if *part.to, err = clockMS(ctx, times, f); err != nil {
+		if *part.to, err = medianMS(ctx, times, f); err != nil {
 			return t, err
 		}
 	}
@@ -271,7 +271,7 @@ func toolCost(ctx context.Context, fields int) (t ToolCost, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.OPE, err = clockMS(ctx, times, func(i int) error {
+	t.OPE, err = medianMS(ctx, times, func(i int) error {
 		for field := range fields {
 			if _, err := key.Encrypt(field, (field*37+i)%(vector.Beta+1)); err != nil {
 				return err
@@ -287,8 +287,8 @@ func (c *Cost) Tables() []Table {
 	t := Table{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %d (%s), median of %d requests, one core", c.Records, c.Kind, c.Requests),
 		Columns: []string{"search", "AP", "ms", "MB read", "visits", "of stream speed", "speedup", "visits allow", "memory leaves"}}
 	for _, r := range c.Rows {
-		t.Rows = append(t.Rows, []string{r.Name, blank(r.Approx, 1), num(float64(r.NS)/1e6, 3), num(float64(r.Bytes)/1e6, 2), num(r.Visits, 0),
-			num(r.StreamRatio, 3), num(r.Speedup, 2), num(r.Bound, 1), blank(r.MemoryBound, 2)})
+		t.Rows = append(t.Rows, []string{r.Name, FormatNonZero(r.Approx, 1), FormatDecimal(float64(r.NS)/1e6, 3), FormatDecimal(float64(r.Bytes)/1e6, 2), FormatDecimal(r.Visits, 0),
+			FormatDecimal(r.StreamRatio, 3), FormatDecimal(r.Speedup, 2), FormatDecimal(r.Bound, 1), FormatNonZero(r.MemoryBound, 2)})
 	}
 	owner := Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}
 	for _, row := range []struct {
@@ -303,11 +303,11 @@ func (c *Cost) Tables() []Table {
 		{"split fields", float64(c.Build.Fields), ""}, {"planes", float64(c.Build.Planes), ""},
 		{"features of a photo", c.Request.Features, "ms"}, {"request, encrypted", c.Request.Encrypt, "ms"},
 		{"request", float64(c.Request.Bytes), "B"}, {"reply", float64(c.Request.Reply), "B"},
-		{"selection of keywords", c.Request.Select, "ms"}, {"encryption of a vector", c.Tools.Vector, "ms"},
-		{"encryption of a plane", c.Tools.Plane, "ms"}, {"encryption of a boxed plane", c.Tools.BoxedPlane, "ms"},
-		{"order-preserving encryption of a request", c.Tools.OPE, "ms"},
+		{"selection of keywords", c.Request.Rank, "ms"}, {"encryption of a vector", c.Primitives.Vector, "ms"},
+		{"encryption of a plane", c.Primitives.Plane, "ms"}, {"encryption of a boxed plane", c.Primitives.BoxedPlane, "ms"},
+		{"order-preserving encryption of a request", c.Primitives.OPE, "ms"},
 	} {
-		owner.Rows = append(owner.Rows, []string{row.what, num(row.value, 3), row.unit})
+		owner.Rows = append(owner.Rows, []string{row.what, FormatDecimal(row.value, 3), row.unit})
 	}
 	tables := []Table{t, owner}
 	if c.Roofline != nil {

@@ -63,7 +63,7 @@ var (
 )
 
 // drawSteps has a step for each draw, so that more can be added.
-func drawSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
+func DrawSteps(ctx context.Context, r *Run, m Measurement) (Result, error) {
 	out := new(Draws)
 	var basis *profile.Fitted
 	network, err := r.inputs(m.Needs)
@@ -71,7 +71,7 @@ func drawSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
 		return nil, err
 	}
 	for d := 1; r.onlyKept || d <= r.Draws; d++ {
-		draw, err := runStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, d), []any{network, d}, func(ctx context.Context) (*Draw, error) {
+		draw, err := RunStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, d), []any{network, d}, func(ctx context.Context) (*Draw, error) {
 			c, err := r.Lab.read(ctx)
 			if err != nil {
 				return nil, err
@@ -98,7 +98,7 @@ func drawSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
 }
 
 // drawn is the corpus with its training images in the order of a draw.
-func (c *Corpus) drawn(draw int) *Corpus {
+func (c *Corpus) inOrderOf(draw int) *Corpus {
 	if draw == 0 {
 		return c
 	}
@@ -118,7 +118,7 @@ func (c *Corpus) drawn(draw int) *Corpus {
 // collection; keys and the order of records are fresh every time, as a user's are. paper
 // is that profile, fitted: its principal components know neither key nor order.
 func MeasureDraw(ctx context.Context, c *Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
-	c = c.drawn(number)
+	c = c.inOrderOf(number)
 	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
 	for _, kind := range profile.Kinds() {
 		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
@@ -181,16 +181,16 @@ func drawProfile(ctx context.Context, c *Corpus, fit *profile.Fitted, searches [
 	r := &profileRun{owner: s.Builder, truth: Keywords(c.Test), requests: s.Requests,
 		near: map[string][][]rank.Neighbour{}, dims: map[string]int{}}
 	if slices.Contains(searches, "plain") {
-		if r.near["plain"], err = s.plainNearest(ctx, r.most()); err != nil {
+		if r.near["plain"], err = s.plainNearest(ctx, r.maxNeighbours()); err != nil {
 			return nil, err
 		}
 	}
-	for _, conf := range configurations() {
+	for _, conf := range searchConfigurations() {
 		if !slices.Contains(searches, conf.name) {
 			continue
 		}
-		conf.p.L = uint16(r.most())
-		if r.near[conf.name], err = s.nearestAll(ctx, conf.p, tell(progress, r.name()+", "+conf.name, len(c.Test))); err != nil {
+		conf.p.L = uint16(r.maxNeighbours())
+		if r.near[conf.name], err = s.nearestAll(ctx, conf.p, countStage(progress, r.name()+", "+conf.name, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("%s: %w", conf.name, err)
 		}
 	}
@@ -202,24 +202,24 @@ func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
 	for _, ranker := range r.rankers() {
 		for _, scheme := range schemes {
 			calibrated := ranker.kind == rank.KindCalibrated
-			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept, Rare: calibrated})
+			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: standardKeywords, Rare: calibrated})
 			if err != nil {
 				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
 			}
-			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept})
+			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: standardKeywords})
 			if err != nil {
 				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
 			}
-			q := Measure(wordsOf(rare), r.truth)
+			q := MeasureQuality(keywordsOf(rare), r.truth)
 			out = append(out, DrawRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours,
-				P: q.P, R: q.R, Nplus: q.Nplus, Found: round(foundWords(wordsOf(shown), r.truth), 3)})
+				P: q.P, R: q.R, Nplus: q.Nplus, Found: RoundTo(meanKeywordsFound(keywordsOf(shown), r.truth), 3)})
 		}
 	}
 	return out, nil
 }
 
 // foundWords is how many words of a photo were found, on average.
-func foundWords(said, truth [][]string) float64 {
+func meanKeywordsFound(said, truth [][]string) float64 {
 	right := 0
 	for i, list := range said {
 		for _, w := range list {

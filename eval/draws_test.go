@@ -37,8 +37,8 @@ func TestMeasureDraw(t *testing.T) {
 		}
 	}
 	for _, x := range d.Recalls {
-		if x.Admitted != 40 && x.Related == relatedByOne || x.Admitted > 40 || x.Admitted == 0 || x.All <= 0 || len(x.Few) != fewDraws {
-			t.Errorf("%s by %s: %d admitted, %g, %d draws", x.Search, x.Related, x.Admitted, x.All, len(x.Few))
+		if x.Admitted != 40 && x.Related == relatedByOneKeyword || x.Admitted > 40 || x.Admitted == 0 || x.All <= 0 || len(x.Subsets) != fewDraws {
+			t.Errorf("%s by %s: %d admitted, %g, %d draws", x.Search, x.Related, x.Admitted, x.All, len(x.Subsets))
 		}
 	}
 	names := func(c *Corpus) (out []*user.Photo) {
@@ -47,15 +47,15 @@ func TestMeasureDraw(t *testing.T) {
 		}
 		return out
 	}
-	own, three := names(c), names(c.drawn(3))
-	if !reflect.DeepEqual(three, names(c.drawn(3))) || reflect.DeepEqual(three, own) || reflect.DeepEqual(three, names(c.drawn(4))) || !reflect.DeepEqual(own, names(c.drawn(0))) || len(three) != len(own) {
+	own, three := names(c), names(c.inOrderOf(3))
+	if !reflect.DeepEqual(three, names(c.inOrderOf(3))) || reflect.DeepEqual(three, own) || reflect.DeepEqual(three, names(c.inOrderOf(4))) || !reflect.DeepEqual(own, names(c.inOrderOf(0))) || len(three) != len(own) {
 		t.Error("the order of a draw must be its own")
 	}
 }
 
 // A draw takes the files of the images along.
 func TestDrawnItems(t *testing.T) {
-	c := photos(t, 12).drawn(1)
+	c := photos(t, 12).inOrderOf(1)
 	for i, im := range c.Train {
 		if !slices.Equal(im.Keywords, c.TrainItems[i].Keywords) {
 			t.Errorf("image %d is not of file %s", i, c.TrainItems[i].Name)
@@ -67,7 +67,7 @@ func TestDrawnItems(t *testing.T) {
 func TestDrawsTables(t *testing.T) {
 	draw := func(p float64, few []float64) Draw {
 		return Draw{Records: 9, Requests: 4, Rows: []DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: p, R: 2 * p, Nplus: int(p), Found: p / 10}},
-			Recalls: []DrawRecall{{Search: "capia", Related: relatedByOne, Admitted: 400, All: 50, Few: []float64{50, 50}}, {Search: "cpar@10", Related: relatedByOne, Admitted: 400, All: p, Few: few}}}
+			Recalls: []DrawRecall{{Search: "capia", Related: relatedByOneKeyword, Admitted: 400, All: 50, Subsets: []float64{50, 50}}, {Search: "cpar@10", Related: relatedByOneKeyword, Admitted: 400, All: p, Subsets: few}}}
 	}
 	d := &Draws{Draws: []Draw{draw(10, []float64{20, 40}), draw(20, []float64{30, 10}), draw(33, nil)}}
 	tables := d.Tables()
@@ -81,8 +81,8 @@ func TestDrawsTables(t *testing.T) {
 	if want := []string{"cpar@10", "one word", "50", "30", "10", "40", "60", "20", "80"}; !slices.Equal(tables[1].Rows[3], want) {
 		t.Errorf("%q, want %q", tables[1].Rows[3], want)
 	}
-	same := spread{22.35, 22.35, 22.35}
-	if got := rangeOf(slices.Repeat([]float64{22.35}, 9)); got != same {
+	same := valueRange{22.35, 22.35, 22.35}
+	if got := meanRange(slices.Repeat([]float64{22.35}, 9)); got != same {
 		t.Errorf("of equal values: %v", got)
 	}
 	for _, table := range tables {
@@ -100,10 +100,10 @@ func TestDrawsTables(t *testing.T) {
 func TestDrawRecalls(t *testing.T) {
 	indexed := [][]string{{"sea", "sky"}, {"sea", "sky", "car"}, {"boat"}}
 	truth := [][]string{{"sea", "sky"}, {"sea", "car"}}
-	if got := allWordsShared(truth, indexed); !slices.Equal(got, []bool{true, false}) {
+	if got := sharesAllKeywords(truth, indexed); !slices.Equal(got, []bool{true, false}) {
 		t.Errorf("all words shared: %v", got)
 	}
-	some := someRequests([]bool{true, false, true}, 1)
+	some := subsetWeights([]bool{true, false, true}, 1)
 	if !slices.Equal(some[0], []float64{1, 0, 1}) || len(some) != fewDraws+1 || !slices.Equal(some[7], []float64{1, 0, 1}) {
 		t.Errorf("of two requests that count: %v, %v", some[0], some[7])
 	}
@@ -111,7 +111,7 @@ func TestDrawRecalls(t *testing.T) {
 	for i := range many {
 		many[i] = i%2 == 0
 	}
-	for _, w := range someRequests(many, 1)[1:] {
+	for _, w := range subsetWeights(many, 1)[1:] {
 		n := 0.
 		for i, x := range w {
 			if n += x; x != 0 && !many[i] {
@@ -136,10 +136,10 @@ func TestDrawRecalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	// By one word both count: sea 1 of 2, sky 1 of 1. By all the first alone: 1 and 1.
-	if x := got[0]; x.Related != relatedByOne || x.Admitted != 2 || x.All != 75 || x.Few[0] != 75 {
-		t.Errorf("%s: %d, %g, %g", x.Related, x.Admitted, x.All, x.Few[0])
+	if x := got[0]; x.Related != relatedByOneKeyword || x.Admitted != 2 || x.All != 75 || x.Subsets[0] != 75 {
+		t.Errorf("%s: %d, %g, %g", x.Related, x.Admitted, x.All, x.Subsets[0])
 	}
-	if x := got[len(recallSearches)]; x.Related != relatedByAll || x.Admitted != 1 || x.All != 100 || x.Few[0] != 100 {
-		t.Errorf("%s: %d, %g, %g", x.Related, x.Admitted, x.All, x.Few[0])
+	if x := got[len(recallSearches)]; x.Related != relatedByAllKeywords || x.Admitted != 1 || x.All != 100 || x.Subsets[0] != 100 {
+		t.Errorf("%s: %d, %g, %g", x.Related, x.Admitted, x.All, x.Subsets[0])
 	}
 }

@@ -13,8 +13,8 @@ import (
 // images in the pre-annotated dataset", and does not say what is related. Two readings
 // bound it: an image with one of the request's words, and an image with all of them.
 const (
-	relatedByOne = "one word"
-	relatedByAll = "all words"
+	relatedByOneKeyword = "one word"
+	relatedByAllKeywords = "all words"
 )
 
 const (
@@ -33,30 +33,30 @@ type DrawRecall struct {
 	Admitted int     `json:"admitted"`
 	All      float64 `json:"recall_all"`
 	// Few are the recalls of some requests at a time, the same ones for every search.
-	Few []float64 `json:"recall_few"`
+	Subsets []float64 `json:"recall_few"`
 }
 
 // drawRecalls judges all words of ten neighbours by weights W_t.
 func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, error) {
 	var out []DrawRecall
-	for _, related := range []string{relatedByOne, relatedByAll} {
+	for _, related := range []string{relatedByOneKeyword, relatedByAllKeywords} {
 		j := newJudge(r.truth, indexed)
-		if related == relatedByAll {
-			j.admitted = allWordsShared(r.truth, indexed)
+		if related == relatedByAllKeywords {
+			j.admitted = sharesAllKeywords(r.truth, indexed)
 		}
-		weights := someRequests(j.admitted, draw)
+		weights := subsetWeights(j.admitted, draw)
 		for _, search := range recallSearches {
-			said, err := r.annotate(search, rank.KindPaper, paperNeighbours, user.Ranking{MaxKeywords: everyWord})
+			said, err := r.annotate(search, rank.KindPaper, paperNeighbours, user.Ranking{MaxKeywords: allKeywords})
 			if err != nil {
 				return nil, err
 			}
 			marked := make([]marks, len(said))
-			for i, words := range wordsOf(said) {
+			for i, words := range keywordsOf(said) {
 				marked[i] = j.mark(i, words)
 			}
 			recalls := make([]float64, len(weights))
-			parallel.For(len(weights), func(k int) { recalls[k] = round(j.tally(marked, weights[k], true).recall(true), 2) })
-			x := DrawRecall{Search: search, Related: related, All: recalls[0], Few: recalls[1:]}
+			parallel.For(len(weights), func(k int) { recalls[k] = RoundTo(j.tally(marked, weights[k], true).recall(true), 2) })
+			x := DrawRecall{Search: search, Related: related, All: recalls[0], Subsets: recalls[1:]}
 			for _, yes := range j.admitted {
 				if yes {
 					x.Admitted++
@@ -69,7 +69,7 @@ func (r *profileRun) drawRecalls(indexed [][]string, draw int) ([]DrawRecall, er
 }
 
 // allWordsShared says which requests have two images in the index with all their words.
-func allWordsShared(truth, indexed [][]string) []bool {
+func sharesAllKeywords(truth, indexed [][]string) []bool {
 	out := make([]bool, len(truth))
 	parallel.For(len(truth), func(i int) {
 		n := 0
@@ -84,7 +84,7 @@ func allWordsShared(truth, indexed [][]string) []bool {
 }
 
 // someRequests gives weight 1 to all admitted requests first, then to a few at a time.
-func someRequests(admitted []bool, draw int) [][]float64 {
+func subsetWeights(admitted []bool, draw int) [][]float64 {
 	var from []int
 	for i, yes := range admitted {
 		if yes {

@@ -6,21 +6,21 @@ import (
 )
 
 // A spread is the mean of some values, or their median, and a range around it.
-type spread struct{ mid, low, high float64 }
+type valueRange struct{ mid, low, high float64 }
 
 // rangeOf is the mean, the least and the greatest. The mean of equal values is their value,
 // to the last digit shown.
-func rangeOf(x []float64) spread { return spread{round(mean(x), 6), slices.Min(x), slices.Max(x)} }
+func meanRange(x []float64) valueRange { return valueRange{RoundTo(mean(x), 6), slices.Min(x), slices.Max(x)} }
 
 // quantilesOf is the median, and what 5 and 95 % are below.
-func quantilesOf(x []float64) spread {
+func medianRange(x []float64) valueRange {
 	y := slices.Sorted(slices.Values(x))
 	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
-	return spread{at(50), at(5), at(95)}
+	return valueRange{at(50), at(5), at(95)}
 }
 
-func (s spread) cells(digits int) []string {
-	return []string{num(s.mid, digits), num(s.low, digits), num(s.high, digits)}
+func (s valueRange) cells(digits int) []string {
+	return []string{FormatDecimal(s.mid, digits), FormatDecimal(s.low, digits), FormatDecimal(s.high, digits)}
 }
 
 // Tables implements Result. Each value has the least and the greatest behind it.
@@ -42,7 +42,7 @@ func (d *Draws) quality() Table {
 	t := Table{Name: "draws", Title: d.title("What is found, five keywords a photo"),
 		Columns: []string{"profile", "ranker", "scheme", "P %", "low", "high", "R %", "low", "high", "N+", "low", "high", "words found", "low", "high"}}
 	for i, row := range d.Draws[0].Rows {
-		of := func(value func(DrawRow) float64) spread { return d.of(i, value) }
+		of := func(value func(DrawRow) float64) valueRange { return d.of(i, value) }
 		t.Rows = append(t.Rows, slices.Concat([]string{row.Profile, row.Ranker, row.Scheme},
 			of(func(r DrawRow) float64 { return r.P }).cells(1), of(func(r DrawRow) float64 { return r.R }).cells(1),
 			of(func(r DrawRow) float64 { return float64(r.Nplus) }).cells(0), of(func(r DrawRow) float64 { return r.Found }).cells(2)))
@@ -51,12 +51,12 @@ func (d *Draws) quality() Table {
 }
 
 // of is a value of row i over the draws.
-func (d *Draws) of(i int, value func(DrawRow) float64) spread {
+func (d *Draws) of(i int, value func(DrawRow) float64) valueRange {
 	var x []float64
 	for _, draw := range d.Draws {
 		x = append(x, value(draw.Rows[i]))
 	}
-	return rangeOf(x)
+	return meanRange(x)
 }
 
 // recalls has two rows for each search and reading of the protocol: all requests, whose
@@ -73,13 +73,13 @@ func (d *Draws) recalls() Table {
 		var all, allOf, few, fewOf []float64
 		for _, draw := range d.Draws {
 			x, capia := draw.Recalls[i], draw.Recalls[base]
-			all, few = append(all, x.All), append(few, x.Few...)
+			all, few = append(all, x.All), append(few, x.Subsets...)
 			allOf = append(allOf, ratios([]float64{x.All}, []float64{capia.All})...)
-			fewOf = append(fewOf, ratios(x.Few, capia.Few)...)
+			fewOf = append(fewOf, ratios(x.Subsets, capia.Subsets)...)
 		}
 		t.Rows = append(t.Rows,
-			slices.Concat([]string{row.Search, row.Related, whole(row.Admitted)}, rangeOf(all).cells(1), rangeOf(allOf).cells(1)),
-			slices.Concat([]string{row.Search, row.Related, whole(min(fewRequests, row.Admitted))}, quantilesOf(few).cells(1), quantilesOf(fewOf).cells(1)))
+			slices.Concat([]string{row.Search, row.Related, FormatInt(row.Admitted)}, meanRange(all).cells(1), meanRange(allOf).cells(1)),
+			slices.Concat([]string{row.Search, row.Related, FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).cells(1), medianRange(fewOf).cells(1)))
 	}
 	return t
 }

@@ -117,8 +117,8 @@ func TestErratumRecallOfAWordNobodyHas(t *testing.T) {
 	all := []marks{j.mark(0, []string{"sea", "dog"})}
 	counts := j.tally(all, []float64{1}, true)
 	printed := 0.0
-	for w := range counts.said {
-		printed += counts.hit[w] / counts.real[w]
+	for w := range counts.predicted {
+		printed += counts.hit[w] / counts.relevant[w]
 	}
 	if !math.IsNaN(printed) {
 		t.Errorf("as printed %g", printed)

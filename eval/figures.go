@@ -28,7 +28,7 @@ func (r *Results) Figures() []plot.Figure {
 }
 
 // drawnSearches says how our searches are drawn in every figure.
-var drawnSearches = []struct {
+var plottedSearches = []struct {
 	name   string
 	search cpar.Search
 	colour plot.Colour
@@ -74,7 +74,7 @@ func (s *Sweep) tradeoffs(large *Cost, p *paper.Paper) []plot.Figure {
 	figure := func(name, title, caption, x string, relative func(SweepRow) Interval) plot.Figure {
 		f := plot.Figure{Name: name, Title: title, Caption: caption,
 			X: plot.Axis{Label: x}, Y: plot.Axis{Label: "times faster than capia", Log: true, From: 1, To: 1}}
-		for _, how := range drawnSearches {
+		for _, how := range plottedSearches {
 			f.Series = append(f.Series, plot.Series{Name: how.name, Colour: how.colour, Points: pick(s, how.search, func(row SweepRow) plot.Point { return ofInterval(relative(row), row.Speedup) })})
 		}
 		f.Series = append(f.Series, plot.Series{Name: "visits alone, by rank", Colour: plot.Grey, Style: plot.Dashed, Points: pick(s, cpar.SearchByRank, func(row SweepRow) plot.Point {
@@ -103,10 +103,10 @@ func (s *Sweep) largeTradeoff(c *Cost, theirs plot.Series) plot.Figure {
 	for _, row := range c.Rows {
 		speed[row.Name] = row.Speedup
 	}
-	f := plot.Figure{Name: "tradeoff-large", Title: fmt.Sprintf("The same, speed at n = %s", Thousands(c.Records)),
-		Caption: fmt.Sprintf("Speed of an index of %s images made from the same photographs; accuracy of the index of untouched images, at the same AP.", Thousands(c.Records)),
+	f := plot.Figure{Name: "tradeoff-large", Title: fmt.Sprintf("The same, speed at n = %s", FormatThousands(c.Records)),
+		Caption: fmt.Sprintf("Speed of an index of %s images made from the same photographs; accuracy of the index of untouched images, at the same AP.", FormatThousands(c.Records)),
 		X:       plot.Axis{Label: "accuracy in % of capia's, the paper's protocol"}, Y: plot.Axis{Label: "times faster than capia", Log: true}}
-	for _, how := range drawnSearches {
+	for _, how := range plottedSearches {
 		f.Series = append(f.Series, plot.Series{Name: how.name, Colour: how.colour, Points: pick(s, how.search, func(row SweepRow) plot.Point {
 			return plot.Point{X: row.Relative.Value, XLow: row.Relative.Low, XHigh: row.Relative.High, Y: speed[row.Name]}
 		})})
@@ -118,7 +118,7 @@ func (s *Sweep) largeTradeoff(c *Cost, theirs plot.Series) plot.Figure {
 func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 	figure := func(name, title, caption, y string, of func(SweepRow) Interval) plot.Figure {
 		f := plot.Figure{Name: name, Title: title, Caption: caption, X: apAxis(), Y: plot.Axis{Label: y}}
-		for _, how := range drawnSearches {
+		for _, how := range plottedSearches {
 			f.Series = append(f.Series, plot.Series{Name: how.name, Colour: how.colour, Points: pick(s, how.search, func(row SweepRow) plot.Point {
 				y := of(row)
 				return plot.Point{X: row.Approx, Y: y.Value, YLow: y.Low, YHigh: y.High}
@@ -145,7 +145,7 @@ func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 // Figures implements Drawn.
 func (c *Cost) Figures(*Results) []plot.Figure {
 	p := paper.Values()
-	n := Thousands(c.Records)
+	n := FormatThousands(c.Records)
 	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", n),
 		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; hollow points are those for which it states a value.", c.Requests),
 		X:       apAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
@@ -153,7 +153,7 @@ func (c *Cost) Figures(*Results) []plot.Figure {
 		Caption: "Dashed: what fewer visits would allow if a visit cost as much as a record in the scan; purple: what remains if the same rows are read in the order of the visits and nothing else is done. The paper's points are quotients of its seconds.",
 		X:       apAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
 	var scan float64
-	for _, how := range drawnSearches {
+	for _, how := range plottedSearches {
 		s, q := plot.Series{Name: how.name, Colour: how.colour}, plot.Series{Name: how.name, Colour: how.colour}
 		bound := plot.Series{Name: "visits alone", Colour: plot.Grey, Style: plot.Dashed}
 		memory := plot.Series{Name: "rows in that order", Colour: plot.Purple, Style: plot.Dashed}
@@ -191,8 +191,8 @@ func (c *Cost) Figures(*Results) []plot.Figure {
 
 // figure draws both limits as lines and the batches as points.
 func (r *Roofline) figure(records int) plot.Figure {
-	f := plot.Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", Thousands(records)),
-		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory use every byte more often, until multiplying takes most of the time.", num(r.BandwidthGBs, 1), r.Kernels, num(r.MultipliesGs, 1)),
+	f := plot.Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", FormatThousands(records)),
+		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory use every byte more often, until multiplying takes most of the time.", FormatDecimal(r.BandwidthGBs, 1), r.Kernels, FormatDecimal(r.MultipliesGs, 1)),
 		X:       plot.Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
 		Y:       plot.Axis{Label: "multiplications a nanosecond", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
 	points := plot.Series{Name: "batches of 1 to 64 scans", Colour: plot.Blue}
@@ -208,13 +208,13 @@ func (r *Roofline) figure(records int) plot.Figure {
 }
 
 func (s *Sweep) speedupFigure() plot.Figure {
-	f := plot.Figure{Name: "speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", Thousands(s.Records)),
+	f := plot.Figure{Name: "speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", FormatThousands(s.Records)),
 		Caption: fmt.Sprintf("The index of untouched images, all %d requests, one core. Bars are 95 %% intervals of the ratio of medians.", s.Requests),
 		X:       apAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
 	f.Series = append(f.Series,
 		plot.Series{Name: "visits alone", Colour: plot.Grey, Style: plot.Dashed, Points: pick(s, cpar.SearchDepthFirst, func(row SweepRow) plot.Point { return plot.Point{X: row.Approx, Y: row.Bound} })},
 		plot.Series{Name: "rows in that order", Colour: plot.Purple, Style: plot.Dashed, Points: pick(s, cpar.SearchDepthFirst, func(row SweepRow) plot.Point { return plot.Point{X: row.Approx, Y: row.Memory} })})
-	for _, how := range drawnSearches {
+	for _, how := range plottedSearches {
 		f.Series = append(f.Series, plot.Series{Name: how.name, Colour: how.colour, Points: pick(s, how.search, func(row SweepRow) plot.Point {
 			return plot.Point{X: row.Approx, Y: row.Speedup.Value, YLow: row.Speedup.Low, YHigh: row.Speedup.High}
 		})})

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	flannNear  = 10 // neighbours requested
+	flannNeighbours  = 10 // neighbours requested
 	flannTrees = 10
 	// flannBuilds is the number of forests averaged for a figure. FLANN's differ in every
 	// run, and the recall of one forest is off by about 0.01.
@@ -22,7 +22,7 @@ const (
 )
 
 // flannPowers are the shares of records visited, in tenths of a percent.
-var flannPowers = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
+var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
 // flannRecalls are the recalls at which forests are compared.
 var flannRecalls = []float64{0.8, 0.9}
@@ -109,7 +109,7 @@ type FLANNPrice struct {
 
 // flannOfCorpus measures a separate index: its encrypted forest is the paper's, which
 // splits levels and has a record at every node.
-func flannOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLANN, error) {
+func MeasureFLANNOfCorpus(ctx context.Context, c *Corpus, progress user.Progress) (*FLANN, error) {
 	s, err := NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
 	if err != nil {
 		return nil, err
@@ -124,13 +124,13 @@ func MeasureFLANN(ctx context.Context, s *Session, progress user.Progress) (*FLA
 	if s.Twin == nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
 	}
-	peer, err := newPeer(ctx, flannLibrary)
+	peer, err := compileDriver(ctx, flannLibrary)
 	if err != nil {
 		return nil, err
 	}
 	defer peer.close()
 	records := len(s.corpus.Train)
-	f := &FLANN{Records: records, Requests: len(s.Requests), Neighbours: min(flannNear, records), Trees: flannTrees, Builds: flannBuilds}
+	f := &FLANN{Records: records, Requests: len(s.Requests), Neighbours: min(flannNeighbours, records), Trees: flannTrees, Builds: flannBuilds}
 	m := &flannRun{FLANN: f, peer: peer, progress: progress}
 
 	jl, err := s.jlTable()
@@ -201,7 +201,7 @@ func (s *Session) pcaTable() (*vectorTable, error) {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
 		for _, v := range list {
-			*part.to = append(*part.to, single(v.L1))
+			*part.to = append(*part.to, toFloat32s(v.L1))
 		}
 	}
 	basis, err := pca.Fit(context.Background(), records, pcaDims, 1)
@@ -210,15 +210,15 @@ func (s *Session) pcaTable() (*vectorTable, error) {
 	}
 	t := &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims}
 	for _, x := range records {
-		t.records = append(t.records, single(basis.Project(nil, x)))
+		t.records = append(t.records, toFloat32s(basis.Project(nil, x)))
 	}
 	for _, x := range requests {
-		t.requests = append(t.requests, single(basis.Project(nil, x)))
+		t.requests = append(t.requests, toFloat32s(basis.Project(nil, x)))
 	}
 	return t, nil
 }
 
-func single(x []float64) []float32 {
+func toFloat32s(x []float64) []float32 {
 	out := make([]float32, len(x))
 	for j, v := range x {
 		out[j] = float32(v)
@@ -230,7 +230,7 @@ func single(x []float64) []float32 {
 // collection several shares are the same number.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
-	for _, tenths := range flannPowers {
+	for _, tenths := range flannVisitShares {
 		v, err := kdforest.Visits(tenths, f.Records, f.Neighbours)
 		if err != nil {
 			return nil, fmt.Errorf("comparing with FLANN: %w: %w", cpar.ErrInput, err)
@@ -242,8 +242,8 @@ func (f *FLANN) visits() ([]int, error) {
 
 func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) {
 	f.Points = append(f.Points, FLANNRow{
-		FLANNCurve: c, Visits: visits, Approx: round(100*float64(visits)/float64(f.Records), 2),
-		Visited: round(visited, 1), Recall: round(recall, 4), Micros: round(1e6*seconds, 2),
+		FLANNCurve: c, Visits: visits, Approx: RoundTo(100*float64(visits)/float64(f.Records), 2),
+		Visited: RoundTo(visited, 1), Recall: RoundTo(recall, 4), Micros: RoundTo(1e6*seconds, 2),
 	})
 }
 
@@ -285,9 +285,9 @@ func (f *FLANN) compare() {
 				continue
 			}
 			if v, t, ok := f.at(flannCurve(c.Space), recall); ok {
-				e.VisitsOverFLANN, e.TimeOverFLANN = round(e.Visited/v, 3), round(e.Micros/t, 3)
+				e.VisitsOverFLANN, e.TimeOverFLANN = RoundTo(e.Visited/v, 3), RoundTo(e.Micros/t, 3)
 			}
-			e.Visited, e.Micros = round(e.Visited, 1), round(e.Micros, 2)
+			e.Visited, e.Micros = RoundTo(e.Visited, 1), RoundTo(e.Micros, 2)
 			f.Equal = append(f.Equal, e)
 			found[c] = e
 		}
@@ -305,7 +305,7 @@ func (f *FLANN) compare() {
 		for _, c := range curves {
 			if e, ok := found[c]; ok && best != nil && c.Library == LibraryFLANN {
 				at := fmt.Sprintf("recall %.2f", recall)
-				f.Price = append(f.Price, FLANNPrice{At: at, Encrypted: best.FLANNCurve, Against: c, Factor: round(best.Micros/e.Micros, 2)})
+				f.Price = append(f.Price, FLANNPrice{At: at, Encrypted: best.FLANNCurve, Against: c, Factor: RoundTo(best.Micros/e.Micros, 2)})
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func (f *FLANN) compareVisits() {
 		for _, p := range f.Points {
 			if e.Library == LibraryEncrypted && p.Library == LibraryNode && e.Search == p.Search && e.Splits == p.Splits &&
 				e.Visits == p.Visits && e.Visits == (f.Records+9)/10 {
-				f.Price = append(f.Price, FLANNPrice{At: "AP-10", Encrypted: e.FLANNCurve, Against: p.FLANNCurve, Factor: round(e.Micros/p.Micros, 2)})
+				f.Price = append(f.Price, FLANNPrice{At: "AP-10", Encrypted: e.FLANNCurve, Against: p.FLANNCurve, Factor: RoundTo(e.Micros/p.Micros, 2)})
 			}
 		}
 	}

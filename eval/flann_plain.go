@@ -39,7 +39,7 @@ func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
 // flannRun is a FLANN in progress.
 type flannRun struct {
 	*FLANN
-	peer     *peer
+	peer     *driver
 	progress user.Progress
 }
 
@@ -87,10 +87,10 @@ func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
 
 // flann runs the driver and averages over its builds.
 func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) error {
-	sum := map[int]peerLine{}
+	sum := map[int]driverLine{}
 	done, total := 0, m.Builds*len(visits)+1
 	stage := "flann, " + t.name
-	err := m.peer.run(ctx, t, flannArguments(m.Trees, m.Builds, append(slices.Clone(visits), peerScan)), func(l peerLine) {
+	err := m.peer.run(ctx, t, flannArguments(m.Trees, m.Builds, append(slices.Clone(visits), peerScan)), func(l driverLine) {
 		s := sum[l.Checks]
 		s.Recall += l.Recall
 		s.Seconds += l.Seconds
@@ -241,7 +241,7 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *Session) erro
 	}{{searchByRank, cpar.SearchByRank}, {searchDepthFirst, cpar.SearchDepthFirst}} {
 		c.Search = how.name
 		last := 0
-		for done, tenths := range flannPowers {
+		for done, tenths := range flannVisitShares {
 			visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
 			if err != nil {
 				return fmt.Errorf("searching ciphertexts: %w", err)
@@ -256,7 +256,7 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *Session) erro
 			}, false); err != nil {
 				return err
 			}
-			m.report(c.Library+", "+how.name, done+1, len(flannPowers))
+			m.report(c.Library+", "+how.name, done+1, len(flannVisitShares))
 		}
 	}
 	return nil

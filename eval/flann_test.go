@@ -21,9 +21,9 @@ import (
 
 // flannPeer compiles the driver, or skips the test if it cannot. With CPAR_FLANN=required
 // the test fails instead.
-func flannPeer(t *testing.T) *peer {
+func flannPeer(t *testing.T) *driver {
 	t.Helper()
-	p, err := newPeer(context.Background(), flannLibrary)
+	p, err := compileDriver(context.Background(), flannLibrary)
 	needFLANN(t, err)
 	t.Cleanup(p.close)
 	return p
@@ -75,10 +75,10 @@ func TestFLANN(t *testing.T) {
 
 // FLANN without a bound on checks, and its scan, find the same as our brute force; so do
 // the bits of our float32 distances.
-func testUnlimited(t *testing.T, p *peer) {
+func testUnlimited(t *testing.T, p *driver) {
 	table := randomTable(1, 500, 60, 20, 1)
 	lines := 0
-	if err := p.run(context.Background(), table, flannArguments(1, 1, []int{peerUnlimited, peerScan}), func(l peerLine) {
+	if err := p.run(context.Background(), table, flannArguments(1, 1, []int{peerUnlimited, peerScan}), func(l driverLine) {
 		lines++
 		// Even so FLANN skips what it considers out of reach.
 		if l.Recall != 1 || l.Seconds <= 0 || l.Visited > 500 || l.Search == searchScan && l.Visited != 500 {
@@ -108,7 +108,7 @@ func testUnlimited(t *testing.T, p *peer) {
 // With FLANN's choices, records in leaves and best bin first, our forest equals FLANN's:
 // it finds as much with as many visits, and stops where FLANN stops. FLANN's forests
 // differ from run to run; the mean of four is off by about 0.005.
-func testVisits(t *testing.T, p *peer) {
+func testVisits(t *testing.T, p *driver) {
 	m := &flannRun{peer: p, FLANN: &FLANN{Records: 2000, Requests: 150, Neighbours: 10, Trees: flannTrees, Builds: 4}}
 	if err := m.space(context.Background(), randomTable(2, 2000, 150, 24, 0.5)); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func testVisits(t *testing.T, p *peer) {
 			leaf = append(leaf, r)
 		}
 	}
-	if len(flann) != len(flannPowers) || len(leaf) != len(flann) {
+	if len(flann) != len(flannVisitShares) || len(leaf) != len(flann) {
 		t.Fatalf("%d points of FLANN, %d of ours", len(flann), len(leaf))
 	}
 	stopped := false
@@ -148,7 +148,7 @@ func testVisits(t *testing.T, p *peer) {
 }
 
 // The driver refuses unusable input, and its message reaches the caller.
-func testDriverRefuses(t *testing.T, p *peer) {
+func testDriverRefuses(t *testing.T, p *driver) {
 	table := randomTable(3, 50, 5, 4, 1)
 	fail := func(name, want string, err error) {
 		t.Helper()
@@ -156,7 +156,7 @@ func testDriverRefuses(t *testing.T, p *peer) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	none := func(peerLine) { t.Error("a result") }
+	none := func(driverLine) { t.Error("a result") }
 	fail("checks", "checks of less than one", p.run(context.Background(), table, flannArguments(1, 1, []int{-2}), none))
 	fail("trees", "do not fit together", p.run(context.Background(), table, flannArguments(0, 1, []int{10}), none))
 	short := *table
@@ -179,7 +179,7 @@ func TestFLANNMissing(t *testing.T) {
 	}
 	for compiler, want := range map[string]string{"no-such-compiler": "not found", bad: "No such file"} {
 		t.Setenv("CXX", compiler)
-		_, err := newPeer(context.Background(), flannLibrary)
+		_, err := compileDriver(context.Background(), flannLibrary)
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) || !strings.Contains(hint.Of(err), "libflann-dev") {
 			t.Errorf("%s: %v (%s)", compiler, err, hint.Of(err))
 		}

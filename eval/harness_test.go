@@ -32,7 +32,7 @@ func lab(t testing.TB, train, test int) *Lab {
 // the next run measures nothing that exists.
 func TestPlanAll(t *testing.T) {
 	t.Setenv("PATH", "") // no compiler, so no FLANN: TestMeasureFLANN has it
-	p := &Plan{Lab: lab(t, 120, 10), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, Most: 0, Few: 30, alpha: 0.05, Draws: 2}
+	p := &Plan{Lab: lab(t, 120, 10), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test " + Machine()}, N: 100, MaxN: 0, LiteralN: 30, alpha: 0.05, Draws: 2}
 	measured, reused := map[string]int{}, map[string]int{}
 	p.Done = func(r checkpoint.Record, err error) {
 		switch {
@@ -54,7 +54,7 @@ func TestPlanAll(t *testing.T) {
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
 		"attacks": alone, "clusters": alone, "cost": 100, "letter": 30, "peers": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200},
-		"sealed-size": []any{SizePlan{Million: 400, Paper: 100, Update: 200, Clusters: 8}, map[string]any{"N": 100, "Network": "", "Runtime": ""}},
+		"sealed-size": []any{TargetSizes{Million: 400, Paper: 100, Update: 200, Clusters: 8}, map[string]any{"N": 100, "Network": "", "Runtime": ""}},
 		"draws-1":     []any{alone, 1}, "draws-2": []any{alone, 2}, "small": []any{alone, 2}}
 	for name, inputs := range steps {
 		if measured[name] != 1 || reused[name] != 0 {
@@ -143,7 +143,7 @@ func digestOf(t *testing.T, inputs any) string {
 
 // A size that fails does not affect the smaller ones.
 func TestScalingKeepsSmaller(t *testing.T) {
-	p := &Plan{Lab: lab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, Most: 2500}
+	p := &Plan{Lab: lab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, MaxN: 2500}
 	_, _, err := checkpoint.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*ScalingRow, error) {
 		return &ScalingRow{Records: 1250, Scan: 5}, nil
 	})
@@ -151,8 +151,8 @@ func TestScalingKeepsSmaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The larger size needs photographs to augment, but there are none.
-	r := p.run()
-	s, err := resultFrom[*Scaling](t.Context(), r, "scaling")
+	r := p.NewRun()
+	s, err := ResultFrom[*Scaling](t.Context(), r, "scaling")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(r.steps) != 1 {
 		t.Errorf("%+v, %v, %v", s, r.steps, err)
 	}
@@ -170,7 +170,7 @@ func TestSealedKeepsParts(t *testing.T) {
 			return err
 		},
 		"sealed-growth": func() error {
-			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]SealedSize, error) { return &[]SealedSize{{Records: 50}, {Records: 100}}, nil })
+			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]SealedGrowthRow, error) { return &[]SealedGrowthRow{{Records: 50}, {Records: 100}}, nil })
 			return err
 		},
 	} {
@@ -179,7 +179,7 @@ func TestSealedKeepsParts(t *testing.T) {
 		}
 	}
 	// Its cost needs more photographs than there are, and none can be made from these.
-	s, err := resultFrom[*Sealed](t.Context(), p.run(), "sealed")
+	s, err := ResultFrom[*Sealed](t.Context(), p.NewRun(), "sealed")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || s.Requests != 5 || s.Cost != nil || len(s.Growth) != 2 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -245,7 +245,7 @@ func checkCost(t *testing.T, c *Cost, n int) {
 		t.Errorf("the last row is %+v", last)
 	}
 	r := c.Roofline
-	if r == nil || r.BandwidthGBs <= 0 || r.MultipliesGs <= 0 || len(r.Points) != len(batches) {
+	if r == nil || r.BandwidthGBs <= 0 || r.MultipliesGs <= 0 || len(r.Points) != len(batchSizes) {
 		t.Fatalf("roofline %+v", r)
 	}
 	for _, p := range r.Points {
@@ -253,21 +253,21 @@ func checkCost(t *testing.T, c *Cost, n int) {
 			t.Errorf("roofline at %+v", p)
 		}
 	}
-	if c.Request.Bytes <= c.Request.Vector+c.Request.Order || c.Request.Vector != 8*1347 || c.Request.Planes <= 0 || c.Request.Reply <= 0 || c.Request.Encrypt <= 0 || c.Request.Select <= 0 {
+	if c.Request.Bytes <= c.Request.Vector+c.Request.Order || c.Request.Vector != 8*1347 || c.Request.Planes <= 0 || c.Request.Reply <= 0 || c.Request.Encrypt <= 0 || c.Request.Rank <= 0 {
 		t.Errorf("request %+v", c.Request)
 	}
 	if b := c.Build; b.Whole < b.PCA+b.Encrypt || b.Lists <= 0 || b.Encrypt <= 0 || b.PCA <= 0 || b.Forest <= 0 || b.IndexBytes < uint64(8*1347*n) || b.Fields == 0 {
 		t.Errorf("build %+v", b)
 	}
-	if c.Tools.Vector <= 0 || c.Tools.BoxedPlane <= 0 || c.Tools.OPE <= 0 {
-		t.Errorf("tools %+v", c.Tools)
+	if c.Primitives.Vector <= 0 || c.Primitives.BoxedPlane <= 0 || c.Primitives.OPE <= 0 {
+		t.Errorf("tools %+v", c.Primitives)
 	}
 }
 
 // Every number of the paper has ours beside it.
 func TestNumbersAreAllThere(t *testing.T) {
-	c := &Cost{Build: BuildCost{Forest: 1, Encrypt: 1, Fields: 1, IndexBytes: 1, PeakMB: 1}, Request: RequestCost{Features: 1, Select: 1, Bytes: 1, Reply: 1},
-		Tools: ToolCost{Vector: 1, Plane: 1, BoxedPlane: 1, OPE: 1}, Rows: []CostRow{{Name: "capia", Bytes: 1}, {Name: "cpar@10", Bytes: 1}, {Name: "cpar@2.5", Bytes: 1}}}
+	c := &Cost{Build: BuildCost{Forest: 1, Encrypt: 1, Fields: 1, IndexBytes: 1, PeakMB: 1}, Request: RequestCost{Features: 1, Rank: 1, Bytes: 1, Reply: 1},
+		Primitives: PrimitiveCost{Vector: 1, Plane: 1, BoxedPlane: 1, OPE: 1}, Rows: []CostRow{{Name: "capia", Bytes: 1}, {Name: "cpar@10", Bytes: 1}, {Name: "cpar@2.5", Bytes: 1}}}
 	a := &AlphaGamma{Mean: 3, Rows: []AlphaGammaRow{{Alpha: 1, Gamma: 100, Dimension: 1296}}}
 	n := CollectNumbers(paper.Values(), c, a, &PCALoss{Rows: []PCARow{{Factor: 32, Dimension: 864, Lost: Interval{Value: 0.1}}}})
 	if len(n.Rows) <= len(paper.Values().Numbers) {
@@ -308,7 +308,7 @@ func TestProtocols(t *testing.T) {
 	}
 	// The standard recall equals that of Measure.
 	predicted := [][]string{{"sea", "dog"}, {"car"}}
-	if got, want := round(j.tally(all, once, false).recall(false), 2), Measure(predicted, truth).R; got != want {
+	if got, want := RoundTo(j.tally(all, once, false).recall(false), 2), MeasureQuality(predicted, truth).R; got != want {
 		t.Errorf("%g here, %g by Measure", got, want)
 	}
 }
@@ -324,7 +324,7 @@ func TestTableCSV(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for x, want := range map[float64]string{0.012345: "0.0123", 1234.6: "1235", 3.14159: "3.14", 0: "0"} {
-		if got := significant(x); got != want {
+		if got := FormatSignificant(x); got != want {
 			t.Errorf("%g is written %s, want %s", x, got, want)
 		}
 	}

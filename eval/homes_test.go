@@ -11,7 +11,7 @@ import (
 
 // Local moves fewer bytes than sealed from the crossing on, and not before.
 func TestCrossing(t *testing.T) {
-	h := Homes{Profile: 1e6, Request: 98344, Reply: 3.375, Sealed: 228.4, Local: 293}
+	h := TransferSizes{Profile: 1e6, Request: 98344, Reply: 3.375, Sealed: 228.4, Local: 293}
 	for _, n := range []int{10, 1000, 10000, 123456, 1000000} {
 		sealed, local, each := h.once(n)
 		k := float64(h.Crossing(n))
@@ -47,7 +47,7 @@ func TestLocalVector(t *testing.T) {
 			keywords += segment.Bytes
 		}
 	}
-	if got, want := LocalVector(int(s.manifest.Dim)), float64(vectors)/160; math.Abs(got-want) > 1e-9 || vectors == 0 {
+	if got, want := LocalVectorBytes(int(s.manifest.Dim)), float64(vectors)/160; math.Abs(got-want) > 1e-9 || vectors == 0 {
 		t.Errorf("%g bytes a vector of %d coordinates, it takes %g", got, s.manifest.Dim, want)
 	}
 	if keywords != cpar.KeywordTailBytes(cpar.KeywordPageBytes(8)) { // no page is full

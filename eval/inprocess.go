@@ -36,7 +36,7 @@ func (f inProcess) AnnotateBatch(ctx context.Context, requests []*cpar.Request) 
 }
 
 // walk annotates one photo end to end, as cpar annotate does, with so many keywords at most.
-func walk(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params, most int) (*device.Annotated, error) {
+func annotatePhoto(ctx context.Context, x *device.Index, photo device.Photo, p cpar.Params, most int) (*device.Annotated, error) {
 	all, err := x.Annotate(ctx, []device.Photo{photo}, device.AnnotateOptions{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
 		Ranking: user.Ranking{MaxKeywords: most},
@@ -63,5 +63,5 @@ func readReply(o *user.Owner, pending *user.Pending, a *cpar.Reply) ([]rank.Keyw
 	if err != nil {
 		return nil, err
 	}
-	return o.Rank(near, user.Ranking{MaxKeywords: keywordsKept})
+	return o.Rank(near, user.Ranking{MaxKeywords: standardKeywords})
 }

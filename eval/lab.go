@@ -29,7 +29,7 @@ type Lab struct {
 	// Model is the file of an image network, "" for none; the images of the corpus then
 	// have its embeddings. How says how it is read.
 	Model    string
-	How      encoder.OpenOptions
+	ModelOptions      encoder.OpenOptions
 	Progress user.Progress
 	// Draw is the order of the images to index: 0 is the collection's own.
 	Draw int
@@ -89,7 +89,7 @@ func hashFile(h hash.Hash, path string) error {
 // Network returns the image network of Model, nil if there is none.
 func (l *Lab) Network() (*encoder.Encoder, error) {
 	if l.network == nil && l.Model != "" {
-		n, err := encoder.Open(l.Model, l.How)
+		n, err := encoder.Open(l.Model, l.ModelOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +104,7 @@ func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.drawn(l.Draw), nil
+	return c.inOrderOf(l.Draw), nil
 }
 
 // read returns it in its own order.
@@ -145,7 +145,7 @@ func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := *c.drawn(l.Draw)
+	out := *c.inOrderOf(l.Draw)
 	if n <= len(c.Train) {
 		out.Train, out.TrainItems = out.Train[:n], nil
 		return &out, nil

@@ -15,7 +15,7 @@ import (
 
 // DefaultFew is the number of images in the literal index: as printed, a request to it
 // takes seconds.
-const DefaultFew = 300
+const DefaultLiteralN = 300
 
 const (
 	letterRequests = 5
@@ -50,13 +50,13 @@ type LetterBox struct {
 }
 
 // letterOfFew measures package letter over the first Plan.Few images.
-func letterOfFew(ctx context.Context, r *run, m Measurement) (Result, error) {
-	x, err := runStep(ctx, r, m.Name, r.Few, func(ctx context.Context) (*Letter, error) {
+func LetterStep(ctx context.Context, r *Run, m Measurement) (Result, error) {
+	x, err := RunStep(ctx, r, m.Name, r.LiteralN, func(ctx context.Context) (*Letter, error) {
 		c, err := r.Lab.Corpus(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return MeasureLetter(ctx, c, r.Few, r.alpha, r.Lab.Progress)
+		return MeasureLetter(ctx, c, r.LiteralN, r.alpha, r.Lab.Progress)
 	})
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func MeasureLetter(ctx context.Context, c *Corpus, n int, alpha float64, progres
 	return l, x.product()
 }
 
-func letterImages(vectors []unrounded, images []user.Photo) []letter.Image {
+func letterImages(vectors []unquantized, images []user.Photo) []letter.Image {
 	out := make([]letter.Image, len(vectors))
 	for i, v := range vectors {
 		out[i] = letter.Image{Levels: v.Levels, KL: v.KL, Keywords: images[i].Keywords}
@@ -169,9 +169,9 @@ func (x *letterCosts) search(requests []letter.Image, tell func(done, total int)
 		formula /= n
 		x.out.Boxes = append(x.out.Boxes, LetterBox{
 			Box: fmt.Sprintf("Algorithm 1, AP-%g, n = %d", 100*ap, len(x.images)), Elements: letterL, Bytes: 8 * letterL,
-			Dot: (x.cloud.Count.N() - before) / n, DotPaper: &formula, MS: round(median(took), 4)})
+			Dot: (x.cloud.Count.N() - before) / n, DotPaper: &formula, MS: RoundTo(median(took), 4)})
 	}
-	x.out.Place = round(float64(same)/float64(places), 4)
+	x.out.Place = RoundTo(float64(same)/float64(places), 4)
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	}
 	dots := func() int64 { return x.user.Count.N() + x.cloud.Count.N() }
 	before := dots()
-	ms, err := clockMS(x.ctx, times, f)
+	ms, err := medianMS(x.ctx, times, f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -335,14 +335,14 @@ func (l *Letter) Tables() []Table {
 	for _, b := range l.Boxes {
 		formula, stated := "", ""
 		if b.DotPaper != nil {
-			formula = whole(*b.DotPaper)
+			formula = FormatInt(*b.DotPaper)
 		}
 		if b.MSPaper != nil {
 			stated = paper.Digits(*b.MSPaper)
 		}
-		boxes.Rows = append(boxes.Rows, []string{b.Box, whole(b.Elements), whole(b.Bytes), whole(b.Dot), formula, significant(b.MS), stated})
+		boxes.Rows = append(boxes.Rows, []string{b.Box, FormatInt(b.Elements), FormatInt(b.Bytes), FormatInt(b.Dot), formula, FormatSignificant(b.MS), stated})
 	}
 	found := Table{Name: "letter-found", Title: "The literal system beside its search in the clear", Columns: []string{"what", "value"}, Rows: [][]string{
-		{"places alike", num(l.Place, 4)}, {"type-2 comparisons", whole(l.Planes)}, {"of these, sides pruned", whole(l.Pruned)}}}
+		{"places alike", FormatDecimal(l.Place, 4)}, {"type-2 comparisons", FormatInt(l.Planes)}, {"of these, sides pruned", FormatInt(l.Pruned)}}}
 	return slices.Clip([]Table{boxes, found})
 }

@@ -32,7 +32,7 @@ func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := levels(rounded(append(slices.Clone(train), test...)))
+	all := levels(quantized(append(slices.Clone(train), test...)))
 	baselines, err := embed.Baselines(all, vector.Beta)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ type Quality struct {
 
 // Measure compares the predicted keywords of each image with the true ones. A word that
 // is never predicted has precision 0.
-func Measure(predicted, truth [][]string) Quality {
+func MeasureQuality(predicted, truth [][]string) Quality {
 	hit, said, real := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, words := range predicted {
 		for _, w := range words {
@@ -45,10 +45,10 @@ func Measure(predicted, truth [][]string) Quality {
 		}
 	}
 	if q.P+q.R > 0 {
-		q.F1 = round(200*q.P*q.R/(q.P+q.R)/float64(len(words)), 2)
+		q.F1 = RoundTo(200*q.P*q.R/(q.P+q.R)/float64(len(words)), 2)
 	}
-	q.P = round(100*q.P/float64(len(words)), 2)
-	q.R = round(100*q.R/float64(len(words)), 2)
+	q.P = RoundTo(100*q.P/float64(len(words)), 2)
+	q.R = RoundTo(100*q.R/float64(len(words)), 2)
 	return q
 }
 

@@ -28,16 +28,16 @@ type Numbers struct {
 }
 
 // numbersOfOthers are computed from the results of other measurements.
-func numbersOfOthers(ctx context.Context, r *run, _ Measurement) (Result, error) {
-	c, err := resultFrom[*Cost](ctx, r, "cost")
+func numbersStep(ctx context.Context, r *Run, _ Measurement) (Result, error) {
+	c, err := ResultFrom[*Cost](ctx, r, "cost")
 	if err != nil {
 		return nil, err
 	}
-	a, err := resultFrom[*AlphaGamma](ctx, r, "alphagamma")
+	a, err := ResultFrom[*AlphaGamma](ctx, r, "alphagamma")
 	if err != nil {
 		return nil, err
 	}
-	loss, err := resultFrom[*PCALoss](ctx, r, "pca")
+	loss, err := ResultFrom[*PCALoss](ctx, r, "pca")
 	if err != nil {
 		return nil, err
 	}
@@ -72,12 +72,12 @@ func CollectNumbers(p *paper.Paper, c *Cost, a *AlphaGamma, loss *PCALoss) *Numb
 		"jl_error":       {a.Mean, "mean of five secrets"},
 		"pca_loss":       {lost, "percentage points of the paper's recall, in the clear; the greatest of PCA-8 to PCA-32"},
 		"forest_build":   {c.Build.Forest, "ten trees, all cores"},
-		"vector_encrypt": {c.Tools.Vector, fmt.Sprintf("%d elements, both distances, one core", c.Tools.VectorDim)},
-		"plane_encrypt":  {c.Tools.BoxedPlane, fmt.Sprintf("one plane of %d elements as boxed; the index's own, of |SF|+1, take %s ms", c.Tools.BoxedDim, num(c.Tools.Plane, 3))},
-		"ope":            {c.Tools.OPE, "the |SF| values of a request, with a key whose tables are made; the index uses dense ranks instead"},
-		"forest_encrypt": {c.Build.Encrypt / 60, fmt.Sprintf("%s s, vectors, planes and keywords, all cores", num(c.Build.Encrypt, 1))},
-		"request_time":   {c.Request.Features + c.Request.Encrypt, fmt.Sprintf("features %s ms, encryption %s ms, one core", num(c.Request.Features, 1), num(c.Request.Encrypt, 1))},
-		"selection":      {c.Request.Select, "decryption and ranking"},
+		"vector_encrypt": {c.Primitives.Vector, fmt.Sprintf("%d elements, both distances, one core", c.Primitives.VectorDim)},
+		"plane_encrypt":  {c.Primitives.BoxedPlane, fmt.Sprintf("one plane of %d elements as boxed; the index's own, of |SF|+1, take %s ms", c.Primitives.BoxedDim, FormatDecimal(c.Primitives.Plane, 3))},
+		"ope":            {c.Primitives.OPE, "the |SF| values of a request, with a key whose tables are made; the index uses dense ranks instead"},
+		"forest_encrypt": {c.Build.Encrypt / 60, fmt.Sprintf("%s s, vectors, planes and keywords, all cores", FormatDecimal(c.Build.Encrypt, 1))},
+		"request_time":   {c.Request.Features + c.Request.Encrypt, fmt.Sprintf("features %s ms, encryption %s ms, one core", FormatDecimal(c.Request.Features, 1), FormatDecimal(c.Request.Encrypt, 1))},
+		"selection":      {c.Request.Rank, "decryption and ranking"},
 		"request_bytes":  {float64(c.Request.Bytes) / 1e3, fmt.Sprintf("vector %d B, order %d B, the rest a header; of the paper's 80, 48 are C(H_s), which only pruning needs here: %d B more", c.Request.Vector, c.Request.Order, c.Request.Planes)},
 		"reply_bytes":    {float64(c.Request.Reply), "ten records with their distances, and all their keywords padded to one length"},
 		"split_fields":   {float64(c.Build.Fields), "all fields that ten trees split; nothing bounds them here"},
@@ -96,7 +96,7 @@ func CollectNumbers(p *paper.Paper, c *Cost, a *AlphaGamma, loss *PCALoss) *Numb
 	}
 	out.Rows = append(out.Rows,
 		NumberRow{ID: "index_bytes", What: "the index", Ours: float64(c.Build.IndexBytes) / 1e6, Unit: "MB"},
-		NumberRow{ID: "peak_memory", What: "peak memory of a build", Ours: c.Build.PeakMB, Unit: "MB", Note: fmt.Sprintf("of the whole process; raw features of the collection are %s MB of it", num(c.Build.RawMB, 0))},
+		NumberRow{ID: "peak_memory", What: "peak memory of a build", Ours: c.Build.PeakMB, Unit: "MB", Note: fmt.Sprintf("of the whole process; raw features of the collection are %s MB of it", FormatDecimal(c.Build.RawMB, 0))},
 		NumberRow{ID: "touched_capia", What: "ciphertext read for a request, capia", Ours: touched["capia"] / 1e6, Unit: "MB"},
 		NumberRow{ID: "touched_cpar10", What: "ciphertext read for a request, AP-10", Ours: touched["cpar@10"] / 1e6, Unit: "MB"},
 		NumberRow{ID: "touched_cpar2.5", What: "ciphertext read for a request, AP-2.5", Ours: touched["cpar@2.5"] / 1e6, Unit: "MB"})
@@ -110,9 +110,9 @@ func (n *Numbers) Tables() []Table {
 	for _, r := range n.Rows {
 		theirs := "not stated"
 		if r.Paper != nil {
-			theirs = num(*r.Paper, 2)
+			theirs = FormatDecimal(*r.Paper, 2)
 		}
-		t.Rows = append(t.Rows, []string{r.What, theirs, significant(r.Ours), r.Unit, r.Place, r.Note})
+		t.Rows = append(t.Rows, []string{r.What, theirs, FormatSignificant(r.Ours), r.Unit, r.Place, r.Note})
 	}
 	return []Table{t}
 }

@@ -55,7 +55,7 @@ func MeasurePCA(ctx context.Context, c *Corpus, progress user.Progress) (*PCALos
 			return nil, err
 		}
 		dis := exactDis(train, test)
-		all, five := annotatePlain(dis, indexed, 10, everyWord), annotatePlain(dis, indexed, 10, keywordsKept)
+		all, five := annotatePlain(dis, indexed, 10, allKeywords), annotatePlain(dis, indexed, 10, standardKeywords)
 		paper, standard := make([]marks, len(truth)), make([]marks, len(truth))
 		for i := range truth {
 			paper[i], standard[i] = j.mark(i, all[i]), j.mark(i, five[i])
@@ -73,7 +73,7 @@ func MeasurePCA(ctx context.Context, c *Corpus, progress user.Progress) (*PCALos
 			lost[b] = none[b] - ofPaper[b]
 		}
 		p.Rows = append(p.Rows, PCARow{Factor: factor, Dimension: len(train[0].L1),
-			Paper: interval(ofPaper), Standard: interval(ofStandard), Quality: Measure(five, truth), Lost: interval(lost)})
+			Paper: interval(ofPaper), Standard: interval(ofStandard), Quality: MeasureQuality(five, truth), Lost: interval(lost)})
 	}
 	return p, nil
 }
@@ -91,11 +91,11 @@ func (p *PCALoss) Tables() []Table {
 	t := Table{Name: "pca", Title: fmt.Sprintf("Accuracy in the clear by PCA, ten neighbours, %d requests", p.Requests),
 		Columns: []string{"pca", "m_L1", "paper's recall %", "low", "high", "lost", "low", "high", "standard R %", "low", "high", "P %", "N+"}}
 	for _, r := range p.Rows {
-		t.Rows = append(t.Rows, []string{PCAName(r.Factor), whole(r.Dimension),
-			num(r.Paper.Value, 2), num(r.Paper.Low, 2), num(r.Paper.High, 2),
-			num(r.Lost.Value, 2), num(r.Lost.Low, 2), num(r.Lost.High, 2),
-			num(r.Standard.Value, 2), num(r.Standard.Low, 2), num(r.Standard.High, 2),
-			num(r.Quality.P, 2), whole(r.Quality.Nplus)})
+		t.Rows = append(t.Rows, []string{PCAName(r.Factor), FormatInt(r.Dimension),
+			FormatDecimal(r.Paper.Value, 2), FormatDecimal(r.Paper.Low, 2), FormatDecimal(r.Paper.High, 2),
+			FormatDecimal(r.Lost.Value, 2), FormatDecimal(r.Lost.Low, 2), FormatDecimal(r.Lost.High, 2),
+			FormatDecimal(r.Standard.Value, 2), FormatDecimal(r.Standard.Low, 2), FormatDecimal(r.Standard.High, 2),
+			FormatDecimal(r.Quality.P, 2), FormatInt(r.Quality.Nplus)})
 	}
 	return []Table{t}
 }

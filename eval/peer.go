@@ -46,14 +46,14 @@ var (
 )
 
 // peer is a compiled driver in its own folder.
-type peer struct {
+type driver struct {
 	library
 	folder, program string
 }
 
 // newPeer compiles a driver. If there is no compiler or no library the error wraps
 // cpar.ErrInput and its hint names the packages to install.
-func newPeer(ctx context.Context, l library) (*peer, error) {
+func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
 		return hint.Add(err, "install a C++ compiler and %s: on Debian, apt-get install g++ %s", l.title, l.packages)
@@ -69,7 +69,7 @@ func newPeer(ctx context.Context, l library) (*peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the driver of %s: %w: %w", l.title, cpar.ErrStorage, err)
 	}
-	p := &peer{library: l, folder: folder, program: filepath.Join(folder, l.name)}
+	p := &driver{library: l, folder: folder, program: filepath.Join(folder, l.name)}
 	sources, err := fs.Sub(peerSources, "peer")
 	if err == nil {
 		err = os.CopyFS(folder, sources)
@@ -90,10 +90,10 @@ func newPeer(ctx context.Context, l library) (*peer, error) {
 	return p, nil
 }
 
-func (p *peer) close() { os.RemoveAll(p.folder) }
+func (p *driver) close() { os.RemoveAll(p.folder) }
 
 // peerLine is one line of a driver's output.
-type peerLine struct {
+type driverLine struct {
 	Search  string  `json:"search"` // of FLANN kdtree or scan
 	Build   int     `json:"build"`
 	Checks  int     `json:"checks"` // or what else bounds the search
@@ -123,7 +123,7 @@ func flannArguments(trees, builds int, checks []int) []string {
 
 // run writes the vectors once and runs the driver over them, with arguments of its own. It
 // calls line for every result as it arrives.
-func (p *peer) run(ctx context.Context, t *vectorTable, arguments []string, line func(peerLine)) error {
+func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	bits := func(rows [][]float32) [][]uint32 {
 		out := make([][]uint32, len(rows))
@@ -153,7 +153,7 @@ func (p *peer) run(ctx context.Context, t *vectorTable, arguments []string, line
 	lines := bufio.NewScanner(out)
 	var bad error
 	for lines.Scan() {
-		var l peerLine
+		var l driverLine
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && bad == nil {
 			bad = fmt.Errorf("reading the output of the driver of %s: %w", p.title, err)
 			continue

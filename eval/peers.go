@@ -21,14 +21,14 @@ import (
 // Peers are searches of others beside scheme sealed, over the same integers: those that
 // sealed encrypts of n made photos, 96 numbers each, and of n photos mixed from the real
 // ones, 1,344 numbers each.
-type Peers struct {
-	Rows []PeerRow `json:"rows"`
+type Baselines struct {
+	Rows []BaselineRow `json:"rows"`
 	// Skipped are libraries that are not installed, with what to do.
 	Skipped []string `json:"skipped"`
 }
 
 // A PeerRow describes one search. Times are for one request, on one core.
-type PeerRow struct {
+type BaselineRow struct {
 	Search  string `json:"search"`
 	Dim     int    `json:"dim"`
 	Records int    `json:"n"`
@@ -41,7 +41,7 @@ type PeerRow struct {
 	// Recall is the share of the ten that are nearest by what a search compares exactly:
 	// scores of sealed, and squared L2 of the same integers in the clear.
 	Recall float64 `json:"recall_at_10"`
-	Learns string  `json:"cloud_learns"`
+	Leaks string  `json:"cloud_learns"`
 }
 
 const (
@@ -52,13 +52,13 @@ const (
 )
 
 // MeasurePeers measures n records of each length.
-func MeasurePeers(ctx context.Context, l *Lab, n int) (*Peers, error) {
+func MeasureBaselines(ctx context.Context, l *Lab, n int) (*Baselines, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Peers{Skipped: []string{}}
-	_, short, err := madeProfile(ctx, n, l.Progress)
+	out := &Baselines{Skipped: []string{}}
+	_, short, err := syntheticProfile(ctx, n, l.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
 	}
@@ -83,8 +83,8 @@ func MeasurePeers(ctx context.Context, l *Lab, n int) (*Peers, error) {
 }
 
 // A peerRun has one collection as integers.
-type peerRun struct {
-	*Peers
+type baselineRun struct {
+	*Baselines
 	session *sealedSession
 	vectors []*vector.Vector
 	rows    [][]int16
@@ -96,14 +96,14 @@ type peerRun struct {
 	table *vectorTable
 }
 
-func (out *Peers) measure(ctx context.Context, c *Corpus, fit *profile.Fitted, progress user.Progress) error {
+func (out *Baselines) measure(ctx context.Context, c *Corpus, fit *profile.Fitted, progress user.Progress) error {
 	// A single cluster: all scores are compared.
 	s, b, err := openSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	p := &peerRun{Peers: out, session: s, vectors: vectorsOf(s.owner, c, peerRequests)}
+	p := &baselineRun{Baselines: out, session: s, vectors: vectorsOf(s.owner, c, peerRequests)}
 	if err := p.lay(b, len(c.Train)); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (out *Peers) measure(ctx context.Context, c *Corpus, fit *profile.Fitted, p
 }
 
 // lay takes the integers of the index from its twin.
-func (p *peerRun) lay(b *user.Builder, n int) error {
+func (p *baselineRun) lay(b *user.Builder, n int) error {
 	twin, err := b.Twin()
 	if err != nil {
 		return err
@@ -164,12 +164,12 @@ func (p *peerRun) lay(b *user.Builder, n int) error {
 }
 
 // add adds a row, and what is alike of all searches in the clear.
-func (p *peerRun) add(r PeerRow) {
+func (p *baselineRun) add(r BaselineRow) {
 	r.Dim, r.Records = p.table.d, len(p.rows)
-	if r.Learns == "" {
-		r.Learns, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // numbers and distances
+	if r.Leaks == "" {
+		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // numbers and distances
 	}
-	r.Cloud, r.Owner, r.Recall = round(r.Cloud, 4), round(r.Owner, 3), round(r.Recall, 3)
+	r.Cloud, r.Owner, r.Recall = RoundTo(r.Cloud, 4), RoundTo(r.Owner, 3), RoundTo(r.Recall, 3)
 	p.Rows = append(p.Rows, r)
 }
 
@@ -200,8 +200,8 @@ func shareOf(found, truth []uint32) float64 {
 	return float64(n) / float64(len(truth))
 }
 
-func (p *peerRun) sealed(ctx context.Context) error {
-	r := PeerRow{Search: "sealed", Index: p.session.manifest.Bytes(), Learns: "nothing; lies are noticed"}
+func (p *baselineRun) sealed(ctx context.Context) error {
+	r := BaselineRow{Search: "sealed", Index: p.session.manifest.Bytes(), Leaks: "nothing; lies are noticed"}
 	for i, v := range p.vectors {
 		near, err := p.session.nearest(ctx, v, peerNear)
 		if err != nil {
@@ -220,7 +220,7 @@ func (p *peerRun) sealed(ctx context.Context) error {
 }
 
 // scan is a scan in Go, by the kernel that networks run on.
-func (p *peerRun) scan(ctx context.Context) error {
+func (p *baselineRun) scan(ctx context.Context) error {
 	d := p.table.d
 	memory, halves := make([]float32, 0, d*len(p.rows)), make([]float32, len(p.rows))
 	for i, row := range p.table.records {
@@ -228,7 +228,7 @@ func (p *peerRun) scan(ctx context.Context) error {
 	}
 	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + what is alike for all x.
 	recall := 0.0
-	ms, err := clockMS(ctx, len(p.table.requests), func(i int) error {
+	ms, err := medianMS(ctx, len(p.table.requests), func(i int) error {
 		y := p.table.requests[i%len(p.table.requests)]
 		queue := kdforest.NewQueue(peerNear)
 		for j, half := range halves {
@@ -239,51 +239,51 @@ func (p *peerRun) scan(ctx context.Context) error {
 		}
 		return nil
 	})
-	p.add(PeerRow{Search: "scan of float32, Go", Index: uint64(4*len(memory) + 4*len(halves)), Cloud: ms, Recall: recall / float64(len(p.table.requests))})
+	p.add(BaselineRow{Search: "scan of float32, Go", Index: uint64(4*len(memory) + 4*len(halves)), Cloud: ms, Recall: recall / float64(len(p.table.requests))})
 	return err
 }
 
 // flann, hnsw and faiss are other libraries. Where a search can be bounded it is, so that
 // it is some times faster than a scan.
-func (p *peerRun) flann(ctx context.Context) error {
+func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
 		"kdtree": "FLANN, kd-forest, a tenth visited", "scan": "FLANN, scan"})
 }
 
-func (p *peerRun) hnsw(ctx context.Context) error {
+func (p *baselineRun) hnsw(ctx context.Context) error {
 	return p.library(ctx, hnswLibrary, []string{"50", "200"}, map[string]string{"hnsw": "hnswlib, ef %d"})
 }
 
-func (p *peerRun) faiss(ctx context.Context) error {
+func (p *baselineRun) faiss(ctx context.Context) error {
 	lists := max(1, len(p.rows)/150)
 	return p.library(ctx, faissLibrary, []string{strconv.Itoa(lists), strconv.Itoa(max(1, lists/10))}, map[string]string{
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
 // library runs a driver over the vectors; names are those of its searches.
-func (p *peerRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
-	peer, err := newPeer(ctx, l)
+func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
+	peer, err := compileDriver(ctx, l)
 	if err != nil {
 		return err
 	}
 	defer peer.close()
-	return peer.run(ctx, p.table, arguments, func(line peerLine) {
+	return peer.run(ctx, p.table, arguments, func(line driverLine) {
 		name := names[line.Search]
 		if strings.Contains(name, "%") {
 			name = fmt.Sprintf(name, line.Checks)
 		}
-		p.add(PeerRow{Search: name, Index: uint64(line.Bytes), Cloud: 1e3 * line.Seconds, Recall: line.Recall})
+		p.add(BaselineRow{Search: name, Index: uint64(line.Bytes), Cloud: 1e3 * line.Seconds, Recall: line.Recall})
 	})
 }
 
 // bgv is ciphertext times ciphertext of another library (peersbgv.go).
-func (p *peerRun) bgv(ctx context.Context) error {
+func (p *baselineRun) bgv(ctx context.Context) error {
 	x, err := newBGV(p.rows, p.addends)
 	if err != nil {
 		return err
 	}
-	r := PeerRow{Search: "BGV of lattigo, ciphertext × ciphertext", Index: x.bytes(), Learns: "nothing; lies are not noticed"}
+	r := BaselineRow{Search: "BGV of lattigo, ciphertext × ciphertext", Index: x.bytes(), Leaks: "nothing; lies are not noticed"}
 	n := min(bgvRequests, len(p.asks))
 	for i := range n {
 		if err := ctx.Err(); err != nil {
@@ -314,12 +314,12 @@ func (p *peerRun) bgv(ctx context.Context) error {
 }
 
 // Tables implements Result.
-func (p *Peers) Tables() []Table {
+func (p *Baselines) Tables() []Table {
 	t := Table{Name: "peers", Title: "Others beside sealed, a request on one core; recall of the ten nearest by what each compares exactly",
 		Columns: []string{"search", "numbers", "records", "index MB", "request kB", "reply kB", "cloud ms", "owner ms", "recall@10", "the cloud learns"}}
 	for _, r := range p.Rows {
-		t.Rows = append(t.Rows, []string{r.Search, whole(r.Dim), whole(r.Records), num(float64(r.Index)/1e6, 1), num(float64(r.Request)/1e3, 2), num(float64(r.Reply)/1e3, 2),
-			num(r.Cloud, 3), blank(r.Owner, 2), num(r.Recall, 3), r.Learns})
+		t.Rows = append(t.Rows, []string{r.Search, FormatInt(r.Dim), FormatInt(r.Records), FormatDecimal(float64(r.Index)/1e6, 1), FormatDecimal(float64(r.Request)/1e3, 2), FormatDecimal(float64(r.Reply)/1e3, 2),
+			FormatDecimal(r.Cloud, 3), FormatNonZero(r.Owner, 2), FormatDecimal(r.Recall, 3), r.Leaks})
 	}
 	if len(p.Skipped) == 0 {
 		return []Table{t}

@@ -72,7 +72,7 @@ func TestBGVComputesTheSameScores(t *testing.T) {
 // TestPeers: every search is there with its bytes; those that compare everything find
 // everything.
 func TestPeers(t *testing.T) {
-	p, err := MeasurePeers(t.Context(), lab(t, 120, 12), 150)
+	p, err := MeasureBaselines(t.Context(), lab(t, 120, 12), 150)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestPeers(t *testing.T) {
 	}
 	for _, r := range p.Rows {
 		want[r.Search]--
-		private := strings.HasPrefix(r.Learns, "nothing")
+		private := strings.HasPrefix(r.Leaks, "nothing")
 		if r.Records != 150 || r.Index < uint64(150*r.Dim) || r.Cloud <= 0 || private != (r.Owner > 0) || r.Request < 4*r.Dim || r.Reply < 80 {
 			t.Errorf("%+v", r)
 		}
@@ -109,7 +109,7 @@ func TestPeers(t *testing.T) {
 // TestPeersMissing: libraries that are not there are left out, with what to install.
 func TestPeersMissing(t *testing.T) {
 	t.Setenv("CXX", "no-such-compiler")
-	c, p := learnable(110, 3), new(Peers)
+	c, p := learnable(110, 3), new(Baselines)
 	fit, err := profile.Fit(t.Context(), profile.Network, featuresOf(c.Train), Keywords(c.Train), profile.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -18,12 +18,12 @@ import (
 
 // An unrounded vector is a plaintext vector of profile paper with the elements of its L1
 // part before they become levels.
-type unrounded struct {
+type unquantized struct {
 	*vector.Vector
 	L1 []float64
 }
 
-func newUnrounded(f vector.Features) (u unrounded, err error) {
+func newUnrounded(f vector.Features) (u unquantized, err error) {
 	if u.Vector, err = vector.New(f); err == nil {
 		u.L1, err = vector.L1(f)
 	}
@@ -31,7 +31,7 @@ func newUnrounded(f vector.Features) (u unrounded, err error) {
 }
 
 // rounded returns the vectors without these.
-func rounded(list []unrounded) []*vector.Vector {
+func quantized(list []unquantized) []*vector.Vector {
 	out := make([]*vector.Vector, len(list))
 	for i, u := range list {
 		out[i] = u.Vector
@@ -40,15 +40,15 @@ func rounded(list []unrounded) []*vector.Vector {
 }
 
 // unrounded assembles the vectors of images as the session's profile does, which must be paper.
-func (s *Session) unrounded(images []user.Photo) ([]unrounded, error) {
+func (s *Session) unrounded(images []user.Photo) ([]unquantized, error) {
 	p, ok := s.Builder.Profile().(*profile.PaperProfile)
 	if !ok {
 		return nil, fmt.Errorf("measuring distances of L1 and KL: %w: the index has profile %v", cpar.ErrInput, s.Builder.Profile().Kind())
 	}
-	return eachImage(images, func(i int, f *feature.Vectors) (unrounded, error) {
+	return eachImage(images, func(i int, f *feature.Vectors) (unquantized, error) {
 		features, err := p.Features(f)
 		if err != nil {
-			return unrounded{}, err
+			return unquantized{}, err
 		}
 		return newUnrounded(features)
 	})
@@ -64,8 +64,8 @@ func (s *Session) records() []user.Photo {
 }
 
 // eachImage makes a vector from every image on all cores.
-func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (unrounded, error)) ([]unrounded, error) {
-	out, errs := make([]unrounded, len(images)), make([]error, len(images))
+func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (unquantized, error)) ([]unquantized, error) {
+	out, errs := make([]unquantized, len(images)), make([]error, len(images))
 	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
 	for i, err := range errs {
 		if err != nil {
@@ -77,7 +77,7 @@ func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (u
 
 // plainVectors assembles the plaintext vectors of a corpus with PCA-factor, fitted on the
 // training images as in Setup; 0 means no PCA.
-func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
+func plainVectors(c *Corpus, factor int) (train, test []unquantized, err error) {
 	var haar, haarq func(images []user.Photo) ([][]float64, error)
 	for _, part := range []struct {
 		to *func([]user.Photo) ([][]float64, error)
@@ -97,7 +97,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 			*part.to = func(images []user.Photo) ([][]float64, error) {
 				out := make([][]float64, len(images))
 				for i, r := range rows(images) {
-					out[i] = widen(r)
+					out[i] = toFloat64s(r)
 				}
 				return out, nil
 			}
@@ -111,7 +111,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 	}
 	for _, half := range []struct {
 		images []user.Photo
-		to     *[]unrounded
+		to     *[]unquantized
 	}{{c.Train, &train}, {c.Test, &test}} {
 		if *half.to, err = assemble(half.images, haar, haarq); err != nil {
 			return nil, nil, err
@@ -120,7 +120,7 @@ func plainVectors(c *Corpus, factor int) (train, test []unrounded, err error) {
 	return train, test, nil
 }
 
-func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, error)) ([]unrounded, error) {
+func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, error)) ([]unquantized, error) {
 	h, err := haar(images)
 	if err != nil {
 		return nil, err
@@ -129,15 +129,15 @@ func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, 
 	if err != nil {
 		return nil, err
 	}
-	return eachImage(images, func(i int, f *feature.Vectors) (unrounded, error) {
+	return eachImage(images, func(i int, f *feature.Vectors) (unquantized, error) {
 		return newUnrounded(vector.Features{
-			RGB: widen(f.RGB), HSV: widen(f.HSV), Lab: widen(f.Lab),
-			Gabor: widen(f.Gabor), GaborQ: widen(f.GaborQ), Haar: h[i], HaarQ: q[i],
+			RGB: toFloat64s(f.RGB), HSV: toFloat64s(f.HSV), Lab: toFloat64s(f.Lab),
+			Gabor: toFloat64s(f.Gabor), GaborQ: toFloat64s(f.GaborQ), Haar: h[i], HaarQ: q[i],
 		})
 	})
 }
 
-func widen(x []float32) []float64 {
+func toFloat64s(x []float32) []float64 {
 	y := make([]float64, len(x))
 	for i, v := range x {
 		y[i] = float64(v)
@@ -146,7 +146,7 @@ func widen(x []float32) []float64 {
 }
 
 // exactDis returns Dis = D_L1 + D_KL of every request and record, un-quantised.
-func exactDis(train, test []unrounded) [][]float64 {
+func exactDis(train, test []unquantized) [][]float64 {
 	out := make([][]float64, len(test))
 	// log c of a request is in every divergence from it: taken once.
 	logs := make([][]float64, len(test))

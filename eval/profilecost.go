@@ -34,10 +34,10 @@ type ProfileCost struct {
 	Read     float64 `json:"read_ms"`
 }
 
-func (c ProfileCost) owner() float64 { return round(c.Features+c.Project+c.Encrypt+c.Read, 3) }
+func (c ProfileCost) owner() float64 { return RoundTo(c.Features+c.Project+c.Encrypt+c.Read, 3) }
 
 // A priced is one index with its requests.
-type priced struct {
+type pricedIndex struct {
 	ProfileCost
 	index *device.Index
 	p     cpar.Params
@@ -52,7 +52,7 @@ const pricedOwner = 15
 // measureProfileCosts builds indexes of all images of c, with the fitted profiles, and
 // sends requests to all of them in turn.
 func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, network *encoder.Encoder, progress user.Progress) ([]ProfileCost, error) {
-	perProfile := make([][]*priced, len(runs))
+	perProfile := make([][]*pricedIndex, len(runs))
 	for i, r := range runs {
 		list, done, err := openPriced(ctx, c, r, network, progress)
 		defer done()
@@ -62,7 +62,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 		perProfile[i] = list
 	}
 	// By scheme first, so that a search does not read what the previous one has just read.
-	var turns []*priced
+	var turns []*pricedIndex
 	for s := range profileSchemes {
 		for _, list := range perProfile {
 			turns = append(turns, list[s])
@@ -77,10 +77,10 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 	var out []ProfileCost
 	for _, list := range perProfile {
 		for _, x := range list {
-			x.Cloud = round(milliseconds(x.cloudTimes), 4)
+			x.Cloud = RoundTo(milliseconds(x.cloudTimes), 4)
 			// A photo's features do not depend on the scheme.
-			x.Features = round(milliseconds(list[0].features), 3)
-			x.Project, x.Encrypt, x.Read = round(milliseconds(x.project), 4), round(milliseconds(x.encrypt), 4), round(milliseconds(x.read), 4)
+			x.Features = RoundTo(milliseconds(list[0].features), 3)
+			x.Project, x.Encrypt, x.Read = RoundTo(milliseconds(x.project), 4), RoundTo(milliseconds(x.encrypt), 4), RoundTo(milliseconds(x.read), 4)
 			out = append(out, x.ProfileCost)
 		}
 	}
@@ -89,7 +89,7 @@ func measureProfileCosts(ctx context.Context, c *Corpus, runs []*profileRun, net
 
 // openPriced builds the indexes of one profile, one for each scheme, which all of its
 // rows of profileSchemes share. done removes what was built, even after an error.
-func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*priced, done func(), err error) {
+func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.Encoder, progress user.Progress) (list []*pricedIndex, done func(), err error) {
 	var opened []func()
 	done = func() {
 		for _, f := range opened {
@@ -98,7 +98,7 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.
 	}
 	l := r.owner.Ranker().Neighbours()
 	add := func(scheme string, o *user.Owner, m *cpar.Manifest, p cpar.Params, cloud inProcess) error {
-		x := &priced{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, index: device.OpenedByHand(cloud, o, m), p: p, cloud: cloud}
+		x := &pricedIndex{ProfileCost: ProfileCost{Profile: r.name(), Scheme: scheme, Neighbours: l, IndexBytes: m.Bytes()}, index: device.OpenedByHand(cloud, o, m), p: p, cloud: cloud}
 		x.ProfileBytes = segmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 		list = append(list, x)
 		if network == nil {
@@ -108,8 +108,8 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.
 	}
 	for _, asked := range [][]cpar.Params{
 		{{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
-		{searching(cpar.SearchDepthFirst, 100, l), searching(cpar.SearchByRank, 100, l)},
-		{searching(cpar.SearchIVF, 1000, l), searching(cpar.SearchIVF, 100, l)},
+		{searchParams(cpar.SearchDepthFirst, 100, l), searchParams(cpar.SearchByRank, 100, l)},
+		{searchParams(cpar.SearchIVF, 1000, l), searchParams(cpar.SearchIVF, 100, l)},
 	} {
 		scheme := asked[0].Scheme
 		s, err := OpenSession(ctx, c, user.Options{Scheme: scheme, Fitted: r.owner.Fitted(), Progress: progress})
@@ -140,9 +140,9 @@ func openPriced(ctx context.Context, c *Corpus, r *profileRun, network *encoder.
 
 // timeClouds answers requests by every index in turn, one at a time on one core, so that
 // a slow spell of the machine affects all of them.
-func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.Progress) error {
+func timeClouds(ctx context.Context, c *Corpus, turns []*pricedIndex, progress user.Progress) error {
 	n := min(costRequests, len(c.Test))
-	told := tell(progress, "searches", n+1)
+	told := countStage(progress, "searches", n+1)
 	requests := make([][]*cpar.Request, len(turns))
 	for j, x := range turns {
 		for _, im := range c.Test[:n] {
@@ -153,7 +153,7 @@ func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.P
 			requests[j] = append(requests[j], q)
 		}
 	}
-	return quietly(func() error {
+	return withoutGC(func() error {
 		for round := range n + 1 { // the first warms up
 			for j, x := range turns {
 				if err := ctx.Err(); err != nil {
@@ -175,8 +175,8 @@ func timeClouds(ctx context.Context, c *Corpus, turns []*priced, progress user.P
 
 // timeOwners measures the owner's side of requests, in turn as in timeClouds, and the
 // sizes of messages. Features are those of the first scheme of each profile.
-func timeOwners(ctx context.Context, c *Corpus, turns []*priced) error {
-	return quietly(func() error {
+func timeOwners(ctx context.Context, c *Corpus, turns []*pricedIndex) error {
+	return withoutGC(func() error {
 		for round := range pricedOwner + 1 { // the first warms up
 			for _, x := range turns {
 				if err := ctx.Err(); err != nil {
@@ -193,14 +193,14 @@ func timeOwners(ctx context.Context, c *Corpus, turns []*priced) error {
 }
 
 // ask annotates one photo end to end and records the times, except in round 0.
-func (x *priced) ask(ctx context.Context, c *Corpus, round int) error {
+func (x *pricedIndex) ask(ctx context.Context, c *Corpus, round int) error {
 	i := round % len(c.Test)
 	photo := device.Extracted(c.testName(i), c.Test[i].Vectors)
 	fromFile := x.Scheme == profileSchemes[0] && i < len(c.TestItems)
 	if fromFile {
 		photo = device.File(c.TestItems[i].Path)
 	}
-	a, err := walk(ctx, x.index, photo, x.p, keywordsKept)
+	a, err := annotatePhoto(ctx, x.index, photo, x.p, standardKeywords)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (p *Profiles) Figures(*Results) []plot.Figure {
 			}),
 	}
 	if len(p.Costs) > 0 {
-		out = append(out, figure("profiles-cloud", fmt.Sprintf("Cloud time a request, n = %s", Thousands(p.CostRecords)),
+		out = append(out, figure("profiles-cloud", fmt.Sprintf("Cloud time a request, n = %s", FormatThousands(p.CostRecords)),
 			"One core, all indexes asked in turn in one run.", "milliseconds",
 			[]plot.Series{
 				{Name: "capia", Colour: plot.Blue, Style: plot.Bars, Points: of("calibrated", "capia", ms)},

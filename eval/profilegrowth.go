@@ -43,7 +43,7 @@ type ProfileGrowthRow struct {
 }
 
 // ProfileSizes are the sizes of the growth measurement.
-var ProfileSizes = []int{20000, 100000, 1000000}
+var ProfileGrowthSizes = []int{20000, 100000, 1000000}
 
 const (
 	// growthBase photos are made, with growthWords words and values per embedding.
@@ -55,13 +55,13 @@ const (
 )
 
 // profileGrowthStep uses ProfileSizes, or small sizes if N is small.
-func profileGrowthStep(ctx context.Context, r *run, m Measurement) (Result, error) {
-	sizes := ProfileSizes
+func ProfileGrowthStep(ctx context.Context, r *Run, m Measurement) (Result, error) {
+	sizes := ProfileGrowthSizes
 	if r.N < sizes[0] {
 		n := max(r.N, 100) // fewer photos are too few to learn from
 		sizes = []int{n, 2 * n}
 	}
-	g, err := runStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+	g, err := RunStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
 		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func syntheticPhotos(n int) []user.Photo {
 // not on what they show. It needs no real photos.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	resetPeakMemory()
-	base := round(peakMB(), 0)
+	base := RoundTo(peakMB(), 0)
 	photos := syntheticPhotos(min(sizes[0], growthBase))
 	s, _, err := openSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Progress: progress})
 	if err != nil {
@@ -138,7 +138,7 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 				return nil, err
 			}
 		}
-		row.Add, row.AddMB = round(time.Since(begun).Seconds(), 1), round(peakMB(), 0)
+		row.Add, row.AddMB = RoundTo(time.Since(begun).Seconds(), 1), RoundTo(peakMB(), 0)
 		if err := row.measure(ctx, s, photos); err != nil {
 			return nil, fmt.Errorf("%d records: %w", n, err)
 		}
@@ -157,7 +157,7 @@ func (row *ProfileGrowthRow) measure(ctx context.Context, s *sealedSession, phot
 		}
 	}
 	// Before times are taken, which runs without garbage collection.
-	row.PeakMB = round(peakMB(), 0)
+	row.PeakMB = RoundTo(peakMB(), 0)
 	m, err := s.time(ctx, requests, func(i int) (time.Duration, error) {
 		_, q, err := s.owner.RequestVector(requests[i%len(requests)], s.params(10))
 		if err != nil {

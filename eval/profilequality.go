@@ -43,7 +43,7 @@ func (r *profileRun) rankers() []profileRanker {
 
 // most is the number of neighbours requested: the most that any ranker wants. Both
 // rankers then use the same reply, one of them only its beginning.
-func (r *profileRun) most() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
+func (r *profileRun) maxNeighbours() int { return max(paperNeighbours, r.owner.Ranker().Neighbours()) }
 
 func (r *profileRun) name() string { return r.owner.Profile().Kind().String() }
 
@@ -55,28 +55,28 @@ func runProfile(ctx context.Context, c *Corpus, kind profile.Kind, progress user
 		return nil, err
 	}
 	defer s.Close()
-	r := &profileRun{owner: s.Builder, fit: round((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test), requests: s.Requests,
+	r := &profileRun{owner: s.Builder, fit: RoundTo((s.whole - s.encryption).Seconds(), 1), truth: Keywords(c.Test), requests: s.Requests,
 		near: map[string][][]rank.Neighbour{}, found: map[cpar.Search][][]rank.Neighbour{}, dims: map[string]int{}}
-	if r.near["plain"], err = s.plainNearest(ctx, r.most()); err != nil {
+	if r.near["plain"], err = s.plainNearest(ctx, r.maxNeighbours()); err != nil {
 		return nil, err
 	}
 	r.dims["plain"] = s.Builder.Profile().Dimensions() + len(s.Requests[0].KL)
-	l := r.most()
+	l := r.maxNeighbours()
 	for _, part := range []struct {
 		scheme string
 		p      cpar.Params
 	}{
 		{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: uint16(l), Approx: 1000}},
-		{"ivf@100", searching(cpar.SearchIVF, 1000, l)},
+		{"ivf@100", searchParams(cpar.SearchIVF, 1000, l)},
 	} {
-		if r.near[part.scheme], err = s.nearestAll(ctx, part.p, tell(progress, r.name()+", "+part.scheme, len(c.Test))); err != nil {
+		if r.near[part.scheme], err = s.nearestAll(ctx, part.p, countStage(progress, r.name()+", "+part.scheme, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("scheme %s: %w", part.scheme, err)
 		}
 	}
 	for _, how := range []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchIVF} {
-		p := searching(how, 100, l)
+		p := searchParams(how, 100, l)
 		name := configurationName(p)
-		if r.found[how], err = s.nearestAll(ctx, p, tell(progress, r.name()+", "+name, len(c.Test))); err != nil {
+		if r.found[how], err = s.nearestAll(ctx, p, countStage(progress, r.name()+", "+name, len(c.Test))); err != nil {
 			return nil, fmt.Errorf("search %v: %w", how, err)
 		}
 		r.near[name] = r.found[how]
@@ -96,10 +96,10 @@ func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.V
 	defer x.close()
 	r.dims["sealed"] = int(x.manifest.Dim)
 	all := make([][]rank.Neighbour, len(requests))
-	told := tell(progress, r.name()+", sealed", len(requests))
+	told := countStage(progress, r.name()+", sealed", len(requests))
 	err = (&Session{Requests: requests}).eachRequest(ctx, func(i int, v *vector.Vector) (err error) {
-		all[i], err = x.nearest(ctx, v, r.most())
-		byImage(all[i], b)
+		all[i], err = x.nearest(ctx, v, r.maxNeighbours())
+		toImageNumbers(all[i], b)
 		told()
 		return err
 	})
@@ -108,7 +108,7 @@ func (r *profileRun) sealed(ctx context.Context, c *Corpus, requests []*vector.V
 }
 
 // tell counts the progress of a stage.
-func tell(progress user.Progress, stage string, total int) func() {
+func countStage(progress user.Progress, stage string, total int) func() {
 	var done atomic.Int64
 	return func() {
 		if k := done.Add(1); progress != nil {
@@ -126,10 +126,10 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	out := make([][]float64, len(s.Requests))
 	records := make([][]float64, len(s.Builder.Vectors()))
 	for j, rec := range s.Builder.Vectors() {
-		records[j] = widen(rec.X)
+		records[j] = toFloat64s(rec.X)
 	}
 	return out, s.eachRequest(ctx, func(i int, v *vector.Vector) error {
-		x, row := widen(v.X), make([]float64, len(records))
+		x, row := toFloat64s(v.X), make([]float64, len(records))
 		for j, rec := range records {
 			row[j] = distance.SquaredL2(rec, x)
 		}
@@ -147,14 +147,14 @@ func (s *Session) plainNearest(ctx context.Context, k int) ([][]rank.Neighbour, 
 	train := s.keywords()
 	out := make([][]rank.Neighbour, len(distances))
 	for i, row := range distances {
-		out[i] = nearestOf(row, train, k)
-		byImage(out[i], s.Builder)
+		out[i] = nearestRecords(row, train, k)
+		toImageNumbers(out[i], s.Builder)
 	}
 	return out, nil
 }
 
 // nearestOf returns the k records of least distance, ties by record.
-func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
+func nearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 	out := make([]rank.Neighbour, min(k, len(dis)))
 	for i, j := range ascending(dis)[:len(out)] {
 		out[i] = rank.Neighbour{Record: uint32(j), Dis: dis[j], Keywords: keywords[j]}
@@ -163,7 +163,7 @@ func nearestOf(dis []float64, keywords [][]string, k int) []rank.Neighbour {
 }
 
 // byImage replaces the record numbers of neighbours by those of their images.
-func byImage(near []rank.Neighbour, b *user.Builder) {
+func toImageNumbers(near []rank.Neighbour, b *user.Builder) {
 	for i := range near {
 		near[i].Record = uint32(b.PhotoOf(near[i].Record))
 	}
@@ -182,7 +182,7 @@ func (s *Session) nearestAll(ctx context.Context, p cpar.Params, told func()) ([
 			return fmt.Errorf("request %d: %w", i, err)
 		}
 		out[i], err = pending.Neighbours(reply)
-		byImage(out[i], s.Builder)
+		toImageNumbers(out[i], s.Builder)
 		told()
 		return err
 	})
@@ -204,7 +204,7 @@ func (r *profileRun) annotate(scheme string, ranker rank.Kind, k int, how user.R
 	return out, nil
 }
 
-func wordsOf(scored [][]rank.Keyword) [][]string {
+func keywordsOf(scored [][]rank.Keyword) [][]string {
 	out := make([][]string, len(scored))
 	for i, list := range scored {
 		for _, k := range list {
@@ -218,22 +218,22 @@ func wordsOf(scored [][]rank.Keyword) [][]string {
 func (r *profileRun) detail() (d ProfileDetail, err error) {
 	d = ProfileDetail{Profile: r.name(), Fit: r.fit, Recall: map[string]float64{}, OfPlain: map[string]float64{}}
 	for how, near := range r.found {
-		d.Recall[how.String()] = round(recall(topRecords(near), topRecords(r.near["capia"])), 4)
+		d.Recall[how.String()] = RoundTo(recall(topRecords(near), topRecords(r.near["capia"])), 4)
 	}
 	for _, scheme := range profileSchemes {
-		d.OfPlain[scheme] = round(recall(topRecords(r.near[scheme]), topRecords(r.near["plain"])), 4)
+		d.OfPlain[scheme] = RoundTo(recall(topRecords(r.near[scheme]), topRecords(r.near["plain"])), 4)
 	}
-	all, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord})
+	all, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: allKeywords})
 	if err != nil {
 		return d, err
 	}
-	if d.Bins, d.ECE, err = reliability(all, r.truth, everyWord); err != nil {
+	if d.Bins, d.ECE, err = reliability(all, r.truth, allKeywords); err != nil {
 		return d, err
 	}
-	if _, d.ECEKept, err = reliability(all, r.truth, keywordsKept); err != nil {
+	if _, d.ECEKept, err = reliability(all, r.truth, standardKeywords); err != nil {
 		return d, err
 	}
-	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord, MinProbability: minProbability})
+	probable, err := r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: allKeywords, MinProbability: minProbability})
 	if err != nil {
 		return d, err
 	}
@@ -249,7 +249,7 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 	for _, words := range r.truth {
 		f.Human += float64(len(words))
 	}
-	f.Human = round(f.Human/n, 3)
+	f.Human = RoundTo(f.Human/n, 3)
 	for _, by := range []struct {
 		to     *float64
 		ranker rank.Kind
@@ -260,11 +260,11 @@ func (r *profileRun) perPhoto() (f FoundKeywords, err error) {
 		{&f.Probable, rank.KindCalibrated, r.owner.Ranker().Neighbours(), false},
 		{&f.Rare, rank.KindCalibrated, r.owner.Ranker().Neighbours(), true},
 	} {
-		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: keywordsKept, Rare: by.rare})
+		said, err := r.annotate("capia", by.ranker, by.k, user.Ranking{MaxKeywords: standardKeywords, Rare: by.rare})
 		if err != nil {
 			return f, err
 		}
-		*by.to = round(foundWords(wordsOf(said), r.truth), 3)
+		*by.to = RoundTo(meanKeywordsFound(keywordsOf(said), r.truth), 3)
 	}
 	return f, nil
 }
@@ -292,15 +292,15 @@ func reliability(said [][]rank.Keyword, truth [][]string, first int) (bins []ran
 	}
 	bins, ece, err = rank.Reliability(p, right, reliabilityBins)
 	for i := range bins {
-		bins[i].Predicted, bins[i].Observed = round(bins[i].Predicted, 4), round(bins[i].Observed, 4)
+		bins[i].Predicted, bins[i].Observed = RoundTo(bins[i].Predicted, 4), RoundTo(bins[i].Observed, 4)
 	}
-	return bins, round(ece, 4), err
+	return bins, RoundTo(ece, 4), err
 }
 
 // probableQuality measures any number of keywords per photo.
 func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
-	words := wordsOf(said)
-	q := Measure(words, truth)
+	words := keywordsOf(said)
+	q := MeasureQuality(words, truth)
 	all, right, none := 0, 0, 0
 	for i, list := range words {
 		all += len(list)
@@ -314,6 +314,6 @@ func probableQuality(said [][]rank.Keyword, truth [][]string) ProbableQuality {
 		}
 	}
 	n := float64(max(1, len(words)))
-	return ProbableQuality{Least: minProbability, P: q.P, R: q.R, Nplus: q.Nplus,
-		Keywords: round(float64(all)/n, 3), Right: round(float64(right)/float64(max(1, all)), 4), None: round(float64(none)/n, 4)}
+	return ProbableQuality{MinProbability: minProbability, P: q.P, R: q.R, Nplus: q.Nplus,
+		Keywords: RoundTo(float64(all)/n, 3), Precision: RoundTo(float64(right)/float64(max(1, all)), 4), WithoutKeywords: RoundTo(float64(none)/n, 4)}
 }

@@ -94,15 +94,15 @@ type FoundKeywords struct {
 
 // ProbableQuality is the quality of all keywords above a least probability.
 type ProbableQuality struct {
-	Least    float64 `json:"least"`
+	MinProbability    float64 `json:"least"`
 	P        float64 `json:"P"`
 	R        float64 `json:"R"`
 	Nplus    int     `json:"Nplus"`
 	Keywords float64 `json:"mean_keywords"`
 	// Right is the share of the given keywords that are right.
-	Right float64 `json:"right"`
+	Precision float64 `json:"right"`
 	// None is the share of the photos without keywords.
-	None float64 `json:"without"`
+	WithoutKeywords float64 `json:"without"`
 }
 
 // A ProfileLoss is the cost of encryption in quality: plain minus the scheme, for one ranker.
@@ -130,7 +130,7 @@ type ProfileSample struct {
 // ProfileAnnotated is one profile's annotation.
 type ProfileAnnotated struct {
 	Profile string `json:"profile"`
-	Words   []Word `json:"words"`
+	Keywords   []SampleKeyword `json:"words"`
 }
 
 // A SkippedProfile could not be measured.
@@ -201,11 +201,11 @@ func (out *Profiles) quality(r *profileRun) error {
 	for _, ranker := range r.rankers() {
 		var plain ProfileRow
 		for _, scheme := range append([]string{"plain"}, profileSchemes...) {
-			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: keywordsKept, Rare: ranker.kind == rank.KindCalibrated})
+			words, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: standardKeywords, Rare: ranker.kind == rank.KindCalibrated})
 			if err != nil {
 				return fmt.Errorf("scheme %s: %w", scheme, err)
 			}
-			q := Measure(wordsOf(words), r.truth)
+			q := MeasureQuality(keywordsOf(words), r.truth)
 			row := ProfileRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours, Dim: r.dims[scheme],
 				P: q.P, R: q.R, Nplus: q.Nplus}
 			out.Rows = append(out.Rows, row)
@@ -227,10 +227,10 @@ func lossOf(plain, row ProfileRow) ProfileLoss {
 		if a == 0 {
 			return 0
 		}
-		return round(100*(a-b)/a, 2)
+		return RoundTo(100*(a-b)/a, 2)
 	}
 	return ProfileLoss{Profile: row.Profile, Ranker: row.Ranker, Scheme: row.Scheme,
-		P: round(plain.P-row.P, 2), R: round(plain.R-row.R, 2), Nplus: plain.Nplus - row.Nplus,
+		P: RoundTo(plain.P-row.P, 2), R: RoundTo(plain.R-row.R, 2), Nplus: plain.Nplus - row.Nplus,
 		RelativeP: relative(plain.P, row.P), RelativeR: relative(plain.R, row.R),
 		RelativeNplus: relative(float64(plain.Nplus), float64(row.Nplus))}
 }
@@ -252,9 +252,9 @@ func (out *Profiles) withCosts() {
 	if paper == 0 {
 		return
 	}
-	out.CapiaRatio = round(capia[profile.Learned.String()]/paper, 4)
+	out.CapiaRatio = RoundTo(capia[profile.Learned.String()]/paper, 4)
 	for i := range out.Details {
-		out.Details[i].CapiaRatio = round(capia[out.Details[i].Profile]/paper, 4)
+		out.Details[i].CapiaRatio = RoundTo(capia[out.Details[i].Profile]/paper, 4)
 	}
 }
 
@@ -266,7 +266,7 @@ func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 	said := make([][][]rank.Keyword, len(runs))
 	for j, r := range runs {
 		var err error
-		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: keywordsKept}); err != nil {
+		if said[j], err = r.annotate("capia", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: standardKeywords}); err != nil {
 			return nil, err
 		}
 	}
@@ -276,7 +276,7 @@ func profileSamples(c *Corpus, runs []*profileRun) ([]ProfileSample, error) {
 		for j, r := range runs {
 			words := ProfileAnnotated{Profile: r.name()}
 			for _, w := range said[j][i] {
-				words.Words = append(words.Words, Word{w.Word, slices.Contains(c.Test[i].Keywords, w.Word)})
+				words.Keywords = append(words.Keywords, SampleKeyword{w.Word, slices.Contains(c.Test[i].Keywords, w.Word)})
 			}
 			out[k].Words = append(out[k].Words, words)
 		}

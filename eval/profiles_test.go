@@ -91,7 +91,7 @@ func TestProfiles(t *testing.T) {
 	if a, b := rows["learned paper capia"], rows["paper paper capia"]; a.Dim >= b.Dim || a.IndexBytes == b.IndexBytes {
 		t.Errorf("a short vector costs as much as a long one: %+v, %+v", a, b)
 	}
-	if want := round(rows["learned paper capia"].Cloud/rows["paper paper capia"].Cloud, 4); p.CapiaRatio != want || p.Details[1].CapiaRatio != want {
+	if want := RoundTo(rows["learned paper capia"].Cloud/rows["paper paper capia"].Cloud, 4); p.CapiaRatio != want || p.Details[1].CapiaRatio != want {
 		t.Errorf("ratio %g and %g, want %g", p.CapiaRatio, p.Details[1].CapiaRatio, want)
 	}
 	for _, d := range p.Details {
@@ -105,12 +105,12 @@ func TestProfiles(t *testing.T) {
 		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 || f.Rare <= 0 {
 			t.Errorf("%+v", f)
 		}
-		if q := d.Probable; q.Least != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Right < 0.4 {
+		if q := d.Probable; q.MinProbability != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Precision < 0.4 {
 			t.Errorf("%+v", q)
 		}
 	}
 	for _, s := range p.Samples {
-		if len(s.Words) != 3 || len(s.Words[1].Words) == 0 || s.Words[2].Profile != "network" || len(s.Human) != 2 {
+		if len(s.Words) != 3 || len(s.Words[1].Keywords) == 0 || s.Words[2].Profile != "network" || len(s.Human) != 2 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -155,7 +155,7 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, guesses = append(out, widen(v.X)), append(guesses, v.Guess)
+			out, guesses = append(out, toFloat64s(v.X)), append(guesses, v.Guess)
 		}
 		return out, guesses
 	}
@@ -177,9 +177,9 @@ func checkPlainRows(t *testing.T, c *Corpus, calibrated, paper ProfileRow) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said = append(said, wordsOf([][]rank.Keyword{scored})[0])
+			said = append(said, keywordsOf([][]rank.Keyword{scored})[0])
 		}
-		q := Measure(said, Keywords(c.Test))
+		q := MeasureQuality(said, Keywords(c.Test))
 		if w := part.want; q.P != w.P || q.R != w.R || q.Nplus != w.Nplus || part.k != w.Neighbours || w.Profile != "learned" || w.Ranker != part.ranker.String() {
 			t.Errorf("brute force finds %+v with %d neighbours, the row says %+v", q, part.k, w)
 		}
@@ -220,7 +220,7 @@ func TestProfilesNoticeWrongNeighbours(t *testing.T) {
 func TestProfileProbabilities(t *testing.T) {
 	said := [][]rank.Keyword{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
 	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
-	bins, ece, err := reliability(said, truth, everyWord)
+	bins, ece, err := reliability(said, truth, allKeywords)
 	// 0.92 and 0.96 are one bin, predicted 0.94 and half right; 0.08 is wrong.
 	if err != nil || bins[9] != (rank.Bin{Predicted: 0.94, Observed: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
 		t.Errorf("%+v, %g, %v", bins, ece, err)
@@ -229,7 +229,7 @@ func TestProfileProbabilities(t *testing.T) {
 		t.Errorf("of the first word alone: %+v", bins)
 	}
 	// sea 1 of 1 said, sky and car 0: P and R are over three words.
-	if q, want := probableQuality(said, truth), (ProbableQuality{Least: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Right: 0.3333, None: 0.3333}); q != want {
+	if q, want := probableQuality(said, truth), (ProbableQuality{MinProbability: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Precision: 0.3333, WithoutKeywords: 0.3333}); q != want {
 		t.Errorf("%+v, want %+v", q, want)
 	}
 	plain := ProfileRow{Profile: "x", Ranker: "y", P: 20, R: 40, Nplus: 100}

@@ -13,13 +13,13 @@ func (p *Profiles) Tables() []Table {
 		rows.Title += fmt.Sprintf("; %s was left out: %s", s.Profile, s.Reason)
 	}
 	for _, r := range p.Rows {
-		rows.Rows = append(rows.Rows, []string{r.Profile, r.Ranker, r.Scheme, whole(r.Neighbours), whole(r.Dim), num(r.P, 2), num(r.R, 2), whole(r.Nplus),
-			blank(float64(r.IndexBytes)/1e6, 2), blank(r.Cloud, 3), blank(r.Owner, 1)})
+		rows.Rows = append(rows.Rows, []string{r.Profile, r.Ranker, r.Scheme, FormatInt(r.Neighbours), FormatInt(r.Dim), FormatDecimal(r.P, 2), FormatDecimal(r.R, 2), FormatInt(r.Nplus),
+			FormatNonZero(float64(r.IndexBytes)/1e6, 2), FormatNonZero(r.Cloud, 3), FormatNonZero(r.Owner, 1)})
 	}
 	losses := Table{Name: "profile-losses", Title: "What encryption costs: in the clear less encrypted",
 		Columns: []string{"profile", "ranker", "scheme", "P, points", "R, points", "N+", "P, % of plain", "R, % of plain", "N+, % of plain"}}
 	for _, l := range p.Losses {
-		losses.Rows = append(losses.Rows, []string{l.Profile, l.Ranker, l.Scheme, num(l.P, 2), num(l.R, 2), whole(l.Nplus), num(l.RelativeP, 2), num(l.RelativeR, 2), num(l.RelativeNplus, 2)})
+		losses.Rows = append(losses.Rows, []string{l.Profile, l.Ranker, l.Scheme, FormatDecimal(l.P, 2), FormatDecimal(l.R, 2), FormatInt(l.Nplus), FormatDecimal(l.RelativeP, 2), FormatDecimal(l.RelativeR, 2), FormatDecimal(l.RelativeNplus, 2)})
 	}
 	return append([]Table{rows, losses}, p.detailTables()...)
 }
@@ -33,25 +33,25 @@ func (p *Profiles) detailTables() []Table {
 		Columns: []string{"profile", "human", "W_t", "probable", "rare", "P %", "R %", "N+"}}
 	bins := Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
 	for _, d := range p.Details {
-		details.Rows = append(details.Rows, []string{d.Profile, num(d.Recall["ivf"], 4), num(d.Recall["rank"], 4), num(d.OfPlain["capia"], 4), num(d.OfPlain["sealed"], 4), num(d.CapiaRatio, 4), num(d.Fit, 1)})
+		details.Rows = append(details.Rows, []string{d.Profile, FormatDecimal(d.Recall["ivf"], 4), FormatDecimal(d.Recall["rank"], 4), FormatDecimal(d.OfPlain["capia"], 4), FormatDecimal(d.OfPlain["sealed"], 4), FormatDecimal(d.CapiaRatio, 4), FormatDecimal(d.Fit, 1)})
 		q := d.Probable
-		probable.Rows = append(probable.Rows, []string{d.Profile, num(d.ECE, 4), num(d.ECEKept, 4), num(q.P, 2), num(q.R, 2), whole(q.Nplus), num(q.Keywords, 2), num(q.Right, 3), num(q.None, 3)})
-		f := []string{d.Profile, num(d.Found.Human, 2), num(d.Found.Paper, 2), num(d.Found.Probable, 2), num(d.Found.Rare, 2), "", "", ""}
+		probable.Rows = append(probable.Rows, []string{d.Profile, FormatDecimal(d.ECE, 4), FormatDecimal(d.ECEKept, 4), FormatDecimal(q.P, 2), FormatDecimal(q.R, 2), FormatInt(q.Nplus), FormatDecimal(q.Keywords, 2), FormatDecimal(q.Precision, 3), FormatDecimal(q.WithoutKeywords, 3)})
+		f := []string{d.Profile, FormatDecimal(d.Found.Human, 2), FormatDecimal(d.Found.Paper, 2), FormatDecimal(d.Found.Probable, 2), FormatDecimal(d.Found.Rare, 2), "", "", ""}
 		if v := d.Validation; v != nil {
-			f = append(f[:5], num(v.P, 2), num(v.R, 2), num(v.Nplus, 1))
+			f = append(f[:5], FormatDecimal(v.P, 2), FormatDecimal(v.R, 2), FormatDecimal(v.Nplus, 1))
 		}
 		found.Rows = append(found.Rows, f)
 		for _, b := range d.Bins {
 			if b.Count > 0 {
-				bins.Rows = append(bins.Rows, []string{d.Profile, num(b.Predicted, 3), num(b.Observed, 3), whole(b.Count)})
+				bins.Rows = append(bins.Rows, []string{d.Profile, FormatDecimal(b.Predicted, 3), FormatDecimal(b.Observed, 3), FormatInt(b.Count)})
 			}
 		}
 	}
 	costs := Table{Name: "profile-cost", Title: fmt.Sprintf("What each profile costs at n = %d, milliseconds on one core", p.CostRecords),
 		Columns: []string{"profile", "scheme", "index MB", "of it profile MB", "request B", "reply B", "cloud ms", "features ms", "vector ms", "request ms", "reply ms"}}
 	for _, c := range p.Costs {
-		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, num(float64(c.IndexBytes)/1e6, 2), num(float64(c.ProfileBytes)/1e6, 2), whole(c.Request), whole(c.Reply), num(c.Cloud, 3),
-			num(c.Features, 2), num(c.Project, 3), num(c.Encrypt, 3), num(c.Read, 3)})
+		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, FormatDecimal(float64(c.IndexBytes)/1e6, 2), FormatDecimal(float64(c.ProfileBytes)/1e6, 2), FormatInt(c.Request), FormatInt(c.Reply), FormatDecimal(c.Cloud, 3),
+			FormatDecimal(c.Features, 2), FormatDecimal(c.Project, 3), FormatDecimal(c.Encrypt, 3), FormatDecimal(c.Read, 3)})
 	}
 	return []Table{details, found, probable, bins, costs, p.sampleTable()}
 }
@@ -66,7 +66,7 @@ func (p *Profiles) sampleTable() Table {
 	for _, s := range p.Samples {
 		row := []string{s.Name}
 		for _, w := range s.Words {
-			row = append(row, capitals(w.Words))
+			row = append(row, capitals(w.Keywords))
 		}
 		t.Rows = append(t.Rows, append(row, strings.Join(s.Human, ", ")))
 	}
@@ -75,11 +75,11 @@ func (p *Profiles) sampleTable() Table {
 
 // Tables implements Result.
 func (g *ProfileGrowth) Tables() []Table {
-	t := Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, %s MB of it before they began", g.Dim, num(g.BaseMB, 0)),
+	t := Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, %s MB of it before they began", g.Dim, FormatDecimal(g.BaseMB, 0)),
 		Columns: []string{"n", "cloud ms, one core", "cloud ms, all cores", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "keywords MB", "index MB", "memory MB", "memory of adding MB", "added in s"}}
 	for _, r := range g.Rows {
-		t.Rows = append(t.Rows, []string{whole(r.Records), num(r.Cloud, 2), num(r.CloudAll, 2), num(r.Encrypt, 2), num(r.Read, 1), num(float64(r.Request)/1e3, 0), num(float64(r.Reply)/1e3, 0),
-			num(float64(r.Hints)/1e6, 1), num(float64(r.Table)/1e6, 1), num(float64(r.Index)/1e6, 0), num(r.PeakMB, 0), num(r.AddMB, 0), blank(r.Add, 1)})
+		t.Rows = append(t.Rows, []string{FormatInt(r.Records), FormatDecimal(r.Cloud, 2), FormatDecimal(r.CloudAll, 2), FormatDecimal(r.Encrypt, 2), FormatDecimal(r.Read, 1), FormatDecimal(float64(r.Request)/1e3, 0), FormatDecimal(float64(r.Reply)/1e3, 0),
+			FormatDecimal(float64(r.Hints)/1e6, 1), FormatDecimal(float64(r.Table)/1e6, 1), FormatDecimal(float64(r.Index)/1e6, 0), FormatDecimal(r.PeakMB, 0), FormatDecimal(r.AddMB, 0), FormatNonZero(r.Add, 1)})
 	}
 	return []Table{t}
 }

@@ -24,11 +24,11 @@ import (
 const minRelated = 2
 
 // marks are the words of one request, as numbers: the given ones and the correct ones.
-type marks struct{ said, hit []int32 }
+type marks struct{ predicted, hit []int32 }
 
 // A judge knows the truth and marks annotations.
 type judge struct {
-	words []string
+	keywords []string
 	index map[string]int32
 	truth [][]int32
 	// admitted says which requests the paper's protocol counts.
@@ -61,9 +61,9 @@ func newJudge(truth, indexed [][]string) *judge {
 func (j *judge) id(word string) int32 {
 	n, ok := j.index[word]
 	if !ok {
-		n = int32(len(j.words))
+		n = int32(len(j.keywords))
 		j.index[word] = n
-		j.words = append(j.words, word)
+		j.keywords = append(j.keywords, word)
 	}
 	return n
 }
@@ -73,7 +73,7 @@ func (j *judge) mark(i int, words []string) marks {
 	var m marks
 	for _, w := range words {
 		id := j.id(w)
-		m.said = append(m.said, id)
+		m.predicted = append(m.predicted, id)
 		if slices.Contains(j.truth[i], id) {
 			m.hit = append(m.hit, id)
 		}
@@ -82,10 +82,10 @@ func (j *judge) mark(i int, words []string) marks {
 }
 
 // tally sums the marks of requests, each with a weight.
-type tally struct{ hit, said, real []float64 }
+type tally struct{ hit, predicted, relevant []float64 }
 
 func (j *judge) tally(all []marks, weights []float64, paper bool) tally {
-	n := len(j.words)
+	n := len(j.keywords)
 	t := tally{make([]float64, n), make([]float64, n), make([]float64, n)}
 	for i, m := range all {
 		if paper && !j.admitted[i] {
@@ -94,11 +94,11 @@ func (j *judge) tally(all []marks, weights []float64, paper bool) tally {
 		for _, w := range m.hit {
 			t.hit[w] += weights[i]
 		}
-		for _, w := range m.said {
-			t.said[w] += weights[i]
+		for _, w := range m.predicted {
+			t.predicted[w] += weights[i]
 		}
 		for _, w := range j.truth[i] {
-			t.real[w] += weights[i]
+			t.relevant[w] += weights[i]
 		}
 	}
 	return t
@@ -108,8 +108,8 @@ func (j *judge) tally(all []marks, weights []float64, paper bool) tally {
 // that were output.
 func (t tally) recall(output bool) float64 {
 	sum, n := 0.0, 0
-	for w, real := range t.real {
-		if real == 0 || output && t.said[w] == 0 {
+	for w, real := range t.relevant {
+		if real == 0 || output && t.predicted[w] == 0 {
 			continue
 		}
 		sum += t.hit[w] / real
@@ -126,7 +126,7 @@ type Interval struct {
 }
 
 func (x Interval) String() string {
-	return num(x.Value, 1) + " (" + num(x.Low, 1) + "–" + num(x.High, 1) + ")"
+	return FormatDecimal(x.Value, 1) + " (" + FormatDecimal(x.Low, 1) + "–" + FormatDecimal(x.High, 1) + ")"
 }
 
 // resamples is the number of reweightings for an interval.
@@ -183,4 +183,4 @@ func ratios(a, b []float64) []float64 {
 }
 
 // everyWord requests all keywords of the neighbours.
-const everyWord = math.MaxInt32
+const allKeywords = math.MaxInt32

@@ -35,23 +35,23 @@ type RooflinePoint struct {
 }
 
 // batches are the numbers of requests for the roofline's points; batchRow is also a row of Cost.
-var batches = []int{1, 2, 4, 8, 16, 32, 64}
+var batchSizes = []int{1, 2, 4, 8, 16, 32, 64}
 
-const batchRow = 16
+const costBatch = 16
 
 // measureRoofline answers capia requests in batches, on one core.
 func (s *Session) measureRoofline(list []preparedRequest) (*Roofline, error) {
 	m := s.Cloud.Manifest
 	bytes := 8 * uint64(m.Dim) * uint64(m.Records)
-	r := &Roofline{Kernels: modq.Kernels(), MultipliesGs: round(multiplies(int(m.Dim)), 2)}
-	r.BandwidthGBs = round(float64(bytes)/float64(s.streamTime(bytes)), 2)
-	for _, n := range batches {
+	r := &Roofline{Kernels: modq.Kernels(), MultipliesGs: RoundTo(multiplies(int(m.Dim)), 2)}
+	r.BandwidthGBs = RoundTo(float64(bytes)/float64(s.streamTime(bytes)), 2)
+	for _, n := range batchSizes {
 		requests := make([]*cpar.Request, n)
 		var ns []int64
-		if err := quietly(func() error {
+		if err := withoutGC(func() error {
 			for round := range 8 { // the first warms up
 				for i := range requests {
-					requests[i] = list[(round*n+i)%len(list)].q
+					requests[i] = list[(round*n+i)%len(list)].request
 				}
 				begun := time.Now()
 				replies, err := search.AnnotateBatch(s.Cloud, requests)
@@ -72,8 +72,8 @@ func (s *Session) measureRoofline(list []preparedRequest) (*Roofline, error) {
 		}
 		p := RooflinePoint{Batch: n, NS: median(ns), Intensity: float64(n) / 8}
 		p.Rate = float64(bytes) * p.Intensity / float64(p.NS)
-		p.OfRoof = round(p.Rate/min(r.BandwidthGBs*p.Intensity, r.MultipliesGs), 3)
-		p.Rate = round(p.Rate, 3)
+		p.OfRoof = RoundTo(p.Rate/min(r.BandwidthGBs*p.Intensity, r.MultipliesGs), 3)
+		p.Rate = RoundTo(p.Rate, 3)
 		r.Points = append(r.Points, p)
 	}
 	return r, nil
@@ -104,10 +104,10 @@ func multiplies(dim int) float64 {
 // row returns the roofline's batch of 16 as a row of Cost.
 func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
 	for _, p := range r.Points {
-		if p.Batch == batchRow {
+		if p.Batch == costBatch {
 			stream := float64(bytes) / r.BandwidthGBs
-			return CostRow{Name: fmt.Sprintf("batch%d", batchRow), NS: p.NS, Bytes: bytes, Visits: float64(records),
-				StreamRatio: round(stream/float64(p.NS), 3), Speedup: round(batchRow*float64(base)/float64(p.NS), 3), Bound: batchRow}, true
+			return CostRow{Name: fmt.Sprintf("batch%d", costBatch), NS: p.NS, Bytes: bytes, Visits: float64(records),
+				StreamRatio: RoundTo(stream/float64(p.NS), 3), Speedup: RoundTo(costBatch*float64(base)/float64(p.NS), 3), Bound: costBatch}, true
 		}
 	}
 	return CostRow{}, false
@@ -116,11 +116,11 @@ func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
 // table returns the roofline as a table.
 func (r *Roofline) table(records int) Table {
 	t := Table{Name: "roofline", Title: fmt.Sprintf("Scans of %d records by the batch, one core (%s): memory gives %s GB/s, the multiplier %s·10⁹ a second",
-		records, r.Kernels, num(r.BandwidthGBs, 1), num(r.MultipliesGs, 1)),
+		records, r.Kernels, FormatDecimal(r.BandwidthGBs, 1), FormatDecimal(r.MultipliesGs, 1)),
 		Columns: []string{"requests in one pass", "ms", "ms a request", "multiplications a byte", "10⁹ a second", "of the roof"}}
 	for _, p := range r.Points {
-		t.Rows = append(t.Rows, []string{whole(p.Batch), num(float64(p.NS)/1e6, 2), num(float64(p.NS)/1e6/float64(p.Batch), 2),
-			num(p.Intensity, 3), num(p.Rate, 2), num(p.OfRoof, 2)})
+		t.Rows = append(t.Rows, []string{FormatInt(p.Batch), FormatDecimal(float64(p.NS)/1e6, 2), FormatDecimal(float64(p.NS)/1e6/float64(p.Batch), 2),
+			FormatDecimal(p.Intensity, 3), FormatDecimal(p.Rate, 2), FormatDecimal(p.OfRoof, 2)})
 	}
 	return t
 }

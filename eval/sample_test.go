@@ -13,10 +13,10 @@ func TestSampleAndMixed(t *testing.T) {
 		items[i].Name = string(rune('a' + i))
 	}
 	var names string
-	for _, it := range everySo(items, 4) {
+	for _, it := range evenlySpaced(items, 4) {
 		names += it.Name
 	}
-	if names != "acfh" || len(everySo(items, 10)) != 10 || len(everySo(items, 11)) != 10 {
+	if names != "acfh" || len(evenlySpaced(items, 10)) != 10 || len(evenlySpaced(items, 11)) != 10 {
 		t.Errorf("the sample is %s", names)
 	}
 	c := syntheticCorpus(3, 20, 5)

@@ -15,8 +15,8 @@ import (
 const sampleCount = 8
 
 // A Word is a keyword in a sample; Right if a person gave it too.
-type Word struct {
-	Word  string `json:"word"`
+type SampleKeyword struct {
+	Keyword  string `json:"word"`
 	Right bool   `json:"right"`
 }
 
@@ -24,8 +24,8 @@ type Word struct {
 type Sample struct {
 	// Name is the image's name within the collection.
 	Name  string   `json:"name"`
-	CPAR  []Word   `json:"cpar"`
-	CAPIA []Word   `json:"capia"`
+	CPAR  []SampleKeyword   `json:"cpar"`
+	CAPIA []SampleKeyword   `json:"capia"`
 	Human []string `json:"human"`
 }
 
@@ -38,7 +38,7 @@ type Samples struct {
 // MeasureSamples annotates a few test images by cpar at AP-10 and by capia.
 func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress) (*Samples, error) {
 	out := new(Samples)
-	x := s.opened()
+	x := s.deviceIndex()
 	n := min(sampleCount, len(c.Test))
 	for k := range n {
 		if err := ctx.Err(); err != nil {
@@ -47,15 +47,15 @@ func MeasureSamples(ctx context.Context, s *Session, c *Corpus, _ user.Progress)
 		i := sampleAt(k, n, len(c.Test))
 		sample := Sample{Name: c.testName(i), Human: c.Test[i].Keywords}
 		for _, part := range []struct {
-			to *[]Word
+			to *[]SampleKeyword
 			p  cpar.Params
 		}{{&sample.CPAR, s.Builder.DefaultParams()}, {&sample.CAPIA, cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}} {
-			a, err := walk(ctx, x, device.Extracted(sample.Name, c.Test[i].Vectors), part.p, everyWord)
+			a, err := annotatePhoto(ctx, x, device.Extracted(sample.Name, c.Test[i].Vectors), part.p, allKeywords)
 			if err != nil {
 				return nil, err
 			}
-			for _, w := range words(a.Keywords) {
-				*part.to = append(*part.to, Word{w, slices.Contains(sample.Human, w)})
+			for _, w := range keywordStrings(a.Keywords) {
+				*part.to = append(*part.to, SampleKeyword{w, slices.Contains(sample.Human, w)})
 			}
 		}
 		out.Rows = append(out.Rows, sample)
@@ -84,13 +84,13 @@ func (s *Samples) Tables() []Table {
 }
 
 // capitals lists words, the correct ones in capitals.
-func capitals(words []Word) string {
+func capitals(words []SampleKeyword) string {
 	var out []string
 	for _, w := range words {
 		if w.Right {
-			w.Word = strings.ToUpper(w.Word)
+			w.Keyword = strings.ToUpper(w.Keyword)
 		}
-		out = append(out, w.Word)
+		out = append(out, w.Keyword)
 	}
 	return strings.Join(out, ", ")
 }

@@ -55,14 +55,14 @@ type Scaling struct {
 }
 
 // scalingSteps has a step for each size. If one fails, the result consists of the smaller ones.
-func scalingSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
-	sizes := Sizes(r.Most)
+func ScalingSteps(ctx context.Context, r *Run, m Measurement) (Result, error) {
+	sizes := Sizes(r.MaxN)
 	if len(sizes) == 0 {
 		return nil, fmt.Errorf("scaling: %w: the smallest size is %d", cpar.ErrInput, ScalingSizes[0])
 	}
 	var rows []ScalingRow
 	for _, n := range sizes {
-		row, err := runStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
+		row, err := RunStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
 		switch {
 		case err != nil && len(rows) == 0:
 			return nil, err
@@ -107,7 +107,7 @@ func MeasureScale(ctx context.Context, l *Lab, n int) (*ScalingRow, error) {
 		return nil, err
 	}
 	row.Scan, row.AP10, row.Fixed = median(times[0].ns), median(times[1].ns), median(times[2].ns)
-	row.RecallAP10, row.RecallFixed = round(100*recall(found[1], found[0]), 2), round(100*recall(found[2], found[0]), 2)
+	row.RecallAP10, row.RecallFixed = RoundTo(100*recall(found[1], found[0]), 2), RoundTo(100*recall(found[2], found[0]), 2)
 	return row, nil
 }
 
@@ -155,7 +155,7 @@ func fitPower[R sized](rows []R, of func(R) float64) (Fit, bool) {
 		off := math.Abs(math.Log(of(r)) - at - f.Exponent*math.Log(float64(r.size())))
 		f.Deviation = max(f.Deviation, math.Exp(off))
 	}
-	f.Exponent, f.Deviation = round(f.Exponent, 3), round(f.Deviation, 3)
+	f.Exponent, f.Deviation = RoundTo(f.Exponent, 3), RoundTo(f.Deviation, 3)
 	return f, true
 }
 
@@ -163,13 +163,13 @@ func fitPower[R sized](rows []R, of func(R) float64) (Fit, bool) {
 func (s *Scaling) Tables() []Table {
 	t := Table{Name: "scaling", Title: "Growth with n", Columns: []string{"n", "images", "build s", "PCA s", "forest s", "encryption s", "index MB", "scan ms", "AP-10 ms", FixedVisitsName + " ms", "AP of these", "recall@10 AP-10 %", "recall@10 fixed %"}}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, []string{whole(r.Records), r.Kind, num(r.Build, 2), num(r.PCA, 2), num(r.Forest, 2), num(r.Encrypt, 2),
-			num(float64(r.IndexBytes)/1e6, 1), num(float64(r.Scan)/1e6, 3), num(float64(r.AP10)/1e6, 3), num(float64(r.Fixed)/1e6, 3),
-			num(r.FixedAP, 1), num(r.RecallAP10, 1), num(r.RecallFixed, 1)})
+		t.Rows = append(t.Rows, []string{FormatInt(r.Records), r.Kind, FormatDecimal(r.Build, 2), FormatDecimal(r.PCA, 2), FormatDecimal(r.Forest, 2), FormatDecimal(r.Encrypt, 2),
+			FormatDecimal(float64(r.IndexBytes)/1e6, 1), FormatDecimal(float64(r.Scan)/1e6, 3), FormatDecimal(float64(r.AP10)/1e6, 3), FormatDecimal(float64(r.Fixed)/1e6, 3),
+			FormatDecimal(r.FixedAP, 1), FormatDecimal(r.RecallAP10, 1), FormatDecimal(r.RecallFixed, 1)})
 	}
 	f := Table{Name: "scaling-fits", Title: "Fitted: y = c·n^k", Columns: []string{"what", "k", "greatest factor off the line"}}
 	for _, x := range s.Fits {
-		f.Rows = append(f.Rows, []string{x.What, num(x.Exponent, 3), num(x.Deviation, 2)})
+		f.Rows = append(f.Rows, []string{x.What, FormatDecimal(x.Exponent, 3), FormatDecimal(x.Deviation, 2)})
 	}
 	return []Table{t, f}
 }

@@ -32,39 +32,39 @@ type Sealed struct {
 	Quality []QualityRow `json:"quality"`
 	// Cost is for one index of this size, Growth for larger and larger ones, with fitted exponents.
 	Cost   *SealedCost  `json:"cost,omitempty"`
-	Growth []SealedSize `json:"growth,omitempty"`
+	Growth []SealedGrowthRow `json:"growth,omitempty"`
 	Fits   []Fit        `json:"fits,omitempty"`
 	// Homes compares sealed with local and cpar by number of records and requests.
-	Homes []HomeRow `json:"homes,omitempty"`
+	Transfers []TransferRow `json:"homes,omitempty"`
 }
 
 // sealedSteps has three steps, since each takes a while.
-func sealedSteps(ctx context.Context, r *run, m Measurement) (Result, error) {
-	out, err := runStep(ctx, r, m.Name, nil, withCorpus(r, MeasureSealed))
+func SealedSteps(ctx context.Context, r *Run, m Measurement) (Result, error) {
+	out, err := RunStep(ctx, r, m.Name, nil, withCorpus(r, MeasureSealed))
 	if err != nil {
 		return nil, err
 	}
-	cost, err := runStep(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
-	sizes := SealedSizes
+	cost, err := RunStep(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
+	sizes := SealedGrowthSizes
 	if r.N < sizes[0] {
 		sizes = []int{r.N, 2 * r.N}
 	}
-	growth, failed := runStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedSize, error) {
+	growth, failed := RunStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedGrowthRow, error) {
 		rows, err := MeasureSealedGrowth(ctx, r.Lab, sizes)
 		return &rows, err
 	})
 	if growth == nil {
-		growth = new([]SealedSize)
+		growth = new([]SealedGrowthRow)
 	}
 	out.with(cost, *growth)
 	return out, errors.Join(err, failed)
 }
 
 // with adds the measurements of other steps.
-func (s *Sealed) with(c *SealedCost, growth []SealedSize) {
+func (s *Sealed) with(c *SealedCost, growth []SealedGrowthRow) {
 	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
 	if c != nil {
-		s.Homes = c.homes()
+		s.Transfers = c.homes()
 	}
 }
 
@@ -207,7 +207,7 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 			equal.Add(1)
 		}
 		for k := range found {
-			found[k][i] = words(rank.Keywords(near[:min(k, len(near))], keywordsKept))
+			found[k][i] = keywordStrings(rank.Keywords(near[:min(k, len(near))], standardKeywords))
 		}
 		if progress != nil {
 			progress(scheme.String(), int(done.Add(1)), len(truth))
@@ -224,8 +224,8 @@ func (out *Sealed) measure(ctx context.Context, c *Corpus, scheme cpar.Scheme, p
 	out.Top10Equal = share
 	for _, k := range []int{5, 10} {
 		out.Quality = append(out.Quality,
-			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: Measure(annotatePlain(unquantised, train, k, keywordsKept), truth)},
-			QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: Measure(found[k], truth)})
+			QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: MeasureQuality(annotatePlain(unquantised, train, k, standardKeywords), truth)},
+			QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: MeasureQuality(found[k], truth)})
 	}
 	return nil
 }

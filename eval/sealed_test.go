@@ -88,10 +88,10 @@ func TestSealedGrows(t *testing.T) {
 	}
 	s := &Sealed{Records: 100, Requests: 5}
 	s.with(cost, rows)
-	if len(s.Fits) != 5 || len(s.Homes) != 12 || len(s.Tables()) != 5 {
-		t.Errorf("%d fits, %d homes, %d tables", len(s.Fits), len(s.Homes), len(s.Tables()))
+	if len(s.Fits) != 5 || len(s.Transfers) != 12 || len(s.Tables()) != 5 {
+		t.Errorf("%d fits, %d homes, %d tables", len(s.Fits), len(s.Transfers), len(s.Tables()))
 	}
-	for _, h := range s.Homes {
+	for _, h := range s.Transfers {
 		if h.Sealed < h.SealedStored || h.Local != h.LocalStored {
 			t.Errorf("%+v", h)
 		}

@@ -68,17 +68,17 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 		return nil, err
 	}
 	defer s.close()
-	out.Build, out.PCA = round(time.Since(begun).Seconds(), 2), round(clock.spans["pca"].Seconds(), 2)
-	out.PeakMB = round(peakMB(), 0)
+	out.Build, out.PCA = RoundTo(time.Since(begun).Seconds(), 2), RoundTo(clock.spans["pca"].Seconds(), 2)
+	out.PeakMB = RoundTo(peakMB(), 0)
 	out.sizes(s.manifest)
 	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
-	list, err := capia.prepare(ctx, configurations()[0].p, min(sealedRequests, len(capia.Requests)))
+	list, err := capia.prepare(ctx, searchConfigurations()[0].p, min(sealedRequests, len(capia.Requests)))
 	if err != nil {
 		return nil, err
 	}
 	m, err := s.time(ctx, vectorsOf(s.owner, c, sealedRequests), func(i int) (time.Duration, error) {
 		begun := time.Now()
-		_, err := search.Annotate(capia.Cloud, list[i%len(list)].q)
+		_, err := search.Annotate(capia.Cloud, list[i%len(list)].request)
 		return time.Since(begun), err
 	})
 	if err != nil {
@@ -86,7 +86,7 @@ func MeasureSealedCost(ctx context.Context, l *Lab, n int) (*SealedCost, error) 
 	}
 	out.Cloud, out.Capia, out.Encrypt, out.Read = m.cloud, m.beside, m.encrypt, m.read
 	out.Request, out.Reply = m.request, m.reply
-	out.OverCapia = round(out.Cloud/out.Capia, 3)
+	out.OverCapia = RoundTo(out.Cloud/out.Capia, 3)
 	return out, nil
 }
 
@@ -115,7 +115,7 @@ func (out *SealedCost) local(ctx context.Context, c *Corpus) error {
 	defer s.close()
 	out.LocalIndex = s.manifest.Bytes()
 	requests := vectorsOf(s.owner, c, sealedRequests)
-	out.LocalScan, err = clockMS(ctx, len(requests), func(i int) error {
+	out.LocalScan, err = medianMS(ctx, len(requests), func(i int) error {
 		_, err := s.nearest(ctx, requests[i%len(requests)], 10)
 		return err
 	})
@@ -143,7 +143,7 @@ type sealedTimes struct {
 // measure something else: a slow spell of the machine then affects both.
 func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
 	var cloud, other, encrypt, read []float64
-	err = quietly(func() error {
+	err = withoutGC(func() error {
 		for i := range len(requests) + 1 { // the first warms up
 			begun := time.Now()
 			lap := func(to *[]float64) {
@@ -177,15 +177,15 @@ func (s *sealedSession) time(ctx context.Context, requests []*vector.Vector, bes
 		}
 		return nil
 	})
-	m.cloud, m.encrypt, m.read = round(median(cloud), 3), round(median(encrypt), 3), round(median(read), 3)
+	m.cloud, m.encrypt, m.read = RoundTo(median(cloud), 3), RoundTo(median(encrypt), 3), RoundTo(median(read), 3)
 	if beside != nil {
-		m.beside = round(median(other), 3)
+		m.beside = RoundTo(median(other), 3)
 	}
 	return m, err
 }
 
 // A SealedSize is one size of growth.
-type SealedSize struct {
+type SealedGrowthRow struct {
 	Records int     `json:"n"`
 	Cloud   float64 `json:"cloud_ms"`
 	Encrypt float64 `json:"owner_request_ms"`
@@ -200,14 +200,14 @@ type SealedSize struct {
 	PeakMB float64 `json:"peak_rss_mb"`
 }
 
-func (r SealedSize) size() int { return r.Records }
+func (r SealedGrowthRow) size() int { return r.Records }
 
 // SealedSizes are the sizes of the growth measurement.
-var SealedSizes = []int{20000, 40000, 80000, 200000}
+var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
 
 // MeasureSealedGrowth builds an index of the first size and keeps adding the same photos:
 // the cost depends on the number of records, not on what they show.
-func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize, error) {
+func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedGrowthRow, error) {
 	c, err := l.Collection(ctx, min(sizes[0], DefaultN))
 	if err != nil {
 		return nil, err
@@ -217,10 +217,10 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 		return nil, err
 	}
 	defer s.close()
-	var out []SealedSize
+	var out []SealedGrowthRow
 	for i, n := range sizes {
 		resetPeakMemory()
-		row := SealedSize{Records: n}
+		row := SealedGrowthRow{Records: n}
 		begun := time.Now()
 		for at := int(s.manifest.Records); at < n; at = int(s.manifest.Records) {
 			some := c.Train[:min(len(c.Train), n-at)]
@@ -232,7 +232,7 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 			}
 		}
 		if i > 0 {
-			row.Add = round(time.Since(begun).Seconds(), 1)
+			row.Add = RoundTo(time.Since(begun).Seconds(), 1)
 		}
 		m, err := s.time(ctx, vectorsOf(s.owner, c, 7), nil)
 		if err != nil {
@@ -242,23 +242,23 @@ func MeasureSealedGrowth(ctx context.Context, l *Lab, sizes []int) ([]SealedSize
 		var size SealedCost
 		size.sizes(s.manifest)
 		row.Hints, row.Index = size.Hints, size.Index
-		row.PeakMB = round(peakMB(), 0)
+		row.PeakMB = RoundTo(peakMB(), 0)
 		out = append(out, row)
 	}
 	return out, nil
 }
 
 // fitSealed fits exponents to the growth.
-func fitSealed(rows []SealedSize) (fits []Fit) {
+func fitSealed(rows []SealedGrowthRow) (fits []Fit) {
 	for _, part := range []struct {
 		what string
-		of   func(SealedSize) float64
+		of   func(SealedGrowthRow) float64
 	}{
-		{"cloud", func(r SealedSize) float64 { return r.Cloud }},
-		{"owner, reading", func(r SealedSize) float64 { return r.Read }},
-		{"reply", func(r SealedSize) float64 { return float64(r.Reply) }},
-		{"hints", func(r SealedSize) float64 { return float64(r.Hints) }},
-		{"index", func(r SealedSize) float64 { return float64(r.Index) }},
+		{"cloud", func(r SealedGrowthRow) float64 { return r.Cloud }},
+		{"owner, reading", func(r SealedGrowthRow) float64 { return r.Read }},
+		{"reply", func(r SealedGrowthRow) float64 { return float64(r.Reply) }},
+		{"hints", func(r SealedGrowthRow) float64 { return float64(r.Hints) }},
+		{"index", func(r SealedGrowthRow) float64 { return float64(r.Index) }},
 	} {
 		if f, ok := fitPower(rows, part.of); ok {
 			f.What = part.what

@@ -21,14 +21,14 @@ import (
 //
 //	made records  ─▶ Setup, Encrypt, Request, Annotate, Neighbours ─▶ bytes, times
 //	real photos   ─▶ the same number of clusters, in the clear     ─▶ recall, words
-type Promises struct {
-	Million Million  `json:"million"`
+type SealedTargets struct {
+	Million LargeIndex  `json:"million"`
 	Paper   ScanCost `json:"paper20k"`
 	Update  Added    `json:"update100k"`
 }
 
 // Million describes a large index of made records. Sent and Received count the bytes of one request and of its reply.
-type Million struct {
+type LargeIndex struct {
 	Sent     int `json:"sent"`
 	Received int `json:"received"`
 	// Kept is all that a device keeps: hints, keywords, cells, profile and ledger.
@@ -37,7 +37,7 @@ type Million struct {
 	// cluster of the same integers. Words are the human keywords found, of those that are
 	// found where all records are scored. Both are of real photos, and means of clusterSeeds divisions.
 	Recall float64 `json:"recall_at_10"`
-	Words  float64 `json:"words_of_full"`
+	KeywordShare  float64 `json:"words_of_full"`
 	// Owner is the time of making a request and reading its reply, on all cores; Cloud is
 	// on one core.
 	Owner float64 `json:"owner_ms"`
@@ -45,7 +45,7 @@ type Million struct {
 
 	Records  int     `json:"n"`
 	Dim      int     `json:"dim"`
-	Clusters int     `json:"clusters"`
+	CellCount int     `json:"clusters"`
 	Copies   float64 `json:"copies"`
 	Hints    uint64  `json:"hints"`
 	Keywords uint64  `json:"keywords"`
@@ -84,23 +84,23 @@ const (
 
 // A SizePlan is what Promises are measured at. Clusters are those of the large index, 0 for as
 // many as the program chooses.
-type SizePlan struct{ Million, Paper, Update, Clusters int }
+type TargetSizes struct{ Million, Paper, Update, Clusters int }
 
 // promised are the sizes that promises are made for.
-var promised = SizePlan{Million: 1_000_000, Paper: DefaultN, Update: 100_000}
+var defaultTargets = TargetSizes{Million: 1_000_000, Paper: DefaultN, Update: 100_000}
 
 // promisesStep measures the promised sizes, or small ones if N is small.
-func promisesStep(ctx context.Context, r *run, m Measurement) (Result, error) {
+func sealedTargetsStep(ctx context.Context, r *Run, m Measurement) (Result, error) {
 	network, err := r.inputs(m.Needs)
 	if err != nil {
 		return nil, err
 	}
-	plan := promised
+	plan := defaultTargets
 	if r.N < plan.Paper {
 		n := max(r.N, 100) // fewer photos are too few to learn from
-		plan = SizePlan{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
+		plan = TargetSizes{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
 	}
-	s, err := runStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*Promises, error) { return MeasurePromises(ctx, r.Lab, plan) })
+	s, err := RunStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) { return MeasureSealedTargets(ctx, r.Lab, plan) })
 	if err != nil {
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func promisesStep(ctx context.Context, r *run, m Measurement) (Result, error) {
 }
 
 // MeasurePromises measures what the plan says.
-func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, error) {
+func MeasureSealedTargets(ctx context.Context, l *Lab, plan TargetSizes) (*SealedTargets, error) {
 	c, err := l.Corpus(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := new(Promises)
-	made, fit, err := madeProfile(ctx, plan.Paper, l.Progress)
+	out := new(SealedTargets)
+	made, fit, err := syntheticProfile(ctx, plan.Paper, l.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
 	}
@@ -134,25 +134,25 @@ func MeasurePromises(ctx context.Context, l *Lab, plan SizePlan) (*Promises, err
 }
 
 // madeDim is the dimension of made records: the longest that cross-validation chooses from.
-const madeDim = 96
+const syntheticDim = 96
 
 // madeProfile fits profile network to made photos, so many at most. Whether it takes 64 or 96
 // numbers for them is a toss: of several collections the first with 96 is taken. A test has
 // few photos, and any profile will do.
-func madeProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
+func syntheticProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // fewer are too few to learn from
 		made = syntheticPhotos(n)
 		fit, err = profile.Fit(ctx, profile.Network, featuresOf(made), Keywords(made), profile.Options{Progress: progress})
-		if err != nil || fit.Profile.Dimensions() == madeDim || n == max(100, most) {
+		if err != nil || fit.Profile.Dimensions() == syntheticDim || n == max(100, most) {
 			return made, fit, err
 		}
 	}
-	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, madeDim)
+	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, syntheticDim)
 }
 
 // repeated are n images that show what a few photos show, with contents of their own.
-func repeated(photos []user.Photo, n int) []user.Photo {
+func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	out := make([]user.Photo, n)
 	for i := range out {
 		out[i] = photos[i%len(photos)]
@@ -170,21 +170,21 @@ func featuresOf(images []user.Photo) []*feature.Vectors {
 }
 
 // find measures what as many clusters of real photos find.
-func (m *Million) find(ctx context.Context, c *Corpus, progress user.Progress) error {
-	r, err := newClusterRun(ctx, c, progress)
+func (m *LargeIndex) find(ctx context.Context, c *Corpus, progress user.Progress) error {
+	r, err := newCellRun(ctx, c, progress)
 	if err != nil {
 		return err
 	}
 	m.Photos, m.PhotosOf = len(c.Train), r.owner.Profile().Kind().String()
-	row, err := r.row(ctx, m.Clusters, m.Copies)
-	m.Recall, m.LeastRecall, m.Words = row.Recall, row.Least, row.Words
+	row, err := r.row(ctx, m.CellCount, m.Copies)
+	m.Recall, m.LeastRecall, m.KeywordShare = row.Recall, row.MinRecall, row.KeywordShare
 	return err
 }
 
 // measure builds an index of made records as cpar build does, and asks it.
-func (m *Million) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	m.Records = plan.Million
-	s, _, err := openSealed(ctx, repeated(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
+	s, _, err := openSealed(ctx, repeatPhotos(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
 	if err != nil {
 		return err
 	}
@@ -196,8 +196,8 @@ func (m *Million) measure(ctx context.Context, made []user.Photo, fit *profile.F
 	if parts.Clustered == nil {
 		return fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
 	}
-	m.Dim, m.Clusters = int(s.manifest.Dim), parts.Clustered.Slots()
-	m.Copies = round(float64(parts.Rows()*m.Clusters)/float64(m.Records), 3)
+	m.Dim, m.CellCount = int(s.manifest.Dim), parts.Clustered.Slots()
+	m.Copies = RoundTo(float64(parts.Rows()*m.CellCount)/float64(m.Records), 3)
 	m.Hints, m.Keywords = segmentBytes(s.manifest, cpar.SegmentHints), segmentBytes(s.manifest, cpar.SegmentKeywords)
 	m.Cells, m.Profile = segmentBytes(s.manifest, cpar.SegmentCells), segmentBytes(s.manifest, cpar.SegmentProfile, cpar.SegmentLedger)
 	m.Kept = m.Hints + m.Keywords + m.Cells + m.Profile
@@ -216,20 +216,20 @@ func (m *Million) measure(ctx context.Context, made []user.Photo, fit *profile.F
 		return time.Since(begun), err
 	})
 	m.Sent, m.Received, m.Cloud, m.CloudAll = times.request, times.reply, times.cloud, times.beside
-	m.Request, m.Read, m.Owner = times.encrypt, times.read, round(times.encrypt+times.read, 3)
+	m.Request, m.Read, m.Owner = times.encrypt, times.read, RoundTo(times.encrypt+times.read, 3)
 	return err
 }
 
 // measure has an index of sealed and one of capia over the same photos answer in turn,
 // and reads the memory of the first.
-func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, progress user.Progress) error {
+func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Paper
 	some := c.Train[:min(len(c.Train), growthBase)]
 	fit, err := profile.Fit(ctx, profile.Paper, featuresOf(some), Keywords(some), profile.Options{Progress: progress})
 	if err != nil {
 		return err
 	}
-	photos := &Corpus{Train: repeated(some, out.Records), Test: c.Test[:min(len(c.Test), scanRounds)]}
+	photos := &Corpus{Train: repeatPhotos(some, out.Records), Test: c.Test[:min(len(c.Test), scanRounds)]}
 	capia, err := OpenSession(ctx, photos, user.Options{Scheme: cpar.SchemeCAPIA, Fitted: fit, Progress: progress})
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, prog
 		return err
 	}
 	defer s.close()
-	list, err := capia.prepare(ctx, configurations()[0].p, len(photos.Test))
+	list, err := capia.prepare(ctx, searchConfigurations()[0].p, len(photos.Test))
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, prog
 	var sealed, other []int64
 	var read [2][]int64
 	bytes, memory := segmentBytes(s.manifest, cpar.SegmentVectors), newStream(s.files)
-	err = quietly(func() error {
+	err = withoutGC(func() error {
 		for round := range scanRounds + 1 { // round 0 warms up
 			progress.Report("scans", round, scanRounds)
 			if err := ctx.Err(); err != nil {
@@ -265,7 +265,7 @@ func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, prog
 			}
 			sealed = append(sealed, time.Since(begun).Nanoseconds())
 			begun = time.Now()
-			if _, err := search.Annotate(capia.Cloud, list[i].q); err != nil {
+			if _, err := search.Annotate(capia.Cloud, list[i].request); err != nil {
 				return err
 			}
 			other = append(other, time.Since(begun).Nanoseconds())
@@ -281,16 +281,16 @@ func (out *ScanCost) measure(ctx context.Context, c *Corpus, plan SizePlan, prog
 }
 
 // measure adds single photos to an index as cpar add does.
-func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan SizePlan, progress user.Progress) error {
+func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Update
-	s, _, err := openSealed(ctx, repeated(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
+	s, _, err := openSealed(ctx, repeatPhotos(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	for i := range addedInTurn {
 		before := s.manifest
-		if _, err := user.Add(ctx, s.key, s.path(), repeated(made, out.Records+i+1)[out.Records+i:], progress); err != nil {
+		if _, err := user.Add(ctx, s.key, s.path(), repeatPhotos(made, out.Records+i+1)[out.Records+i:], progress); err != nil {
 			return err
 		}
 		if err := s.open(); err != nil {
@@ -327,37 +327,37 @@ func (s *sealedSession) since(before *cpar.Manifest) (pushed, fetched uint64, er
 }
 
 // Tables implements Result.
-func (s *Promises) Tables() []Table {
+func (s *SealedTargets) Tables() []Table {
 	m := s.Million
 	t := Table{Name: "sealed-size", Title: fmt.Sprintf("Scheme sealed at the sizes that promises are made for: %s made records of %d numbers in %d clusters, %s places each; what is found is of %s real photos, profile %s",
-		Thousands(m.Records), m.Dim, m.Clusters, num(m.Copies, 2), Thousands(m.Photos), m.PhotosOf), Columns: []string{"what", "value", "unit", "promised"}}
-	megabytes := func(n uint64) string { return num(float64(n)/1e6, 2) }
+		FormatThousands(m.Records), m.Dim, m.CellCount, FormatDecimal(m.Copies, 2), FormatThousands(m.Photos), m.PhotosOf), Columns: []string{"what", "value", "unit", "promised"}}
+	megabytes := func(n uint64) string { return FormatDecimal(float64(n)/1e6, 2) }
 	row := func(what, value, unit, promised string) {
 		t.Rows = append(t.Rows, []string{what, value, unit, promised})
 	}
-	row("request", num(float64(m.Sent)/1e3, 0), "kB", "")
-	row("reply", num(float64(m.Received)/1e3, 0), "kB", "")
-	row("both", num(float64(m.Sent+m.Received)/1e6, 3), "MB", "1.6 at most")
+	row("request", FormatDecimal(float64(m.Sent)/1e3, 0), "kB", "")
+	row("reply", FormatDecimal(float64(m.Received)/1e3, 0), "kB", "")
+	row("both", FormatDecimal(float64(m.Sent+m.Received)/1e6, 3), "MB", "1.6 at most")
 	row("hints, kept", megabytes(m.Hints), "MB", "")
 	row("keywords, kept", megabytes(m.Keywords), "MB", "")
 	row("cells, kept", megabytes(m.Cells), "MB", "")
 	row("profile and ledger, kept", megabytes(m.Profile), "MB", "")
 	row("all that is kept", megabytes(m.Kept), "MB", "48 at most")
-	row("of the ten nearest, found", num(m.Recall, 3), "", "0.85 at least")
-	row("the same in the worst division", num(m.LeastRecall, 3), "", "")
-	row("human keywords found, of the full scan's", num(100*m.Words, 1), "%", "98 at least")
-	row("owner: a request, all cores", num(m.Request, 1), "ms", "")
-	row("owner: reading and checking the reply, all cores", num(m.Read, 1), "ms", "")
-	row("owner, both", num(m.Owner, 1), "ms", "80 at most")
-	row("cloud, one core", num(m.Cloud, 1), "ms", "")
-	row("cloud, all cores", num(m.CloudAll, 1), "ms", "")
+	row("of the ten nearest, found", FormatDecimal(m.Recall, 3), "", "0.85 at least")
+	row("the same in the worst division", FormatDecimal(m.LeastRecall, 3), "", "")
+	row("human keywords found, of the full scan's", FormatDecimal(100*m.KeywordShare, 1), "%", "98 at least")
+	row("owner: a request, all cores", FormatDecimal(m.Request, 1), "ms", "")
+	row("owner: reading and checking the reply, all cores", FormatDecimal(m.Read, 1), "ms", "")
+	row("owner, both", FormatDecimal(m.Owner, 1), "ms", "80 at most")
+	row("cloud, one core", FormatDecimal(m.Cloud, 1), "ms", "")
+	row("cloud, all cores", FormatDecimal(m.CloudAll, 1), "ms", "")
 	p := s.Paper
-	row(fmt.Sprintf("sealed, %s records of profile paper, one core", Thousands(p.Records)), num(float64(p.Sealed)/1e6, 2), "ms", "")
-	row("capia in turn with it", num(float64(p.Capia)/1e6, 2), "ms", "")
-	row("a plain read of the bytes of sealed", num(float64(p.Read)/1e6, 2), "ms", "")
-	row("sealed over capia", num(float64(p.Sealed)/float64(p.Capia), 2), "", "1.1 at most with IFMA, 1.5 with AVX2")
+	row(fmt.Sprintf("sealed, %s records of profile paper, one core", FormatThousands(p.Records)), FormatDecimal(float64(p.Sealed)/1e6, 2), "ms", "")
+	row("capia in turn with it", FormatDecimal(float64(p.Capia)/1e6, 2), "ms", "")
+	row("a plain read of the bytes of sealed", FormatDecimal(float64(p.Read)/1e6, 2), "ms", "")
+	row("sealed over capia", FormatDecimal(float64(p.Sealed)/float64(p.Capia), 2), "", "1.1 at most with IFMA, 1.5 with AVX2")
 	u := s.Update
-	row(fmt.Sprintf("one photo added to %s: sent", Thousands(u.Records)), num(float64(u.Pushed)/1e3, 1), "kB", "131.1 at most")
-	row("fetched by another device", num(float64(u.Refetched)/1e3, 1), "kB", "131.1 at most")
+	row(fmt.Sprintf("one photo added to %s: sent", FormatThousands(u.Records)), FormatDecimal(float64(u.Pushed)/1e3, 1), "kB", "131.1 at most")
+	row("fetched by another device", FormatDecimal(float64(u.Refetched)/1e3, 1), "kB", "131.1 at most")
 	return []Table{t}
 }

@@ -15,15 +15,15 @@ import (
 // TestPromises: in small, every figure is there and is what the formats say; the JSON has
 // the keys that are asked for.
 func TestPromises(t *testing.T) {
-	plan := SizePlan{Million: 500, Paper: 100, Update: 300, Clusters: 4}
-	s, err := MeasurePromises(t.Context(), lab(t, 120, 9), plan)
+	plan := TargetSizes{Million: 500, Paper: 100, Update: 300, Clusters: 4}
+	s, err := MeasureSealedTargets(t.Context(), lab(t, 120, 9), plan)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := s.Million
 	rows := lattice.CellSize(plan.Million, plan.Clusters)
-	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.Clusters != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
-		t.Errorf("%d clusters, %g places a record, want %g", m.Clusters, m.Copies, want)
+	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.CellCount != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
+		t.Errorf("%d clusters, %g places a record, want %g", m.CellCount, m.Copies, want)
 	}
 	// A word for each row, and with it those of a group that is not full.
 	if least := rows * lattice.WordBytes; m.Received < least || m.Received > least+2048/16*lattice.WordBytes+128 {
@@ -35,7 +35,7 @@ func TestPromises(t *testing.T) {
 	if m.Owner <= 0 || m.Cloud <= 0 || m.CloudAll <= 0 || m.Owner < m.Read {
 		t.Errorf("times: %+v", m)
 	}
-	if m.Recall <= 0.3 || m.Recall > 1 || m.LeastRecall > m.Recall || m.Words <= 0.3 || m.Photos != 120 || m.PhotosOf != "learned" {
+	if m.Recall <= 0.3 || m.Recall > 1 || m.LeastRecall > m.Recall || m.KeywordShare <= 0.3 || m.Photos != 120 || m.PhotosOf != "learned" {
 		t.Errorf("what is found: %+v", m)
 	}
 	if p := s.Paper; p.Sealed <= 0 || p.Capia <= 0 || p.Read <= 0 || p.Read > p.Sealed || p.Records != plan.Paper {
@@ -112,7 +112,7 @@ func TestSinceCountsWhatIsNew(t *testing.T) {
 func TestFewPhotosMakeMany(t *testing.T) {
 	few := syntheticPhotos(3)
 	seen := map[[32]byte]bool{}
-	for i, im := range repeated(few, 10) {
+	for i, im := range repeatPhotos(few, 10) {
 		seen[im.Content] = true
 		if im.Vectors != few[i%3].Vectors || !reflect.DeepEqual(im.Keywords, few[i%3].Keywords) {
 			t.Errorf("image %d is another", i)

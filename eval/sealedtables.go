@@ -5,10 +5,10 @@ import "fmt"
 // Tables implements Result.
 func (s *Sealed) Tables() []Table {
 	quality := Table{Name: "sealed", Title: fmt.Sprintf("Scheme sealed on untouched images, n = %d: the same ten nearest as in the clear for %s %% of %d requests (local: %s %%)",
-		s.Records, num(100*s.Top10Equal, 2), s.Requests, num(100*s.LocalEqual, 2)),
+		s.Records, FormatDecimal(100*s.Top10Equal, 2), s.Requests, FormatDecimal(100*s.LocalEqual, 2)),
 		Columns: []string{"method", "neighbours", "P %", "R %", "F1 %", "N+"}}
 	for _, row := range s.Quality {
-		quality.Rows = append(quality.Rows, []string{row.Scheme, whole(row.Neighbours), num(row.P, 1), num(row.R, 1), num(row.F1, 1), whole(row.Nplus)})
+		quality.Rows = append(quality.Rows, []string{row.Scheme, FormatInt(row.Neighbours), FormatDecimal(row.P, 1), FormatDecimal(row.R, 1), FormatDecimal(row.F1, 1), FormatInt(row.Nplus)})
 	}
 	out := []Table{quality}
 	if s.Cost != nil {
@@ -18,20 +18,20 @@ func (s *Sealed) Tables() []Table {
 		growth := Table{Name: "sealed-growth", Title: "Scheme sealed as it grows; the cloud on one core, the owner on all; memory of both together",
 			Columns: []string{"n", "cloud ms", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "index MB", "memory MB", "added in s"}}
 		for _, r := range s.Growth {
-			growth.Rows = append(growth.Rows, []string{whole(r.Records), num(r.Cloud, 1), num(r.Encrypt, 1), num(r.Read, 1), num(float64(r.Request)/1e3, 0),
-				num(float64(r.Reply)/1e3, 0), num(float64(r.Hints)/1e6, 1), num(float64(r.Index)/1e6, 0), num(r.PeakMB, 0), blank(r.Add, 1)})
+			growth.Rows = append(growth.Rows, []string{FormatInt(r.Records), FormatDecimal(r.Cloud, 1), FormatDecimal(r.Encrypt, 1), FormatDecimal(r.Read, 1), FormatDecimal(float64(r.Request)/1e3, 0),
+				FormatDecimal(float64(r.Reply)/1e3, 0), FormatDecimal(float64(r.Hints)/1e6, 1), FormatDecimal(float64(r.Index)/1e6, 0), FormatDecimal(r.PeakMB, 0), FormatNonZero(r.Add, 1)})
 		}
 		fits := Table{Name: "sealed-fits", Title: "Growth of scheme sealed: exponents of n", Columns: []string{"what", "exponent", "greatest factor off"}}
 		for _, f := range s.Fits {
-			fits.Rows = append(fits.Rows, []string{f.What, num(f.Exponent, 3), num(f.Deviation, 3)})
+			fits.Rows = append(fits.Rows, []string{f.What, FormatDecimal(f.Exponent, 3), FormatDecimal(f.Deviation, 3)})
 		}
 		out = append(out, growth, fits)
 	}
-	if len(s.Homes) > 0 {
+	if len(s.Transfers) > 0 {
 		homes := Table{Name: "sealed-local", Title: "What crosses the wall in all, and what is kept at home: sealed beside local, in MB, computed from the measured sizes",
 			Columns: []string{"n", "requests", "sealed, moved", "local, moved", "sealed, kept", "local, kept"}}
-		for _, r := range s.Homes {
-			homes.Rows = append(homes.Rows, []string{whole(r.Records), whole(r.Requests), num(r.Sealed, 1), num(r.Local, 1), num(r.SealedStored, 1), num(r.LocalStored, 1)})
+		for _, r := range s.Transfers {
+			homes.Rows = append(homes.Rows, []string{FormatInt(r.Records), FormatInt(r.Requests), FormatDecimal(r.Sealed, 1), FormatDecimal(r.Local, 1), FormatDecimal(r.SealedStored, 1), FormatDecimal(r.LocalStored, 1)})
 		}
 		out = append(out, homes)
 	}
@@ -53,7 +53,7 @@ func (c *SealedCost) table() Table {
 		{"build, all cores", c.Build, "s"}, {"of it PCA", c.PCA, "s"}, {"peak memory of the build", c.PeakMB, "MB"},
 		{"scheme local: index, once", float64(c.LocalIndex) / 1e6, "MB"}, {"scheme local: scan at home", c.LocalScan, "ms"},
 	} {
-		t.Rows = append(t.Rows, []string{row.what, num(row.value, 3), row.unit})
+		t.Rows = append(t.Rows, []string{row.what, FormatDecimal(row.value, 3), row.unit})
 	}
 	return t
 }

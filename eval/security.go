@@ -14,8 +14,8 @@ type Security struct {
 	Formats []FormatCost `json:"formats"`
 	// Rows are formats with several records in a row, of which a request asks one, and
 	// Million what such a format costs with that many photos.
-	Rows    []RowFailure `json:"rows"`
-	Million []RowCost    `json:"million"`
+	Rows    []MultiRecordFailure `json:"rows"`
+	Million []MultiRecordCost    `json:"million"`
 }
 
 // RingBits are log₂ of what attacks on a ring cost, against classical and quantum computers.
@@ -42,7 +42,7 @@ type FormatCost struct {
 }
 
 // A RowFailure is the failure of a format by the bits that are kept of hints.
-type RowFailure struct {
+type MultiRecordFailure struct {
 	estimate.Ring
 	LogT       int             `json:"log_t"`
 	Block      int             `json:"block"`
@@ -51,7 +51,7 @@ type RowFailure struct {
 }
 
 // A RowCost is what a million photos cost in a format, each in Copies places on average.
-type RowCost struct {
+type MultiRecordCost struct {
 	FormatCost
 	Copies float64 `json:"copies"`
 	Reply  float64 `json:"million_reply_bytes"`
@@ -91,9 +91,9 @@ func ComputeSecurity() *Security {
 	for _, r := range slices.Concat(ourRings, otherRings) {
 		for _, v := range []estimate.Vectors{paperVectors, unitVectors} {
 			for _, d := range blocks {
-				f := estimate.Format{Ring: r, Vectors: v, Block: d, InRow: 1, HintBits: estimate.HintBits}
+				f := estimate.Format{Ring: r, Vectors: v, Block: d, RecordsPerRow: 1, HintBits: estimate.HintBits}
 				if !slices.Contains(ourRings, r) {
-					f = f.Frugal(rareFailure)
+					f = f.WithMinHintBits(rareFailure)
 				}
 				s.Formats = append(s.Formats, formatCost(f))
 			}
@@ -114,10 +114,10 @@ func (s *Security) addRows(r estimate.Ring) {
 	for _, v := range []estimate.Vectors{unitVectors, finer} {
 		for _, d := range widths {
 			for c := 1; c <= 16; c *= 2 {
-				row := RowFailure{Ring: r, LogT: v.LogT, Block: d, InRow: c, LogFailure: map[int]float64{}}
+				row := MultiRecordFailure{Ring: r, LogT: v.LogT, Block: d, InRow: c, LogFailure: map[int]float64{}}
 				for _, h := range hintBits {
-					bits, _ := estimate.Format{Ring: r, Vectors: v.WithAddend(), Block: d, InRow: c, HintBits: h}.Failure()
-					row.LogFailure[h] = round(bits, 1)
+					bits, _ := estimate.Format{Ring: r, Vectors: v.WithAddend(), Block: d, RecordsPerRow: c, HintBits: h}.Failure()
+					row.LogFailure[h] = RoundTo(bits, 1)
 				}
 				s.Rows = append(s.Rows, row)
 			}
@@ -128,9 +128,9 @@ func (s *Security) addRows(r estimate.Ring) {
 		copies float64
 	}{{4, 1.25}, {8, 1.5}, {8, 1.7}, {16, 2}} {
 		for _, d := range []int{32, 64, 128} {
-			f := estimate.Format{Ring: r, Vectors: unitVectors.WithAddend(), Block: d, InRow: c.inRow}.Frugal(rareFailure)
+			f := estimate.Format{Ring: r, Vectors: unitVectors.WithAddend(), Block: d, RecordsPerRow: c.inRow}.WithMinHintBits(rareFailure)
 			places := 1e6 * c.copies
-			cost := RowCost{FormatCost: formatCost(f), Copies: c.copies, Reply: places * f.ReplyBytes()}
+			cost := MultiRecordCost{FormatCost: formatCost(f), Copies: c.copies, Reply: places * f.ReplyBytes()}
 			cost.Hints, cost.Cloud = places*cost.HintBytes, places*cost.RecordBytes
 			s.Million = append(s.Million, cost)
 		}
@@ -139,17 +139,17 @@ func (s *Security) addRows(r estimate.Ring) {
 
 func formatCost(f estimate.Format) FormatCost {
 	bits, _ := f.Failure()
-	return FormatCost{Format: f, LogFailure: round(bits, 1), HintBytes: f.HintBytes(), RecordBytes: f.RecordBytes(), RequestBytes: f.RequestBytes()}
+	return FormatCost{Format: f, LogFailure: RoundTo(bits, 1), HintBytes: f.HintBytes(), RecordBytes: f.RecordBytes(), RequestBytes: f.RequestBytes()}
 }
 
 func ringBits(r estimate.Ring) RingBits {
 	lwe := r.LWE()
 	primal := lwe.Primal()
 	price := func(m estimate.Model) float64 { return m.Cost(primal.BlockSize, primal.Dimension) }
-	cheaper := func(m estimate.Model) float64 { return round(min(price(m), lwe.Dual(m).Bits), 1) }
+	cheaper := func(m estimate.Model) float64 { return RoundTo(min(price(m), lwe.Dual(m).Bits), 1) }
 	out := RingBits{Ring: r, BlockSize: primal.BlockSize, Dimension: primal.Dimension,
-		Primal:   [2]float64{round(price(estimate.CoreClassical), 1), round(price(estimate.CoreQuantum), 1)},
-		Dual:     [2]float64{round(lwe.Dual(estimate.CoreClassical).Bits, 1), round(lwe.Dual(estimate.CoreQuantum).Bits, 1)},
+		Primal:   [2]float64{RoundTo(price(estimate.CoreClassical), 1), RoundTo(price(estimate.CoreQuantum), 1)},
+		Dual:     [2]float64{RoundTo(lwe.Dual(estimate.CoreClassical).Bits, 1), RoundTo(lwe.Dual(estimate.CoreQuantum).Bits, 1)},
 		Standard: [2]float64{cheaper(estimate.StandardClassical), cheaper(estimate.StandardQuantum)}}
 	out.Allowed[0], out.Allowed[1], _ = lattice.Standard(r.N)
 	return out

@@ -79,7 +79,7 @@ func TestSecurityTables(t *testing.T) {
 			t.Errorf("scores of %+v wrap", f)
 		}
 	}
-	var row *RowFailure
+	var row *MultiRecordFailure
 	for i, r := range s.Rows {
 		if r.N == 2048 && r.LogQ == 48 && r.LogT == 16 && r.InRow == 8 {
 			row = &s.Rows[i]
@@ -89,7 +89,7 @@ func TestSecurityTables(t *testing.T) {
 		t.Errorf("eight records in a row: %+v", row)
 	}
 	for _, m := range s.Million {
-		if m.N != 2048 || m.LogQ != 48 || m.InRow != 8 || m.Block != 32 || m.Copies != 1.5 {
+		if m.N != 2048 || m.LogQ != 48 || m.RecordsPerRow != 8 || m.Block != 32 || m.Copies != 1.5 {
 			continue
 		}
 		// 25 blocks of 2048 words of six bytes; 187,500 words; 2,929.7 groups of 2048 numbers.
@@ -156,7 +156,7 @@ func TestEveryChoiceIsInTheTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := parts.Clustered
-			if !slices.ContainsFunc(s.Rows, func(r RowFailure) bool {
+			if !slices.ContainsFunc(s.Rows, func(r MultiRecordFailure) bool {
 				return r.Ring == ring && r.Block == p.Block && r.InRow == p.Slots() && r.LogT == p.LogT && math.Abs(r.LogFailure[estimate.HintBits]-p.LogFailure()) < 0.1
 			}) {
 				t.Errorf("no row of ring %+v, blocks of %d: %+v fails with 2^%.1f", ring, block, p, p.LogFailure())

@@ -17,7 +17,7 @@ func (s *Security) ringTable() Table {
 	t := Table{Name: "security", Title: "Bits of security of a ring, ternary secrets and σ = 3.2: estimates, classical / quantum. Core-SVP counts one sieve, the standard (2018) all of BKZ; it gives 128 bits up to the log q in the last column",
 		Columns: []string{"N", "log q", "", "block size", "dimension", "core-SVP primal", "core-SVP dual", "standard's models", "standard allows"}}
 	for _, r := range s.Rings {
-		t.Rows = append(t.Rows, []string{whole(r.N), whole(r.LogQ), todays(r.Ring), whole(r.BlockSize), whole(r.Dimension),
+		t.Rows = append(t.Rows, []string{FormatInt(r.N), FormatInt(r.LogQ), ringLabel(r.Ring), FormatInt(r.BlockSize), FormatInt(r.Dimension),
 			both(r.Primal), both(r.Dual), both(r.Standard), both(r.Allowed)})
 	}
 	return t
@@ -27,8 +27,8 @@ func (s *Security) formatTable() Table {
 	t := Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D: of the two rings that there are, and of others with the fewest bits of hints that fail at most once in 2⁸⁰",
 		Columns: []string{"N", "log q", "", "dim", "norms", "log t", "D", "hint bits", "failure 2^", "hint B a record", "record B", "request kB"}}
 	for _, f := range s.Formats {
-		t.Rows = append(t.Rows, []string{whole(f.N), whole(f.LogQ), todays(f.Ring), whole(f.Dim), fmt.Sprintf("%g, %g", f.RecordNorm, f.RequestNorm), whole(f.LogT),
-			whole(f.Block), whole(f.HintBits), num(f.LogFailure, 0), num(f.HintBytes, 1), num(f.RecordBytes, 0), num(float64(f.RequestBytes)/1e3, 1)})
+		t.Rows = append(t.Rows, []string{FormatInt(f.N), FormatInt(f.LogQ), ringLabel(f.Ring), FormatInt(f.Dim), fmt.Sprintf("%g, %g", f.RecordNorm, f.RequestNorm), FormatInt(f.LogT),
+			FormatInt(f.Block), FormatInt(f.HintBits), FormatDecimal(f.LogFailure, 0), FormatDecimal(f.HintBytes, 1), FormatDecimal(f.RecordBytes, 0), FormatDecimal(float64(f.RequestBytes)/1e3, 1)})
 	}
 	return t
 }
@@ -38,12 +38,12 @@ func (s *Security) rowTable() Table {
 		Columns: []string{"N", "log q", "", "log t", "D", "C"}}
 	hints := slices.Sorted(maps.Keys(s.Rows[0].LogFailure))
 	for _, h := range hints {
-		t.Columns = append(t.Columns, whole(h))
+		t.Columns = append(t.Columns, FormatInt(h))
 	}
 	for _, r := range s.Rows {
-		row := []string{whole(r.N), whole(r.LogQ), todays(r.Ring), whole(r.LogT), whole(r.Block), whole(r.InRow)}
+		row := []string{FormatInt(r.N), FormatInt(r.LogQ), ringLabel(r.Ring), FormatInt(r.LogT), FormatInt(r.Block), FormatInt(r.InRow)}
 		for _, h := range hints {
-			row = append(row, num(r.LogFailure[h], 0))
+			row = append(row, FormatDecimal(r.LogFailure[h], 0))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -54,14 +54,14 @@ func (s *Security) millionTable() Table {
 	t := Table{Name: "security-million", Title: "A million photos of 96 numbers in rows of C, log t = 15, exact replies: bytes of one request and of what is kept, without headers",
 		Columns: []string{"N", "log q", "D", "C", "copies", "hint bits", "failure 2^", "request kB", "reply kB", "both kB", "hints MB", "cloud MB"}}
 	for _, c := range s.Million {
-		t.Rows = append(t.Rows, []string{whole(c.N), whole(c.LogQ), whole(c.Block), whole(c.InRow), num(c.Copies, 2), whole(c.HintBits), num(c.LogFailure, 0),
-			num(float64(c.RequestBytes)/1e3, 0), num(c.Reply/1e3, 0), num((float64(c.RequestBytes)+c.Reply)/1e3, 0), num(c.Hints/1e6, 1), num(c.Cloud/1e6, 0)})
+		t.Rows = append(t.Rows, []string{FormatInt(c.N), FormatInt(c.LogQ), FormatInt(c.Block), FormatInt(c.RecordsPerRow), FormatDecimal(c.Copies, 2), FormatInt(c.HintBits), FormatDecimal(c.LogFailure, 0),
+			FormatDecimal(float64(c.RequestBytes)/1e3, 0), FormatDecimal(c.Reply/1e3, 0), FormatDecimal((float64(c.RequestBytes)+c.Reply)/1e3, 0), FormatDecimal(c.Hints/1e6, 1), FormatDecimal(c.Cloud/1e6, 0)})
 	}
 	return t
 }
 
 // todays says of a ring which of the program's it is.
-func todays(r estimate.Ring) string {
+func ringLabel(r estimate.Ring) string {
 	switch slices.Index(ourRings, r) {
 	case 0:
 		return "in use"
@@ -71,4 +71,4 @@ func todays(r estimate.Ring) string {
 	return ""
 }
 
-func both(x [2]float64) string { return fmt.Sprintf("%s / %s", num(x[0], 1), num(x[1], 1)) }
+func both(x [2]float64) string { return fmt.Sprintf("%s / %s", FormatDecimal(x[0], 1), FormatDecimal(x[1], 1)) }

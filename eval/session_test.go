@@ -89,7 +89,7 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 				}
 				// Neighbours of these images are closer together than those of
 				// photographs, which cpar-eval agreement measures.
-				if got := run.places(); got < 0.95 {
+				if got := run.rankAgreement(); got < 0.95 {
 					t.Errorf("%+v: %.3f of the places agree, want 0.95", p, got)
 				}
 			}
@@ -188,8 +188,8 @@ func TestKeywordsComeBack(t *testing.T) {
 	s := session(t, c, user.Options{})
 	for i, im := range c.Test {
 		for _, p := range []cpar.Params{s.Builder.DefaultParams(), {Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}} {
-			a, err := walk(t.Context(), s.opened(), device.Extracted("made", im.Vectors), p, keywordsKept)
-			if err != nil || !slices.Contains(words(a.Keywords[:2]), im.Keywords[0]) {
+			a, err := annotatePhoto(t.Context(), s.deviceIndex(), device.Extracted("made", im.Vectors), p, standardKeywords)
+			if err != nil || !slices.Contains(keywordStrings(a.Keywords[:2]), im.Keywords[0]) {
 				t.Errorf("image %d, %v: %v, %v; want %s", i, p.Scheme, a, err, im.Keywords[0])
 			}
 		}
@@ -218,9 +218,9 @@ func TestDistancesComeBack(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	got := Measure([][]string{{"sea", "sky"}, {"sea", "car"}}, [][]string{{"sea"}, {"sky", "car"}})
+	got := MeasureQuality([][]string{{"sea", "sky"}, {"sea", "car"}}, [][]string{{"sea"}, {"sky", "car"}})
 	// sea: 1 of 2 said, 1 of 1 found; sky: 0 of 1, 0 of 1; car: 1 of 1, 1 of 1.
-	if want := (Quality{P: 50, R: round(200.0/3, 2), F1: round(400.0/7, 2), Nplus: 2}); got != want {
+	if want := (Quality{P: 50, R: RoundTo(200.0/3, 2), F1: RoundTo(400.0/7, 2), Nplus: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // each draw is asked, in the clear, for the five most probable keywords of every test image.
 //
 //	draw ─▶ its first n photos ─▶ profile.Fit ─▶ test images ─▶ what was said of words, and what was right
-type Small struct {
+type SmallCollections struct {
 	Requests int        `json:"requests"`
 	Draws    int        `json:"draws"`
 	Rows     []SmallRow `json:"rows"`
@@ -47,17 +47,17 @@ type SmallRow struct {
 var smallSizes = []int{80, 200, 500}
 
 // smallStep is a single step: its fits take seconds.
-func smallStep(ctx context.Context, r *run, m Measurement) (Result, error) {
+func SmallStep(ctx context.Context, r *Run, m Measurement) (Result, error) {
 	network, err := r.inputs(m.Needs)
 	if err != nil {
 		return nil, err
 	}
-	x, err := runStep(ctx, r, m.Name, []any{network, r.Draws}, func(ctx context.Context) (*Small, error) {
+	x, err := RunStep(ctx, r, m.Name, []any{network, r.Draws}, func(ctx context.Context) (*SmallCollections, error) {
 		c, err := r.Lab.read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		return MeasureSmall(ctx, c, r.Draws, smallSizes, r.Lab.Progress)
+		return MeasureSmallCollections(ctx, c, r.Draws, smallSizes, r.Lab.Progress)
 	})
 	if err != nil {
 		return nil, err
@@ -67,8 +67,8 @@ func smallStep(ctx context.Context, r *run, m Measurement) (Result, error) {
 
 // MeasureSmall measures the profiles that learn from keywords, by draws 1 to draws. Sizes
 // ascend; those that the collection does not have are left out.
-func MeasureSmall(ctx context.Context, c *Corpus, draws int, sizes []int, progress user.Progress) (*Small, error) {
-	out := &Small{Requests: len(c.Test), Draws: draws, Skipped: []SkippedProfile{}}
+func MeasureSmallCollections(ctx context.Context, c *Corpus, draws int, sizes []int, progress user.Progress) (*SmallCollections, error) {
+	out := &SmallCollections{Requests: len(c.Test), Draws: draws, Skipped: []SkippedProfile{}}
 	for _, kind := range []profile.Kind{profile.Learned, profile.Network} {
 		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
 			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
@@ -78,7 +78,7 @@ func MeasureSmall(ctx context.Context, c *Corpus, draws int, sizes []int, progre
 			if n > len(c.Train) {
 				break
 			}
-			told := tell(progress, fmt.Sprintf("%v, %d photos", kind, n), draws)
+			told := countStage(progress, fmt.Sprintf("%v, %d photos", kind, n), draws)
 			row := SmallRow{Profile: kind.String(), Records: n}
 			if err := row.measure(ctx, c, kind, draws, told); err != nil {
 				return nil, fmt.Errorf("profile %v, %d photos: %w", kind, n, err)
@@ -96,38 +96,38 @@ func (row *SmallRow) measure(ctx context.Context, c *Corpus, kind profile.Kind, 
 	var pooled [][]rank.Keyword
 	var pooledTruth [][]string
 	for d := 1; d <= draws; d++ {
-		said, err := probableWords(ctx, c.drawn(d).Train[:row.Records], c.Test, kind)
+		said, err := probableKeywords(ctx, c.inOrderOf(d).Train[:row.Records], c.Test, kind)
 		if err != nil {
 			return err
 		}
-		_, off, err := reliability(said, truth, everyWord)
+		_, off, err := reliability(said, truth, allKeywords)
 		if err != nil {
 			return err
 		}
 		all = append(all, off)
 		for i := range said {
-			said[i] = said[i][:min(keywordsKept, len(said[i]))]
+			said[i] = said[i][:min(standardKeywords, len(said[i]))]
 		}
-		if _, off, err = reliability(said, truth, keywordsKept); err != nil {
+		if _, off, err = reliability(said, truth, standardKeywords); err != nil {
 			return err
 		}
 		row.ECE = append(row.ECE, off)
-		if off, err = errorByChance(said, d); err != nil {
+		if off, err = chanceCalibrationError(said, d); err != nil {
 			return err
 		}
-		chance, found = append(chance, off), append(found, foundWords(wordsOf(said), truth))
+		chance, found = append(chance, off), append(found, meanKeywordsFound(keywordsOf(said), truth))
 		pooled, pooledTruth = append(pooled, said...), append(pooledTruth, truth...)
 		told()
 	}
-	row.All, row.Found, row.Chance = round(mean(all), 4), round(mean(found), 3), round(mean(chance), 4)
+	row.All, row.Found, row.Chance = RoundTo(mean(all), 4), RoundTo(mean(found), 3), RoundTo(mean(chance), 4)
 	var err error
-	_, row.Pooled, err = reliability(pooled, pooledTruth, keywordsKept)
+	_, row.Pooled, err = reliability(pooled, pooledTruth, standardKeywords)
 	return err
 }
 
 // probableWords fits a profile to some images, and returns all words of the neighbours of
 // others with their probabilities, the most probable first.
-func probableWords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, error) {
+func probableKeywords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, error) {
 	fit, err := fitProfile(ctx, &Corpus{Train: train}, kind, nil)
 	if err != nil {
 		return nil, err
@@ -151,17 +151,17 @@ func probableWords(ctx context.Context, train, test []user.Photo, kind profile.K
 	}
 	keywords, out := Keywords(train), make([][]rank.Keyword, len(test))
 	parallel.For(len(test), func(i int) {
-		x, dis := widen(asked[i].X), make([]float64, len(records))
+		x, dis := toFloat64s(asked[i].X), make([]float64, len(records))
 		for j, r := range records {
-			dis[j] = distance.SquaredL2(widen(r.X), x)
+			dis[j] = distance.SquaredL2(toFloat64s(r.X), x)
 		}
-		out[i] = fit.Ranker.ByProbability(nearestOf(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, everyWord)
+		out[i] = fit.Ranker.ByProbability(nearestRecords(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, allKeywords)
 	})
 	return out, nil
 }
 
 // errorByChance is the mean calibration error of probabilities that are true.
-func errorByChance(said [][]rank.Keyword, seed int) (float64, error) {
+func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	const times = 100
 	rng := rand.New(rand.NewPCG(uint64(seed), 0x6368616e6365)) // "chance"
 	var p []float64
@@ -185,15 +185,15 @@ func errorByChance(said [][]rank.Keyword, seed int) (float64, error) {
 }
 
 // Tables implements Result. The error by draw has the least and the greatest behind it.
-func (s *Small) Tables() []Table {
+func (s *SmallCollections) Tables() []Table {
 	t := Table{Name: "small", Title: fmt.Sprintf("What probabilities are worth after few photos, %d requests in the clear: calibration error of the five most probable words, mean, least and greatest of %d draws", s.Requests, s.Draws),
 		Columns: []string{"profile", "photos", "error", "low", "high", "by chance", "all draws together", "error, all words", "words found"}}
 	for _, x := range s.Skipped {
 		t.Title += fmt.Sprintf("; profile %s was left out: %s", x.Profile, x.Reason)
 	}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, whole(r.Records)}, rangeOf(r.ECE).cells(4),
-			[]string{num(r.Chance, 4), num(r.Pooled, 4), num(r.All, 4), num(r.Found, 2)}))
+		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, FormatInt(r.Records)}, meanRange(r.ECE).cells(4),
+			[]string{FormatDecimal(r.Chance, 4), FormatDecimal(r.Pooled, 4), FormatDecimal(r.All, 4), FormatDecimal(r.Found, 2)}))
 	}
 	return []Table{t}
 }

@@ -15,7 +15,7 @@ import (
 // draws again find the same, and without embeddings there is no profile network.
 func TestMeasureSmall(t *testing.T) {
 	c := learnable(120, 40)
-	s, err := MeasureSmall(t.Context(), c, 2, []int{30, 60}, nil)
+	s, err := MeasureSmallCollections(t.Context(), c, 2, []int{30, 60}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +31,13 @@ func TestMeasureSmall(t *testing.T) {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
-	if again, err := MeasureSmall(t.Context(), c, 2, []int{30, 60}, nil); err != nil || !reflect.DeepEqual(s, again) {
+	if again, err := MeasureSmallCollections(t.Context(), c, 2, []int{30, 60}, nil); err != nil || !reflect.DeepEqual(s, again) {
 		t.Errorf("%+v, again %+v, %v", s, again, err)
 	}
 	for i := range c.Train {
 		c.Train[i].Vectors.Embedding = nil
 	}
-	if s, err = MeasureSmall(t.Context(), c, 1, []int{30, 121}, nil); err != nil || len(s.Rows) != 1 || len(s.Skipped) != 1 {
+	if s, err = MeasureSmallCollections(t.Context(), c, 1, []int{30, 121}, nil); err != nil || len(s.Rows) != 1 || len(s.Skipped) != 1 {
 		t.Errorf("without embeddings: %+v, %v", s, err)
 	}
 }
@@ -45,7 +45,7 @@ func TestMeasureSmall(t *testing.T) {
 // What is said is what an index says in the clear.
 func TestProbableWords(t *testing.T) {
 	c := learnable(60, 10)
-	said, err := probableWords(t.Context(), c.Train, c.Test, profile.Learned)
+	said, err := probableKeywords(t.Context(), c.Train, c.Test, profile.Learned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestProbableWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: everyWord})
+	want, err := r.annotate("plain", rank.KindCalibrated, r.owner.Ranker().Neighbours(), user.Ranking{MaxKeywords: allKeywords})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestProbableWords(t *testing.T) {
 
 // One word that is as probable as not is off by a half, whether it is right or wrong.
 func TestErrorByChance(t *testing.T) {
-	off, err := errorByChance([][]rank.Keyword{{{Word: "sea", Probability: 0.5}}}, 1)
+	off, err := chanceCalibrationError([][]rank.Keyword{{{Word: "sea", Probability: 0.5}}}, 1)
 	if err != nil || math.Abs(off-0.5) > 1e-9 {
 		t.Errorf("%g, %v", off, err)
 	}
@@ -82,14 +82,14 @@ func TestErrorByChance(t *testing.T) {
 		many[i] = []rank.Keyword{{Word: "sea", Probability: 0.5}}
 	}
 	// The mean deviation of a share of 10,000 is √(2/π)·0.005.
-	if off, err = errorByChance(many, 1); err != nil || math.Abs(off-0.004) > 0.001 {
+	if off, err = chanceCalibrationError(many, 1); err != nil || math.Abs(off-0.004) > 0.001 {
 		t.Errorf("of many: %g, %v", off, err)
 	}
 }
 
 // The table compared with values by hand.
 func TestSmallTable(t *testing.T) {
-	s := &Small{Requests: 9, Draws: 2, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: 0.95}}}
+	s := &SmallCollections{Requests: 9, Draws: 2, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: 0.95}}}
 	if got, want := s.Tables()[0].Rows[0], []string{"learned", "80", "0.02", "0.01", "0.03", "0.012", "0.015", "0.005", "0.95"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -43,7 +43,7 @@ func weightedMedian(x []int64, weights []float64) int64 {
 func milliseconds(ns []int64) float64 { return float64(median(ns)) / 1e6 }
 
 // round keeps figures readable: nobody measures P to fifteen digits.
-func round(x float64, digits int) float64 {
+func RoundTo(x float64, digits int) float64 {
 	s := math.Pow10(digits)
 	return math.Round(x*s) / s
 }

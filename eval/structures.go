@@ -99,7 +99,7 @@ func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]Struc
 	}
 	var rows []StructureRow
 	for _, order := range searches {
-		p := searching(order, 0, 10)
+		p := searchParams(order, 0, 10)
 		if p.Scheme != opt.Scheme {
 			continue
 		}
@@ -107,13 +107,13 @@ func measureStructure(ctx context.Context, c *Corpus, opt user.Options) ([]Struc
 		if opt.Lists == 0 {
 			row.Split, row.Place = opt.Split.String(), opt.Place.String()
 		}
-		for _, approx := range recallPowers {
+		for _, approx := range recallApprox {
 			p.Approx = approx
 			records, err := found(p)
 			if err != nil {
 				return nil, err
 			}
-			row.Recall[approxName(approx)] = round(recall(records, truth), 4)
+			row.Recall[approxName(approx)] = RoundTo(recall(records, truth), 4)
 		}
 		rows = append(rows, row)
 	}
@@ -144,7 +144,7 @@ func nearestInTwin(b *user.Builder, twin *user.Twin, image user.Photo, p cpar.Pa
 func (s *Structures) Tables() []Table {
 	t := Table{Name: "structures", Title: fmt.Sprintf("Of the ten nearest found, by structure and search, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"structure", "search", ""}}
-	for _, approx := range recallPowers {
+	for _, approx := range recallApprox {
 		t.Columns = append(t.Columns, "AP-"+approxName(approx))
 	}
 	for _, r := range s.Rows {
@@ -157,8 +157,8 @@ func (s *Structures) Tables() []Table {
 			mark = "default"
 		}
 		row := []string{name, r.Search, mark}
-		for _, approx := range recallPowers {
-			row = append(row, num(r.Recall[approxName(approx)], 3))
+		for _, approx := range recallApprox {
+			row = append(row, FormatDecimal(r.Recall[approxName(approx)], 3))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -56,7 +56,7 @@ const replayed = 100
 // MeasureSweep answers all test requests by every search, one at a time, and judges the
 // annotations by both protocols.
 func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Progress) (*Sweep, error) {
-	configs := configurations()
+	configs := searchConfigurations()
 	prepared := make([][]preparedRequest, len(configs))
 	for j, conf := range configs {
 		var err error
@@ -101,8 +101,8 @@ func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Prog
 			base = g
 		}
 		row := SweepRow{Name: conf.name, Scheme: conf.p.Scheme.String(),
-			NS: median(times[j].ns), Bytes: round(mean(times[j].bytes), 0), Visits: round(mean(times[j].visited), 1),
-			Speedup: w.speedup(times[0].ns, times[j].ns), Bound: round(float64(out.Records)/mean(times[j].visited), 2),
+			NS: median(times[j].ns), Bytes: RoundTo(mean(times[j].bytes), 0), Visits: RoundTo(mean(times[j].visited), 1),
+			Speedup: w.speedup(times[0].ns, times[j].ns), Bound: RoundTo(float64(out.Records)/mean(times[j].visited), 2),
 			Recall10: interval(g.found), Paper: interval(g.paper), PaperAll: interval(g.paperAll), Standard: interval(g.standard),
 			Relative: interval(ratios(g.paper, base.paper)), RelativeAll: interval(ratios(g.paperAll, base.paperAll)),
 			RelativeStandard: interval(ratios(g.standard, base.standard)), Quality: g.quality}
@@ -123,9 +123,9 @@ func MeasureSweep(ctx context.Context, s *Session, c *Corpus, progress user.Prog
 // memoryBound is a time over the median time of replays.
 func (s *Session) memoryBound(list []preparedRequest, base int64, n int) (float64, error) {
 	var ns []int64
-	if err := quietly(func() error {
+	if err := withoutGC(func() error {
 		for i := range min(n, len(list)) {
-			took, err := s.replay(list[i].q)
+			took, err := s.replay(list[i].request)
 			if err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (s *Session) memoryBound(list []preparedRequest, base int64, n int) (float6
 	}); err != nil {
 		return 0, err
 	}
-	return round(float64(base)/float64(max(1, median(ns))), 2), nil
+	return RoundTo(float64(base)/float64(max(1, median(ns))), 2), nil
 }
 
 type sweeper struct {
@@ -164,12 +164,12 @@ func (w *sweeper) judgeAll(j int) (*judged, error) {
 		if err != nil {
 			return nil, fmt.Errorf("request %d: %w", i, err)
 		}
-		predicted[i] = words(rank.Keywords(near, keywordsKept))
+		predicted[i] = keywordStrings(rank.Keywords(near, standardKeywords))
 		five[i] = w.judge.mark(i, predicted[i])
-		all[i] = w.judge.mark(i, words(rank.Keywords(near, everyWord)))
+		all[i] = w.judge.mark(i, keywordStrings(rank.Keywords(near, allKeywords)))
 		share[i] = recall([][]uint32{matchRecords(reply)}, [][]uint32{matchRecords(w.replies[0][i])})
 	}
-	g := &judged{quality: Measure(predicted, w.truth)}
+	g := &judged{quality: MeasureQuality(predicted, w.truth)}
 	for _, to := range []*[]float64{&g.paper, &g.paperAll, &g.standard, &g.found} {
 		*to = make([]float64, len(w.draws))
 	}
@@ -210,8 +210,8 @@ func (s *Sweep) speedups() Table {
 	t := Table{Name: "speedup", Title: fmt.Sprintf("cpar and ivf over capia, n = %d, %d requests, one core", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "ms", "visits", "MB read", "speedup", "low", "high", "visits allow", "memory leaves"}}
 	for _, r := range s.Rows {
-		t.Rows = append(t.Rows, []string{r.Name, blank(r.Approx, 1), num(float64(r.NS)/1e6, 3), num(r.Visits, 0), num(r.Bytes/1e6, 2),
-			num(r.Speedup.Value, 2), num(r.Speedup.Low, 2), num(r.Speedup.High, 2), num(r.Bound, 1), blank(r.Memory, 2)})
+		t.Rows = append(t.Rows, []string{r.Name, FormatNonZero(r.Approx, 1), FormatDecimal(float64(r.NS)/1e6, 3), FormatDecimal(r.Visits, 0), FormatDecimal(r.Bytes/1e6, 2),
+			FormatDecimal(r.Speedup.Value, 2), FormatDecimal(r.Speedup.Low, 2), FormatDecimal(r.Speedup.High, 2), FormatDecimal(r.Bound, 1), FormatNonZero(r.Memory, 2)})
 	}
 	return t
 }
@@ -220,11 +220,11 @@ func (s *Sweep) recalls() Table {
 	t := Table{Name: "recall", Title: fmt.Sprintf("Accuracy against AP, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "recall@10 %", "low", "high", "paper's recall %", "low", "high", "over all words %", "low", "high", "standard R %", "low", "high", "P %", "F1 %", "N+"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, blank(r.Approx, 1)}
+		row := []string{r.Name, FormatNonZero(r.Approx, 1)}
 		for _, x := range []Interval{r.Recall10, r.Paper, r.PaperAll, r.Standard} {
-			row = append(row, num(x.Value, 2), num(x.Low, 2), num(x.High, 2))
+			row = append(row, FormatDecimal(x.Value, 2), FormatDecimal(x.Low, 2), FormatDecimal(x.High, 2))
 		}
-		t.Rows = append(t.Rows, append(row, num(r.Quality.P, 2), num(r.Quality.F1, 2), whole(r.Quality.Nplus)))
+		t.Rows = append(t.Rows, append(row, FormatDecimal(r.Quality.P, 2), FormatDecimal(r.Quality.F1, 2), FormatInt(r.Quality.Nplus)))
 	}
 	return t
 }
@@ -233,9 +233,9 @@ func (s *Sweep) tradeoff() Table {
 	t := Table{Name: "tradeoff", Title: fmt.Sprintf("Speedup against accuracy, both relative to capia, n = %d, %d requests", s.Records, s.Requests),
 		Columns: []string{"search", "AP", "speedup", "low", "high", "visits allow", "relative, paper's %", "low", "high", "relative, all words %", "low", "high", "relative, standard %", "low", "high"}}
 	for _, r := range s.Rows {
-		row := []string{r.Name, blank(r.Approx, 1), num(r.Speedup.Value, 2), num(r.Speedup.Low, 2), num(r.Speedup.High, 2), num(r.Bound, 1)}
+		row := []string{r.Name, FormatNonZero(r.Approx, 1), FormatDecimal(r.Speedup.Value, 2), FormatDecimal(r.Speedup.Low, 2), FormatDecimal(r.Speedup.High, 2), FormatDecimal(r.Bound, 1)}
 		for _, x := range []Interval{r.Relative, r.RelativeAll, r.RelativeStandard} {
-			row = append(row, num(x.Value, 1), num(x.Low, 1), num(x.High, 1))
+			row = append(row, FormatDecimal(x.Value, 1), FormatDecimal(x.Low, 1), FormatDecimal(x.High, 1))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -60,30 +60,30 @@ func PrintTables(w io.Writer, tables []Table) error {
 }
 
 // num formats x with as many significant digits as a measurement has.
-func num(x float64, digits int) string {
-	return strconv.FormatFloat(round(x, digits), 'f', -1, 64)
+func FormatDecimal(x float64, digits int) string {
+	return strconv.FormatFloat(RoundTo(x, digits), 'f', -1, 64)
 }
 
 // blank is num, but empty for 0 where that means not measured.
-func blank(x float64, digits int) string {
+func FormatNonZero(x float64, digits int) string {
 	if x == 0 {
 		return ""
 	}
-	return num(x, digits)
+	return FormatDecimal(x, digits)
 }
 
-func whole[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
+func FormatInt[T ~int | ~int64 | ~uint32 | ~uint64](x T) string { return fmt.Sprint(x) }
 
 // significant formats x with three significant digits, or all those before the point.
-func significant(x float64) string {
+func FormatSignificant(x float64) string {
 	if x >= 100 || x == 0 {
-		return num(x, 0)
+		return FormatDecimal(x, 0)
 	}
-	return num(x, 2-int(math.Floor(math.Log10(math.Abs(x)))))
+	return FormatDecimal(x, 2-int(math.Floor(math.Log10(math.Abs(x)))))
 }
 
 // Thousands formats 20000 as 20,000.
-func Thousands(n int) string {
+func FormatThousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -34,7 +34,7 @@ var searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.Sear
 
 // searching returns the parameters of a search: a forest is scheme cpar, an inverted file
 // scheme ivf.
-func searching(how cpar.Search, approx uint16, l int) cpar.Params {
+func searchParams(how cpar.Search, approx uint16, l int) cpar.Params {
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
 	if how == cpar.SearchIVF {
 		p.Scheme = cpar.SchemeIVF
@@ -43,11 +43,11 @@ func searching(how cpar.Search, approx uint16, l int) cpar.Params {
 }
 
 // configurations returns capia first, then every search at every AP-X.
-func configurations() []configuration {
+func searchConfigurations() []configuration {
 	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
 	for _, how := range searches {
 		for _, approx := range approximations {
-			p := searching(how, approx, 10)
+			p := searchParams(how, approx, 10)
 			out = append(out, configuration{configurationName(p), p})
 		}
 	}
@@ -74,7 +74,7 @@ func approxName(tenths uint16) string {
 // A preparedRequest is a request with what the owner must remember about it.
 type preparedRequest struct {
 	pending *user.Pending
-	q       *cpar.Request
+	request       *cpar.Request
 }
 
 // prepare makes the first n requests for a search, on all cores.
@@ -82,7 +82,7 @@ func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]prepared
 	out, errs := make([]preparedRequest, n), make([]error, n)
 	parallel.For(n, func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
-			out[i].pending, out[i].q, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
+			out[i].pending, out[i].request, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
 		}
 	})
 	for i, err := range errs {
@@ -95,7 +95,7 @@ func (s *Session) prepare(ctx context.Context, p cpar.Params, n int) ([]prepared
 
 // quietly calls f without garbage collection, which would run during measurements, on the
 // same cores.
-func quietly(f func() error) error {
+func withoutGC(f func() error) error {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	return f()
@@ -118,7 +118,7 @@ func (s *Session) timeSearches(ctx context.Context, prepared [][]preparedRequest
 	for j := range out {
 		out[j] = timing{make([]int64, n), make([]uint32, n), make([]uint64, n)}
 	}
-	err := quietly(func() error {
+	err := withoutGC(func() error {
 		for round := range n + 1 { // round 0 warms up
 			if err := ctx.Err(); err != nil {
 				return err
@@ -126,7 +126,7 @@ func (s *Session) timeSearches(ctx context.Context, prepared [][]preparedRequest
 			for j := range m {
 				i := (round + j*max(1, n/m)) % n
 				begun := time.Now()
-				reply, err := search.Annotate(s.Cloud, prepared[j][i].q)
+				reply, err := search.Annotate(s.Cloud, prepared[j][i].request)
 				took := time.Since(begun)
 				if err != nil {
 					return fmt.Errorf("request %d: %w", i, err)

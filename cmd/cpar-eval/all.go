@@ -53,12 +53,12 @@ page of Markdown that links to it.`,
 				return err
 			}
 			defer p.Lab.Close()
-			p.Done = lines(cmd.ErrOrStderr())
+			p.Done = stepReporter(cmd.ErrOrStderr())
 			results, failed := p.All(cmd.Context())
 			if cmd.Context().Err() != nil {
 				return hint.Add(exitcode.ErrInterrupted, "finished steps are kept in %s: run the same command to continue", f.out)
 			}
-			if err := write(cmd, &f, results); err != nil {
+			if err := writeReport(cmd, &f, results); err != nil {
 				return err
 			}
 			if failed != nil {
@@ -69,8 +69,8 @@ page of Markdown that links to it.`,
 	}
 	f.add(c, "results")
 	f.addSize(c)
-	f.addMost(c)
-	f.addFew(c, "few")
+	f.addMaxN(c)
+	f.addLiteralN(c, "few")
 	f.addDraws(c)
 	f.addModel(c)
 	f.addShow(c)
@@ -86,7 +86,7 @@ func reportCommand() *cobra.Command {
 			if f.out == "" {
 				return errNoOut
 			}
-			return write(cmd, &f, eval.Kept(&checkpoint.Runner{Dir: f.out}))
+			return writeReport(cmd, &f, eval.Kept(&checkpoint.Runner{Dir: f.out}))
 		},
 	}
 	f.add(c, "results")
@@ -118,7 +118,7 @@ the collection nor the kept results of a run.`,
 }
 
 // write writes the report and prints what it wrote.
-func write(cmd *cobra.Command, f *flags, r *eval.Results) error {
+func writeReport(cmd *cobra.Command, f *flags, r *eval.Results) error {
 	files, err := report.Write(f.out, f.data, r)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ const maxDraws = 1000
 type flags struct {
 	data, cache, out string
 	publish, docs    string
-	n, most, few     int
+	n, maxN, literalN     int
 	draw, draws      int
 	asJSON, anyBuild bool
 	model            string
@@ -49,12 +49,12 @@ func (f *flags) addSize(c *cobra.Command) {
 }
 
 // addFew adds flags for the literal index, which is slow.
-func (f *flags) addFew(c *cobra.Command, name string) {
-	c.Flags().IntVar(&f.few, name, eval.DefaultFew, "images in the literal index")
+func (f *flags) addLiteralN(c *cobra.Command, name string) {
+	c.Flags().IntVar(&f.literalN, name, eval.DefaultLiteralN, "images in the literal index")
 }
 
-func (f *flags) addMost(c *cobra.Command) {
-	c.Flags().IntVar(&f.most, "most", eval.DefaultMost, "images in the largest index of scaling")
+func (f *flags) addMaxN(c *cobra.Command) {
+	c.Flags().IntVar(&f.maxN, "most", eval.DefaultMaxN, "images in the largest index of scaling")
 }
 
 func (f *flags) addDraws(c *cobra.Command) {
@@ -81,7 +81,7 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	for _, size := range []struct {
 		flag string
 		n    int
-	}{{"--n", f.n}, {"--most", f.most}, {"the literal index", f.few}} {
+	}{{"--n", f.n}, {"--most", f.maxN}, {"the literal index", f.literalN}} {
 		if size.n < 0 || size.n > cpar.MaxRecords {
 			return nil, fmt.Errorf("%w: %s %d; 0 to %d are possible", cpar.ErrInput, size.flag, size.n, cpar.MaxRecords)
 		}
@@ -100,19 +100,19 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 		return nil, err
 	}
 	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
-		Model: f.model, How: f.network.Options(), Draw: f.draw}
+		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}
 	if _, err := lab.Network(); err != nil { // fail early, not after minutes
 		return nil, err
 	}
 	return &eval.Plan{
 		Lab:    lab,
 		Runner: &checkpoint.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
-		N:      f.n, Most: f.most, Few: f.few, Draws: f.draws,
+		N:      f.n, MaxN: f.maxN, LiteralN: f.literalN, Draws: f.draws,
 	}, nil
 }
 
 // lines reports every step on w.
-func lines(w io.Writer) func(checkpoint.Record, error) {
+func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)
 		switch {

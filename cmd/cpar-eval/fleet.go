@@ -11,7 +11,7 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-func fleetCommand() *cobra.Command {
+func simulateCommand() *cobra.Command {
 	o, seconds := simulate.Default, simulate.Default.Length.Seconds()
 	var asJSON bool
 	c := &cobra.Command{

@@ -50,7 +50,7 @@ func TestFleet(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal([]byte(out[strings.Index(out, "{"):]), &got)
 	}
-	if err != nil || got.Nodes != 6 || len(got.Rows) != len(simulate.Scenarios) || got.Rows[0].Questions == 0 {
+	if err != nil || got.Nodes != 6 || len(got.Rows) != len(simulate.Scenarios) || got.Rows[0].Requests == 0 {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, err := invoke(t, "fleet", "--nodes", "2"); !errors.Is(err, cpar.ErrInput) {

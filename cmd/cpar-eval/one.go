@@ -10,18 +10,18 @@ import (
 )
 
 // oneCommands returns the subcommands that measure one thing.
-func oneCommands() []*cobra.Command {
+func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
 	for _, m := range eval.Measurements() {
 		for _, v := range m.Commands() {
-			out = append(out, one(m, v))
+			out = append(out, measureCommand(m, v))
 		}
 	}
 	return out
 }
 
 // one measures m and prints its tables, or that of a view; JSON always has the whole result.
-func one(m eval.Measurement, v eval.View) *cobra.Command {
+func measureCommand(m eval.Measurement, v eval.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   v.Name,
@@ -50,8 +50,8 @@ func one(m eval.Measurement, v eval.View) *cobra.Command {
 		f.addSize(c)
 		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", v.Name)
 	}
-	if m.Needs&eval.NeedsFew != 0 {
-		f.addFew(c, "n")
+	if m.Needs&eval.NeedsLiteralN != 0 {
+		f.addLiteralN(c, "n")
 	}
 	if m.Needs&eval.NeedsModel != 0 {
 		f.addModel(c)
@@ -59,8 +59,8 @@ func one(m eval.Measurement, v eval.View) *cobra.Command {
 	if m.Needs&eval.NeedsDraws != 0 {
 		f.addDraws(c)
 	}
-	if m.Needs&eval.NeedsMost != 0 {
-		f.addMost(c)
+	if m.Needs&eval.NeedsMaxN != 0 {
+		f.addMaxN(c)
 	}
 	return c
 }

@@ -88,7 +88,7 @@ func opaque(records int) *Target {
 	for i := range place {
 		place[i] = i
 	}
-	return &Target{Owner: opaqueOwner{}, Cloud: &opaqueCloud{Stored{Records: records}}, Place: place}
+	return &Target{Owner: opaqueOwner{}, Cloud: &opaqueCloud{StoredIndex{Records: records}}, TrainIndex: place}
 }
 
 type opaqueOwner struct{}
@@ -99,15 +99,15 @@ func (opaqueOwner) Request(*feature.Vectors, bool) ([]byte, *user.Pending, error
 	return b, nil, nil
 }
 
-type opaqueCloud struct{ stored Stored }
+type opaqueCloud struct{ stored StoredIndex }
 
 func (c *opaqueCloud) Scheme() string  { return "opaque" }
-func (c *opaqueCloud) Stored() *Stored { return &c.stored }
+func (c *opaqueCloud) Stored() *StoredIndex { return &c.stored }
 
-func (c *opaqueCloud) Observe(request []byte) (*Seen, error) {
+func (c *opaqueCloud) Observe(request []byte) (*Observation, error) {
 	sum := sha256.Sum256(request)
 	rng := mrand.New(mrand.NewChaCha8(sum))
-	s := &Seen{Request: request, Scores: make([]float64, c.stored.Records)}
+	s := &Observation{Request: request, Scores: make([]float64, c.stored.Records)}
 	for i := range s.Scores {
 		word := rng.Uint64()
 		s.Scores[i] = float64(int64(word))

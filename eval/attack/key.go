@@ -107,7 +107,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 // quietRow finds one row of S from an index alone, with no prior knowledge. The last
 // element of every record is 1 and has no noise (combined.Budget.NoiselessSlot), so ⟨s,
 // C⟩ = w for all records. It returns nil if there are too few.
-func quietRow(v *View) (row []uint64, used int) {
+func noiselessRow(v *View) (row []uint64, used int) {
 	m := len(v.Vectors[0])
 	used = m + 16 // a few more, in case rows are dependent
 	if used >= len(v.Vectors) {
@@ -125,7 +125,7 @@ func quietRow(v *View) (row []uint64, used int) {
 }
 
 // judgeQuiet tests the row on the unused records: it fits one by chance with probability 2⁻⁶⁴.
-func judgeQuiet(v *View, row []uint64, used int) Row {
+func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	right := 0
 	for _, c := range v.Vectors[used:] {
 		if row != nil && modq.Dot(row, c) == 1<<ive.DistanceShift {
@@ -138,7 +138,7 @@ func judgeQuiet(v *View, row []uint64, used int) Row {
 // latticeRows are estimates for the key of an index with this many records of m words.
 // The first dims words are z, of magnitude typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
-	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, Most: max(records, 4*m)}.Primal()
+	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
 	// With nothing known: the rows of w·V + e are short, most of all those of z, and they
 	// are combinations of the ciphertexts by rows of S.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))

@@ -56,7 +56,7 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 
 // exactRequest is a request in integers, as its owner laid it out.
 type exactRequest struct {
-	seen  *Seen
+	seen  *Observation
 	z     []int64
 	scale int64
 }
@@ -65,13 +65,13 @@ type exactRequest struct {
 // known vectors match the scores up to ε. disturbed is the current estimate of ε's effect
 // on the scores of the known records; it is improved.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
-	clean := &View{Scheme: v.Scheme, Stored: v.Stored}
-	for _, s := range v.Seen {
+	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
+	for _, s := range v.Observations {
 		scores := make([]float64, v.Records)
 		for k, i := range known {
 			scores[i] = s.Scores[i] - disturbed[k]
 		}
-		clean.Seen = append(clean.Seen, &Seen{Scores: scores})
+		clean.Observations = append(clean.Observations, &Observation{Scores: scores})
 	}
 	got, err := solveUnit(clean, known, vectors)
 	if err != nil {
@@ -81,7 +81,7 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	left := make([]float64, len(known))
 	sums := make([]float64, len(known))
 	for j, s := range got {
-		a := exactRequest{seen: v.Seen[j], z: make([]int64, len(s.z))}
+		a := exactRequest{seen: v.Observations[j], z: make([]int64, len(s.z))}
 		along, square := 0.0, 0.0
 		for i, x := range s.z {
 			rounded := math.Round(x)
@@ -95,7 +95,7 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 		a.scale = int64(math.Round(s.scale * along / square))
 		mean := 0.0
 		for k, i := range known {
-			left[k] = v.Seen[j].Scores[i] - float64(a.score(vectors[k]))
+			left[k] = v.Observations[j].Scores[i] - float64(a.score(vectors[k]))
 			mean += left[k] / float64(len(known))
 		}
 		if slices.Max(left)-slices.Min(left) > 2.2*spreadEpsilon {
@@ -245,7 +245,7 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 // judgeKey counts the unknown records that the rows decrypt.
 func judgeKey(v *View, known []int, key [][]uint64, truth []*projected) Row {
 	right, trials := 0, 0
-	taken := marked(v.Records, known)
+	taken := indicator(v.Records, known)
 	for i, c := range v.Vectors {
 		if taken[i] {
 			continue

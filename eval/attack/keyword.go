@@ -14,9 +14,9 @@ import (
 // the distribution of keywords among records that are returned equally often. These come
 // from half of the collection, learn, which tells more than a public collection would;
 // the guesses are for the other half.
-func byReturns(v *View, keywords [][]string, learn []bool) []string {
+func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	count := make([]int, v.Records)
-	for _, s := range v.Seen {
+	for _, s := range v.Observations {
 		for _, r := range s.Returned {
 			count[r]++
 		}
@@ -51,10 +51,10 @@ const votingNeighbours = 5
 
 // byLikeness guesses from the keywords of known records: those with the most similar
 // scores over all requests, which therefore lie near, vote.
-func byLikeness(v *View, keywords [][]string, known []int) []string {
-	k := len(v.Seen)
+func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
+	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)
-	for j, s := range v.Seen {
+	for j, s := range v.Observations {
 		rows.SetCol(j, standardised(s.Scores))
 	}
 	out := make([]string, v.Records)
@@ -135,7 +135,7 @@ func judgeKeywords(attack string, v *View, number int, guesses []string, keyword
 }
 
 // marked has true at the given places.
-func marked(n int, at []int) []bool {
+func indicator(n int, at []int) []bool {
 	out := make([]bool, n)
 	for _, i := range at {
 		out[i] = true

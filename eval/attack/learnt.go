@@ -30,22 +30,22 @@ const (
 )
 
 var (
-	learntProfiles = []profile.Kind{profile.Learned, profile.Network}
+	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos   = []int{10, 30, 100, 300}
 	// keyShares are the numbers of known vectors, per word of a record, for solving for the key.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
 // learnt is an index with one of these profiles under attack.
-type learnt struct {
+type learnedAttack struct {
 	run     *run
 	profile profile.Kind
 	// mine are indexed; theirs belong to the attacker.
-	mine, theirs []user.Photo
+	indexed, attackerPhotos []user.Photo
 	target       *Target
 	view         *View
 	// place[i] is the index in Collection.Train of the photo behind record i.
-	place             []int
+	trainIndex             []int
 	records, requests []*projected
 }
 
@@ -57,18 +57,18 @@ func (r *run) profiles(ctx context.Context) error {
 	}
 	indexed := sample(n, n/2, 9)
 	var mine, theirs []user.Photo
-	for i, taken := range marked(n, indexed) {
+	for i, taken := range indicator(n, indexed) {
 		if taken {
 			mine = append(mine, r.c.Train[i])
 		} else {
 			theirs = append(theirs, r.c.Train[i])
 		}
 	}
-	for _, p := range learntProfiles {
+	for _, p := range learnedProfiles {
 		if p == profile.Network && !embedded(r.c) {
 			continue
 		}
-		l := &learnt{run: r, profile: p, mine: mine, theirs: theirs}
+		l := &learnedAttack{run: r, profile: p, indexed: mine, attackerPhotos: theirs}
 		if err := l.attack(ctx, indexed); err != nil {
 			return fmt.Errorf("profile %v: %w", p, err)
 		}
@@ -89,8 +89,8 @@ func embedded(c *Collection) bool {
 }
 
 // attack attacks an index of mine, whose indices in Collection.Train are indexed.
-func (l *learnt) attack(ctx context.Context, indexed []int) error {
-	b, err := build(ctx, l.mine, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
+	b, err := build(ctx, l.indexed, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (l *learnt) attack(ctx context.Context, indexed []int) error {
 	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
 		return err
 	}
-	for _, j := range b.place {
-		l.place = append(l.place, indexed[j])
+	for _, j := range b.trainIndex {
+		l.trainIndex = append(l.trainIndex, indexed[j])
 	}
 	l.records = rounded(b.builder.Vectors())
 	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
@@ -122,7 +122,7 @@ func (l *learnt) attack(ctx context.Context, indexed []int) error {
 }
 
 // add adds rows for this profile.
-func (l *learnt) add(rows ...Row) {
+func (l *learnedAttack) add(rows ...Row) {
 	for _, row := range rows {
 		row.Profile = l.profile.String()
 		l.run.add(row)
@@ -143,7 +143,7 @@ func rounded(list []*vector.Vector) []*projected {
 
 // guess guesses requests among the candidates and matches records to photos, by the true
 // distances and by every substitute available to an attacker.
-func (l *learnt) guess(ctx context.Context) error {
+func (l *learnedAttack) guess(ctx context.Context) error {
 	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (l *learnt) guess(ctx context.Context) error {
 	}
 	for _, s := range list {
 		if s.candidates != nil {
-			if err := l.guessed(ctx, s.name, learntPhotos, func(c, i int) float64 { return s.candidates[c][l.place[i]] }); err != nil {
+			if err := l.guessed(ctx, s.name, learntPhotos, func(c, i int) float64 { return s.candidates[c][l.trainIndex[i]] }); err != nil {
 				return err
 			}
 		}
@@ -170,7 +170,7 @@ func (l *learnt) guess(ctx context.Context) error {
 }
 
 // guessed adds a row for each number of known records.
-func (l *learnt) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
+func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
 	for _, k := range upTo(numbers, l.view.Records) {
 		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
 			out := make([][]float64, len(l.requests))
@@ -190,15 +190,15 @@ func (l *learnt) guessed(ctx context.Context, by string, numbers []int, predict 
 }
 
 // matched matches the records to the indexed photos, by all requests.
-func (l *learnt) matched(s standIn) error {
-	scores := make([][]float64, len(l.view.Seen))
-	for j, seen := range l.view.Seen {
+func (l *learnedAttack) matched(s standIn) error {
+	scores := make([][]float64, len(l.view.Observations))
+	for j, seen := range l.view.Observations {
 		scores[j] = seen.Scores
 	}
 	// The photos in the order of the records; match does not exploit it.
 	compared := make([][]float64, len(s.picked))
 	for j, row := range s.picked {
-		compared[j] = pick(row, l.place)
+		compared[j] = pick(row, l.trainIndex)
 	}
 	near, err := match(scores, compared)
 	if err != nil {
@@ -215,7 +215,7 @@ func (l *learnt) matched(s standIn) error {
 }
 
 // solve solves for requests from known vectors.
-func (l *learnt) solve(context.Context) error {
+func (l *learnedAttack) solve(context.Context) error {
 	unknowns := float64(len(l.records[0].row()))
 	for _, share := range solvingShares {
 		k := int(share * unknowns)
@@ -232,7 +232,7 @@ func (l *learnt) solve(context.Context) error {
 	return nil
 }
 
-func (l *learnt) vectors(known []int) []*projected {
+func (l *learnedAttack) vectors(known []int) []*projected {
 	out := make([]*projected, len(known))
 	for j, i := range known {
 		out[j] = l.records[i]
@@ -241,7 +241,7 @@ func (l *learnt) vectors(known []int) []*projected {
 }
 
 // key looks for the key by known vectors and scores, and estimates lattice attacks.
-func (l *learnt) key(context.Context) error {
+func (l *learnedAttack) key(context.Context) error {
 	m := len(l.view.Vectors[0])
 	for _, share := range keyShares {
 		k := int(share * float64(m))
@@ -261,7 +261,7 @@ func (l *learnt) key(context.Context) error {
 
 // nearest reads the index alone. If reduction would take longer than the rest of the run,
 // it uses a separate index of lower dimension.
-func (l *learnt) nearest(context.Context) error {
+func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
 		var err error
@@ -295,7 +295,7 @@ func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	}
 	const offset = 1.75 * lengthUnit * lengthUnit
 	noise := ive.NewNoise([32]byte{2})
-	v := &View{Stored: &Stored{Records: len(records)}}
+	v := &View{StoredIndex: &StoredIndex{Records: len(records)}}
 	out := make([]*projected, len(records))
 	for i, r := range records {
 		out[i] = &projected{z: r.z[:dim]}
@@ -325,8 +325,8 @@ func typical(list []*projected) float64 {
 }
 
 // sealed runs against scheme sealed the attacks that learn most from the other schemes.
-func (l *learnt) sealed(ctx context.Context) error {
-	b, err := build(ctx, l.mine[:min(sealedRecords, len(l.mine))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
+func (l *learnedAttack) sealed(ctx context.Context) error {
+	b, err := build(ctx, l.indexed[:min(sealedRecords, len(l.indexed))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (l *learnt) sealed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &learnt{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
+	s := &learnedAttack{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
 	if s.view, _, err = t.view(ctx, raw(l.run.c.Test), false); err != nil {
 		return err
 	}

@@ -53,14 +53,14 @@ func scored(t *testing.T, records, requests []*projected) *View {
 		if err := key.EncryptRequest(r.Vector, plain, noise); err != nil {
 			t.Fatal(err)
 		}
-		s := &Seen{Scores: make([]float64, v.Records)}
+		s := &Observation{Scores: make([]float64, v.Records)}
 		if s.Request, err = r.MarshalBinary(); err != nil {
 			t.Fatal(err)
 		}
 		for i, c := range v.Vectors {
 			s.Scores[i] = float64(ive.Params{Dim: d + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}.Score(c, r.Vector))
 		}
-		v.Seen = append(v.Seen, s)
+		v.Observations = append(v.Observations, s)
 	}
 	return v
 }
@@ -75,7 +75,7 @@ func TestKeyByScores(t *testing.T) {
 		known, seen int
 		want        float64
 	}{{60, 80, 1}, {50, 80, 1}, {30, 80, 0}, {60, 30, 0}} {
-		some := &View{Scheme: v.Scheme, Stored: v.Stored, Seen: v.Seen[:c.seen]}
+		some := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex, Observations: v.Observations[:c.seen]}
 		known := sample(v.Records, c.known, 12)
 		vectors := pickVectors(records, known)
 		key, err := keyByScores(some, known, vectors)
@@ -105,7 +105,7 @@ func TestNearestFromIndex(t *testing.T) {
 	if r := judgeNearest("nearest-from-index", v, nearestFromIndex(v, k), records); r.Success < 0.95 {
 		t.Errorf("an index: %+v", r)
 	}
-	noise := &View{Stored: &Stored{Records: v.Records}}
+	noise := &View{StoredIndex: &StoredIndex{Records: v.Records}}
 	for range v.Records {
 		words := make([]uint64, len(v.Vectors[0]))
 		for i := range words {
@@ -208,6 +208,6 @@ func determinant(b [][]int64) *big.Int {
 }
 
 func pickVectors(list []*projected, at []int) []*projected {
-	l := &learnt{records: list}
+	l := &learnedAttack{records: list}
 	return l.vectors(at)
 }

@@ -24,26 +24,26 @@ const (
 )
 
 // A lie alters the words of a reply, as the cloud sends them.
-type lie struct {
+type tampering struct {
 	alter func(words []uint64)
 	// wrong is what the cloud knows beforehand: whether anything is altered.
-	wrong bool
+	altersReply bool
 }
 
 // A listener is an owner whose cloud sees whether a reply is refused.
-type listener interface {
-	refuses(ctx context.Context, f *feature.Vectors, l lie) (bool, error)
+type refusalOracle interface {
+	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
 }
 
 // lies are those that are told, the same for all photos. The first changes nothing; most
 // add half a unit to the score of a record, of whose group that alters every word.
-func lies(p lattice.Params, records int) []lie {
+func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
-	out := []lie{{alter: func([]uint64) {}}}
+	out := []tampering{{alter: func([]uint64) {}}}
 	toWord := func(by uint64) {
 		at := rng.IntN(records)
-		out = append(out, lie{func(words []uint64) { words[at] = ring.Add(words[at], by) }, true})
+		out = append(out, tampering{func(words []uint64) { words[at] = ring.Add(words[at], by) }, true})
 	}
 	toWord(1)
 	toWord(unit / 2)
@@ -51,7 +51,7 @@ func lies(p lattice.Params, records int) []lie {
 		e, record := make([]uint64, k), rng.IntN(records)
 		e[record%k] = unit / 2
 		ring.EvaluateFolded(e)
-		out = append(out, lie{func(words []uint64) {
+		out = append(out, tampering{func(words []uint64) {
 			for i, x := range e {
 				at := record/k*k + i
 				words[at] = ring.Add(words[at], x)
@@ -62,12 +62,12 @@ func lies(p lattice.Params, records int) []lie {
 }
 
 // sealedListener is the owner of an index with scheme sealed and its cloud.
-type sealedListener struct {
+type sealedRefusalOracle struct {
 	owner *user.Owner
 	cloud *sealedCloud
 }
 
-func (l *sealedListener) refuses(ctx context.Context, f *feature.Vectors, told lie) (bool, error) {
+func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
 	pending, q, err := l.owner.Request(f, l.owner.DefaultParams())
 	if err != nil {
 		return false, err
@@ -89,13 +89,13 @@ func (l *sealedListener) refuses(ctx context.Context, f *feature.Vectors, told l
 }
 
 // lying attacks an index of scheme sealed.
-func (r *run) lying(ctx context.Context) error {
+func (r *run) tamper(ctx context.Context) error {
 	t, err := r.sealed.sealedTarget()
 	if err != nil {
 		return err
 	}
 	cloud := t.Cloud.(*sealedCloud)
-	rows, err := linkRefusals(ctx, &sealedListener{t.Owner.(*sealedOwner).Owner, cloud}, lies(cloud.params, cloud.stored.Records),
+	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*sealedOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
 		raw(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
 	r.add(rows...)
 	return err
@@ -104,13 +104,13 @@ func (r *run) lying(ctx context.Context) error {
 // linkRefusals asks about photos, half of them twice, with every lie each time. One row
 // says how often requests are linked by what was refused, the other how often that was
 // not what the cloud foresaw: of that alone it can learn.
-func linkRefusals(ctx context.Context, owner listener, lies []lie, photos []*feature.Vectors) ([]Row, error) {
+func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
-	views := make([]*Seen, len(asked))
+	views := make([]*Observation, len(asked))
 	unforeseen := make([]int, len(asked))
 	if err := each(ctx, len(asked), func(i int) error {
-		views[i] = new(Seen)
+		views[i] = new(Observation)
 		for _, l := range lies {
 			refused, err := owner.refuses(ctx, asked[i], l)
 			if err != nil {
@@ -120,7 +120,7 @@ func linkRefusals(ctx context.Context, owner listener, lies []lie, photos []*fea
 			if refused {
 				x = 1
 			}
-			if refused != l.wrong {
+			if refused != l.altersReply {
 				unforeseen[i]++
 			}
 			views[i].Scores = append(views[i].Scores, x)
@@ -130,7 +130,7 @@ func linkRefusals(ctx context.Context, owner listener, lies []lie, photos []*fea
 		return nil, err
 	}
 	// Alike is what was refused alike.
-	by := likeness{"link-refusals", func(s *Seen) []float64 { return s.Scores }, func(a, b []float64) float64 {
+	by := similarity{"link-refusals", func(s *Observation) []float64 { return s.Scores }, func(a, b []float64) float64 {
 		alike := 0.0
 		for i := range a {
 			if a[i] == b[i] {
@@ -139,7 +139,7 @@ func linkRefusals(ctx context.Context, owner listener, lies []lie, photos []*fea
 		}
 		return alike
 	}}
-	yes := newLinker(by, &View{Seen: views[:half]})
+	yes := newLinker(by, &View{Observations: views[:half]})
 	right, surprises := 0, 0
 	for i := range half {
 		if yes.linked(i, views[2*half+i]) {

@@ -16,15 +16,15 @@ import (
 const linkQuantile = 0.999
 
 // A likeness compares two requests by what the cloud saw; larger is more similar.
-type likeness struct {
+type similarity struct {
 	name string
 	// view returns the data to compare, or nil if the scheme does not send any.
-	view    func(*Seen) []float64
+	view    func(*Observation) []float64
 	compare func(a, b []float64) float64
 }
 
-var likenesses = []likeness{
-	{"link-order", func(s *Seen) []float64 { return floats(s.Order) }, func(a, b []float64) float64 {
+var similarities = []similarity{
+	{"link-order", func(s *Observation) []float64 { return floats(s.Order) }, func(a, b []float64) float64 {
 		off := 0.0
 		for i, x := range a {
 			off -= math.Abs(x - b[i])
@@ -32,14 +32,14 @@ var likenesses = []likeness{
 		return off
 	}},
 	// Correlation: the secret scale and offset of a request cancel.
-	{"link-scores", func(s *Seen) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
+	{"link-scores", func(s *Observation) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
 		return dot(a, b) / float64(len(a))
 	}},
-	{"link-path", func(s *Seen) []float64 {
+	{"link-path", func(s *Observation) []float64 {
 		path := floats(s.Path)
 		slices.Sort(path)
 		return path
-	}, shared},
+	}, jaccard},
 }
 
 // link attacks requests for photos, first logged and then repeated. changed, if not nil,
@@ -64,17 +64,17 @@ func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([
 		return nil, err
 	}
 	var rows []Row
-	for _, by := range likenesses {
-		if by.view(log.Seen[0]) == nil {
+	for _, by := range similarities {
+		if by.view(log.Observations[0]) == nil {
 			continue
 		}
 		yes := newLinker(by, log)
 		right := 0
 		for i := range half {
-			if yes.linked(i, second.Seen[i]) {
+			if yes.linked(i, second.Observations[i]) {
 				right++
 			}
-			if !yes.linked(i, unseen.Seen[i]) {
+			if !yes.linked(i, unseen.Observations[i]) {
 				right++
 			}
 		}
@@ -85,14 +85,14 @@ func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([
 
 // linker decides for the cloud.
 type linker struct {
-	by        likeness
+	by        similarity
 	log       [][]float64
 	threshold float64
 }
 
-func newLinker(by likeness, log *View) *linker {
+func newLinker(by similarity, log *View) *linker {
 	l := &linker{by: by}
-	for _, s := range log.Seen {
+	for _, s := range log.Observations {
 		l.log = append(l.log, by.view(s))
 	}
 	var all []float64
@@ -109,7 +109,7 @@ func newLinker(by likeness, log *View) *linker {
 	return l
 }
 
-func (l *linker) linked(i int, s *Seen) bool {
+func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
@@ -125,7 +125,7 @@ func floats[T uint32 | uint64](list []T) []float64 {
 }
 
 // shared is the share of two sorted lists that is in both (Jaccard).
-func shared(a, b []float64) float64 {
+func jaccard(a, b []float64) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {

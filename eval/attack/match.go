@@ -79,7 +79,7 @@ const (
 	// matchStart eigenvectors are tried with all signs, matchMost are used in the
 	// end.
 	matchStart = 6
-	matchMost  = 60
+	matchMax  = 60
 	// matchSample records distinguish a good start from a bad one.
 	matchSample = 400
 )
@@ -87,7 +87,7 @@ const (
 // match returns a photo for every record. scores has a row of n records for each request,
 // distances a row of n photos for each picked photo.
 func match(scores, distances [][]float64) ([]int, error) {
-	p := min(matchMost, len(scores), len(distances))
+	p := min(matchMax, len(scores), len(distances))
 	records, err := spectrum(scores, p)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func TestSolveRequests(t *testing.T) {
 	for i := range records {
 		records[i] = photo()
 	}
-	v := &View{Scheme: "cpar", Stored: &Stored{Records: len(records)}}
+	v := &View{Scheme: "cpar", StoredIndex: &StoredIndex{Records: len(records)}}
 	unit := 60 * 999.0 / 2
 	scale := make([]float64, len(requests))
 	epsilon := make([]float64, len(records))
@@ -107,11 +107,11 @@ func TestSolveRequests(t *testing.T) {
 	}
 	for j := range requests {
 		requests[j], scale[j] = photo(), float64(1024+rng.IntN(1024))
-		s := &Seen{}
+		s := &Observation{}
 		for i, r := range records {
 			s.Scores = append(s.Scores, scale[j]*unit*(r.from(requests[j])-10.7)-3*epsilon[i])
 		}
-		v.Seen = append(v.Seen, s)
+		v.Observations = append(v.Observations, s)
 	}
 	known := sample(len(records), 120, 1)
 	var vectors []*projected
@@ -202,7 +202,7 @@ func TestQuietRow(t *testing.T) {
 	}
 	for _, quiet := range []bool{true, false} {
 		noise, rng := ive.NewNoise([32]byte{4}), rand.New(rand.NewPCG(1, 1))
-		v := &View{Scheme: "cpar", Stored: &Stored{Records: n}}
+		v := &View{Scheme: "cpar", StoredIndex: &StoredIndex{Records: n}}
 		for range n {
 			plain, words := make([]int64, dim), make([]uint64, dim)
 			for j := range plain {
@@ -218,8 +218,8 @@ func TestQuietRow(t *testing.T) {
 			}
 			v.Vectors = append(v.Vectors, words)
 		}
-		row, used := quietRow(v)
-		if r := judgeQuiet(v, row, used); r.Trials != n-dim-16 || quiet && r.Success != 1 || !quiet && r.Success > 0 {
+		row, used := noiselessRow(v)
+		if r := judgeNoiselessRow(v, row, used); r.Trials != n-dim-16 || quiet && r.Success != 1 || !quiet && r.Success > 0 {
 			t.Errorf("quiet %t: %+v", quiet, r)
 		}
 	}
@@ -252,7 +252,7 @@ func TestShared(t *testing.T) {
 		a, b []float64
 		want float64
 	}{{[]float64{1, 2, 3}, []float64{1, 2, 3}, 1}, {[]float64{1, 2}, []float64{2, 3, 4}, 0.25}, {[]float64{1}, []float64{2}, 0}} {
-		if got := shared(c.a, c.b); got != c.want {
+		if got := jaccard(c.a, c.b); got != c.want {
 			t.Errorf("%v and %v share %g, want %g", c.a, c.b, got, c.want)
 		}
 	}

@@ -30,23 +30,23 @@ import (
 // offeredPhotos are indexed, and offeredStates updates made of one.
 const (
 	offeredPhotos = 40
-	offeredStates = 5
+	offeredGenerations = 5
 )
 
 // An offer is what a cloud serves as an index: a manifest as bytes, and segments.
-type offer struct {
+type servedIndex struct {
 	manifest []byte
 	segments map[cpar.Digest][]byte
 }
 
 // read takes what a folder holds.
-func read(folder string) (*offer, error) {
+func read(folder string) (*servedIndex, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Release()
-	o := &offer{segments: map[cpar.Digest][]byte{}}
+	o := &servedIndex{segments: map[cpar.Digest][]byte{}}
 	for i, s := range x.Manifest().Segments {
 		o.segments[s.Digest] = slices.Clone(x.Segments()[i])
 	}
@@ -55,15 +55,15 @@ func read(folder string) (*offer, error) {
 }
 
 // with is another offer, whose manifest is altered and has its checksum again.
-func (o *offer) with(alter func(b []byte)) *offer {
+func (o *servedIndex) with(alter func(b []byte)) *servedIndex {
 	b := slices.Clone(o.manifest[:len(o.manifest)-sha256.Size])
 	alter(b)
 	sum := sha256.Sum256(b)
-	return &offer{manifest: append(b, sum[:]...), segments: o.segments}
+	return &servedIndex{manifest: append(b, sum[:]...), segments: o.segments}
 }
 
 // instead is another offer, in which a segment has other bytes and the manifest names them.
-func (o *offer) instead(s cpar.Segment, b []byte) *offer {
+func (o *servedIndex) withSegment(s cpar.Segment, b []byte) *servedIndex {
 	digest := sha256.Sum256(b)
 	out := o.with(func(manifest []byte) {
 		copy(manifest[strings.Index(string(manifest), string(s.Digest[:])):], digest[:])
@@ -75,8 +75,8 @@ func (o *offer) instead(s cpar.Segment, b []byte) *offer {
 
 // An offering is a device.Cloud that serves one offer and counts what it is asked.
 type offering struct {
-	*offer
-	asked int
+	*servedIndex
+	calls int
 }
 
 var errNotServed = errors.New("not served")
@@ -100,12 +100,12 @@ func (o *offering) Segment(_ context.Context, _ cpar.IndexID, s cpar.Segment, w 
 func (o *offering) URL() string { return "offering" }
 
 func (o *offering) Annotate(context.Context, *cpar.Request) (*cpar.Reply, cparhttp.Stats, error) {
-	o.asked++
+	o.calls++
 	return nil, cparhttp.Stats{}, errNotServed
 }
 
 func (o *offering) AnnotateBatch(context.Context, []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error) {
-	o.asked++
+	o.calls++
 	return nil, nil, errNotServed
 }
 
@@ -134,8 +134,8 @@ type offers struct {
 	key    *user.Key
 	// states are those of one index, each an update of the one before; fork is made of the
 	// first, beside the second. weak is an index that shows distances.
-	states     []*offer
-	fork, weak *offer
+	generations     []*servedIndex
+	fork, weak *servedIndex
 	devices    int
 }
 
@@ -155,7 +155,7 @@ func (o *offers) make(ctx context.Context) error {
 	if o.weak, err = read(weak); err != nil {
 		return err
 	}
-	next := func(folder string) (*offer, error) {
+	next := func(folder string) (*servedIndex, error) {
 		if _, err := user.Add(ctx, o.key, folder, images[:1], nil); err != nil {
 			return nil, err
 		}
@@ -172,29 +172,29 @@ func (o *offers) make(ctx context.Context) error {
 	if o.fork, err = next(fork); err != nil {
 		return err
 	}
-	for o.states = []*offer{first}; len(o.states) < offeredStates; {
+	for o.generations = []*servedIndex{first}; len(o.generations) < offeredGenerations; {
 		state, err := next(index)
 		if err != nil {
 			return err
 		}
-		o.states = append(o.states, state)
+		o.generations = append(o.generations, state)
 	}
 	return nil
 }
 
 // device is one that has seen a state.
-func (o *offers) device(ctx context.Context, seen *offer) (*device.Device, error) {
+func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device, error) {
 	o.devices++
 	home := filepath.Join(o.folder, fmt.Sprint("device ", o.devices))
 	d := &device.Device{State: filepath.Join(home, "state"), Cache: filepath.Join(home, "cache")}
-	if _, err := d.Open(ctx, &offering{offer: seen}, o.key, device.OpenOptions{}); err != nil {
+	if _, err := d.Open(ctx, &offering{servedIndex: seen}, o.key, device.OpenOptions{}); err != nil {
 		return nil, fmt.Errorf("opening what is to be opened: %w", err)
 	}
 	return d, nil
 }
 
 // offered offers them to a device that has seen a state, and counts what it opens.
-func (o *offers) offered(ctx context.Context, attack string, known int, seen []*offer, others []*offer) error {
+func (o *offers) offered(ctx context.Context, attack string, known int, seen []*servedIndex, others []*servedIndex) error {
 	opened := 0
 	var said []string
 	for i, other := range others {
@@ -202,12 +202,12 @@ func (o *offers) offered(ctx context.Context, attack string, known int, seen []*
 		if err != nil {
 			return err
 		}
-		cloud := &offering{offer: other}
+		cloud := &offering{servedIndex: other}
 		_, err = d.Open(ctx, cloud, o.key, device.OpenOptions{})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil || cloud.asked > 0 {
+		if err == nil || cloud.calls > 0 {
 			opened++
 			continue
 		}
@@ -233,31 +233,31 @@ func kindOf(err error) string {
 // rollback offers every earlier state to a device that has seen a later one; to one that has
 // seen the second, another second, made of the first; and a state that is mixed of two.
 func (o *offers) rollback(ctx context.Context) error {
-	var seen, older, first, mixed []*offer
-	for i, now := range o.states {
-		for _, before := range o.states[:i] {
+	var seen, older, first, mixed []*servedIndex
+	for i, now := range o.generations {
+		for _, before := range o.generations[:i] {
 			seen, older = append(seen, now), append(older, before)
-			some, err := mix(now, before)
+			some, err := mixGenerations(now, before)
 			if err != nil {
 				return err
 			}
 			mixed = append(mixed, some...)
-			first = append(first, slices.Repeat([]*offer{before}, len(some))...)
+			first = append(first, slices.Repeat([]*servedIndex{before}, len(some))...)
 		}
 	}
-	if err := o.offered(ctx, "rollback", len(o.states), seen, older); err != nil {
+	if err := o.offered(ctx, "rollback", len(o.generations), seen, older); err != nil {
 		return err
 	}
-	if err := o.offered(ctx, "rollback-fork", 2, o.states[1:2], []*offer{o.fork}); err != nil {
+	if err := o.offered(ctx, "rollback-fork", 2, o.generations[1:2], []*servedIndex{o.fork}); err != nil {
 		return err
 	}
-	return o.offered(ctx, "rollback-mixed", len(o.states), first, mixed)
+	return o.offered(ctx, "rollback-mixed", len(o.generations), first, mixed)
 }
 
 // mix is a state with the segments of another one in the place of its own, of one kind each.
-func mix(now, other *offer) (out []*offer, err error) {
+func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	manifests := make([]*cpar.Manifest, 2)
-	for i, x := range []*offer{now, other} {
+	for i, x := range []*servedIndex{now, other} {
 		if manifests[i], err = cpar.DecodeManifest(x.manifest); err != nil {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func mix(now, other *offer) (out []*offer, err error) {
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
 		// Of other lengths than its records have it would be no manifest.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
-			out = append(out, &offer{b, segments})
+			out = append(out, &servedIndex{b, segments})
 		}
 	}
 	return out, nil
@@ -284,12 +284,12 @@ func mix(now, other *offer) (out []*offer, err error) {
 // downgrade offers the index as one of an older format or of another scheme, an index
 // that shows distances in its place, and the index with other parameters.
 func (o *offers) downgrade(ctx context.Context) error {
-	now := o.states[len(o.states)-1]
+	now := o.generations[len(o.generations)-1]
 	m, err := cpar.DecodeManifest(now.manifest)
 	if err != nil {
 		return err
 	}
-	var versions, schemes []*offer
+	var versions, schemes []*servedIndex
 	for v := range uint16(cpar.Version) {
 		versions = append(versions, now.with(func(b []byte) { binary.LittleEndian.PutUint16(b[6:], v) }))
 	}
@@ -305,9 +305,9 @@ func (o *offers) downgrade(ctx context.Context) error {
 	}
 	for _, attack := range []struct {
 		name   string
-		offers []*offer
+		offers []*servedIndex
 	}{{"downgrade-version", versions}, {"downgrade-scheme", schemes}, {"downgrade-parameters", weaker}} {
-		if err := o.offered(ctx, attack.name, 0, slices.Repeat([]*offer{now}, len(attack.offers)), attack.offers); err != nil {
+		if err := o.offered(ctx, attack.name, 0, slices.Repeat([]*servedIndex{now}, len(attack.offers)), attack.offers); err != nil {
 			return err
 		}
 	}
@@ -316,7 +316,7 @@ func (o *offers) downgrade(ctx context.Context) error {
 
 // weakerParameters are offers of the index whose parameters differ in one number each: in
 // scales, norms and block width, so that they are still parameters, or in any byte.
-func weakerParameters(now *offer, m *cpar.Manifest) (out []*offer, err error) {
+func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {
 		return nil, fmt.Errorf("%w: an index without parameters", cpar.ErrCorrupt)
@@ -334,13 +334,13 @@ func weakerParameters(now *offer, m *cpar.Manifest) (out []*offer, err error) {
 		other := p
 		alter(&other.Open)
 		if encoded, err := other.AppendBinary(nil); err == nil { // else nobody could read them
-			out = append(out, now.instead(segment, encoded))
+			out = append(out, now.withSegment(segment, encoded))
 		}
 	}
 	for i := range b {
 		other := slices.Clone(b)
 		other[i] ^= 1
-		out = append(out, now.instead(segment, other))
+		out = append(out, now.withSegment(segment, other))
 	}
 	return out, nil
 }

@@ -37,14 +37,14 @@ func TestRefusalsLinkNothing(t *testing.T) {
 			return err
 		}
 		defer r.sealed.close()
-		return r.lying(t.Context())
+		return r.tamper(t.Context())
 	})
 	if link, other := all["link-refusals"], all["refusal-unforeseen"]; link.Success != 0.5 || link.Trials != 40 || other.Success != 0 || other.Trials != 60*liesTold {
 		t.Errorf("sealed: %+v", all)
 	}
-	told := make([]lie, 40)
+	told := make([]tampering, 40)
 	for i := range told {
-		told[i] = lie{func(words []uint64) { words[0] = uint64(i) }, i > 0}
+		told[i] = tampering{func(words []uint64) { words[0] = uint64(i) }, i > 0}
 	}
 	rows, err := linkRefusals(t.Context(), leaky{}, told, raw(c.Test))
 	if err != nil || rows[0].Success < 0.9 || rows[1].Success < 0.3 {
@@ -55,7 +55,7 @@ func TestRefusalsLinkNothing(t *testing.T) {
 // leaky refuses what depends on the photo and the lie, and one time in ten the contrary.
 type leaky struct{}
 
-func (leaky) refuses(_ context.Context, f *feature.Vectors, told lie) (bool, error) {
+func (leaky) refuses(_ context.Context, f *feature.Vectors, told tampering) (bool, error) {
 	h := fnv.New64a()
 	number := make([]uint64, 1)
 	told.alter(number)
@@ -86,7 +86,7 @@ func TestOffersAreRefused(t *testing.T) {
 	if err := o.make(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.offered(t.Context(), "newer", 0, o.states[:1], o.states[1:2]); err != nil {
+	if err := o.offered(t.Context(), "newer", 0, o.generations[:1], o.generations[1:2]); err != nil {
 		t.Fatal(err)
 	}
 	if r := o.run.rows[0]; r.Success != 1 || r.Refused != "" {
@@ -98,7 +98,7 @@ func TestOffersAreRefused(t *testing.T) {
 // scheme sealed they do no better than chance.
 func TestClusterAskedIsHidden(t *testing.T) {
 	c := synthetic(5, 120, 40)
-	all := rowsOf(t, c, func(r *run) error { return r.clusters(t.Context()) })
+	all := rowsOf(t, c, func(r *run) error { return r.cells(t.Context()) })
 	for _, attack := range []string{"cluster-by-place", "cluster-learnt"} {
 		if r := all[attack]; r.Trials != 160 || r.Baseline != 0.125 || r.Success > r.Baseline+3*(r.High-r.Success) {
 			t.Errorf("%+v", r)
@@ -112,10 +112,10 @@ func TestClusterAskedIsHidden(t *testing.T) {
 	views := make([][][]float64, 40)
 	for i := range views {
 		for c := range p.Slots() {
-			views[i] = append(views[i], append(places(p, unmasked(p, rng, c)), 0))
+			views[i] = append(views[i], append(cellSpreads(p, unmasked(p, rng, c)), 0))
 		}
 	}
-	for _, r := range guessClusters(views) {
+	for _, r := range guessCells(views) {
 		if r.Success < 0.95 {
 			t.Errorf("not masked: %+v", r)
 		}

@@ -34,8 +34,8 @@ func guess(v *View, known []int, predicted [][]float64) []int {
 	for c, row := range predicted {
 		p[c] = standardised(row)
 	}
-	out := make([]int, len(v.Seen))
-	for i, s := range v.Seen {
+	out := make([]int, len(v.Observations))
+	for i, s := range v.Observations {
 		out[i] = fitsBest(standardised(pick(s.Scores, known)), p)
 	}
 	return out
@@ -130,15 +130,15 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	if err != nil {
 		return nil, err
 	}
-	y := mat.NewDense(len(known), len(v.Seen), nil)
-	for j, s := range v.Seen {
+	y := mat.NewDense(len(known), len(v.Observations), nil)
+	for j, s := range v.Observations {
 		y.SetCol(j, pick(s.Scores, known))
 	}
 	x, err := system.solve(y)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]solved, len(v.Seen))
+	out := make([]solved, len(v.Observations))
 	d, _ := x.Dims()
 	for j := range out {
 		out[j] = solved{scale: x.At(d-1, j), z: make([]float64, len(vectors[0].z))}

@@ -58,7 +58,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		do   func(context.Context) error
 	}{
 		{"index", r.index}, {"knowledge", r.learn}, {"changed copies", r.change}, {"schemes", r.schemes},
-		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.lying}, {"offers", r.offers}, {"clusters", r.clusters}, {"other profiles", r.profiles},
+		{"planes", r.planes}, {"order", r.order}, {"key", r.key}, {"lies", r.tamper}, {"offers", r.offers}, {"clusters", r.cells}, {"other profiles", r.profiles},
 	}
 	defer func() {
 		for _, b := range []*built{r.b, r.sealed} {
@@ -144,7 +144,7 @@ func (r *run) learn(ctx context.Context) error {
 	}
 	r.train = make([]*projected, len(byRecord))
 	for i, p := range byRecord {
-		r.train[r.b.place[i]] = p
+		r.train[r.b.trainIndex[i]] = p
 	}
 	// An attacker with the candidates fits the pipeline to these, one with the collection
 	// to the collection.

@@ -18,7 +18,7 @@ type sealedCloud struct {
 	index  *sealed.Index
 	params lattice.Params
 	counts []int // records of each group
-	stored Stored
+	stored StoredIndex
 }
 
 func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
@@ -32,7 +32,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 		return nil, err
 	}
 	p := parts.Open // the attacks build no clusters
-	c := &sealedCloud{index: x, params: p, stored: Stored{Records: int(m.Records)}}
+	c := &sealedCloud{index: x, params: p, stored: StoredIndex{Records: int(m.Records)}}
 	for i, s := range m.Segments {
 		if s.Kind != cpar.SegmentVectors {
 			continue
@@ -49,10 +49,10 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 }
 
 func (c *sealedCloud) Scheme() string  { return cpar.SchemeSealed.String() }
-func (c *sealedCloud) Stored() *Stored { return &c.stored }
+func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
 // Observe implements Cloud. Every record is returned, so no record appears nearer than another.
-func (c *sealedCloud) Observe(request []byte) (*Seen, error) {
+func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
@@ -61,7 +61,7 @@ func (c *sealedCloud) Observe(request []byte) (*Seen, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	s := &Seen{Request: request}
+	s := &Observation{Request: request}
 	if s.Reply, err = replies[0].MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
@@ -87,12 +87,12 @@ func (b *built) sealedTarget() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := b.held()
-	return &Target{Owner: &sealedOwner{o}, Cloud: c, Place: b.place}, err
+	o, err := b.deviceOwner()
+	return &Target{Owner: &sealedOwner{o}, Cloud: c, TrainIndex: b.trainIndex}, err
 }
 
 // held is an owner who has opened the index, with what a device keeps.
-func (b *built) held() (*user.Owner, error) {
+func (b *built) deviceOwner() (*user.Owner, error) {
 	m := b.files.Manifest()
 	o, err := user.Open(b.key, m, b.files.Read)
 	if err != nil {

@@ -47,7 +47,7 @@ import (
 // bySlopes reads x of the photo of every request, one number per record, or nil if it
 // cannot. It finds out by itself which requests are for one photo. If log is set, it uses
 // the whole view to remove rounding from each photo's slopes.
-func bySlopes(v *View, log bool) [][]float64 {
+func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
 	for _, at := range groupByPhoto(v) {
@@ -56,7 +56,7 @@ func bySlopes(v *View, log bool) [][]float64 {
 		}
 		rows := mat.NewDense(len(at), v.Records, nil)
 		for a, i := range at {
-			rows.SetRow(a, v.Seen[i].Scores)
+			rows.SetRow(a, v.Observations[i].Scores)
 		}
 		photos, groups = append(photos, at), append(groups, rows)
 	}
@@ -64,7 +64,7 @@ func bySlopes(v *View, log bool) [][]float64 {
 	if log && len(groups) > 0 {
 		basis = roundings(groups)
 	}
-	out := make([][]float64, len(v.Seen))
+	out := make([][]float64, len(v.Observations))
 	for g, rows := range groups {
 		scales := wholeScales(slopes(outside(rows, basis)))
 		if scales == nil {
@@ -93,10 +93,10 @@ const proportionalTolerance = 1 << vectorlayout.ValueBits
 // proportional, up to rounding.
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
-	for i, s := range v.Seen {
+	for i, s := range v.Observations {
 		found := false
 		for p, at := range photos {
-			if found = proportional(s.Scores, v.Seen[at[0]].Scores); found {
+			if found = proportional(s.Scores, v.Observations[at[0]].Scores); found {
 				photos[p] = append(at, i)
 				break
 			}
@@ -166,7 +166,7 @@ const (
 	maxRoundings = vector.DimensionKL + 2
 	// moreRoundings are removed at a time. Removing all at once would also remove what
 	// the first, still poor, slopes leave of x.
-	moreRoundings = 5
+	roundingsStep = 5
 )
 
 // roundings returns an orthonormal basis, n×p, of what rounding and ε add to scores, from
@@ -183,7 +183,7 @@ func roundings(groups []*mat.Dense) *mat.Dense {
 	}
 	common := leading(mean, 1)
 	basis := common
-	for size := moreRoundings; size <= maxRoundings; size += moreRoundings {
+	for size := roundingsStep; size <= maxRoundings; size += roundingsStep {
 		var left []float64
 		for _, rows := range groups {
 			k, _ := rows.Dims()
@@ -270,7 +270,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 		return err
 	}
 	for _, k := range times {
-		some := &View{Scheme: v.Scheme, Stored: v.Stored, Seen: v.Seen[:k*photos]}
+		some := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex, Observations: v.Observations[:k*photos]}
 		for _, by := range []struct {
 			name string
 			log  bool
@@ -278,7 +278,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			r.add(proportion(by.name, v.Scheme, k, readUpToOffset(bySlopes(some, by.log), truth), photos, 1.0/1024))
+			r.add(proportion(by.name, v.Scheme, k, readUpToOffset(distancesBySlopes(some, by.log), truth), photos, 1.0/1024))
 		}
 	}
 	copies := min(copiedPhotos, len(r.train))
@@ -286,7 +286,7 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 		return err
 	}
 	// r lies in a range of F/2.
-	r.add(proportion("offset-slopes", v.Scheme, most, readWhole(bySlopes(v, true), truth, distanceTolerance*r.unit()), copies, 2*distanceTolerance/0.5))
+	r.add(proportion("offset-slopes", v.Scheme, most, readWhole(distancesBySlopes(v, true), truth, distanceTolerance*r.unit()), copies, 2*distanceTolerance/0.5))
 	return nil
 }
 
@@ -299,7 +299,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	}
 	truth := make([][]float64, len(photos))
 	return v, truth, each(ctx, len(photos), func(j int) error {
-		for _, place := range t.Place {
+		for _, place := range t.TrainIndex {
 			truth[j] = append(truth[j], r.unit()*r.train[place].from(vectors[j]))
 		}
 		return nil
@@ -311,7 +311,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 func readUpToOffset(got, truth [][]float64) int {
 	right := 0
 	for j, want := range truth {
-		if got[j] != nil && spread(simd.SubTo(make([]float64, len(want)), got[j], want)) <= spreadTolerance*spread(want) {
+		if got[j] != nil && stddev(simd.SubTo(make([]float64, len(want)), got[j], want)) <= spreadTolerance*stddev(want) {
 			right++
 		}
 	}
@@ -335,4 +335,4 @@ func readWhole(got, truth [][]float64, to float64) int {
 }
 
 // spread returns the standard deviation.
-func spread(x []float64) float64 { return math.Sqrt(stat.PopVariance(x, nil)) }
+func stddev(x []float64) float64 { return math.Sqrt(stat.PopVariance(x, nil)) }

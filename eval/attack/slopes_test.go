@@ -92,10 +92,10 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 	for i, x := range truth[photos-2] {
 		truth[photos-1][i] = x + 0.02*unit*rng.NormFloat64()
 	}
-	v := &View{Scheme: "toy", Stored: &Stored{Records: records}}
+	v := &View{Scheme: "toy", StoredIndex: &StoredIndex{Records: records}}
 	for range rounds {
 		for p := range truth {
-			s := &Seen{Scores: make([]float64, records)}
+			s := &Observation{Scores: make([]float64, records)}
 			scale, rounding := float64(1024+rng.IntN(1024)), make([]float64, vector.DimensionKL)
 			for j := range rounding {
 				rounding[j] = rng.Float64() - 0.5
@@ -103,7 +103,7 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 			for i, x := range truth[p] {
 				s.Scores[i] = math.Round(scale*x - 3*epsilon[i] + dot(histograms[i], rounding))
 			}
-			v.Seen = append(v.Seen, s)
+			v.Observations = append(v.Observations, s)
 		}
 	}
 	return v, truth
@@ -124,8 +124,8 @@ func TestBySlopes(t *testing.T) {
 		log         bool
 		least, most int // photos read
 	}{{1, false, 0, 0}, {1, true, 0, 0}, {2, false, 0, 60}, {3, false, 150, 199}, {5, false, 198, 200}, {2, true, 140, 199}, {3, true, 190, 200}} {
-		some := &View{Scheme: v.Scheme, Stored: v.Stored, Seen: v.Seen[:c.times*photos]}
-		if right := readUpToOffset(bySlopes(some, c.log), truth); right < c.least || right > c.most {
+		some := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex, Observations: v.Observations[:c.times*photos]}
+		if right := readUpToOffset(distancesBySlopes(some, c.log), truth); right < c.least || right > c.most {
 			t.Errorf("asked %d times, log %t: %d of %d photos read, want %d to %d", c.times, c.log, right, photos, c.least, c.most)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // placesByPlanes reads positions from a request that shows plane distances. Every score
 // is a multiple of r_p; dividing by it is exact.
-func placesByPlanes(s *Seen) []float64 {
+func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
 		rp = gcd(rp, p)
@@ -28,7 +28,7 @@ func placesByPlanes(s *Seen) []float64 {
 
 // placesByOrder uses the order ciphertexts of the splits as positions: good for
 // order-preserving encryption. Ranks are evenly spaced and reveal nothing this way.
-func placesByOrder(v *View) []float64 {
+func positionsByOrder(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for i, c := range v.Cuts {
 		out[i] = float64(c.Order)
@@ -38,7 +38,7 @@ func placesByOrder(v *View) []float64 {
 
 // placesByShape knows only the order of the splits, and assumes that those of a field are
 // normally distributed: gaps are then wider at the ends.
-func placesByShape(v *View) []float64 {
+func positionsByShape(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for first := 0; first < len(v.Cuts); {
 		last := first
@@ -57,13 +57,13 @@ func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) 
 
 // placesByRequests counts how many requests lie short of each split, and assumes that a
 // field's values are normally distributed over photos. It needs only order comparisons.
-func placesByRequests(v *View) []float64 {
+func positionsByRequests(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	sorted := map[uint16][]uint64{}
 	for i, c := range v.Cuts {
 		list, there := sorted[c.Field]
 		if !there {
-			for _, s := range v.Seen {
+			for _, s := range v.Observations {
 				list = append(list, s.Order[c.Field])
 			}
 			slices.Sort(list)
@@ -125,7 +125,7 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 // r_s·r, so r is their greatest common divisor, unless the r_s have a common factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
-	for _, s := range v.Seen {
+	for _, s := range v.Observations {
 		r = gcd(r, int64(s.Offset))
 	}
 	return r
@@ -134,8 +134,8 @@ func offsetByPlanes(v *View) int64 {
 // scalesByScores estimates r_s of every request from its scores, with known r: on
 // average, photos of one kind are equally far from each other, dis in units of F.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
-	out := make([]float64, len(v.Seen))
-	for i, s := range v.Seen {
+	out := make([]float64, len(v.Observations))
+	for i, s := range v.Observations {
 		sum := 0.0
 		for _, x := range s.Scores {
 			sum += x / float64(len(s.Scores))

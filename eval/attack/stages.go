@@ -57,8 +57,8 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		if err != nil {
 			return err
 		}
-		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, placesByShape(v), truth),
-			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Seen), v.Cuts, placesByRequests(v), truth))
+		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, positionsByShape(v), truth),
+			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Observations), v.Cuts, positionsByRequests(v), truth))
 	}
 	if pending[0] != nil {
 		truth, err := scales(v, pending, r.unit())
@@ -91,7 +91,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 			predicted := make([][]float64, len(r.test))
 			for c, q := range r.test {
 				for _, i := range known {
-					predicted[c] = append(predicted[c], r.train[t.Place[i]].from(q))
+					predicted[c] = append(predicted[c], r.train[t.TrainIndex[i]].from(q))
 				}
 			}
 			return predicted, nil
@@ -105,7 +105,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 		row, err := guessing("request-by-photos", v, k, len(r.test), func(known []int) ([][]float64, error) {
 			photos := make([]*vector.Vector, len(known))
 			for j, i := range known {
-				photos[j] = r.trainPhotos[t.Place[i]]
+				photos[j] = r.trainPhotos[t.TrainIndex[i]]
 			}
 			return distances(ctx, photos, r.testPhotos)
 		})
@@ -130,7 +130,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 		known := sample(v.Records, k, 5)
 		vectors := make([]*projected, k)
 		for j, i := range known {
-			vectors[j] = r.train[t.Place[i]]
+			vectors[j] = r.train[t.TrainIndex[i]]
 		}
 		got, err := solveRequests(v, known, vectors)
 		if err != nil {
@@ -161,7 +161,7 @@ func guessing(attack string, v *View, k, candidates int, predict func(known []in
 			}
 		}
 	}
-	return proportion(attack, v.Scheme, k, right, draws*len(v.Seen), 1/float64(candidates)), nil
+	return proportion(attack, v.Scheme, k, right, draws*len(v.Observations), 1/float64(candidates)), nil
 }
 
 // upTo returns the numbers in list that are at most most.
@@ -172,8 +172,8 @@ func upTo(list []int, most int) []int {
 // matching matches records to photos, by some of the requests and by all; and also half
 // of the records, as if the index held only these, to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
-	scores := make([][]float64, len(v.Seen))
-	for j, s := range v.Seen {
+	scores := make([][]float64, len(v.Observations))
+	for j, s := range v.Observations {
 		scores[j] = s.Scores
 	}
 	all := sample(v.Records, v.Records, 0)
@@ -213,7 +213,7 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 			return err
 		}
 		for i, photo := range near {
-			if t.Place[records[i]] == photo {
+			if t.TrainIndex[records[i]] == photo {
 				right++
 			}
 		}
@@ -226,13 +226,13 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 func (r *run) keywords(t *Target, v *View) {
 	words := make([][]string, v.Records)
 	for i := range words {
-		words[i] = r.c.Train[t.Place[i]].Keywords
+		words[i] = r.c.Train[t.TrainIndex[i]].Keywords
 	}
-	half := marked(v.Records, sample(v.Records, v.Records/2, 6))
-	r.add(judgeKeywords("keyword-by-returns", v, len(v.Seen), byReturns(v, words, half), words, half))
+	half := indicator(v.Records, sample(v.Records, v.Records/2, 6))
+	r.add(judgeKeywords("keyword-by-returns", v, len(v.Observations), keywordByFrequency(v, words, half), words, half))
 	for _, k := range upTo(keywordsKnown, v.Records-1) {
 		known := sample(v.Records, k, 7)
-		r.add(judgeKeywords("keyword-by-likeness", v, len(known), byLikeness(v, words, known), words, marked(v.Records, known)))
+		r.add(judgeKeywords("keyword-by-likeness", v, len(known), keywordBySimilarity(v, words, known), words, indicator(v.Records, known)))
 	}
 }
 
@@ -240,14 +240,14 @@ func (r *run) keywords(t *Target, v *View) {
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
 	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
-	if err != nil || v.Seen[0].Planes == nil {
+	if err != nil || v.Observations[0].Planes == nil {
 		return err // this collection has no planes
 	}
 	truth, err := r.b.splits()
 	if err != nil {
 		return err
 	}
-	places := placesByPlanes(v.Seen[0])
+	places := positionsByPlanes(v.Observations[0])
 	r.add(judgeGaps("spacing-planes", v.Scheme, 1, v.Cuts, places, truth),
 		judgeExact("spacing-planes-exact", v.Scheme, 1, v.Cuts, places, truth))
 	secret, err := scales(v, pending, r.unit())
@@ -256,12 +256,12 @@ func (r *run) planes(ctx context.Context) error {
 	}
 	offset := offsetByPlanes(v)
 	right := 0
-	for i, s := range v.Seen {
+	for i, s := range v.Observations {
 		if offset == secret[i].offset && int64(s.Offset)/max(offset, 1) == secret[i].scale {
 			right++
 		}
 	}
-	r.add(proportion("scale-planes", v.Scheme, len(v.Seen), right, len(v.Seen), 1.0/1024))
+	r.add(proportion("scale-planes", v.Scheme, len(v.Observations), right, len(v.Observations), 1.0/1024))
 	return nil
 }
 
@@ -281,8 +281,8 @@ func (r *run) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored()}
-	r.add(judgeGaps("spacing-ope", v.Scheme, 0, v.Cuts, placesByOrder(v), truth))
+	v := &View{Scheme: t.Cloud.Scheme(), StoredIndex: t.Cloud.Stored()}
+	r.add(judgeGaps("spacing-ope", v.Scheme, 0, v.Cuts, positionsByOrder(v), truth))
 	return nil
 }
 
@@ -296,9 +296,9 @@ func (r *run) key(context.Context) error {
 		r.add(row)
 	}
 	t := r.targets[0]
-	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored()}
-	if row, used := quietRow(v); used < v.Records {
-		r.add(judgeQuiet(v, row, used))
+	v := &View{Scheme: t.Cloud.Scheme(), StoredIndex: t.Cloud.Stored()}
+	if row, used := noiselessRow(v); used < v.Records {
+		r.add(judgeNoiselessRow(v, row, used))
 	}
 	m := len(v.Vectors[0])
 	r.add(latticeRows(v.Scheme, m, m-vector.DimensionKL-3, v.Records, typicalElement)...)
@@ -328,7 +328,7 @@ type secrets struct{ scale, offset int64 }
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
-		reply, err := cpar.DecodeReply(v.Seen[i].Reply)
+		reply, err := cpar.DecodeReply(v.Observations[i].Reply)
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ type standIn struct {
 // distance that the program itself learns from the attacker's photos or, if the
 // collection is public with its keywords, from the collection. The program is not secret,
 // and draws nothing at random but the order of the photos.
-func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
+func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 	// A learnt distance behaves differently on the photos that it was learnt from than on
 	// others, such as requests: so photos are picked from outside.
 	var indexed, others []int
-	for i, taken := range marked(len(train), l.place) {
+	for i, taken := range indicator(len(train), l.trainIndex) {
 		if taken {
 			indexed = append(indexed, i)
 		} else {
@@ -85,7 +85,7 @@ func (l *learnt) standIns(ctx context.Context) ([]standIn, error) {
 		images   []user.Photo
 		outside  []int
 		requests bool
-	}{{"own-projection", l.theirs, indexed, true}, {"its-keywords", l.mine, others, false}} {
+	}{{"own-projection", l.attackerPhotos, indexed, true}, {"its-keywords", l.indexed, others, false}} {
 		learnt, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), from.images, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 		if err != nil {
 			return nil, err

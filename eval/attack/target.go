@@ -40,12 +40,12 @@ type Owner interface {
 type Target struct {
 	Owner Owner
 	Cloud Cloud
-	Place []int
+	TrainIndex []int
 }
 
 // view returns the cloud's view after requests for photos, in order.
 func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes bool) (*View, []*user.Pending, error) {
-	v := &View{Scheme: t.Cloud.Scheme(), Stored: t.Cloud.Stored(), Seen: make([]*Seen, len(photos))}
+	v := &View{Scheme: t.Cloud.Scheme(), StoredIndex: t.Cloud.Stored(), Observations: make([]*Observation, len(photos))}
 	pending := make([]*user.Pending, len(photos))
 	err := each(ctx, len(photos), func(i int) error {
 		b, p, err := t.Owner.Request(photos[i], planes)
@@ -53,7 +53,7 @@ func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes boo
 			return fmt.Errorf("request %d: %w", i, err)
 		}
 		pending[i] = p
-		v.Seen[i], err = t.Cloud.Observe(b)
+		v.Observations[i], err = t.Cloud.Observe(b)
 		return err
 	})
 	return v, pending, err
@@ -80,18 +80,18 @@ type built struct {
 	builder *user.Builder
 	files   *indexdir.Index
 	folder  string
-	place   []int
+	trainIndex   []int
 }
 
 // build encrypts images into an index folder.
 func build(ctx context.Context, images []user.Photo, opt user.Options) (*built, error) {
-	b := &built{key: user.NewKey(cpar.Schemes()...), place: make([]int, len(images))}
+	b := &built{key: user.NewKey(cpar.Schemes()...), trainIndex: make([]int, len(images))}
 	var err error
 	if b.builder, err = user.Setup(ctx, b.key, images, opt); err != nil {
 		return nil, err
 	}
-	for record := range b.place {
-		b.place[record] = b.builder.PhotoOf(uint32(record))
+	for record := range b.trainIndex {
+		b.trainIndex[record] = b.builder.PhotoOf(uint32(record))
 	}
 	if b.folder, err = os.MkdirTemp("", "cpar-attack-"); err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
@@ -132,7 +132,7 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
 	}
-	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, Place: b.place}, nil
+	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }
 
 // scoreOwner is an owner for cpar, ivf or capia.

@@ -18,13 +18,13 @@ type Cloud interface {
 	// Scheme returns the name of the scheme.
 	Scheme() string
 	// Stored returns the index as stored on the cloud's disk.
-	Stored() *Stored
+	Stored() *StoredIndex
 	// Observe reads a request, answers it and reports what it saw.
-	Observe(request []byte) (*Seen, error)
+	Observe(request []byte) (*Observation, error)
 }
 
 // Stored is an index at the cloud.
-type Stored struct {
+type StoredIndex struct {
 	// Records is n.
 	Records int
 	// Vectors are the ciphertext words of each record, or nil if records have no words of
@@ -35,7 +35,7 @@ type Stored struct {
 }
 
 // Seen is everything a cloud learns from one request. Data that the scheme does not send are empty.
-type Seen struct {
+type Observation struct {
 	// Request and Reply are the bytes that crossed the wall.
 	Request, Reply []byte
 	// Scores has a number for every record: the score, whether needed or not. If the
@@ -54,8 +54,8 @@ type Seen struct {
 // A View is what an attack gets from the cloud.
 type View struct {
 	Scheme string
-	*Stored
-	Seen []*Seen
+	*StoredIndex
+	Observations []*Observation
 }
 
 // scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the segments of an
@@ -63,7 +63,7 @@ type View struct {
 type scoreCloud struct {
 	scheme string
 	index  *score.Index
-	stored Stored
+	stored StoredIndex
 	all    []uint32
 }
 
@@ -76,7 +76,7 @@ func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &scoreCloud{scheme: scheme.String(), index: x, stored: Stored{Records: int(m.Records)}}
+	c := &scoreCloud{scheme: scheme.String(), index: x, stored: StoredIndex{Records: int(m.Records)}}
 	for i, s := range m.Segments {
 		if s.Kind != cpar.SegmentVectors {
 			continue
@@ -97,15 +97,15 @@ func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 }
 
 func (c *scoreCloud) Scheme() string  { return c.scheme }
-func (c *scoreCloud) Stored() *Stored { return &c.stored }
+func (c *scoreCloud) Stored() *StoredIndex { return &c.stored }
 
 // Observe implements Cloud.
-func (c *scoreCloud) Observe(request []byte) (*Seen, error) {
+func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	s := &Seen{Request: request, Scores: make([]float64, len(c.all))}
+	s := &Observation{Request: request, Scores: make([]float64, len(c.all))}
 	reply, err := search.AnnotateTraced(c.index, q, func(v kdforest.Visit) { s.Path = append(s.Path, v.Record) })
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)

@@ -19,26 +19,26 @@ import (
 // such as those for photos of its own that an owner asked about.
 const (
 	// askedClusters is C.
-	askedClusters = 8
+	cellCount = 8
 	// maxAsked bounds the photos that every cluster is asked about: half are told, half guessed.
 	maxAsked = 60
 )
 
 // clusters attacks an index of scheme sealed with clusters.
-func (r *run) clusters(ctx context.Context) error {
+func (r *run) cells(ctx context.Context) error {
 	if len(r.c.Train) < minLearnt {
 		return nil
 	}
-	b, err := build(ctx, r.c.Train[:min(sealedRecords, len(r.c.Train))], user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Cells: askedClusters})
+	b, err := build(ctx, r.c.Train[:min(sealedRecords, len(r.c.Train))], user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Cells: cellCount})
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	owner, err := b.held()
+	owner, err := b.deviceOwner()
 	if err != nil {
 		return err
 	}
-	cloud, err := openClusteredCloud(b)
+	cloud, err := openCellCloud(b)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func (r *run) clusters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(requests) != askedClusters {
-			return fmt.Errorf("%w: %d requests to %d clusters", cpar.ErrInput, len(requests), askedClusters)
+		if len(requests) != cellCount {
+			return fmt.Errorf("%w: %d requests to %d clusters", cpar.ErrInput, len(requests), cellCount)
 		}
 		for _, q := range requests {
 			seen, err := cloud.look(ctx, q)
@@ -68,7 +68,7 @@ func (r *run) clusters(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	for _, row := range guessClusters(views) {
+	for _, row := range guessCells(views) {
 		row.Profile = profile.Learned.String()
 		r.add(row)
 	}
@@ -76,13 +76,13 @@ func (r *run) clusters(ctx context.Context) error {
 }
 
 // clusteredCloud is the cloud of an index with clusters.
-type clusteredCloud struct {
+type cellCloud struct {
 	index *sealed.Index
 	// params are those of the part with clusters, the only one that has records.
 	params lattice.Params
 }
 
-func openClusteredCloud(b *built) (*clusteredCloud, error) {
+func openCellCloud(b *built) (*cellCloud, error) {
 	parts, err := lattice.DecodeSections(b.files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return nil, err
@@ -91,11 +91,11 @@ func openClusteredCloud(b *built) (*clusteredCloud, error) {
 		return nil, fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
 	}
 	x, err := sealed.Load(b.files.Manifest(), b.files.Segments())
-	return &clusteredCloud{x, *parts.Clustered}, err
+	return &cellCloud{x, *parts.Clustered}, err
 }
 
 // look answers a request and measures what is seen of it.
-func (c *clusteredCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
+func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
@@ -108,12 +108,12 @@ func (c *clusteredCloud) look(ctx context.Context, q *cpar.Request) ([]float64, 
 	if err != nil {
 		return nil, err
 	}
-	return append(places(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
+	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
 // places is how far the elements of a request are spread in every place: the coefficients
 // that stand for coordinates of the cluster there, and the evaluations of their blocks.
-func places(p lattice.Params, matrix []byte) []float64 {
+func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
 	for b := range p.Blocks() {
@@ -148,7 +148,7 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 // guessClusters guesses the cluster of each request, views[i][c] being what was seen of
 // photo i asked of cluster c: in the second half of the photos, where those of the first
 // are known.
-func guessClusters(views [][][]float64) []Row {
+func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])
 	classes := learnClasses(views[:half])
 	unlike, learnt := 0, 0

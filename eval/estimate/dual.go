@@ -3,7 +3,7 @@ package estimate
 import "math"
 
 // sieved·β is log₂ of the number of short vectors that a sieve in dimension β ends with, √(4/3)^β.
-const sieved = 0.2075
+const sieveExponent = 0.2075
 
 // Dual returns the cost of the dual attack, which tells samples from uniform ones, as
 // Kyber's specification counts it (Alkim and others, USENIX Security 2016, section 6.4).
@@ -24,7 +24,7 @@ func (p LWE) Dual(model Model) Estimate {
 		d := min(max(int(math.Round(math.Sqrt(volume/delta))), p.Dim+1), p.Dim+most)
 		length := float64(d-1)*delta + volume/float64(d)
 		tau := math.Exp2(length + math.Log2(p.Sigma) - p.LogQ)
-		again := max(0, 4*math.Pi*math.Pi*tau*tau*math.Log2E-sieved*float64(block))
+		again := max(0, 4*math.Pi*math.Pi*tau*tau*math.Log2E-sieveExponent*float64(block))
 		if bits := model.Cost(block, d) + again; bits < best.Bits {
 			best = Estimate{Samples: spent + d - p.Dim, Dimension: d, BlockSize: block, Delta: hermite(block), Bits: bits}
 		}

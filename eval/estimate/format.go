@@ -83,7 +83,7 @@ type Format struct {
 	// Block is D, the block width; InRow is C, the number of records in a row, one behind
 	// the other, of which a request asks one.
 	Block int `json:"block"`
-	InRow int `json:"in_row"`
+	RecordsPerRow int `json:"in_row"`
 	// HintBits is kept of each coefficient of a hint. Replies are exact.
 	HintBits int `json:"hint_bits"`
 }
@@ -91,10 +91,10 @@ type Format struct {
 // HintBits is what internal/lattice keeps.
 const HintBits = 26
 
-func (f Format) blocks() int { return (f.InRow*f.Dim + f.Block - 1) / f.Block }
+func (f Format) blocks() int { return (f.RecordsPerRow*f.Dim + f.Block - 1) / f.Block }
 
 // perGroup is the number of records in a group.
-func (f Format) perGroup() float64 { return float64(f.InRow * f.N / f.Block) }
+func (f Format) perGroup() float64 { return float64(f.RecordsPerRow * f.N / f.Block) }
 
 // failure returns log₂ of the bound on the probability that a score is wrong, with
 // records scaled by 2^recordScale, in a ring with this gap. internal/lattice/noise.go derives it for one record in
@@ -128,7 +128,7 @@ func (f Format) Failure() (bits float64, recordScale int) {
 
 // Frugal returns f with the fewest bits of hints whose failure is at most 2^most. If none
 // reach it, it has as many as still help by a tenth.
-func (f Format) Frugal(most float64) Format {
+func (f Format) WithMinHintBits(most float64) Format {
 	for f.HintBits = 8; f.HintBits < f.LogQ; f.HintBits++ {
 		bits, _ := f.Failure()
 		next := f
@@ -153,4 +153,4 @@ func (f Format) RecordBytes() float64 {
 func (f Format) RequestBytes() int { return f.blocks() * f.N * f.wordBytes() }
 
 // ReplyBytes is the share of a record in a reply.
-func (f Format) ReplyBytes() float64 { return float64(f.wordBytes()) / float64(f.InRow) }
+func (f Format) ReplyBytes() float64 { return float64(f.wordBytes()) / float64(f.RecordsPerRow) }

@@ -34,7 +34,7 @@ func TestFailureIsTheProgramsOwn(t *testing.T) {
 		{LogN: 11, Dim: 96, Block: 32, LogT: 15, LogRecordScale: 14, RecordNorm: 127, RequestNorm: 127, Addend: 252},
 		{LogN: 12, Dim: 5000, Block: 256, LogT: 12, LogRecordScale: 16, RecordNorm: 44, RequestNorm: 45, Addend: 60},
 	} {
-		f := Format{Ring: Ring{N: p.Ring().N, LogQ: p.Ring().LogQ}, Block: p.Block, InRow: 1, HintBits: HintBits, Vectors: Vectors{
+		f := Format{Ring: Ring{N: p.Ring().N, LogQ: p.Ring().LogQ}, Block: p.Block, RecordsPerRow: 1, HintBits: HintBits, Vectors: Vectors{
 			Dim: p.Dim, RecordNorm: float64(p.RecordNorm), RequestNorm: float64(p.RequestNorm), Addend: float64(p.Addend), LogT: p.LogT}}
 		if got, want := f.failure(p.LogRecordScale, f.gap()), p.LogFailure(); math.Abs(got-want) > 1e-9*math.Abs(want) {
 			t.Errorf("%+v: 2^%g here, 2^%g there", p, got, want)
@@ -60,7 +60,7 @@ func TestFailureIsTheProgramsOwn(t *testing.T) {
 // More records in a row are C times the record part of the noise, squared, and nothing else; the
 // formula worked out by hand.
 func TestRowsOfSeveralRecords(t *testing.T) {
-	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, InRow: 8, HintBits: 26, Vectors: Vectors{Dim: 98, RecordNorm: 126, RequestNorm: 126, LogT: 16}}
+	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, HintBits: 26, Vectors: Vectors{Dim: 98, RecordNorm: 126, RequestNorm: 126, LogT: 16}}
 	// Δ = 2³², Δ_db = 2¹⁴, K·C = 512, B = 25
 	gap := f.gap()
 	request := math.Exp2(18) * 3.2 * 126
@@ -99,7 +99,7 @@ func TestAddendInTwoCoordinates(t *testing.T) {
 
 // The fewest bits of hints are enough, and one fewer is not.
 func TestFrugal(t *testing.T) {
-	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, InRow: 8, Vectors: Vectors{Dim: 98, RecordNorm: 129, RequestNorm: 128, LogT: 15}}.Frugal(-80)
+	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, Vectors: Vectors{Dim: 98, RecordNorm: 129, RequestNorm: 128, LogT: 15}}.WithMinHintBits(-80)
 	less := f
 	less.HintBits--
 	a, _ := f.Failure()
@@ -108,8 +108,8 @@ func TestFrugal(t *testing.T) {
 		t.Errorf("%d bits fail with 2^%.0f, one fewer with 2^%.0f", f.HintBits, a, b)
 	}
 	// Where the noise alone is more than that, hints stop where they hardly help.
-	f.InRow, f.LogT = 16, 17
-	f = f.Frugal(-80)
+	f.RecordsPerRow, f.LogT = 16, 17
+	f = f.WithMinHintBits(-80)
 	a, _ = f.Failure()
 	f.HintBits = f.LogQ
 	if b, _ = f.Failure(); a <= -80 || a > b/1.3 {

@@ -24,7 +24,7 @@ type LWE struct {
 	// (which makes no difference, since Dim samples turn one into the other).
 	Secret float64
 	// Most is the greatest number of samples; 0 for no limit.
-	Most int
+	MaxSamples int
 }
 
 // Ternary is the standard deviation of a secret uniform in {−1, 0, 1}.
@@ -35,10 +35,10 @@ func (p LWE) samples() (spent, most int) {
 	if p.Secret == 0 {
 		spent = p.Dim
 	}
-	if p.Most == 0 {
+	if p.MaxSamples == 0 {
 		return spent, 4 * p.Dim
 	}
-	return spent, p.Most - spent
+	return spent, p.MaxSamples - spent
 }
 
 // logScale is log₂ of what the coordinates of s are multiplied with to be as large as

@@ -45,8 +45,8 @@ func TestSmallSecrets(t *testing.T) {
 		lwe      LWE
 		block, d int
 	}{
-		{LWE{Dim: 384, LogQ: 7, Sigma: 2, Secret: 0.5, Most: 768}, 456, 595},
-		{LWE{Dim: 1030, LogQ: 64, Sigma: 3.19, Secret: 0.5, Most: 2060}, 78, 1933},
+		{LWE{Dim: 384, LogQ: 7, Sigma: 2, Secret: 0.5, MaxSamples: 768}, 456, 595},
+		{LWE{Dim: 1030, LogQ: 64, Sigma: 3.19, Secret: 0.5, MaxSamples: 2060}, 78, 1933},
 	} {
 		e := c.lwe.Primal()
 		if math.Abs(float64(e.BlockSize-c.block)) > 1 || math.Abs(float64(e.Dimension-c.d)) > 0.03*float64(c.d) {
@@ -112,7 +112,7 @@ func TestEstimatesMove(t *testing.T) {
 			t.Errorf("%+v has %.1f bits, %+v %.1f", harder, b, base, bits)
 		}
 	}
-	if e := (LWE{Dim: 700, LogQ: 20, Sigma: 3.2, Most: 700}).Primal(); !math.IsInf(e.Bits, 1) {
+	if e := (LWE{Dim: 700, LogQ: 20, Sigma: 3.2, MaxSamples: 700}).Primal(); !math.IsInf(e.Bits, 1) {
 		t.Errorf("as many samples as unknowns: %+v", e)
 	}
 	if a, b := Dense(700, 650, 40, 1e3), Dense(700, 650, 40, 1e5); a.Bits >= b.Bits {

@@ -61,7 +61,7 @@ func (c *client) connect(ctx context.Context) (err error) {
 
 // exchange sends a request and reads the whole answer. ctx bounds connecting, and breaks
 // the connection when it ends. After an error the next request connects anew.
-func (c *client) exchange(ctx context.Context, a *asked) (answer, error) {
+func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error) {
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err
 	}
@@ -74,7 +74,7 @@ func (c *client) exchange(ctx context.Context, a *asked) (answer, error) {
 	return got, err
 }
 
-func (c *client) roundTrip(a *asked) (got answer, keep bool, err error) {
+func (c *client) roundTrip(a *pooledRequest) (got answer, keep bool, err error) {
 	c.out = append(c.out[:0], c.head...)
 	c.out = strconv.AppendInt(c.out, int64(len(a.body)), 10)
 	c.out = append(c.out, "\r\n\r\n"...)

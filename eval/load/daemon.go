@@ -50,7 +50,7 @@ type daemon struct {
 	url, address string
 	cmd          *exec.Cmd
 	cancel       context.CancelFunc
-	log          *tail
+	log          *logTail
 	ended        chan error
 	stopping     sync.Once
 	stopped      error
@@ -59,7 +59,7 @@ type daemon struct {
 // start starts a cpard with its data in a folder; it ends with ctx.
 func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	d := &daemon{cancel: cancel, log: new(tail), ended: make(chan error, 1)}
+	d := &daemon{cancel: cancel, log: new(logTail), ended: make(chan error, 1)}
 	args := append([]string{"serve", "--data", dataFolder(folder), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
@@ -149,12 +149,12 @@ func (d *daemon) anonymousMB() float64 {
 }
 
 // A tail keeps the end of what is written to it.
-type tail struct {
+type logTail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *logTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
@@ -162,7 +162,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string {
+func (t *logTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return strings.TrimSpace(string(t.b))

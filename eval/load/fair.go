@@ -17,7 +17,7 @@ const crowdClients = 64
 
 // A Fair is what one client of a tenant gets beside many of another. Both have a copy of
 // the same index.
-type Fair struct {
+type FairnessRow struct {
 	Scheme  string
 	Records int
 	// Alone are the median and the 99th percentile of the single client's times while nobody
@@ -39,14 +39,14 @@ const tenantsOf = 2
 const fairWait = 2
 
 // fair measures each scheme, at the first size.
-func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]Fair, error) {
+func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]FairnessRow, error) {
 	c, err := photos.Mixed(ctx, o.Records[0], o.Progress)
 	if err != nil {
 		return nil, err
 	}
-	var out []Fair
+	var out []FairnessRow
 	for _, scheme := range o.Schemes {
-		f, err := b.beside(ctx, c, scheme, o)
+		f, err := b.measureFairness(ctx, c, scheme, o)
 		if err != nil {
 			return nil, fmt.Errorf("scheme %v, two tenants: %w", scheme, err)
 		}
@@ -55,7 +55,7 @@ func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]F
 	return out, nil
 }
 
-func (b *builder) beside(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) (f Fair, err error) {
+func (b *builder) measureFairness(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) (f FairnessRow, err error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
 		return f, err
@@ -79,18 +79,18 @@ func (b *builder) beside(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme
 			return f, err
 		}
 	}
-	if err := x.learn(ctx, d, one); err != nil {
+	if err := x.recordAnswers(ctx, d, one); err != nil {
 		return f, err
 	}
-	alone, err := x.ask(ctx, d, o.Length, crowd{one, 1})
+	alone, err := x.ask(ctx, d, o.Length, clientGroup{one, 1})
 	if err != nil {
 		return f, d.explain(err)
 	}
-	both, err := x.ask(ctx, d, o.Length, crowd{one, 1}, crowd{many, crowdClients})
+	both, err := x.ask(ctx, d, o.Length, clientGroup{one, 1}, clientGroup{many, crowdClients})
 	if err != nil {
 		return f, d.explain(err)
 	}
-	f = Fair{Scheme: scheme.String(), Records: x.records,
+	f = FairnessRow{Scheme: scheme.String(), Records: x.records,
 		AloneP50: percentile(alone[0].took, 0.5), AloneP99: percentile(alone[0].took, 0.99),
 		BesideP50: percentile(both[0].took, 0.5), BesideP99: percentile(both[0].took, 0.99),
 		Crowd: digits(float64(len(both[1].took))/o.Length.Seconds(), 1)}

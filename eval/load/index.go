@@ -35,12 +35,12 @@ type index struct {
 	files   *indexdir.Index
 	owner   *user.Owner
 	route   string // the path that requests go to
-	pool    []asked
+	pool    []pooledRequest
 }
 
 // asked is one request: the bytes of its body, what the owner needs to read the answer,
 // and the answer it got when it was alone.
-type asked struct {
+type pooledRequest struct {
 	body    []byte
 	pending *user.Pending
 	answer  []byte
@@ -74,7 +74,7 @@ func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 	if err := x.owner.Hold(m, held); err != nil {
 		return err
 	}
-	x.pool = make([]asked, min(poolSize, len(c.Test)))
+	x.pool = make([]pooledRequest, min(poolSize, len(c.Test)))
 	errs := make([]error, len(x.pool))
 	parallel.For(len(x.pool), func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil {
@@ -90,7 +90,7 @@ func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 }
 
 // request encrypts a test photo with the search that the index has by default.
-func (x *index) request(photo user.Photo) (a asked, err error) {
+func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
 	v, err := x.owner.Vector(photo.Vectors)
 	if err != nil {
 		return a, err
@@ -118,7 +118,7 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 }
 
 // learn asks every request once, alone. Later answers are compared with these.
-func (x *index) learn(ctx context.Context, d *daemon, token bearer.Token) error {
+func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token) error {
 	one := newClient(d.address, x.route, token)
 	defer one.close()
 	for i := range x.pool {
@@ -141,7 +141,7 @@ func (x *index) learn(ctx context.Context, d *daemon, token bearer.Token) error 
 }
 
 // read decrypts an answer as its owner does.
-func (x *index) read(a *asked) error {
+func (x *index) read(a *pooledRequest) error {
 	reply, err := cpar.DecodeReply(a.answer)
 	if err != nil {
 		return err

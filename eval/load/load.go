@@ -120,7 +120,7 @@ type Row struct {
 // Load is the result. Requests that were under way when a row ended count nowhere.
 type Load struct {
 	Rows []Row  `json:"rows"`
-	Fair []Fair `json:"-"`
+	Fair []FairnessRow `json:"-"`
 	// Machine, the length of a row and the number of photos are for people.
 	Machine string  `json:"-"`
 	Seconds float64 `json:"-"`
@@ -128,7 +128,7 @@ type Load struct {
 }
 
 // ErrWrong: some answers were errors.
-var ErrWrong = errors.New("answers were wrong or did not come")
+var ErrWrongAnswers = errors.New("answers were wrong or did not come")
 
 // Measure measures all rows. If some answers were wrong it returns both the rows and
 // ErrWrong.
@@ -182,7 +182,7 @@ func (l *Load) wrong() error {
 		n += f.Errors
 	}
 	if n > 0 {
-		return fmt.Errorf("%w: %d of them", ErrWrong, n)
+		return fmt.Errorf("%w: %d of them", ErrWrongAnswers, n)
 	}
 	return nil
 }
@@ -210,12 +210,12 @@ func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, 
 	if err := x.push(ctx, d, bearer.Token{}); err != nil {
 		return nil, err
 	}
-	if err := x.learn(ctx, d, bearer.Token{}); err != nil {
+	if err := x.recordAnswers(ctx, d, bearer.Token{}); err != nil {
 		return nil, err
 	}
 	var out []Row
 	for _, n := range o.Clients {
-		t, err := x.ask(ctx, d, o.Length, crowd{clients: n})
+		t, err := x.ask(ctx, d, o.Length, clientGroup{clients: n})
 		if err != nil {
 			return nil, d.explain(err)
 		}
@@ -239,7 +239,7 @@ func (b *builder) build(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme)
 	made, err := user.Setup(ctx, x.key, c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.progress})
 	if err == nil {
 		if b.fitted == nil {
-			b.fitted = remember(made.Fitted())
+			b.fitted = memoize(made.Fitted())
 		}
 		_, err = made.Encrypt(ctx, x.path())
 	}

@@ -10,21 +10,21 @@ import (
 
 // A remembering is a fitted profile that makes each photo's vector once: the indexes of a
 // run are of the same photos, and most of building one is that.
-type remembering struct {
+type memoizedProfile struct {
 	profile.Profile
 	mu   sync.Mutex
 	made map[*feature.Vectors]*vector.Vector
 }
 
 // remember has fitted remember what it makes.
-func remember(fitted *profile.Fitted) *profile.Fitted {
+func memoize(fitted *profile.Fitted) *profile.Fitted {
 	out := *fitted
-	out.Profile = &remembering{Profile: fitted.Profile, made: map[*feature.Vectors]*vector.Vector{}}
+	out.Profile = &memoizedProfile{Profile: fitted.Profile, made: map[*feature.Vectors]*vector.Vector{}}
 	return &out
 }
 
 // Vectors implements profile.Profile.
-func (r *remembering) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
+func (r *memoizedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var fresh []*feature.Vectors

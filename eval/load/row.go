@@ -42,7 +42,7 @@ func (t *tally) add(u *tally) {
 }
 
 // A crowd is so many clients of one tenant; there is no token where there are no tenants.
-type crowd struct {
+type clientGroup struct {
 	token   bearer.Token
 	clients int
 }
@@ -50,7 +50,7 @@ type crowd struct {
 // ask has the clients of all crowds ask x at once, each one request after the other, until
 // the time is over. Requests that are then under way are broken off. It returns a tally for
 // each crowd.
-func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...crowd) ([]*tally, error) {
+func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...clientGroup) ([]*tally, error) {
 	var clients []*client
 	defer func() {
 		for _, c := range clients {
@@ -58,7 +58,7 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}()
 	for _, some := range crowds {
-		if err := x.quiet(ctx, d, some.token); err != nil {
+		if err := x.waitIdle(ctx, d, some.token); err != nil {
 			return nil, err
 		}
 		for range some.clients {
@@ -107,7 +107,7 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 		switch {
 		case err == nil && got.status == http.StatusOK && bytes.Equal(got.body, a.answer):
 			t.took = append(t.took, took)
-		case err == nil && got.full():
+		case err == nil && got.overloaded():
 			t.shed++
 			wait = max(got.after, errorPause)
 		default:
@@ -121,7 +121,7 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 }
 
 // full reports whether the cloud has refused a request because it has too much to do.
-func (a *answer) full() bool {
+func (a *answer) overloaded() bool {
 	return a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests
 }
 
@@ -152,7 +152,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // quiet waits until a request is answered, twice: what was broken off before has then been
 // dropped.
-func (x *index) quiet(ctx context.Context, d *daemon, token bearer.Token) error {
+func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
 	c := newClient(d.address, x.route, token)
@@ -164,7 +164,7 @@ func (x *index) quiet(ctx context.Context, d *daemon, token bearer.Token) error 
 			return fmt.Errorf("waiting until it is quiet: %w: %w", cpar.ErrCloud, err)
 		case got.status == http.StatusOK:
 			answered++
-		case !got.full():
+		case !got.overloaded():
 			return fmt.Errorf("waiting until it is quiet: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
 		case !sleep(ctx, max(got.after, errorPause)):
 			return ctx.Err()

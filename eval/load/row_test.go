@@ -42,7 +42,7 @@ func cloudOf(t *testing.T, answer func(k int, w http.ResponseWriter, body string
 
 // Every kind of answer is counted as what it is, and the client goes on after each.
 func TestUntilCounts(t *testing.T) {
-	x := &index{route: "/ask", pool: []asked{{body: []byte("a"), answer: []byte("A")}, {body: []byte("b"), answer: []byte(strings.Repeat("B", 9000))}}}
+	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}, {body: []byte("b"), answer: []byte(strings.Repeat("B", 9000))}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last time.Time
@@ -91,7 +91,7 @@ func TestUntilCounts(t *testing.T) {
 // Clients ask at the same time, and a row ends on time although the cloud does not answer.
 func TestAskEnds(t *testing.T) {
 	const clients = 5
-	x := &index{route: "/ask", pool: []asked{{body: []byte("a"), answer: []byte("A")}}}
+	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}}}
 	together, ended := make(chan struct{}), make(chan struct{})
 	var in atomic.Int64
 	d := cloudOf(t, func(k int, w http.ResponseWriter, _ string) {
@@ -103,7 +103,7 @@ func TestAskEnds(t *testing.T) {
 		}
 		w.Write([]byte("A"))
 	})
-	each, err := x.ask(t.Context(), d, 300*time.Millisecond, crowd{bearer.Token{}, 2}, crowd{bearer.Token{}, clients - 2})
+	each, err := x.ask(t.Context(), d, 300*time.Millisecond, clientGroup{bearer.Token{}, 2}, clientGroup{bearer.Token{}, clients - 2})
 	<-together
 	close(ended)
 	for _, got := range each {
@@ -142,7 +142,7 @@ func TestRemember(t *testing.T) {
 		}
 		x.close()
 	}
-	memory := b.fitted.Profile.(*remembering)
+	memory := b.fitted.Profile.(*memoizedProfile)
 	if len(memory.made) != len(c.Train) {
 		t.Errorf("%d of %d vectors are remembered", len(memory.made), len(c.Train))
 	}

@@ -21,8 +21,8 @@ func (l *Load) Tables() []eval.Table {
 	t := eval.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
 		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
 	for _, r := range l.Rows {
-		t.Rows = append(t.Rows, []string{eval.Thousands(r.Records), r.Scheme, eval.Thousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
-			eval.Thousands(r.Errors), eval.Thousands(r.Shed), number(r.RSS)})
+		t.Rows = append(t.Rows, []string{eval.FormatThousands(r.Records), r.Scheme, eval.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
+			eval.FormatThousands(r.Errors), eval.FormatThousands(r.Shed), number(r.RSS)})
 	}
 	return append(append([]eval.Table{t}, l.shared()...), l.fair()...)
 }
@@ -41,7 +41,7 @@ func (l *Load) shared() []eval.Table {
 	for _, many := range l.Rows {
 		for _, one := range l.Rows {
 			if many.Scheme == cpar.SchemeCAPIA.String() && one.Scheme == many.Scheme && one.Records == many.Records && many.Clients == sharingClients && one.Clients == 1 && one.Rate > 0 {
-				t.Rows = append(t.Rows, []string{eval.Thousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
+				t.Rows = append(t.Rows, []string{eval.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
 			}
 		}
 	}
@@ -56,8 +56,8 @@ func (l *Load) fair() []eval.Table {
 	t := eval.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
 	for _, f := range l.Fair {
-		t.Rows = append(t.Rows, []string{eval.Thousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
-			number(f.Wait), number(f.Crowd), eval.Thousands(f.Errors), eval.Thousands(f.Shed)})
+		t.Rows = append(t.Rows, []string{eval.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
+			number(f.Wait), number(f.Crowd), eval.FormatThousands(f.Errors), eval.FormatThousands(f.Shed)})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -69,12 +69,12 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // String is a row in one line, for people who wait.
 func (r Row) String() string {
-	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, eval.Thousands(r.Records), eval.Thousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
+	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, eval.FormatThousands(r.Records), eval.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
 	if r.Shed > 0 {
-		s += fmt.Sprintf("  %s shed", eval.Thousands(r.Shed))
+		s += fmt.Sprintf("  %s shed", eval.FormatThousands(r.Shed))
 	}
 	if r.Errors > 0 {
-		s += fmt.Sprintf("  %s errors: %v", eval.Thousands(r.Errors), r.First)
+		s += fmt.Sprintf("  %s errors: %v", eval.FormatThousands(r.Errors), r.First)
 	}
 	return s
 }
@@ -97,7 +97,7 @@ nowhere. *Memory* is the greatest anonymous memory of the process; mapped files 
 // WritePage writes the tables as a page of Markdown, with that of a soak if its file is there.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, page, eval.Thousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
+	fmt.Fprintf(&b, page, eval.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
 	tables := l.Tables()
 	if t, err := soakTable(soak); err == nil {
 		tables = append(tables, t)

@@ -17,7 +17,7 @@ type bars struct {
 	points []Point
 	colour color.RGBA
 	// place is the index among this many series.
-	place, of int
+	index, of int
 }
 
 // bars returns the series of f that are bars.
@@ -25,7 +25,7 @@ func (f *Figure) bars() []gonum.Plotter {
 	var list []bars
 	for _, s := range f.Series {
 		if s.Style == Bars && len(s.Points) > 0 {
-			list = append(list, bars{points: s.Points, colour: palette[s.Colour], place: len(list)})
+			list = append(list, bars{points: s.Points, colour: palette[s.Colour], index: len(list)})
 		}
 	}
 	out := make([]gonum.Plotter, len(list))
@@ -45,7 +45,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	width := barsWidth / float64(b.of)
 	label := text.Style{Color: ink, Font: face(fontPt-2.5, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5}
 	for _, q := range b.points {
-		left := q.X - barsWidth/2 + width*float64(b.place)
+		left := q.X - barsWidth/2 + width*float64(b.index)
 		low, high := vg.Point{X: x(left) + 0.7, Y: y(0)}, vg.Point{X: x(left+width) - 0.7, Y: y(q.Y)}
 		c.FillPolygon(b.colour, []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
 		c.FillText(label, vg.Point{X: (low.X + high.X) / 2, Y: high.Y + 2}, humanfmt.Digits(q.Y))

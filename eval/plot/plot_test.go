@@ -17,7 +17,7 @@ func TestBars(t *testing.T) {
 	one := Series{Style: Bars, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}
 	f := Figure{Series: []Series{one, {Points: []Point{{X: 1, Y: 2}}}, {Style: Bars}, one}}
 	list := f.bars()
-	if len(list) != 2 || list[1].(bars).place != 1 || list[1].(bars).of != 2 {
+	if len(list) != 2 || list[1].(bars).index != 1 || list[1].(bars).of != 2 {
 		t.Errorf("%+v", list)
 	}
 	if _, y := Groups([]string{"a", "b"}, "%", f.Series); y.To <= 3 {

@@ -18,14 +18,14 @@ import (
 // A folder holds tables as CSV, and plots. A missing table or row was not measured; a
 // missing column is a mistake, and an error. Rows are selected by pairs of a column and
 // its required value.
-type folder struct {
+type resultFolder struct {
 	path string
 	link string // link to it from a page
 }
 
 const notMeasured = "not measured"
 
-func (f *folder) have(tables ...string) bool {
+func (f *resultFolder) have(tables ...string) bool {
 	return !slices.ContainsFunc(tables, func(name string) bool {
 		_, err := os.Stat(filepath.Join(f.path, name+".csv"))
 		return err != nil
@@ -33,7 +33,7 @@ func (f *folder) have(tables ...string) bool {
 }
 
 // table reads the selected rows of a table.
-func (f *folder) table(name string, where []string) (*eval.Table, error) {
+func (f *resultFolder) table(name string, where []string) (*eval.Table, error) {
 	file, err := os.Open(filepath.Join(f.path, name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -67,7 +67,7 @@ func column(t *eval.Table, name string, next int) (int, error) {
 }
 
 // values returns the values of a column and of the next ones.
-func (f *folder) values(table, name string, next int, where []string) ([][]string, error) {
+func (f *resultFolder) values(table, name string, next int, where []string) ([][]string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (f *folder) values(table, name string, next int, where []string) ([][]strin
 }
 
 // one returns the values of the only row, or a placeholder.
-func (f *folder) one(table, column string, next int, where []string) ([]string, error) {
+func (f *resultFolder) single(table, column string, next int, where []string) ([]string, error) {
 	rows, err := f.values(table, column, next, where)
 	switch {
 	case err != nil:
@@ -98,14 +98,14 @@ func (f *folder) one(table, column string, next int, where []string) ([]string, 
 }
 
 // cell returns a value as the table has it.
-func (f *folder) cell(table, column string, where ...string) (string, error) {
-	row, err := f.one(table, column, 0, where)
+func (f *resultFolder) cell(table, column string, where ...string) (string, error) {
+	row, err := f.single(table, column, 0, where)
 	return strings.Join(row, ""), err
 }
 
 // interval returns a value and its bounds, which are in the next two columns.
-func (f *folder) interval(table, column string, where ...string) (string, error) {
-	row, err := f.one(table, column, 2, where)
+func (f *resultFolder) interval(table, column string, where ...string) (string, error) {
+	row, err := f.single(table, column, 2, where)
 	if len(row) < 3 {
 		return notMeasured, err
 	}
@@ -113,7 +113,7 @@ func (f *folder) interval(table, column string, where ...string) (string, error)
 }
 
 // numbers returns the values of a column as numbers.
-func (f *folder) numbers(table, column string, where []string) ([]float64, error) {
+func (f *resultFolder) numbers(table, column string, where []string) ([]float64, error) {
 	rows, err := f.values(table, column, 0, where)
 	out := make([]float64, len(rows))
 	for i, row := range rows {
@@ -125,7 +125,7 @@ func (f *folder) numbers(table, column string, where []string) ([]float64, error
 }
 
 // span returns the least and the greatest value of a column.
-func (f *folder) span(table, column string, where ...string) (string, error) {
+func (f *resultFolder) span(table, column string, where ...string) (string, error) {
 	values, err := f.numbers(table, column, where)
 	if err != nil || len(values) == 0 {
 		return notMeasured, err
@@ -139,7 +139,7 @@ func (f *folder) span(table, column string, where ...string) (string, error) {
 }
 
 // markdown returns a table as Markdown, or a note that it is missing.
-func (f *folder) markdown(table string, where ...string) (string, error) {
+func (f *resultFolder) markdown(table string, where ...string) (string, error) {
 	t, err := f.table(table, where)
 	if t == nil || err != nil {
 		return notMeasured + "\n", err

@@ -59,7 +59,7 @@ type shownSample struct {
 
 type shownWords struct {
 	Title string
-	Words []eval.Word
+	Words []eval.SampleKeyword
 }
 
 // Page returns report.html: a single file that loads nothing. data is the folder of the
@@ -148,10 +148,10 @@ func (b *builder) tiles() []tile {
 	if c := eval.Of[*eval.Cost](b.r); c != nil {
 		for _, row := range c.Rows {
 			if row.Name == "cpar@10" {
-				out = append(out, tile{number(float64(row.NS)/1e6, 1) + " ms", fmt.Sprintf("cloud time at AP-10, n = %s", eval.Thousands(c.Records)), fmt.Sprintf("%s times faster than our scan; visits alone would allow %s", number(row.Speedup, 1), number(row.Bound, 0))})
+				out = append(out, tile{number(float64(row.NS)/1e6, 1) + " ms", fmt.Sprintf("cloud time at AP-10, n = %s", eval.FormatThousands(c.Records)), fmt.Sprintf("%s times faster than our scan; visits alone would allow %s", number(row.Speedup, 1), number(row.Bound, 0))})
 			}
 		}
-		out = append(out, tile{seconds(c.Build.Encrypt), fmt.Sprintf("to encrypt an index of %s", eval.Thousands(c.Records)), fmt.Sprintf("the paper: %s min", number(b.paper.Number("forest_encrypt").Value, 2))})
+		out = append(out, tile{seconds(c.Build.Encrypt), fmt.Sprintf("to encrypt an index of %s", eval.FormatThousands(c.Records)), fmt.Sprintf("the paper: %s min", number(b.paper.Number("forest_encrypt").Value, 2))})
 	}
 	if p := eval.Of[*eval.Profiles](b.r); p != nil {
 		out = append(out, profileTiles(p)...)

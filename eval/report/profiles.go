@@ -29,7 +29,7 @@ func profileTiles(p *eval.Profiles) []tile {
 func (b *builder) profileSections(p *eval.Profiles) []section {
 	text := []template.HTML{
 		prose("A profile turns a photo into the vector that is encrypted. <b>paper</b>: seven features of colour and texture, L1 and KL. <b>learned</b>: a projection of the same features and of patches that was learnt from the collection's keywords. <b>network</b>: such a projection of what an image network gives. Each was fitted on the training images alone, once; plain is the exact distance in the clear, so that what is below it says what encryption costs."),
-		prose("P, R and N+ are measured on the untouched collection, n = %s. Bytes and times are measured on indexes of %s images (%s) with the same fitted profiles, on one core, with all indexes in turn.", eval.Thousands(p.Records), eval.Thousands(p.CostRecords), p.CostKind),
+		prose("P, R and N+ are measured on the untouched collection, n = %s. Bytes and times are measured on indexes of %s images (%s) with the same fitted profiles, on one core, with all indexes in turn.", eval.FormatThousands(p.Records), eval.FormatThousands(p.CostRecords), p.CostKind),
 	}
 	if p.CapiaRatio > 0 {
 		text = append(text, prose("A scan (capia) with profile learned takes <b>%s</b> of the time that it takes with profile paper.", number(p.CapiaRatio, 3)))
@@ -52,7 +52,7 @@ func profileSamples(p *eval.Profiles, data string) []shownSample {
 	for i, s := range p.Samples {
 		out[i] = shownSample{Name: s.Name, Human: s.Human}
 		for _, w := range s.Words {
-			out[i].Lists = append(out[i].Lists, shownWords{w.Profile, w.Words})
+			out[i].Lists = append(out[i].Lists, shownWords{w.Profile, w.Keywords})
 		}
 		if data != "" {
 			out[i].Picture = thumbnail(filepath.Join(data, filepath.FromSlash(s.Name)))

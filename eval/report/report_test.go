@@ -53,7 +53,7 @@ func syntheticResults() *eval.Results {
 	for _, f := range []int{0, 8, 32} {
 		loss.Rows = append(loss.Rows, eval.PCARow{Factor: f, Dimension: 864, Paper: interval(50), Standard: interval(20), Lost: interval(0.1)})
 	}
-	samples := &eval.Samples{Rows: []eval.Sample{{Name: "a.jpg", CPAR: []eval.Word{{Word: "sky", Right: true}, {Word: "<sea>"}}, CAPIA: []eval.Word{{Word: "sky", Right: true}}, Human: []string{"sky"}}}}
+	samples := &eval.Samples{Rows: []eval.Sample{{Name: "a.jpg", CPAR: []eval.SampleKeyword{{Keyword: "sky", Right: true}, {Keyword: "<sea>"}}, CAPIA: []eval.SampleKeyword{{Keyword: "sky", Right: true}}, Human: []string{"sky"}}}}
 	var rows []eval.ScalingRow
 	for _, n := range []int{1250, 2500, 5000} {
 		rows = append(rows, eval.ScalingRow{Records: n, Kind: "real", Build: float64(n) / 100, PCA: 1, Forest: 1, Encrypt: 1, IndexBytes: uint64(n) * 1e4, Scan: int64(n) * 100, AP10: int64(n) * 30, Fixed: 1e5, FixedAP: 8, RecallAP10: 80, RecallFixed: 70})
@@ -72,17 +72,17 @@ func syntheticResults() *eval.Results {
 	corel5k := &eval.Corel5kBeside{Corel5k: &eval.Corel5k{Rows: []eval.QualityRow{{Scheme: "capia", Neighbours: 5}}}}
 	structures := &eval.Structures{Records: 300, Requests: 20, Rows: []eval.StructureRow{{Split: "pca", Place: "leaf", Search: "rank", Default: true}}}
 	sealed := &eval.Sealed{Records: 300, Requests: 20, Quality: []eval.QualityRow{{Scheme: "sealed", Neighbours: 5}}, Cost: &eval.SealedCost{Records: 20000},
-		Growth: []eval.SealedSize{{Records: 20000, Cloud: 26}}, Fits: []eval.Fit{{What: "cloud", Exponent: 1}}, Homes: []eval.HomeRow{{Records: 1000, Requests: 1}}}
+		Growth: []eval.SealedGrowthRow{{Records: 20000, Cloud: 26}}, Fits: []eval.Fit{{What: "cloud", Exponent: 1}}, Transfers: []eval.TransferRow{{Records: 1000, Requests: 1}}}
 	attacks := &eval.Attacks{Records: 300, Requests: 20, Rows: []attack.Row{{Attack: "match", Scheme: "capia", Success: 0.9}, {Attack: "key", Scheme: "capia", Estimate: &estimate.Estimate{Samples: 9}}}}
 	draw := eval.Draw{Number: 1, Records: 300, Requests: 20, Rows: []eval.DrawRow{{Profile: "paper", Ranker: "paper", Scheme: "sealed", P: 18}},
-		Recalls: []eval.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Few: []float64{64, 65}}}}
+		Recalls: []eval.DrawRecall{{Search: "capia", Related: "one word", Admitted: 19, All: 45, Subsets: []float64{64, 65}}}}
 	growth := &eval.ProfileGrowth{Dim: 128, Rows: []eval.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	return &eval.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []eval.Failure{{Step: "none <really>", Error: "it & that"}},
-		Each: []eval.Result{sweep, cost, approximation, loss, sealed, syntheticProfiles(), &eval.Letter{Boxes: []eval.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &eval.Draws{Draws: []eval.Draw{draw, draw}}, &eval.Small{Draws: 1, Rows: []eval.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}}}}, growth, structures, corel5k, samples, flann, scaling,
+		Each: []eval.Result{sweep, cost, approximation, loss, sealed, syntheticProfiles(), &eval.Letter{Boxes: []eval.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &eval.Draws{Draws: []eval.Draw{draw, draw}}, &eval.SmallCollections{Draws: 1, Rows: []eval.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}}}}, growth, structures, corel5k, samples, flann, scaling,
 			eval.CollectNumbers(paper.Values(), cost, approximation, loss), &eval.Agreement{Records: 300, Requests: 20}, attacks,
-			&eval.Promises{Million: eval.Million{Records: 1_000_000, Clusters: 8}}, &eval.Clusters{Records: 300, Rows: []eval.ClusterRow{{Clusters: 8, Copies: 1.72}}},
-			&eval.Peers{Rows: []eval.PeerRow{{Search: "sealed", Dim: 96}}}}}
+			&eval.SealedTargets{Million: eval.LargeIndex{Records: 1_000_000, CellCount: 8}}, &eval.Cells{Records: 300, Rows: []eval.CellRow{{Cells: 8, Copies: 1.72}}},
+			&eval.Baselines{Rows: []eval.BaselineRow{{Search: "sealed", Dim: 96}}}}}
 }
 
 func syntheticProfiles() *eval.Profiles {
@@ -99,7 +99,7 @@ func syntheticProfiles() *eval.Profiles {
 		p.Costs = append(p.Costs, eval.ProfileCost{Profile: profile, Scheme: "capia", Cloud: 10 - 9*float64(i)})
 		p.Details = append(p.Details, eval.ProfileDetail{Profile: profile, ECE: 0.0321, Recall: map[string]float64{"ivf": 0.97, "rank": 0.96},
 			Bins: []rank.Bin{{Predicted: 0.05, Observed: 0.04, Count: 900}, {}, {Predicted: 0.55, Observed: 0.6, Count: 20}}})
-		sample.Words = append(sample.Words, eval.ProfileAnnotated{Profile: profile, Words: []eval.Word{{Word: "sky", Right: true}, {Word: "<sand>"}}})
+		sample.Words = append(sample.Words, eval.ProfileAnnotated{Profile: profile, Keywords: []eval.SampleKeyword{{Keyword: "sky", Right: true}, {Keyword: "<sand>"}}})
 	}
 	p.Samples = []eval.ProfileSample{sample}
 	return p

@@ -30,7 +30,7 @@ func WriteResults(path, file string) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
 	}
-	page, err := resultsPage(path, link)
+	page, err := renderResults(path, link)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
 	}
@@ -54,14 +54,14 @@ func between(from, to string) (string, error) {
 }
 
 // resultsPage returns that page; link leads from it to the folder.
-func resultsPage(path, link string) ([]byte, error) {
+func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s holds no results: %w", cpar.ErrInput, path, err)
 	}
-	f := &folder{path, link}
+	f := &resultFolder{path, link}
 	t, err := template.New("results").Funcs(template.FuncMap{
-		"by": by, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.home, "interval": f.interval, "link": func() string { return link },
+		"by": measuredBy, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.transferSizes, "interval": f.interval, "link": func() string { return link },
 		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) },
 		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
 	}).Parse(resultsSource)
@@ -74,7 +74,7 @@ func resultsPage(path, link string) ([]byte, error) {
 }
 
 // times returns, with two digits, how many of the milliseconds in a cell so many seconds are.
-func (f *folder) times(seconds float64, table, column string, where ...string) (string, error) {
+func (f *resultFolder) times(seconds float64, table, column string, where ...string) (string, error) {
 	x, err := f.numbers(table, column, where)
 	if err != nil || len(x) != 1 {
 		return notMeasured, err
@@ -94,13 +94,13 @@ func schemeName(search string) string {
 func thousands(x any) string {
 	s := fmt.Sprint(x)
 	if n, err := strconv.Atoi(s); err == nil {
-		return eval.Thousands(n)
+		return eval.FormatThousands(n)
 	}
 	return s
 }
 
 // by names the command that measures the data below.
-func by(command string) (string, error) {
+func measuredBy(command string) (string, error) {
 	for _, m := range eval.Measurements() {
 		if slices.ContainsFunc(m.Commands(), func(v eval.View) bool { return v.Name == command }) {
 			return "`cpar-eval " + command + "`", nil
@@ -110,7 +110,7 @@ func by(command string) (string, error) {
 }
 
 // plot shows a plot if it exists.
-func (f *folder) plot(name, what string) string {
+func (f *resultFolder) plot(name, what string) string {
 	file := plotsName + "/" + name + ".png"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
 		return ""
@@ -119,7 +119,7 @@ func (f *folder) plot(name, what string) string {
 }
 
 // files returns links to the files with a suffix in a folder.
-func (f *folder) files(dir, suffix string) ([]string, error) {
+func (f *resultFolder) files(dir, suffix string) ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(f.path, dir, "*"+suffix))
 	var out []string
 	for _, name := range names {
@@ -130,15 +130,15 @@ func (f *folder) files(dir, suffix string) ([]string, error) {
 }
 
 // A home compares schemes sealed and local with short vectors.
-type home struct {
+type transferComparison struct {
 	Profile string
 	Dim     int
-	eval.Homes
+	eval.TransferSizes
 }
 
 // home returns the first of the given profiles that was measured, nil if none was. Sizes
 // per record come from the largest index; a vector of scheme local has a known size.
-func (f *folder) home(profiles ...string) (*home, error) {
+func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {
 		x, err := f.numbers(table, column, where)
@@ -154,12 +154,12 @@ func (f *folder) home(profiles ...string) (*home, error) {
 			continue
 		}
 		keywords := 1e6 * last("profile-growth", "keywords MB") / n
-		return &home{profile, dim, eval.Homes{
+		return &transferComparison{profile, dim, eval.TransferSizes{
 			Profile: 1e6 * last("profile-cost", "of it profile MB", "profile", profile, "scheme", "sealed"),
 			Request: last("profile-cost", "request B", "profile", profile, "scheme", "sealed"),
 			Reply:   1e3 * last("profile-growth", "reply kB") / n,
 			Sealed:  1e6*last("profile-growth", "hints MB")/n + keywords,
-			Local:   eval.LocalVector(dim) + keywords,
+			Local:   eval.LocalVectorBytes(dim) + keywords,
 		}}, bad
 	}
 	return nil, bad

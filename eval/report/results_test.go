@@ -18,7 +18,7 @@ func TestResultsAreThoseCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := resultsPage("../results", "../eval/results")
+	got, err := renderResults("../results", "../eval/results")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestResultsOfDraws(t *testing.T) {
 		"draws-recall.csv": "search,related by,requests\ncapia,one word,50\n",
 		"cost.csv":         "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\ncapia,,10,215,30000,1.1,1,1,\n",
 	})
-	page, err := resultsPage(dir, "x")
+	page, err := renderResults(dir, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestResultsOfDraws(t *testing.T) {
 
 // Values come from the selected rows.
 func TestFolder(t *testing.T) {
-	f := &folder{path: tablesOf(t, map[string]string{"x.csv": "a,b,value,low,high\n1,p,0.30,0.1,0.5\n2,p,10,9,11\n2,q,9,8,10\n", "bad.csv": "a\nb,c\n", "words.csv": "a\nword\n"})}
+	f := &resultFolder{path: tablesOf(t, map[string]string{"x.csv": "a,b,value,low,high\n1,p,0.30,0.1,0.5\n2,p,10,9,11\n2,q,9,8,10\n", "bad.csv": "a\nb,c\n", "words.csv": "a\nword\n"})}
 	for _, c := range []struct {
 		what      string
 		get       func(table, column string, where ...string) (string, error)
@@ -139,20 +139,20 @@ func TestFolder(t *testing.T) {
 func TestResultsNameCommands(t *testing.T) {
 	for _, m := range eval.Measurements() {
 		for _, v := range m.Commands() {
-			if got, err := by(v.Name); err != nil || got != "`cpar-eval "+v.Name+"`" {
+			if got, err := measuredBy(v.Name); err != nil || got != "`cpar-eval "+v.Name+"`" {
 				t.Errorf("%s: %q, %v", v.Name, got, err)
 			}
 		}
 	}
-	if _, err := by("sweep"); err == nil {
+	if _, err := measuredBy("sweep"); err == nil {
 		t.Error("sweep is a step, not a command")
 	}
 }
 
 // The traffic of sealed and local is computed from the sizes in the tables.
 func TestHome(t *testing.T) {
-	f := &folder{path: "../results"}
-	h, err := f.home("none", "network")
+	f := &resultFolder{path: "../results"}
+	h, err := f.transferSizes("none", "network")
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)
 	}
@@ -161,7 +161,7 @@ func TestHome(t *testing.T) {
 	if got := h.Crossing(10000); got != 5 {
 		t.Errorf("local moves less from %d requests on", got)
 	}
-	if h, err := f.home("none"); h != nil || err != nil {
+	if h, err := f.transferSizes("none"); h != nil || err != nil {
 		t.Errorf("of no profile: %+v, %v", h, err)
 	}
 }

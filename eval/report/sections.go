@@ -46,17 +46,17 @@ func (b *builder) section(x eval.Result) section {
 	switch x := x.(type) {
 	case *eval.Cost:
 		s.Title, s.Text = "Cost in the cloud", []template.HTML{
-			prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", eval.Thousands(x.Records), x.Kind, number(float64(x.Build.IndexBytes)/1e6, 0)),
+			prose("An index of %s records (%s), %s MB; searches take turns, each with another request, on one core. “Of stream speed” is the time of a plain read of as many bytes in order, in the same run, over the time of the search: 1 would be the memory's own speed.", eval.FormatThousands(x.Records), x.Kind, number(float64(x.Build.IndexBytes)/1e6, 0)),
 			prose("AP-10 visits a tenth of the records and could be ten times faster. It does not reach that, because a scan reads all records in the fastest order for memory while a forest reads some here and there, and because the forest itself takes time. “Memory leaves” is the speedup when exactly the visited records are read in exactly that order without a forest; the rest is the forest's own work."),
 		}
 	case *eval.AlphaGamma:
 		s.Title, s.Text = "The L1 approximation", []template.HTML{prose("L1 becomes squared L2 by a unary map and a random projection to m̂ dimensions. An estimate is then D·(1 ± √(2/m̂)) and its mean relative error √(4/(π·m̂)), whatever the distance: the dashed line. What lies above it is the quantisation to levels. %s pairs of a test and a training image, PCA-32; at α = 1, γ = 100 the mean over five secrets is <b>%s %%</b>, the paper has %s %%.",
-			eval.Thousands(x.Pairs), number(x.Mean, 2), number(b.paper.Number("jl_error").Value, 2))}
+			eval.FormatThousands(x.Pairs), number(x.Mean, 2), number(b.paper.Number("jl_error").Value, 2))}
 	case *eval.PCALoss:
 		s.Title, s.Text = "PCA", []template.HTML{prose("The Haar vectors of 4,096 elements are reduced to 4,096/X before all else. Without PCA a key would exceed a gigabyte, so this is measured in the clear, with exact distances and ten neighbours.")}
 	case *eval.Sealed:
 		s.Title, s.Text = "The scheme that hides distances too", []template.HTML{prose("In scheme sealed the cloud computes every distance under ring-LWE encryption and can read none; the owner decrypts all of them, checks them against a secret sum, and ranks. Scores are exact, so the ten nearest are the same as for the small integers in the clear. In scheme local the owner fetches the whole encrypted index once and searches at home.")}
-	case *eval.Clusters:
+	case *eval.Cells:
 		s.Title, s.Text = "One hidden cluster", []template.HTML{prose("Records in C clusters of equal size, each in several so that no cell is empty, and requests scored against the cluster of the nearest centroid alone. In the clear, on the integers of scheme sealed: there the cloud would not see which cluster it was.")}
 	case *eval.ProfileGrowth:
 		s.Title, s.Text = "Sealed, to a million", []template.HTML{prose("Scheme sealed with short vectors, as in profiles learned and network. The photos are synthetic, and the same ones are added again and again: the cost depends on the number of records and their dimension, not on what they show.")}
@@ -66,7 +66,7 @@ func (b *builder) section(x eval.Result) section {
 		s.Title, s.Text = "The standard protocol", []template.HTML{prose("Five keywords an image, on the split that the collection has or, without one, a tenth held out. The published methods learn distances, weights or more features; the features here are the paper's. JEC is the nearest relative: distances of colour, texture and Haar features, summed.")}
 	case *eval.Draws:
 		s.Title, s.Text = "What is found, over draws", []template.HTML{prose("Every index is a draw: of the secret that profile paper is projected by, and of the order of the collection, which folds of cross-validation and calibration follow. Each draw here has another order and another key, set up, encrypted and asked as by the command line. Values are means, with the least and the greatest behind them: differences smaller than the range are none.")}
-	case *eval.Small:
+	case *eval.SmallCollections:
 		s.Title, s.Text = "After few photos", []template.HTML{prose("The first photos of each draw, profiles fitted to them alone, and the five most probable keywords of every test image by the neighbours in the clear. What probabilities that are exactly true would show by chance stands beside the error: test images are few.")}
 	case *eval.Samples:
 		s.Title, s.Tables, s.Samples, s.Text = "Some annotations", nil, samples(x, b.data), []template.HTML{prose("Evenly spaced test images; nobody chose them. All words of the ten neighbours, heaviest first, as the paper shows them; <u>underlined</u> are words that a person gave too.")}
@@ -114,7 +114,7 @@ func protocolText(s *eval.Sweep) []template.HTML {
 }
 
 func flannText(f *eval.FLANN) []template.HTML {
-	out := []template.HTML{prose("FLANN's own randomized kd-forest, in C++, compared with this project's in plain Go: the same %s float vectors, %d trees, squared L2, one core, %d requests, means of %d forests each. Then the forest that the cloud searches, on ciphertexts: 64-bit words, split in levels, KL part included, its recall against its own scan.", eval.Thousands(f.Records), f.Trees, f.Requests, f.Builds)}
+	out := []template.HTML{prose("FLANN's own randomized kd-forest, in C++, compared with this project's in plain Go: the same %s float vectors, %d trees, squared L2, one core, %d requests, means of %d forests each. Then the forest that the cloud searches, on ciphertexts: 64-bit words, split in levels, KL part included, its recall against its own scan.", eval.FormatThousands(f.Records), f.Trees, f.Requests, f.Builds)}
 	verdict := "does not hold"
 	if f.LeafWithin10 {
 		verdict = "holds"

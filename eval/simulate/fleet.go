@@ -53,9 +53,9 @@ var Default = Options{
 
 // Check refuses what cannot be simulated. Errors wrap cpar.ErrInput.
 func (o Options) Check() error {
-	if o.Nodes < 3 || o.Nodes > 10_000 || o.PerRack < 0 || o.Indexes < 1 || o.Shards < 1 || o.Indexes*o.Shards > 10_000_000 || o.Busy <= 0 || o.Busy > 10 || o.Length < begins {
+	if o.Nodes < 3 || o.Nodes > 10_000 || o.PerRack < 0 || o.Indexes < 1 || o.Shards < 1 || o.Indexes*o.Shards > 10_000_000 || o.Busy <= 0 || o.Busy > 10 || o.Length < scenarioStart {
 		return hint.Add(fmt.Errorf("simulating machines: %w: %d nodes, %d indexes of %d shards, busy for %g of their time, %v", cpar.ErrInput, o.Nodes, o.Indexes, o.Shards, o.Busy, o.Length),
-			"take 3 to 10,000 nodes, ten million shards at most, and %v or more", begins)
+			"take 3 to 10,000 nodes, ten million shards at most, and %v or more", scenarioStart)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ type shard struct {
 }
 
 // A fleet is a simulation under way.
-type fleet struct {
+type cluster struct {
 	o      Options
 	rng    *rand.Rand
 	now    time.Duration
@@ -79,21 +79,21 @@ type fleet struct {
 	busy   scatter.NodeLoad
 	recent scatter.Latencies
 	out    Row
-	took   []time.Duration
+	latencies   []time.Duration
 }
 
 // at lets something happen.
-func (f *fleet) at(when time.Duration, what func()) {
+func (f *cluster) schedule(when time.Duration, what func()) {
 	f.events.count++
 	heap.Push(&f.events, event{max(when, f.now), f.events.count, what})
 }
 
 // clock is the simulated time as package ask has it.
-func (f *fleet) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
+func (f *cluster) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
 
 // run simulates one scenario.
 func run(o Options, s Scenario) Row {
-	f := &fleet{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), nodes: map[string]*node{}}
+	f := &cluster{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), nodes: map[string]*node{}}
 	f.out.Scenario = s.Name
 	for i := range o.Indexes * o.Shards {
 		var id cpar.IndexID
@@ -105,8 +105,8 @@ func run(o Options, s Scenario) Row {
 	for i := range o.Nodes {
 		f.add(i)
 	}
-	f.see()
-	f.settle(func(n *node, s shard) { n.holds[s.number] = true })
+	f.refreshView()
+	f.assign(func(n *node, s shard) { n.holds[s.number] = true })
 	f.out.FullestHeld = f.fullest(func(n *node) float64 { return float64(len(n.holds)) })
 	s.begin(f)
 	f.arrive()
@@ -115,13 +115,13 @@ func run(o Options, s Scenario) Row {
 		f.now = e.at
 		e.what()
 	}
-	f.sum()
+	f.fillRow()
 	return f.out
 }
 
 // add makes a node that nobody knows of yet.
-func (f *fleet) add(i int) *node {
-	n := &node{fleet: f, name: fmt.Sprintf("node-%d", i), holds: map[int]bool{}, due: map[int]bool{}, slow: 1}
+func (f *cluster) add(i int) *node {
+	n := &node{cluster: f, name: fmt.Sprintf("node-%d", i), holds: map[int]bool{}, pending: map[int]bool{}, slow: 1}
 	if f.o.PerRack > 0 {
 		n.rack = fmt.Sprintf("rack-%d", i/f.o.PerRack)
 	}
@@ -130,7 +130,7 @@ func (f *fleet) add(i int) *node {
 }
 
 // arrive lets questions come at random times (a Poisson process).
-func (f *fleet) arrive() {
+func (f *cluster) arrive() {
 	perQuestion := float64(f.o.Shards) * float64(f.o.ShardBytes) / f.o.Read
 	rate := f.o.Busy * float64(f.o.Nodes) / perQuestion
 	var next func()
@@ -138,16 +138,16 @@ func (f *fleet) arrive() {
 		if f.now >= f.o.Length {
 			return
 		}
-		f.begin(f.rng.IntN(f.o.Indexes))
-		f.at(f.now+time.Duration(f.rng.ExpFloat64()/rate*float64(time.Second)), next)
+		f.startRequest(f.rng.IntN(f.o.Indexes))
+		f.schedule(f.now+time.Duration(f.rng.ExpFloat64()/rate*float64(time.Second)), next)
 	}
-	f.at(0, next)
+	f.schedule(0, next)
 }
 
 // begin asks one index.
-func (f *fleet) begin(index int) {
+func (f *cluster) startRequest(index int) {
 	shards := f.shards[index*f.o.Shards:][:f.o.Shards]
-	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.places(shards[i].slot), Replicas, f.clock()) }, scatter.Options{
+	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.replicas(shards[i].slot), Replicas, f.clock()) }, scatter.Options{
 		Hedge: f.recent.Hedge(), Patience: f.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: f.clock().Add(10 * time.Second), Slow: func(node string) { f.busy.MarkSlow(node, f.clock()) },
 	})
 	began, over := f.now, false
@@ -163,28 +163,28 @@ func (f *fleet) begin(index int) {
 		if done, err := q.Done(); done {
 			over = true
 			f.recent.Spent(q.Hedges)
-			f.out.Questions++
+			f.out.Requests++
 			f.out.Hedges += q.Hedges
 			f.out.Retries += q.Retries
 			if err != nil {
 				f.out.Failed++
 				return
 			}
-			f.took = append(f.took, f.now-began)
+			f.latencies = append(f.latencies, f.now-began)
 			return
 		}
-		f.at(again.Sub(time.Unix(0, 0)), step)
+		f.schedule(again.Sub(time.Unix(0, 0)), step)
 	}
 	step()
 }
 
 // send sends one message to one node, and what comes back to the question.
-func (f *fleet) send(q *scatter.Query, s shard, to scatter.Send, step func()) {
+func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) {
 	sent := f.now
 	f.busy.Add(to.Node, 1)
-	f.at(f.now+f.o.Hop, func() {
-		f.nodes[to.Node].asked(s, func(answered bool) {
-			f.at(f.now+f.o.Hop, func() {
+	f.schedule(f.now+f.o.Hop, func() {
+		f.nodes[to.Node].answer(s, func(answered bool) {
+			f.schedule(f.now+f.o.Hop, func() {
 				f.busy.Add(to.Node, -1)
 				if answered {
 					q.Answered(to.Shard)

@@ -18,8 +18,8 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Logf("%+v", r)
-		if r.Questions < 5000 || r.Failed > 0 || r.Late > 0 || r.Max > 2000 {
-			t.Errorf("%s: %d of %d questions failed, %d were late, the longest took %.0f ms", r.Scenario, r.Failed, r.Questions, r.Late, r.Max)
+		if r.Requests < 5000 || r.Failed > 0 || r.Late > 0 || r.Max > 2000 {
+			t.Errorf("%s: %d of %d questions failed, %d were late, the longest took %.0f ms", r.Scenario, r.Failed, r.Requests, r.Late, r.Max)
 		}
 		if float64(r.Moved) > 1.2*float64(r.Ideal) || float64(r.Fetched) > 1.2*float64(r.Ideal) || r.Ideal > 0 && r.Moved < r.Ideal/2 {
 			t.Errorf("%s: %d bytes moved, %d were fetched, where %d must", r.Scenario, r.Moved, r.Fetched, r.Ideal)
@@ -44,7 +44,7 @@ func TestTooMuch(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length, o.Busy = 6, 0, 200, 30*time.Second, 1.5
 	r := run(o, Scenarios[0])
-	if r.Late == 0 || r.Failed == 0 || r.Failed == r.Questions {
+	if r.Late == 0 || r.Failed == 0 || r.Failed == r.Requests {
 		t.Errorf("%+v", r)
 	}
 }

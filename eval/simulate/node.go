@@ -10,7 +10,7 @@ import (
 
 // A node answers one shard after the other: what bounds it is the memory that it reads.
 type node struct {
-	*fleet
+	*cluster
 	name, rack string
 	late       bool // was not there from the start
 	gone       bool
@@ -18,32 +18,32 @@ type node struct {
 	leaving    bool          // serves what it holds, and gets nothing more
 	frozen     time.Duration // until then it does nothing
 	slow       float64       // how many times longer all takes
-	free       time.Duration // when it has answered all that it was asked
+	freeAt       time.Duration // when it has answered all that it was asked
 	served     float64       // bytes
 
 	holds    map[int]bool
-	due      map[int]bool // assigned, and not yet there
+	pending      map[int]bool // assigned, and not yet there
 	wanted   []shard      // to be fetched, the next first
 	fetching bool
 }
 
 // asked lets a node answer. A node that is gone is known not to be there; but one that was lost with
 // its connections open says nothing for a while.
-func (n *node) asked(s shard, reply func(bool)) {
+func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
 	case n.gone:
 		reply(false)
 	case n.now < n.frozen:
-		n.at(n.frozen, func() { n.asked(s, reply) })
+		n.schedule(n.frozen, func() { n.answer(s, reply) })
 	case !n.holds[s.number]:
-		n.want(s, true)
+		n.enqueueFetch(s, true)
 		reply(false)
 	default:
 		took := time.Duration(float64(n.o.ShardBytes) / n.o.Read * n.slow * float64(time.Second))
-		n.free = max(n.free, n.now) + took
+		n.freeAt = max(n.freeAt, n.now) + took
 		n.served += float64(n.o.ShardBytes)
-		n.at(n.free, func() {
+		n.schedule(n.freeAt, func() {
 			switch {
 			case !n.gone:
 				reply(true)
@@ -55,7 +55,7 @@ func (n *node) asked(s shard, reply func(bool)) {
 }
 
 // want has a shard fetched, before all others if somebody asked for it.
-func (n *node) want(s shard, first bool) {
+func (n *node) enqueueFetch(s shard, first bool) {
 	if n.holds[s.number] || n.gone {
 		return
 	}
@@ -82,7 +82,7 @@ func (n *node) fetch() {
 	}
 	s := n.wanted[0]
 	n.wanted = n.wanted[1:]
-	n.at(n.now+time.Duration(float64(n.o.ShardBytes)/n.o.Fetch*float64(time.Second)), func() {
+	n.schedule(n.now+time.Duration(float64(n.o.ShardBytes)/n.o.Fetch*float64(time.Second)), func() {
 		n.holds[s.number] = true
 		n.out.Fetched += n.o.ShardBytes
 		n.fetch()
@@ -90,10 +90,10 @@ func (n *node) fetch() {
 }
 
 // A view is the nodes that routers know of: all that are there, and those that stay.
-type view struct{ all, stay *placement.Map }
+type view struct{ all, remaining *placement.Map }
 
 // see makes the view what is true now; gone nodes that the view still has are for the caller.
-func (f *fleet) see() {
+func (f *cluster) refreshView() {
 	var all, stay []placement.Node
 	for _, n := range f.sorted() {
 		if n.gone {
@@ -108,15 +108,15 @@ func (f *fleet) see() {
 }
 
 // places are the nodes to ask for a slot.
-func (v view) places(s placement.Slot) []string {
-	return placement.Candidates(v.stay, v.all, s, Replicas)
+func (v view) replicas(s placement.Slot) []string {
+	return placement.Candidates(v.remaining, v.all, s, Replicas)
 }
 
 // settle tells nodes what they are to hold.
-func (f *fleet) settle(hold func(n *node, s shard)) {
+func (f *cluster) assign(hold func(n *node, s shard)) {
 	for _, s := range f.shards {
-		for _, i := range f.view.stay.Nodes(s.slot, Replicas) {
-			if n := f.nodes[f.view.stay.Name(i)]; !n.holds[s.number] {
+		for _, i := range f.view.remaining.Nodes(s.slot, Replicas) {
+			if n := f.nodes[f.view.remaining.Name(i)]; !n.holds[s.number] {
 				hold(n, s)
 			}
 		}
@@ -124,20 +124,20 @@ func (f *fleet) settle(hold func(n *node, s shard)) {
 }
 
 // changed is what happens once routers and nodes know of a change.
-func (f *fleet) changed() {
-	f.see()
-	f.settle(func(n *node, s shard) {
-		if !n.due[s.number] {
-			n.due[s.number] = true
+func (f *cluster) changed() {
+	f.refreshView()
+	f.assign(func(n *node, s shard) {
+		if !n.pending[s.number] {
+			n.pending[s.number] = true
 			f.out.Moved += f.o.ShardBytes
-			n.want(s, false)
+			n.enqueueFetch(s, false)
 		}
 	})
 }
 
 // fullest is the most that a node has of something, over the mean of those that were there all
 // the time, as fast as others.
-func (f *fleet) fullest(of func(*node) float64) float64 {
+func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0
 	for _, n := range f.nodes {
 		if !n.gone && !n.leaving && !n.late && n.slow == 1 {
@@ -148,7 +148,7 @@ func (f *fleet) fullest(of func(*node) float64) float64 {
 }
 
 // sorted are all nodes, in an order that does not depend on chance.
-func (f *fleet) sorted() []*node {
+func (f *cluster) sorted() []*node {
 	var out []*node
 	for _, n := range f.nodes {
 		out = append(out, n)

@@ -12,69 +12,69 @@ import (
 // A Scenario is what goes wrong, or changes.
 type Scenario struct {
 	Name  string
-	begin func(*fleet)
+	begin func(*cluster)
 }
 
 // begins is when things happen.
-const begins = 10 * time.Second
+const scenarioStart = 10 * time.Second
 
 // Scenarios are all that are simulated. A tenth of the nodes is 30 of 300.
 var Scenarios = []Scenario{
-	{"nothing happens", func(*fleet) {}},
-	{"one node is killed", func(f *fleet) { f.at(begins, func() { f.kill(f.sorted()[:1], false) }) }},
-	{"a rack loses its power", func(f *fleet) {
-		f.at(begins, func() {
+	{"nothing happens", func(*cluster) {}},
+	{"one node is killed", func(f *cluster) { f.schedule(scenarioStart, func() { f.kill(f.sorted()[:1], false) }) }},
+	{"a rack loses its power", func(f *cluster) {
+		f.schedule(scenarioStart, func() {
 			f.kill(slices.DeleteFunc(f.sorted(), func(n *node) bool { return n.rack != "rack-0" }), true)
 		})
 	}},
-	{"a tenth more nodes join within ten seconds", func(f *fleet) {
+	{"a tenth more nodes join within ten seconds", func(f *cluster) {
 		for i := range f.o.Nodes / 10 {
-			f.at(begins+time.Duration(i)*10*time.Second/time.Duration(f.o.Nodes/10), func() {
+			f.schedule(scenarioStart+time.Duration(i)*10*time.Second/time.Duration(f.o.Nodes/10), func() {
 				f.add(f.o.Nodes + i).late = true
 				f.changed()
 			})
 		}
 	}},
-	{"a tenth of the nodes is drained at once", func(f *fleet) {
-		f.at(begins, func() {
+	{"a tenth of the nodes is drained at once", func(f *cluster) {
+		f.schedule(scenarioStart, func() {
 			for _, n := range f.sorted()[:f.o.Nodes/10] {
 				n.leaving = true
 			}
 			f.changed()
 		})
 	}},
-	{"one in twenty is ten times slower", func(f *fleet) {
-		f.at(begins, func() {
+	{"one in twenty is ten times slower", func(f *cluster) {
+		f.schedule(scenarioStart, func() {
 			for _, n := range f.sorted()[:f.o.Nodes/20] {
 				n.slow = 10
 			}
 		})
 	}},
-	{"one node stands still for eight seconds", func(f *fleet) {
-		f.at(begins, func() { f.sorted()[0].frozen = begins + 8*time.Second })
+	{"one node stands still for eight seconds", func(f *cluster) {
+		f.schedule(scenarioStart, func() { f.sorted()[0].frozen = scenarioStart + 8*time.Second })
 	}},
 }
 
 // kill ends nodes; routers know when their lease is over. Their connections are closed by the
 // system, or with its power are not.
-func (f *fleet) kill(nodes []*node, power bool) {
+func (f *cluster) kill(nodes []*node, power bool) {
 	for _, n := range nodes {
 		n.gone, n.silent = true, power
 	}
 	if power {
-		f.at(f.now+f.o.Silence, func() {
+		f.schedule(f.now+f.o.Silence, func() {
 			for _, n := range nodes {
 				n.silent = false
 			}
 		})
 	}
-	f.at(f.now+f.o.Lease, f.changed)
+	f.schedule(f.now+f.o.Lease, f.changed)
 }
 
 // A Row is what came of a scenario.
 type Row struct {
 	Scenario  string `json:"scenario"`
-	Questions int    `json:"questions"`
+	Requests int    `json:"questions"`
 	Failed    int    `json:"failed"`
 	// Late took longer than the two seconds that are promised.
 	Late int `json:"late"`
@@ -97,17 +97,17 @@ type Row struct {
 }
 
 // tail is how long an answer may take, whatever happens.
-const tail = 2 * time.Second
+const answerTimeout = 2 * time.Second
 
 // sum makes figures of what was counted.
-func (f *fleet) sum() {
-	slices.Sort(f.took)
+func (f *cluster) fillRow() {
+	slices.Sort(f.latencies)
 	at := func(share float64) float64 {
-		return float64(f.took[min(int(share*float64(len(f.took))), len(f.took)-1)]) / 1e6
+		return float64(f.latencies[min(int(share*float64(len(f.latencies))), len(f.latencies)-1)]) / 1e6
 	}
 	f.out.P50, f.out.P99, f.out.P999, f.out.Max = at(0.5), at(0.99), at(0.999), at(1)
-	late, _ := slices.BinarySearch(f.took, tail+1)
-	f.out.Late = len(f.took) - late
+	late, _ := slices.BinarySearch(f.latencies, answerTimeout+1)
+	f.out.Late = len(f.latencies) - late
 	came, went := max(0, len(f.nodes)-f.o.Nodes), 0
 	for _, n := range f.nodes {
 		if n.gone || n.leaving {
