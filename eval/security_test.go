@@ -18,9 +18,9 @@ import (
 	"cpar/user"
 )
 
-// SECURITY.md says of the ring what the command computes, in these words.
+// docs/security/proof.md quotes the figures that the command computes.
 func TestSecurityIsQuoted(t *testing.T) {
-	b, err := os.ReadFile("../SECURITY.md")
+	b, err := os.ReadFile("../docs/security/proof.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestSecurityIsQuoted(t *testing.T) {
 		r.BlockSize, c.BlockSize, r.Primal[0], c.Primal[0], r.Primal[1], c.Primal[1],
 		r.Dual[0], r.Dual[1], c.Dual[0], c.Dual[1], r.Standard[0], r.Standard[1], c.Standard[0], c.Standard[1])
 	if !strings.Contains(text, want) {
-		t.Errorf("SECURITY.md does not say %q", want)
+		t.Errorf("docs/security/proof.md lacks %q", want)
 	}
 }
 

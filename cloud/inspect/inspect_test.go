@@ -68,7 +68,7 @@ var vary = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9.
 
 func alike(s string) string { return vary.ReplaceAllString(s, "$3~") }
 
-// TestSecurityQuotesIt: SECURITY.md shows what the program prints.
+// docs/security/operators.md shows the output of the program.
 func TestSecurityQuotesIt(t *testing.T) {
 	data, _, request := served(t, one)
 	r, err := inspect.Request(t.Context(), data, "", request)
@@ -77,7 +77,7 @@ func TestSecurityQuotesIt(t *testing.T) {
 	}
 	var b strings.Builder
 	r.Print(&b)
-	doc, err := os.ReadFile(filepath.Join("..", "..", "SECURITY.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "security", "operators.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestSecurityQuotesIt(t *testing.T) {
 		quoted += strings.TrimRight("    "+line, " \n") + "\n"
 	}
 	if !strings.Contains(alike(string(doc)), quoted) {
-		t.Errorf("SECURITY.md does not quote this:\n%s", b.String())
+		t.Errorf("docs/security/operators.md does not quote this:\n%s", b.String())
 	}
 }
 
