@@ -1,5 +1,14 @@
 package engine
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"cpar/encoder/onnx"
+)
+
 // operators is everything that can be computed. Each entry checks its inputs and
 // attributes, determines the shape of its output and emits the steps.
 var operators map[string]func(*call) error
@@ -47,4 +56,90 @@ func init() { // not where it is declared: branches lead back to it
 			operators[name] = compileBinary
 		}
 	}
+}
+
+// Missing are operators of a model that Compile does not know, each with its number of
+// nodes, as "Name" or "domain.Name".
+func Missing(m *onnx.Model) map[string]int {
+	return countMissing(m.Graph.Nodes, functionsOf(m))
+}
+
+// functionKey names an operator of a domain.
+func functionKey(domain, op string) string { return domain + "\x00" + op }
+
+func functionsOf(m *onnx.Model) map[string]*onnx.Function {
+	functions := map[string]*onnx.Function{}
+	for _, f := range m.Functions {
+		functions[functionKey(f.Domain, f.Name)] = f
+	}
+	return functions
+}
+
+// countMissing counts the nodes that are not known, and those in functions that are called
+// and in functions that these call. Each function is read once for each depth, however
+// often it is called.
+func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[string]int {
+	missing, calls := map[string]int{}, map[*onnx.Function]int{}
+	look := func(nodes []*onnx.Node, times int) {
+		for _, n := range nodes {
+			switch f := functions[functionKey(n.Domain, n.Op)]; {
+			case f != nil:
+				calls[f] += times
+			case !n.Standard():
+				missing[n.Domain+"."+n.Op] += times
+			case operators[n.Op] == nil:
+				missing[n.Op] += times
+			}
+		}
+	}
+	look(nodes, 1)
+	for range 2 { // what is called by these is told by its node
+		now := calls
+		calls = map[*onnx.Function]int{}
+		for f, times := range now {
+			look(f.Nodes, times)
+		}
+	}
+	return missing
+}
+
+// missingError names all missing operators that the wanted tensors need; nodes are sorted.
+func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
+	need := map[string]bool{}
+	var needed []*onnx.Node
+	for _, name := range wanted {
+		need[name] = true
+	}
+	for _, n := range slices.Backward(nodes) {
+		if !slices.ContainsFunc(n.Out, func(name string) bool { return need[name] }) {
+			continue
+		}
+		for _, name := range n.Reads() {
+			need[name] = name != ""
+		}
+		needed = append(needed, n)
+	}
+	missing := countMissing(needed, b.functions)
+	if len(missing) == 0 {
+		return nil
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		nodes := "nodes"
+		if missing[name] == 1 {
+			nodes = "node"
+		}
+		list = append(list, fmt.Sprintf("%.80s (%d %s)", name, missing[name], nodes))
+		if quantised[name] {
+			return onnx.Unsupported("it computes with integers of 8 bits (%s), which only ONNX Runtime does; the same network in float32 or float16 runs here", name)
+		}
+	}
+	return onnx.Unsupported("these operators are not supported by the built-in runtime: %s", strings.Join(list, ", "))
+}
+
+// quantised are operators of networks whose weights are integers.
+var quantised = map[string]bool{
+	"QuantizeLinear": true, "DequantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulInteger": true, "ConvInteger": true,
+	"QLinearConv": true, "QLinearMatMul": true, "com.microsoft.DynamicQuantizeMatMul": true, "com.microsoft.MatMulNBits": true,
+	"com.microsoft.QLinearAdd": true, "com.microsoft.QAttention": true,
 }

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from parts import NO_MASK, FloatNorm, MultiheadAttention2, QuickGELU, Scaled
+from transformer import NO_MASK, FloatNorm, MultiheadAttention2, QuickGELU, Scaled
 
 
 class ResidualBlock(nn.Module):

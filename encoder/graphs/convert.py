@@ -6,7 +6,7 @@ import numpy
 import onnx
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 
-from common import SMALL, tensors, to_half
+from onnxio import SMALL, tensors, to_half
 
 FLOAT, HALF = TensorProto.FLOAT, TensorProto.FLOAT16
 REDUCTIONS = ("ReduceMean", "ReduceL1", "ReduceL2", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceLogSumExp")

@@ -2,7 +2,7 @@
 """Writes the networks of the tests as ONNX files: export.py FOLDER [PATTERN] [--full]
 
 Needs Debian's python3-torch, python3-torchvision and python3-onnx. The structure is that of
-the networks people have; the weights are random (common.settle). Most are narrower and
+the networks people have; the weights are random (onnxio.settle). Most are narrower and
 shallower than the originals, which changes no operator; --full writes them as they are.
 index.json lists what each file takes, and which tensor is its embedding; INDEX.md is the
 same for people."""
@@ -22,10 +22,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import clip  # noqa: E402
 import convert  # noqa: E402
 import convolutional as cn  # noqa: E402
-import others  # noqa: E402
-import parts  # noqa: E402
+import transformer  # noqa: E402
+import variants  # noqa: E402
 import vit  # noqa: E402
-from common import export, image, settle  # noqa: E402
+from onnxio import export, image, settle  # noqa: E402
 
 FOLDER, FULL = sys.argv[1], "--full" in sys.argv
 PATTERN = next((a for a in sys.argv[2:] if not a.startswith("-")), "*")
@@ -164,7 +164,7 @@ def clips():
     network("clip_openclip_b32-fixed", lambda: clip.OpenVisual(*small, act=clip.QuickGELU, normalise=False), 64, "image_features",
             opset=13, outputs=("image_features",), forms=("fp16", "dynamo18"))
     for name, dynamic in (("clip_openclip_b32-torch2", BATCH), ("clip_openclip_b32-torch2-fixed", None)):
-        network(name, lambda: clip.OpenVisual(*small, mha=parts.MultiheadAttention2), 64, "embedding", opset=14, outputs=("embedding",),
+        network(name, lambda: clip.OpenVisual(*small, mha=transformer.MultiheadAttention2), 64, "embedding", opset=14, outputs=("embedding",),
                 dynamic=dynamic)
     rn = wide((16, (2, 1, 1, 2), 8, 64), (64, (3, 4, 6, 3), 32, 1024))
     network("clip_rn50", lambda: clip.ModifiedResNet(224, *rn), rn[3], "output", opset=15, dynamic=BATCH)
@@ -306,14 +306,14 @@ def borders():
 
 
 def rest():
-    network("gem", others.GeM, 48, "embedding", opset=13, outputs=("embedding",), dynamic=BATCH)
+    network("gem", variants.GeM, 48, "embedding", opset=13, outputs=("embedding",), dynamic=BATCH)
     hidden = dict(outputs=("last_hidden_state", "pooler_output"), input_name="pixel_values")
-    network("hf_convnextv2", others.ConvNeXtV2, 64, "pooler_output", opset=14, dynamic=SIDES, forms=("fp16", "opset18"), **hidden)
-    network("hf_resnet", others.HFResNet, 64, "pooler_output", opset=14, dynamic=BATCH, **hidden)
-    network("hf_swin", others.HFSwin, 64, "pooler_output", opset=17, dynamic=BATCH, **hidden)
-    network("rotary", others.Rotary, 64, "output", side=112, opset=17, dynamic=BATCH, forms=("fp16", "opset18", "dynamo20"))
-    for name, m, layout, embedding, size in (("keras", others.keras(), "NHWC", "global_average_pooling2d", 64),
-                                             ("caffe", others.caffe(), "NCHW", "", 48)):
+    network("hf_convnextv2", variants.ConvNeXtV2, 64, "pooler_output", opset=14, dynamic=SIDES, forms=("fp16", "opset18"), **hidden)
+    network("hf_resnet", variants.HFResNet, 64, "pooler_output", opset=14, dynamic=BATCH, **hidden)
+    network("hf_swin", variants.HFSwin, 64, "pooler_output", opset=17, dynamic=BATCH, **hidden)
+    network("rotary", variants.Rotary, 64, "output", side=112, opset=17, dynamic=BATCH, forms=("fp16", "opset18", "dynamo20"))
+    for name, m, layout, embedding, size in (("keras", variants.keras(), "NHWC", "global_average_pooling2d", 64),
+                                             ("caffe", variants.caffe(), "NCHW", "", 48)):
         if wanted(name):
             entry = dict(input="data", side=224, type="float", layout=layout, embedding=embedding, size=size, reference=name + ".onnx",
                          full=False, refused="")

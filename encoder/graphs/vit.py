@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from parts import NO_MASK, Attention, Block, Later, Later1, RMSNorm, Scaled
+from transformer import NO_MASK, Attention, Block, Later, Later1, RMSNorm, Scaled
 
 
 class ViT(nn.Module):

@@ -1,35 +1,3 @@
-// Package network runs an image network from an ONNX file, in plain Go or in ONNX
-// Runtime.
-//
-//	model.onnx, files beside it ─▶ Open ─▶ Encoder ─┐
-//	photo ──────────────────────────────────────────┴▶ Embed ─▶ embedding, d float32
-//
-// Its rooms: package onnx reads files, prepare makes the input from a picture, engine
-// computes in plain Go, onnxruntime calls ONNX Runtime. What is here is the front door:
-// which input is the image (input.go), which tensor the embedding (choose.go), whether it
-// makes sense (trial.go), and which runtime computes it.
-//
-// Plain Go needs nothing installed, and is the default. Networks of which it lacks an
-// operator, and those of 8-bit integers, are left to ONNX Runtime, a C++ library that the
-// user may have: it runs nearly every ONNX file, and faster. Both choose the same tensor
-// of a file, and their values agree within 1e-4·(1+|value|), but not bit for bit: sums are
-// taken in different orders. The same holds between releases of ONNX Runtime and between
-// processors. One build of one runtime on one processor gives the same bits for the same
-// image each time.
-//
-// A model file comes from strangers. All shapes are determined during loading. Sizes,
-// work and memory are checked against Limits before anything is allocated for them, and
-// running what was accepted allocates no more than what was counted. Files that a model
-// names are read by this program, from the model's own folder only; no runtime reads any.
-//
-// ONNX Runtime deserves less trust, and runs only for who asks for it: by name, or by
-// naming its library in CPAR_ONNXRUNTIME. It gets what package onnx has written anew from
-// the parts that the embedding needs (onnx.Extract): one graph, one input, one output, no
-// other files. The file's size, nodes and weights are checked against Limits, but the
-// memory and work of an image are not, since its operators are unknown here. It is C++ in
-// this process. Damage that was found to crash it is refused first; of randomly damaged
-// files that pass, about one in 300,000 still crashed version 1.22. Ask for it only with
-// files from a source that you trust.
 package encoder
 
 import (
@@ -41,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"cpar"
-	"cpar/encoder/engine"
 	"cpar/encoder/onnx"
 	"cpar/internal/hint"
 )
@@ -225,86 +191,4 @@ func (s *parsedModel) agrees(name string, shape []int) error {
 		return fmt.Errorf("its output %.80q has shape %s where the file says %s", name, formatShape(shape), formatDims(declared))
 	}
 	return nil
-}
-
-// A Model is a network ready to run in plain Go. It is safe for concurrent use.
-type Model struct {
-	fileInfo
-	program *engine.Program
-}
-
-// errUnknownShape is a tensor whose shape is not known.
-type errUnknownShape struct{ name string }
-
-func (e errUnknownShape) Error() string {
-	return fmt.Sprintf("the shape of %.80q is not known", e.name)
-}
-
-func startGo(s *parsedModel, options Options) (*Model, error) {
-	choose := func(shape func(string) ([]int, bool)) ([]string, error) {
-		c := s.chooser(func(name string) ([]int, error) {
-			if dims, ok := shape(name); ok {
-				return dims, s.agrees(name, dims)
-			}
-			return nil, errUnknownShape{name}
-		})
-		err := s.choose(c, options)
-		if unknown := (errUnknownShape{}); errors.As(err, &unknown) {
-			return []string{unknown.name}, nil // Compile says why
-		}
-		return []string{s.choice.Name}, err
-	}
-	program, err := engine.Compile(s.model, engine.Options{Limits: s.limits, Inputs: map[string][]int{s.input.name: s.input.shape()}, Choose: choose})
-	if err != nil {
-		return nil, err
-	}
-	return &Model{s.fileInfo, program}, nil
-}
-
-// Runtime returns Go.
-func (m *Model) Runtime() string { return Go }
-
-// Close does nothing: there is nothing to free.
-func (m *Model) Close() error { return nil }
-
-var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
-
-// Embed computes the embedding of one image, 3·H·W values in the order channel, row,
-// column. The caller owns the result. Errors wrap cpar.ErrInput.
-func (m *Model) Embed(image []float32) ([]float32, error) {
-	embedding, err := m.embed(image)
-	if err != nil {
-		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
-	}
-	return embedding, nil
-}
-
-func (m *Model) embed(image []float32) ([]float32, error) {
-	if err := m.input.check(image); err != nil {
-		return nil, err
-	}
-	results, err := m.program.Run(map[string][]float32{m.input.name: m.input.arranged(image)}, []string{m.choice.Name})
-	if err != nil {
-		return nil, err
-	}
-	return m.finish(results[m.choice.Name])
-}
-
-// finish pools the values of the chosen tensor and checks them.
-func (a *fileInfo) finish(values []float32) ([]float32, error) {
-	embedding, err := a.pooling.apply(values)
-	if err == nil && !finite(embedding) {
-		err = errNotFinite
-	}
-	return embedding, err
-}
-
-// finite reports whether no value is infinite or NaN.
-func finite(x []float32) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -6,9 +6,9 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 from torch.nn import functional as F
 
-from common import to_half
+from onnxio import to_half
 from convolutional import conv
-from parts import Block
+from transformer import Block
 
 
 class GeM(nn.Module):

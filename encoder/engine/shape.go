@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // A spreading is numpy's broadcasting: the common shape of several tensors, and how each is
 // read along it, with steps of 0 where it is repeated.
@@ -107,3 +110,32 @@ func pairs[T any](b broadcast, out, x, y []T, f func(out, x, y []T, dx, dy int))
 	n, dx, dy := b.shape[last], b.steps[0][last], b.steps[1][last]
 	b.rows(func(at int, from []int) { f(out[at:][:n], x[from[0]:], y[from[1]:], dx, dy) })
 }
+
+func fill(x []float32, v float32) {
+	for i := range x {
+		x[i] = v
+	}
+}
+
+var errNotFinite = errors.New("weights that are not finite numbers once they are folded")
+
+// count returns the number of elements of a shape that has already been checked.
+func count(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// finite reports whether no value is infinite or NaN.
+func finite(x []float32) bool {
+	for _, v := range x {
+		if v-v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
