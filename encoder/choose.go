@@ -10,23 +10,24 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxEmbedding is how many values an embedding may have. Of the usual networks VGG has
-// most, 4,096; a tensor of more is a feature map, an inner layer or a table of attention.
+// maxEmbedding is the maximum number of values in an embedding. VGG has the
+// most of the common networks. A larger tensor is a feature map, an inner layer
+// or an attention table.
 const maxEmbedding = 4096
 
-// defaultEmbedding is the name of a tensor that is taken whatever else there is.
+// defaultEmbedding is the tensor name that takes precedence over all others.
 const defaultEmbedding = "embedding"
 
-// A Choice is the tensor of a network that is taken as the embedding.
+// A Choice is the tensor that serves as a network's embedding.
 type Choice struct {
 	Name   string
 	Shape  []int  // for one image
 	Size   int    // values of the embedding, after pooling
-	Pool   string // how tokens or the pixels of a feature map become one: "" if it is a vector already
-	Reason string // why this one, in words
+	Pool   string // PoolClass or PoolMean, "" if the tensor is already a vector
+	Reason string // why this tensor was chosen
 }
 
-// String describes the choice in a line.
+// String describes the choice in one line.
 func (c Choice) String() string {
 	return fmt.Sprintf("%.80q, %d values (%s; of shape %s)", c.Name, c.Size, c.Reason, formatShape(c.Shape))
 }
@@ -39,29 +40,30 @@ func formatShape(shape []int) string {
 	return strings.Join(words, "×")
 }
 
-// An origin is what a tensor depends on.
+// An origin is the set of inputs that a tensor depends on.
 type origin uint8
 
 const (
 	fromImage origin = 1 << iota
-	fromOther        // another input: the words of a network of images and texts
+	fromOther        // another input, such as the text of an image-text network
 )
 
-// A chooser determines the embedding, in the same way for every runtime.
+// A chooser determines the embedding in the same way for every runtime.
 type chooser struct {
 	nodes         []*onnx.Node // sorted
 	outputs       []onnx.ValueInfo
 	height, width int // of the image
 	makers        map[string]*onnx.Node
-	from          map[string]origin // constants are in neither map
+	from          map[string]origin // makers and from have no entries for constants
 	// shape returns the shape of a tensor for one image.
 	shape func(name string) ([]int, error)
-	// lenient lets the choice be made without shapes that are not known; skipped says that
-	// it was. Size and pooling may then be missing.
+	// lenient permits a choice despite unknown shapes. skipped reports that one
+	// was unknown, so that Size and Pool may be missing.
 	lenient, skipped bool
 }
 
-// known is shape for who can do without it: nil where it is not known.
+// shapeIfKnown returns the shape of a tensor. If c is lenient, an unknown shape
+// is nil and no error.
 func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	shape, err := c.shape(name)
 	if unknown := (errUnknownShape{}); c.lenient && errors.As(err, &unknown) {
@@ -71,8 +73,8 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 	return shape, err
 }
 
-// newChooser takes a graph's sorted nodes. Inputs other than the image are those that are
-// no constants.
+// newChooser takes a graph's sorted nodes. others are the non-constant inputs
+// besides the image.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
 	c := &chooser{nodes: nodes, outputs: outputs, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
@@ -92,17 +94,17 @@ func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, othe
 	return c
 }
 
-// choose determines the embedding: the tensor that was asked for, or the one that the
-// graph's names and structure show.
+// choose determines the embedding: the requested tensor, or otherwise the first
+// match among
 //
-//	a tensor named embedding                             that one
-//	an output of one vector, named embed…, features, …   that one
-//	outputs that are classes or their probabilities      what the classifier takes
-//	the only output of one vector                        that one
-//	an output of tokens or a feature map                 that one, pooled
-//	outputs that compare images with texts               the image's side of it
+//	a tensor named embedding
+//	an output of one vector, named embed…, features, …
+//	the classifier's input, if an output holds classes or their probabilities
+//	the only output of one vector
+//	an output of tokens or a feature map, pooled
+//	the image side of a comparison of images with texts
 //
-// Whatever fits none of these is refused: a wrong embedding looks like a right one.
+// It refuses every other graph, because a wrong embedding is hard to notice.
 func (c *chooser) choose(asked, pool string) (Choice, error) {
 	if pool != "" && pool != PoolClass && pool != PoolMean {
 		return Choice{}, fmt.Errorf("no pooling %.40q; there are %s and %s", pool, PoolClass, PoolMean)
@@ -127,7 +129,7 @@ func (c *chooser) choose(asked, pool string) (Choice, error) {
 	return c.complete(name, reason, pool)
 }
 
-// advise adds which outputs there are.
+// advise adds a hint that lists the available outputs.
 func (c *chooser) advise(err error) error {
 	var names []string
 	for _, o := range c.outputs {
@@ -141,7 +143,7 @@ func (c *chooser) advise(err error) error {
 	return hint.Add(err, "name a tensor with --embedding; outputs are %s", strings.Join(names, ", "))
 }
 
-// byDefault finds the tensor, and says why.
+// byDefault finds the tensor and the reason for choosing it.
 func (c *chooser) byDefault() (name, reason string, err error) {
 	if len(c.outputs) == 0 {
 		return "", "", errors.New("it has no output")
@@ -186,10 +188,10 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	return "", "", c.advise(errors.New("none of its outputs shows what the embedding is"))
 }
 
-// sortOutputs divides the outputs of the image into vectors, classes (their logits or
+// sortOutputs divides the outputs of the image into vectors, classes (logits or
 // probabilities), and tokens or feature maps.
 func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
-	const most = 256 // each may have to be computed to see its shape
+	const most = 256 // determining a shape may require a run
 	if len(c.outputs) > most {
 		return nil, nil, nil, c.advise(fmt.Errorf("it has %d outputs; of up to %d one is chosen", len(c.outputs), most))
 	}
@@ -221,14 +223,15 @@ func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 	return vectors, classes, others, nil
 }
 
-// isAttention reports whether a tensor is a table of weights: the result of a softmax that
-// is no vector.
+// isAttention reports whether a tensor that is not a vector holds attention
+// weights, the result of a softmax.
 func (c *chooser) isAttention(name string) bool {
 	l, _ := c.lastLayer(name)
 	return l.softmax
 }
 
-// vector reports whether a shape is that of one vector, such as 1×512 or 1×512×1×1, and its length.
+// vector returns the length of a shape such as 1×512 or 1×512×1×1 and reports
+// whether the shape holds one vector.
 func vector(shape []int) (size int, flat bool) {
 	size, wide := 1, 0
 	for _, d := range shape {
@@ -239,13 +242,14 @@ func vector(shape []int) (size int, flat bool) {
 	return size, wide <= 1 && len(shape) > 0 && (len(shape) == 1 || shape[0] == 1)
 }
 
-// goodNames are parts of the names of outputs, the best first.
+// goodNames are parts of output names, best first.
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
-// exactNames are the usual ones, which go before others with the same part.
+// exactNames rank above other names with the same part.
 var exactNames = []string{"image_embeds", "image_embedding", "embedding", "embeddings", "features", "image_features", "pooler_output", "last_hidden_state"}
 
-// nameRank ranks an output by its name; 0 stands for a name that says nothing.
+// nameRank ranks an output by its name. Rank 0 means that the name is
+// uninformative.
 func nameRank(name string) int {
 	name = strings.ToLower(name)
 	for _, word := range []string{"text", "patch", "position", "token"} {
@@ -265,8 +269,8 @@ func nameRank(name string) int {
 	return 0
 }
 
-// best returns the output with the best name; "" if no name is good, or several are alike,
-// as those of a pyramid of feature maps.
+// bestName returns the output with the best name, or "" if no name is good or
+// several share the best rank, as in a pyramid of feature maps.
 func bestName(names []string) string {
 	found, rank := "", 0
 	for _, name := range names {
@@ -280,7 +284,7 @@ func bestName(names []string) string {
 	return found
 }
 
-// settle completes a choice by the tensor's shape.
+// complete adds the size and pooling that follow from the tensor's shape.
 func (c *chooser) complete(name, reason, pool string) (Choice, error) {
 	shape, err := c.shapeIfKnown(name)
 	if err != nil {

@@ -9,17 +9,18 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// The last layer of a classifier knows the words of its training only; what it takes is
-// what the network has seen. This file tells classes from embeddings, and finds that
-// layer.
+// The output of a classifier represents only its training classes, whereas the
+// last layer's input represents the image. This file distinguishes classes from
+// embeddings and finds that layer.
 
-// classCounts are the usual numbers of classes: ImageNet's with and without background,
-// and the larger sets of ImageNet-21k.
+// classCounts are common numbers of classes: ImageNet with and without
+// background, and two versions of ImageNet-21k.
 var classCounts = []int{1000, 1001, 21841, 21843}
 
-// areClasses reports whether an output of one vector holds logits or probabilities: by
-// its length, its name, a softmax, or as the result of a layer with bias whose length no
-// embedding has. Embeddings are multiples of 16, the number of classes seldom is.
+// areClasses reports whether an output of one vector holds logits or
+// probabilities. Evidence is its length, its name, a softmax, or a biased layer
+// whose length is not a multiple of 16. Embeddings have multiples of 16 values,
+// and class counts rarely do.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
@@ -32,11 +33,11 @@ func (c *chooser) areClasses(name string, size int) bool {
 	return err == nil && l.bias && size%16 != 0
 }
 
-// A lastLayer is the layer that makes an output.
+// A lastLayer is the layer that produces an output.
 type lastLayer struct {
 	node    *onnx.Node
-	data    string // what it takes
-	softmax bool   // whether probabilities are made of its result
+	data    string // its input
+	softmax bool   // whether a softmax follows
 	bias    bool
 }
 
@@ -47,9 +48,9 @@ var layers = map[string]bool{
 	"FusedGemm": true, "FusedMatMul": true, "FusedConv": true,
 }
 
-// afterLastLayer are operators that may stand between the last layer and the output: other
-// shapes, a bias, scaling, and the mean over the pixels of a classifier that is a
-// convolution.
+// afterLastLayer are operators allowed between the last layer and the output:
+// reshaping, a bias, scaling, and the mean over the pixels of a convolutional
+// classifier.
 var afterLastLayer = map[string]bool{
 	"Identity": true, "Dropout": true, "Cast": true, "Flatten": true, "Reshape": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true,
 	"Add": true, "Sub": true, "Mul": true, "Div": true, "Relu": true, "Sigmoid": true,
@@ -61,8 +62,8 @@ const maxAfterLastLayer = 32 // nodes between the last layer and the output
 
 var errNoLayer = errors.New("no layer that makes it was found")
 
-// lastLayer walks back from an output. Of two branches, such as the two classifiers of a
-// distilled network, it takes the first.
+// lastLayer searches backwards from an output. Of two branches, such as the two
+// classifiers of a distilled network, it follows the first.
 func (c *chooser) lastLayer(name string) (lastLayer, error) {
 	var l lastLayer
 	for range maxAfterLastLayer {
@@ -81,7 +82,7 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 			return l, errNoLayer
 		case layers[n.Op]:
 			if n.In[0] != ofImage[0] && n.In[0] != "" {
-				return l, errNoLayer // weights on the left: no classifier has them there
+				return l, errNoLayer // no classifier has its weights on the left
 			}
 			if len(n.In) > 1 && slices.Contains(ofImage[1:], n.In[1]) {
 				return l, errNoLayer // a product of two tensors of the image, as in attention
@@ -101,7 +102,7 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 	return l, errNoLayer
 }
 
-// unquantised returns the floats of which a tensor of bytes was made.
+// unquantised returns the float tensor from which a byte tensor was quantised.
 func (c *chooser) unquantised(name string) string {
 	if n := c.makers[name]; n != nil && len(n.In) > 0 && (n.Op == "QuantizeLinear" || n.Op == "DynamicQuantizeLinear") {
 		return n.In[0]
@@ -109,7 +110,7 @@ func (c *chooser) unquantised(name string) string {
 	return name
 }
 
-// beforeClassifier finds what the classifier that makes an output takes.
+// beforeClassifier finds the input of the classifier that produces an output.
 func (c *chooser) beforeClassifier(output string) (name, reason string, err error) {
 	l, err := c.lastLayer(output)
 	if err != nil {
@@ -126,7 +127,8 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	if err != nil {
 		return "", "", err
 	}
-	// A layer that takes all pixels of a feature map: their mean says what is seen, not where.
+	// Prefer the mean of a feature map to all its flattened pixels, because the
+	// mean represents content and not position.
 	if size, flat := vector(shape); flat && size > maxEmbedding {
 		if wide := c.beforeFlattening(name); wide != "" {
 			return wide, reason + " as one row", nil
@@ -135,11 +137,12 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 	return name, reason, nil
 }
 
-// flattening are operators that change a shape, or nothing.
+// flattening are operators that change only the shape, and those that may stand
+// between them.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
-// beforeFlattening walks back from a long vector to the feature map that was laid out as
-// one; "" if there is none.
+// beforeFlattening searches backwards from a long vector to the feature map
+// that was flattened into it. It returns "" if there is none.
 func (c *chooser) beforeFlattening(name string) string {
 	for range maxAfterLastLayer {
 		n := c.makers[name]
@@ -154,9 +157,9 @@ func (c *chooser) beforeFlattening(name string) string {
 	return ""
 }
 
-// beforeTextProduct finds where a network compares an image with texts: the first product of a
-// tensor of the image alone with one of the texts alone. What is behind a scale, and
-// before a transposition, is the embedding.
+// beforeTextProduct finds the first product of a tensor that depends on the
+// image alone with one that depends on the texts alone. The embedding is the
+// tensor before any scaling and transposition.
 func (c *chooser) beforeTextProduct() (string, error) {
 	for _, n := range c.nodes {
 		if !(n.Op == "MatMul" || n.Op == "Gemm") || len(n.In) < 2 {
@@ -190,8 +193,7 @@ func (c *chooser) beforeTextProduct() (string, error) {
 	return "", nil
 }
 
-// scaled returns which input of a node is its output, but for a factor or the order of
-// axes; -1 if none is.
+// scaled returns the input that a node merely scales or transposes, or -1.
 func (c *chooser) scaled(n *onnx.Node) int {
 	switch n.Op {
 	case "Transpose", "Identity", "Cast":

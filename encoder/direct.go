@@ -2,10 +2,10 @@ package encoder
 
 import "crypto/sha256"
 
-// A network without preprocessing, for those who prepare images themselves: tests,
-// measurements and other programs. The commands of this project use Open.
+// OpenWith and LoadWith open networks without preprocessing, for tests and
+// measurements that prepare their own input. The commands use Open.
 
-// OpenWith opens a model file, and those beside it that it names, to run in the requested
+// OpenWith opens a model file and the files it names, to run in the requested
 // runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
 func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
 	err = withModel(path, OpenOptions{Options: options, Runtime: runtime}, func(s *parsedModel, runtime string) (err error) {
@@ -15,8 +15,9 @@ func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
 	return e, err
 }
 
-// LoadWith reads an ONNX file's bytes, which it does not keep, to run in the requested
-// runtime. The file must not name others. Errors wrap cpar.ErrInput.
+// LoadWith reads the bytes of an ONNX file, which it does not keep, to run in
+// the requested runtime. The file must not name others. Errors wrap
+// cpar.ErrInput.
 func LoadWith(runtime string, data []byte, options Options) (Embedder, error) {
 	runtime, err := resolve(runtime, options.Library)
 	if err != nil {

@@ -1,33 +1,39 @@
-// Package network runs an image network from an ONNX file, in plain Go or in ONNX
-// Runtime.
+// Package encoder computes embeddings of photos with an image network from an
+// ONNX file. With its folders it forms the encoder room.
 //
 //	model.onnx, files beside it ─▶ Open ─▶ Encoder ─┐
-//	photo ──────────────────────────────────────────┴▶ Embed ─▶ embedding, d float32
+//	decoded image ──────────────────────────────────┴▶ Embed ─▶ embedding, d float32
+//	texts ─▶ zeroshot ─▶ vectors in the space of a CLIP network
 //
-// Its rooms: package onnx reads files, prepare makes the input from a picture, engine
-// computes in plain Go, onnxruntime calls ONNX Runtime. What is here is the front door:
-// which input is the image (input.go), which tensor the embedding (choose.go), whether it
-// makes sense (trial.go), and which runtime computes it.
+// The room may import model/ and photo/. It never imports user/ or cloud/.
 //
-// Plain Go needs nothing installed, and is the default. Networks of which it lacks an
-// operator, and those of 8-bit integers, are left to ONNX Runtime, a C++ library that the
-// user may have: it runs nearly every ONNX file, and faster. Both choose the same tensor
-// of a file, and their values agree within 1e-4·(1+|value|), but not bit for bit: sums are
-// taken in different orders. The same holds between releases of ONNX Runtime and between
-// processors. One build of one runtime on one processor gives the same bits for the same
-// image each time.
+// - onnx reads model files, fetch downloads them, known describes common ones.
+// - prepare turns a decoded image into the network's input.
+// - engine computes in plain Go, onnxruntime calls ONNX Runtime.
+// - zeroshot scores keywords against embeddings.
 //
-// A model file comes from strangers. All shapes are determined during loading. Sizes,
-// work and memory are checked against Limits before anything is allocated for them, and
-// running what was accepted allocates no more than what was counted. Files that a model
-// names are read by this program, from the model's own folder only; no runtime reads any.
+// This package finds the image input (input.go) and the embedding tensor
+// (choose.go), tries the network (trial.go), and selects the runtime.
 //
-// ONNX Runtime deserves less trust, and runs only for who asks for it: by name, or by
-// naming its library in CPAR_ONNXRUNTIME. It gets what package onnx has written anew from
-// the parts that the embedding needs (onnx.Extract): one graph, one input, one output, no
-// other files. The file's size, nodes and weights are checked against Limits, but the
-// memory and work of an image are not, since its operators are unknown here. It is C++ in
-// this process. Damage that was found to crash it is refused first; of randomly damaged
-// files that pass, about one in 300,000 still crashed version 1.22. Ask for it only with
-// files from a source that you trust.
+// Plain Go is the default and needs no installation. ONNX Runtime is an
+// optional C++ library that runs nearly every ONNX file, including networks of
+// 8-bit integers, and runs faster. Both runtimes choose the same tensor of a
+// file. Their values agree within 1e-4·(1+|value|) but not bit for bit, because
+// they sum in different orders. Releases of ONNX Runtime and processors differ
+// by as much. One build of one runtime on one processor returns the same bits
+// for the same image every time.
+//
+// Model files are untrusted. Loading determines all shapes and checks sizes,
+// work and memory against Limits before it allocates. Running an accepted
+// network allocates no more than was counted. This program itself reads the
+// files that a model names, only from the model's own folder.
+//
+// ONNX Runtime runs only if the user names it, or names its library in
+// CPAR_ONNXRUNTIME. It receives a graph that onnx.Extract rewrites: the nodes
+// the embedding needs, one input, one output, and no other files. Limits apply
+// to the file's size, nodes and weights, but not to the memory and work per
+// image, because its operators are unknown here. It is C++ in this process.
+// Damage known to crash it is refused first. Of randomly damaged files that
+// pass, about one in 300,000 still crashed version 1.22, so use it only for
+// trusted files.
 package encoder

@@ -17,8 +17,8 @@ import (
 	"cpar/photo/decode"
 )
 
-// An Encoder is an image network with its preprocessing, as used by profile network:
-// picture ─▶ embedding. It is safe for concurrent use.
+// An Encoder is an image network with its preprocessing: decoded image ─▶
+// embedding. It is safe for concurrent use.
 type Encoder struct {
 	embedder      Embedder
 	preprocessing prepare.Preprocessing
@@ -26,22 +26,22 @@ type Encoder struct {
 	digest        [sha256.Size]byte
 }
 
-// OpenOptions say how to open a model file. The zero value works for a file that comes
-// with its preprocessing.
+// OpenOptions configure Open. The zero value suits a file that comes with its
+// preprocessing.
 type OpenOptions struct {
 	Options
 	// Runtime is Auto (or ""), Go or ONNXRuntime.
 	Runtime string
-	// Preprocessing names a preset or a configuration file. If empty, it is looked for as
-	// prepare.Find says, in the model's metadata, and by its digest.
+	// Preprocessing names a preset or a configuration file. If it is empty,
+	// Open tries prepare.Find, the model's metadata, and its digest.
 	Preprocessing string
-	// Views is at how many images of a picture the network looks; 0 for what a file of the
-	// user's own says, else prepare.MostViews.
+	// Views is the number of views per image. Zero selects the value from the
+	// user's configuration file, otherwise prepare.MostViews.
 	Views prepare.Views
 }
 
-// Open opens a model file, and those beside it that it names, finds its preprocessing, and
-// tries it on two made pictures. Errors wrap cpar.ErrInput.
+// Open opens a model file and the files it names, finds its preprocessing, and
+// tries it on two synthetic images. Errors wrap cpar.ErrInput.
 func Open(path string, opt OpenOptions) (*Encoder, error) {
 	var e *Encoder
 	err := withModel(path, opt, func(s *parsedModel, runtime string) error {
@@ -73,7 +73,7 @@ func Open(path string, opt OpenOptions) (*Encoder, error) {
 	return e, nil
 }
 
-// opened calls use with a model file that has been read. Nothing may point into the file
+// withModel calls use with the parsed model. Nothing may point into the file
 // afterwards.
 func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
 	runtime, err := resolve(opt.Runtime, opt.Library)
@@ -93,7 +93,7 @@ func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime st
 	return nil
 }
 
-// reading calls use with a file in memory.
+// withFile calls use with the file in memory.
 func withFile(path string, limits Limits, use func(*onnx.File) error) error {
 	f, err := onnx.Open(path, limits)
 	if err != nil {
@@ -117,12 +117,13 @@ func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	return &Encoder{embedder: e, preprocessing: p, digest: digest}, nil
 }
 
-// digestOf is the digest of an encoder. Indexes keep it: it must not change.
+// digestOf returns an encoder's digest. Indexes store it, so it must not
+// change.
 func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessing) (digest [sha256.Size]byte, err error) {
 	if p.Views == 1 {
-		p.Views = 0 // as before there were others
+		p.Views = 0 // encodings from before views existed
 	}
-	how, err := json.Marshal(p) // fields in order: a single encoding
+	how, err := json.Marshal(p) // struct order makes the encoding unique
 	if err != nil {
 		return digest, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
 	}
@@ -134,8 +135,8 @@ func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessin
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// A preparation says how pictures are prepared for a model, which may depend on their
-// size.
+// A preparation finds the preprocessing for a model, which may depend on the
+// image size.
 type preparation struct {
 	config   *prepare.Config
 	metadata map[string]string
@@ -143,7 +144,8 @@ type preparation struct {
 	views    prepare.Views
 }
 
-// preparation looks for it: beside the model, in its metadata, or by its digest.
+// preparation gathers the sources: a configuration beside the model, its
+// metadata, and its digest.
 func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, error) {
 	config, err := prepare.Find(path, opt.Preprocessing)
 	if err == nil {
@@ -152,7 +154,8 @@ func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, er
 	return preparation{config, s.metadata, s.digest, opt.Views}, err
 }
 
-// side returns the size of pictures for a model that leaves it open; 0 if nothing says it.
+// side returns the image size for a model that leaves it open, or 0 if it is
+// unknown.
 func (p preparation) side() int {
 	if p.config != nil {
 		return p.config.Side()
@@ -163,15 +166,16 @@ func (p preparation) side() int {
 	return 0
 }
 
-// of is what is said of pictures of this size, and the views.
+// forSize returns the preprocessing for images of this size, with the number of
+// views.
 func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
 	how, from, err = p.lookUp(height, width)
 	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
 	return how, from, err
 }
 
-// said is, in this order, what the configuration says, what the file's metadata say, or what
-// is known of its digest.
+// lookUp consults the configuration, then the file's metadata, then the known
+// digests.
 func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from string, err error) {
 	if p.config != nil {
 		return p.config.For(height, width)
@@ -188,22 +192,24 @@ func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from st
 			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
-// Digest identifies the model file, the embedding tensor with its pooling, and the
-// preprocessing. It does not include the runtime: runtimes agree within 10⁻⁴.
+// Digest identifies the model file, the embedding tensor with its pooling, and
+// the preprocessing. It excludes the runtime, because runtimes agree within
+// 10⁻⁴.
 func (n *Encoder) Digest() [sha256.Size]byte { return n.digest }
 
-// Choice returns which tensor is the embedding, and why.
+// Choice returns the embedding tensor and the reason for choosing it.
 func (n *Encoder) Choice() Choice { return n.embedder.Choice() }
 
-// Preprocessing returns how pictures are prepared, and where that was found.
+// Preprocessing returns the preprocessing and its source.
 func (n *Encoder) Preprocessing() (p prepare.Preprocessing, from string) {
 	return n.preprocessing, n.from
 }
 
-// Runtime names the runtime of the network: Go or ONNXRuntime.
+// Runtime returns Go or ONNXRuntime.
 func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 
-// RuntimeName names the runtime for people, with the release and file of a library.
+// RuntimeName describes the runtime for display, with a library's release and
+// file.
 func (n *Encoder) RuntimeName() string {
 	if s, ok := n.embedder.(*Session); ok {
 		return s.Library()
@@ -213,7 +219,7 @@ func (n *Encoder) RuntimeName() string {
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }
 
-// Embed returns the embedding of a picture, the mean of its views.
+// Embed returns the mean embedding of an image's views.
 func (n *Encoder) Embed(p *decode.Image) ([]float32, error) {
 	views, err := n.preprocessing.Tensors(p.RGB, p.Width, p.Height)
 	if err != nil {

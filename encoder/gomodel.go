@@ -14,7 +14,7 @@ type Model struct {
 	program *engine.Program
 }
 
-// errUnknownShape is a tensor whose shape is not known.
+// errUnknownShape reports a tensor of unknown shape.
 type errUnknownShape struct{ name string }
 
 func (e errUnknownShape) Error() string {
@@ -31,7 +31,7 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 		})
 		err := s.choose(c, options)
 		if unknown := (errUnknownShape{}); errors.As(err, &unknown) {
-			return []string{unknown.name}, nil // Compile says why
+			return []string{unknown.name}, nil // Compile reports why
 		}
 		return []string{s.choice.Name}, err
 	}
@@ -45,13 +45,13 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 // Runtime returns Go.
 func (m *Model) Runtime() string { return Go }
 
-// Close does nothing: there is nothing to free.
+// Close does nothing, because there is nothing to free.
 func (m *Model) Close() error { return nil }
 
 var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
 
-// Embed computes the embedding of one image, 3·H·W values in the order channel, row,
-// column. The caller owns the result. Errors wrap cpar.ErrInput.
+// Embed computes the embedding of one image: 3·H·W values in the order channel,
+// row, column. The caller owns the result. Errors wrap cpar.ErrInput.
 func (m *Model) Embed(image []float32) ([]float32, error) {
 	embedding, err := m.embed(image)
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Model) embed(image []float32) ([]float32, error) {
 	return m.finish(results[m.choice.Name])
 }
 
-// finish pools the values of the chosen tensor and checks them.
+// finish pools and checks the values of the chosen tensor.
 func (a *fileInfo) finish(values []float32) ([]float32, error) {
 	embedding, err := a.pooling.apply(values)
 	if err == nil && !finite(embedding) {
@@ -80,7 +80,7 @@ func (a *fileInfo) finish(values []float32) ([]float32, error) {
 	return embedding, err
 }
 
-// finite reports whether no value is infinite or NaN.
+// finite reports whether all values are finite.
 func finite(x []float32) bool {
 	for _, v := range x {
 		if v-v != 0 {

@@ -9,19 +9,19 @@ import (
 	"cpar/internal/hint"
 )
 
-const maxSide = 4096 // of an image
+const maxSide = 4096 // pixels
 
-// An imageInput is the input of a network that takes the picture.
+// An imageInput describes the network input that takes the image.
 type imageInput struct {
 	name          string
 	elements      onnx.Type // Float, Float16 or Uint8
-	channelsLast  bool      // 1×H×W×3, else 1×3×H×W
+	channelsLast  bool      // 1×H×W×3, otherwise 1×3×H×W
 	height, width int       // 0 where the file leaves them open
 	others        []string  // further inputs, on which no embedding may depend
 }
 
-// findInput finds the input of a graph that can be a picture. Further inputs, such as the
-// words of a network of images and texts, are left alone.
+// findInput finds the input of a graph that can hold an image. It ignores
+// further inputs, such as the text of an image-text network.
 func findInput(g *onnx.Graph) (imageInput, error) {
 	constants := map[string]bool{}
 	for _, t := range g.Constants {
@@ -59,8 +59,8 @@ func findInput(g *onnx.Graph) (imageInput, error) {
 	return image, nil
 }
 
-// asImage reads an input as a picture. Where all dimensions are open, the channels come
-// first, as nearly all exporters have them.
+// asImage interprets an input as an image. If all dimensions are open, the
+// channels come first, as nearly all exporters write them.
 func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	image := imageInput{name: in.Name, elements: in.Type}
 	if in.Name == "" || len(in.Dims) != 4 || !slices.Contains([]onnx.Type{onnx.Float, onnx.Float16, onnx.Uint8}, in.Type) {
@@ -84,7 +84,7 @@ func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	return image, true
 }
 
-// open writes a shape of a file, in which −1 is an open dimension.
+// formatDims formats a shape from the file, in which −1 is an open dimension.
 func formatDims(dims []int) string {
 	if len(dims) == 0 {
 		return "unknown"
@@ -117,7 +117,6 @@ func (in imageInput) sized(height, width int) imageInput {
 	return in
 }
 
-// shape returns the shape of the input.
 func (in imageInput) shape() []int {
 	if in.channelsLast {
 		return []int{1, in.height, in.width, 3}
@@ -125,7 +124,7 @@ func (in imageInput) shape() []int {
 	return []int{1, 3, in.height, in.width}
 }
 
-// arranged returns an image of channel, row, column in the order that the network takes.
+// arranged converts an image from channel, row, column to the network's order.
 func (in imageInput) arranged(image []float32) []float32 {
 	if !in.channelsLast {
 		return image
@@ -140,8 +139,8 @@ func (in imageInput) arranged(image []float32) []float32 {
 	return out
 }
 
-// check refuses an image of the wrong size, with non-finite values, or with values that
-// are no bytes where the network takes bytes.
+// check refuses an image of the wrong size, non-finite values, and values
+// outside the byte range if the network takes bytes.
 func (in imageInput) check(image []float32) error {
 	if len(image) != 3*in.height*in.width {
 		return fmt.Errorf("an image of %d values, the network takes 3×%d×%d", len(image), in.height, in.width)

@@ -10,24 +10,25 @@ import (
 	"cpar/encoder/prepare"
 )
 
-// A Report is what can be told of a model file without running it.
+// A Report describes a model file that has not been run.
 type Report struct {
 	Embedding        Choice
-	Input            string                // type and shape, in words
-	Preprocessing    prepare.Preprocessing // of no meaning if Unprepared is set
+	Input            string                // type and shape
+	Preprocessing    prepare.Preprocessing // undefined if PreprocessingErr is set
 	From             string                // where the preprocessing was found
 	PreprocessingErr error                 // why there is no preprocessing
-	// Missing are the operators that plain Go lacks for the embedding, sorted; if the
-	// embedding cannot be told without them, those of the whole file.
+	// Missing lists the operators, sorted, that plain Go lacks for the
+	// embedding, or for the whole file if the embedding cannot be determined
+	// without them.
 	Missing []string
-	// Refused is why plain Go does not run the file; nil if it does.
+	// GoErr is the reason why plain Go cannot run the file, or nil.
 	GoErr error
-	// Unchosen is why nothing in it can be told to be the embedding; nil if something can.
+	// EmbeddingErr is the reason why no tensor was chosen, or nil.
 	EmbeddingErr error
 }
 
-// Inspect reads a model file for plain Go, whatever opt.Runtime is. It is an error only if
-// the file cannot be read. Errors wrap cpar.ErrInput.
+// Inspect reads a model file for plain Go and ignores opt.Runtime. It fails
+// only if the file cannot be read. Errors wrap cpar.ErrInput.
 func Inspect(path string, opt OpenOptions) (Report, error) {
 	var r Report
 	opt.Runtime = Go
@@ -57,7 +58,6 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 	return r, err
 }
 
-// missing lists the operators that plain Go does not have.
 func missing(m *onnx.Model) []string {
 	names := []string{}
 	for name := range engine.Missing(m) {
@@ -67,8 +67,8 @@ func missing(m *onnx.Model) []string {
 	return names
 }
 
-// chooseDeclared determines the embedding by the shapes that the file declares. Where that
-// is not enough, the error is the one that made it necessary.
+// chooseDeclared determines the embedding from the shapes that the file
+// declares. If these do not suffice, it returns because.
 func (s *parsedModel) chooseDeclared(options Options, because error) error {
 	c := s.chooser(func(name string) ([]int, error) {
 		if dims := s.declared(name); dims != nil && !slices.Contains(dims, -1) {

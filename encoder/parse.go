@@ -13,29 +13,30 @@ import (
 	"cpar/internal/hint"
 )
 
-// Limits bound the resources that a model file may use. Zero fields stand for those of
-// DefaultLimits.
+// Limits bound the resources that a model file may use. Zero fields take the
+// values of DefaultLimits.
 type Limits = onnx.Limits
 
-// DefaultLimits allow the usual image networks, up to CLIP ViT-L.
+// DefaultLimits admit common image networks up to CLIP ViT-L.
 var DefaultLimits = onnx.DefaultLimits
 
-// Options say how to read a model.
+// Options configure how a model is read.
 type Options struct {
 	Limits Limits
-	// Embedding names the tensor that Embed returns: an output, or any other tensor of
-	// the graph. Empty means the one that choose finds.
+	// Embedding names the tensor that Embed returns, which need not be an
+	// output. If it is empty, the graph's names and structure decide.
 	Embedding string
-	// Pool says how tokens become one vector: PoolClass or PoolMean. Empty means the
-	// class token if there is one, else the mean.
+	// Pool is the pooling of tokens: PoolClass or PoolMean. If it is empty,
+	// Pool is the class token if there is one, otherwise the mean.
 	Pool string
 	// Side is the height and width of the input if the model leaves them open.
 	Side int
-	// Library is ONNX Runtime's library file; see onnxruntime.Open for the default.
+	// Library is ONNX Runtime's library file. onnxruntime.Open documents the
+	// default.
 	Library string
 }
 
-// fileInfo is what every runtime knows about a file.
+// A fileInfo holds the facts about a file that all runtimes share.
 type fileInfo struct {
 	digest   [sha256.Size]byte
 	metadata map[string]string
@@ -44,22 +45,23 @@ type fileInfo struct {
 	pooling  pooling
 }
 
-// Digest returns the SHA-256 of the model file (onnx.File.Digest, if there are others).
+// Digest returns the SHA-256 of the model file, or onnx.File.Digest if it names
+// others.
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 // String names the model by its digest.
 func (a *fileInfo) String() string { return "network " + hex.EncodeToString(a.digest[:8]) }
 
-// Size returns the height and width of the image that the network takes.
+// Size returns the height and width of the network's input.
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
 
 // Metadata returns a copy of the file's metadata.
 func (a *fileInfo) Metadata() map[string]string { return maps.Clone(a.metadata) }
 
-// Choice returns which tensor Embed returns.
+// Choice returns the tensor that Embed returns.
 func (a *fileInfo) Choice() Choice { return a.choice }
 
-// A source is a model that has been read, before its runtime is started.
+// A parsedModel is a model whose runtime has not been started.
 type parsedModel struct {
 	fileInfo
 	model  *onnx.Model
@@ -67,7 +69,7 @@ type parsedModel struct {
 	limits Limits
 }
 
-// read reads a model's structure. Its data are read while a runtime is started.
+// read parses a model's structure. Starting a runtime reads the weights.
 func read(data []byte, runtime string, options Options, external func(string) ([]byte, error)) (*parsedModel, error) {
 	if options.Side < 0 || options.Side > maxSide {
 		return nil, fmt.Errorf("a side of %d pixels; it must lie between 1 and %d", options.Side, maxSide)
@@ -110,7 +112,7 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	return s, nil
 }
 
-// start makes the runtime, for images of a side if the file leaves it open.
+// start starts the runtime. side applies if the file leaves the size open.
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
@@ -127,12 +129,12 @@ func (s *parsedModel) start(runtime string, options Options, side int) (Embedder
 		e, err = startSession(s, options)
 	}
 	if err != nil {
-		return nil, s.advise(err) // not a nil *Model, which would be an Embedder
+		return nil, s.advise(err) // avoids a nil *Model in a non-nil Embedder
 	}
 	return e, nil
 }
 
-// advise says of a network of 8-bit integers what runs it.
+// advise adds a hint if the network computes with 8-bit integers.
 func (s *parsedModel) advise(err error) error {
 	unsupported := (*onnx.UnsupportedError)(nil)
 	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool { return isQuantised(n.Op) }) {
@@ -141,20 +143,19 @@ func (s *parsedModel) advise(err error) error {
 	return hint.Add(err, "it is a network of 8-bit integers, which ONNX Runtime runs (C++ in this process; ask for the runtime %s if you trust the file); or take the one in single or half precision", ONNXRuntime)
 }
 
-// isQuantised reports whether an operator computes with 8-bit integers.
 func isQuantised(op string) bool {
 	return strings.Contains(op, "QuantizeLinear") || strings.Contains(op, "QLinear") || strings.HasSuffix(op, "Integer")
 }
 
-// chooser returns what determines the embedding. shape tells the shapes of tensors that
-// the file does not declare.
+// chooser returns a chooser for the model. shape returns shapes that the file
+// does not declare.
 func (s *parsedModel) chooser(shape func(name string) ([]int, error)) *chooser {
 	c := newChooser(s.nodes, s.model.Graph.Outputs, s.input.name, s.input.others)
 	c.height, c.width, c.shape = s.input.height, s.input.width, shape
 	return c
 }
 
-// choose determines the embedding and how it is pooled.
+// choose determines the embedding and its pooling.
 func (s *parsedModel) choose(c *chooser, options Options) error {
 	choice, err := c.choose(options.Embedding, options.Pool)
 	if err != nil {
@@ -165,8 +166,8 @@ func (s *parsedModel) choose(c *chooser, options Options) error {
 	return err
 }
 
-// declared returns the shape of an output for one image as far as the file tells; −1 where
-// it does not.
+// declared returns the declared shape of an output for one image, with −1 for
+// unknown dimensions.
 func (s *parsedModel) declared(name string) []int {
 	for _, o := range s.model.Graph.Outputs {
 		if o.Name == name && o.HasShape {
@@ -180,7 +181,7 @@ func (s *parsedModel) declared(name string) []int {
 	return nil
 }
 
-// agrees compares the shape of a tensor with what the file says of an output of that name.
+// agrees checks the shape of a tensor against the declared output of that name.
 func (s *parsedModel) agrees(name string, shape []int) error {
 	declared := s.declared(name)
 	agrees := len(declared) == 0 || len(declared) == len(shape)

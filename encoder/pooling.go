@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The ways in which tokens, or the pixels of a feature map, become one vector.
+// The ways to reduce tokens, or the pixels of a feature map, to one vector.
 const (
-	PoolClass = "class" // the first token, which stands for the whole
+	PoolClass = "class" // the first token, which summarises the image
 	PoolMean  = "mean"  // the mean of all
 )
 
@@ -16,15 +16,14 @@ const (
 type pooling struct {
 	kind string // "", PoolClass or PoolMean
 	size int    // values of the embedding
-	what string // in words
-	// The tensor is outer×count×size, of which count things are pooled; where the
-	// channels come first it is size×count.
+	what string // description
+	// The tensor is 1×count×size, or 1×size×count if channelsFirst.
 	count         int
 	channelsFirst bool
 }
 
-// poolingOf determines how a tensor of a shape becomes a vector. asked is Options.Pool;
-// height and width are those of the image.
+// poolingOf determines how a tensor of this shape becomes a vector. asked is
+// Options.Pool, and height and width are the image's.
 func poolingOf(shape []int, name, asked string, height, width int) (pooling, error) {
 	if size, flat := vector(shape); flat {
 		if asked != "" {
@@ -62,8 +61,8 @@ func poolTokens(tokens, size int, name, asked string, height, width int) pooling
 	return p
 }
 
-// extraTokens returns how many tokens there are besides one for each patch of the image:
-// 0 or 1; 2 with a distillation token; 5 with four registers (DINOv2).
+// extraTokens returns the number of tokens besides one per patch: 0 or 1, 2
+// with a distillation token, 5 with four registers (DINOv2).
 func extraTokens(tokens, height, width int) int {
 	for _, extra := range []int{0, 1, 2, 5} {
 		if isGrid(tokens-extra, height, width) {
@@ -73,14 +72,14 @@ func extraTokens(tokens, height, width int) int {
 	return 0
 }
 
-// namesClass reports whether a name says that the class token is to be taken.
+// namesClass reports whether a tensor's name denotes the class token.
 func namesClass(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "cls") || strings.Contains(name, "class_token")
 }
 
-// isGrid reports whether n patches may cover an image: a square number of them, or one in
-// the ratio of its sides.
+// isGrid reports whether n patches can cover an image: n is a square, or the
+// patches match the ratio of the sides.
 func isGrid(n, height, width int) bool {
 	for side := 1; side*side <= n; side++ {
 		if side*side == n {
@@ -98,8 +97,8 @@ func isGrid(n, height, width int) bool {
 	return false
 }
 
-// poolMap takes the mean over the pixels of a feature map, whether its channels come
-// first, 1×C×H×W, or last, 1×H×W×C: the sides of square images are equal.
+// poolMap takes the mean over the pixels of a feature map. The equal sides of a
+// square image reveal whether it is 1×C×H×W or 1×H×W×C.
 func poolMap(shape []int) pooling {
 	first := shape[2] == shape[3] || shape[1] != shape[2]
 	p := pooling{kind: PoolMean, size: shape[3], count: shape[1] * shape[2], channelsFirst: first}
@@ -112,7 +111,7 @@ func poolMap(shape []int) pooling {
 	return p
 }
 
-// apply reduces the values of a tensor. The result may be part of them.
+// apply reduces the values of a tensor. The result may alias them.
 func (p pooling) apply(values []float32) ([]float32, error) {
 	want := p.size
 	if p.kind != "" {

@@ -8,16 +8,16 @@ import (
 	"cpar/encoder/prepare"
 )
 
-// commonSides are sizes of pictures that networks are trained on.
+// commonSides are image sizes common in training.
 var commonSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
 
-// maxTried bounds the search of Recall: half a second.
+// maxTried limits the search of Recall to half a second.
 const maxTried = 2_000_000
 
-// Recall finds with which options a model file has a digest (Encoder.Digest), if it can have
-// it: which preprocessing of those that have a name or lie beside it, how many views, which
-// tensor, pooling and size. Who built an index with other options can be told so, although the index knows
-// the digest alone. Nothing is run.
+// Recall finds the options under which a model file has a given digest
+// (Encoder.Digest). It searches named and adjacent preprocessing, views,
+// tensors, pooling and sizes, and runs nothing. An index stores only the
+// digest, so this lets cpar report the options it was built with.
 func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
 	opt.Runtime = Go
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
@@ -41,7 +41,7 @@ func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOpti
 	return with, err == nil && ok
 }
 
-// recalled tries tensors, pooling and sizes.
+// searchOptions tries tensors, pooling and sizes.
 func (s *parsedModel) searchOptions(how preparation, names []string, o OpenOptions, want [sha256.Size]byte, tried *int) (with OpenOptions, ok bool) {
 	side := cmp.Or(o.Side, how.side())
 	for _, size := range s.sizes(side) {
@@ -66,7 +66,8 @@ func (s *parsedModel) searchOptions(how preparation, names []string, o OpenOptio
 	return o, false
 }
 
-// embeddingCandidates are the names of the tensors that may be an embedding, the outputs first.
+// embeddingCandidates returns the names of tensors that may be the embedding,
+// outputs first.
 func (s *parsedModel) embeddingCandidates(first string) []string {
 	names := []string{first, defaultEmbedding}
 	for _, o := range s.model.Graph.Outputs {
@@ -78,7 +79,7 @@ func (s *parsedModel) embeddingCandidates(first string) []string {
 	return names
 }
 
-// sizes are the heights and widths that pictures may have had.
+// sizes returns the candidate heights and widths of the input.
 func (s *parsedModel) sizes(side int) (all [][2]int) {
 	if !s.input.isOpen() {
 		return [][2]int{{s.input.height, s.input.width}}

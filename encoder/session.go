@@ -16,8 +16,9 @@ type Session struct {
 	library *onnxruntime.Library
 }
 
-// startSession loads what the embedding needs into ONNX Runtime. Shapes that the file does
-// not declare come from a run on an image of zeros, of a session that is made for it.
+// startSession loads the part of the graph that the embedding needs into ONNX
+// Runtime. A session on an image of zeros measures shapes that the file does
+// not declare.
 func startSession(s *parsedModel, options Options) (_ *Session, err error) {
 	library, err := onnxruntime.Open(options.Library)
 	if err != nil {
@@ -32,7 +33,7 @@ func startSession(s *parsedModel, options Options) (_ *Session, err error) {
 	if err := s.choose(s.chooser(t.shape), options); err != nil {
 		return nil, err
 	}
-	// Whatever the file declares, the embedding is what comes out.
+	// Measure the shape, because the declared one may be wrong.
 	shape, err := t.probe(s.choice.Name)
 	if err != nil {
 		return nil, err
@@ -43,13 +44,13 @@ func startSession(s *parsedModel, options Options) (_ *Session, err error) {
 	return &Session{s.fileInfo, t.session, library}, nil
 }
 
-// tensors finds the shapes of a graph's tensors with the help of ONNX Runtime. It keeps the
-// last session, which is nearly always the one that is needed.
+// A shapeProber measures the shapes of a graph's tensors with ONNX Runtime. It
+// keeps the last session, which is nearly always the one needed.
 type shapeProber struct {
 	*parsedModel
 	library *onnxruntime.Library
 	session *onnxruntime.Session
-	name    string // that session's output
+	name    string // the session's output
 	known   map[string][]int
 }
 
@@ -67,7 +68,7 @@ func (t *shapeProber) shape(name string) ([]int, error) {
 	return t.probe(name)
 }
 
-// measured runs the part of the graph that makes a tensor.
+// probe runs the part of the graph that produces a tensor.
 func (t *shapeProber) probe(name string) ([]int, error) {
 	if shape := t.known[name]; shape != nil && (t.name == name || name != t.choice.Name) {
 		return shape, nil
@@ -123,5 +124,5 @@ func (s *Session) Library() string { return s.library.String() }
 // String names the model by its digest, and the library.
 func (s *Session) String() string { return s.fileInfo.String() + " in " + s.library.String() }
 
-// Close frees the network after running calls. Later ones fail.
+// Close waits for running calls and frees the network. Later calls fail.
 func (s *Session) Close() error { return s.session.Close() }

@@ -10,22 +10,22 @@ import (
 	"cpar/photo/decode"
 )
 
-// A network is tried on two made pictures before the first photo: a wrong tensor, a wrong
-// preprocessing or a damaged file often gives an embedding that says nothing, and that
-// should not come out after an hour.
+// Each network is tried on two synthetic images before the first photo, because
+// a wrong tensor, wrong preprocessing or a damaged file often produces a
+// useless embedding that would otherwise be noticed only after an hour.
 //
-// Two pictures suffice for what is refused: they differ in colour, brightness and texture
-// everywhere, so that a network that sees anything gives two embeddings. They need not be
-// far apart. Embeddings of two photos may have a cosine of 0.99, as many networks give
-// all pictures a large part in common, and no centre is known yet that could be
-// subtracted; so what is measured is the distance in units of the embeddings' own length.
-// The arithmetic of float16 alone moves embeddings by about 10⁻³, runtimes by 10⁻⁴.
+// The two images differ in colour, brightness and texture everywhere, so a
+// working network embeds them differently. Their cosine may still be high: many
+// networks add a large common component to all embeddings, and no mean is known
+// yet to subtract. The test therefore measures the distance relative to the
+// embeddings' length. The arithmetic of float16 alone moves embeddings by about
+// 10⁻³, runtimes by 10⁻⁴.
 
-// minDistance is how far apart the two embeddings must be, for a length of 1. It
-// corresponds to a cosine of 1 − 5·10⁻⁷.
+// minDistance is the minimum distance of the two embeddings, relative to their
+// length. It corresponds to a cosine of 1 − 5·10⁻⁷.
 const minDistance = 1e-3
 
-// try embeds two made pictures and refuses embeddings that make no sense.
+// try embeds two synthetic images and refuses degenerate embeddings.
 func (n *Encoder) try() error {
 	var both [2][]float32
 	for i := range both {
@@ -52,7 +52,7 @@ func (n *Encoder) trialError(err error) error {
 		"name another tensor with --embedding, or check --preprocessing")
 }
 
-// checkEmbedding refuses an embedding without length, or whose values are all the same.
+// checkEmbedding refuses an embedding of zero length or of equal values.
 func checkEmbedding(embedding []float32) error {
 	var most, least, size float64 = math.Inf(-1), math.Inf(1), 0
 	for _, v := range embedding {
@@ -70,7 +70,7 @@ func checkEmbedding(embedding []float32) error {
 	return nil
 }
 
-// distance returns the distance of two vectors in units of the longer one's length.
+// distance returns the distance of two vectors relative to the longer one.
 func distance(a, b []float32) float64 {
 	var between, ofA, ofB float64
 	for i := range a {
@@ -82,8 +82,8 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(between / max(ofA, ofB))
 }
 
-// testImage draws one of two pictures: a bright bowl of light over a landscape of
-// bands, or coloured tiles of many sizes in the dark.
+// testImage draws one of two images: a bright glow over a banded landscape, or
+// coloured tiles of many sizes in the dark.
 func testImage(which int) *decode.Image {
 	const width, height = 320, 256
 	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}

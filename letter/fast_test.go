@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"cpar/model/embed"
-	"cpar/user/ive"
 	"cpar/model/vectorlayout"
+	"cpar/user/ive"
 	"cpar/user/scorevector"
 )
 

@@ -15,13 +15,14 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// maxRedirects is how often a server may point elsewhere.
+// maxRedirects limits the number of redirects.
 const maxRedirects = 10
 
-// errForbiddenRedirect is wrapped by the error of a redirect that is not followed.
+// errForbiddenRedirect is wrapped by the error of a refused redirect.
 var errForbiddenRedirect = errors.New("it points to where nothing is fetched from")
 
-// CheckAddress reads the address of a file: https://, or http:// on this machine.
+// CheckAddress parses the address of a file: https://, or http:// on this
+// machine.
 func CheckAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -44,7 +45,7 @@ func loopback(host string) bool {
 
 func (t *transfer) host() string { return sanitize.Text(t.url.Host) }
 
-// client follows redirects as long as they stay on HTTPS, or on this machine if the first
+// client follows redirects that stay on HTTPS, or on this machine if the first
 // address was there.
 func (t *transfer) client() *http.Client {
 	transport := t.transport
@@ -64,7 +65,8 @@ func (t *transfer) client() *http.Client {
 	}}
 }
 
-// byScheme sends plain HTTP to this machine alone, whatever proxy or name server says.
+// byScheme sends plain HTTP only to this machine, regardless of proxies and
+// name servers.
 type byScheme struct{ https, http http.RoundTripper }
 
 func (s byScheme) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -83,7 +85,8 @@ func newTransport() http.RoundTripper {
 	return byScheme{https, here}
 }
 
-// loopbackOnly lets a connection be made to this machine alone. The address is the resolved one.
+// loopbackOnly permits connections to this machine. The address is the resolved
+// one.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
@@ -92,7 +95,8 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return errors.New("that is not this machine")
 }
 
-// withoutAddress is an error of package net/http without the address, which may be long.
+// withoutAddress strips the address, which may be long, from an error of
+// package net/http.
 func withoutAddress(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		return u.Err

@@ -1,17 +1,17 @@
-// Package fetch downloads one file whose SHA-256 is known, an image network in ONNX form.
+// Package fetch downloads one ONNX file whose SHA-256 is known.
 //
 //	address, digest, bound ─▶ Get: GET, Range ─▶ FILE.part ─▶ digest ─▶ Check ─▶ FILE
 //
-// Bytes come over HTTPS, also after redirects; plain HTTP is for this machine alone. They
-// lie in FILE.part until all are there and the digest of the whole file is right, and
-// only then under their name, so that nothing half-written ever has it. A transfer that is
-// cut, stopped or too slow leaves FILE.part, and the next one goes on where it ended
-// (RFC 9110, sections 13.1.5 and 14): with If-Range where the server gave a strong ETag,
-// which FILE.part.etag keeps, else by the digest alone, which notices everything.
+// Transfers use HTTPS, also after redirects. Plain HTTP is allowed only on this
+// machine. The bytes collect in FILE.part, which is renamed once the digest of
+// the whole file matches, so FILE is never incomplete. An interrupted or
+// stalled transfer leaves FILE.part, and the next one resumes it (RFC 9110,
+// sections 13.1.5 and 14). It sends If-Range if the server gave a strong ETag,
+// which FILE.part.etag stores. The digest detects all remaining mismatches.
 //
-// A server is believed in nothing: neither in what it calls the file nor in how long it says
-// that it is. What is no ONNX file is refused by its name and by its first bytes, before
-// anything is written: PyTorch's files hold programs (pickles).
+// The server's file name and length are untrusted. Files other than ONNX are
+// refused by name and first bytes before anything is written, because PyTorch
+// files hold programs (pickles).
 package fetch
 
 import (
@@ -34,29 +34,29 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Patience is how long a server may bring next to nothing before a transfer ends.
+// StallTimeout is the longest a transfer may receive almost nothing.
 const StallTimeout = 30 * time.Second
 
-// Options say what is fetched, and where it goes.
+// Options describe a download.
 type Options struct {
-	Address  string            // of the file
-	Into     string            // path that the file gets; it is never replaced
+	Address  string            // URL of the file
+	Into     string            // destination path, never replaced
 	Digest   [sha256.Size]byte // of the whole file
-	Bytes    int64             // its length; 0 if it is not known
-	MaxBytes int64             // the greatest length that is taken where it is not known
-	// Check refuses a file whose digest is right; nil refuses none.
+	Bytes    int64             // its length, 0 if unknown
+	MaxBytes int64             // upper bound of an unknown length
+	// Check may refuse a file whose digest is correct. It may be nil.
 	Check        func(path string) error
-	StallTimeout time.Duration // 0 for Patience
+	StallTimeout time.Duration // 0 for the package's StallTimeout
 	Progress     progress.Func // in kB
 
-	transport http.RoundTripper // of tests
+	transport http.RoundTripper // for tests
 }
 
-// A Result is what Get did.
+// A Result describes a finished download.
 type Result struct {
 	Bytes   int64 // of the file
-	Resumed int64 // how many of them were there from an earlier transfer
-	Already bool  // the file was there, and nothing was fetched
+	Resumed int64 // number of bytes kept from an earlier transfer
+	Already bool  // the file existed, and nothing was fetched
 }
 
 const (
@@ -64,12 +64,12 @@ const (
 	tagSuffix  = ".part.etag"
 )
 
-// Part is where the bytes of a file lie until they are whole.
+// PartPath returns the path of an incomplete file.
 func PartPath(into string) string { return into + partSuffix }
 
-// Get fetches a file. Errors wrap cpar.ErrInput for what is asked, cpar.ErrCorrupt for
-// other bytes than the digest's, cpar.ErrCloud for the server and the way to it, and
-// cpar.ErrStorage.
+// Get fetches a file. Errors wrap cpar.ErrInput for invalid options,
+// cpar.ErrCorrupt for a digest mismatch, cpar.ErrCloud for server and network
+// faults, and cpar.ErrStorage.
 func Get(ctx context.Context, o Options) (Result, error) {
 	r, err := get(ctx, o)
 	if err != nil {
@@ -108,7 +108,7 @@ func get(ctx context.Context, o Options) (r Result, err error) {
 	return r, err
 }
 
-// already is the result where the file is there.
+// checkExisting returns the result for an existing file.
 func checkExisting(ctx context.Context, o Options) (Result, error) {
 	digest, n, err := sum(ctx, o.Into, o.Progress)
 	switch {
@@ -127,7 +127,7 @@ type transfer struct {
 	part, tag string
 }
 
-// begun is how many bytes an earlier transfer has left.
+// resumeOffset returns the number of bytes that an earlier transfer left.
 func (t *transfer) resumeOffset() (int64, error) {
 	info, err := os.Lstat(t.part)
 	switch {
@@ -138,12 +138,12 @@ func (t *transfer) resumeOffset() (int64, error) {
 	case !info.Mode().IsRegular():
 		return 0, fmt.Errorf("%w: %s is no regular file", cpar.ErrInput, t.part)
 	case info.Size() > t.maxBytes():
-		return 0, t.discard() // of another file
+		return 0, t.discard() // left by another file
 	}
 	return info.Size(), nil
 }
 
-// most is how long the file may be.
+// maxBytes returns the upper bound of the file's length.
 func (t *transfer) maxBytes() int64 {
 	if t.Bytes > 0 {
 		return t.Bytes
@@ -151,7 +151,7 @@ func (t *transfer) maxBytes() int64 {
 	return t.MaxBytes
 }
 
-// discard removes what was received.
+// discard removes the received bytes.
 func (t *transfer) discard() error {
 	for _, path := range []string{t.part, t.tag} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,7 @@ func (t *transfer) discard() error {
 	return nil
 }
 
-// finish gives the file its name, if it is the right one.
+// finish verifies the file and gives it its name.
 func (t *transfer) finish(ctx context.Context) (int64, error) {
 	digest, n, err := sum(ctx, t.part, t.Progress)
 	if err != nil {
@@ -181,17 +181,17 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 	if err := durable.OS.RenameNew(t.part, t.Into); err != nil {
 		return 0, durable.StorageError("renaming", t.part, 0, err)
 	}
-	_ = os.Remove(t.tag) // of no further use, and harmless
+	_ = os.Remove(t.tag) // failure is harmless
 	if err := durable.OS.SyncDir(filepath.Dir(t.Into)); err != nil {
 		return 0, durable.StorageError("syncing folder", filepath.Dir(t.Into), 0, err)
 	}
 	return n, nil
 }
 
-// refuse removes what was received, because of err.
+// refuse discards the received bytes and returns err.
 func (t *transfer) refuse(err error) error { return errors.Join(err, t.discard()) }
 
-// sum is the digest and the length of a file.
+// sum returns the digest and the length of a file.
 func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.Size]byte, n int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -219,7 +219,7 @@ func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.S
 	}
 }
 
-// stopped is the error of a transfer that was told to end.
+// stopped returns the error of a cancelled transfer.
 func stopped(part string) error {
 	return hint.Add(errors.New("it was stopped"), "what came is kept in %s; the same command goes on there", part)
 }

@@ -16,8 +16,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// pickles are the endings of files that run a program when they are opened, by Python's
-// pickle; .bin is what Hugging Face calls those of PyTorch.
+// pickles are the extensions of files that run a program when opened by
+// Python's pickle. Hugging Face uses .bin for PyTorch files.
 var pickles = []string{".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt", ".joblib"}
 
 const adviceExport = "ask for the network in ONNX form (.onnx), or export it with the program that it is for (torch.onnx.export, optimum-cli export onnx)"
@@ -49,10 +49,10 @@ func CheckFile(path string) error {
 	return checkHead(head[:n])
 }
 
-// headBytes is how many bytes of a file checkHead wants, or all of a shorter one.
+// headBytes is the number of bytes that checkHead examines.
 const headBytes = 512
 
-// checkHead refuses what by its first bytes is no ONNX file.
+// checkHead refuses a file whose first bytes rule out ONNX.
 func checkHead(head []byte) error {
 	refuse := func(what string) error {
 		return hint.Add(fmt.Errorf("%w: it is %s", cpar.ErrInput, what), adviceExport)
@@ -76,8 +76,9 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// onnx reports whether bytes can begin a ModelProto: a field that it has, of the right kind
-// (onnx.proto: ir_version and model_version are numbers, all others are bytes).
+// onnx reports whether the bytes can begin a ModelProto, that is, with a known
+// field of the right wire type. In onnx.proto, ir_version and model_version are
+// numbers and all others are bytes.
 func onnx(head []byte) bool {
 	const number, byteString = 0, 2
 	tag, _ := binary.Uvarint(head)

@@ -19,11 +19,12 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// minRate is how many bytes a second a transfer must bring, on average over Patience.
+// minRate is the minimum average rate of a transfer, in bytes per second over
+// StallTimeout.
 const minRate = 1000
 
-// A fault is the server's, or of the way to it. It has the kind of the cloud's faults, and
-// not its name.
+// A fault is an error of the server or the network. It is a cpar.ErrCloud
+// without that error's text.
 type fault struct{ text string }
 
 func (f fault) Error() string        { return f.text }
@@ -33,23 +34,23 @@ func faultf(format string, args ...any) error { return fault{fmt.Sprintf(format,
 
 var errSlow = errors.New("too slow")
 
-// receive brings what is missing behind the first bytes, of which there are from; resumed
-// says how many of those were of use.
+// receive fetches the bytes from offset from on. resumed is the number of
+// earlier bytes it could keep.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
 	for {
 		start, again, err := t.attempt(ctx, from)
 		if !again {
 			return start, err
 		}
-		if err := t.discard(); err != nil { // the server cannot go on from what is there
+		if err := t.discard(); err != nil { // the server cannot resume
 			return 0, err
 		}
 		from = 0
 	}
 }
 
-// once makes one request, and says where what came begins. again has another made, for the
-// whole file.
+// attempt makes one request and returns the offset of the response. again asks
+// for another request, for the whole file.
 func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again bool, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -60,7 +61,7 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again 
 	if err != nil {
 		return 0, false, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
-	request.Header.Set("Accept-Encoding", "identity") // a digest and ranges are of the file itself
+	request.Header.Set("Accept-Encoding", "identity") // digest and ranges refer to the file itself
 	if from > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 		if tag := t.knownTag(); tag != "" {
@@ -72,7 +73,7 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again 
 		return 0, false, t.broken(ctx, err)
 	}
 	defer response.Body.Close()
-	came.Add(t.minBytes()) // an answer counts, too
+	came.Add(t.minBytes()) // a response counts as progress
 
 	start, total, err := t.checkResponse(response, from)
 	switch {
@@ -91,14 +92,14 @@ var (
 	errComplete     = errors.New("all is there")
 )
 
-// answer judges an answer's head: where its bytes begin, and how long the file is, -1 where
-// nobody says.
+// checkResponse validates a response header. It returns the offset of the body
+// and the length of the file, or -1 if unknown.
 func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int64, err error) {
 	if coded := r.Header.Get("Content-Encoding"); coded != "" && coded != "identity" {
 		return 0, 0, faultf("%s sends it encoded (%s), which was not asked for", t.host(), sanitize.Text(coded))
 	}
 	switch r.StatusCode {
-	case http.StatusOK: // also of a server that knows no ranges, or has another file now
+	case http.StatusOK: // the server ignores ranges, or the file has changed
 		start, total = 0, r.ContentLength
 	case http.StatusPartialContent:
 		var last int64
@@ -111,7 +112,7 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 		}
 	case http.StatusRequestedRangeNotSatisfiable:
 		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes */%d", &total); err == nil && total == from && from > 0 {
-			return 0, 0, errComplete // the digest says whether it is so
+			return 0, 0, errComplete // the digest decides
 		}
 		if from > 0 {
 			return 0, 0, errCannotResume
@@ -133,7 +134,7 @@ func (t *transfer) tooLong() error {
 	return hint.Add(fmt.Errorf("%w: %s sends more than %d bytes", cpar.ErrInput, t.host(), t.maxBytes()), "--limit-file takes longer ones, if that is the file that was meant")
 }
 
-// write appends what comes to the part, from start on.
+// write appends the body to the part, starting at start.
 func (t *transfer) write(ctx context.Context, r *http.Response, start, total int64, came *atomic.Int64) error {
 	body := bufio.NewReaderSize(countingReader{r.Body, came}, 1<<16)
 	if start == 0 {
@@ -156,8 +157,8 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	if err := t.keepTag(r); err != nil {
 		return err
 	}
-	// Two commands that fetch the same at once can spoil each other's bytes, as the digest
-	// will say.
+	// Concurrent downloads of one file may corrupt the part, which the digest
+	// detects.
 	at, buf := start, make([]byte, 1<<16)
 	for {
 		n, failed := body.Read(buf)
@@ -181,7 +182,8 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	}
 }
 
-// broken is the error of a transfer that ended too early. What came is kept.
+// broken returns the error of a transfer that ended early. It keeps the
+// received bytes.
 func (t *transfer) broken(ctx context.Context, err error) error {
 	kept := "what came is kept; the same command goes on where this one ended"
 	if _, err := os.Lstat(t.part); err != nil {
@@ -198,11 +200,11 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 	return hint.Add(faultf("%s: %s", t.host(), sanitize.Text(withoutAddress(err).Error())), "%s", kept)
 }
 
-// least is how many bytes must come within Patience.
+// minBytes returns the minimum number of bytes per StallTimeout.
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
-// watch ends a transfer that brings too little. A server that sends a byte now and then would
-// else keep it for ever.
+// watch cancels a transfer that is too slow. Otherwise a server could hold it
+// open with a byte now and then.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
 	defer tick.Stop()
@@ -221,7 +223,7 @@ func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came 
 	}
 }
 
-// counted counts what is read.
+// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	came *atomic.Int64
@@ -233,13 +235,14 @@ func (c countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A tag is what a server calls the state of a file at an address.
+// A tag is a server's ETag for the file at an address.
 type tag struct {
 	Address string `json:"address"`
 	ETag    string `json:"etag"`
 }
 
-// knownTag is the tag of what was received, "" for none. Another address has others.
+// knownTag returns the ETag of the received bytes, or "" if there is none for
+// this address.
 func (t *transfer) knownTag() string {
 	b, err := os.ReadFile(t.tag)
 	var known tag
@@ -249,7 +252,7 @@ func (t *transfer) knownTag() string {
 	return known.ETag
 }
 
-// keepTag keeps the tag of an answer, unless it is weak and says nothing of bytes.
+// keepTag stores a response's ETag, unless it is weak.
 func (t *transfer) keepTag(r *http.Response) error {
 	etag := r.Header.Get("ETag")
 	if !strings.HasPrefix(etag, `"`) {

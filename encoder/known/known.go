@@ -1,18 +1,18 @@
-// Package known has what is known of public networks by the digest of their file, so that
-// nobody has to say how their pictures are prepared.
+// Package known identifies public networks by their digest, so that users need
+// not configure preprocessing.
 //
-//	SHA-256 of a model file ─▶ ByDigest ─▶ preprocessing, layout, licence, where it is from
+//	SHA-256 of a model file ─▶ ByDigest ─▶ preprocessing, layout, licence, origin
 //
-// The rows of known.csv are those of files in github.com/onnx/models at commit
-// b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27): digests and sizes from its LFS
-// pointers, preprocessing from each network's README there or, for the networks of timm,
-// from timm's configurations. No file is part of this project, and none was run with its
-// row: a row is a default, which a configuration file or a flag overrides. Licences are
-// those of the READMEs, and of timm's model cards for its networks; they bind whoever
-// uses a network, and are to be read at the source.
+// The rows of known.csv describe files in github.com/onnx/models at commit
+// b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27). Digests and sizes come
+// from its LFS pointers. Preprocessing comes from each network's README there
+// or, for timm networks, from timm's configurations. The project includes none
+// of the files and ran none with its row. A row is a default that a
+// configuration file or a flag overrides. Licences come from the READMEs and
+// timm's model cards. They bind the user, who should read them at the source.
 //
-// There is no row for CLIP, SigLIP or DINOv2: what comes with them says how their pictures
-// are prepared (package prepare), and no digest of theirs is certain.
+// CLIP, SigLIP and DINOv2 have no rows: their files come with a preprocessing
+// configuration (package prepare), and no digest is certain.
 package known
 
 import (
@@ -34,21 +34,22 @@ import (
 type Model struct {
 	Name    string // File without .onnx
 	File    string
-	Source  string // repository and path there, as owner/name:path
-	Licence string // by its SPDX name
+	Source  string // repository and path, as owner/name:path
+	Licence string // SPDX name
 	Digest  [32]byte
 	Bytes   int64
-	NHWC    bool // pictures enter by row, column and channel
-	Size    int  // side of its pictures
+	NHWC    bool // input in the order row, column, channel
+	Size    int  // side of the input in pixels
 
 	Preprocessing prepare.Preprocessing
 }
 
-// Zoo is where the files of github.com/onnx/models went in 2025, under their paths there. It was
-// not tried.
+// Zoo holds the files of github.com/onnx/models since 2025, under their
+// original paths. It has not been tried.
 const Zoo = "https://huggingface.co/onnxmodelzoo/legacy_models"
 
-// Address is where the file should be. Whatever comes from there is held against the digest.
+// Address returns the expected address of the file. The download is checked
+// against the digest.
 func (m Model) Address() string {
 	_, path, _ := strings.Cut(m.Source, ":")
 	return Zoo + "/resolve/main/" + path
@@ -57,7 +58,7 @@ func (m Model) Address() string {
 //go:embed known.csv
 var table []byte
 
-// List returns the known networks, in the order of the table.
+// List returns the known networks in the order of the table.
 func List() []Model { return slices.Clone(models()) }
 
 // ByDigest finds a network by the SHA-256 of its file.
@@ -73,13 +74,13 @@ func ByDigest(d [32]byte) (Model, bool) {
 var models = sync.OnceValue(func() []Model {
 	list, err := read(table)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the table is embedded
 	}
 	return list
 })
 
-// read reads a table with the columns file, source, sha256, bytes, input, resize, crop,
-// interpolation, mean, std, range, licence.
+// read parses a table with the columns file, source, sha256, bytes, input,
+// resize, crop, interpolation, mean, std, range, licence.
 func read(table []byte) (list []Model, err error) {
 	r := csv.NewReader(bytes.NewReader(table))
 	rows, err := r.ReadAll()
@@ -116,7 +117,7 @@ func readRow(row []string) (m Model, err error) {
 	if m.Size, err = strconv.Atoi(side); err != nil {
 		return m, err
 	}
-	// As in a file of the owner's, which checks it all.
+	// ReadConfig validates the row like a user's configuration file.
 	scale := map[string]string{"0-1": "0.00392156862745098", "0-255": "1"}[row[10]]
 	numbers := func(s string) string { return "[" + strings.Join(strings.Fields(s), ", ") + "]" }
 	m.Preprocessing, _, err = prepare.ReadConfig(fmt.Appendf(nil, `{"size": %s, "resize": "crop", "shorter": %s, "interpolation": %q, "mean": %s, "std": %s, "scale": %s}`,

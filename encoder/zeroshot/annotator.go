@@ -10,33 +10,33 @@ import (
 	"cpar/photo/decode"
 )
 
-// Options say which words photos are looked through for.
+// Options configure Prepare.
 type Options struct {
 	Encoder feature.Encoder // the image half
-	Text    TextEncoder     // the text half, such as a Half
-	// Asked are the words that are offered; none for Everyday, which they are weighed
-	// against in any case.
+	Text    TextEncoder     // the text half, such as a TextModel
+	// Asked are the offered keywords, ranked against Everyday. If it is empty,
+	// Everyday itself is offered.
 	Asked []string
-	// Most and Least are how many words a photo gets at most, and their least score.
+	// MaxKeywords and MinScore limit the keywords per photo.
 	MaxKeywords int
 	MinScore    float64
-	Cache       *feature.Cache // of embeddings and words' vectors; may be nil
+	Cache       *feature.Cache // of embeddings and keyword vectors, may be nil
 	Progress    progress.Func
 }
 
-// Photos finds words for photos. It is safe for concurrent use.
+// An Annotator finds keywords for photos. It is safe for concurrent use.
 type Annotator struct {
 	ranker *Ranker
 	opt    Options
 	name   string
-	// Kin is how many of Of pictures of one colour the two halves name rightly; Doubtful
-	// where that is hardly more than by chance.
+	// ColourMatches counts the single-colour images, out of ColourCount, that
+	// the two halves name correctly. Doubtful reports a result close to chance.
 	ColourMatches, ColourCount int
 	Doubtful                   bool
 }
 
-// Prepare makes the vectors of words, of which the cache keeps what it can. Errors wrap
-// cpar.ErrInput; ctx ends it between two texts.
+// Prepare computes the vectors of the keywords and caches them. ctx is checked
+// between texts. Errors wrap cpar.ErrInput.
 func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 	list := Everyday()
 	offered := len(list)
@@ -61,14 +61,14 @@ func Prepare(ctx context.Context, o Options) (*Annotator, error) {
 		return nil, err
 	}
 	p.name = fmt.Sprintf("words %x %x %q %q %d %g", o.Encoder.Digest(), o.Text.Digest(), templates, list[:offered], o.MaxKeywords, o.MinScore)
-	p.opt.Text = nil // a text half takes much memory, and is not needed any more
+	p.opt.Text = nil // frees the memory of a text half no longer needed
 	return p, nil
 }
 
-// String names all that Words depends on but the photo.
+// String identifies everything but the photo that determines Keywords.
 func (p *Annotator) String() string { return p.name }
 
-// Words finds the words of a photo's file. Words in known are left out.
+// Keywords finds the keywords of a photo's file, except those in known.
 func (p *Annotator) Keywords(path string, known []string) ([]Score, error) {
 	data, err := decode.ReadFile(path)
 	if err != nil {

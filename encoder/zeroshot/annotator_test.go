@@ -27,15 +27,15 @@ func (*colourNet) Digest() [32]byte { return sha256.Sum256([]byte("colours")) }
 
 func (n *colourNet) Embed(p *decode.Image) ([]float32, error) {
 	n.calls.Add(1)
-	out := []float32{0, 0, 0, 64} // what all pictures share
+	out := []float32{0, 0, 0, 64} // common to all images
 	for i, b := range p.RGB {
 		out[i%3] += float32(b) / float32(len(p.RGB)/3)
 	}
 	return out, nil
 }
 
-// A colourText is the text half of it: the mean of the colours that a text names. A strange
-// one names them by other words.
+// A colourText is the matching text half: the mean of the colours that a text
+// names. With strange set it uses other names.
 type colourText struct {
 	strange bool
 	dim     int
@@ -86,8 +86,8 @@ func paint(t *testing.T, dir, name string, c color.Color) string {
 	return path
 }
 
-// TestWords takes photos the whole way: prompts, vectors, embedding, ranking; and again with
-// what the cache has.
+// TestKeywords takes photos through prompts, vectors, embedding and ranking,
+// without and with a cache.
 func TestWords(t *testing.T) {
 	dir := t.TempDir()
 	cache, err := feature.OpenCache(dir)
@@ -118,7 +118,7 @@ func TestWords(t *testing.T) {
 	if found, err = p.Keywords(red, nil); err != nil || len(found) > 0 || n.calls.Load() != pictures {
 		t.Errorf("%v, %v of score 1; %d pictures, before %d", found, err, n.calls.Load(), pictures)
 	}
-	// Another text half has other vectors, and one that is strange is doubted.
+	// Another text half has other vectors, and a foreign one is doubtful.
 	o.Text = &colourText{strange: true}
 	if p, err = Prepare(context.Background(), o); err != nil || !p.Doubtful {
 		t.Errorf("%v; a strange text half names %d of %d", err, p.ColourMatches, p.ColourCount)
@@ -140,7 +140,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestRank: shares of the softmax over all words, and the order of cosines.
+// TestRank checks the softmax shares over all keywords and their order.
 func TestRank(t *testing.T) {
 	vectors := [][]float32{{3, 4}, {0, 2}, {5, 0}, {-1, 0}}
 	list := []string{"a", "b", "c", "d"}

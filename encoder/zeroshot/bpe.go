@@ -13,22 +13,23 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// bpe is CLIP's byte-level pair encoding (Sennrich and others, "Neural Machine Translation
-// of Rare Words with Subword Units", 2016, as OpenAI's clip/simple_tokenizer.py has it):
+// bpe is CLIP's byte-level byte-pair encoding (Sennrich et al., "Neural Machine
+// Translation of Rare Words with Subword Units", 2016, as in OpenAI's
+// clip/simple_tokenizer.py):
 //
-//	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, the last one of a word marked ─merges─▶ tokens
+//	text ─lower case, NFC─▶ words ─UTF-8─▶ bytes, last of a word marked ─merges─▶ tokens
 //
-// What that file does besides, mending wrongly decoded text and HTML entities, is for
+// It omits the repair of wrongly decoded text and HTML entities, which serves
 // captions from the web.
 type bpe struct {
 	bytes  [256]int64 // tokens of bytes
-	last   [256]int64 // and of bytes that end a word
+	last   [256]int64 // tokens of bytes that end a word
 	merges map[pair]merge
 }
 
 type pair [2]int64
 
-// merge says what two neighbouring tokens become; those of a lower rank go first.
+// merge is the result of merging two adjacent tokens. Lower ranks merge first.
 type merge struct {
 	rank int
 	to   int64
@@ -38,13 +39,13 @@ const (
 	wordEnd  = "</w>"
 	clipFrom = "<|startoftext|>"
 	clipTo   = "<|endoftext|>"
-	// clipMerges are the lines of OpenAI's file that are used: it holds more.
+	// clipMerges is the number of lines used from OpenAI's longer file.
 	clipMerges = 49152 - 256 - 2
 	clipLength = 77
 )
 
-// newBPE takes a vocabulary and merges, each two tokens with a space between. All 512 bytes
-// must be there, so that every text has tokens.
+// newBPE takes a vocabulary and merges, each two tokens separated by a space.
+// It requires all 512 byte tokens, so that every text can be encoded.
 func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	b := &bpe{merges: make(map[pair]merge, len(merges))}
 	for i, r := range byteRunes() {
@@ -68,8 +69,8 @@ func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	return b, nil
 }
 
-// byteRunes are the characters by which vocabularies write bytes: a byte's own where that
-// prints, else one from U+0100 on.
+// byteRunes are the characters that represent bytes in vocabularies: the byte
+// itself if printable, otherwise a character from U+0100 on.
 func byteRunes() (runes [256]rune) {
 	next := rune(0x100)
 	for i := range runes {
@@ -84,8 +85,8 @@ func byteRunes() (runes [256]rune) {
 	return runes
 }
 
-// clipWords are what OpenAI's pattern calls words. It is used on text whose only white
-// space are single spaces.
+// clipWords matches words as OpenAI's pattern does. Its input has no white
+// space but single spaces.
 var clipWords = regexp.MustCompile(`'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^ \p{L}\p{N}]+`)
 
 func (b *bpe) encode(text string) (ids []int64) {
@@ -97,8 +98,8 @@ func (b *bpe) encode(text string) (ids []int64) {
 	return ids
 }
 
-// word merges the two neighbours of the lowest rank, wherever they stand, until none are
-// left that could be. Texts are short: looking at all pairs each time costs nothing.
+// word merges the adjacent pair of the lowest rank until no merge applies.
+// Texts are short, so scanning all pairs each time is cheap.
 func (b *bpe) word(word string) []int64 {
 	ids := make([]int64, len(word))
 	for i := range len(word) {
@@ -129,7 +130,8 @@ func (b *bpe) word(word string) []int64 {
 	}
 }
 
-// readVocabulary reads vocab.json and merges.txt, as CLIP's models have them at Hugging Face.
+// readVocabulary reads vocab.json and merges.txt, which Hugging Face
+// distributes with CLIP models.
 func readVocabulary(vocab, merges []byte) (*Tokenizer, error) {
 	var vocabulary map[string]int64
 	if err := json.Unmarshal(vocab, &vocabulary); err != nil {
@@ -138,13 +140,13 @@ func readVocabulary(vocab, merges []byte) (*Tokenizer, error) {
 	return newCLIP(vocabulary, mergeLines(merges))
 }
 
-// readOpenAI reads merges alone, from which the vocabulary follows: bytes, bytes that end a
-// word, what the merges make, and the special tokens.
+// readOpenAI derives the vocabulary from the merges: bytes, bytes that end a
+// word, merge results, and the special tokens.
 func readOpenAI(data []byte) (*Tokenizer, error) {
 	merges := mergeLines(data)
 	merges = merges[:min(len(merges), clipMerges)]
 	vocabulary := make(map[string]int64, 512+len(merges)+2)
-	// By the characters' order: first those of bytes that print, then the others.
+	// Printable bytes come first, in character order.
 	var printing, others []string
 	for i, r := range byteRunes() {
 		if r == rune(i) {
@@ -172,7 +174,7 @@ func readOpenAI(data []byte) (*Tokenizer, error) {
 	return newCLIP(vocabulary, merges)
 }
 
-// mergeLines are the lines of a file of merges, without the first, which says its version.
+// mergeLines returns the lines of a merges file without the version line.
 func mergeLines(data []byte) (lines []string) {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
@@ -185,9 +187,9 @@ func mergeLines(data []byte) (lines []string) {
 	return lines
 }
 
-// newCLIP makes the tokenizer of CLIP's kind. What fills the rest does not matter to its
-// text halves, which read only what stands before the end of the text, and find that by
-// its number being the greatest: zeros, as OpenAI has them.
+// newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. The text
+// half ignores padding, because it finds the end of the text by its token, the
+// largest.
 func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 	if err := checkVocabulary(vocabulary); err != nil {
 		return nil, err
@@ -216,5 +218,5 @@ func checkVocabulary(vocabulary map[string]int64) error {
 	return nil
 }
 
-// cut is the beginning of what a message names.
+// truncate shortens a name for a message.
 func truncate(s string) string { return s[:min(len(s), 40)] }

@@ -9,11 +9,12 @@ import (
 	"cpar/photo/decode"
 )
 
-// Two halves of one length need not be of one model: a strange pair ranks words by chance, and
-// nothing in the files says so. What can be tried without a photo whose words are known are
-// pictures of one colour, and the names of the colours: a pair that belongs together tells
-// them apart. A strange pair names each by chance, one in six; that it gets three or more is
-// 6 % likely. So a few right answers prove nothing, and few are a reason to doubt, no more.
+// Two halves of equal length may come from different models. Such a pair ranks
+// keywords by chance, and nothing in the files reveals it. The check embeds
+// single-colour images and the names of the colours, which a matching pair
+// tells apart. A foreign pair names each correctly with probability 1/6, and
+// reaches three matches with 6 %. Few matches are therefore a reason for doubt,
+// but many are no proof.
 var colours = []struct {
 	name string
 	rgb  [3]byte
@@ -22,13 +23,13 @@ var colours = []struct {
 	{"yellow", [3]byte{250, 230, 20}}, {"black", [3]byte{0, 0, 0}}, {"white", [3]byte{255, 255, 255}},
 }
 
-// minColourMatches is how many colours a pair must name.
+// minColourMatches is the number of colours a pair must name.
 const minColourMatches = 3
 
-// colourSide is the sides of the pictures.
+// colourSide is the side of the images in pixels.
 const colourSide = 64
 
-// plain are the embeddings of the pictures of one colour.
+// colourEmbeddings returns the embeddings of the single-colour images.
 func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, error) {
 	out := make([][]float32, len(colours))
 	for i, c := range colours {
@@ -48,8 +49,9 @@ func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, err
 	return out, nil
 }
 
-// kin counts the colours whose picture is nearest to their name. What all pictures or all
-// names share is taken away first: one half's vectors lie close together, far from the other's.
+// countColourMatches counts the colours whose image is nearest to their name.
+// It first subtracts the mean of each half, because one half's vectors lie
+// close together and far from the other's.
 func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder, cache *feature.Cache) (int, error) {
 	var prompts []string
 	for _, c := range colours {
@@ -78,7 +80,7 @@ func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder
 	return right, nil
 }
 
-// centred are the directions of vectors, less their mean.
+// centred returns the directions of the vectors, less their mean.
 func centred(vectors [][]float32) [][]float32 {
 	mean := make([]float64, len(vectors[0]))
 	out := make([][]float32, len(vectors))

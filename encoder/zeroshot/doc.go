@@ -1,17 +1,18 @@
-// Package words names what is on a photo in words that nobody's collection needs to have:
-// an encoder of the CLIP kind puts pictures and texts into one space, and the text half of
-// the model says which words lie near a photo.
+// Package zeroshot scores keywords for a photo without labelled examples. A
+// CLIP-like encoder maps images and texts into one space, so the text half of
+// the model can find keywords near a photo.
 //
-//	word ─templates─▶ prompts ─Tokenizer─▶ 77 numbers ─Half─▶ d float32 ─mean─▶ a word's vector ─┐
-//	photo ─network.Encoder─▶ its embedding, d float32 ───────────────────────────────────────────┴─ cosine ─▶ scores
+//	keyword ─templates─▶ prompts ─Tokenizer─▶ 77 tokens ─TextModel─▶ d float32 ─mean─▶ vector ─┐
+//	image ─encoder.Encoder─▶ embedding, d float32 ─────────────────────────────────────────────┴─ cosine ─▶ scores
 //
-// All this is done at home. A word is weighed against a list of everyday words (everyday.txt)
-// and whatever else was asked for: its score is its share of the softmax over all of them, at
-// CLIP's temperature (Radford and others, "Learning Transferable Visual Models From Natural
-// Language Supervision", 2021, section 3.1.2). Scores of one photo order words; they are no
-// probabilities that a word fits, since several may, and nothing here was calibrated.
+// Everything runs on the device. A keyword competes with a list of everyday
+// keywords (everyday.txt) and all other requested ones. Its score is its share
+// of their softmax at CLIP's temperature (Radford et al., "Learning
+// Transferable Visual Models From Natural Language Supervision", 2021, section
+// 3.1.2). Scores order the keywords of one photo. They are uncalibrated and not
+// probabilities, since several keywords may fit.
 //
-// The tokenizers are this package's own, a hundred lines each. Of libraries for Go without cgo,
-// sugarme/tokenizer 0.3.0 was tried: it panics on CLIP's own tokenizer.json and on damaged
-// files, and brings seventeen modules.
+// The package has its own tokenizers of a hundred lines each. The cgo-free
+// alternative, sugarme/tokenizer 0.3.0, panics on CLIP's tokenizer.json and on
+// damaged files, and adds seventeen modules.
 package zeroshot

@@ -17,23 +17,24 @@ import (
 //go:embed everyday.txt
 var everyday string
 
-// Everyday are the words of the project's own list.
+// Everyday returns the project's own list of keywords.
 func Everyday() []string {
 	list, err := ReadList(everyday)
 	if err != nil {
-		panic(err) // the list is ours, and tested
+		panic(err) // the embedded list is tested
 	}
 	return list
 }
 
-// What a list of words may have. A word's vector takes a quarter of a second to make, once.
+// Limits of a keyword list. Computing a keyword's vector takes a quarter of a
+// second, once.
 const (
 	maxWords     = 5000
 	maxWordRunes = 100
 )
 
-// ReadList reads words, one a line or several with commas between. What follows a # is for
-// people. Words that differ in case alone are one.
+// ReadList reads keywords separated by commas or line breaks. A # starts a
+// comment. It drops duplicates that differ only in case.
 func ReadList(text string) ([]string, error) {
 	var list []string
 	for line := range strings.Lines(text) {
@@ -55,7 +56,7 @@ func ReadList(text string) ([]string, error) {
 	return list, nil
 }
 
-// unique leaves out words that were there before, whatever the case.
+// unique drops later duplicates, ignoring case.
 func unique(list []string) []string {
 	seen := make(map[string]bool, len(list))
 	return slices.DeleteFunc(list, func(word string) bool {

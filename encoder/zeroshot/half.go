@@ -15,13 +15,13 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Half is the text half of a model of the CLIP kind, in an ONNX file as OpenAI's CLIP,
-// open_clip, optimum and Immich export it, run in plain Go:
+// A TextModel is the text half of a CLIP-like model, run in plain Go. The ONNX
+// file may come from OpenAI's CLIP, open_clip, optimum or Immich:
 //
-//	input_ids 1×77 (1×64 for SigLIP), perhaps attention_mask ─▶ text_embeds 1×d
+//	input_ids 1×77 (1×64 for SigLIP), optional attention_mask ─▶ text_embeds 1×d
 //
-// Its weights are read when the first text is, since what the cache has needs no network. It
-// is safe for concurrent use.
+// It loads its weights for the first text, because cached texts need no
+// network. It is safe for concurrent use.
 type TextModel struct {
 	path      string
 	file      *onnx.File
@@ -32,28 +32,29 @@ type TextModel struct {
 	programs map[int]func() (*program, error) // by length in tokens
 }
 
-// program is a Half for texts of one length.
+// A program is the network for texts of one length.
 type program struct {
 	*engine.Program
 	in     inputs
 	output string
-	fixed  bool // the file says the length
+	fixed  bool // the file fixes the length
 }
 
-// inputs are the names of what a text half takes; "" for what it does not.
+// inputs are the names of the text half's inputs, "" if absent.
 type inputs struct{ ids, mask, positions string }
 
-// textLimits allow the text halves of the largest public CLIPs.
+// textLimits admit the text halves of the largest public CLIPs.
 var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 << 28, Work: 1 << 37}
 
 const (
 	maxDim = 4096
-	// shortLength is enough for most prompts. CLIP's text halves read nothing behind a
-	// text's end, so where the file leaves the length open, this takes a fifth of the time.
+	// shortLength suffices for most prompts. CLIP's text halves ignore tokens
+	// after the text's end, so if the file leaves the length open, this takes a
+	// fifth of the time.
 	shortLength = 16
 )
 
-// Open opens a text half with its tokenizer: the one that is named, or else what lies beside
+// Open opens a text half with the named tokenizer, or otherwise the one beside
 // it. Errors wrap cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
 	h := &TextModel{path: path, programs: map[int]func() (*program, error){}}
@@ -69,7 +70,7 @@ func Open(path, tokenizer string) (*TextModel, error) {
 	if h.file, err = onnx.Open(path, textLimits); err != nil {
 		return nil, fmt.Errorf("reading the text half: %w: %w", cpar.ErrInput, err)
 	}
-	// Once for what it is and whether it can be one, and for the files that it names.
+	// Read the model once to validate it and to load the files it names.
 	err = onnx.Guard(func() error {
 		m, err := h.read()
 		if err == nil {
@@ -88,7 +89,7 @@ func Open(path, tokenizer string) (*TextModel, error) {
 	return h, nil
 }
 
-// Close frees the file. No text may be read afterwards.
+// Close releases the file. Text must not be called afterwards.
 func (h *TextModel) Close() error {
 	clear(h.programs)
 	return h.file.Close()
@@ -101,7 +102,7 @@ func (h *TextModel) read() (*onnx.Model, error) {
 	return onnx.Read(h.file.Data, textLimits, h.file.External)
 }
 
-// failed says which file an error is about.
+// failed adds the file to an error.
 func (h *TextModel) failed(err error) error {
 	if !errors.Is(err, cpar.ErrInput) {
 		err = fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -109,7 +110,7 @@ func (h *TextModel) failed(err error) error {
 	return fmt.Errorf("loading the text half %s: %w", sanitize.Text(h.path), err)
 }
 
-// Text is the embedding of a text.
+// Text returns the embedding of a text.
 func (h *TextModel) Text(text string) ([]float32, error) {
 	ids, used, err := h.tokenizer.Encode(text, shortLength)
 	short := err == nil
@@ -125,7 +126,7 @@ func (h *TextModel) Text(text string) ([]float32, error) {
 	}
 	in := map[string][]float32{p.in.ids: make([]float32, length)}
 	for i, id := range ids {
-		in[p.in.ids][i] = float32(id) // exact: a vocabulary is smaller than 2²⁴
+		in[p.in.ids][i] = float32(id) // exact, because a vocabulary is smaller than 2²⁴
 	}
 	if p.in.mask != "" {
 		in[p.in.mask] = make([]float32, length)
@@ -151,8 +152,8 @@ func (p *program) length() int {
 	return shape[len(shape)-1]
 }
 
-// program is the network for short texts, or for all. It is compiled once; where the file
-// says the length, there is only one.
+// program returns the network for short texts or for all, compiled once. A file
+// with a fixed length has only one.
 func (h *TextModel) program(short bool) (*program, error) {
 	_, clip := h.tokenizer.segmenter.(*bpe)
 	length := h.tokenizer.Length()
@@ -182,7 +183,8 @@ func (h *TextModel) program(short bool) (*program, error) {
 	return p, nil
 }
 
-// compile makes the network for texts of a length, unless the file says another.
+// compile makes the network for texts of this length, unless the file fixes
+// another.
 func (h *TextModel) compile(length int) (*program, error) {
 	p := &program{}
 	err := onnx.Guard(func() error {
@@ -208,7 +210,7 @@ func (h *TextModel) compile(length int) (*program, error) {
 	return p, nil
 }
 
-// readInputs finds out what the graph takes, and the shapes of that.
+// readInputs finds the graph's inputs and their shapes.
 func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error) {
 	constant := map[string]bool{}
 	for _, t := range g.Constants {
@@ -220,7 +222,7 @@ func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error
 		switch {
 		case constant[in.Name]:
 		case in.Type.Floating():
-			shapes[in.Name] = imageShape(in) // of the other half, if both are in one file
+			shapes[in.Name] = imageShape(in) // input of the image half, if the file holds both
 		default:
 			whole = append(whole, in)
 		}
@@ -257,7 +259,7 @@ func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error
 	return shapes, nil
 }
 
-// imageShape is the shape of a picture, of which nothing is computed.
+// imageShape returns the shape of an image input that the program ignores.
 func imageShape(in onnx.ValueInfo) []int {
 	shape := slices.Clone(in.Dims)
 	for i, usual := range []int{1, 3, 224, 224} {
@@ -268,11 +270,11 @@ func imageShape(in onnx.ValueInfo) []int {
 	return shape
 }
 
-// projected are the names of outputs that lie in the common space, by those who export them.
+// projected are output names, by exporter, of embeddings in the common space.
 var projected = []string{"text_embeds", "text_features", "text_embedding", "text_embeddings", "sentence_embedding", "embedding", "embeddings"}
 
-// chooseOutput finds the embedding: by its name, or as the only vector that is given.
-// CLIP's pooler_output is what the projection takes, SigLIP's what it gives.
+// chooseOutput finds the embedding by its name, or as the only vector. CLIP's
+// pooler_output precedes the projection, SigLIP's follows it.
 func chooseOutput(outputs []onnx.ValueInfo, shape func(string) ([]int, bool), clip bool) (string, error) {
 	var vectors, seen []string
 	pooled := ""
@@ -280,7 +282,7 @@ func chooseOutput(outputs []onnx.ValueInfo, shape func(string) ([]int, bool), cl
 		s, ok := shape(o.Name)
 		seen = append(seen, fmt.Sprintf("%.40q %v", o.Name, s))
 		switch n := len(s); {
-		case !ok: // by an operator that is missing, which Compile names
+		case !ok: // due to a missing operator, which Compile names
 			vectors = append(vectors, o.Name)
 		case n < 1 || n > 2 || s[n-1] < 2 || s[n-1] > maxDim || n == 2 && s[0] != 1:
 		case o.Name == "pooler_output":

@@ -14,7 +14,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// message is one of the ONNX format, in the making.
+// A message is an ONNX protobuf message under construction.
 type message []byte
 
 func (m message) number(field int, v uint64) message {
@@ -30,7 +30,7 @@ func (m message) text(field int, s string) message { return m.bytes(field, []byt
 
 const whole, floating = 7, 1 // element types
 
-// port is an input or output; a length of 0 is open.
+// port is an input or output. A length of 0 is open.
 func port(name string, kind uint64, dims ...uint64) message {
 	var shape message
 	for _, d := range dims {
@@ -43,8 +43,8 @@ func port(name string, kind uint64, dims ...uint64) message {
 	return message{}.text(1, name).bytes(2, message{}.bytes(1, message{}.number(1, kind).bytes(2, shape)))
 }
 
-// resolveRows is a text half that looks tokens up in a table of n vectors of 4 values and takes their
-// mean. It has what inputs and outputs it is given; the first input are the tokens.
+// lookUp is a text half that averages vectors of 4 values from a table of n
+// rows. The first input holds the tokens.
 func lookUp(n int, output string, inputs, outputs []message) []byte {
 	var raw []byte
 	for i := range 4 * n {
@@ -89,7 +89,7 @@ func TestHalf(t *testing.T) {
 			t.Errorf("%v at %d, want %g", got, k, want)
 		}
 	}
-	// A long text and a short one by the same network, since it says the length.
+	// The file fixes the length, so long and short texts use one network.
 	if _, err := h.Text(strings.Repeat("cat ", 40)); err != nil || len(h.programs) != 2 {
 		t.Errorf("%v; %d networks", err, len(h.programs))
 	}
@@ -114,7 +114,7 @@ func TestHalf(t *testing.T) {
 	h.Close()
 }
 
-// TestNoHalf: what is no text half is refused, and it is said why.
+// TestOpenRefusesOtherModels checks that the error gives the reason.
 func TestNoHalf(t *testing.T) {
 	dir := t.TempDir()
 	ids, vector := port("ids", whole, 1, 77), port("out", floating, 1, 4)
@@ -147,12 +147,12 @@ func TestNoHalf(t *testing.T) {
 	}
 }
 
-// TestTextHalves of CLIP as people export them (package encoder/graphs, which holds their
-// values against ONNX Runtime): each gives its vector, and where the length is open, a text of
-// 16 tokens has the same one as in 77.
+// TestTextHalves embeds with exported CLIP text halves (encoder/graphs compares
+// their values with ONNX Runtime). With an open length, 16 and 77 tokens give
+// equal vectors.
 func TestTextHalves(t *testing.T) {
 	folder := oracle.Named(t, "CPAR_GRAPHS")
-	// They have few words, so the tokenizer is of bytes alone, with the ends of theirs.
+	// Their vocabulary is small, so the tokenizer has bytes only.
 	dir := t.TempDir()
 	vocabulary := map[string]int64{clipFrom: 998, clipTo: 999}
 	for i, r := range byteRunes() {

@@ -14,7 +14,7 @@ import (
 	"cpar"
 )
 
-// TestHostileTokenizers: clear errors, in bounded memory.
+// TestHostileTokenizers expects clear errors in bounded memory.
 func TestHostileTokenizers(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -58,7 +58,8 @@ func TestHostileTokenizers(t *testing.T) {
 	}
 }
 
-// FuzzTokenizer reads tokenizers' files of every kind, and cuts a text with what opens.
+// FuzzTokenizer reads tokenizer files of every kind and encodes a text with
+// those it accepts.
 func FuzzTokenizer(f *testing.F) {
 	vocab, err := os.ReadFile(testVocabulary + "/vocab.json")
 	if err != nil {

@@ -11,25 +11,25 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A Score is a word with its share of the softmax over all words, 0 to 1.
+// A Score is a keyword with its share of the softmax over all keywords, 0 to 1.
 type Score struct {
 	Word  string  `json:"word"`
 	Score float64 `json:"score"`
 }
 
-// temperature is the factor of cosines. CLIP's training ends at 100, its bound; SigLIP's at
-// about 115. Files of a text half alone do not say theirs.
+// temperature is the factor of cosines. CLIP's training ends at its upper bound
+// of 100, SigLIP's at about 115. The file of a text half does not state it.
 const temperature = 100
 
-// A Ranker ranks words by photos' embeddings. It is safe for concurrent use.
+// A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
+// use.
 type Ranker struct {
 	words   []string
-	offered int         // of the words, the first; the others are only weighed against
+	offered int         // number of leading words offered, the others only compete
 	vectors [][]float32 // of length 1
 }
 
-// NewRanker ranks words by vectors of the same order, of which the first so many are
-// offered.
+// NewRanker takes one vector per word and offers the first words.
 func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error) {
 	if len(words) == 0 || len(words) != len(vectors) || offered < 1 || offered > len(words) {
 		return nil, fmt.Errorf("ranking words: %w: %d words, %d vectors, %d of them offered", cpar.ErrInput, len(words), len(vectors), offered)
@@ -48,11 +48,11 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 	return r, nil
 }
 
-// Dim is the length of vectors.
+// Dim returns the length of the vectors.
 func (r *Ranker) Dim() int { return len(r.vectors[0]) }
 
-// Rank returns the words nearest to a photo's embedding, at most so many and none of a
-// lower score, best first. Words in known are left out: they are told already.
+// Rank returns the keywords nearest to a photo's embedding, best first: at most
+// most, each with a score of at least least, and none in known.
 func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
 	if err == nil && len(photo) != r.Dim() {
@@ -72,18 +72,18 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 			out = append(out, Score{word, shares[i]})
 		}
 	}
-	// The same for the same photo: words of one score keep their order.
+	// A stable sort keeps the result deterministic.
 	slices.SortStableFunc(out, func(a, b Score) int { return cmp.Compare(b.Score, a.Score) })
 	return out[:min(len(out), most)], nil
 }
 
-// dimMismatch is the error of halves that cannot belong together.
+// dimMismatch returns the error for halves of different models.
 func dimMismatch(photo, text int) error {
 	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are no two halves of one model of the CLIP kind", cpar.ErrInput, photo, text),
 		"pass the text half that came with --model; of a CLIP the image half must give its projected embedding (image_embeds), which cpar model check shows")
 }
 
-// softmax are the shares of vectors by their cosine with a photo.
+// softmax returns the vectors' softmax shares by their cosine with a photo.
 func softmax(photo []float32, vectors [][]float32) []float64 {
 	shares := make([]float64, len(vectors))
 	greatest := math.Inf(-1)
@@ -109,7 +109,7 @@ func dot(a, b []float32) (sum float64) {
 	return sum
 }
 
-// normalised is a vector of length 1 with the same direction.
+// normalised scales a vector to length 1.
 func normalised(v []float32) ([]float32, error) {
 	sum := dot(v, v)
 	if !(sum > 0) || math.IsInf(sum, 0) {

@@ -17,35 +17,36 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// What files of a tokenizer may have: CLIP's largest has 3 MB, SigLIP's 2.5, and 49,408 and
-// 32,000 tokens.
+// Limits of tokenizer files. CLIP's largest has 3 MB and 49,408 tokens,
+// SigLIP's 2.5 MB and 32,000.
 const (
 	maxFileBytes  = 32 << 20
 	maxTokens     = 1 << 19
 	maxTokenBytes = 1 << 10
-	maxTextBytes  = 1 << 10 // of what is encoded
-	maxLength     = 1 << 10 // tokens that a text half takes
+	maxTextBytes  = 1 << 10 // per text
+	maxLength     = 1 << 10 // tokens per text
 )
 
-// A Tokenizer turns text into the numbers that a text half takes. It is safe for
+// A Tokenizer converts text to the token numbers of a text half. It is safe for
 // concurrent use.
 type Tokenizer struct {
 	segmenter segmenter
-	// before and after are the special tokens around a text, pad fills the rest.
+	// before and after are the special tokens around a text, and pad fills the
+	// rest.
 	before, after []int64
 	pad           int64
-	// length is how many tokens the files say that texts have, 0 where they do not.
+	// length is the number of tokens per text, 0 if the files do not state it.
 	length        int
 	defaultLength int
 	digest        [sha256.Size]byte
 }
 
-// pieces cuts a text into tokens, without the special ones.
+// A segmenter splits a text into tokens, without the special ones.
 type segmenter interface{ encode(text string) []int64 }
 
-// Encode returns exactly length tokens: the text between its special tokens, then padding;
-// used are those before the padding. A text that does not fit is refused, since what is left
-// of it would mean something else.
+// Encode returns exactly length tokens: the text between its special tokens,
+// then padding. used counts the tokens before the padding. It refuses a text
+// that does not fit, because a truncated text would have another meaning.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
 		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
@@ -65,7 +66,7 @@ func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err 
 // Digest identifies the files.
 func (t *Tokenizer) Digest() [sha256.Size]byte { return t.digest }
 
-// Length is how many tokens texts have where the text half leaves it open.
+// Length returns the number of tokens per text if the text half leaves it open.
 func (t *Tokenizer) Length() int {
 	if t.length > 0 {
 		return t.length
@@ -73,7 +74,7 @@ func (t *Tokenizer) Length() int {
 	return t.defaultLength
 }
 
-// The names of tokenizers' files, as they come with models.
+// The tokenizer files that come with models.
 const (
 	tokenizerJSON   = "tokenizer.json"
 	vocabJSON       = "vocab.json"
@@ -82,8 +83,8 @@ const (
 	tokenizerConfig = "tokenizer_config.json"
 )
 
-// FindTokenizer opens the tokenizer that belongs to a text half: the files beside it, or
-// in the folder above it, where optimum leaves them.
+// FindTokenizer opens the tokenizer of a text half: the files beside it, or in
+// the parent folder, where optimum leaves them.
 func FindTokenizer(model string) (*Tokenizer, error) {
 	folder := filepath.Dir(model)
 	above := filepath.Join(folder, "..")
@@ -99,7 +100,7 @@ func FindTokenizer(model string) (*Tokenizer, error) {
 
 var errNoTokenizer = fmt.Errorf("%w: there is none", cpar.ErrInput)
 
-// OpenTokenizer opens a tokenizer by one of its files, or by a folder that holds them.
+// OpenTokenizer opens a tokenizer by one of its files or by their folder.
 // Errors wrap cpar.ErrInput.
 func OpenTokenizer(path string) (*Tokenizer, error) {
 	t, err := openTokenizer(path)
@@ -134,7 +135,8 @@ func openTokenizer(path string) (*Tokenizer, error) {
 	return nil, errNoTokenizer
 }
 
-// tokenizerOf reads the kind of file that the name says, with those that belong to it.
+// tokenizerOf reads the tokenizer that a file's name indicates, with its
+// companion files.
 func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	digest := sha256.New()
 	digest.Write(data)
@@ -160,7 +162,7 @@ func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Padding and length lie in a file of their own, which need not be there.
+	// An optional file holds padding and length.
 	rest, err := readSmall(filepath.Join(dir, tokenizerConfig))
 	if err == nil {
 		digest.Write(rest)
@@ -172,7 +174,7 @@ func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	return t, err
 }
 
-// readSmall reads a file of a limited size, unpacked if it is packed.
+// readSmall reads a file of limited size and unpacks it if needed.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -201,7 +203,7 @@ func unpack(data []byte) ([]byte, error) {
 	return readLimited(z)
 }
 
-// readLimited reads no more than maxFileBytes, packed or unpacked.
+// readLimited reads at most maxFileBytes.
 func readLimited(r io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"cpar"
 )
 
-// golden are texts with the numbers that CLIP's own tokenizer gives them: the first is in
-// OpenAI's notebook, the others are public in documentation and tests of several programs, or
-// were made with clip/simple_tokenizer.py.
+// golden are texts with their CLIP token numbers: the first from OpenAI's
+// notebook, the others from public documentation and tests, or made with
+// clip/simple_tokenizer.py.
 var golden = []struct {
 	text string
 	ids  []int64
@@ -32,8 +32,8 @@ var golden = []struct {
 	{"", nil},
 }
 
-// testVocabulary is the folder with an extract of CLIP's vocabulary: of its merges those that
-// can happen in the words of golden, with the numbers of the whole.
+// testVocabulary holds an extract of CLIP's vocabulary: the merges that can
+// occur in golden, with their original numbers.
 const testVocabulary = "testdata/clip"
 
 func clipTokenizer(t testing.TB) *Tokenizer {
@@ -45,7 +45,7 @@ func clipTokenizer(t testing.TB) *Tokenizer {
 	return tok
 }
 
-// TestCLIPTokens: the numbers of the model's own tokenizer, by each form of its files.
+// TestCLIPTokens compares all file formats with the original tokenizer.
 func TestCLIPTokens(t *testing.T) {
 	dir := t.TempDir()
 	writeTokenizerJSON(t, dir)
@@ -70,8 +70,7 @@ func checkGolden(t *testing.T, name string, tok *Tokenizer) {
 	}
 }
 
-// TestWholeVocabulary reads OpenAI's own file, which is no part of the project, where CPAR_CLIP_VOCAB
-// names it.
+// TestWholeVocabulary reads OpenAI's own file if CPAR_CLIP_VOCAB names it.
 func TestWholeVocabulary(t *testing.T) {
 	path := os.Getenv("CPAR_CLIP_VOCAB")
 	if path == "" {
@@ -86,7 +85,7 @@ func TestWholeVocabulary(t *testing.T) {
 	if len(b.merges) != clipMerges || tok.before[0] != 49406 || tok.after[0] != 49407 {
 		t.Errorf("%d merges, begins with %v, ends with %v", len(b.merges), tok.before, tok.after)
 	}
-	// What golden cannot know: every word of the list has tokens that spell it.
+	// Beyond golden: the tokens of every listed word spell it.
 	spelt := map[int64]string{}
 	for i, r := range byteRunes() {
 		spelt[b.bytes[i]], spelt[b.last[i]] = string(byte(i)), string(byte(i))+" "
@@ -110,8 +109,8 @@ func TestWholeVocabulary(t *testing.T) {
 	}
 }
 
-// TestOpenAIMerges: the vocabulary that follows from merges alone is that of the whole file.
-// The extract has gaps, so numbers above the bytes' differ, and the pieces do not.
+// TestOpenAIMerges derives the vocabulary from the merges. The extract has
+// gaps, so numbers above the bytes differ from the original, but pieces do not.
 func TestOpenAIMerges(t *testing.T) {
 	merges, err := os.ReadFile(testVocabulary + "/merges.txt")
 	if err != nil {
@@ -129,7 +128,8 @@ func TestOpenAIMerges(t *testing.T) {
 	}
 	n := int64(len(mergeLines(merges)))
 	ids, _, err := tok.Encode("!~a", clipLength)
-	// "!" is the first byte that prints; bytes that end words come after 256 others.
+	// "!" is the first printable byte, and 256 others precede the bytes that
+	// end words.
 	if err != nil || ids[0] != 512+n || ids[1] != 0 || ids[2] != 256+'~'-'!' || ids[3] != 256+'a'-'!' || ids[4] != 513+n {
 		t.Errorf("%v, %v with %d merges", ids[:6], err, n)
 	}
@@ -141,7 +141,8 @@ func TestOpenAIMerges(t *testing.T) {
 	}
 }
 
-// TestMerges by the paper's own words: the pair of the lowest rank goes first, wherever it is.
+// TestMerges uses the paper's example: the pair of the lowest rank merges
+// first.
 func TestMerges(t *testing.T) {
 	vocabulary := map[string]int64{clipFrom: 1000, clipTo: 1001}
 	id := int64(0)
@@ -158,10 +159,10 @@ func TestMerges(t *testing.T) {
 	}
 	a, c := vocabulary["a"], vocabulary["c</w>"]
 	for text, want := range map[string][]int64{
-		"abcc":    {a, 2000, c},                               // b c before a b
-		"aaaa":    {2002, 2004},                               // a a, a a</w>: a single a a is left before the end
-		"aba":     {2001, vocabulary["a</w>"]},                // a b
-		"é":       {vocabulary["Ã"], vocabulary["©"+wordEnd]}, // bytes c3 a9
+		"abcc":    {a, 2000, c},
+		"aaaa":    {2002, 2004}, // the first a a leaves a a</w>
+		"aba":     {2001, vocabulary["a</w>"]},
+		"é":       {vocabulary["Ã"], vocabulary["©"+wordEnd]},
 		"e\u0301": {vocabulary["Ã"], vocabulary["©"+wordEnd]}, // the same, composed
 	} {
 		if got := tok.segmenter.encode(text); !slices.Equal(got, want) && text != "aaaa" {
@@ -179,7 +180,7 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// bruteMerges applies the merges one after the other to a list of texts.
+// bruteMerges applies the merges one at a time to a list of texts.
 func bruteMerges(vocabulary map[string]int64, merges []string, word string) (ids []int64) {
 	var parts []string
 	for i := range len(word) {
@@ -209,7 +210,7 @@ again:
 	return ids
 }
 
-// TestUnigram against all ways to cut a text.
+// TestUnigram compares with an exhaustive search.
 func TestUnigram(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, tokenizerJSON, []byte(unigramJSON))
@@ -219,9 +220,9 @@ func TestUnigram(t *testing.T) {
 	}
 	for text, want := range map[string][]int64{
 		"A photo of a cat.": {3, 4, 5, 3, 6}, // lower case, no full stop
-		"cats":              {6, 8},          // the whole words are not known together
-		"photocat":          {4, 9, 10},      // ▁photo c at, more probable than letters
-		"a 猫猫 cat":          {3, 7, 2, 6},    // unknown characters beside each other are one
+		"cats":              {6, 8},          // the list lacks the whole word
+		"photocat":          {4, 9, 10},      // ▁photo c at is likelier than letters
+		"a 猫猫 cat":          {3, 7, 2, 6},    // adjacent unknown characters merge
 		"ab":                {7, 12},
 		"":                  nil,
 	} {
@@ -245,7 +246,7 @@ const unigramJSON = `{"post_processor": {"type": "TemplateProcessing", "single":
 "model": {"type": "Unigram", "unk_id": 2, "vocab": [["<pad>", 0], ["</s>", 0], ["<unk>", 0], ["▁a", -2], ["▁photo", -5], ["▁of", -3],
 ["▁cat", -6], ["▁", -3], ["s", -4], ["c", -7], ["at", -5], ["a", -6.5], ["ab", -4], ["t", -6], ["o", -6], ["p", -7], ["h", -7]]}}`
 
-// bruteUnigram tries every way.
+// bruteUnigram tries all segmentations.
 func bruteUnigram(u *unigram, text string) []int64 {
 	text = strings.Join(strings.Fields(canonical(text)), space)
 	if text == "" {
@@ -277,7 +278,7 @@ func bruteUnigram(u *unigram, text string) []int64 {
 	return found
 }
 
-// TestFindTokenizer: beside the text half, or in the folder above it.
+// TestFindTokenizer searches beside the text half and in the parent folder.
 func TestFindTokenizer(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "onnx", "text_model.onnx")
@@ -309,7 +310,7 @@ func TestFindTokenizer(t *testing.T) {
 	}
 }
 
-// writeTokenizerJSON writes the extract in the form of Hugging Face's tokenizers.
+// writeTokenizerJSON writes the extract in Hugging Face's format.
 func writeTokenizerJSON(t testing.TB, dir string) {
 	t.Helper()
 	vocab, err := os.ReadFile(testVocabulary + "/vocab.json")
@@ -322,7 +323,7 @@ func writeTokenizerJSON(t testing.TB, dir string) {
 	}
 	var merges []any
 	for i, line := range mergeLines(lines) {
-		if merges = append(merges, line); i%2 == 1 { // both ways of writing them
+		if merges = append(merges, line); i%2 == 1 { // alternates the two notations
 			merges[i] = strings.Fields(line)
 		}
 	}

@@ -10,9 +10,10 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A tokenizerFile is what is read of a tokenizer.json (Hugging Face's tokenizers). It
-// describes any tokenizer; two kinds are taken, by their model, and every other is refused
-// by name: a text cut almost correctly would give plausible but wrong words.
+// A tokenizerFile is the part of a tokenizer.json (Hugging Face tokenizers)
+// that this package reads. It accepts two kinds of model and refuses all others
+// by name, because an almost correct segmentation would produce plausible but
+// wrong keywords.
 type tokenizerFile struct {
 	Model struct {
 		Type    string          `json:"type"`
@@ -38,7 +39,8 @@ type tokenizerFile struct {
 	} `json:"added_tokens"`
 }
 
-// A mergeLine is two tokens: as text with a space between, or as a list, in later files.
+// A mergeLine is two tokens, separated by a space in older files and a list in
+// later ones.
 type mergeLine string
 
 func (m *mergeLine) UnmarshalJSON(b []byte) error {
@@ -92,8 +94,8 @@ func (f *tokenizerFile) clip() (*Tokenizer, error) {
 	return newCLIP(vocabulary, merges)
 }
 
-// unigram makes the tokenizer of SigLIP's kind. Its text half reads the padding too, so
-// that must be right.
+// unigram makes a SigLIP tokenizer. SigLIP's text half also reads the padding,
+// so that must be correct.
 func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	var list []scored
 	if err := json.Unmarshal(f.Model.Vocab, &list); err != nil {
@@ -117,10 +119,11 @@ func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	return t, err
 }
 
-// maxTemplate is how many parts a text with its special tokens may have; three are usual.
+// maxTemplate limits the parts of a text with its special tokens. Three are
+// usual.
 const maxTemplate = 8
 
-// around finds the special tokens around a text: what the template says, or </s> behind.
+// readTemplate finds the special tokens around a text, by default a final </s>.
 func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 	id := func(token string) (int64, error) {
 		for _, a := range f.Added {
@@ -138,7 +141,7 @@ func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 		t.after = []int64{end}
 		return err
 	}
-	if len(f.Post.Single) > maxTemplate { // each is looked for among all tokens
+	if len(f.Post.Single) > maxTemplate { // each is searched among all tokens
 		return fmt.Errorf("%w: its template has %d parts; %d are accepted", cpar.ErrInput, len(f.Post.Single), maxTemplate)
 	}
 	text := false
@@ -163,7 +166,7 @@ func (f *tokenizerFile) readTemplate(t *Tokenizer, list []scored) error {
 	return nil
 }
 
-// configure reads what tokenizer_config.json says of length and padding.
+// configure reads length and padding from tokenizer_config.json.
 func (t *Tokenizer) configure(data []byte) error {
 	var c struct {
 		Length float64         `json:"model_max_length"`
@@ -172,7 +175,7 @@ func (t *Tokenizer) configure(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return fmt.Errorf("%w: %s: %w", cpar.ErrInput, tokenizerConfig, err)
 	}
-	// Files without a limit have 10³⁰.
+	// Files without a limit state 10³⁰.
 	if c.Length >= 1 && c.Length <= maxLength {
 		t.length = int(c.Length)
 	}

@@ -12,16 +12,17 @@ import (
 	"cpar"
 )
 
-// unigram is SentencePiece's unigram model (Kudo, "Subword Regularization", 2018), which
-// SigLIP's text halves use: of all ways to cut a text into pieces that are known, the one
-// whose logarithms of probability have the largest sum.
+// unigram is SentencePiece's unigram model (Kudo, "Subword Regularization",
+// 2018), used by SigLIP's text halves. It chooses the segmentation into known
+// pieces with the largest sum of log probabilities.
 //
 //	text ─canonical─▶ a ▁ before each word ─Viterbi─▶ tokens
 type unigram struct {
 	pieces  map[string]piece
 	longest int // bytes of a piece
 	unknown piece
-	// canonical texts have lower case and no punctuation, as SigLIP was trained with.
+	// canonical texts are lower-case without punctuation, as in SigLIP's
+	// training.
 	canonical bool
 }
 
@@ -32,8 +33,8 @@ type piece struct {
 
 const (
 	space = "▁"
-	// unknownPenalty is how much less probable than the least known piece an unknown
-	// character is, as SentencePiece has it.
+	// unknownPenalty is the score of an unknown character relative to the
+	// lowest known piece, as in SentencePiece.
 	unknownPenalty = 10
 	siglipLength   = 64
 )
@@ -70,7 +71,7 @@ func (u *unigram) encode(text string) []int64 {
 	return u.segment(space + strings.Join(words, space))
 }
 
-// canonical is what SigLIP's authors do to a text before anything else (big_vision's
+// canonical normalises a text as SigLIP's authors do (big_vision's
 // preprocess_text.py).
 func canonical(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -81,7 +82,8 @@ func canonical(text string) string {
 	}, text)
 }
 
-// cut finds the best way by the best ways to all beginnings of the text.
+// segment finds the best segmentation by dynamic programming over the text's
+// prefixes.
 func (u *unigram) segment(text string) []int64 {
 	type way struct {
 		score float64
@@ -112,7 +114,7 @@ func (u *unigram) segment(text string) []int64 {
 	var ids []int64
 	for to := len(text); to > 0; to = ways[to].from {
 		if n := len(ids); ways[to].piece.id == u.unknown.id && n > 0 && ids[n-1] == u.unknown.id {
-			continue // unknown characters beside each other are one token
+			continue // merge adjacent unknown characters
 		}
 		ids = append(ids, ways[to].piece.id)
 	}

@@ -12,21 +12,21 @@ import (
 	"cpar/model/feature"
 )
 
-// templates make prompts of a word: CLIP has learnt from captions, not from single words, and
-// the mean over several is steadier than each (section 3.1.4 of its paper). The second is for
-// what has no plural or is one.
+// templates turn a keyword into prompts. CLIP learned from captions, and the
+// mean over several prompts is more stable than each (section 3.1.4 of its
+// paper). The second template suits plurals and mass nouns.
 var templates = []string{"a photo of a {}.", "a photo of {}."}
 
-// A Texter makes the embedding of a text.
+// A TextEncoder computes the embedding of a text.
 type TextEncoder interface {
 	// Digest identifies everything that determines the results of Text.
 	Digest() [sha256.Size]byte
-	// Text may be called by several goroutines at once.
+	// Text must be safe for concurrent use.
 	Text(text string) ([]float32, error)
 }
 
-// Vectors returns the vectors of words: the mean of their prompts' embeddings. What the
-// cache has is not computed again. ctx ends it between two prompts.
+// Vectors returns the keywords' vectors, each the mean of its prompts'
+// embeddings, from the cache where possible. ctx is checked between prompts.
 func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.Cache, report progress.Func) ([][]float32, error) {
 	out := make([][]float32, len(words))
 	var mu sync.Mutex // guards done, first and calls of report
@@ -56,8 +56,7 @@ func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.
 	return out, nil
 }
 
-// cacheKey names a word's vector in the cache: another text half, tokenizer or list of
-// templates makes another.
+// cacheKey identifies a keyword's vector by text half, tokenizer and templates.
 func cacheKey(word string, t TextEncoder) (name [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "cpar/v1/word %x %q %q", t.Digest(), templates, word)
@@ -65,7 +64,7 @@ func cacheKey(word string, t TextEncoder) (name [sha256.Size]byte) {
 	return name
 }
 
-// vector is the mean of the prompts' directions.
+// vector returns the sum of the prompts' directions.
 func vector(ctx context.Context, word string, t TextEncoder) ([]float32, error) {
 	var sum []float32
 	for _, template := range templates {
