@@ -12,9 +12,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The functions of OrtApi used here, as indices into that table of pointers. The order is
-// that of struct OrtApi in onnxruntime_c_api.h (counted in the header of 1.22); releases
-// only ever append to it.
+// Indices of OrtApi's functions, in the order of struct OrtApi in
+// onnxruntime_c_api.h (counted in the header of 1.22). Releases only append to
+// it.
 const (
 	getErrorMessage                = 2
 	createEnv                      = 3
@@ -56,13 +56,14 @@ const (
 
 type functionTable [tableLength]uintptr
 
-// start gets a loaded library's functions and creates its environment.
+// start looks up a library's functions and creates its environment.
 func start(name string, handle uintptr) (*Library, error) {
 	entry, err := symbol(handle, "OrtGetApiBase")
 	if err != nil || entry == 0 {
 		return nil, errors.New("it is not ONNX Runtime: it has no function OrtGetApiBase")
 	}
-	// struct OrtApiBase { OrtApi *GetApi(uint32_t version); char *GetVersionString(); }
+	// struct OrtApiBase { OrtApi *GetApi(uint32_t version); char
+	// *GetVersionString(); }
 	base, _, _ := purego.SyscallN(entry)
 	if base == 0 {
 		return nil, errors.New("OrtGetApiBase gives nothing")
@@ -79,12 +80,12 @@ func start(name string, handle uintptr) (*Library, error) {
 	}
 	l.table = (*functionTable)(foreign(table))
 
-	// It would log to stderr; errors are returned as a status.
+	// Suppress logging to stderr, because a status returns errors.
 	id := []byte("cpar\x00")
 	if err := l.call(createEnv, logFatal, uintptr(unsafe.Pointer(&id[0])), uintptr(unsafe.Pointer(&l.env))); err != nil {
 		return nil, fmt.Errorf("making its environment: %w", err)
 	}
-	// Builds for Windows report to the system which models are run.
+	// Windows builds report to the system which models run.
 	err = l.call(disableTelemetryEvents, l.env)
 	if err == nil {
 		err = l.call(createCPUMemoryInfo, arenaAllocator, memoryDefault, uintptr(unsafe.Pointer(&l.cpu)))
@@ -96,9 +97,9 @@ func start(name string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// call calls a function that returns an OrtStatus. An argument is a word, a handle, or
-// the address of a Go variable, converted in the call itself: the directive keeps such
-// variables alive and in place until it returns.
+// call calls a function that returns an OrtStatus. An argument is a word, a
+// handle, or the address of a Go variable, converted in the call itself: the
+// directive keeps such variables alive and in place until it returns.
 //
 //go:uintptrescapes
 func (l *Library) call(function int, args ...uintptr) error {
@@ -112,7 +113,6 @@ func (l *Library) call(function int, args ...uintptr) error {
 	return err
 }
 
-// release frees the object of a handle; 0 means none.
 func (l *Library) release(function int, handle uintptr) {
 	if handle != 0 {
 		purego.SyscallN(l.table[function], handle)

@@ -1,20 +1,20 @@
-// Package onnxruntime calls ONNX Runtime's shared library, without cgo.
+// Package onnxruntime calls ONNX Runtime's shared library without cgo.
 //
 //	libonnxruntime ─▶ Open ─▶ Library ─┐
 //	model.onnx, in memory ─────▶ Load ─┴▶ Session ─▶ Run ─▶ one tensor
 //
-// purego loads the library at run time, and only if the user has it: nothing is linked.
-// This is the C interface of github.com/microsoft/onnxruntime,
-// include/onnxruntime/core/session/onnxruntime_c_api.h. Package network decides what to
-// run, and is the package for others to use.
+// purego loads the library at run time if the user has it. The interface is
+// include/onnxruntime/core/session/onnxruntime_c_api.h in
+// github.com/microsoft/onnxruntime. Other packages use it through package
+// encoder, which limits what it runs.
 //
-// A library is code: it can do everything that this program can, so it must be trusted as
-// much. It parses the model itself. It reports the errors it finds, and Load or Run
-// returns them; but it is a large C++ program, and a fault in it ends this process.
+// The library can do everything this program can and needs the same trust. It
+// parses the model itself. Load and Run return the errors it reports, but a
+// fault in this large C++ program ends the process.
 //
-// Builds for systems other than Linux, macOS and Windows on amd64 and arm64 cannot load
-// it, nor can builds with tag `static`: purego makes a Linux program need the system's
-// dynamic linker and C library, and the tag avoids both.
+// Builds for systems other than Linux, macOS and Windows on amd64 and arm64
+// cannot load it. Neither can builds with tag `static`, which avoids purego's
+// dependency on Linux's dynamic linker and C library.
 package onnxruntime
 
 import (
@@ -31,22 +31,23 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Variable is the environment variable for the library file, used if the caller of Open names none.
+// Variable is the environment variable for the library file, used if the caller
+// of Open names none.
 const Variable = "CPAR_ONNXRUNTIME"
 
-// ErrNotFound is wrapped by Open's error if no library is named and none is installed
-// under a usual name.
+// ErrNotFound is wrapped by Open's error if no library is named and none is
+// installed under a usual name.
 var ErrNotFound = errors.New("ONNX Runtime is not installed")
 
 const (
-	// apiVersion is the version requested from the library: that of release 1.17. Later
-	// releases offer it too.
+	// apiVersion is the API version of release 1.17, which later releases also
+	// offer.
 	apiVersion = 17
 
 	adviceInstall = "install ONNX Runtime 1.17 or newer, or name its library file in " + Variable
 )
 
-// A Library is ONNX Runtime, loaded. It stays until the program ends, with its own
+// A Library is ONNX Runtime, loaded until the program ends, with its own
 // threads and memory. It is safe for concurrent use.
 type Library struct {
 	path    string
@@ -56,16 +57,16 @@ type Library struct {
 	cpu     uintptr // OrtMemoryInfo of plain memory
 }
 
-// opened has the libraries by the name under which they were loaded: ONNX Runtime has one
-// environment per process.
+// opened holds libraries by the name that loaded them, because ONNX Runtime has
+// one environment per process.
 var opened = struct {
 	sync.Mutex
 	byName map[string]*Library
 }{byName: map[string]*Library{}}
 
-// Open loads the library file at path; if path is empty, the one named by the environment
-// variable CPAR_ONNXRUNTIME; if that is unset, one installed under a usual name. Opening
-// the same file again returns the same Library. Errors wrap cpar.ErrInput.
+// Open loads the library at path, otherwise the one that CPAR_ONNXRUNTIME
+// names, otherwise one under a usual name. Opening a file again returns the
+// same Library. Errors wrap cpar.ErrInput.
 func Open(path string) (*Library, error) {
 	named := path
 	if named == "" {
@@ -112,13 +113,13 @@ func findUsual(names []string) (*Library, error) {
 	return nil, hint.Add(fmt.Errorf("%w (%s)", ErrNotFound, strings.Join(reasons, "; ")), adviceInstall)
 }
 
-// open returns the Library for what has been loaded by that name. It closes the handle if
-// this is not ONNX Runtime.
+// open returns the Library for a loaded handle. It closes the handle if this is
+// not ONNX Runtime.
 func open(name string, handle uintptr) (*Library, error) {
 	opened.Lock()
 	defer opened.Unlock()
 	if l := opened.byName[name]; l != nil {
-		closeLibrary(handle) // the system counts handles; ours remains
+		closeLibrary(handle) // the first handle remains
 		return l, nil
 	}
 	l, err := start(name, handle)
@@ -130,7 +131,6 @@ func open(name string, handle uintptr) (*Library, error) {
 	return l, nil
 }
 
-// checkVersion refuses a release without apiVersion.
 func checkVersion(version string) error {
 	parts := strings.Split(version, ".")
 	if len(parts) >= 2 {
@@ -149,5 +149,5 @@ func (l *Library) Version() string { return l.version }
 // Path returns the file or name by which the library was loaded.
 func (l *Library) Path() string { return l.path }
 
-// String names release and file.
+// String returns release and file.
 func (l *Library) String() string { return "ONNX Runtime " + l.version + " (" + l.path + ")" }

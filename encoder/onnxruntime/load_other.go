@@ -4,7 +4,8 @@ package onnxruntime
 
 import "errors"
 
-// This build cannot load libraries: see the package comment.
+// errBuild reports that this build cannot load libraries (see the package
+// comment).
 
 var errBuild = errors.New("this build of the program cannot load libraries")
 

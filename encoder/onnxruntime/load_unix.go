@@ -8,9 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames are tried if no file is named. On Linux the loader searches the system's
-// folders and those of LD_LIBRARY_PATH. On macOS it would also search the working
-// directory, where anything may lie, but not Homebrew's folders: so these are named.
+// usualNames are tried if no file is named. Linux's loader searches the
+// system's folders and LD_LIBRARY_PATH. macOS needs full paths, because its
+// loader omits Homebrew's folders and searches the untrusted working directory.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"/opt/homebrew/lib/libonnxruntime.dylib", "/usr/local/lib/libonnxruntime.dylib"}
@@ -19,7 +19,7 @@ func usualNames() []string {
 }
 
 func loadLibrary(name string) (uintptr, error) {
-	// The reason for a failure is kept per thread.
+	// The error message is kept per thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

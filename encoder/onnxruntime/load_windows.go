@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// usualNames are tried if no file is named: beside the program, then in the system's
-// folder, where Windows has its own release.
+// usualNames are searched beside the program, then in the system's folder,
+// where Windows has its own release.
 func usualNames() []string { return []string{"onnxruntime.dll"} }
 
-// loadLibrary never searches the working directory, where anything may lie. Libraries
-// that a named file needs may lie beside it.
+// loadLibrary never searches the working directory, which is untrusted. A named
+// file may have its dependencies beside it.
 func loadLibrary(name string) (uintptr, error) {
 	flags := uintptr(windows.LOAD_LIBRARY_SEARCH_DEFAULT_DIRS)
 	if filepath.IsAbs(name) {

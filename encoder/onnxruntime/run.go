@@ -10,9 +10,8 @@ import (
 	"unsafe"
 )
 
-// sessionConfig are entries of onnxruntime_session_options_config_keys.h. Otherwise the
-// library would accept bytes that look like its own format, bypassing all checks made on
-// an ONNX file.
+// sessionConfig (onnxruntime_session_options_config_keys.h) makes the library
+// refuse its own format, which would bypass all checks of the ONNX file.
 var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
 
 // load creates an OrtSession from a file's bytes.
@@ -22,7 +21,7 @@ func (l *Library) load(data []byte) (uintptr, error) {
 		return 0, err
 	}
 	defer l.release(releaseSessionOptions, options)
-	// One core per image: the caller distributes images over cores.
+	// One core per image, because the caller distributes images over cores.
 	for function, value := range map[int]uintptr{
 		setIntraOpNumThreads: 1, setInterOpNumThreads: 1,
 		setSessionExecutionMode: sequential, setSessionLogSeverityLevel: logFatal,
@@ -44,12 +43,11 @@ func (l *Library) load(data []byte) (uintptr, error) {
 
 func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
 
-// run must be called with s.mu held and the bytes of an input of the length given by its
-// shape.
+// run must be called with s.mu held and as many bytes as the shape requires.
 func (s *Session) run(input []byte) ([]float32, []int, error) {
 	l := s.library
-	// The input tensor refers to our memory until it is released, and the names are read
-	// through addresses that the compiler does not see.
+	// Until its release, the input tensor refers to Go memory, and the names
+	// are read through addresses that the compiler does not see.
 	var pinned runtime.Pinner
 	defer pinned.Unpin()
 	pinned.Pin(&input[0])
@@ -115,7 +113,6 @@ func (l *Library) floats(value uintptr) ([]float32, []int, error) {
 	return slices.Clone(unsafe.Slice((*float32)(data), n)), shape, nil
 }
 
-// dimensions returns a shape and its number of elements.
 func (l *Library) dimensions(info uintptr) (shape []int, n uintptr, err error) {
 	var rank uintptr
 	if err := l.call(getDimensionsCount, info, uintptr(unsafe.Pointer(&rank))); err != nil {

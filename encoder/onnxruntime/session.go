@@ -13,22 +13,22 @@ import (
 	"cpar"
 )
 
-// The types of elements that are passed, as ONNX numbers them.
+// Element types in ONNX's numbering.
 const (
 	elementFloat   = 1
 	elementUint8   = 2
 	elementFloat16 = 10
 )
 
-// An Input says what a model takes.
+// An Input describes a model's input.
 type Input struct {
 	Name    string
-	Element int32 // type: float32, uint8 or float16, by ONNX's number
+	Element int32 // ONNX's number of float32, uint8 or float16
 	Shape   []int64
 }
 
-// A Session is a model ready to run, from one input tensor to one output tensor. It is
-// safe for concurrent use; each run takes one core.
+// A Session is a model ready to run, with one input and one output tensor. It
+// is safe for concurrent use, and each run takes one core.
 type Session struct {
 	library *Library
 	input   []byte // name, ending in 0
@@ -37,14 +37,14 @@ type Session struct {
 	shape   []int64 // shape of the input
 	cleanup runtime.Cleanup
 
-	mu     sync.RWMutex // held for reading by a run, for writing by Close
-	handle uintptr      // OrtSession; 0 once it is closed
+	mu     sync.RWMutex // read-locked by a run, write-locked by Close
+	handle uintptr      // OrtSession, 0 once closed
 }
 
-// Load creates a session from an ONNX file's bytes, which it does not keep. The input and
-// the output name tensors of the graph; the shape of the input is fixed here if the file
-// leaves it open. The caller must ensure that data names no other file: ONNX Runtime
-// would read it. Errors wrap cpar.ErrInput.
+// Load creates a session from an ONNX file's bytes, which it does not keep.
+// input and output name tensors of the graph, and input.Shape fixes open
+// dimensions. data must not name other files, because ONNX Runtime would read
+// them. Errors wrap cpar.ErrInput.
 func (l *Library) Load(data []byte, input Input, output string) (*Session, error) {
 	handle, err := l.newSession(data, input, output)
 	if err != nil {
@@ -79,9 +79,9 @@ func (l *Library) newSession(data []byte, input Input, output string) (uintptr, 
 	return l.load(data)
 }
 
-// Run computes the output for an input, in row-major order, and its shape. Values are
-// rounded to the type that the input has; an output of float16 is widened. The caller owns
-// the results, whatever their length. Errors wrap cpar.ErrInput.
+// Run computes the output of an input in row-major order, and its shape. It
+// rounds values to the input's type and widens a float16 output. The caller
+// owns the results. Errors wrap cpar.ErrInput.
 func (s *Session) Run(input []float32) (output []float32, shape []int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -106,8 +106,8 @@ func (s *Session) checked(input []float32) ([]float32, []int, error) {
 	return s.run(packed(input, s.element))
 }
 
-// Close frees the session when running calls have ended. Later calls of Run fail. Closing
-// again does nothing.
+// Close waits for running calls and frees the session. Later calls of Run fail.
+// Close is idempotent.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,10 +119,10 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// packed converts values to the bytes of a tensor, each rounded to the nearest that the
-// type has, ties to even.
+// packed converts values to a tensor's bytes, rounded to the nearest of its
+// type, ties to even.
 func packed(values []float32, element int32) []byte {
-	le := binary.LittleEndian // of every processor that the library is loaded on
+	le := binary.LittleEndian // on all supported processors
 	switch element {
 	case elementUint8:
 		out := make([]byte, len(values))
@@ -144,7 +144,7 @@ func packed(values []float32, element int32) []byte {
 	return out
 }
 
-// narrowed rounds to IEEE 754 binary16. What is too large becomes infinite.
+// narrowed rounds to IEEE 754 binary16, with overflow to infinity.
 func narrowed(v float32) uint16 {
 	bits := math.Float32bits(v)
 	sign := uint16(bits >> 16 & 0x8000)
@@ -154,12 +154,12 @@ func narrowed(v float32) uint16 {
 		return sign | 0x7e00
 	case x >= 65520:
 		return sign | 0x7c00
-	case x < 0x1p-14: // steps of 2⁻²⁴; 1024 of them are the smallest normal number
+	case x < 0x1p-14: // in steps of 2⁻²⁴
 		return sign | uint16(math.RoundToEven(x*0x1p24))
 	}
 	fraction, exponent := math.Frexp(x)                      // in ½ … 1
 	steps := uint16(math.RoundToEven(fraction * 2048))       // 1024 … 2048
-	return sign | (uint16(exponent+14)<<10 + (steps - 1024)) // a carry is the next exponent
+	return sign | (uint16(exponent+14)<<10 + (steps - 1024)) // a carry increments the exponent
 }
 
 // widened converts binary16 to float32, exactly.

@@ -7,23 +7,23 @@ import (
 	"cpar"
 )
 
-// usualSide is the side of a network that leaves it open, if nothing else says one.
+// usualSide is the default side of a network that leaves it open.
 const usualSide = 224
 
-// errNoPreprocessing is a file that holds no preprocessing, such as a config.json of other things.
+// errNoPreprocessing reports a file without preprocessing, such as another
+// program's config.json.
 var errNoPreprocessing = errors.New("it does not say how to prepare pictures")
 
-// ReadConfig reads a configuration file of any kind, recognised by its content, for a
-// network that takes images of height×width; 0 and 0 if the network leaves its size open,
-// where the file's own is taken:
+// ReadConfig reads a configuration file, recognised by its content, for images
+// of height×width. If both are 0, the file's own size applies.
 //
 //	sidecar               this program's own
 //	Hugging Face          preprocessor_config.json
 //	open_clip             preprocess_cfg.json, as Immich keeps it, and open_clip_config.json
 //	timm                  config.json
 //
-// Unknown fields of other people's files are ignored; what cannot be done as they do it is
-// refused by name. kind says what it was. Errors wrap cpar.ErrInput.
+// It ignores unknown fields of foreign formats and refuses unsupported
+// operations by name. kind is the detected format. Errors wrap cpar.ErrInput.
 func ReadConfig(data []byte, height, width int) (p Preprocessing, kind string, err error) {
 	p, kind, err = readConfig(data, height, width)
 	if err == nil {
@@ -52,7 +52,7 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 		if f, err = f.object("pretrained_cfg"); err == nil {
 			p, err = readTimm(f, height, width)
 		}
-	case f.has("input_size"): // timm, before there was pretrained_cfg
+	case f.has("input_size"): // timm, before pretrained_cfg
 		kind = "timm"
 		p, err = readTimm(f, height, width)
 	case f.has("preprocess_cfg"):

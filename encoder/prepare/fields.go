@@ -9,11 +9,12 @@ import (
 	"math"
 )
 
-// maxConfig bounds a configuration file. Some name the 21,841 classes of ImageNet.
+// maxConfig limits a configuration file. Some list the 21,841 classes of
+// ImageNet.
 const maxConfig = 4 << 20
 
-// fields is a JSON object of a file of other people: unknown fields are left alone, known
-// ones of another type are errors. Null is a field left out.
+// fields is a JSON object in a foreign format. Unknown fields are ignored,
+// known ones of the wrong type are errors, and null counts as absent.
 type fields map[string]json.RawMessage
 
 func readFields(data []byte) (fields, error) {
@@ -39,7 +40,6 @@ func readFields(data []byte) (fields, error) {
 	return f, nil
 }
 
-// has reports whether any of the names is there.
 func (f fields) has(names ...string) bool {
 	for _, name := range names {
 		if _, ok := f[name]; ok {
@@ -49,8 +49,8 @@ func (f fields) has(names ...string) bool {
 	return false
 }
 
-// read reads a field into `to`, which stays as it is if there is none. what says what the
-// field must be.
+// read reads a field into to, which keeps its value if the field is absent.
+// what describes the expected type.
 func (f fields) read(name string, to any, what string) error {
 	raw, ok := f[name]
 	if !ok {
@@ -77,7 +77,6 @@ func (f fields) number(name string, otherwise float64) (float64, error) {
 	return otherwise, err
 }
 
-// object reads an object within.
 func (f fields) object(name string) (fields, error) {
 	inner, err := readFields(f[name])
 	if err != nil {
@@ -86,7 +85,7 @@ func (f fields) object(name string) (fields, error) {
 	return inner, nil
 }
 
-// three reads a number for every channel, or one for all.
+// three reads a number per channel, or one for all.
 func (f fields) three(name string, otherwise [3]float64) ([3]float64, error) {
 	var n numbers
 	if err := f.read(name, &n, "a number or three numbers"); err != nil || n == nil {
@@ -95,7 +94,6 @@ func (f fields) three(name string, otherwise [3]float64) ([3]float64, error) {
 	return [3]float64(n), nil
 }
 
-// numbers is one number for all channels, or three.
 type numbers []float64
 
 func (n *numbers) UnmarshalJSON(b []byte) error {
@@ -129,8 +127,8 @@ func (s *size) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// sized sets the size of p to the one that a file gives, and holds it to the network's,
-// which may be open (0).
+// sized sets the size that a file requests, which must match the network's
+// unless that is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
 		return fmt.Errorf("it makes pictures of %d×%d, the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
@@ -139,7 +137,6 @@ func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	return nil
 }
 
-// channels sets mean and deviation.
 func (p *Preprocessing) channels(f fields, mean, std string) (err error) {
 	if p.Mean, err = f.three(mean, p.Mean); err != nil {
 		return err
@@ -156,7 +153,6 @@ func floor(x float64) int {
 	return int(math.Floor(x))
 }
 
-// byteColors are the samples of a colour.
 func byteColors(c [3]float64) (b [3]uint8, err error) {
 	for i, v := range c {
 		if !(v >= 0 && v <= 255) || v != math.Trunc(v) {

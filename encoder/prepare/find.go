@@ -14,12 +14,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// usualFiles are the names under which configuration comes with models: from Hugging Face
-// (two), Immich, open_clip and timm.
+// usualFiles are the configuration files that Hugging Face (two), Immich,
+// open_clip and timm distribute with models.
 var usualFiles = []string{"preprocessor_config.json", "processor_config.json", "preprocess_cfg.json", "open_clip_config.json", "config.json"}
 
-// A Config is the preprocessing that belongs to a model file, before the network's size is
-// known: a preset or files, of which the first is taken if the others agree.
+// A Config is the preprocessing of a model file before the network's size is
+// known: a preset, or files that must agree.
 type Config struct {
 	preset string
 	files  []configFile
@@ -30,10 +30,10 @@ type configFile struct {
 	data []byte
 }
 
-// Find finds the preprocessing of a model file: what is named, a preset or a file; else
-// MODEL.json beside MODEL.onnx; else what came with the model in its folder and the one
-// above, where Hugging Face keeps it for a folder onnx. It is nil if there is none. Errors
-// wrap cpar.ErrInput.
+// Find finds the preprocessing of a model file: the named preset or file, then
+// MODEL.json beside MODEL.onnx, then files in its folder and the parent, where
+// Hugging Face keeps them for a folder onnx. It returns nil if there is none.
+// Errors wrap cpar.ErrInput.
 func Find(model, named string) (*Config, error) {
 	if slices.Contains(Presets(), named) {
 		return &Config{preset: named}, nil
@@ -58,7 +58,6 @@ func Find(model, named string) (*Config, error) {
 	return &Config{files: files}, nil
 }
 
-// beside returns the configuration files of a model.
 func configsBeside(model string) (files []configFile, err error) {
 	model, err = filepath.Abs(model)
 	if err != nil {
@@ -67,7 +66,7 @@ func configsBeside(model string) (files []configFile, err error) {
 	own, err := readFile(strings.TrimSuffix(model, filepath.Ext(model)) + ".json")
 	switch {
 	case err == nil && kindOf(own.data) != "none":
-		return []configFile{own}, nil // the owner's own word
+		return []configFile{own}, nil // the user's own file
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return nil, err
 	}
@@ -88,10 +87,11 @@ func configsBeside(model string) (files []configFile, err error) {
 	return files, nil
 }
 
-// sharedNames are names under which programs of all sorts keep their settings.
+// sharedNames are names that other programs also use for settings.
 var sharedNames = map[string]bool{"config.json": true, "processor_config.json": true}
 
-// kindOf is the kind of a file as ReadConfig has it; "none" is the configuration of something else.
+// kindOf returns the kind that ReadConfig detects, or "none" for other
+// settings.
 func kindOf(data []byte) string {
 	_, kind, err := readConfig(data, 0, 0)
 	if errors.Is(err, errNoPreprocessing) {
@@ -101,7 +101,7 @@ func kindOf(data []byte) string {
 }
 
 func readFile(path string) (configFile, error) {
-	// A pipe of that name would be waited for.
+	// Opening a pipe would block.
 	if info, err := os.Stat(path); err != nil {
 		return configFile{}, err
 	} else if !info.Mode().IsRegular() {
@@ -116,8 +116,9 @@ func readFile(path string) (configFile, error) {
 	return configFile{path, data}, err
 }
 
-// Side returns the side of square pictures that the configuration asks for, for a network
-// that leaves its size open; 0 if it says nothing that can be used, which For will tell.
+// Side returns the side of square images that the configuration requests, for a
+// network that leaves its size open. It returns 0 if there is none. For reports
+// any error.
 func (c *Config) Side() int {
 	if c == nil || c.preset != "" {
 		return 0
@@ -129,8 +130,8 @@ func (c *Config) Side() int {
 	return p.Width
 }
 
-// For returns the preprocessing for a network that takes images of height×width, and says
-// where it is from. Files that disagree are refused. Errors wrap cpar.ErrInput.
+// For returns the preprocessing for images of height×width and its source. It
+// refuses files that disagree. Errors wrap cpar.ErrInput.
 func (c *Config) For(height, width int) (p Preprocessing, from string, err error) {
 	if c.preset != "" {
 		if height != width {
@@ -167,8 +168,8 @@ func (c *Config) paths() string {
 	return strings.Join(paths, ", ")
 }
 
-// agree reports whether two files mean the same, up to the rounding of numbers and of
-// half a pixel: Hugging Face's and open_clip's of one model differ in no more.
+// agree reports whether two files mean the same, up to rounding of numbers and
+// half a pixel, by which Hugging Face's and open_clip's files differ.
 func agree(p, q Preprocessing) bool {
 	for c := range 3 {
 		for _, v := range []float64{0, 255} {

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// A processor is one of Hugging Face's (transformers, models/*/image_processing_*.py):
-// what it does where its file leaves a field out.
+// A processor holds the defaults of a Hugging Face image processor
+// (transformers, models/*/image_processing_*.py).
 type processor struct {
-	side      int  // of the resized picture
-	square    bool // a size of one number is both sides, not the shorter one
-	crop      int  // 0: the centre is not cut out
+	side      int  // of the resized image
+	square    bool // a single number is both sides, not the shorter one
+	crop      int  // 0 disables the centre crop
 	pct       bool // ConvNeXt's rule: the shorter side is side/crop_pct
 	filter    Interpolation
 	mean, std [3]float64
-	raw       bool // neither mean nor deviation
+	raw       bool // no mean and deviation
 	bgr       bool
 }
 
-// processors by name, without ImageProcessor or the older FeatureExtractor.
+// processors by name, without the suffix ImageProcessor or FeatureExtractor.
 var processors = map[string]processor{
 	"CLIP":        {side: 224, crop: 224, filter: Bicubic, mean: clipMean, std: clipStd},
 	"Siglip":      {side: 224, square: true, filter: Bicubic, mean: halves, std: halves},
@@ -37,8 +37,8 @@ var processors = map[string]processor{
 	"MobileViT":   {side: 224, crop: 256, filter: Bilinear, raw: true, bgr: true},
 }
 
-// processorOf finds the processor that a file names. fast are those that compute with
-// torchvision, whose rounding they have.
+// processorOf finds the processor that a file names. fast processors compute
+// with torchvision and round as it does.
 func processorOf(f fields) (p processor, fast bool, err error) {
 	name, err := f.text("feature_extractor_type", "")
 	if err == nil {
@@ -59,7 +59,7 @@ func processorOf(f fields) (p processor, fast bool, err error) {
 	return p, fast, nil
 }
 
-// anonymous is a file that names no processor: it must say everything itself.
+// unnamedProcessor requires a file without a processor to set all fields.
 func unnamedProcessor(f fields) (p processor, fast bool, err error) {
 	for _, name := range []string{"size", "resample", "image_mean", "image_std"} {
 		if !f.has(name) {
@@ -74,7 +74,6 @@ func unnamedProcessor(f fields) (p processor, fast bool, err error) {
 	return p, false, err
 }
 
-// readHuggingFace reads a preprocessor_config.json.
 func readHuggingFace(f fields, height, width int) (Preprocessing, error) {
 	p := plain(height, width)
 	by, fast, err := processorOf(f)
@@ -91,7 +90,7 @@ func readHuggingFace(f fields, height, width int) (Preprocessing, error) {
 		return p, err
 	}
 	if p.Resize == ResizeWhole && p.Shorter == 0 {
-		p.Offset = OffsetEven // nothing is cut out
+		p.Offset = OffsetEven // nothing is cropped
 	}
 	if p.Interpolation, err = resample(f, by.filter); err != nil {
 		return p, err
@@ -99,7 +98,7 @@ func readHuggingFace(f fields, height, width int) (Preprocessing, error) {
 	return p, by.values(f, &p)
 }
 
-// refuse names what is not done here.
+// refuse reports unsupported operations.
 func (by processor) refuse(f fields) error {
 	resized, err := f.flag("do_resize", true)
 	if err != nil {
@@ -123,7 +122,7 @@ func errOr(err error, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// edges is a size: the shorter side, or height and width.
+// edges is the shorter side, or height and width.
 type edges struct{ shorter, height, width int }
 
 func (f fields) edges(name string, square bool, otherwise edges) (edges, error) {
@@ -159,7 +158,6 @@ func (f fields) edges(name string, square bool, otherwise edges) (edges, error) 
 	return e, fmt.Errorf("its %q is %.80s; it must have shortest_edge, or height and width", name, raw)
 }
 
-// resizing sets size and shape.
 func (by processor) resizing(f fields, p *Preprocessing, height, width int) error {
 	otherwise := edges{shorter: by.side}
 	if by.square {
@@ -200,7 +198,8 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) erro
 	return p.sized(crop.height, crop.width, height, width)
 }
 
-// byPercent is the rule of ConvNextImageProcessor: small pictures are cropped, large ones are not.
+// byPercent is the rule of ConvNextImageProcessor, which crops only small
+// images.
 func byPercent(f fields, p *Preprocessing, to edges, height, width int) error {
 	side := to.shorter
 	if side == 0 && to.height == to.width {
@@ -230,7 +229,7 @@ func resample(f fields, otherwise Interpolation) (Interpolation, error) {
 	return resamples[n], nil
 }
 
-// values sets what samples become.
+// values sets scale, mean and deviation.
 func (by processor) values(f fields, p *Preprocessing) error {
 	rescaled, err := f.flag("do_rescale", true)
 	if err != nil {

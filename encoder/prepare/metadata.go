@@ -9,11 +9,11 @@ import (
 	"cpar"
 )
 
-// FromMetadata returns the preprocessing in the metadata of a network's file for images of
-// height×width. There are two kinds; in both the whole picture is resized:
+// FromMetadata returns the preprocessing in a network file's metadata for
+// images of height×width. Both kinds resize the whole image:
 //
-//	input_color, input_mean, input_scale     a sample v enters as (v − mean) / scale
-//	Image.NominalPixelRange and the like     those of ONNX (docs/MetadataProps.md)
+//	input_color, input_mean, input_scale     a sample v becomes (v − mean) / scale
+//	Image.NominalPixelRange and the like     as in ONNX (docs/MetadataProps.md)
 //
 // ok is false if there is none. Errors wrap cpar.ErrInput.
 func FromMetadata(metadata map[string]string, height, width int) (p Preprocessing, ok bool, err error) {
@@ -47,7 +47,8 @@ func FromMetadata(metadata map[string]string, height, width int) (p Preprocessin
 	return p, true, nil
 }
 
-// imageMetadata is what ONNX defines for images; neither keys nor values have a case.
+// imageMetadata returns ONNX's image entries in lower case, because they ignore
+// case.
 func imageMetadata(metadata map[string]string) map[string]string {
 	image := map[string]string{}
 	for k, v := range metadata {
@@ -81,7 +82,7 @@ func (p *Preprocessing) nominal(image map[string]string) error {
 	return nil
 }
 
-// threeNumbers reads one number for all channels, or three separated by commas or spaces.
+// threeNumbers reads one number for all channels, or three.
 func threeNumbers(s string) (three [3]float64, err error) {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", ;[]()", r) })
 	if len(parts) == 1 {

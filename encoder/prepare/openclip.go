@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// readOpenCLIPConfig reads an open_clip_config.json, whose size is beside the preprocessing.
+// readOpenCLIPConfig reads an open_clip_config.json, which stores the size
+// apart from the preprocessing.
 func readOpenCLIPConfig(f fields, height, width int) (p Preprocessing, err error) {
 	cfg, err := f.object("preprocess_cfg")
 	if err != nil {
@@ -30,9 +31,9 @@ func readOpenCLIPConfig(f fields, height, width int) (p Preprocessing, err error
 	return readOpenCLIP(cfg, side, height, width)
 }
 
-// readOpenCLIP reads open_clip's preprocessing (open_clip/transform.py: image_transform),
-// as Immich keeps it in preprocess_cfg.json. model is the size of the model's own
-// configuration, if there is one.
+// readOpenCLIP reads open_clip's preprocessing (open_clip/transform.py:
+// image_transform), which Immich keeps in preprocess_cfg.json. model is the
+// size in the model's own configuration, if any.
 func readOpenCLIP(f fields, model size, height, width int) (p Preprocessing, err error) {
 	p = plain(height, width)
 	p.Mean, p.Std = clipMean, clipStd
@@ -58,7 +59,7 @@ func readOpenCLIP(f fields, model size, height, width int) (p Preprocessing, err
 		return p, err
 	}
 	if filter == "random" || filter == "" {
-		filter = "bicubic" // as open_clip has it when it does not train
+		filter = "bicubic" // open_clip's default for inference
 	}
 	if p.Interpolation, err = interpolation(filter); err != nil {
 		return p, err
@@ -93,7 +94,8 @@ func (p *Preprocessing) openCLIPResize(f fields) error {
 	return nil
 }
 
-// sides are the height and width of a size, or else those of the network, or the usual ones.
+// sides returns height and width of a size, by default the network's or
+// usualSide.
 func (s size) sides(height, width int) (h, w int) {
 	switch {
 	case len(s) == 2:

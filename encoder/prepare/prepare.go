@@ -1,16 +1,14 @@
-// Package prepare makes the input of an image network from a picture, as the people who
-// trained the network did.
+// Package prepare converts a decoded image to the input of a network in the
+// same way as in its training.
 //
 //	configuration files ─▶ Preprocessing ─┐
-//	picture, 8-bit RGB ───────────────────┴▶ Tensor ─▶ 3×H×W float32
+//	image, 8-bit RGB ─────────────────────┴▶ Tensor ─▶ 3×H×W float32
 //
-// Resizing is that of Pillow, which nearly all of them used, bit for bit: two passes,
-// each rounded to 8 bits, with a filter that widens when the picture shrinks. The other
-// side of a resized picture and the offset of a crop are rounded as torchvision, timm and
-// open_clip do, or as Hugging Face does where its file says so: a pixel beside is another
-// picture.
-//
-// Find looks for the configuration of a model file, ReadConfig reads one of any kind.
+// Resizing reproduces Pillow bit for bit, because nearly all networks were
+// trained with it: two passes, each rounded to 8 bits, with a filter that
+// widens as the image shrinks. Sizes and crop offsets round as in torchvision,
+// timm and open_clip, or as in Hugging Face if its file requires it, because an
+// offset of one pixel changes the input.
 package prepare
 
 import (
@@ -21,54 +19,51 @@ import (
 	"cpar"
 )
 
-// A Preprocessing says how a picture becomes the input of a network. A sample v in 0 …
-// 255 enters as (v·Scale − Mean) / Std of its channel. Its JSON is part of the digest of a
-// collection's network: later fields are left out where they are zero.
+// A Preprocessing converts an image to a network's input. A sample v in 0 … 255
+// becomes (v·Scale − Mean) / Std of its channel. Its JSON is part of an index's
+// digest, so fields added later are omitted when zero.
 type Preprocessing struct {
 	Width, Height int
 	Scale         float64
 	Mean, Std     [3]float64 // in the order of Color
 	Color         Color
 	Resize        Resize
-	// Shorter is the length to which the picture's shorter side is resized before the
-	// centre is cut out (ResizeCrop), or both of its sides (ResizeWhole; 0: those of the
-	// network).
+	// Shorter is the length of the image's shorter side before the centre crop
+	// (ResizeCrop), or of both sides (ResizeWhole, 0 for the network's).
 	Shorter       int
 	Interpolation Interpolation `json:",omitempty"`
 	Offset        Offset        `json:",omitempty"`
-	Fill          [3]uint8      `json:",omitzero"` // RGB of what ResizePad adds
+	Fill          [3]uint8      `json:",omitzero"` // RGB of the border that ResizePad adds
 	Views         Views         `json:",omitempty"`
 }
 
 // Color is the order of the network's channels.
 type Color string
 
-// The orders of channels.
 const (
 	RGB Color = "RGB"
 	BGR Color = "BGR"
 )
 
-// Resize says how a picture of another shape is adapted to the network's.
+// Resize is the rule for images of another shape than the network's.
 type Resize string
 
 // The rules of resizing.
 const (
-	ResizeWhole Resize = "whole" // the whole picture, aspect ratio ignored
+	ResizeWhole Resize = "whole" // ignores the aspect ratio
 	ResizeCrop  Resize = "crop"  // shorter side to Shorter, then the centre
 	ResizePad   Resize = "pad"   // longer side to the network's, then a border of Fill
 )
 
-// Offset says how half a pixel of a crop's offset is rounded.
+// Offset is the rounding of half a pixel in a crop's offset.
 type Offset string
 
-// The rules of rounding.
 const (
-	OffsetEven  Offset = ""      // to the even one: torchvision, timm, open_clip
+	OffsetEven  Offset = ""      // to even: torchvision, timm, open_clip
 	OffsetFloor Offset = "floor" // down: Hugging Face
 )
 
-// maxSide bounds the side of an image, and half that of a picture before it is cropped.
+// maxSide limits an image's side, and half its side before cropping.
 const maxSide = 4096
 
 // Presets lists the names that Preset accepts.
@@ -76,15 +71,15 @@ func Presets() []string {
 	return []string{"clip", "clip-bilinear", "dinov2", "imagenet", "siglip", "tensorflow"}
 }
 
-// Preset returns the preprocessing of a family of networks for a side in pixels. Errors
-// wrap cpar.ErrInput.
+// Preset returns the preprocessing of a family of networks for a side in
+// pixels. Errors wrap cpar.ErrInput.
 //
-//	imagenet       torchvision: mean and deviation of ImageNet, centre of a picture a seventh larger
+//	imagenet       torchvision: ImageNet's mean and deviation, centre of an image a seventh larger
 //	dinov2         the same, bicubic
-//	tensorflow     Keras' MobileNet and similar: −1 … 1, the whole picture
+//	tensorflow     Keras' MobileNet and similar: −1 … 1, the whole image
 //	siglip         the same, bicubic
 //	clip           OpenAI's CLIP: its own mean and deviation, centre, bicubic
-//	clip-bilinear  what clip was before there was bicubic resizing
+//	clip-bilinear  clip with bilinear resizing
 func Preset(name string, side int) (Preprocessing, error) {
 	p, err := preset(name, side)
 	if err != nil {
@@ -93,14 +88,13 @@ func Preset(name string, side int) (Preprocessing, error) {
 	return p, nil
 }
 
-// Means and deviations that many networks share.
 var (
 	imagenetMean, imagenetStd = [3]float64{0.485, 0.456, 0.406}, [3]float64{0.229, 0.224, 0.225}
 	clipMean, clipStd         = [3]float64{0.48145466, 0.4578275, 0.40821073}, [3]float64{0.26862954, 0.26130258, 0.27577711}
 	halves                    = [3]float64{0.5, 0.5, 0.5}
 )
 
-// plain is the whole picture as 0 … 1.
+// plain is the whole image, scaled to 0 … 1.
 func plain(height, width int) Preprocessing {
 	return Preprocessing{Width: width, Height: height, Scale: 1.0 / 255, Std: [3]float64{1, 1, 1}, Color: RGB, Resize: ResizeWhole}
 }
@@ -160,7 +154,7 @@ func (p Preprocessing) check() error {
 		return fmt.Errorf("resize %.20q; it is whole, crop or pad", string(p.Resize))
 	}
 	for c := range 3 {
-		// For every sample, the result must be a float32 of sensible size.
+		// All samples must give finite float32 values of moderate size.
 		ends := math.Abs(p.Mean[c]/p.Std[c]) + math.Abs(255*p.Scale/p.Std[c])
 		if !(ends < 1e9) || p.Scale == 0 {
 			return fmt.Errorf("scale %g, mean %g, std %g give no sensible values", p.Scale, p.Mean[c], p.Std[c])

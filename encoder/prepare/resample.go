@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Interpolation is the filter of resizing, by the name that Pillow, timm and open_clip
-// give it. When a picture shrinks, the filter widens with it, so that no pixel is skipped.
+// Interpolation is a resizing filter, named as in Pillow, timm and open_clip.
+// When an image shrinks, the filter widens so that it skips no pixel.
 type Interpolation string
 
 // The filters. The zero value is bilinear.
@@ -19,14 +19,15 @@ const (
 	Hamming  Interpolation = "hamming"
 )
 
-// A filter is a weight by distance in pixels of the smaller picture, 0 beyond reach.
+// A filter is a weight by distance in pixels of the smaller image, 0 beyond
+// reach.
 type filter struct {
 	reach  float64
 	weight func(x float64) float64
 }
 
-// filters are Pillow's (src/libImaging/Resample.c), term by term: another order of
-// operations, or products fused with sums, would round other weights.
+// filters are Pillow's (src/libImaging/Resample.c), term by term, because
+// reordered or fused operations would round differently.
 var filters = map[Interpolation]filter{
 	Bilinear: {1, func(x float64) float64 { return max(0, 1-math.Abs(x)) }},
 	Bicubic: {2, func(x float64) float64 {
@@ -59,7 +60,7 @@ var filters = map[Interpolation]filter{
 			return 0
 		}
 		x *= math.Pi
-		const a, b = float64(float32(0.54)), float64(float32(0.46)) // as Pillow has them
+		const a, b = float64(float32(0.54)), float64(float32(0.46)) // as in Pillow
 		return math.Sin(x) / x * (a + float64(b*math.Cos(x)))
 	}},
 }
@@ -72,7 +73,7 @@ func sinc(x float64) float64 {
 	return math.Sin(x) / x
 }
 
-// interpolation takes a name of a configuration file, in any case.
+// interpolation parses a filter's name.
 func interpolation(name string) (Interpolation, error) {
 	if name == "bilinear" {
 		return Bilinear, nil
@@ -83,19 +84,21 @@ func interpolation(name string) (Interpolation, error) {
 	return "", fmt.Errorf("interpolation %.40q; bilinear, bicubic, lanczos, box and hamming are supported", name)
 }
 
-// precision is the number of binary places of a weight: 255 times a sum of weights, which
-// is 1 before rounding and up to about 1.5 in absolute values, fits in an int32.
+// precision is the number of fractional bits of a weight. A weighted sum of
+// bytes fits in an int32, because the absolute weights sum to at most about
+// 1.5.
 const precision = 22
 
-// A window is the source pixels of one result pixel. Its weights, which sum to about
-// 2^precision, are sign-extended for products of two channels at once (horizontal).
+// A window is the source pixels of one result pixel. Its weights, which sum to
+// about 2^precision, are sign-extended so that horizontal can multiply two
+// channels at once.
 type window struct {
 	first   int
 	weights []uint64
 }
 
-// windows filters along one axis: n pixels become full, of which wanted from skip on are
-// needed. Pixel centres are at halves.
+// windows filters n pixels of an axis to full, of which it returns wanted from
+// skip on. Pixel centres are at halves.
 func windows(n, full, skip, wanted int, f filter) []window {
 	scale := float64(n) / float64(full)
 	widened := max(1, scale)
@@ -124,12 +127,12 @@ func windows(n, full, skip, wanted int, f filter) []window {
 	return out
 }
 
-// resize makes len(columns)×len(rows) pixels of rgb, as Pillow's Image.resize does: along
-// rows, rounded to 8 bits, then along columns.
+// resize computes len(columns)×len(rows) pixels of rgb like Pillow's
+// Image.resize: along rows, rounded to 8 bits, then along columns.
 func resize(rgb []byte, width int, columns, rows []window) []byte {
 	out := make([]byte, 0, 3*len(columns)*len(rows))
-	// Neighbouring rows of the result read the same rows of the picture, which are made two
-	// at a time: the few pairs that may be needed again are kept by number.
+	// Adjacent result rows share source rows, which are computed in pairs. The
+	// cache keeps as many pairs as a window spans.
 	span := 1
 	for _, r := range rows {
 		span = max(span, len(r.weights))
@@ -150,7 +153,7 @@ func resize(rgb []byte, width int, columns, rows []window) []byte {
 			p := &pairs[number%len(pairs)]
 			if p.number != number {
 				first := rgb[3*width*2*number:]
-				second := first // of an odd number of rows the last is its own neighbour
+				second := first // the last odd row pairs with itself
 				if len(first) > 3*width {
 					second = first[3*width:]
 				}
@@ -167,7 +170,7 @@ func resize(rgb []byte, width int, columns, rows []window) []byte {
 	return out
 }
 
-// weight is that of a source pixel, 0 outside the window.
+// weight returns the weight of source pixel i, 0 outside the window.
 func (w *window) weight(i int) int32 {
 	if i -= w.first; i < 0 || i >= len(w.weights) {
 		return 0
@@ -175,7 +178,7 @@ func (w *window) weight(i int) int32 {
 	return int32(w.weights[i])
 }
 
-// A pair is two rows that have become as wide as the result, 2·number and the next.
+// A pair holds rows 2·number and 2·number+1 at the result's width.
 type pair struct {
 	number    int
 	even, odd []byte
@@ -184,7 +187,7 @@ type pair struct {
 // half rounds to the nearest.
 const half = 1 << (precision - 1)
 
-// span1 returns the range of source pixels that windows read.
+// sourceRange returns the range of source pixels that the windows read.
 func sourceRange(w []window) (from, to int) {
 	from = math.MaxInt
 	for _, w := range w {
@@ -193,17 +196,16 @@ func sourceRange(w []window) (from, to int) {
 	return min(from, to), to
 }
 
-// Pixels are two of one column, of an even row and the odd one below, laid out for sums of
-// two channels in one: what is named first is in the lower half of a word.
+// Pixels are two vertically adjacent pixels, packed so that one multiplication
+// serves two channels. The first named is in a word's lower half.
 type pixels struct {
 	redBlue, redBlue2 uint64 // of the even row, of the odd one
 	greens            uint64 // of both
 }
 
-// pack lays out two rows.
 func pack(to []pixels, even, odd []byte) {
 	for i := range to {
-		if len(even) < 4 || len(odd) < 4 { // the last: four bytes at a time would be too many
+		if len(even) < 4 || len(odd) < 4 { // reading four bytes would pass the end
 			x, y := [4]byte{}, [4]byte{}
 			copy(x[:], even)
 			copy(y[:], odd)
@@ -217,7 +219,7 @@ func pack(to []pixels, even, odd []byte) {
 	}
 }
 
-// horizontal makes two lines of the result's columns.
+// horizontal computes two rows at the result's width.
 func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
 	for x := range columns {
 		c := &columns[x]
@@ -229,15 +231,15 @@ func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
 	}
 }
 
-// unpackSums are the two sums in a word, as bytes.
+// unpackSums returns the two sums in a word as bytes.
 func unpackSums(sums uint64) (low, high byte) {
 	l := int32(sums)
 	return clip(l), clip(int32((sums - uint64(int64(l))) >> 32))
 }
 
-// weighted sums pixels. Sums wrap around 2^64, which leaves both halves right: the lower
-// as an int32, the upper after the lower was taken away. It is not inlined, so that all
-// it needs stays in registers.
+// weighted sums pixels modulo 2^64, which keeps both halves exact: the lower as
+// an int32, the upper after subtracting the lower. Not inlining it keeps all
+// values in registers.
 //
 //go:noinline
 func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) {
@@ -252,7 +254,7 @@ func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) 
 	return redBlue, redBlue2, greens
 }
 
-// add adds both lines of a pair, times their weights.
+// add adds both rows of a pair, weighted.
 func add(sum []int32, p *pair, even, odd int32) {
 	x, y := p.even[:len(sum)], p.odd[:len(sum)]
 	for i := range sum {

@@ -8,18 +8,16 @@ import (
 	"strings"
 )
 
-// sidecar is this program's own file. A preset sets all fields, and any field overrides
-// the preset; without one the whole picture enters as 0 … 1:
+// sidecar is this program's own format. A preset sets all fields, and other
+// fields override it. Without a preset, the whole image is scaled to 0 … 1:
 //
 //	{"preset": "imagenet", "size": 224, "resize": "crop", "shorter": 256,
 //	 "interpolation": "bicubic", "offset": "floor", "color": "RGB", "scale": 0.00392156862745098,
 //	 "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "views": 1}
-//
-// Nil pointers are fields left out.
 type sidecar struct {
 	Preset        string   `json:"preset"`
 	Size          size     `json:"size"` // side, or [width, height]
-	Width, Height int      // in its place, as Preprocessing is encoded
+	Width, Height int      // alternative to Size, as Preprocessing is encoded
 	Mean          numbers  `json:"mean"`
 	Std           numbers  `json:"std"`
 	Scale         *float64 `json:"scale"`
@@ -83,7 +81,6 @@ func readSidecar(data []byte, height, width int) (Preprocessing, error) {
 	return p, s.resizing(&p)
 }
 
-// resizing sets how the picture is adapted to the network's size.
 func (s *sidecar) resizing(p *Preprocessing) (err error) {
 	if s.Resize != "" {
 		p.Resize = s.Resize

@@ -8,8 +8,8 @@ import (
 	"cpar"
 )
 
-// Tensor makes the input of a network, 3·Height·Width values by channel, row and column,
-// from an upright 8-bit RGB picture, 3·width·height bytes row by row (picture.Picture).
+// Tensor converts an upright 8-bit RGB image of 3·width·height bytes, row by
+// row (decode.Image), to 3·Height·Width values by channel, row and column.
 // Errors wrap cpar.ErrInput.
 func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) {
 	if err := p.check(); err != nil {
@@ -37,7 +37,7 @@ func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) 
 	return out, nil
 }
 
-// pixels adapts a picture to Width×Height pixels of 8-bit RGB.
+// pixels resizes and crops or pads an image to Width×Height.
 func (p Preprocessing) pixels(rgb []byte, width, height int) []byte {
 	fullW, fullH := p.full(width, height)
 	across, down := p.place(fullW, p.Width), p.place(fullH, p.Height)
@@ -56,12 +56,12 @@ func (p Preprocessing) pixels(rgb []byte, width, height int) []byte {
 	return out
 }
 
-// full is the size of the whole picture, resized.
+// full returns the size of the whole resized image.
 func (p Preprocessing) full(width, height int) (w, h int) {
 	switch {
 	case p.Resize == ResizeCrop && width <= height:
-		// As in torchvision's Resize, the longer side is truncated to whole pixels. A
-		// strip may be a million times as long as wide; int64 can hold that.
+		// torchvision's Resize truncates the longer side. int64 holds the
+		// product even if a strip is a million times as long as wide.
 		return p.Shorter, int(int64(p.Shorter) * int64(height) / int64(width))
 	case p.Resize == ResizeCrop:
 		return int(int64(p.Shorter) * int64(width) / int64(height)), p.Shorter
@@ -76,10 +76,11 @@ func (p Preprocessing) full(width, height int) (w, h int) {
 	return p.Width, p.Height
 }
 
-// A placement is what is needed of an axis of the resized picture, and where it goes.
+// A placement is the needed part of a resized axis and its position in the
+// result.
 type placement struct{ skip, length, at int }
 
-// place centres an axis of full pixels in one of `wanted`.
+// place centres an axis of full pixels in wanted pixels.
 func (p Preprocessing) place(full, wanted int) placement {
 	if full < wanted {
 		return placement{0, full, (wanted - full) / 2}
@@ -91,15 +92,16 @@ func (p Preprocessing) place(full, wanted int) placement {
 	return placement{skip, wanted, 0}
 }
 
-// Views is at how many images of a picture a network looks, each for the network's time. The
-// embedding is their mean, which says more of what a picture shows and less of how it lies;
-// docs/quality.md has how much more is found, and that four views find no more than two.
+// Views is the number of views per image, whose embeddings are averaged. Each
+// costs one run of the network. The mean depends more on content and less on
+// layout. docs/quality.md measures the gain, and four views find no more than
+// two.
 //
-//	1    the picture; 0 is the same
-//	2    and its middle, mirrored
+//	1    the image; 0 is the same
+//	2    and its mirrored centre
 type Views int
 
-// MostViews are how many there can be, and how many there are where nobody says otherwise.
+// MostViews is the maximum and the default.
 const MostViews Views = 2
 
 // Check refuses other numbers.
@@ -110,11 +112,11 @@ func (v Views) Check() error {
 	return nil
 }
 
-// middleShare of 8 are the width and height of a picture's middle.
+// middleShare is the centre's width and height in eighths.
 const middleShare = 7
 
-// Tensors makes the inputs of a network of which the embedding of a picture is the mean, as
-// many as there are views, each as Tensor makes it. Errors wrap cpar.ErrInput.
+// Tensors returns one input per view, each as from Tensor. Errors wrap
+// cpar.ErrInput.
 func (p Preprocessing) Tensors(rgb []byte, width, height int) ([][]float32, error) {
 	whole, err := p.Tensor(rgb, width, height)
 	if err != nil {
@@ -133,7 +135,6 @@ func (p Preprocessing) Tensors(rgb []byte, width, height int) ([][]float32, erro
 	return [][]float32{whole, middle}, nil
 }
 
-// cropMiddle cuts the middle out of a picture.
 func cropMiddle(rgb []byte, width, height int) (middle []byte, w, h int) {
 	w, h = max(1, width*middleShare/8), max(1, height*middleShare/8)
 	left, top := (width-w)/2, (height-h)/2

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// readTimm reads the preprocessing in timm's config.json (timm/data/config.py and
-// transforms_factory.py: transforms_imagenet_eval).
+// readTimm reads the preprocessing in timm's config.json (timm/data/config.py
+// and transforms_factory.py: transforms_imagenet_eval).
 func readTimm(f fields, height, width int) (Preprocessing, error) {
 	p := plain(height, width)
 	p.Mean, p.Std = imagenetMean, imagenetStd
@@ -34,7 +34,7 @@ func readTimm(f fields, height, width int) (Preprocessing, error) {
 	resized := [2]int{floor(float64(h) / pct), floor(float64(w) / pct)}
 	same := resized == [2]int{h, w}
 	switch {
-	case mode == "squash" && same: // nothing is cut out
+	case mode == "squash" && same: // nothing is cropped
 	case h != w:
 		return p, fmt.Errorf("crop_mode %.20q for %d×%d is not supported", mode, w, h)
 	case mode == "squash":
@@ -52,9 +52,9 @@ func readTimm(f fields, height, width int) (Preprocessing, error) {
 	return p, nil
 }
 
-// timmSize is the size of images and the share of the resized picture that is kept. Many
-// networks were trained on smaller images than they are tested on: the network's own size
-// decides; where it leaves that open, it is what they were trained on.
+// timmSize returns the image size and the share of the resized image that a
+// crop keeps. Many networks are tested on larger images than in training: the
+// network's size decides, and if it is open, the training size.
 func timmSize(f fields, height, width int) (h, w int, pct float64, err error) {
 	h, w = size(nil).sides(height, width)
 	if h, w, err = chw(f, "input_size", h, w); err != nil {
