@@ -9,14 +9,15 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileAttention implements Attention of opset 23: softmax(q·kᵀ·scale + mask)·v for each
-// head. Queries, keys and values are batch × heads × positions × size, or batch ×
-// positions × (heads·size) with the numbers of heads as attributes.
+// compileAttention implements Attention of opset 23: softmax(q·kᵀ·scale +
+// mask)·v for each head. Queries, keys and values are batch × heads × positions
+// × size, or batch × positions × (heads·size) with the numbers of heads as
+// attributes.
 func compileAttention(c *call) error {
 	if len(c.node.Out) > 1 && slices.ContainsFunc(c.node.Out[1:], func(s string) bool { return s != "" }) || len(c.in) > 4 && (c.has(4) || c.has(5)) {
 		return onnx.Unsupported("keys and values of the past are not supported")
 	}
-	var heads [2]int64 // of queries; of keys and values
+	var heads [2]int64 // of queries, of keys and values
 	var err error
 	for i, name := range []string{"q_num_heads", "kv_num_heads"} {
 		if heads[i], err = c.intAttribute(name, 0); err != nil {
@@ -35,7 +36,7 @@ func compileAttention(c *call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.intAttribute("qk_matmul_output_mode", 0); err != nil { // of an output that is not made
+	if _, err := c.intAttribute("qk_matmul_output_mode", 0); err != nil { // of an omitted output
 		return err
 	}
 	delete(c.attributes, "softmax_precision") // float32 here
@@ -53,7 +54,7 @@ func compileAttention(c *call) error {
 	if k.shape[1] != v.shape[1] || k.shape[2] != v.shape[2] || q.shape[3] != k.shape[3] || q.shape[1]%k.shape[1] != 0 || q.shape[0] != k.shape[0] {
 		return fmt.Errorf("tensors of shapes %v, %v and %v do not fit", q.shape, k.shape, v.shape)
 	}
-	if each := q.shape[1] / k.shape[1]; each > 1 { // several heads of queries share one of keys
+	if each := q.shape[1] / k.shape[1]; each > 1 { // several query heads share one key head
 		if k, err = c.repeatedHeads(k, each); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (c *call) repeatedHeads(x *value, each int) (*value, error) {
 	return c.reshaped(x, []int{s[0], s[1] * each, s[2], s[3]})
 }
 
-// masked adds the mask to scores, or takes away what it forbids.
+// masked applies the attention mask to the scores.
 func (c *call) masked(scores *value, causal bool) (*value, error) {
 	rows, columns := scores.shape[2], scores.shape[3]
 	less := number(float32(math.Inf(-1)))

@@ -9,16 +9,17 @@ import (
 	"cpar/internal/f32"
 )
 
-// A binary operator, for floats and, where it has a meaning for constants of integers,
-// exactly. A row is a run of the output; the inputs move by dx and dy, 0 or 1.
+// A binary operator computes floats and, where meaningful, constants of
+// integers exactly. A row is a run of the output, along which the inputs
+// advance by dx and dy, 0 or 1.
 type binary struct {
 	row   func(out, x, y []float32, dx, dy int)
 	exact func(x, y int64) (int64, error)
 	truth bool // the result is boolean
-	whole bool // booleans may enter, too
+	whole bool // also accepts booleans
 }
 
-// total makes an exact operator of one that cannot fail.
+// total adapts an operator that cannot fail.
 func total(f func(x, y int64) int64) func(x, y int64) (int64, error) {
 	return func(x, y int64) (int64, error) { return f(x, y), nil }
 }
@@ -42,7 +43,6 @@ func comparison(f func(x, y float32) bool, exact func(x, y int64) bool) binary {
 		})}
 }
 
-// logical is an operator of booleans, as a comparison of 0 and 1.
 func logical(f func(x, y bool) bool) binary {
 	return comparison(func(x, y float32) bool { return f(x != 0, y != 0) }, func(x, y int64) bool { return f(x != 0, y != 0) })
 }
@@ -71,7 +71,8 @@ var binaries = map[string]binary{
 	"And":            logical(func(x, y bool) bool { return x && y }),
 	"Or":             logical(func(x, y bool) bool { return x || y }),
 	"Xor":            logical(func(x, y bool) bool { return x != y }),
-	// Remainders with the sign of the divisor, as in Python; with fmod that of the dividend.
+	// Mod takes the sign of the divisor, as in Python, and fmod that of the
+	// dividend.
 	"Mod":  {exact: modulo},
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
@@ -243,7 +244,7 @@ func (c *call) binary(op string, x, y *value) (*value, error) {
 				for i := range out {
 					r, err := exact(int64(x[i*dx]), int64(y[i*dy]))
 					if out[i] = float32(r); err != nil {
-						out[i] = float32(math.NaN()) // refused as no integer
+						out[i] = float32(math.NaN()) // refused as not an integer
 					}
 				}
 			}
@@ -271,8 +272,8 @@ func (c *call) binary(op string, x, y *value) (*value, error) {
 	return c.step(result, s, b.shape, 0)
 }
 
-// clipByConstant emits the larger or smaller of a tensor and a constant number as a clipping,
-// which a convolution can take over; nil if it is something else.
+// clipByConstant emits Max or Min with a constant number as a clip, which a
+// convolution can absorb. It returns nil otherwise.
 func (c *call) clipByConstant(op string, x, y *value) (*value, error) {
 	if op != "Max" && op != "Min" || x.kind != floats {
 		return nil, nil
@@ -320,10 +321,8 @@ func compileMany(c *call) error {
 	return c.setOutput(sum, nil)
 }
 
-// number is a constant.
 func number(v float32) *value { return &value{shape: []int{}, floats: []float32{v}} }
 
-// compileWhere chooses between two tensors by a third.
 func compileWhere(c *call) error {
 	if err := c.inputs(3, 3); err != nil {
 		return err
@@ -336,7 +335,7 @@ func compileWhere(c *call) error {
 	return c.setOutput(c.selectElements(c.in[0], c.in[1], c.in[2]))
 }
 
-// chosen emits x where choice is true and y elsewhere.
+// selectElements emits x where choice is true and y elsewhere.
 func (c *call) selectElements(choice, x, y *value) (*value, error) {
 	if choice.kind != bools || x.kind != y.kind {
 		return nil, fmt.Errorf("its inputs hold %s, %s and %s", choice.kind, x.kind, y.kind)

@@ -6,10 +6,10 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// maxDepth bounds branches within branches and functions within functions.
+// maxDepth limits the nesting of branches and of functions.
 const maxDepth = 32
 
-// compileIf enters the branch that a constant chooses.
+// compileIf compiles the branch that a constant selects.
 func compileIf(c *call) error {
 	condition, err := c.given(0)
 	if err != nil {
@@ -45,7 +45,7 @@ func compileIf(c *call) error {
 	return c.enter(inner, g.Nodes, g.Constants, outputs)
 }
 
-// compileFunction enters an operator that the file defines.
+// compileFunction compiles an operator that the file defines.
 func (c *call) compileFunction(f *onnx.Function) error {
 	if len(c.in) > len(f.In) {
 		return fmt.Errorf("it has %d inputs", len(c.in))
@@ -81,7 +81,7 @@ func (c *call) compileFunction(f *onnx.Function) error {
 				own.Attributes = append(own.Attributes, &as)
 			}
 		}
-		// An input that the call leaves out.
+		// The call omits this input.
 		own.In = nil
 		for _, name := range n.In {
 			for i := len(c.in); i < len(f.In); i++ {
@@ -96,7 +96,7 @@ func (c *call) compileFunction(f *onnx.Function) error {
 	return c.enter(inner, nodes, nil, f.Out)
 }
 
-// enter compiles the nodes of a graph within a graph, or of a function, and takes over its
+// enter compiles the nodes of an inner graph or a function and adopts its
 // outputs.
 func (c *call) enter(inner *builder, nodes []*onnx.Node, constants []*onnx.Tensor, outputs []string) error {
 	if inner.depth++; inner.depth > maxDepth {
@@ -125,7 +125,6 @@ func (c *call) enter(inner *builder, nodes []*onnx.Node, constants []*onnx.Tenso
 	return nil
 }
 
-// graph compiles the nodes of a graph.
 func (b *builder) graph(nodes []*onnx.Node, constants []*onnx.Tensor) error {
 	if b.values == nil {
 		b.values = map[string]*value{}
@@ -153,8 +152,8 @@ func (b *builder) graph(nodes []*onnx.Node, constants []*onnx.Tensor) error {
 	return nil
 }
 
-// lookup returns a tensor of this graph or of those around it, or why it cannot be
-// computed; neither if there is none.
+// lookup returns a tensor of this graph or an outer one, or the reason why it
+// cannot be computed. It returns neither if the tensor does not exist.
 func (b *builder) lookup(name string) (*value, error) {
 	for ; b != nil; b = b.outer {
 		if v := b.values[name]; v != nil {

@@ -7,10 +7,9 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// has reports whether the i-th input is given.
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
-// given returns the i-th input, which may be of any kind, and empty.
+// given returns the i-th input, which may be empty and of any kind.
 func (c *call) given(i int) (*value, error) {
 	if !c.has(i) {
 		return nil, fmt.Errorf("input %d is missing", i)
@@ -18,7 +17,7 @@ func (c *call) given(i int) (*value, error) {
 	return c.in[i], nil
 }
 
-// any returns the i-th input, which must be a tensor with elements.
+// any returns the i-th input, which must not be empty.
 func (c *call) any(i int) (*value, error) {
 	v, err := c.given(i)
 	if err == nil && count(v.shape) == 0 {
@@ -35,7 +34,6 @@ func (c *call) input(i int) (*value, error) {
 	return c.any(i)
 }
 
-// inputs checks how many inputs there are.
 func (c *call) inputs(from, to int) error {
 	if len(c.in) < from || len(c.in) > to {
 		return fmt.Errorf("it has %d inputs", len(c.in))
@@ -43,8 +41,8 @@ func (c *call) inputs(from, to int) error {
 	return nil
 }
 
-// weights returns the i-th input, which must be a constant of that shape; -1 stands for
-// any length.
+// weights returns the i-th input, which must be a constant of this shape, with
+// -1 for any length.
 func (c *call) weights(i int, shape ...int) (*value, error) {
 	v, err := c.input(i)
 	if err != nil {
@@ -63,7 +61,8 @@ func (c *call) weights(i int, shape ...int) (*value, error) {
 	return v, nil
 }
 
-// scalar returns the i-th input, a constant with one element, or the default otherwise.
+// scalar returns the i-th input, a constant of one element, or the default if
+// omitted.
 func (c *call) scalar(i int, otherwise float32) (float32, error) {
 	if !c.has(i) {
 		return otherwise, nil
@@ -82,7 +81,7 @@ func (c *call) scalar(i int, otherwise float32) (float32, error) {
 	return data[0], nil
 }
 
-// constantInts returns the i-th input, a constant integer or list of them.
+// constantInts returns the i-th input, a constant integer or list of integers.
 func (c *call) constantInts(i int) ([]int64, error) {
 	if !c.has(i) || !c.in[i].constant() || c.in[i].kind != ints || len(c.in[i].shape) > 1 || count(c.in[i].shape) > maxList {
 		return nil, onnx.Unsupported("input %d is not a constant list of integers, which is not supported", i)
@@ -90,7 +89,6 @@ func (c *call) constantInts(i int) ([]int64, error) {
 	return c.intsOf(c.in[i])
 }
 
-// intsOf returns the data of a constant of integers or booleans.
 func (b *builder) intsOf(v *value) ([]int64, error) {
 	if v.ints == nil && v.tensor != nil {
 		if err := b.allocate(8 * int64(count(v.shape))); err != nil {
@@ -105,7 +103,7 @@ func (b *builder) intsOf(v *value) ([]int64, error) {
 	return v.ints, nil
 }
 
-// floatsOf returns the data of a constant as a step reads it.
+// floatsOf returns the data of a constant as steps read it.
 func (b *builder) floatsOf(v *value) ([]float32, error) {
 	if v.floats != nil {
 		return v.floats, nil
@@ -117,7 +115,7 @@ func (b *builder) floatsOf(v *value) ([]float32, error) {
 	return data, err
 }
 
-// copyOf returns a fresh copy of the data of a constant, counted against the limit.
+// copyOf returns a new copy of a constant's data, counted against the limit.
 func (b *builder) copyOf(v *value) ([]float32, error) {
 	if err := b.allocate(4 * int64(count(v.shape))); err != nil {
 		return nil, err
@@ -133,7 +131,7 @@ func (b *builder) copyOf(v *value) ([]float32, error) {
 	return []float32{}, nil
 }
 
-// finiteCopy is copyOf for weights: no image needs to check them again.
+// finiteCopy is copyOf for weights, checked once for all images.
 func (b *builder) finiteCopy(v *value) ([]float32, error) {
 	data, err := b.copyOf(v)
 	if err == nil && !finite(data) {
@@ -142,7 +140,6 @@ func (b *builder) finiteCopy(v *value) ([]float32, error) {
 	return data, err
 }
 
-// exactFloats converts integers, which must be exact in float32.
 func exactFloats(whole []int64) ([]float32, error) {
 	out := make([]float32, len(whole))
 	for i, v := range whole {
@@ -154,10 +151,9 @@ func exactFloats(whole []int64) ([]float32, error) {
 	return out, nil
 }
 
-// maxExact is the largest integer up to which float32 holds all of them.
+// maxExact is the largest n for which float32 holds all integers up to n.
 const maxExact = 1 << 24
 
-// allocate counts the memory of constants.
 func (b *builder) allocate(bytes int64) error {
 	if b.bytes += bytes; b.bytes > b.limits.Memory {
 		return limitError("the constants take more than the %d bytes accepted", b.limits.Memory)
@@ -165,7 +161,8 @@ func (b *builder) allocate(bytes int64) error {
 	return nil
 }
 
-// attribute removes an attribute from the list of those not handled yet; nil if it is missing.
+// attribute returns an attribute, or nil if absent, and removes it from those
+// not yet handled.
 func (c *call) attribute(name string, kind onnx.Kind) (*onnx.Attribute, error) {
 	a := c.attributes[name]
 	if a == nil {
@@ -202,8 +199,8 @@ func (c *call) stringAttribute(name, otherwise string) (string, error) {
 	return a.S, nil
 }
 
-// intsAttribute returns a list. Its entries must lie in lo … hi, and there must be n of
-// them unless n is -1.
+// intsAttribute returns a list with entries in lo … hi, of length n unless n is
+// -1.
 func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int, error) {
 	a, err := c.attribute(name, onnx.KindInts)
 	if a == nil {
@@ -222,8 +219,8 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	return list, nil
 }
 
-// axisAttribute returns an axis of a tensor with the given rank; negative ones count from
-// the end.
+// axisAttribute returns an axis of a tensor of this rank. Negative axes count
+// from the end.
 func (c *call) axisAttribute(otherwise int64, rank int) (int, error) {
 	a, err := c.intAttribute("axis", otherwise)
 	if err != nil {
@@ -232,13 +229,13 @@ func (c *call) axisAttribute(otherwise int64, rank int) (int, error) {
 	return axis(a, rank)
 }
 
-// emit adds a step that computes the node's first output, of floats. work is its number of
-// multiply-adds.
+// emit adds a step that computes the node's first output, of floats. work is
+// its number of multiply-adds.
 func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
 
-// give makes a tensor the node's first output.
+// setOutput makes a tensor the node's first output.
 func (c *call) setOutput(v *value, err error) error {
 	if err == nil {
 		c.values[c.node.Out[0]] = v
@@ -246,14 +243,13 @@ func (c *call) setOutput(v *value, err error) error {
 	return err
 }
 
-// step adds a step and returns what it computes; if all inputs are constants it is
-// computed here.
+// step adds a step and returns its output, folded if all inputs are constants.
 func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
 	n, err := c.check(shape)
 	if err != nil {
 		return nil, err
 	}
-	// Every step costs at least a pass over its output.
+	// Every step traverses its output at least once.
 	if s.work = work + int64(n); s.work < 0 || s.work > c.limits.Work {
 		return nil, limitError("it takes more than the %d multiply-adds accepted", c.limits.Work)
 	}
@@ -273,7 +269,7 @@ func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
 	return s.out, nil
 }
 
-// check checks a shape and returns its number of elements.
+// check validates a shape and returns its number of elements.
 func (c *call) check(shape []int) (int, error) {
 	if len(shape) > maxRank {
 		return 0, onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank)
@@ -285,7 +281,7 @@ func (c *call) check(shape []int) (int, error) {
 	return n, nil
 }
 
-// shapeOf checks a list of integers that is to become a shape.
+// shapeOf converts a list of integers to a shape.
 func (c *call) shapeOf(list []int64) ([]int, error) {
 	shape := make([]int, len(list))
 	for i, d := range list {
@@ -298,7 +294,6 @@ func (c *call) shapeOf(list []int64) ([]int, error) {
 	return shape, err
 }
 
-// constantOf returns a new constant of integers or booleans.
 func (c *call) constantOf(k kind, shape []int, data []int64) (*value, error) {
 	if err := c.allocate(8 * int64(len(data))); err != nil {
 		return nil, err
@@ -306,7 +301,8 @@ func (c *call) constantOf(k kind, shape []int, data []int64) (*value, error) {
 	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}, nil
 }
 
-// axis returns an axis of a tensor of that rank; negative ones count from the end.
+// axis returns an axis of a tensor of this rank. Negative axes count from the
+// end.
 func axis(a int64, rank int) (int, error) {
 	if a < int64(-rank) || a >= int64(rank) {
 		return 0, fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank)
@@ -317,8 +313,9 @@ func axis(a int64, rank int) (int, error) {
 	return int(a), nil
 }
 
-// axes reads a list of axes, which is an attribute before an opset and then the i-th
-// input, and returns them in order; given is false where there is none, or an empty one.
+// axes reads a list of axes in ascending order. It is an attribute before opset
+// since and the i-th input from then on. given is false if the list is absent
+// or empty.
 func (c *call) axes(name string, since int64, i, rank int) (list []int, given bool, err error) {
 	var raw []int64
 	if c.opset < since {

@@ -3,29 +3,29 @@
 //	onnx.Model ─▶ Compile ─▶ Program
 //	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
 //
-// Compile works in passes over a list of steps, one step for each operator that is left:
+// Compile transforms a list of steps, one for each remaining operator:
 //
-//	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ those needed ─ fusing ─▶ packed weights, memory
+//	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// Every shape is known after the first pass. An operator whose inputs are all constants is
-// computed there (fold.go), with integers exact in 64 bits; that is what shape arithmetic,
-// as exporters write it, comes to. At run time every tensor is float32: integers and
-// booleans that depend on the input are kept so too, exact up to 2²⁴, and checked.
+// The first phase determines every shape. It computes operators of constants
+// (fold.go), with integers exact in 64 bits, which covers the shape arithmetic
+// of exporters. At run time every tensor is float32. Integers and booleans that
+// depend on the input are checked to be exact up to 2²⁴.
 //
-// Operators have the meaning of the ONNX operator specification, opsets 7 to 25
-// (github.com/onnx/onnx, docs/Operators.md). Whatever is not implemented is refused by
-// name, unknown attributes too: a network computed almost correctly would give plausible
-// but wrong vectors.
+// Operators follow the ONNX operator specification, opsets 7 to 25
+// (github.com/onnx/onnx, docs/Operators.md). Unimplemented operators and
+// attributes are refused by name, because an almost correct network would give
+// plausible but wrong vectors.
 //
-// A file comes from strangers. Sizes, work and memory are checked against onnx.Limits
-// before anything is allocated for them, and running what Compile accepts allocates no
-// more than the scratch memory that was counted, and the results.
+// Files are untrusted. Compile checks sizes, work and memory against
+// onnx.Limits before allocating, and a run allocates no more than the counted
+// scratch memory and the results.
 //
-// Why it is fast: a convolution is a matrix product of weights that were packed once and of
-// rows of the image as they lie (layout.go, package internal/f32); linear layers are such
-// products too. A depthwise convolution sums its taps in registers. Batch normalisation,
-// biases and clipping are folded into the product before them, and what older exporters
-// write at length is one step (fuse.go). One image uses one core; several goroutines may
+// A convolution is a matrix product of packed weights and runs of the image in
+// place (layout.go, package internal/f32), and so are linear layers. A
+// depthwise convolution sums its taps in registers. Batch normalisation, biases
+// and clips fold into the preceding product, and fuse.go merges the long
+// patterns of older exporters. One image uses one core, and goroutines may
 // share a Program.
 package engine
 
@@ -45,22 +45,22 @@ const (
 	maxList            = 64 // entries of a list of integers
 )
 
-// Options say how to compile a model.
+// Options configure Compile.
 type Options struct {
 	Limits onnx.Limits
-	// Inputs are the shapes of inputs. One that is not named has the shape of the file,
+	// Inputs are the shapes of inputs. By default the file's shape applies,
 	// with 1 for open dimensions.
 	Inputs map[string][]int
-	// Wanted are the tensors that Run may return. If there are none, and no Choose, the
-	// graph's outputs are.
+	// Wanted are the tensors that Run may return. Without Wanted and Choose,
+	// these are the graph's outputs.
 	Wanted []string
-	// Choose names more of them, when the shapes of all tensors are known.
+	// Choose names further tensors once all shapes are known.
 	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
 
-	noFusion bool // nothing is fused: for tests
+	noFusion bool // disables fusing, for tests
 }
 
-// A kind says what the elements of a tensor are.
+// A kind is the kind of a tensor's elements.
 type kind uint8
 
 const (
@@ -71,15 +71,16 @@ const (
 
 func (k kind) String() string { return [...]string{"floats", "integers", "booleans"}[k] }
 
-// A value is a tensor of the graph: an input, a constant, or the output of a step.
+// A value is a tensor of the graph: an input, a constant, or the output of a
+// step.
 type value struct {
 	name     string
 	shape    []int
 	kind     kind
-	tensor   *onnx.Tensor // of a constant that is in the file
-	floats   []float32    // data of a constant as steps read it; nil until it is needed
-	ints     []int64      // data of a constant of integers or booleans, likewise
-	producer *step        // the step that makes it; nil for inputs and constants
+	tensor   *onnx.Tensor // of a constant in the file
+	floats   []float32    // data of a constant, nil until needed
+	ints     []int64      // data of an integer or boolean constant, nil until needed
+	producer *step        // the step that computes it, nil for inputs and constants
 	input    int          // number of an input, from 1
 	retained bool         // needed after the run
 	last     int          // the last step that reads it
@@ -88,8 +89,8 @@ type value struct {
 
 func (v *value) constant() bool { return v.producer == nil && v.input == 0 }
 
-// A kernel computes out from in, all in row-major order. scratch has the length that the
-// step requested and arbitrary contents.
+// A kernel computes out from in, all in row-major order. scratch has the length
+// that the step requested and arbitrary contents.
 type kernel func(out []float32, in [][]float32, scratch []float32)
 
 // A step is one operator, ready to run.
@@ -102,15 +103,14 @@ type step struct {
 	inPlace bool // whether out may overwrite in[0]
 	scratch int  // number of float32
 	work    int64
-	// exact computes the same for constants of integers and booleans; nil if there can be
-	// none, or if run is exact for whatever float32 can hold.
+	// exact computes the same for constants of integers and booleans. It is nil
+	// if unsupported, or if run is exact for all float32 values.
 	exact func(out []int64, in [][]int64) error
-	// check refuses inputs for which run is not defined; nil if there are none.
+	// check refuses inputs for which run is undefined. It may be nil.
 	check func(in [][]float32) error
-	// pack prepares constants that are not in the list in, once nothing more can be fused
-	// with the step; nil if there are none.
+	// pack prepares constants outside in after fusing. It may be nil.
 	pack func() error
-	// What may be fused with other steps, else nil; see fuse.go.
+	// Candidates for fusing, otherwise nil (fuse.go).
 	conv   *conv
 	affine *affine
 	bounds *bounds
@@ -124,13 +124,13 @@ type step struct {
 type builder struct {
 	*state
 	opset  int64
-	outer  *builder // of the graph around this one
+	outer  *builder // of the surrounding graph
 	values map[string]*value
-	failed map[string]error // tensors that cannot be computed, and why
+	failed map[string]error // tensors that cannot be computed, with reasons
 	sorted []*onnx.Node
 }
 
-// A state belongs to a whole model.
+// A state is shared by all graphs of a model.
 type state struct {
 	limits    onnx.Limits
 	functions map[string]*onnx.Function // by domain and name
@@ -138,8 +138,8 @@ type state struct {
 	inputs    []*value
 	bytes     int64 // of constants in memory
 	work      int64 // of folding
-	depth     int   // of graphs within graphs
-	entered   int   // nodes of those
+	depth     int   // of nested graphs
+	entered   int   // nodes of nested graphs
 	noFusion  bool
 }
 
@@ -147,16 +147,16 @@ type state struct {
 type call struct {
 	*builder
 	node       *onnx.Node
-	in         []*value // nil where an optional input is left out
+	in         []*value // nil for an omitted optional input
 	attributes map[string]*onnx.Attribute
 }
 
-// errLimit is what ends a compilation, whatever is wanted.
+// errLimit ends a compilation regardless of the wanted tensors.
 type errLimit struct{ error }
 
 func limitError(format string, args ...any) error { return errLimit{fmt.Errorf(format, args...)} }
 
-// Compile prepares a model. It reads the data of m until it returns, and keeps none of them.
+// Compile prepares a model. It does not retain the data of m.
 func Compile(m *onnx.Model, o Options) (*Program, error) {
 	b := &builder{state: &state{limits: o.Limits.OrDefault(), functions: functionsOf(m), noFusion: o.noFusion}, opset: m.Opset, values: map[string]*value{}}
 	if b.opset < minOpset || b.opset > maxOpset {
@@ -190,7 +190,7 @@ func constantOf(name string, t *onnx.Tensor) *value {
 	return v
 }
 
-// readInputs makes values of the inputs that are not constants.
+// readInputs makes values of the non-constant inputs.
 func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, shapes map[string][]int) error {
 	for _, in := range inputs {
 		if constant[in.Name] {
@@ -233,8 +233,8 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, 
 	return nil
 }
 
-// node compiles one node. What cannot be computed is an error only once it is wanted,
-// except beyond a limit.
+// node compiles one node. A failure other than a limit is an error only if the
+// result is wanted.
 func (b *builder) node(n *onnx.Node) error {
 	c, err := b.call(n)
 	if err == nil {
@@ -260,7 +260,7 @@ func (b *builder) node(n *onnx.Node) error {
 	return nil
 }
 
-// errUpstream is why a node before this one has failed.
+// errUpstream wraps the failure of an earlier node.
 type errUpstream struct{ error }
 
 func (b *builder) call(n *onnx.Node) (*call, error) {
@@ -271,8 +271,8 @@ func (b *builder) call(n *onnx.Node) (*call, error) {
 			return nil, errUpstream{err}
 		}
 		if v == nil && name != "" {
-			// Every named input exists after the sort, unless its node did not produce it:
-			// the mask of Dropout, say.
+			// Sorting ensures that every input exists, except outputs that a
+			// node did not produce, such as Dropout's mask.
 			return nil, onnx.Unsupported("its input %.80q is an output that is not supported", name)
 		}
 		c.in = append(c.in, v)
@@ -305,7 +305,7 @@ func (c *call) compile() error {
 	return nil
 }
 
-// wanted finds the tensors that a run may return, and checks that they can be computed.
+// wanted finds the tensors that a run may return.
 func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo) (map[string]*value, error) {
 	wanted := map[string]*value{}
 	add := func(names []string) error {
@@ -358,7 +358,7 @@ func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo
 	return wanted, nil
 }
 
-// find returns a tensor by name, or why it cannot be computed.
+// find returns a tensor by name.
 func (b *builder) find(name string) (*value, error) {
 	if v, err := b.lookup(name); v != nil || err != nil {
 		return v, err

@@ -7,7 +7,7 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Operators whose output is a constant as soon as shapes are known.
+// Operators whose output is constant once shapes are known.
 
 func compileConstant(c *call) error {
 	name := c.node.Out[0]
@@ -42,7 +42,7 @@ func compileConstant(c *call) error {
 	return onnx.Unsupported("it holds no tensor that is supported")
 }
 
-// compileShape: from opset 15 a range of the axes may be named.
+// compileShape supports a range of axes from opset 15.
 func compileShape(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -162,7 +162,7 @@ func compileRange(c *call) error {
 	return c.setOutput(c.step(ints, s, []int{int(n)}, 0))
 }
 
-// compileNonZero returns the indices of what is not zero, one row for each axis.
+// compileNonZero returns the indices of non-zero elements, one row per axis.
 func compileNonZero(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -212,9 +212,9 @@ func compileNonZero(c *call) error {
 	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list}, nil)
 }
 
-// compileCast: at run time all are float32, so that from integers to floats there is
-// nothing to do, nor between widths of floats; their rounding is left out. Constants of
-// integers wrap around as the type does.
+// compileCast does nothing between float types or from integers to floats,
+// because all values are float32 at run time. It omits their rounding. Integer
+// constants wrap around as in the target type.
 func compileCast(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -254,7 +254,7 @@ func compileCast(c *call) error {
 	s := &step{in: []*value{x}, inPlace: true}
 	switch {
 	case k == floats && x.constant() && x.kind == ints:
-		data, err := c.intsOf(x) // rounded where float32 cannot hold it
+		data, err := c.intsOf(x) // rounded if float32 cannot hold it
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func compileCast(c *call) error {
 			}
 			return nil
 		}
-		if x.constant() && x.kind == floats { // beyond 2²⁴ too
+		if x.constant() && x.kind == floats { // also beyond 2²⁴
 			data, err := c.floatsOf(x)
 			if err != nil {
 				return err

@@ -7,21 +7,21 @@ import (
 	"cpar/internal/f32"
 )
 
-// A conv is a convolution with everything folded into it: per group, an m×k matrix of
-// weights times k×n windows of the image, then a bias and bounds.
+// A conv is a convolution with everything folded into it: per group, an m×k
+// matrix of weights times k×n windows of the image, then a bias and bounds.
 type conv struct {
 	window
 	laid              layout
 	batch             int
 	inC, outC, groups int
 	m, k              int
-	by                []float32 // factor of each output channel, until it is packed
+	by                []float32 // factor of each output channel, until packed
 	bias              []float32 // outC
 	lo, hi            float32
-	// The weights, packed, in one of three forms.
+	// The packed weights, in one of three forms.
 	weights []*f32.Left // of each group
 	row     *f32.Right  // if each output channel is one number
-	taps    [][]float32 // of each channel, if each has a convolution of its own
+	taps    [][]float32 // of each channel of a depthwise convolution
 }
 
 func compileConv(c *call) error {
@@ -29,7 +29,7 @@ func compileConv(c *call) error {
 	if err != nil {
 		return err
 	}
-	// A convolution of rows is one of images with one row.
+	// A 1-D convolution is one of images with one row.
 	rank := len(x.shape)
 	if rank != 3 && rank != 4 {
 		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
@@ -82,7 +82,7 @@ func compileConv(c *call) error {
 	return c.emit(s, out, work)
 }
 
-// runs returns how the convolution is computed, and the scratch memory that it takes.
+// runs returns the convolution's kernel and scratch memory.
 func (v *conv) runs() (kernel, int64) {
 	switch {
 	case v.single():
@@ -102,18 +102,19 @@ func (v *conv) runs() (kernel, int64) {
 
 func (v *conv) depthwise() bool { return v.groups == v.inC && v.m == 1 }
 
-// single reports whether the only window is the whole image: one row of a product.
+// single reports whether one window covers the whole image, which makes the
+// result one row of a product.
 func (v *conv) single() bool {
 	return v.pixels() == 1 && v.groups == 1 && v.inH == v.kh && v.inW == v.kw && v.top+v.left+v.bottom+v.right == 0
 }
 
-// scale folds in y·by + plus for an output channel, before packing.
+// scale folds y·by + plus into an output channel before packing.
 func (v *conv) scale(channel int, by, plus float32) {
 	v.by[channel] *= by
 	v.bias[channel] = v.bias[channel]*by + plus
 }
 
-// pack takes the weights, with what was folded in.
+// pack packs the weights with all folded factors.
 func (v *conv) pack(b *builder, w *value) error {
 	weights, err := b.finiteCopy(w)
 	if err != nil {
@@ -149,7 +150,7 @@ func (v *conv) pack(b *builder, w *value) error {
 	return nil
 }
 
-// epilogue is what happens to channel first and those after it.
+// epilogue returns bias and bounds of the channels from first on.
 func (v *conv) epilogue(first, channels int) *f32.Epilogue {
 	return &f32.Epilogue{Bias: v.bias[first:][:channels], Clip: !v.unbounded(), Lo: v.lo, Hi: v.hi}
 }
@@ -158,11 +159,12 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-// rowsAtOnce is how many rows of the result are computed at a time if they are not close
-// together, and must be copied out.
+// rowsAtOnce is the number of result rows computed at a time if they must be
+// copied together.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.laid.pitch)) }
 
-// span is the number of columns from the first to the last pixel of some rows.
+// span returns the number of columns from the first to the last pixel of some
+// rows.
 func (v *conv) span(rows int) int { return (rows-1)*v.laid.pitch + v.outW }
 
 func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
@@ -192,7 +194,7 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 	}
 }
 
-// collect copies rows of outW pixels, which are a pitch apart, side by side.
+// collect copies rows of outW pixels, a pitch apart, side by side.
 func (v *conv) collect(to, from []float32) {
 	for i := 0; i < len(to); i += v.outW {
 		copy(to[i:][:v.outW], from)
@@ -203,7 +205,7 @@ func (v *conv) collect(to, from []float32) {
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
 	n, wide, size := v.pixels(), v.laid.columns(), int(v.laid.size(1))
 	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
-	clear(plane) // what is not of the image stays zero
+	clear(plane) // padding stays zero
 	e := v.epilogue(0, 0)
 	for c := range v.batch * v.outC {
 		x, y := in[0][c*v.inH*v.inW:][:v.inH*v.inW], out[c*n:][:n]

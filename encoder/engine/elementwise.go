@@ -8,8 +8,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// A unary operator without attributes, for floats and, where it has a meaning, for
-// integers, exactly.
+// A unary operator has no attributes. It computes floats and, where meaningful,
+// integers exactly.
 type unary struct {
 	run   func(out, in []float32)
 	exact func(int64) int64
@@ -26,7 +26,8 @@ func eachFloat32(f func(float32) float32) func(out, in []float32) {
 
 var infinity = float32(math.Inf(1))
 
-// pieces runs f over pieces that stay in the first cache, each with room for as much.
+// pieces runs f over pieces that fit in the first-level cache, each with
+// scratch of equal length.
 func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	return func(out, in []float32) {
 		own := make([]float32, min(len(in), 1024))
@@ -38,7 +39,7 @@ func pieces(f func(out, in, own []float32)) func(out, in []float32) {
 	}
 }
 
-// wide is one by way of float64.
+// eachFloat64 computes in float64.
 func eachFloat64(f func(float64) float64) func(out, in []float32) {
 	return eachFloat32(func(v float32) float32 { return float32(f(float64(v))) })
 }
@@ -105,7 +106,6 @@ func (c *call) unary(u unary, x *value) (*value, error) {
 	return c.step(result, s, x.shape, 0)
 }
 
-// elementwise is a unary operator of floats.
 func (c *call) elementwise(f func(float32) float32) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *call) elementwise(f func(float32) float32) error {
 	return c.setOutput(c.unary(unary{run: eachFloat32(f)}, x))
 }
 
-// factors reads attributes of floats with their defaults.
+// factors reads float attributes with their defaults.
 func (c *call) factors(names []string, defaults ...float32) ([]float32, error) {
 	for i, name := range names {
 		v, err := c.floatAttribute(name, defaults[i])
@@ -126,7 +126,8 @@ func (c *call) factors(names []string, defaults ...float32) ([]float32, error) {
 	return defaults, nil
 }
 
-// shaped are activation functions with up to two attributes, of which the first is alpha.
+// shaped are activation functions with up to two attributes, of which the first
+// is alpha.
 var shaped = map[string]struct {
 	other    string // name of the second attribute
 	defaults []float32
@@ -172,7 +173,7 @@ func compileShaped(c *call) error {
 	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
 }
 
-// vectorised is the same for the frequent ones, nil if it is slow.
+// vectorised returns a fast version of frequent functions, or nil.
 func vectorised(op string, alpha, other float32) func(out, in []float32) {
 	switch {
 	case op == "HardSigmoid":
@@ -200,7 +201,7 @@ func vectorised(op string, alpha, other float32) func(out, in []float32) {
 	return nil
 }
 
-// compileGelu: v·Φ(v), or its approximation by tanh.
+// compileGelu implements v·Φ(v) or its approximation by tanh.
 func compileGelu(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -271,9 +272,9 @@ func compileIsInf(c *call) error {
 	})}, x))
 }
 
-// compileClip bounds its input. The bounds are attributes up to opset 10 and inputs from
-// 11. A file with bounds in the wrong place is refused, because readers that overlook
-// them compute values without bounds.
+// compileClip bounds its input. The bounds are attributes up to opset 10 and
+// inputs from 11. Misplaced bounds are refused, because ignoring them would
+// compute wrong values.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
 	if c.opset < 11 {
@@ -319,7 +320,7 @@ func compileClip(c *call) error {
 	return c.setOutput(x, nil)
 }
 
-// isNumber reports whether the i-th input is a constant, or is left out.
+// isNumber reports whether the i-th input is constant or omitted.
 func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
 
 func compileRelu(c *call) error { return c.clip(0, infinity) }
@@ -335,7 +336,7 @@ func (c *call) clip(lo, hi float32) error {
 	return c.setOutput(c.bounded(x, lo, hi))
 }
 
-// bounded emits a clipping.
+// bounded emits a clip.
 func (c *call) bounded(x *value, lo, hi float32) (*value, error) {
 	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
 	s.run = func(out []float32, in [][]float32, _ []float32) { f32.Line(out, in[0], 1, 0, lo, hi) }

@@ -7,8 +7,9 @@ import (
 
 // spend counts work on constants.
 func (b *builder) spend(work int64) error {
-	// Shapes and weights that are arranged anew take a small part of an image's work; an
-	// operator of single elements takes much longer than a multiply-add of a product.
+	// Arranging shapes and weights takes a small part of an image's work, but
+	// an elementwise operation takes much longer than a multiply-add of a
+	// product.
 	most := max(b.limits.Work>>6, 1<<22)
 	if b.work += work; b.work > most {
 		return limitError("computing constants takes more than the %d multiply-adds accepted", most)
@@ -16,9 +17,8 @@ func (b *builder) spend(work int64) error {
 	return nil
 }
 
-// fold computes a step whose inputs are all constants, and makes its output one. Each is
-// counted: its memory with that of all constants, its work with that of all folding, so
-// that a small file cannot ask for much.
+// fold computes a step of constants. It counts memory and work, so that a small
+// file cannot request much.
 func (b *builder) fold(s *step) error {
 	if err := b.spend(s.work); err != nil {
 		return err

@@ -10,11 +10,10 @@ import (
 // An affine step computes x·by + plus for each channel, the second dimension.
 type affine struct{ by, plus []float32 }
 
-// Bounds are those of a clipping.
 type bounds struct{ lo, hi float32 }
 
-// fuse folds steps into others whose output nothing else reads, and puts one step in the
-// place of several that say the same at length.
+// fuse folds steps into predecessors that have no other reader, and replaces
+// known patterns of steps by one.
 func (b *builder) fuse() error {
 	for _, s := range b.steps {
 		if err := b.fusePatterns(s); err != nil {
@@ -44,7 +43,8 @@ func (b *builder) fuse() error {
 	return nil
 }
 
-// fusedIntoLinear folds the addition of a constant row, or bounds, into a linear layer.
+// fusedIntoLinear folds the addition of a constant row, or bounds, into a
+// linear layer.
 func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error) {
 	for i, x := range s.in {
 		if x.producer == nil || x.producer.linear == nil || readers[x] != 1 || x.retained || x.producer.linear.clipped {
@@ -70,14 +70,15 @@ func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error)
 	return false, nil
 }
 
-// isRow reports whether a value is a constant row of n, for a tensor whose rows are such.
+// isRow reports whether a value is a constant row of n, matching the rows of
+// the shape.
 func isRow(v *value, n int, shape []int) bool {
 	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
 }
 
-// shortened puts one step in the place of the five of Gelu and the seven of a layer
-// normalisation, as they are exported for older opsets. Whatever else reads what is
-// between still finds it; what nothing reads is dropped afterwards.
+// fusePatterns replaces the five steps of Gelu and the seven of a layer
+// normalisation, as exported for older opsets. Other readers still find
+// intermediate values, and drop removes unread ones.
 func (b *builder) fusePatterns(s *step) error {
 	if x := b.geluOf(s); x != nil {
 		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true
@@ -94,7 +95,7 @@ func (b *builder) fusePatterns(s *step) error {
 	return nil
 }
 
-// madeBy returns the inputs of the step that makes a value, if it is that operator.
+// madeBy returns the inputs of the step that computes v if it is this operator.
 func (v *value) madeBy(op string, inputs int) []*value {
 	if v.producer == nil || v.producer.op != op || len(v.producer.in) != inputs {
 		return nil
@@ -102,7 +103,8 @@ func (v *value) madeBy(op string, inputs int) []*value {
 	return v.producer.in
 }
 
-// factorOf returns x if the value is made from it and a constant number by a commutative operator.
+// factorOf returns x if a commutative operator computes v from x and a constant
+// number.
 func (b *builder) factorOf(v *value, op string, number float32) *value {
 	in := v.madeBy(op, 2)
 	for i := range in {
@@ -122,7 +124,7 @@ func (b *builder) is(v *value, number float32) bool {
 	return err == nil && math.Abs(float64(data[0]-number)) <= 1e-6*math.Abs(float64(number))
 }
 
-// geluOf returns x if a step is the last of x/2·(1 + erf(x/√2)), in either order.
+// geluOf returns x if a step completes x/2·(1 + erf(x/√2)), in either order.
 func (b *builder) geluOf(s *step) *value {
 	if s.op != "Mul" || len(s.in) != 2 {
 		return nil
@@ -163,8 +165,8 @@ func (b *builder) erfOf(p *value) *value {
 	return nil
 }
 
-// normalisedOf returns x and ε if a step is the last of d/√(mean(d²) + ε), d = x − mean(x),
-// along the last axis.
+// normalisedOf returns x and ε if a step completes d/√(mean(d²) + ε), d = x −
+// mean(x), along the last axis.
 func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 	if s.op != "Div" || len(s.in) != 2 {
 		return nil, 0
@@ -196,7 +198,6 @@ func (b *builder) normalisedOf(s *step) (x *value, epsilon float32) {
 	return nil, 0
 }
 
-// meanOf returns x if a value is its mean along the last axis.
 func meanOf(v *value) *value {
 	if v.producer == nil || !v.producer.meanOfRows {
 		return nil
@@ -214,7 +215,6 @@ func squareOf(b *builder, v *value) *value {
 	return nil
 }
 
-// centredOf returns x if a value is x − mean(x).
 func centredOf(v *value) *value {
 	if in := v.madeBy("Sub", 2); in != nil && meanOf(in[1]) == in[0] {
 		return in[0]
@@ -222,7 +222,8 @@ func centredOf(v *value) *value {
 	return nil
 }
 
-// fusedInto folds a step into the convolution that makes its input, if it can.
+// fusedInto folds a step into the convolution that computes its input, if
+// possible.
 func (s *step) fusedInto(readers map[*value]int) bool {
 	if len(s.in) != 1 {
 		return false
@@ -243,7 +244,7 @@ func (s *step) fusedInto(readers map[*value]int) bool {
 	default:
 		return false
 	}
-	// The convolution makes the output now.
+	// The convolution now computes the output.
 	made := x.producer
 	made.out, s.out.producer = s.out, made
 	return true
@@ -258,7 +259,7 @@ func (b *builder) drop(wanted map[string]*value) {
 	for _, v := range wanted {
 		stack = append(stack, v)
 	}
-	// Use an explicit stack: a graph may be ten thousand steps deep.
+	// Use an explicit stack, because a graph may be ten thousand steps deep.
 	for len(stack) > 0 {
 		v := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileGather takes slices along an axis by number; negative numbers count from the end.
-// The numbers may depend on the input, as those of words do.
+// compileGather takes slices along an axis by index. Negative indices count
+// from the end. They may depend on the input, such as tokens.
 func compileGather(c *call) error {
 	if err := c.inputs(2, 2); err != nil {
 		return err
@@ -77,7 +77,7 @@ func gather[T float32 | int64](out, in, index []T, outer, n, inner int) {
 	}
 }
 
-// within checks that indices are whole and lie in an axis of n.
+// within checks that indices are integers within an axis of n.
 func within[T float32 | int64](index []T, n int) error {
 	for _, i := range index {
 		if !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
@@ -144,8 +144,8 @@ func gatherElements[T float32 | int64](walk view, out, in, index []T, n, step in
 	}
 }
 
-// compileGatherND takes slices by rows of indices of the first axes, or of those after
-// batch_dims axes that both have.
+// compileGatherND takes slices by rows of indices into the leading axes, after
+// batch_dims common axes.
 func compileGatherND(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -194,7 +194,7 @@ func withinAll[T float32 | int64](index []T, sizes []int) error {
 	return nil
 }
 
-// position returns where the slice of a row of indices begins.
+// position returns the start of the slice for a row of indices.
 func position[T float32 | int64](row []T, sizes []int, run int) int {
 	at := 0
 	for j, v := range row {
@@ -270,7 +270,8 @@ func scatterND[T float32 | int64](out, index, updates []T, sizes []int, run int)
 	}
 }
 
-// compileScatterElements copies a tensor and overwrites single elements along an axis.
+// compileScatterElements copies a tensor and overwrites single elements along
+// an axis.
 func compileScatterElements(c *call) error {
 	x, index, k, err := c.elements(1)
 	if err != nil {
@@ -373,7 +374,6 @@ func trilu[T any](out, in []T, rows, columns, diagonal int, upper bool) {
 	}
 }
 
-// compileOneHot makes rows of one value that differs from the others.
 func compileOneHot(c *call) error {
 	if err := c.inputs(3, 3); err != nil {
 		return err

@@ -1,29 +1,29 @@
 package engine
 
-// A layout is how an image is laid out so that every tap of a kernel reads a run of it: tap
-// t of the window of pixel (y, x) is at offsets[t] + y·pitch + x of its channels. A
-// convolution is then a product whose rows are these runs, and nothing is copied for each
-// tap.
+// A layout arranges an image so that every tap of a kernel reads a run of it:
+// tap t of the window of pixel (y, x) is at offsets[t] + y·pitch + x of its
+// channels. A convolution is then a product whose rows are these runs, without
+// copies per tap.
 //
-// With strides sh×sw the padded image is split into sh×sw phases, where phase (a, b) holds
-// rows a, a+sh, … and columns b, b+sw, …, of which only those that taps read are kept.
-// Pixels between the end of a row and the next pitch are computed too, and thrown away.
-// Without a stride that is few: the padding at the end of a row is that at the start of
-// the next one.
+// With strides sh×sw the padded image is split into sh×sw phases. Phase (a, b)
+// holds the rows a, a+sh, … and columns b, b+sw, … that taps read. Pixels
+// between the end of a row and the next pitch are computed and discarded.
+// Without a stride these are few, because the padding at the end of a row also
+// starts the next.
 type layout struct {
 	phase       [][]int // number of phase (a, b), or −1
 	phases      int
 	rows, pitch int   // of a phase
-	offsets     []int // of the taps of all channels of a group: rows of the product
+	offsets     []int // of the taps of all channels of a group, the rows of the product
 	outH, outW  int
-	slack       int  // zeros beyond the last plane, for the padding of its last row and for kernels that read whole registers
-	direct      bool // the image as it is: nothing is padded or skipped
+	slack       int  // zeros after the last plane, for padding and for kernels that read whole registers
+	direct      bool // the image is used in place
 }
 
 func (w *window) layout() layout {
 	l := layout{outH: w.outH, outW: w.outW}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
-	// What the last window of a row reads beyond the image.
+	// Columns that the last window of a row reads beyond the image.
 	right := max(0, (w.outW-1)*w.sw+w.wide()-w.left-w.inW)
 	l.pitch = ceilDiv(w.left+w.inW+right, w.sw)
 	if w.sw == 1 {
@@ -32,7 +32,7 @@ func (w *window) layout() layout {
 	l.slack = min(w.left, right) + 64
 	l.direct = w.sh*w.sw == 1 && l.pitch == w.inW && w.top == 0 && l.rows <= w.inH
 	if l.direct {
-		l.rows = w.inH // of which the last may be unread
+		l.rows = w.inH // the last may be unread
 	}
 	for range w.sh {
 		row := make([]int, w.sw)
@@ -53,7 +53,7 @@ func (w *window) layout() layout {
 	return l
 }
 
-// tapsOf sets the offsets of the taps of so many channels.
+// tapsOf sets the offsets of the taps of a number of channels.
 func (l *layout) tapsOf(w *window, channels int) {
 	for c := range channels {
 		for dy := range w.kh {
@@ -69,16 +69,14 @@ func (l *layout) tapsOf(w *window, channels int) {
 // plane is the size of a channel.
 func (l *layout) plane() int64 { return int64(l.phases) * int64(l.rows) * int64(l.pitch) }
 
-// size is that of so many channels.
 func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + int64(l.slack) }
 
-// close reports whether the rows of pixels follow each other without a gap.
+// contiguous reports whether the rows of pixels have no gaps.
 func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 
-// columns is the number of pixels that are computed.
+// columns is the number of computed pixels.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-// lay lays out an image of several channels.
 func (v *conv) lay(to, x []float32) {
 	clear(to)
 	plane, size := int(v.laid.plane()), v.inH*v.inW
@@ -87,7 +85,7 @@ func (v *conv) lay(to, x []float32) {
 	}
 }
 
-// layPlane lays out one channel; what is not of the image must be zero already.
+// layPlane lays out one channel. Padding must already be zero.
 func (v *conv) layPlane(to, x []float32) {
 	l := &v.laid
 	for y := range v.inH {
@@ -113,7 +111,7 @@ func (v *conv) layPlane(to, x []float32) {
 	}
 }
 
-// every copies from[0], from[step], …
+// copyStrided copies from[0], from[step], …
 func copyStrided(to, from []float32, step int) {
 	if step == 1 {
 		copy(to, from)

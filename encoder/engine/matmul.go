@@ -8,7 +8,7 @@ import (
 	"cpar/internal/f32"
 )
 
-// A linear step multiplies rows by a constant matrix, and adds a constant row.
+// A linear step multiplies rows by a constant matrix and adds a constant row.
 type linear struct {
 	w          *value
 	transposed bool // w is n×k
@@ -20,7 +20,6 @@ type linear struct {
 	packed     *f32.Right
 }
 
-// pack takes a copy of the weights.
 func (l *linear) pack(b *builder) error {
 	data, err := b.finiteCopy(l.w)
 	if err != nil {
@@ -35,7 +34,7 @@ func (l *linear) pack(b *builder) error {
 	if l.transposed {
 		ld = l.k
 	}
-	// Packed they take as much again, until the copy is garbage.
+	// Packing doubles the memory until the copy is garbage.
 	if err := b.allocate(4 * int64(len(data))); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (l *linear) pack(b *builder) error {
 	return nil
 }
 
-// linear emits x·w for a constant w of k×n, or n×k if it is transposed.
+// linear emits x·w for a constant w of k×n, or n×k if transposed.
 func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) (*value, error) {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {
@@ -61,10 +60,12 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
 }
 
-// rightScratch is enough for f32.Right, whose own answer is known only once it is packed.
+// rightScratch bounds the scratch of f32.Right, which is known only after
+// packing.
 func rightScratch(m, n, k int) int { return f32.Scratch(m, n, k) }
 
-// compileMatMul multiplies the last two axes of two tensors; those before are broadcast.
+// compileMatMul multiplies the last two axes of two tensors and broadcasts the
+// others.
 func compileMatMul(c *call) error {
 	if err := c.inputs(2, 2); err != nil {
 		return err
@@ -127,7 +128,7 @@ type product struct {
 	m, n, k  int
 	lda, ldb int
 	transB   bool      // b's rows are columns
-	batch    broadcast // where the matrices of a and b begin
+	batch    broadcast // offsets of the matrices of a and b
 	alpha    float32
 }
 
@@ -155,7 +156,8 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 	})
 }
 
-// compileGemm computes alpha·a·b + beta·c of matrices, either of which may be transposed.
+// compileGemm computes alpha·a·b + beta·c of matrices. a and b may be
+// transposed.
 func compileGemm(c *call) error {
 	if err := c.inputs(2, 3); err != nil {
 		return err
@@ -228,8 +230,8 @@ func compileGemm(c *call) error {
 	return c.setOutput(v, err)
 }
 
-// rowBias reads the i-th input as a constant row of n values, or one value for all; nil if
-// it is something else.
+// rowBias reads the i-th input as a constant row of n values, or one value for
+// all. It returns nil otherwise.
 func (c *call) rowBias(i, n int, beta float32) ([]float32, error) {
 	if !c.has(i) {
 		return nil, nil
@@ -252,8 +254,8 @@ func (c *call) rowBias(i, n int, beta float32) ([]float32, error) {
 	return bias, nil
 }
 
-// compileEinsum multiplies two tensors whose axes have letters; one that does not come out
-// is summed over. What exporters write is a product of matrices once axes are permuted.
+// compileEinsum multiplies two tensors with lettered axes and sums over letters
+// missing from the output. Exporters write matrix products with permuted axes.
 func compileEinsum(c *call) error {
 	equation, err := c.stringAttribute("equation", "")
 	if err != nil {
@@ -284,7 +286,8 @@ func compileEinsum(c *call) error {
 		}
 		sizes[l] = b.shape[i]
 	}
-	// Letters are of four kinds: of both and coming out, of both and summed, of one side.
+	// A letter is in both inputs and the output, in both and summed, or on one
+	// side.
 	var batch, inner, rows, columns []rune
 	for _, l := range left {
 		switch {
@@ -348,7 +351,7 @@ func compileEinsum(c *call) error {
 	return c.setOutput(c.transposed(v, perm))
 }
 
-// parseEinsum reads "ab,bc->ac". No letter may be twice on one side.
+// parseEinsum parses "ab,bc->ac". No letter may repeat within one side.
 func parseEinsum(equation string) (left, right, out []rune, ok bool) {
 	var parts [3][]rune
 	at := 0

@@ -20,7 +20,7 @@ func compileFlatten(c *call) error {
 		return err
 	}
 	k := len(x.shape)
-	if a != int64(k) { // everything may be in the rows
+	if a != int64(k) { // all axes may form the rows
 		if k, err = axis(a, k); err != nil {
 			return err
 		}
@@ -210,7 +210,8 @@ func compileTile(c *call) error {
 	if _, err := c.check(shape); err != nil {
 		return err
 	}
-	// Each axis becomes two, of which the first repeats; only for the step, whatever the rank.
+	// Each axis becomes two, of which the first repeats. Only this step exceeds
+	// the rank limit.
 	var v view
 	steps := rowMajor(x.shape)
 	for k, n := range repeats {
@@ -233,8 +234,8 @@ func compileTile(c *call) error {
 	}, shape, 0))
 }
 
-// compileSpaceDepth implements DepthToSpace and SpaceToDepth: a block of pixels becomes
-// channels, or the other way round.
+// compileSpaceDepth implements DepthToSpace and SpaceToDepth, which exchange
+// blocks of pixels and channels.
 func compileSpaceDepth(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -272,7 +273,8 @@ func compileSpaceDepth(c *call) error {
 	return c.setOutput(c.reshaped(x, shape))
 }
 
-// compileIdentity implements Identity, and Dropout, which does nothing after training.
+// compileIdentity implements Identity, and Dropout, which does nothing after
+// training.
 func compileIdentity(c *call) error {
 	if c.node.Op == "Dropout" {
 		delete(c.attributes, "ratio")
@@ -285,11 +287,10 @@ func compileIdentity(c *call) error {
 			return errors.New("a training mode is not supported")
 		}
 	}
-	// The same tensor has another name; fusing sees through it.
+	// Sharing the tensor lets fusing see through it.
 	return c.setOutput(c.given(0))
 }
 
-// falseConstant reports whether the i-th input is a constant that is false.
 func (c *call) falseConstant(i int) bool {
 	v := c.in[i]
 	if !v.constant() || v.kind != bools || count(v.shape) != 1 {

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias, folded into a
-// preceding convolution if there is one.
+// compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias,
+// folded into a preceding convolution if possible.
 func compileBatchNorm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -58,8 +58,8 @@ func compileBatchNorm(c *call) error {
 	return c.emit(s, x.shape, 0)
 }
 
-// compileLayerNorm implements LayerNormalization and RMSNormalization: everything from an
-// axis on is brought to mean 0 and variance 1, or only to mean square 1.
+// compileLayerNorm implements LayerNormalization, which normalises all axes
+// from one on to mean 0 and variance 1, and RMSNormalization, to mean square 1.
 func compileLayerNorm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -73,7 +73,7 @@ func compileLayerNorm(c *call) error {
 	if err != nil {
 		return err
 	}
-	delete(c.attributes, "stash_type") // of the precision inside: float32 here
+	delete(c.attributes, "stash_type") // precision, float32 here
 	n := count(x.shape[k:])
 	s := &step{in: []*value{x}, inPlace: true}
 	for i := 1; i < 3 && c.has(i); i++ {
@@ -105,7 +105,7 @@ func compileLayerNorm(c *call) error {
 	return c.emit(s, x.shape, 3*int64(count(x.shape)))
 }
 
-// expanded repeats a tensor up to a shape.
+// expanded broadcasts a tensor to a shape.
 func (c *call) expanded(v *value, shape []int) (*value, error) {
 	b, err := newBroadcast(shape, v.shape)
 	if err != nil {
@@ -114,7 +114,6 @@ func (c *call) expanded(v *value, shape []int) (*value, error) {
 	return c.view(v, view{shape: b.shape, steps: b.steps[1]})
 }
 
-// layerNorm normalises rows of n values.
 func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred bool) {
 	for at := 0; at < len(in); at += n {
 		row := out[at:][:n]
@@ -128,7 +127,7 @@ func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred b
 	}
 }
 
-// normalise brings a row to variance 1, and to mean 0 first if it is to be centred.
+// normalise scales a row to variance 1, after subtracting its mean if centred.
 func normalise(out, in []float32, epsilon float32, centred bool) {
 	n := float64(len(in))
 	mean := float32(0)
@@ -136,7 +135,7 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 		mean = float32(f32.Sum(in) / n)
 	}
 	f32.Line(out, in, 1, -mean, -infinity, infinity)
-	// The sum of squares in pieces, so that many small ones are not lost.
+	// Sum squares in pieces to preserve small terms.
 	sum := 0.0
 	for at := 0; at < len(out); at += 256 {
 		piece := out[at:min(at+256, len(out))]
@@ -146,8 +145,9 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 	f32.Line(out, out, by, 0, -infinity, infinity)
 }
 
-// compileGroupNorm implements GroupNormalization and InstanceNormalization, whose groups
-// are single channels. Scale and bias are for each channel; for each group in opset 18 to 20.
+// compileGroupNorm implements GroupNormalization and InstanceNormalization,
+// whose groups are single channels. Scale and bias are per channel, but per
+// group in opsets 18 to 20.
 func compileGroupNorm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -203,14 +203,14 @@ func compileGroupNorm(c *call) error {
 	return c.emit(s, x.shape, 3*int64(count(x.shape)))
 }
 
-// scaleChannels computes in·by + plus for planes of n pixels, one for each channel.
+// scaleChannels computes in·by + plus for planes of n pixels, one per channel.
 func scaleChannels(out, in, by, plus []float32, n int) {
 	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(by) {
 		f32.Line(out[at:][:n], in[at:][:n], by[ch], plus[ch], -infinity, infinity)
 	}
 }
 
-// compileLpNorm divides by the length along an axis.
+// compileLpNorm divides by the norm along an axis.
 func compileLpNorm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -231,7 +231,7 @@ func compileLpNorm(c *call) error {
 	if err != nil {
 		return err
 	}
-	// Nothing divided by nothing is nothing.
+	// Define 0/0 as 0.
 	if length, err = c.unary(unary{run: eachFloat32(func(v float32) float32 {
 		if v == 0 {
 			return 1
@@ -243,7 +243,7 @@ func compileLpNorm(c *call) error {
 	return c.setOutput(c.binary("Div", x, length))
 }
 
-// compileLRN divides by the squares of neighbouring channels.
+// compileLRN divides by the squares of adjacent channels.
 func compileLRN(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -282,7 +282,8 @@ func compileLRN(c *call) error {
 	return c.emit(s, x.shape, size*int64(count(x.shape)))
 }
 
-// powers raises each value to a power; −¾ is what networks have in their LRN.
+// powers raises each value to a power, with a fast path for the −¾ of common
+// LRNs.
 func powers(x []float32, p float32) {
 	for i, v := range x {
 		if p == -0.75 {
@@ -294,8 +295,8 @@ func powers(x []float32, p float32) {
 	}
 }
 
-// compileSoftmax implements Softmax and LogSoftmax: up to opset 12 over everything from an
-// axis on, from 13 along one.
+// compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
+// all axes from one on, from 13 a single axis.
 func compileSoftmax(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -336,7 +337,6 @@ func compileSoftmax(c *call) error {
 	return c.setOutput(v, err)
 }
 
-// softmaxOf emits the softmax of rows of n values.
 func (c *call) softmaxOf(x *value, n int, logarithm bool) (*value, error) {
 	s := &step{in: []*value{x}, inPlace: true}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
@@ -351,7 +351,7 @@ func (c *call) softmaxOf(x *value, n int, logarithm bool) (*value, error) {
 	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))
 }
 
-// softmax is computed with the largest value taken off, so that nothing overflows.
+// softmax subtracts the largest value to avoid overflow.
 func softmax(out, in []float32) {
 	f32.Line(out, in, 1, -f32.Largest(in), -infinity, infinity)
 	f32.Exp(out, out)

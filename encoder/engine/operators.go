@@ -9,11 +9,11 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// operators is everything that can be computed. Each entry checks its inputs and
-// attributes, determines the shape of its output and emits the steps.
+// operators maps names to compilers. Each checks inputs and attributes,
+// determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
-func init() { // not where it is declared: branches lead back to it
+func init() { // avoids an initialisation cycle through branches
 	operators = map[string]func(*call) error{
 		// products
 		"Conv": compileConv, "Gemm": compileGemm, "MatMul": compileMatMul, "Einsum": compileEinsum, "Attention": compileAttention,
@@ -21,7 +21,7 @@ func init() { // not where it is declared: branches lead back to it
 		"BatchNormalization": compileBatchNorm, "LayerNormalization": compileLayerNorm, "RMSNormalization": compileLayerNorm,
 		"GroupNormalization": compileGroupNorm, "InstanceNormalization": compileGroupNorm, "LpNormalization": compileLpNorm,
 		"LRN": compileLRN, "Softmax": compileSoftmax, "LogSoftmax": compileSoftmax,
-		// functions of each element
+		// elementwise
 		"Clip": compileClip, "Relu": compileRelu, "Gelu": compileGelu, "Not": compileNot, "IsInf": compileIsInf,
 		"Cast": compileCast, "CastLike": compileCast,
 		"Sum": compileMany, "Mean": compileMany, "Min": compileMany, "Max": compileMany, "Where": compileWhere,
@@ -29,7 +29,7 @@ func init() { // not where it is declared: branches lead back to it
 		"GlobalAveragePool": compileGlobalPool, "GlobalMaxPool": compileGlobalPool, "GlobalLpPool": compileGlobalPool,
 		"AveragePool": compilePool, "MaxPool": compilePool, "LpPool": compilePool,
 		"ArgMax": compileArg, "ArgMin": compileArg, "CumSum": compileCumSum,
-		// shapes, and elements in another order
+		// shapes and order
 		"Flatten": compileFlatten, "Reshape": compileReshape, "Squeeze": compileSqueeze, "Unsqueeze": compileUnsqueeze,
 		"Transpose": compileTranspose, "Concat": compileConcat, "Split": compileSplit, "Slice": compileSlice,
 		"Expand": compileExpand, "Tile": compileTile, "Pad": compilePad, "Trilu": compileTrilu,
@@ -39,7 +39,7 @@ func init() { // not where it is declared: branches lead back to it
 		// constants
 		"Constant": compileConstant, "ConstantOfShape": compileConstantOfShape, "Range": compileRange,
 		"Shape": compileShape, "Size": compileSize, "NonZero": compileNonZero,
-		// nothing, or another graph
+		// no operation, or another graph
 		"Identity": compileIdentity, "Dropout": compileIdentity, "If": compileIf,
 	}
 	for name := range unaries {
@@ -58,13 +58,12 @@ func init() { // not where it is declared: branches lead back to it
 	}
 }
 
-// Missing are operators of a model that Compile does not know, each with its number of
-// nodes, as "Name" or "domain.Name".
+// Missing returns the operators of a model that Compile does not support, as
+// "Name" or "domain.Name", with their node counts.
 func Missing(m *onnx.Model) map[string]int {
 	return countMissing(m.Graph.Nodes, functionsOf(m))
 }
 
-// functionKey names an operator of a domain.
 func functionKey(domain, op string) string { return domain + "\x00" + op }
 
 func functionsOf(m *onnx.Model) map[string]*onnx.Function {
@@ -75,9 +74,8 @@ func functionsOf(m *onnx.Model) map[string]*onnx.Function {
 	return functions
 }
 
-// countMissing counts the nodes that are not known, and those in functions that are called
-// and in functions that these call. Each function is read once for each depth, however
-// often it is called.
+// countMissing counts unknown nodes, also in called functions. It reads each
+// function once per depth, independent of the number of calls.
 func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[string]int {
 	missing, calls := map[string]int{}, map[*onnx.Function]int{}
 	look := func(nodes []*onnx.Node, times int) {
@@ -93,7 +91,7 @@ func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[s
 		}
 	}
 	look(nodes, 1)
-	for range 2 { // what is called by these is told by its node
+	for range 2 { // deeper calls are reported by their node
 		now := calls
 		calls = map[*onnx.Function]int{}
 		for f, times := range now {
@@ -103,7 +101,8 @@ func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[s
 	return missing
 }
 
-// missingError names all missing operators that the wanted tensors need; nodes are sorted.
+// missingError names all missing operators that the wanted tensors need. nodes
+// are sorted.
 func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 	need := map[string]bool{}
 	var needed []*onnx.Node
@@ -137,7 +136,7 @@ func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 	return onnx.Unsupported("these operators are not supported by the built-in runtime: %s", strings.Join(list, ", "))
 }
 
-// quantised are operators of networks whose weights are integers.
+// quantised are operators of networks with integer weights.
 var quantised = map[string]bool{
 	"QuantizeLinear": true, "DequantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulInteger": true, "ConvInteger": true,
 	"QLinearConv": true, "QLinearMatMul": true, "com.microsoft.DynamicQuantizeMatMul": true, "com.microsoft.MatMulNBits": true,

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compilePad adds elements before and after axes, or takes some off where a number is
-// negative. The numbers are an attribute up to opset 10, then an input.
+// compilePad adds elements before and after axes, or removes some for negative
+// counts. The counts are an attribute up to opset 10, then an input.
 func compilePad(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -71,7 +71,7 @@ func compilePad(c *call) error {
 	return c.setOutput(c.padded(x, before, after, mode, plain))
 }
 
-// padded emits a padding; plain is the value of mode constant.
+// padded emits a padding. plain is the value of mode constant.
 func (c *call) padded(x *value, before, after []int64, mode string, plain *value) (*value, error) {
 	sizes := make([]int64, len(x.shape))
 	most := int64(c.limits.Elements)
@@ -90,7 +90,7 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	if err != nil {
 		return nil, err
 	}
-	// Where each position of an axis comes from, −1 if it is the plain value.
+	// The source of each position of an axis, −1 for the plain value.
 	from, steps := make([][]int, len(shape)), rowMajor(x.shape)
 	for k, n := range shape {
 		if err := c.allocate(8 * int64(n)); err != nil {
@@ -127,7 +127,8 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	return c.step(x.kind, s, shape, 0)
 }
 
-// padSource returns the source of a position before, in or after an axis of n elements.
+// padSource returns the source of a position before, in or after an axis of n
+// elements.
 func padSource(i, n int, mode string) (at int, ok bool) {
 	if i >= 0 && i < n {
 		return i, true
@@ -162,7 +163,7 @@ func pad[T any](out, in []T, from [][]int, plain T) {
 	}
 	last := len(from) - 1
 	n := len(from[last])
-	// A run of the row is copied as a whole.
+	// Copy a run of the row at once.
 	first := max(0, slices.IndexFunc(from[last], func(p int) bool { return p >= 0 }))
 	run := 0
 	for first+run < n && from[last][first+run] == from[last][first]+run {

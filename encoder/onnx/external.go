@@ -8,7 +8,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// A location is where the data of a tensor are in another file: TensorProto.external_data.
+// A location is the position of a tensor's data in another file:
+// TensorProto.external_data.
 type location struct {
 	file           string
 	offset, length int64
@@ -41,7 +42,7 @@ func (l *location) entry(b []byte) error {
 		l.length, err = number(key, value)
 		l.hasLength = true
 	}
-	return err // "checksum" is for those who wrote the file
+	return err // "checksum" is ignored
 }
 
 func number(key, value string) (int64, error) {
@@ -54,7 +55,7 @@ func number(key, value string) (int64, error) {
 
 var errExternalData = errors.New("its data are in another file")
 
-// find returns the data: size bytes of the file, or as many as the entry says if size is
+// find returns size bytes of the file, or the entry's length if size is
 // negative.
 func (l *location) find(size int64, external func(name string) ([]byte, error)) ([]byte, error) {
 	if external == nil {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// minVersion is the version of the format from which constants need not be listed as
-// inputs.
+// minVersion is the first version of the format whose constants need not be
+// listed as inputs.
 const minVersion = 4
 
-// maxMessage is the size that readers of protocol buffers accept.
+// maxMessage is the size limit of protocol buffer readers.
 const maxMessage = 1<<31 - 1
 
-// Extract writes a file anew, for a runtime that is trusted less: the nodes and constants
-// that one tensor needs, with one input, whose shape is fixed, and no data in other files.
-// Nodes are the sorted ones of m, which ReadOutline has read from data that are still
-// there.
+// Extract rewrites a file for a less trusted runtime: the nodes and constants
+// that one tensor needs, one input of fixed shape, and no other files. nodes
+// are the sorted nodes of m, which ReadOutline read from data that is still
+// valid.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node
@@ -69,7 +69,7 @@ func lengths(list [][]byte) (n int64) {
 	return n
 }
 
-// parts returns a TensorProto that has its data itself.
+// parts returns a TensorProto that contains its data.
 func (t *Tensor) parts() [][]byte {
 	if !t.outside {
 		return [][]byte{t.body}

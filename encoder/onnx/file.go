@@ -20,17 +20,17 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxFiles is how many other files a model may name: some writers put each tensor into
-// one of its own.
+// maxFiles is the maximum number of files that a model names. Some exporters
+// give each tensor its own file.
 const maxFiles = 1024
 
-// A File is a model file and those that it names, mapped into memory: reading costs no
-// memory of this process that the system cannot take back.
+// A File is a model file and the files it names, mapped into memory so that the
+// system can reclaim their pages.
 //
-// Files beside the model are opened through a handle of its folder, so that no name
-// leads out of it, be it by "..", by a root or by a link.
+// A handle of the model's folder opens the other files, so that "..", absolute
+// paths and links cannot leave it.
 type File struct {
-	Data   []byte // the model; valid until Close
+	Data   []byte // the model, valid until Close
 	path   string
 	limits Limits
 	bytes  int64 // of all files
@@ -61,7 +61,6 @@ func Open(path string, limits Limits) (*File, error) {
 	return x, nil
 }
 
-// mapFile maps a file that is within the limits.
 func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -73,14 +72,14 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	if info.Size() > x.limits.FileBytes-x.bytes {
 		return nil, hint.Add(fmt.Errorf("a model of more than the %d bytes accepted", x.limits.FileBytes), "if you trust it, pass --limit-file")
 	}
-	// Reading for the digest instead of mapping shows a failing disk early, and does not
-	// make pages count as this process's that nobody needs.
+	// Hashing by reading detects a failing disk early and keeps unused pages
+	// out of the process's memory.
 	h := sha256.New()
 	if n, err := io.CopyBuffer(h, f, make([]byte, 1<<20)); err != nil || n != info.Size() {
 		return nil, cmp.Or(err, errors.New("it changed while it was read"))
 	}
 	m := &mappedFile{digest: [sha256.Size]byte(h.Sum(nil))}
-	if info.Size() > 0 { // mmap refuses what is empty
+	if info.Size() > 0 { // mmap refuses an empty file
 		if m.data, err = mmap.MapRegion(f, int(info.Size()), mmap.RDONLY, 0, 0); err != nil {
 			return nil, err
 		}
@@ -89,8 +88,8 @@ func (x *File) mapFile(f *os.File) (*mappedFile, error) {
 	return m, nil
 }
 
-// External returns the bytes of a file beside the model, for Read. They are valid until
-// Close.
+// External returns the bytes of a file beside the model, for Read. They are
+// valid until Close.
 func (x *File) External(name string) ([]byte, error) {
 	if m := x.others[name]; m != nil {
 		return m.data, nil
@@ -124,8 +123,8 @@ func (x *File) External(name string) ([]byte, error) {
 	return m.data, nil
 }
 
-// checkLocation accepts names of files in the model's own folder or below. Backslashes
-// separate folders on some systems only.
+// checkLocation accepts names of files in the model's folder or below. It
+// refuses backslashes, which are separators on some systems only.
 func checkLocation(name string) error {
 	if name == "" || !filepath.IsLocal(name) || filepath.Clean(name) == "." || strings.ContainsAny(name, "\\\x00") || strings.Contains(name, ":") {
 		return fmt.Errorf("its data are in %.80q, which is not in the model's folder", name)
@@ -133,8 +132,8 @@ func checkLocation(name string) error {
 	return nil
 }
 
-// Digest identifies the model: its SHA-256, or if its data are in other files, one over
-// the digests of all that have been read.
+// Digest identifies the model by its SHA-256, or by a hash over the digests of
+// all files read so far.
 func (x *File) Digest() [sha256.Size]byte {
 	if len(x.others) == 0 {
 		return x.digest
@@ -152,10 +151,10 @@ func (x *File) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Bytes returns the size of all files that have been read.
+// Bytes returns the size of all files read so far.
 func (x *File) Bytes() int64 { return x.bytes }
 
-// Close unmaps the files. Nothing that points to them may be used afterwards.
+// Close unmaps the files and invalidates all pointers into them.
 func (x *File) Close() error {
 	var errs []error
 	unmap := func(m mmap.MMap) {
@@ -174,9 +173,8 @@ func (x *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Guard calls f, which reads mapped files. If one of them becomes shorter meanwhile, or
-// its disk fails, that is an error instead of the end of the process. f must read them in
-// its own goroutine.
+// Guard calls f, which reads mapped files in its own goroutine. It turns the
+// fault of a shrinking file or failing disk into an error.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -1,12 +1,12 @@
-// Package onnx reads ONNX files (github.com/onnx/onnx, onnx/onnx.proto), as far as
-// inference needs them:
+// Package onnx reads the parts of ONNX files (github.com/onnx/onnx,
+// onnx/onnx.proto) that inference needs.
 //
 //	model.onnx ─▶ Open ─▶ Read        ─▶ Model: nodes, constants, inputs, outputs   for package engine
-//	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a file written anew     for another runtime
+//	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a rewritten file        for another runtime
 //
-// The file comes from strangers: what is decoded is bounded by Limits and by the constants
-// in read.go, and the data of constants are decoded when they are asked for, so that
-// reading costs little more than the file's own size.
+// Files are untrusted. Limits and the constants in read.go bound what is
+// decoded. Data of constants are decoded on demand, so reading takes little
+// more memory than the file.
 package onnx
 
 import (
@@ -14,21 +14,21 @@ import (
 	"slices"
 )
 
-// Limits bound the resources that a model file may use. Zero fields stand for those of
-// DefaultLimits.
+// Limits bound the resources that a model file may use. Zero fields take the
+// values of DefaultLimits.
 type Limits struct {
-	FileBytes int64 // size of the file, with those that it names
+	FileBytes int64 // of the file and those it names
 	Nodes     int   // operators in the graph
 	Elements  int   // elements of one tensor
-	Memory    int64 // bytes: of the weights, and separately of the scratch for one image
+	Memory    int64 // bytes of the weights, and separately of the scratch memory per image
 	Work      int64 // multiply-adds per image
 }
 
-// DefaultLimits allow the usual image networks, up to both halves of CLIP ViT-L, with at
-// most some seconds per image.
+// DefaultLimits admit common image networks up to both halves of CLIP ViT-L,
+// with some seconds per image.
 var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27, Memory: 1 << 31, Work: 1 << 38}
 
-// OrDefault replaces the fields that are zero.
+// OrDefault replaces zero fields.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits
 	if l.FileBytes > 0 {
@@ -49,29 +49,29 @@ func (l Limits) OrDefault() Limits {
 	return d
 }
 
-// A Model is a file. Names are the file's own.
+// A Model is a parsed file with its own names.
 type Model struct {
 	Opset     int64 // of the standard operators
 	Graph     *Graph
 	Functions []*Function
 	Metadata  map[string]string
-	// Bytes is what the data of constants take in memory once they are decoded.
+	// Bytes is the memory of all decoded constants.
 	Bytes int64
 
-	opsets int // how many the file names
+	opsets int // number of opsets in the file
 
 	ir   int64    // version of the format, for Extract
-	kept [][]byte // fields of the file that Extract copies: opsets, functions
+	kept [][]byte // fields that Extract copies: opsets, functions
 }
 
-// A Graph is a list of nodes, which need not be sorted.
+// A Graph is a list of nodes in any order.
 type Graph struct {
 	Nodes           []*Node
 	Constants       []*Tensor
 	Inputs, Outputs []ValueInfo
 }
 
-// names returns what the nodes and outputs of a graph read.
+// names returns the names that nodes and outputs read.
 func (g *Graph) names() (names []string) {
 	for _, n := range g.Nodes {
 		names = append(names, n.Reads()...)
@@ -82,19 +82,19 @@ func (g *Graph) names() (names []string) {
 	return names
 }
 
-// A Node is one operator. An input that is left out has the name "".
+// A Node is one operator. An omitted input has the name "".
 type Node struct {
 	Name, Op, Domain string
 	In, Out          []string
 	Attributes       []*Attribute
 	HasGraph         bool     // an attribute is a graph
-	empty            bool     // only in an outline: an attribute is an empty tensor
+	empty            bool     // an attribute is an empty tensor (outlines only)
 	inner            []string // names that graphs in attributes read
 	body             []byte   // NodeProto, for Extract
 }
 
-// Reads returns the names of all tensors that the node may read: its inputs, and what
-// graphs in its attributes read, which need not declare what surrounds them.
+// Reads returns the names of all tensors that the node may read: its inputs and
+// those that graphs in its attributes read from outside.
 func (n *Node) Reads() []string {
 	if len(n.inner) == 0 {
 		return n.In
@@ -118,10 +118,9 @@ func (n *Node) Label() string {
 // Standard reports whether the operator is part of the ONNX specification.
 func (n *Node) Standard() bool { return n.Domain == "" || n.Domain == "ai.onnx" }
 
-// Kind is AttributeProto.AttributeType; 0 if the file leaves it out.
+// Kind is AttributeProto.AttributeType, or 0 if omitted.
 type Kind int64
 
-// The kinds of attributes that are read.
 const (
 	KindFloat  Kind = 1
 	KindInt    Kind = 2
@@ -132,7 +131,7 @@ const (
 	KindInts   Kind = 7
 )
 
-// An Attribute is one of a node's settings. Outlines have none.
+// An Attribute is a setting of a node. Outlines have none.
 type Attribute struct {
 	Name   string
 	Kind   Kind
@@ -143,21 +142,22 @@ type Attribute struct {
 	Graph  *Graph
 	Floats []float32
 	Ints   []int64
-	// Reference is the attribute of the surrounding function that gives the value.
+	// Reference is the attribute of the surrounding function that provides the
+	// value.
 	Reference string
-	Other     bool // it holds something else, such as a list of strings
+	Other     bool // another kind of value, such as a list of strings
 }
 
 // A Function is an operator that the file defines by a list of nodes.
 type Function struct {
 	Name, Domain string
 	In, Out      []string
-	Attributes   []string     // those that a call may have
-	Defaults     []*Attribute // values of those that a call may leave out
+	Attributes   []string     // accepted by a call
+	Defaults     []*Attribute // values of optional attributes
 	Nodes        []*Node
 }
 
-// A ValueInfo is a file's description of a graph's input or output; an open dimension is -1.
+// A ValueInfo describes an input or output of a graph. An open dimension is -1.
 type ValueInfo struct {
 	Name     string
 	Type     Type
@@ -165,8 +165,7 @@ type ValueInfo struct {
 	HasShape bool
 }
 
-// UnsupportedError is about a file that may be valid, but that plain Go does not run;
-// another runtime may.
+// An UnsupportedError reports a possibly valid file that plain Go cannot run.
 type UnsupportedError struct{ text string }
 
 func (e *UnsupportedError) Error() string { return e.text }
@@ -176,9 +175,9 @@ func Unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// Sort orders nodes so that each comes after its inputs (Kahn 1962), keeping the file's
-// order where possible. The standard demands sorted files, but some writers do not
-// comply. known says which tensors exist before any node has run.
+// Sort orders nodes after their inputs (Kahn 1962) and otherwise keeps the
+// file's order. The standard requires sorted files, but some exporters violate
+// it. known reports tensors that exist before any node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

@@ -4,13 +4,13 @@ import (
 	"fmt"
 )
 
-// An outline is a file's structure without its weights: enough to choose the embedding,
-// and to check that the file names no other file. ONNX Runtime supports operators and
-// element types unknown to package engine, so the outline decoder skips what it does not
-// need, but looks into everything that can hold a tensor.
+// An outline is a file's structure without weights. It suffices to choose the
+// embedding and to check for other files. ONNX Runtime supports operators and
+// element types that package engine does not, so the outline decoder skips
+// unknown content but inspects everything that can hold a tensor.
 
-// ReadOutline decodes a file for ONNX Runtime: the model has no data, and its nodes have
-// no attributes. It refuses damage that was found to crash that runtime.
+// ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
+// nodes no attributes. It refuses damage known to crash that runtime.
 func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	limits = limits.OrDefault()
 	if int64(len(data)) > limits.FileBytes {
@@ -28,8 +28,8 @@ func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte,
 	return m, nil
 }
 
-// countOutline counts the data of a tensor as they are in the file. Of types that are not
-// known here it does not check their number: ONNX Runtime does.
+// countOutline counts the encoded data of a tensor. It leaves the length check
+// of unknown types to ONNX Runtime.
 func (d *decoder) countOutline(t *Tensor) error {
 	size := int64(len(t.raw))
 	if !t.isRaw {
@@ -38,16 +38,16 @@ func (d *decoder) countOutline(t *Tensor) error {
 	if want := t.rawBytes(); t.isRaw && want >= 0 && want != size {
 		return fmt.Errorf("%d bytes of data where its shape %v asks for %d", size, t.Dims, want)
 	}
-	if t.Type == Double { // plain Go keeps them as float32
+	if t.Type == Double { // plain Go stores float32
 		size /= 2
 	}
 	d.bytes += size
 	return nil
 }
 
-// checkEmpty refuses constants without elements for operators that have no use for one.
-// In that case ONNX Runtime, up to 1.22 at least, reads the bounds of a Clip from nowhere
-// and crashes.
+// checkEmpty refuses empty constants for operators that have no use for them,
+// because ONNX Runtime up to at least 1.22 reads the bounds of such a Clip out
+// of range and crashes.
 func (d *decoder) checkEmpty() error {
 	for _, n := range d.all {
 		if n.Op == "Constant" && n.empty {
@@ -69,21 +69,21 @@ func (d *decoder) checkEmpty() error {
 	return nil
 }
 
-// mayTakeEmpty are the operators that real files use with empty constants: the region of
-// a resize, a list of no axes, the shape of a scalar.
+// mayTakeEmpty are operators that real files use with empty constants: a
+// resize's region, a list of no axes, a scalar's shape.
 var mayTakeEmpty = map[string]bool{
 	"Resize": true, "Upsample": true, "Reshape": true, "Expand": true, "ConstantOfShape": true, "Concat": true,
 	"Squeeze": true, "Unsqueeze": true, "ReduceMean": true, "ReduceSum": true, "ReduceMax": true, "Identity": true, "Dropout": true,
 	"If": true, "Loop": true,
 }
 
-// mustBePositive are attributes by which ONNX Runtime divides without checking them, and crashes.
+// mustBePositive are attributes by which ONNX Runtime divides unchecked.
 var mustBePositive = map[string]bool{
 	"strides": true, "dilations": true, "kernel_shape": true, "group": true, "num_groups": true,
 	"blocksize": true, "upscale_factor": true,
 }
 
-// outlineAttribute looks for tensors and graphs in an attribute.
+// outlineAttribute searches an attribute for tensors and graphs.
 func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 	a := &Attribute{}
 	err := eachField(b, func(f field) (err error) {
@@ -105,7 +105,7 @@ func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 			err := message(f, "graph", func(b []byte) error { return d.graph(b, g) })
 			n.inner = append(n.inner, g.names()...)
 			return err
-		case 8: // ints: a long list for some operators, but not for those on images
+		case 8: // ints, never long for image operators
 			a.Ints, err = f.repeatedInts(a.Ints, maxInts)
 		case 20:
 			a.Kind, err = Kind(f.bits), f.want(wireVarint)
@@ -118,7 +118,7 @@ func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 		return err
 	}
 	if a.Kind == KindInt || a.Kind == 0 && len(a.Ints) == 0 {
-		a.Ints = append(a.Ints, a.I) // 0 if it is left out
+		a.Ints = append(a.Ints, a.I) // 0 if omitted
 	}
 	for _, v := range a.Ints {
 		if v < 1 {

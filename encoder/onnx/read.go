@@ -10,8 +10,8 @@ import (
 
 // The numbers in the switches below are the field numbers of onnx.proto.
 
-// What a file may contain, in addition to Limits. Lists are bounded because an entry of
-// two bytes in the file takes fifty in memory.
+// Bounds besides Limits. Lists need them because an entry of two bytes in the
+// file takes fifty in memory.
 const (
 	maxText       = 1 << 20 // bytes of a name or of a metadata value
 	maxNames      = 1 << 17 // inputs and outputs of all nodes together
@@ -36,13 +36,13 @@ type decoder struct {
 	names    int
 	tensors  int
 	bytes    int64 // bytes of weights
-	// Only in an outline: every node of every graph, and the empty initializers.
+	// For outlines: every node of every graph, and the empty initializers.
 	all   []*Node
 	empty map[string]bool
 }
 
-// Read decodes a file, to which the result points. external returns the bytes of another
-// file that the model names; nil if it must not name any.
+// Read decodes a file, into which the result points. external returns the bytes
+// of other files that the model names, or is nil to forbid them.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
 	limits = limits.OrDefault()
 	if int64(len(data)) > limits.FileBytes {
@@ -78,7 +78,7 @@ func (d *decoder) model(data []byte) (*Model, error) {
 			return message(f, "opset", func(b []byte) error { return m.readOpset(b) })
 		case 14: // metadata_props
 			return message(f, "metadata", func(b []byte) error { return m.readMetadata(b) })
-		case 25: // functions, each of which takes as much as a node
+		case 25: // functions, counted as nodes
 			if d.nodes++; d.nodes > d.limits.Nodes {
 				return fmt.Errorf("more than the %d nodes and functions accepted", d.limits.Nodes)
 			}
@@ -96,7 +96,7 @@ func (d *decoder) model(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// message opens a nested message and adds its name to errors.
+// message reads a nested message and adds its name to errors.
 func message(f field, what string, read func([]byte) error) error {
 	err := f.want(wireBytes)
 	if err == nil {
@@ -155,7 +155,6 @@ func (d *decoder) name(f field, to *[]string) error {
 	return err
 }
 
-// function reads a FunctionProto.
 func (d *decoder) function(b []byte, m *Model) error {
 	fn, g := &Function{}, &Graph{}
 	m.Functions = append(m.Functions, fn)
@@ -269,10 +268,10 @@ func (d *decoder) node(b []byte, n *Node) error {
 	})
 }
 
-// errSparse is about tensors of which a few bytes can ask for any amount of memory.
+// errSparse refuses sparse tensors, in which a few bytes can request any amount
+// of memory.
 var errSparse = errors.New("sparse tensors are not supported; save the model without them")
 
-// elements reads a type.
 func (f field) elements() (Type, error) {
 	if f.bits > 1000 {
 		return 0, fmt.Errorf("elements of type %d", int64(f.bits))
@@ -318,8 +317,8 @@ func (d *decoder) attribute(b []byte, a *Attribute) error {
 	})
 }
 
-// tensor reads a TensorProto, of which only a constant of the outer graph may have its
-// data in another file.
+// tensor reads a TensorProto. Only constants of the outer graph may use other
+// files.
 func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, error)) error {
 	if d.tensors++; d.tensors > maxTensors {
 		return fmt.Errorf("more than %d tensors", maxTensors)
@@ -389,7 +388,7 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 	return d.count(t, counts)
 }
 
-// count checks the data against the shape, and counts the memory that they will take.
+// count checks the data against the shape and counts its decoded memory.
 func (d *decoder) count(t *Tensor, counts lists) error {
 	if t.Type.width() == 0 {
 		return Unsupported("elements of type %s are not supported", t.Type)

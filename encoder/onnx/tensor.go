@@ -12,7 +12,6 @@ import (
 // Type is TensorProto.DataType.
 type Type int32
 
-// The types of elements.
 const (
 	Float    Type = 1
 	Uint8    Type = 2
@@ -42,7 +41,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// width returns the bytes of an element; 0 if the type cannot be read.
+// width returns the bytes of an element, 0 if unsupported.
 func (t Type) width() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -57,7 +56,7 @@ func (t Type) width() int {
 	return 0
 }
 
-// list returns the field of TensorProto that has the data if they are not raw.
+// list returns the field of TensorProto that holds data that is not raw.
 func (t Type) list() int {
 	switch t {
 	case Float:
@@ -75,18 +74,18 @@ func (t Type) list() int {
 // Floating reports whether elements are floating-point numbers.
 func (t Type) Floating() bool { return t == Float || t == Float16 || t == BFloat16 || t == Double }
 
-// A Tensor is a constant of a file. Its data are decoded when they are asked for.
+// A Tensor is a constant of a file. Its data are decoded on demand.
 type Tensor struct {
 	Name string
 	Type Type
 	Dims []int
 
 	raw     []byte // points into a file
-	isRaw   bool   // else the data are in a typed list
+	isRaw   bool   // otherwise in a typed list
 	outside bool   // raw points into another file
-	body    []byte // TensorProto, for typed lists and for Extract
+	body    []byte // TensorProto, for typed lists and Extract
 	floats  []float32
-	ints    []int64 // of a tensor that was made here, as floats
+	ints    []int64 // like floats, data not from a file
 }
 
 // NewInts returns a tensor of one dimension.
@@ -110,7 +109,7 @@ func (t *Tensor) Count() int {
 
 func (t *Tensor) empty() bool { return slices.Contains(t.Dims, 0) }
 
-// rawBytes returns the size of raw data; -1 if it is not known for the type.
+// rawBytes returns the size of raw data, or -1 for an unknown type.
 func (t *Tensor) rawBytes() int64 {
 	if width := t.Type.width(); width > 0 {
 		return int64(width) * int64(t.Count())
@@ -118,7 +117,6 @@ func (t *Tensor) rawBytes() int64 {
 	return -1
 }
 
-// setDims checks a shape.
 func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	for _, n := range dims {
 		if n < 0 || n > int64(limits.Elements) {
@@ -130,11 +128,11 @@ func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	return err
 }
 
-// lists counts the elements of the typed lists of a tensor, by field.
+// lists counts the elements of a tensor's typed lists, by field.
 type lists [12]int
 
 func (l *lists) add(f field) error {
-	width, kind := 0, wireVarint // of elements one by one
+	width, kind := 0, wireVarint // one element per field
 	switch f.number {
 	case 4:
 		width, kind = 4, wireFixed32
@@ -165,7 +163,7 @@ func (l *lists) add(f field) error {
 	return nil
 }
 
-// bits calls f with the bits of every element, whatever the form of the data.
+// bits calls f with the bits of every element in any encoding.
 func (t *Tensor) bits(f func(i int, bits uint64)) error {
 	le := binary.LittleEndian
 	switch {
@@ -205,7 +203,7 @@ func (t *Tensor) bits(f func(i int, bits uint64)) error {
 	return t.listed(f)
 }
 
-// listed is bits for a typed list. Read has counted its elements.
+// listed is bits for a typed list, whose elements Read has counted.
 func (t *Tensor) listed(f func(i int, bits uint64)) error {
 	i, n := 0, t.Count()
 	next := func(bits uint64) {
@@ -248,8 +246,8 @@ func (t *Tensor) listed(f func(i int, bits uint64)) error {
 
 var errInexact = errors.New("an integer that float32 cannot hold exactly")
 
-// Floats returns the data of a tensor of any type as a fresh slice. Doubles are rounded;
-// integers must be exact.
+// Floats returns a tensor's data as a new slice. It rounds doubles and refuses
+// integers that float32 cannot hold exactly.
 func (t *Tensor) Floats() ([]float32, error) {
 	if !t.Type.Floating() {
 		return t.exactFloats()
@@ -258,7 +256,7 @@ func (t *Tensor) Floats() ([]float32, error) {
 	var err error
 	switch t.Type {
 	case Float:
-		if t.isRaw && len(t.raw) == 4*len(out) { // most of all weights
+		if t.isRaw && len(t.raw) == 4*len(out) { // the common case
 			for i := range out {
 				out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.raw[4*i:]))
 			}
@@ -293,7 +291,8 @@ func (t *Tensor) exactFloats() ([]float32, error) {
 	return out, nil
 }
 
-// Ints returns the data of a tensor of integers, or of bool (0, 1), as a fresh slice.
+// Ints returns the data of a tensor of integers, or of bool (0, 1), as a new
+// slice.
 func (t *Tensor) Ints() ([]int64, error) {
 	if t.Type.Floating() {
 		return nil, fmt.Errorf("tensor %.80q holds %s, not integers", t.Name, t.Type)
@@ -302,7 +301,7 @@ func (t *Tensor) Ints() ([]int64, error) {
 	large := false
 	err := t.bits(func(i int, bits uint64) {
 		v := int64(bits)
-		switch t.Type { // negative ones may be written in their own width, in 32 bits or in 64
+		switch t.Type { // negative values may be written in 8, 16, 32 or 64 bits
 		case Int8:
 			v = int64(int8(bits))
 		case Int16:
@@ -331,7 +330,7 @@ func (t *Tensor) Ints() ([]int64, error) {
 	return out, nil
 }
 
-// halfFloats is halfFloat of every binary16.
+// halfFloats tabulates halfFloat.
 var halfFloats = sync.OnceValue(func() *[1 << 16]float32 {
 	all := &[1 << 16]float32{}
 	for h := range all {
@@ -340,7 +339,7 @@ var halfFloats = sync.OnceValue(func() *[1 << 16]float32 {
 	return all
 })
 
-// halfFloat widens an IEEE 754 binary16; float32 represents each exactly.
+// halfFloat widens an IEEE 754 binary16 exactly.
 func halfFloat(h uint16) float32 {
 	sign := float32(1)
 	if h&0x8000 != 0 {

@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// The wire format of protocol buffers, as far as ONNX files use it: a message is a
-// sequence of fields, each a number, a kind and a value.
+// The wire format of protocol buffers: a message is a sequence of fields, each
+// with a number, a kind and a value.
 const (
 	wireVarint  = 0
 	wireFixed64 = 1
@@ -36,7 +36,7 @@ func eachField(message []byte, f func(field) error) error {
 			return errTruncated
 		}
 		message = message[n:]
-		// Other parsers truncate larger numbers, and would see another field.
+		// Other parsers truncate larger numbers and would see another field.
 		if tag>>3 == 0 || tag>>3 > maxFieldNumber {
 			return fmt.Errorf("%w: field number %d", errTruncated, tag>>3)
 		}
@@ -80,7 +80,7 @@ func appendField(to []byte, number int, value []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(value))), value...)
 }
 
-// want refuses a field of the wrong kind for its number.
+// want refuses a field of the wrong kind.
 func (f field) want(kind int) error {
 	if f.kind != kind {
 		return fmt.Errorf("%w: field %d is of kind %d", errTruncated, f.number, f.kind)
@@ -88,7 +88,6 @@ func (f field) want(kind int) error {
 	return nil
 }
 
-// text reads a string.
 func (f field) text() (string, error) {
 	if len(f.bytes) > maxText {
 		return "", fmt.Errorf("a text of %d bytes, more than the %d accepted", len(f.bytes), maxText)
@@ -96,7 +95,8 @@ func (f field) text() (string, error) {
 	return string(f.bytes), f.want(wireBytes)
 }
 
-// repeatedInts appends the integers of a repeated field, packed or single, up to a total of limit.
+// repeatedInts appends the integers of a packed or single field, at most limit
+// in total.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
 	if f.kind == wireVarint {
 		if len(to) >= limit {
