@@ -6,18 +6,19 @@ import (
 	"cpar/kdforest"
 )
 
-// Lists says which records are in which list: list i holds records First[i] to
-// First[i+1]−1. It holds no values. It is immutable and safe for concurrent use.
+// Cells assigns records to cells: cell i holds the records First[i] to
+// First[i+1]−1. It holds no values. It is immutable and safe for concurrent
+// use.
 type Cells struct {
-	// First has one element more than there are lists: it starts with 0, ascends, and
-	// ends with the number of records. No list is empty.
+	// First has one element more than there are cells. It starts with 0,
+	// ascends, and ends with the number of records. No cell is empty.
 	First []uint32
 }
 
-// Len is k, the number of lists.
+// Len returns k, the number of cells.
 func (l *Cells) Len() int { return max(0, len(l.First)-1) }
 
-// Records is n, the number of records.
+// Records returns n, the number of records.
 func (l *Cells) Records() int {
 	if len(l.First) == 0 {
 		return 0
@@ -25,10 +26,10 @@ func (l *Cells) Records() int {
 	return int(l.First[len(l.First)-1])
 }
 
-// Validate checks lists from outside, so that Search can rely on them: they hold every
-// record from 0 to Records−1 exactly once, and none is empty. Whether a record is near
-// its centroid cannot be checked without values; lists that lie about that only find
-// wrong records. Errors wrap kdforest.ErrCorrupt.
+// Validate checks untrusted cells for Search: they hold every record from 0 to
+// Records−1 exactly once, and none is empty. The distance of records from their
+// centroid cannot be checked without values, but wrong cells only find wrong
+// records. Errors wrap kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)

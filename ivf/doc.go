@@ -1,29 +1,27 @@
-// Package ivf searches an inverted file: records in lists, each list with a
-// centroid, over values that the searcher need not be able to read.
+// Package ivf searches an inverted file: records in cells, each with a
+// centroid, over values that may be encrypted.
 //
-//	the owner, on plain values                the searcher, on anything
-//
-//	photos ─▶ model/kmeans ─▶ Lists ────────▶ Lists.Search ─▶ L nearest
-//	               │    First of each list     │    ▲         (Hit)
+//	the owner, on plain values                the searcher, on any values
+//	photos ─▶ model/kmeans ─▶ Cells ────────▶ Cells.Search ─▶ L nearest
+//	               │    First of each cell     │    ▲         (Hit)
 //	               └──▶ centroids ─▶ …         ▼    │
-//	                                two Scorers: how far are centroids 0…k−1?
-//	                                             how far are records 120…147?
+//	                                two Scorers: distances of centroids 0…k−1,
+//	                                             distances of records 120…147
 //
-// Records are numbered in the order of their lists, so that a list is a run of
-// consecutive records, read sequentially. A search scores all centroids, then reads the
-// lists, nearest centroid first, until its visits are used up; the last list is cut
-// short. As in package kdforest, the paper's AP-X bounds the number of records visited
-// (kdforest.Visits), and AP-100 returns what kdforest.Scan returns. Centroids are read in
-// addition: k more rows per request.
+// Records are numbered by cell, so a cell is a run of records that is read
+// sequentially. A search scores all centroids, then reads the cells, nearest
+// centroid first, up to its number of visits. As in package kdforest, the
+// paper's AP-X bounds the number of records visited (kdforest.Visits), and
+// AP-100 equals kdforest.Scan. The k centroids are read in addition.
 //
-// The inverted file is not in the paper. It is due to Sivic and Zisserman, "Video Google"
-// (2003); this is the form used by Jégou, Douze and Schmid, "Product quantization for
-// nearest neighbor search" (2011). Package kdforest is the paper's forest. Packages
-// cpar/model/kmeans and kdforest say what each finds at the same visits.
+// The inverted file is not in the paper. It is due to Sivic and Zisserman,
+// "Video Google" (2003), here in the form of Jégou, Douze and Schmid, "Product
+// quantization for nearest neighbor search" (2011). Packages model/kmeans and
+// kdforest, the paper's forest, document their recall at equal visits.
 //
-// The searcher learns how many records each list has, which records share a list, and the
-// scores of all centroids. It learns no values.
+// The searcher learns the size of each cell, the records that share a cell, and
+// the scores of all centroids, but no values.
 //
-// Scores are as in kdforest: signed, smaller is nearer, only their order matters.
-// Centroids are compared only with centroids, records only with records.
+// Scores are as in kdforest: signed, smaller is nearer, only their order
+// matters. Centroids and records are not compared with each other.
 package ivf

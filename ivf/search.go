@@ -9,25 +9,27 @@ import (
 	"cpar/kdforest"
 )
 
-// Scorer computes the distance of rows, records or centroids, from one request. Its
-// answers must not change during a search; Search calls it from one goroutine.
+// Scorer computes the distance of rows, records or centroids, from one request.
+// Its answers must not change during a search. Search calls it from one
+// goroutine.
 type Scorer interface {
-	// Run sets scores[i] to the score of row first+i; smaller is nearer. The slice
-	// belongs to the caller, who reuses it. The score of a row does not depend on its
+	// Run sets scores[i] to the score of row first+i, smaller being nearer. The
+	// caller owns and reuses the slice. A row's score does not depend on its
 	// run.
 	Run(first uint32, scores []int64)
 }
 
-// longestRun bounds the memory of a search, whatever its lists; longer lists are read in
-// several runs.
+// longestRun bounds the memory of a search. Longer cells are read in several
+// runs.
 const longestRun = 1 << 14
 
 // Options bound a search.
 type Options struct {
-	Visits int // records to visit; see kdforest.Visits
+	Visits int // records to visit, see kdforest.Visits
 	L      int // hits to return
 
-	// Trace, if set, is called for every visit, in order, after the run's records are scored.
+	// Trace, if set, is called for every visit, in order, after the run's
+	// records are scored.
 	Trace func(Visit)
 }
 
@@ -45,14 +47,14 @@ type Stats struct {
 	Runs      int // calls of Run for records
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them by (score,
-// record), with the cost. l must be valid. Errors wrap kdforest.ErrInput.
+// Search visits up to opt.Visits records and returns the opt.L nearest of them
+// by (score, record), with the cost. l must be valid. Errors wrap
+// kdforest.ErrInput.
 //
-// All centroids are scored (centroids.Run, row i belongs to list i). Lists are read in
-// the order of (score of the centroid, list), each from first record to last and in one
-// run if possible, until the visits are used up; the last list may be read in part.
-//
-// With opt.Visits ≥ n every record is visited and the result equals that of kdforest.Scan.
+// It scores all centroids (row i belongs to cell i) and reads the cells by
+// (centroid score, cell), each from first record to last, in one run if
+// possible. The last cell may be read in part. With opt.Visits ≥ n the result
+// equals kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:
@@ -89,14 +91,13 @@ func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, 
 	return queue.Hits(), stats, nil
 }
 
-// searcher is the working memory of one search. It is pooled, so that a search allocates
-// little more than its result.
+// searcher is the pooled working memory of one search.
 type searcher struct {
 	order  []ranked
 	scores []int64
 }
 
-// ranked is a list and its centroid's score.
+// ranked is a cell and its centroid's score.
 type ranked struct {
 	score  int64
 	number uint32
@@ -104,13 +105,12 @@ type ranked struct {
 
 var searchers = sync.Pool{New: func() any { return new(searcher) }}
 
-// room returns memory for n scores.
 func (s *searcher) room(n int) []int64 {
 	s.scores = slices.Grow(s.scores[:0], n)[:n]
 	return s.scores
 }
 
-// rank sets s.order to all k lists, nearest centroid first.
+// rank sets s.order to all k cells, nearest centroid first.
 func (s *searcher) rank(centroids Scorer, k int) {
 	s.order = s.order[:0]
 	if k == 0 {

@@ -1,29 +1,29 @@
 package kdforest
 
-// The order BestBin is the search of FLANN's randomized trees (Muja and Lowe, "Fast
-// approximate nearest neighbors with automatic algorithm configuration"; Silpa-Anan and
-// Hartley). Every tree is descended once; after that the search always enters and
-// descends the nearest bin of any tree. The distance of a bin is the sum over the planes
-// crossed to get there. A dimension crossed twice counts twice, as in FLANN
+// The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
+// "Fast approximate nearest neighbors with automatic algorithm configuration";
+// Silpa-Anan and Hartley). It descends every tree once, then always the nearest
+// bin of any tree. A bin's distance is the sum over the planes crossed to get
+// there. A dimension crossed twice counts twice, as in FLANN
 // (KDTreeIndex::searchLevel).
 //
-// FLANN's bound on checks is Options.Visits: it too counts distinct records, and a record
-// found again in a second tree costs nothing there either.
+// Options.Visits corresponds to FLANN's bound on checks: both count distinct
+// records, and finding a record in a second tree is free.
 //
-// Prune ends the search at the first bin beyond Metric.Reach of the worst hit, since no
-// later bin is nearer. FLANN always does so. Because planes of one dimension add up, the
-// sum may overestimate and a true neighbour be missed. FLANN checks the worst hit after
-// every record, a search here after every batch, so here it ends up to a batch later.
+// Prune, always on in FLANN, ends the search at the first bin beyond
+// Metric.Reach of the worst hit. Because planes of one dimension add up, the
+// sum may overestimate and miss a true neighbour. FLANN checks after every
+// record, this search after every batch, and so it may end up to a batch later.
 //
-// In a forest with a record at every node, a node's record lies on its plane, so its
-// distance is that of the plane.
+// If every node holds a record, the record lies on its node's plane and has the
+// plane's distance.
 
-// startBestBin schedules the roots.
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0
 }
 
-// collectBestBin gathers the next round: one record per tree, at most room in all.
+// collectBestBin gathers the next round: one record per tree, at most room in
+// all.
 func (s *searcher) collectBestBin(room int) {
 	s.records, s.trees = s.records[:0], s.trees[:0]
 	for len(s.records) < min(room, len(s.walks)) {
@@ -50,9 +50,8 @@ func (s *searcher) collectBestBin(room int) {
 	}
 }
 
-// descendBestBin descends below node k, which lies at distance away, to the request's
-// cell. It puts the bins on the other sides into the heap and visits the leaf: nothing is
-// nearer than its cell.
+// descendBestBin descends from node k, at distance away, to the request's cell,
+// the nearest leaf, and visits it. It pushes the bins on the other sides.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
 	for {
@@ -66,7 +65,7 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 		if node.Plane != None {
 			there += s.metric.Distance(node.Plane)
 		}
-		// What is out of reach now stays out of reach: the worst hit only gets nearer.
+		// A bin out of reach stays so, because the worst hit only improves.
 		if s.outOfReach(there) {
 			s.stats.PlanesPruned++
 		} else {
@@ -79,7 +78,7 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	}
 }
 
-// visit adds a record to the round, unless it is None or was visited before.
+// visit adds a record to the round, unless it is None or already visited.
 func (s *searcher) visit(tree, record uint32) {
 	if record != None && !s.visited.add(record) {
 		s.records = append(s.records, record)
@@ -87,22 +86,23 @@ func (s *searcher) visit(tree, record uint32) {
 	}
 }
 
-// outOfReach reports whether a bin at this distance cannot hold a hit. Until the queue is
-// full, any record may be among the L nearest.
+// outOfReach reports whether a bin at this distance cannot hold a hit. Until
+// the queue is full, any record may be among the L nearest.
 func (s *searcher) outOfReach(away float64) bool {
 	return s.prune && s.queue.Full() && away > s.metric.Reach(s.queue.Worst())
 }
 
-// A bin is a step of a search that returns to the nearest step and not to the last.
+// A bin is a step of a search that returns to the nearest step instead of the
+// last.
 type bin struct {
 	step
 	tree uint32
-	// distance is the distance of the far child: the sum over the planes crossed to get there.
+	// distance is the sum over the planes crossed to reach the far child.
 	distance float64
 }
 
-// before orders bins: nearest first; at equal distances the first tree, and within a tree
-// the deeper node (it has the greater number), as DepthFirst does.
+// before orders bins by distance, then by tree, then deeper nodes (with larger
+// numbers) first, as in DepthFirst.
 func (a bin) before(b bin) bool {
 	switch {
 	case a.distance != b.distance:

@@ -11,68 +11,68 @@ import (
 	"sync"
 )
 
-// BuildOptions says how trees are grown. The zero value performed best in measurements:
-// ten trees; split dimensions drawn in proportion to variance from the ten of greatest
-// variance, estimated on a hundred records of the node; split at the value nearest the
-// mean; and the all-zero seed. Top 5, DrawEvenly and SplitMedian together give the usual
-// forest of Silpa-Anan and Hartley, which the paper means. doc.go compares them.
+// BuildOptions configure how trees are grown. The zero value performed best in
+// measurements (doc.go): ten trees, all-zero seed, split dimensions drawn in
+// proportion to variance from the ten largest, estimated on a hundred records
+// of the node, and splits nearest the mean. Top 5, DrawEvenly and SplitMedian
+// together give the forest of Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
 	Trees  int   // 0: 10
-	Top    int   // split dimensions are drawn from this many of greatest variance; 0: 10
-	Sample int   // a node's variances are taken over at most this many records; 0: 100
-	Dims   []int // dimensions that may split, ascending; nil: all
+	Top    int   // number of dimensions of highest variance to draw from, 0: 10
+	Sample int   // maximum number of records for estimating a node's variances, 0: 100
+	Dims   []int // dimensions that may split, ascending, nil: all
 	Draw   Draw
 	Split  Split
 	Place  Place
 
-	// Seed is the only source of randomness: equal rows, options and seed give equal
-	// forests on every machine. If the split dimensions must not be guessed, keep it
-	// secret.
+	// Seed is the only source of randomness: equal rows, options and seed give
+	// equal forests on every machine. It must be secret if the split dimensions
+	// must not be guessed.
 	Seed [32]byte
 }
 
-// Draw says how the split dimension is drawn from those of greatest variance.
+// Draw selects a split dimension among those of highest variance.
 type Draw uint8
 
 const (
-	// DrawByVariance draws each in proportion to its variance, so that a large Top does
-	// not waste splits on uninformative dimensions.
+	// DrawByVariance draws in proportion to variance, so that a large Top
+	// wastes no splits on uninformative dimensions.
 	DrawByVariance Draw = iota
 	DrawEvenly
 )
 
-// Split says at which of its records' values a node splits.
+// Split selects the value at which a node splits.
 type Split uint8
 
 const (
-	// SplitMean splits at the value nearest the mean, as FLANN does: the mean of a skewed
-	// dimension lies where records are sparse, so fewer neighbours are separated. Neither
-	// side gets fewer than an eighth of the records unless ties force it, so depth stays
-	// logarithmic.
+	// SplitMean splits at the value nearest the mean, as FLANN does. The mean
+	// of a skewed dimension lies where records are sparse, so it separates
+	// fewer neighbours. Each side gets at least an eighth of the records unless
+	// ties prevent it, so depth stays logarithmic.
 	SplitMean Split = iota
 	// SplitMedian splits as evenly as ties allow.
 	SplitMedian
 )
 
-// Place says which nodes of a tree hold records.
+// Place selects the nodes that hold records.
 type Place uint8
 
 const (
-	// PlaceNode puts a record at every node, as Bentley and the paper do, and splits at
-	// its value: n nodes, and every plane passes through a record.
+	// PlaceNode puts a record at every node, as Bentley and the paper do, and
+	// splits at its value: n nodes, each plane through a record.
 	PlaceNode Place = iota
-	// PlaceLeaf puts records only in leaves, one each, as FLANN does, and splits between
-	// values: 2n−1 nodes. No record is visited before its cell. With Top 5, Sample 101
-	// and DrawEvenly it is FLANN's own forest, except for ties (which go left here) and
-	// the bound on lopsided splits (SplitMean).
+	// PlaceLeaf puts one record in each leaf, as FLANN does, and splits between
+	// values: 2n−1 nodes. A search visits no record before its cell. With Top
+	// 5, Sample 101 and DrawEvenly it is FLANN's forest, except for ties (left
+	// here) and the bound on uneven splits (SplitMean).
 	PlaceLeaf
 )
 
-// Build grows a forest over rows (n×d, read-only). It returns the forest and its planes:
-// element p is plane number p, in ascending order of (dimension, value), without
-// duplicates. Coordinates must be finite. Errors wrap ErrInput.
+// Build grows a forest over rows (n×d, read-only). It returns the forest and
+// its planes, where element p is plane p, in ascending order of (dimension,
+// value), without duplicates. Coordinates must be finite. Errors wrap ErrInput.
 //
-// Trees are grown in parallel. Time is O(trees·n·log n·(d + log n)).
+// Trees grow in parallel. Time is O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
 	opt = opt.withDefaults()
 	if err := checkRows(rows); err != nil {
@@ -134,8 +134,7 @@ func checkRows[T Number](rows [][]T) error {
 	return nil
 }
 
-// pick checks the options and returns the rows reduced to opt.Dims, so that growing a
-// tree reads only dimensions that can split it.
+// pick checks the options and returns the rows reduced to opt.Dims.
 func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
 		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
@@ -167,8 +166,8 @@ func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	return points, nil
 }
 
-// number collects the planes of all trees, removes duplicates, and writes their numbers
-// into the nodes.
+// number collects the planes of all trees, removes duplicates, and writes their
+// numbers into the nodes.
 func number[T Number](trees []Tree, planes [][]Plane[T]) []Plane[T] {
 	var all []Plane[T]
 	for t, tree := range trees {
@@ -195,7 +194,7 @@ func comparePlanes[T Number](a, b Plane[T]) int {
 	return cmp.Or(cmp.Compare(a.Dim, b.Dim), cmp.Compare(a.Value, b.Value))
 }
 
-// newRand derives the randomness of one tree, so that trees can be grown in any order.
+// newRand derives one tree's randomness, so that trees can grow in any order.
 func newRand(seed [32]byte, tree int) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("cpar kdforest tree\x00"))

@@ -9,68 +9,69 @@ import (
 	"sync"
 )
 
-// In the order ByRank all trees vote before a record is scored. For one tree, a record is
-// as far away as its cell: count the planes between the request and each plane that must
-// be crossed to get there, and add these ranks up. The search visits the records with the
-// smallest sum over all trees.
+// In the order ByRank all trees vote before a record is scored. In one tree, a
+// record is as far away as its cell: each crossed plane contributes its rank,
+// the number of planes between it and the request. The search visits the
+// records with the smallest sum over all trees.
 //
 //	tree 0 ──┐ ranks of each
 //	tree 1 ──┤ cell within bound
 //	   ⋮     ├─▶ votes by record: Σ (bound − ranks) ─▶ records with most votes
 //	tree 9 ──┘                                         are scored, in memory order
 //
-// Trees that search on their own, each returning to its nearest plane, visit a record as
-// soon as one of them thinks it near. A single tree is often wrong: it knows a dozen
-// planes about a record, ten trees know over a hundred. Of the true ten nearest at AP-10,
-// ten trees find 0.79 depth first, 0.88 by ranks tree by tree, and 0.95 by the sum
-// (measured as in doc.go). The idea is that of voting among random projection trees
-// (Hyvönen et al., "Fast nearest neighbor search through sparse random projections and
-// voting", 2016) and of rank aggregation (Fagin, Kumar, Sivakumar, "Efficient similarity
-// search and classification via rank aggregation", 2003).
+// Depth-first trees visit a record as soon as a single one ranks it near. One
+// tree compares a record with a dozen planes and is often wrong, whereas ten
+// trees compare it with over a hundred. Of the true ten nearest at AP-10, ten
+// trees find 0.79 depth first, 0.88 by ranks per tree, and 0.95 by the sum
+// (measured as in doc.go). The method follows voting among random projection
+// trees (Hyvönen et al., "Fast nearest neighbor search through sparse random
+// projections and voting", 2016) and rank aggregation (Fagin, Kumar, Sivakumar,
+// "Efficient similarity search and classification via rank aggregation", 2003).
 //
-// Where records are dense, the number of planes in between is a quantile, but a field
-// that is split often has more planes per quantile than one that is split at few nodes.
-// Dividing ranks by the square root of the field's number of planes found most: a field
-// is split often because it varies much, and then a quantile in it is worth more. Powers
-// from 0.25 to 1 of the number of planes and from 0.75 to 1.5 of the ranks change the
-// share found by less than 0.02.
+// The number of planes in between approximates a quantile, but fields split
+// often have more planes per quantile. Dividing ranks by the square root of the
+// field's number of planes found most, because a field is split often if it
+// varies much, and a quantile in it is then worth more. Powers from 0.25 to 1
+// of the number of planes and from 0.75 to 1.5 of the ranks change the share
+// found by less than 0.02.
 //
-// Scores have no influence on what is visited. So a search by rank cannot prune, and it
-// tells an observer nothing that the request's ranks do not.
+// Scores do not influence the visits. Therefore a search by rank cannot prune,
+// and it reveals nothing beyond the request's ranks.
 
 const (
-	// rankUnit is one rank in a field with one plane. All sums are integers, which are
-	// the same on every machine.
+	// rankUnit is one rank in a field with one plane. Sums are integers, equal
+	// on every machine.
 	rankUnit = 1 << 12
-	// farthest exceeds the distance of any cell: depth times √planes times rankUnit is
-	// less. In a hostile forest it may not be; cells that far away get no votes.
+	// farthest exceeds the distance of any cell of a regular forest, which is
+	// less than depth times √planes times rankUnit. Cells beyond it get no
+	// votes.
 	farthest = 1 << 30
-	// block is the number of cells handled together.
+	// block is the number of cells processed together.
 	block = 64
 )
 
-// A Field is the planes of one dimension, as seen from a request.
+// A Field is the planes of one dimension, seen from a request.
 type Field struct {
 	// First…Last−1 are the planes, in ascending order of value.
 	First, Last uint32
-	// Beyond is the number of planes, counted from First, that the request lies beyond. A
-	// request on a plane is not beyond it, as in Space.Left.
+	// Beyond is the number of planes, counted from First, that the request lies
+	// beyond. A request on a plane is not beyond it, as in Space.Left.
 	Beyond uint32
 }
 
-// Ranker is a Space that can also tell which planes belong to one field and how many of
-// them the request lies beyond. Anyone who can compare the request with every plane can
-// count that. Dense ranks give it directly and reveal no more.
+// Ranker is a Space that knows the planes of each field and the number of them
+// that the request lies beyond. Comparisons with every plane give that number,
+// as do dense ranks, which reveal no more.
 type Ranker interface {
 	Space
 
-	// Fields returns all fields in ascending order of their planes; every plane is in one
-	// field. Only the search reads the slice, and only while it runs.
+	// Fields returns all fields in ascending order of their planes. Every plane
+	// is in one field. Search reads the slice only while it runs.
 	Fields() []Field
 }
 
-// FieldsOf appends to dst the fields of planes, as Build returns them, seen from a point.
-// It implements Fields for a Space of plain values.
+// FieldsOf appends to dst the fields of planes, as Build returns them, seen
+// from a point. It implements Fields for a Space of plain values.
 func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	for first := 0; first < len(planes); {
 		dim := planes[first].Dim
@@ -84,8 +85,8 @@ func FieldsOf[T Number](dst []Field, planes []Plane[T], point []T) []Field {
 	return dst
 }
 
-// Candidates appends to dst the records that a search by rank scores with this many
-// visits, ascending; all records if visits ≥ n. Errors wrap ErrInput.
+// Candidates appends to dst, ascending, the records that a search by rank
+// scores with this number of visits, all if visits ≥ n. Errors wrap ErrInput.
 func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, error) {
 	if visits < 1 {
 		return dst, fmt.Errorf("%w: searching with %d visits", ErrInput, visits)
@@ -101,9 +102,9 @@ func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, 
 
 var elections = sync.Pool{New: func() any { return new(election) }}
 
-// check refuses what would give wrong answers: ballots of another forest, record numbers
-// that collide with the leaf mark, and planes without a field, whose distances would come
-// from an earlier search.
+// check refuses input that would give wrong answers: ballots of another forest,
+// record numbers that collide with the leaf mark, and planes without a field,
+// whose distances would come from an earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -124,7 +125,6 @@ func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	return nil
 }
 
-// startByRank chooses all records to visit.
 func (s *searcher) startByRank(b *Ballots, fields []Field, visits int) {
 	s.candidates = s.election.run(b, fields, visits, s.candidates[:0])
 	s.unscored = s.candidates
@@ -133,7 +133,6 @@ func (s *searcher) startByRank(b *Ballots, fields []Field, visits int) {
 	}
 }
 
-// collectByRank makes a round of the next candidates.
 func (s *searcher) collectByRank() {
 	n := min(DefaultBatch, len(s.unscored))
 	s.records, s.trees = append(s.records[:0], s.unscored[:n]...), s.trees[:0]
@@ -145,9 +144,9 @@ func (s *searcher) collectByRank() {
 
 // election is the working memory of one search by rank.
 type election struct {
-	// away holds the request's distance from every plane, negative if the request lies
-	// beyond it, on its right. Plane p is at away[p+1]. away[0] is 0 and serves nodes
-	// without a plane, since None+1 is 0.
+	// away[p+1] is the request's distance from plane p, negative if the request
+	// lies beyond it. away[0] is 0 for nodes without a plane, since None+1 is
+	// 0.
 	away []int32
 	// votes are by record, with the same offset.
 	votes []int64
@@ -157,7 +156,7 @@ type election struct {
 	ranks []int32
 }
 
-// A cell is a subtree within the bound, and its distance.
+// pendingBranch is a subtree within the bound, and its distance.
 type pendingBranch struct {
 	branch uint32
 	ranks  int32
@@ -183,7 +182,7 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 		}
 		e.pollAll(tree)
 		if near := ballotSize(visits, n); near < n {
-			// The trees are similar, so the same bound suits all of them.
+			// The trees are similar, so one bound suits all of them.
 			bound = tighten(votes, near)
 		}
 	}
@@ -202,9 +201,9 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 	return dst
 }
 
-// ballotSize is the number of records, of n, that a tree votes on. Trees that vote on all
-// find 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5, but enter more than twice and
-// four times as many cells. A few hundred records take no time.
+// ballotSize is the number of records that a tree votes on. Voting on all finds
+// 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5, but enters two to four
+// times as many cells. A few hundred records are cheap.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 // rank computes the distances of all planes.
@@ -227,8 +226,8 @@ func (e *election) rank(planes int, fields []Field) {
 	}
 }
 
-// pollAll gives every record of a tree as many votes as its cell is nearer than
-// farthest. A node's own record lies on its plane and is as far away as the plane.
+// pollAll gives every record of a tree farthest minus its cell's distance in
+// votes. A node's own record is as far away as its plane.
 func (e *election) pollAll(tree []branch) {
 	e.ranks = slices.Grow(e.ranks[:0], len(tree))[:len(tree)]
 	ranks := e.ranks
@@ -248,11 +247,11 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll with a bound: it enters only cells that are nearer.
+// poll is pollAll restricted to cells within a bound.
 //
-// It descends level by level, without branches that depend on the request, which no
-// predictor could guess. Each level is taken in blocks: first all branches of a block are
-// fetched, then all planes, so that many reads wait for memory at once.
+// It descends level by level without branches that depend on the request, which
+// are unpredictable. In each block it first fetches all branches, then all
+// planes, so that many reads wait for memory at once.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch
@@ -292,19 +291,19 @@ func (e *election) poll(tree []branch, bound int32) {
 // leafMask is all ones for a leaf or a missing child.
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound within which the first tree has the wanted number of records,
-// and subtracts from its votes what lies beyond.
+// tighten returns the bound within which the first tree has the wanted number
+// of records, and subtracts the votes beyond it.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
-	least = max(least, 1) // less if records of a hostile tree are too far away
+	least = max(least, 1) // smaller if records of a hostile tree are too far away
 	for r, v := range votes {
 		votes[r] = max(0, v-least+1)
 	}
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth greatest value, and how many of the k greatest are equal to it. It
-// is a bucket sort with ever finer buckets.
+// nth returns the kth largest value and the number of values among the k
+// largest that equal it. It is a bucket sort with successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -326,27 +325,27 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold the trees of a forest in the form that a search by rank reads: half the
-// memory per record, in half as many pieces. Make them once per forest. They are safe for
+// Ballots hold a forest's trees for searches by rank, in half the memory and
+// half as many pieces per record. Make them once per forest. They are safe for
 // concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch
 }
 
-// A branch is a node with children. Its leaves are folded into it.
+// A branch is a node with children. It contains its leaves.
 type branch struct {
 	record uint32 // the node's record, or None
 	plane  uint32 // the node's plane, or None
-	// left and right are each a branch of the tree, or leaf | (record + 1) for a leaf, or
-	// leaf alone if there is no child.
+	// left and right are each a branch of the tree, leaf | (record + 1) for a
+	// leaf, or leaf for no child.
 	left, right uint32
 }
 
 const leaf = 1 << 31
 
-// NewBallots converts a forest, which must be valid (Build, Validate). The numbers of
-// records and of nodes with children must be below 2³¹.
+// NewBallots converts a valid forest (Build, Validate). The numbers of records
+// and of nodes with children must be below 2³¹.
 func NewBallots(f *Forest) *Ballots {
 	b := &Ballots{records: f.Records, planes: f.Planes, trees: make([][]branch, len(f.Trees))}
 	var place []uint32 // of each node's branch

@@ -2,9 +2,9 @@ package kdforest
 
 import "math"
 
-// cut is divide for PlaceLeaf. It groups the records of s: those on or short of the plane
-// come before records[at], those beyond it from there on. Neither side is empty. Records
-// that are equal in all dimensions have no plane and are halved.
+// cut is divide for PlaceLeaf. It moves the records of s on or short of the
+// plane before records[at], the others behind. Neither side is empty. Records
+// equal in all dimensions have no plane and are halved.
 func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -31,13 +31,13 @@ func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 	return s.first + left, Plane[T]{Dim: dim, Value: value}, false
 }
 
-// cutValue returns a value with at least one record on or short of it and at least one
-// beyond. The records must differ in dim.
+// cutValue returns a value with at least one record on or short of it and at
+// least one beyond. The records must differ in dim.
 //
-// SplitMean takes the mean, as FLANN does (which takes it over a sample), unless that
-// leaves fewer than an eighth on one side; then the nearest value that does not, or the
-// least skewed if ties allow none. SplitMedian takes the middle of the gap that divides
-// most evenly.
+// SplitMean takes the mean, as FLANN does (over a sample), unless that leaves
+// fewer than an eighth on one side. Then it takes the nearest value that does
+// not, or the least skewed if ties allow none. SplitMedian takes the middle of
+// the gap that divides most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)
@@ -57,7 +57,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 			skew = allowed
 			away = max(float64(short)-mean, mean-float64(beyond), 0)
 		}
-		// At equal distance take the gap that begins at the mean, not the one before.
+		// At equal distance take the gap that begins at the mean.
 		holds := skew == allowed && float64(short) <= mean
 		if skew < skewed || skew == skewed && (away < off || away == off && holds) {
 			best, skewed, off = k, skew, away
@@ -68,7 +68,7 @@ func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	if g.opt.Split == SplitMedian || mean < float64(short) || mean >= float64(beyond) {
 		target = float64(short)/2 + float64(beyond)/2
 	}
-	// Stay within the gap however the conversions round: short ≤ value < beyond.
+	// Stay within the gap under all roundings: short ≤ value < beyond.
 	if target >= float64(short) && target < float64(beyond) {
 		if value := T(target); value >= short && value < beyond {
 			return value

@@ -1,10 +1,8 @@
 package kdforest
 
-// walk is the depth-first search of one tree, which Algorithm 1 of the paper writes as a
-// recursion. It uses an explicit stack because the trees take turns, and because a
-// hostile tree may be as deep as it is large.
-//
-// Where the printed algorithm cannot work it was corrected:
+// walk is the depth-first search of one tree, a recursion in Algorithm 1 of the
+// paper. Its stack is explicit because the trees take turns and a hostile tree
+// may be very deep. These corrections make the printed algorithm work:
 //
 //	printed                               here
 //	return when Node_k is not null        return when it is
@@ -38,15 +36,15 @@ func (w *walk) start(tree Tree) {
 	}
 }
 
-// next moves to the tree's next record that no tree has visited, and marks it as visited.
-// It reports false when the tree has no more.
+// next returns the tree's next record that no tree has visited, and marks it as
+// visited. ok is false at the end.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	if s.order == TopDown {
 		return w.nextDown(s)
 	}
 	for {
-		// Algorithm 1, the sibling. Decide here and not when the node was visited: by now
-		// the node's own score is in the queue.
+		// Algorithm 1, the sibling. Decide only now, when the node's own score
+		// is in the queue.
 		if ahead := w.ahead; ahead != None {
 			w.ahead = None
 			if !s.prunes(w.plane) {
@@ -60,15 +58,15 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 		last := w.pop()
 		node := &w.nodes[last.node]
 		w.ahead, w.plane = last.far, node.Plane
-		// Algorithm 1, Vis: a record visited in another tree is not scored again, but the
-		// far side of this node is still entered.
+		// Algorithm 1, Vis: a record visited in another tree is not scored
+		// again, but the far side of this node is still entered.
 		if node.Record != None && !s.visited.add(node.Record) {
 			return node.Record, true
 		}
 	}
 }
 
-// descend goes down to the request's cell and remembers the way.
+// descend goes down to the request's cell and records the path.
 func (w *walk) descend(k uint32, s *searcher) {
 	// Algorithm 1: return when Node_k is null.
 	for k != None {
@@ -78,8 +76,8 @@ func (w *walk) descend(k uint32, s *searcher) {
 	}
 }
 
-// nextDown is next for the order TopDown: a node is visited on entry, and the path holds
-// only what is still to be entered.
+// nextDown is next for TopDown: it visits a node on entry, and the path holds
+// only subtrees still to enter.
 func (w *walk) nextDown(s *searcher) (record uint32, ok bool) {
 	for {
 		if w.ahead == None {
@@ -123,8 +121,8 @@ func (s *searcher) sides(node *Node) (near, far uint32) {
 	return node.Right, node.Left
 }
 
-// prunes reports whether the far side of a plane can be skipped. Until the queue is full,
-// any record may be among the L nearest.
+// prunes reports whether the far side of a plane can be skipped. Until the
+// queue is full, any record may be among the L nearest.
 func (s *searcher) prunes(plane uint32) bool {
 	if !s.prune || plane == None || !s.queue.Full() {
 		return false

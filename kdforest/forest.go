@@ -2,28 +2,27 @@ package kdforest
 
 import "errors"
 
-// This package imports only the standard library, so that package cpar can embed a
-// Forest; callers add cpar.ErrInput or cpar.ErrCorrupt to these errors.
+// This package imports only the standard library, so that package cpar can
+// embed a Forest. Callers add cpar.ErrInput or cpar.ErrCorrupt to these errors.
 var (
-	// ErrInput: unusable rows or options.
+	// ErrInput reports unusable rows or options.
 	ErrInput = errors.New("kdforest: unusable input")
-	// ErrCorrupt: not a valid forest (Validate).
+	// ErrCorrupt reports an invalid forest (Validate).
 	ErrCorrupt = errors.New("kdforest: damaged forest")
 )
 
 // None stands for the absent child, plane or record of a Node.
 const None = ^uint32(0)
 
-// Node is a record of a tree and the plane that divides the records below it. Records on
-// or short of the plane (value ≤ the plane's) are in the left subtree, records beyond it
-// in the right one. The node's own record lies exactly on the plane.
+// Node is a record of a tree and the plane that divides the records below it:
+// on or short of the plane (value ≤ the plane's) to the left, beyond it to the
+// right. The node's own record lies on the plane. With PlaceLeaf only leaves
+// hold a record, and every other node has two children.
 //
-// With PlaceLeaf only leaves hold a record; every other node has two children and no record (None).
-//
-// Two kinds of node have no plane: leaves, and nodes whose records are equal in every
-// dimension that may split. The latter halve their records, so that n identical records
-// make a tree of depth log2(n) and not a chain of length n; a search takes their left
-// side first and never prunes.
+// Leaves have no plane, nor do nodes whose records are equal in every dimension
+// that may split. These halve their records, so that identical records make a
+// balanced tree and not a chain. A search takes their left side first and never
+// prunes.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None
@@ -31,16 +30,16 @@ type Node struct {
 	Right  uint32
 }
 
-// Tree holds the nodes of one tree in preorder: the root is node 0 and a child comes
-// after its parent. A tree over n records has n nodes, or 2n−1 if only leaves hold
-// records.
+// Tree holds the nodes of one tree in preorder: node 0 is the root, and
+// children follow their parents. A tree over n records has n nodes, or 2n−1
+// with PlaceLeaf.
 type Tree []Node
 
-// Forest is a set of trees over the same records. The trees share planes: nodes with
-// equal (dimension, value) refer to one plane, whatever their tree. A forest holds no
-// values. It is immutable once built and safe for concurrent use.
+// Forest is a set of trees over the same records. Nodes of all trees with equal
+// (dimension, value) share a plane. A forest holds no values. It is immutable
+// once built and safe for concurrent use.
 type Forest struct {
-	Records uint32 // n; records are numbered 0…n−1
+	Records uint32 // n, records are numbered 0…n−1
 	Planes  uint32 // planes are numbered 0…Planes−1
 	Trees   []Tree
 }
@@ -52,12 +51,13 @@ type Number interface {
 		~float32 | ~float64
 }
 
-// Plane is the meaning of a plane number, known only to the owner: the points whose
-// coordinate Dim equals Value.
+// Plane is the points whose coordinate Dim equals Value, known only to the
+// owner.
 type Plane[T Number] struct {
 	Dim   int
 	Value T
 }
 
-// Left reports whether a point lies on the left of the plane. Ties go left, as in the build.
+// Left reports whether a point lies on the left of the plane. Ties go left, as
+// in the build.
 func (p Plane[T]) Left(point []T) bool { return point[p.Dim] <= p.Value }

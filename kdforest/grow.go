@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// grower grows one tree over points, n×d, with an explicit stack: the tree of unlucky
-// values (one record differs in one dimension, another in another, and so on) can be too
-// deep for recursion.
+// grower grows one tree over points, n×d. Its stack is explicit because
+// unfavourable values, such as records that each differ in another dimension,
+// make deep trees.
 type grower[T Number] struct {
 	points [][]T
 	opt    BuildOptions
 	rng    *rand.Rand
 
 	tree   Tree
-	planes []Plane[T] // by node; Dim −1 if it has none
+	planes []Plane[T] // by node, Dim −1 for none
 
 	records []uint32 // the records, grouped by subtree
 	todo    []subtree
@@ -61,7 +61,7 @@ func newGrower[T Number](points [][]T, opt BuildOptions, tree int) *grower[T] {
 	return g
 }
 
-// grow emits nodes in preorder: the left subtree is pushed last.
+// grow emits nodes in preorder by pushing the left subtree last.
 func (g *grower[T]) grow() {
 	for len(g.todo) > 0 {
 		s := g.todo[len(g.todo)-1]
@@ -104,8 +104,8 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around records[own], the node's own: records on or short
-// of the plane before it, records beyond after it. Records that are equal in all
+// divide groups the records of s around the node's own, records[own]: those on
+// or short of the plane before it, those beyond after it. Records equal in all
 // dimensions have no plane and are halved.
 func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
@@ -123,13 +123,13 @@ func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
 	return own, Plane[T]{Dim: dim, Value: value}, false
 }
 
-// drawDimension draws the split dimension from the opt.Top of greatest variance. It
-// reports false if no dimension varies.
+// drawDimension draws the split dimension from the opt.Top of highest variance.
+// ok is false if no dimension varies.
 func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	records := g.records[s.first:s.last]
 	sample := records
 	if g.opt.Sample < len(records) {
-		// A partial shuffle: the order within a subtree has no meaning.
+		// A partial shuffle, because the order within a subtree has no meaning.
 		for i := range g.opt.Sample {
 			j := i + g.rng.IntN(len(records)-i)
 			records[i], records[j] = records[j], records[i]
@@ -150,7 +150,7 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	for _, d := range g.top {
 		total += d.variance
 	}
-	// The conversion keeps machines from fusing the product with the subtraction.
+	// The conversion prevents fusing the product with the subtraction.
 	at := float64(g.rng.Float64() * total)
 	for _, d := range g.top {
 		if at -= d.variance; at < 0 {
@@ -160,12 +160,12 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 	return g.top[len(g.top)-1].dim, true // rounding
 }
 
-// rankDimensions sets g.top to the dimensions of greatest variance over the records,
-// greatest first, ties to the lower dimension; constant dimensions are left out.
+// rankDimensions sets g.top to the non-constant dimensions of highest variance,
+// descending, ties to the lower dimension.
 func (g *grower[T]) rankDimensions(records []uint32) {
-	// Relative to the first record: a constant dimension then has variance exactly 0, and
-	// large values do not cancel. Converting the products keeps machines from fusing them
-	// with the addition: every machine must grow the same tree.
+	// Relative to the first record, a constant dimension has variance exactly 0
+	// and large values do not cancel. Converting the products prevents fusing,
+	// so that every machine grows the same tree.
 	origin := g.points[records[0]]
 	clear(g.sum)
 	clear(g.square)
@@ -186,7 +186,7 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(g.top, d, func(a, b dimension) int {
-			// Equal variances: the earlier dimension stays in front.
+			// Equal variances keep the earlier dimension in front.
 			return cmp.Or(cmp.Compare(b.variance, a.variance), -1)
 		})
 		if len(g.top) == g.opt.Top {
@@ -196,15 +196,16 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 	}
 }
 
-// splitValue returns the value of a dimension at which a node's records are divided, and
-// how many records have it. Of two equally good values it takes the smaller.
+// splitValue returns the value of a dimension that divides a node's records,
+// and the number of records with it. Of two equally good values it takes the
+// smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
 	m := len(g.values)
 	mean := g.mean()
-	// SplitMedian takes the least skewed value. SplitMean takes the value nearest the
-	// mean among those that leave at least an eighth on each side, or the least skewed if
-	// there is none.
+	// SplitMedian takes the least skewed value. SplitMean takes the value
+	// nearest the mean that leaves at least an eighth on each side, or the
+	// least skewed if there is none.
 	allowed := -1
 	if g.opt.Split == SplitMean {
 		allowed = m - 1 - 2*((m-1)/8)
@@ -215,7 +216,8 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 		for last+1 < m && g.values[last+1] == g.values[first] {
 			last++
 		}
-		// last records go left and m−1−last go right; the node's own record goes to neither side.
+		// last records go left and m−1−last go right. The node's own record
+		// goes to neither side.
 		skew, away := max(2*last-(m-1), m-1-2*last), 0.0
 		if skew <= allowed {
 			skew, away = allowed, math.Abs(float64(g.values[first])-mean)
@@ -228,7 +230,6 @@ func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	return value, ties
 }
 
-// sortValues sets g.values to the records' values in dim, ascending.
 func (g *grower[T]) sortValues(records []uint32, dim int) {
 	g.values = g.values[:0]
 	for _, r := range records {
@@ -237,8 +238,8 @@ func (g *grower[T]) sortValues(records []uint32, dim int) {
 	slices.Sort(g.values)
 }
 
-// mean returns the mean of g.values. They are sorted, so equal sets of values have the
-// same mean to the last bit.
+// mean returns the mean of g.values. They are sorted, so equal sets of values
+// have bit-identical means.
 func (g *grower[T]) mean() float64 {
 	origin, sum := float64(g.values[0]), 0.0
 	for _, x := range g.values {
@@ -247,9 +248,9 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders the records of a node: first those with a coordinate ≤ value, then the
-// nth of those with the value itself, then those beyond. It returns the index of that nth
-// record.
+// group reorders a node's records: those with a coordinate ≤ value, then the
+// nth with the value itself, then those beyond. It returns the index of that
+// nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

@@ -11,30 +11,30 @@ type Hit struct {
 	Score  int64
 }
 
-// before orders hits by (score, record). The design breaks ties by the position in the
-// forest. The record number is used instead, since it is the same in every tree and in a
-// scan, which AP-100 must equal.
+// before orders hits by (score, record). The design breaks ties by the position
+// in the forest, but the record number is the same in every tree and in a scan,
+// which AP-100 must equal.
 func (h Hit) before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
 
-// Queue keeps the L nearest hits pushed to it: the Queue of Algorithm 1. It is a
-// max-heap, worst hit first, so a hit that does not qualify costs one comparison. What it
-// keeps does not depend on the order of pushes if each record is pushed once.
+// Queue keeps the L nearest hits pushed to it: the Queue of Algorithm 1. It is
+// a max-heap, so rejecting a hit costs one comparison. Its content does not
+// depend on the order of pushes if each record is pushed once.
 type Queue struct {
 	limit int
 	heap  []Hit
 }
 
-// NewQueue returns an empty queue of at most limit hits. Memory grows as hits arrive, so
-// any limit is safe; at 0 or less the queue keeps nothing.
+// NewQueue returns an empty queue of at most limit hits. Memory grows as hits
+// arrive, so any limit is safe. At 0 or less the queue keeps nothing.
 func NewQueue(limit int) *Queue { return &Queue{limit: limit} }
 
 // Full reports whether a further hit would have to replace another.
 func (q *Queue) Full() bool { return q.limit > 0 && len(q.heap) >= q.limit }
 
-// Worst returns the greatest score kept, which bounds the scores still of interest once
-// the queue is full. It panics on an empty queue: check Full first.
+// Worst returns the largest score kept, an upper bound for further hits once
+// the queue is full. It panics on an empty queue, so check Full first.
 func (q *Queue) Worst() int64 { return q.heap[0].Score }
 
 // Push offers a hit to the queue.

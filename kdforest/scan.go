@@ -4,19 +4,19 @@ import "fmt"
 
 // Scorer computes the distance of records from one request.
 type Scorer interface {
-	// Score sets scores[i] to the score of records[i]; smaller is nearer. The slices have
-	// equal length and belong to the caller, who reuses them. The score of a record does
-	// not depend on its batch.
+	// Score sets scores[i] to the score of records[i], smaller being nearer.
+	// The slices have equal length and belong to the caller, who reuses them. A
+	// record's score does not depend on its batch.
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the default number of records that Scan scores at once: enough to make
-// the cost of the call negligible, few enough to stay in cache.
+// DefaultBatch is the number of records that Scan scores at once by default:
+// large enough to amortise the call, small enough to stay in cache.
 const DefaultBatch = 256
 
-// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l nearest by
-// (score, record), or all n if there are fewer. It is the search of scheme capia and the
-// reference for AP-100. Errors wrap ErrInput.
+// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l
+// nearest by (score, record), or all n if there are fewer. It is the search of
+// scheme capia and the reference for AP-100. Errors wrap ErrInput.
 func Scan(s Scorer, n, l, batch int) ([]Hit, error) {
 	if batch == 0 {
 		batch = DefaultBatch

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Space answers what a forest cannot know, for one request. Its answers must not change
-// during a search; Search calls it from one goroutine.
+// Space provides the comparisons for one request. Its answers must not change
+// during a search. Search calls it from one goroutine.
 type Space interface {
 	Scorer
 
-	// Left reports whether the request lies on or short of the plane. Trees share planes,
-	// so it may be called again for the same plane.
+	// Left reports whether the request lies on or short of the plane. Trees
+	// share planes, so it may be called again for one plane.
 	Left(plane uint32) bool
 
-	// Beyond reports whether every record beyond the plane, on the side away from the
-	// request, scores strictly more than worst. It may return false when in doubt, and is
-	// only called if Options.Prune is set.
+	// Beyond reports whether every record beyond the plane, on the side away
+	// from the request, scores strictly more than worst. It may return false
+	// when in doubt. It is called only if Options.Prune is set.
 	Beyond(plane uint32, worst int64) bool
 }
 
@@ -26,21 +26,20 @@ type Space interface {
 type Order uint8
 
 const (
-	// DepthFirst is the paper's order: first down to the cell of the request, then its
+	// DepthFirst is the paper's order: down to the request's cell, then its
 	// records from the leaf upwards, each followed by its far side.
 	DepthFirst Order = iota
-	// TopDown visits the record of every node on the way down. It spends its first visits
-	// on the same few records near the roots for every request, and exists for
-	// comparison: on Corel-5k, ten trees, it finds 0.40 of the true top 10 at AP-2.5 and
-	// 0.78 at AP-10; DepthFirst finds 0.54 and 0.79.
+	// TopDown visits every node's record on the way down. It spends its first
+	// visits on the same records near the roots for every request, and exists
+	// for comparison: on Corel-5k, ten trees, it finds 0.40 of the true top 10
+	// at AP-2.5 and 0.78 at AP-10, DepthFirst 0.54 and 0.79.
 	TopDown
-	// ByRank visits the records whose cells are fewest ranks away, summed over all trees.
-	// Order comparisons alone decide, before any record is scored. It needs a Ranker.
-	// byrank.go says how it works, doc.go how much it finds.
+	// ByRank visits the records whose cells are fewest ranks away, summed over
+	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
 	ByRank
-	// BestBin is FLANN's order, best bin first: one heap is shared by all trees, and the
-	// next bin entered is the one whose planes add up to the least distance. It needs a
-	// Metric. bestbin.go explains Prune for this order.
+	// BestBin is FLANN's order, best bin first (bestbin.go): all trees share
+	// one heap, and the next bin is the one whose planes add up to the smallest
+	// distance. It needs a Metric.
 	BestBin
 )
 
@@ -48,29 +47,30 @@ const (
 type Metric interface {
 	Space
 
-	// Distance returns the request's distance from the plane, 0 or more, in a unit in
-	// which the distances of several planes may be added: the squared distance if scores
-	// are squared L2, the distance itself for L1.
+	// Distance returns the request's distance from the plane, 0 or more, in an
+	// additive unit: squared for scores of squared L2, the distance itself for
+	// L1.
 	Distance(plane uint32) float64
 
-	// Reach converts a score into that unit: behind planes that add up to more than
-	// Reach(worst) no record has score worst or less. It must not decrease as the score
-	// grows, and is only called if Options.Prune is set.
+	// Reach converts a score into that unit: behind planes that add up to more
+	// than Reach(worst), no record scores worst or less. It must not decrease
+	// as the score grows. It is called only if Options.Prune is set.
 	Reach(worst int64) float64
 }
 
 // Options bound a search.
 type Options struct {
-	Visits int   // distinct records to visit over all trees; see Visits
+	Visits int   // distinct records to visit over all trees, see Visits
 	L      int   // hits to return
-	Prune  bool  // skip far sides by Space.Beyond (BestBin: Metric.Reach) once there are L hits; not ByRank
+	Prune  bool  // skip far sides by Space.Beyond (BestBin: Metric.Reach) once there are L hits, not with ByRank
 	Order  Order // order of visits in a tree
 
-	// Trace, if set, is called for every visit, in order, after the round's records are scored.
+	// Trace, if set, is called for every visit, in order, after the round's
+	// records are scored.
 	Trace func(Visit)
 
-	// Ballots belong to the forest, for ByRank. If nil, Search makes them, which takes
-	// longer than the search itself.
+	// Ballots belong to the forest, for ByRank. If nil, Search makes them,
+	// which takes longer than the search itself.
 	Ballots *Ballots
 
 	fields []Field // ByRank: from the Ranker
@@ -79,7 +79,7 @@ type Options struct {
 // Visit is one step of a search, for Options.Trace.
 type Visit struct {
 	Round int // from 0
-	Tree  int // the first tree to reach the record; ByRank: 0, since all trees vote
+	Tree  int // the first tree to reach the record, 0 with ByRank
 	Hit
 }
 
@@ -91,9 +91,10 @@ type Stats struct {
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits is the paper's AP-X: the number of distinct records that a search at X percent
-// visits over all trees, max(l, ⌈X·n/100⌉), at most n. X is in tenths of a percent, 1
-// (AP-0.1) to 1000 (AP-100), so that it is exact: 2.5 % is 25. Errors wrap ErrInput.
+// Visits is the paper's AP-X: the number of distinct records that a search at X
+// percent visits over all trees, max(l, ⌈X·n/100⌉), at most n. tenths is X in
+// tenths of a percent, 1 (AP-0.1) to 1000 (AP-100), so 2.5 % is exactly 25.
+// Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -107,18 +108,20 @@ func Visits(tenths, n, l int) (int, error) {
 	return min(max(l, int(share)), n), nil
 }
 
-// Search visits up to opt.Visits records and returns the opt.L nearest of them by (score,
-// record), with the cost. f must be valid (Build, Validate). Errors wrap ErrInput.
+// Search visits up to opt.Visits records and returns the opt.L nearest of them
+// by (score, record), with the cost. f must be valid (Build, Validate). Errors
+// wrap ErrInput.
 //
-// The trees advance in lock step. In every round each tree in turn, tree 0 first, moves
-// to its next record that no tree has visited. The records of a round, at most one per
-// tree, are scored as one batch. (With BestBin a round is the next few records of all
-// trees, as many as there are trees; with ByRank it is the next DefaultBatch of all
-// records to visit, ascending.) The search ends when the visits are used up or no tree
-// has any records left. The Space's answers alone decide all of this.
+// The trees advance in lock step. In every round each tree in turn, tree 0
+// first, moves to its next record that no tree has visited, and the round's
+// records are scored as one batch. A round of BestBin is the next records of
+// all trees, as many as there are trees. A round of ByRank is the next
+// DefaultBatch of the records to visit, ascending. The search ends when the
+// visits or the records are exhausted. All of this depends on the Space's
+// answers alone.
 //
-// With opt.Visits ≥ n (AP-100) every record is visited and the result equals that of
-// Scan. opt.Prune is then ignored, because the Space's bounds may be estimates.
+// With opt.Visits ≥ n (AP-100) the result equals that of Scan. Search then
+// ignores opt.Prune, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	opt, err := f.check(space, opt)
 	if err != nil {
@@ -128,7 +131,7 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	return hits, stats, nil
 }
 
-// check refuses options that a search cannot follow, and completes the others.
+// check validates and completes the options.
 func (f *Forest) check(space Space, opt Options) (Options, error) {
 	fail := func(format string, args ...any) (Options, error) {
 		return opt, fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
@@ -167,20 +170,21 @@ func (f *Forest) check(space Space, opt Options) (Options, error) {
 	return opt, nil
 }
 
-// search is Search without the checks: tests prune at AP-100.
+// search is Search without the checks, so that tests can prune at AP-100.
 func (f *Forest) search(space Space, opt Options) ([]Hit, Stats) {
 	s := searchers.Get().(*searcher)
 	defer searchers.Put(s)
 	return s.run(f, space, opt)
 }
 
-// searcher is the working memory of one search. It is pooled, so that a visit allocates nothing.
+// searcher is the working memory of one search. It is pooled, so that a visit
+// allocates nothing.
 type searcher struct {
 	space   Space
 	metric  Metric // the same space, for BestBin
 	order   Order
 	prune   bool
-	visited bitset // Vis of Algorithm 1: records, from whatever tree
+	visited bitset // Vis of Algorithm 1: records, over all trees
 	queue   Queue
 	walks   []walk // one per tree
 	bins    bins   // BestBin: bins of all trees
@@ -288,11 +292,11 @@ func (s *searcher) score(trace func(Visit)) {
 	s.stats.Rounds++
 }
 
-// Candidates appends to dst the records that Search visits with these options, ascending,
-// without scoring any: for a caller who divides the scoring. As a Queue keeps the same
-// hits in whatever order they come, the L nearest of these records are what Search finds.
-// A search that prunes has no candidates: scores decide what it visits. The cost does
-// not count a search by rank, which walks no tree. Errors wrap ErrInput.
+// Candidates appends to dst, ascending, the records that Search visits with
+// these options, without scoring any, for callers who distribute the scoring.
+// The L nearest of them are the hits of Search, because a Queue does not depend
+// on the order of pushes. Pruning is refused, because its visits depend on
+// scores. The cost of a search by rank is not counted. Errors wrap ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {
@@ -313,7 +317,6 @@ func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, S
 	return s.visited.appendTo(dst), s.stats, nil
 }
 
-// appendTo appends the members of a set, ascending.
 func (b bitset) appendTo(dst []uint32) []uint32 {
 	for i, word := range b {
 		for ; word != 0; word &= word - 1 {

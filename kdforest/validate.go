@@ -2,22 +2,22 @@ package kdforest
 
 import "fmt"
 
-// Validate checks a forest from outside, so that Search can rely on it: every tree holds
-// every record exactly once; every node but the root is the child of exactly one node,
-// which comes before it (so there are no cycles and every node is reachable); and all
-// numbers are within range. Depth is not bounded: a search keeps its path on its own
-// stack.
+// Validate checks an untrusted forest for Search. Every tree holds every record
+// exactly once. Every node but the root is the child of exactly one earlier
+// node, so there are no cycles and every node is reachable. All numbers are
+// within range. Depth is unbounded, because a search has its own stack.
 //
-// Whether records lie on the right side of their planes cannot be checked without values.
-// A forest that lies about that only finds wrong records.
+// The side of records relative to planes cannot be checked without values, but
+// a wrong forest only finds wrong records. Validate refuses forests of
+// PlaceLeaf, for which ValidateLeaves exists.
 //
-// Validate refuses forests with records in leaves only; use ValidateLeaves for those.
-//
-// It takes linear time, and memory that is a fraction of the trees' own, whatever Records claims.
+// It takes linear time and a fraction of the trees' own memory, independent of
+// Records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
-// ValidateLeaves is Validate for forests built with PlaceLeaf: every record is in exactly
-// one leaf of every tree, and every other node has no record and two children.
+// ValidateLeaves is Validate for forests built with PlaceLeaf: every record is
+// in exactly one leaf of every tree, and every other node has no record and two
+// children.
 func (f *Forest) ValidateLeaves() error { return f.validate(PlaceLeaf) }
 
 func (f *Forest) validate(place Place) error {
@@ -27,7 +27,7 @@ func (f *Forest) validate(place Place) error {
 	if len(f.Trees) == 0 {
 		return fmt.Errorf("%w: no trees", ErrCorrupt)
 	}
-	// Check lengths first: after that, allocating Records bits is harmless.
+	// Once lengths are checked, allocating Records bits is harmless.
 	nodes := uint64(f.Records)
 	if place == PlaceLeaf && nodes > 0 {
 		nodes = 2*nodes - 1
@@ -91,7 +91,8 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 	return nil
 }
 
-// bitset is a set of small numbers. Clearing it costs n/64 words, less than scoring one record.
+// bitset is a set of small numbers. Clearing it costs n/64 words, less than
+// scoring one record.
 type bitset []uint64
 
 // reset empties the set and makes room for 0…n−1.

@@ -10,9 +10,10 @@ import (
 	"cpar/internal/modq"
 )
 
-// Parameters of the integer vector encryption. The paper asks for q ≫ p and w > 2|max(e)|,
-// which is enough to decrypt; in an inner product each e meets an element of the other
-// vector, and w² times the inner product must stay below q/2. 2²³ leaves 17 bits for it.
+// Parameters of the integer vector encryption. The paper requires q ≫ p and w >
+// 2|max(e)| to decrypt. In an inner product each e meets an element of the
+// other vector, and w² times the inner product must stay below q/2. A shift of
+// 23 leaves 17 bits for it.
 const (
 	Shift  = 23
 	W      = 1 << Shift // w
@@ -21,22 +22,22 @@ const (
 	maxDot = 1 << (63 - 2*Shift)
 )
 
-// A Key is a secret key S of Sec. III-B with its inverse. It is test-grade: it is made from
-// a small seed and may be printed.
+// A Key is a secret key S of Sec. III-B with its inverse. It is for tests: it
+// derives from a small seed and may be printed.
 type Key struct {
 	S, Inverse *Matrix
 	random     *rand.ChaCha8
 	count      *Dots
 }
 
-// NewKey draws S ∈ Z_q^{m×m}. S⁻¹ = P·L·U, with a permutation and two random triangles:
-// modulo 2⁶⁴ every invertible matrix is such a product.
+// NewKey draws S ∈ Z_q^{m×m}. S⁻¹ = P·L·U, with a permutation and two random
+// triangles, because modulo 2⁶⁴ every invertible matrix is such a product.
 func NewKey(m int, seed [32]byte, count *Dots) *Key {
 	random := rand.NewChaCha8(seed)
 	p := rand.New(random).Perm(m)
 	lower, upper := randomLower(m, random), randomLower(m, random) // upper is the transpose of U
 	inverse := lower.times(upper.transpose(), nil).permuteRows(p)
-	// S = U⁻¹·L⁻¹·Pᵀ: its columns are permuted as the rows of S⁻¹ are.
+	// S = U⁻¹·L⁻¹·Pᵀ, with columns permuted like the rows of S⁻¹.
 	columns := upper.invertLower().transpose().times(lower.invertLower(), nil).transpose()
 	return &Key{S: columns.permuteRows(p).transpose(), Inverse: inverse, random: random, count: count}
 }
@@ -51,8 +52,9 @@ func (k *Key) noise(m int) []int64 {
 	return e
 }
 
-// Encrypt is Eq. 1: C(V) = S⁻¹(wV + e)ᵀ. An element of V may have 23 bits after the point:
-// w·V is an integer, which is all that Eq. 1 needs. Errors wrap cpar.ErrInput.
+// Encrypt is Eq. 1: C(V) = S⁻¹(wV + e)ᵀ. An element of V may have 23 fractional
+// bits, because Eq. 1 only needs w·V to be an integer. Errors wrap
+// cpar.ErrInput.
 func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	if len(v) != k.S.M {
 		return nil, fmt.Errorf("encrypting %d elements with a key of %d: %w", len(v), k.S.M, cpar.ErrInput)
@@ -67,7 +69,7 @@ func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	return k.Inverse.apply(x, k.count), nil
 }
 
-// Decrypt is V = ⌈(S·C(V))ᵀ/w⌋_q: integers. What V has after the point is lost.
+// Decrypt is V = ⌈(S·C(V))ᵀ/w⌋_q in integers, without V's fractional part.
 func (k *Key) Decrypt(c []uint64) []int64 {
 	out := make([]int64, len(c))
 	for i, x := range k.S.apply(c, k.count) {
@@ -76,25 +78,28 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 	return out
 }
 
-// Evaluation returns SᵀS_s, which lets the cloud multiply ciphertexts under k by ciphertexts
-// under own. The paper computes it once, in RKDF Encryption, and once a request, in the box
-// of PL1C-RF; it costs M² times DOT_M either way, and the paper's costs leave it out.
+// Evaluation returns SᵀS_s, which lets the cloud multiply ciphertexts under k
+// by ciphertexts under own. The paper computes it once in RKDF Encryption, but
+// once a request in the box of PL1C-RF. It costs M² times DOT_M either way,
+// which the paper's costs omit.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
-// Inner is Eq. 2: the inner product of two plaintexts from their ciphertexts. The key goes
-// first, C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 + e_1)(wV_2 + e_2)ᵀ, and then the division by w²:
-// see InnerPrinted. It is M + 1 times DOT_M, as in the paper.
+// Inner is Eq. 2: the inner product of two plaintexts from their ciphertexts.
+// It applies the key first, C(V_1)ᵀ·SᵀS_s·C(V_2) = (wV_1 + e_1)(wV_2 + e_2)ᵀ,
+// and then divides by w² (see InnerPrinted). It takes M + 1 times DOT_M, as in
+// the paper.
 func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 	t := evaluation.apply(c2, count)
 	count.add(len(c1), 1)
 	return math.Ldexp(float64(int64(modq.Dot(c1, t))), -2*Shift)
 }
 
-// InnerPrinted is Eq. 2 as it is printed: every product of two elements is divided by w and
-// rounded modulo q before vec(SᵀS_s) is applied, and the sum is decrypted by one more
-// division by w, modulo q or, with wrap false, in the integers. Elements of ciphertexts are
-// uniform modulo q, and what rounding takes from each product is multiplied by an element
-// of SᵀS_s, so nothing of the inner product is left.
+// InnerPrinted is Eq. 2 as printed: every product of two elements is divided by
+// w and rounded modulo q before vec(SᵀS_s) is applied, and the sum is decrypted
+// by one more division by w, modulo q or, with wrap false, in the integers.
+// Elements of ciphertexts are uniform modulo q, and the rounding error of each
+// product is multiplied by an element of SᵀS_s, which destroys the inner
+// product.
 func InnerPrinted(evaluation *Matrix, c1, c2 []uint64, wrap bool) float64 {
 	q := new(big.Int).Lsh(big.NewInt(1), 64)
 	half := big.NewInt(W / 2)

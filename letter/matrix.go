@@ -7,7 +7,7 @@ import (
 	"cpar/internal/parallel"
 )
 
-// A Matrix is square, M×M words modulo q = 2⁶⁴, row after row.
+// A Matrix is square, M×M words modulo q = 2⁶⁴, in row-major order.
 type Matrix struct {
 	M     int
 	Words []uint64
@@ -35,8 +35,8 @@ func (a *Matrix) transpose() *Matrix {
 	return out
 }
 
-// times returns a·b, which is M² times DOT_M. As many columns of b as fit a core's cache
-// are multiplied at a time.
+// times returns a·b, which is M² times DOT_M. It multiplies as many columns of
+// b at a time as fit a core's cache.
 func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	const columns = 64
 	right, out := b.transpose(), newMatrix(a.M)
@@ -65,8 +65,8 @@ func (a *Matrix) permuteRows(p []int) *Matrix {
 	return out
 }
 
-// randomLower returns a lower triangular matrix of random words with odd words on its
-// diagonal: exactly those are invertible modulo 2⁶⁴.
+// randomLower returns a random lower triangular matrix with odd words on its
+// diagonal, the condition for invertibility modulo 2⁶⁴.
 func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	out := newMatrix(m)
 	for i := range m {
@@ -79,9 +79,9 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 	return out
 }
 
-// invertLower returns the inverse of such a matrix, by forward substitution: row i of it is
-// (1_i − Σ l[i][k]·row k) / l[i][i]. Columns do not depend on each other, and as many as
-// fit a core's cache are done at a time.
+// invertLower inverts such a matrix by forward substitution: row i of the
+// inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. Columns are independent, and as
+// many as fit a core's cache are computed at a time.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

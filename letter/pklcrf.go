@@ -8,15 +8,16 @@ import (
 	"cpar"
 )
 
-// PKLC is the user's side of PKLC-RF, the box of Sec. IV-C: comparisons of Kullback-Leibler
-// divergences and of hyperplanes. With log 0 = 0, as the paper has it,
+// PKLC is the user's side of PKLC-RF, the box of Sec. IV-C: comparisons of
+// Kullback-Leibler divergences and of hyperplanes. With log 0 = 0, as in the
+// paper,
 //
 //	V_i  [ v_1 … v_m, v_1·log v_1 … v_m·log v_m, r, ε ]                  2m + 2 elements
 //	H_i  [ 0 … v_s … 0, 0 … v_s·log v_s … 0, r, ε′ ]
 //	V_c  [ −r_c·log v_1 … −r_c·log v_m, G(v_1) … G(v_m), r_c, −1 ]      G(v) = r_c, or 0 for v = 0
 //
-// so that V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i, and the same with H_i, where DKL_hc is the one
-// term v_s·log(v_s/v_cs).
+// so that V_i·V_cᵀ = r_c(DKL_ic + r) − ε_i, and the same with H_i, where DKL_hc
+// is the one term v_s·log(v_s/v_cs).
 type PKLC struct {
 	M       int
 	R       float64
@@ -26,7 +27,8 @@ type PKLC struct {
 	key     func(m int) *Key
 }
 
-// NewPKLC draws the keys for histograms of m bins. r is that of PL1C-RF with this secret.
+// NewPKLC draws the keys for histograms of m bins. r equals PL1C-RF's for this
+// secret.
 func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	key := keyMaker(secret, "PKLC-RF", count)
 	p := &PKLC{M: m, R: offset(secret), Vectors: key(2*m + 2), random: generator(secret, "PKLC-RF noise"), key: key}
@@ -34,7 +36,7 @@ func NewPKLC(m int, secret [32]byte, count *Dots) *PKLC {
 	return p
 }
 
-// Renew draws a key for the next request, as the box has it.
+// Renew draws a key for the next request, as in the box.
 func (p *PKLC) Renew() { p.Own = p.key(2*p.M + 2) }
 
 // Vector is Data Encryption of a histogram: C(V_i).
@@ -79,17 +81,17 @@ func (p *PKLC) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	return h, nil
 }
 
-// A PKLCRequest is what the cloud gets of a request; SS is SᵀS_c.
+// A PKLCRequest is the cloud's part of a request. SS is SᵀS_c.
 type PKLCRequest struct {
 	CV    []uint64
 	SS    *Matrix
 	count *Dots
 }
 
-// Evaluation is SᵀS_c for the key of requests as it is.
+// Evaluation returns SᵀS_c for the current request key.
 func (p *PKLC) Evaluation() *Matrix { return p.Vectors.Evaluation(p.Own) }
 
-// Request is Request Generation, steps 1 and 2, but for the matrix. rc is r_c.
+// Request is Request Generation, steps 1 and 2, without the matrix. rc is r_c.
 func (p *PKLC) Request(v []float64, rc float64) (*PKLCRequest, error) {
 	plain, err := p.request(v, rc)
 	if err != nil {
@@ -116,8 +118,8 @@ func (p *PKLC) request(v []float64, rc float64) ([]float64, error) {
 // Inner decrypts V_a·V_cᵀ, or H_a·V_cᵀ, by Eq. 2 (step 1 of both types).
 func (q *PKLCRequest) Inner(c []uint64) float64 { return Inner(q.SS, c, q.CV, q.count) }
 
-// Compare is V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a): negative if a, a
-// vector (type-1) or a hyperplane (type-2), is nearer than b.
+// Compare is V_a·V_cᵀ − V_b·V_cᵀ = r_c(DKL_ac − DKL_bc) + (ε_b − ε_a): negative
+// if a, a vector (type-1) or a hyperplane (type-2), is nearer than b.
 func (q *PKLCRequest) Compare(a, b []uint64) float64 { return q.Inner(a) - q.Inner(b) }
 
 func logOrZero(x float64) float64 {
@@ -127,9 +129,10 @@ func logOrZero(x float64) float64 {
 	return math.Log(x)
 }
 
-// CoordinateBound is the divergence of the two-bin histograms (h, 1−h) and (c, 1−c). One
-// coordinate proves this much about two whole histograms, since merging bins never
-// increases a divergence. The term h·log(h/c), with which the paper prunes, bounds nothing.
+// CoordinateBound is the divergence of the two-bin histograms (h, 1−h) and (c,
+// 1−c). It is a lower bound for whole histograms, since merging bins never
+// increases a divergence. The term h·log(h/c), with which the paper prunes,
+// bounds nothing.
 func CoordinateBound(h, c float64) float64 {
 	return h*math.Log(h/c) + (1-h)*math.Log((1-h)/(1-c))
 }

@@ -7,17 +7,17 @@ import (
 	"cpar"
 )
 
-// PL1C is the user's side of PL1C-RF, the box of Sec. IV-B: comparisons of L1 distances and
-// of hyperplanes. It works on approximated vectors V̂ of m̂ elements, whose squared L2
-// distances are the L1 distances DL1.
+// PL1C is the user's side of PL1C-RF, the box of Sec. IV-B: comparisons of L1
+// distances and of hyperplanes. It works on approximated vectors V̂ of m̂
+// elements, whose squared L2 distances are the L1 distances DL1.
 //
 //	V̂_i  [ v̂_1 … v̂_m̂, r − ½Σv̂², ε, −1 ]                      m̂ + 3 elements
 //	Ĥ_i  [ 0 … v̂_s … 0, r − ½v̂_s², ε′, 0 … −1 … 0 ]          2m̂ + 2, −1 at m̂ + 2 + s
 //	V̂_c  [ r_c·v̂_1 … r_c·v̂_m̂, r_c, 1, ½r_c·Σv̂² ]
 //	Ĥ_c  [ r_c·v̂_1 … r_c·v̂_m̂, r_c, 1, ½r_c·v̂_1² … ½r_c·v̂_m̂² ]
 //
-// so that V̂_i·V̂_cᵀ = r_c(r − ½DL1_ic) + ε_i, and Ĥ_i·Ĥ_cᵀ = r_c(r − ½DL1_hc) + ε′_i with
-// DL1_hc = (v̂_is − v̂_cs)².
+// so that V̂_i·V̂_cᵀ = r_c(r − ½DL1_ic) + ε_i, and Ĥ_i·Ĥ_cᵀ = r_c(r − ½DL1_hc)
+// + ε′_i with DL1_hc = (v̂_is − v̂_cs)².
 type PL1C struct {
 	M int     // m̂
 	R float64 // r, the same for all images
@@ -36,7 +36,7 @@ func NewPL1C(m int, secret [32]byte, count *Dots) *PL1C {
 	return p
 }
 
-// Renew draws keys for the next request, as the box has it.
+// Renew draws keys for the next request, as in the box.
 func (p *PL1C) Renew() { p.OwnVectors, p.OwnPlanes = p.key(p.M+3), p.key(2*p.M+2) }
 
 // Vector is Data Encryption, steps 1 and 3: C(V̂_i).
@@ -55,8 +55,8 @@ func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
 	return append(append(make([]float64, 0, p.M+3), v...), p.R-squares(v)/2, epsilon, -1), nil
 }
 
-// Plane is Data Encryption, steps 2 and 3: C(Ĥ_i) for an image at a node that splits field
-// s, from 0.
+// Plane is Data Encryption, steps 2 and 3: C(Ĥ_i) for an image at a node that
+// splits field s, from 0.
 func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
 	plain, err := p.plane(v, s, epsilon(p.random))
 	if err != nil {
@@ -65,7 +65,8 @@ func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
 	return p.Planes.Encrypt(plain)
 }
 
-// plane without a field (s < 0) has only r and ε′: it lies at distance 0 from everything.
+// plane without a field (s < 0) has only r and ε′, at distance 0 from
+// everything.
 func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	if len(v) != p.M || s >= p.M {
 		return nil, fmt.Errorf("PL1C-RF: a plane of field %d of %d elements, the key is for %d: %w", s, len(v), p.M, cpar.ErrInput)
@@ -80,20 +81,21 @@ func (p *PL1C) plane(v []float64, s int, epsilon float64) ([]float64, error) {
 	return h, nil
 }
 
-// A PL1CRequest is what the cloud gets of a request. SS and SSPlane are SᵀS_c and S′ᵀS′_c.
+// A PL1CRequest is the cloud's part of a request. SS and SSPlane are SᵀS_c and
+// S′ᵀS′_c.
 type PL1CRequest struct {
 	CV, CH      []uint64
 	SS, SSPlane *Matrix
 	count       *Dots
 }
 
-// Evaluations are SᵀS_c and S′ᵀS′_c for the keys of requests as they are.
+// Evaluations returns SᵀS_c and S′ᵀS′_c for the current request keys.
 func (p *PL1C) Evaluations() (ss, ssPlane *Matrix) {
 	return p.Vectors.Evaluation(p.OwnVectors), p.Planes.Evaluation(p.OwnPlanes)
 }
 
-// Request is Request Generation, steps 1 to 3, but for the matrices. rc is r_c, a positive
-// random number that the user keeps.
+// Request is Request Generation, steps 1 to 3, without the matrices. rc is r_c,
+// a positive random number that the user keeps.
 func (p *PL1C) Request(v []float64, rc float64) (*PL1CRequest, error) {
 	vc, hc, err := p.request(v, rc)
 	if err != nil {
@@ -126,12 +128,12 @@ func (q *PL1CRequest) Vector(c []uint64) float64 { return Inner(q.SS, c, q.CV, q
 // Plane decrypts Ĥ_a·Ĥ_cᵀ by Eq. 2 (type-2, step 1).
 func (q *PL1CRequest) Plane(c []uint64) float64 { return Inner(q.SSPlane, c, q.CH, q.count) }
 
-// Type1 is V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b − ε_a): negative if a is
-// nearer than b.
+// Type1 is V̂_b·V̂_cᵀ − V̂_a·V̂_cᵀ ≈ (r_c/2)(DL1_ac − DL1_bc) + (ε_b − ε_a):
+// negative if a is nearer than b.
 func (q *PL1CRequest) Type1(a, b []uint64) float64 { return q.Vector(b) - q.Vector(a) }
 
-// Type2 is V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b − ε′_a): negative if the
-// hyperplane of a is nearer than b.
+// Type2 is V̂_b·V̂_cᵀ − Ĥ_a·Ĥ_cᵀ ≈ (r_c/2)(DL1_hc − DL1_bc) + (ε_b − ε′_a):
+// negative if the hyperplane of a is nearer than b.
 func (q *PL1CRequest) Type2(h, b []uint64) float64 { return q.Vector(b) - q.Plane(h) }
 
 func squares(v []float64) (sum float64) {

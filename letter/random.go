@@ -7,15 +7,16 @@ import (
 	"math/rand/v2"
 )
 
-// The paper names none of these sizes. They are those of package combined in units of
-// distance: Dis is at most 12 for the six L1 features and 7 for the divergence.
+// The paper gives none of these sizes. They are package vectorlayout's in units
+// of distance: Dis is at most 12 for the six L1 features and 7 for the
+// divergence.
 const (
 	minR, maxR   = 10.5, 11          // r
 	minRC, maxRC = 1 << 10, 1 << 11  // r_c and r_s
-	maxEpsilon   = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper wants it
+	maxEpsilon   = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper requires
 )
 
-// generator draws what a purpose needs from a secret.
+// generator derives a purpose's random numbers from a secret.
 func generator(secret [32]byte, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(derive(secret, purpose)))
 }
@@ -33,14 +34,14 @@ func keyMaker(secret [32]byte, purpose string, count *Dots) func(m int) *Key {
 	}
 }
 
-// offset is r. It has few digits after the point, so that w·r is an integer.
+// offset returns r, with few fractional bits so that w·r is an integer.
 func offset(secret [32]byte) float64 {
 	r := generator(secret, "r")
 	return math.Ldexp(math.Round(math.Ldexp(minR+(maxR-minR)*r.Float64(), 16)), -16)
 }
 
-// epsilon is ε_i of one image.
+// epsilon returns ε_i of one image.
 func epsilon(r *rand.Rand) float64 { return maxEpsilon * (2*r.Float64() - 1) }
 
-// scale is r_c of one request.
+// scale returns r_c of one request.
 func scale(r *rand.Rand) float64 { return minRC + (maxRC-minRC)*r.Float64() }

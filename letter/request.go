@@ -21,14 +21,16 @@ func (q *Request) Elements() int {
 	return len(q.L1.CV) + len(q.L1.CH) + len(q.KL.CV) + len(q.OPE)
 }
 
-// A Memory is what the user keeps of a request: r_s, and V̂_s and V_s in the clear.
+// A Memory is the user's record of a request: r_s, and V̂_s and V_s in the
+// clear.
 type Memory struct {
 	Scale float64
 	image Prepared
 }
 
-// Request encrypts the features of a new image. With Options.OneKey the cloud has the
-// matrices; else keys are drawn for this request and it carries three.
+// Request encrypts the features of a new image. With Options.OneKey the cloud
+// has the matrices. Otherwise Request draws new keys and includes three
+// matrices.
 func (u *User) Request(image Image) (*Request, *Memory, error) {
 	x, err := u.Prepare(image)
 	if err != nil {
@@ -73,7 +75,8 @@ type Reply struct {
 	Stats    Stats
 }
 
-// Bytes is what the paper counts of a reply: candidates and keywords.
+// Bytes returns the size of a reply as the paper counts it: candidates and
+// keywords.
 func (r *Reply) Bytes() int {
 	n := 8 * len(r.Comp)
 	for _, k := range r.Keywords {
@@ -115,8 +118,9 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 	return out, nil
 }
 
-// Dis is Eq. 6. With the boxes as printed Comp = r_s(Dis − r) − 3ε, since r_s·Σv_s²
-// is in V̂_s already, PL1C-RF brings −2r and PKLC-RF +r: so r is to be added and no square.
+// Dis is Eq. 6. With the boxes as printed Comp = r_s(Dis − r) − 3ε, since V̂_s
+// already contains r_s·Σv_s², PL1C-RF contributes −2r and PKLC-RF +r. Therefore
+// Dis adds r and no square.
 func (u *User) Dis(comp float64, m *Memory) float64 {
 	if u.opt.Printed.DisOfSum {
 		return 2*u.L1.R + squares(m.image.L1) + comp/m.Scale
@@ -124,8 +128,8 @@ func (u *User) Dis(comp float64, m *Memory) float64 {
 	return max(0, u.L1.R+comp/m.Scale)
 }
 
-// Twin returns the search of a request in the clear: the same lines over the same trees,
-// without ε and noise.
+// Twin returns the search of a request in the clear: the same lines over the
+// same trees, without ε and noise.
 func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	vc, hc, err := u.L1.request(m.image.L1, m.Scale)
 	if err != nil {
@@ -135,7 +139,7 @@ func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	return &inTheClear{user: u, memory: m, vc: vc, hc: hc, kc: kc}, err
 }
 
-// inTheClear compares what the user knows.
+// inTheClear compares the user's plain values.
 type inTheClear struct {
 	user       *User
 	memory     *Memory
@@ -162,7 +166,7 @@ func (t *inTheClear) compPlane(n *Node) float64 {
 	return -2*dot(h, t.hc) + dot(k, t.kc)
 }
 
-// compPrinted is Comp_qL of the Queue push process as it is printed.
+// compPrinted is Comp_qL of the Queue push process as printed.
 func (t *inTheClear) compPrinted(qL, cur *Node) (float64, error) {
 	v, err := t.user.L1.vector(t.user.images[qL.Image].L1, 0)
 	if err != nil {

@@ -16,35 +16,36 @@ import (
 	"cpar/user/ope"
 )
 
-// An Image is processed as System Setup does: Levels are V_L1 + 1 over [0, 2] in steps of
-// 2/β, KL is V_LAB with sum 1.
+// An Image is processed as in System Setup: Levels are V_L1 + 1 over [0, 2] in
+// steps of 2/β, KL is V_LAB with sum 1.
 type Image struct {
 	Levels   []uint16
 	KL       []float64
 	Keywords []string
 }
 
-// Options are the parameters of System Setup; 0 means the paper's.
+// Options are the parameters of System Setup. 0 selects the paper's value.
 type Options struct {
 	Beta         int     // 999
 	Alpha, Gamma float64 // 1, 100
 	Trees        int     // 10
 	Secret       [32]byte
 	Printed      Printed
-	// OneKey: SᵀS_s is made once, as RKDF Encryption says. Without it every request has keys
-	// of its own, as the box of PL1C-RF says, and sends its matrices.
+	// OneKey computes SᵀS_s once, as in RKDF Encryption. Otherwise every
+	// request has its own keys and sends its matrices, as in the box of
+	// PL1C-RF.
 	OneKey bool
 }
 
-// A Node of the encrypted RKDF; in a leaf CH1, CHKL and OPE are absent. Left and Right
-// number nodes of the same tree, none is -1. Image says which image it is: the paper
-// recognises it in another tree by its ciphertexts, which are the same.
+// A Node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left and Right
+// are nodes of the same tree, or none. Image identifies the image, which the
+// paper recognises in another tree by its equal ciphertexts.
 type Node struct {
 	Image       int
 	Left, Right int
 	CV1, CVKL   []uint64 // C(V_i,L1), C(V_i,KL)
 	CH1, CHKL   []uint64 // C(H_i,L1), C(H_i,KL)
-	Field       int      // which of SF is s_i, or none
+	Field       int      // index of s_i in SF, or none
 	OPE         uint64   // OPE(V_i[s_i])
 	Keywords    []byte   // AES({K_i,t})
 }
@@ -79,7 +80,7 @@ type User struct {
 // Prepared is an image after Data Preparation, in the clear.
 type Prepared struct {
 	L1, KL []float64 // V̂_L1 of m̂ elements, V_KL
-	point  []uint16  // V_i as levels: what the trees split
+	point  []uint16  // V_i as levels, on which the trees split
 }
 
 func (o Options) withDefaults() Options {
@@ -100,8 +101,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). progress, if not nil,
-// learns how many of the nodes are encrypted. Errors wrap cpar.ErrInput.
+// Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports the
+// number of encrypted nodes to progress, if not nil. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, progress func(done, total int)) (*User, *Cloud, error) {
 	o = o.withDefaults()
 	u, err := newUser(images, o)
@@ -172,8 +173,8 @@ func newUser(images []Image, o Options) (*User, error) {
 	return u, nil
 }
 
-// Prepare is Data Preparation: the unary vector Ṽ of mβ elements and its approximation V̂
-// of m̂, here in units of distance, ‖V̂_a − V̂_b‖² ≈ DL1_ab.
+// Prepare is Data Preparation: the unary vector Ṽ of mβ elements and its
+// approximation V̂ of m̂, here in units of distance, ‖V̂_a − V̂_b‖² ≈ DL1_ab.
 func (u *User) Prepare(image Image) (Prepared, error) {
 	z, err := u.embed.Embed(image.Levels)
 	if err != nil {
@@ -191,10 +192,10 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 	return Prepared{L1: v, KL: image.KL, point: point}, nil
 }
 
-// fields says which coordinate of V̂_L1 and which bin of V_KL a hyperplane has. The paper's
-// s_i is one number for both; here it counts through [V_L1, V_KL], and the other part of
-// Dis(H, V) is 0. What remains as printed: the trees split V_L1, and H_i holds the element
-// of V̂_L1 with the same number, which has nothing to do with it.
+// fields returns the coordinate of V̂_L1 and the bin of V_KL of a hyperplane.
+// The paper's s_i is one number for both. Here it counts through [V_L1, V_KL],
+// and the other part of Dis(H, V) is 0. As printed, the trees split V_L1, but
+// H_i holds the element of V̂_L1 with the same number, which is unrelated.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:
@@ -205,7 +206,6 @@ func (u *User) fields(s int) (l1, kl int) {
 	return none, s - u.mL1
 }
 
-// encrypt replaces the data of each node with ciphertexts.
 func (u *User) encrypt(ctx context.Context, c *Cloud, images []Image, f *kdforest.Forest, planes []kdforest.Plane[uint16], progress func(done, total int)) error {
 	leaves := make([]Node, len(images))
 	for i := range images {
@@ -244,7 +244,7 @@ func child(k uint32) int {
 	return int(k)
 }
 
-// leaf is what every node of an image holds.
+// leaf returns the fields that every node of an image has.
 func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	n.Image = i
 	if n.CV1, err = u.L1.Vector(u.images[i].L1); err != nil {
@@ -257,7 +257,7 @@ func (u *User) leaf(i int, keywords []string) (n Node, err error) {
 	return n, nil
 }
 
-// split adds what a non-leaf node has besides.
+// split adds the fields of an inner node.
 func (u *User) split(n *Node, plane kdforest.Plane[uint16]) (err error) {
 	l1, kl := u.fields(plane.Dim)
 	if n.CH1, err = u.L1.Plane(u.images[n.Image].L1, l1); err != nil {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A Comparer answers the three comparisons of Sec. IV-A for one request: over ciphertexts
-// at the cloud, or in the clear.
+// A Comparer answers the three comparisons of Sec. IV-A for one request: over
+// ciphertexts at the cloud, or in the clear.
 type Comparer interface {
 	// left: V_s[s_i] ≤ V_i[s_i], line 7.
 	left(n *Node) bool
@@ -17,27 +17,27 @@ type Comparer interface {
 	comp(n *Node) float64
 	// compPlane is Comp_h: type-2.
 	compPlane(n *Node) float64
-	// compPrinted is Comp_qL as the Queue push process prints it.
+	// compPrinted is Comp_qL as printed in the Queue push process.
 	compPrinted(qL, cur *Node) (float64, error)
 }
 
-// ErrStuck: a printed line leads nowhere.
+// ErrStuck reports a printed line that cannot continue.
 var ErrStuck = errors.New("the search cannot go on as printed")
 
-// Stats count what a search did.
+// Stats are the counts of a search.
 type Stats struct {
-	Visited        int   // images in Vis; with Printed.VisHoldsNodes nodes
+	Visited        int   // images in Vis, or nodes with Printed.VisHoldsNodes
 	Planes, Pruned int   // type-2 comparisons against a full Queue, and sides not searched
 	Dead           int   // visits by lines 21 to 23
 	Order          []int // images as they entered Vis
 }
 
-// A Search is how Algorithm 1 is run.
+// A Search configures Algorithm 1.
 type Search struct {
 	L  int     // size of Queue
 	AP float64 // approximation power, 0 to 1
-	// Parallel searches all trees at once, as line 2 says; which image a tree visits then
-	// depends on chance. Without it trees take turns, a visit each.
+	// Parallel searches all trees at once, as in line 2, so that each tree's
+	// visits depend on timing. Otherwise trees take turns, a visit each.
 	Parallel bool
 }
 
@@ -91,7 +91,7 @@ func (c *Cloud) Search(compare Comparer, how Search) (*Reply, error) {
 	return r, nil
 }
 
-// inTurn runs the trees one visit at a time, so that a search can be repeated.
+// inTurn runs the trees one visit at a time, so that a search is reproducible.
 func inTurn(walks []*walk) {
 	var next []func() (struct{}, bool)
 	for _, w := range walks {
@@ -109,7 +109,7 @@ func inTurn(walks []*walk) {
 	}
 }
 
-// search is what all trees share: Queue and Vis.
+// search is the state that all trees share: Queue and Vis.
 type search struct {
 	Search
 	compare Comparer
@@ -175,7 +175,7 @@ func (w *walk) topDownTraversal(k int) int {
 	return k // 15
 }
 
-// near is the child on the request's side, lines 7 and 9: ties go left.
+// near is the child on the request's side, lines 7 and 9. Ties go left.
 func (w *walk) near(n *Node) (int, error) {
 	switch {
 	case n.CH1 != nil && w.compare.left(n):
@@ -184,13 +184,12 @@ func (w *walk) near(n *Node) (int, error) {
 		return n.Right, nil
 	case w.printed.SplitAtLeaves:
 		return none, fmt.Errorf("%w: line 7 compares OPE(V_i[s_i]) of a leaf, which has none", ErrStuck)
-	case n.Left != none: // images that are all alike, halved
+	case n.Left != none: // identical images, halved
 		return n.Left, nil
 	}
 	return n.Right, nil
 }
 
-// far is the other child.
 func (w *walk) far(n *Node) int {
 	if near, _ := w.near(n); near == n.Left {
 		return n.Right
@@ -237,7 +236,7 @@ func (w *walk) backTraceSearch(k int) {
 		return
 	}
 	if w.parent == none {
-		return // no node was ever reached
+		return // no node was reached
 	}
 	parent := &w.nodes[w.parent]
 	if w.visit(parent) { // 21 to 23
@@ -273,7 +272,6 @@ func (w *walk) spent() bool {
 	return float64(visits) > w.AP*float64(w.images)
 }
 
-// sibling finds the sibling of Node_k in its tree.
 func (w *walk) sibling(k int) int {
 	for _, n := range w.nodes {
 		switch {
@@ -290,7 +288,7 @@ func (w *walk) sibling(k int) int {
 // prunes is line 25: Dis(V_qL, V_s) < Dis(H_parent, V_s), by Comp_qL − Comp_h.
 func (w *walk) prunes(parent *Node) bool {
 	if parent.CH1 == nil {
-		return false // a leaf has no hyperplane, and nothing beyond
+		return false // a leaf has no hyperplane and no far side
 	}
 	w.mu.Lock()
 	n := len(w.queue)
@@ -311,8 +309,8 @@ func (w *walk) prunes(parent *Node) bool {
 	return true
 }
 
-// push is Queue.push, lines 30 to 37. Another tree may change Queue while distances are
-// compared; then they are compared again.
+// push is Queue.push, lines 30 to 37. If another tree changes Queue during the
+// comparison, push compares again.
 func (w *walk) push(n *Node) {
 	comp := w.compare.comp(n)
 	for {

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// A plan is the list of steps with a memory slot for each tensor. Tensors that are not
-// needed at the same time share a slot.
+// A plan assigns each tensor of a list of steps a memory slot, shared by
+// tensors that are not needed at the same time.
 type plan struct {
 	steps   []*step
 	slots   []int // elements
 	scratch int   // elements
 }
 
-// newPlan assigns slots.
 func newPlan(b *builder) (*plan, error) {
 	p := &plan{steps: b.steps}
 	p.assign()
@@ -25,7 +24,7 @@ func newPlan(b *builder) (*plan, error) {
 		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
 	}
 	for _, s := range p.steps {
-		// No sum can overflow: each is within the limit.
+		// No sum can overflow, because each is within the limit.
 		if work += s.work; work > b.limits.Work {
 			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
 		}
@@ -33,7 +32,8 @@ func newPlan(b *builder) (*plan, error) {
 	return p, nil
 }
 
-// assign gives each tensor the free slot that fits best. The slot of a retained tensor is never freed.
+// assign gives each tensor the best-fitting free slot. The slot of a retained
+// tensor is never freed.
 func (p *plan) assign() {
 	for i, s := range p.steps {
 		s.out.last = i
@@ -61,8 +61,8 @@ func (p *plan) assign() {
 	}
 }
 
-// take returns the smallest free slot of at least n elements, else the largest one, grown
-// to n, else a new one.
+// take returns the smallest free slot of at least n elements, otherwise the
+// largest one, grown to n, otherwise a new one.
 func (p *plan) take(free *[]int, n int) int {
 	best := -1
 	for i, slot := range *free {

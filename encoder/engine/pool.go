@@ -8,17 +8,16 @@ import (
 	"cpar/internal/f32"
 )
 
-// A pool takes the largest value, the mean or the length of each window of a plane.
+// A pool takes the maximum, the mean or the norm of each window of a plane.
 type pool struct {
 	window
 	planes       int
 	op           string
 	p            int64 // of LpPool
-	countPadding bool  // as nought in a mean
+	countPadding bool  // as 0 in a mean
 	columns      []int // that count in a window, for each of a row
 }
 
-// compilePool implements AveragePool, MaxPool and LpPool.
 func compilePool(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -76,8 +75,8 @@ func compilePool(c *call) error {
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
 }
 
-// ceiled returns how many windows there are if the last one may reach beyond the padding;
-// it must begin before the padding at the end.
+// ceiled returns the number of windows if the last may extend beyond the
+// padding. It must begin before the padding at the end.
 func ceiled(n, before, after, span, stride int) int {
 	windows := ceilDiv(n+before+after-span, stride) + 1
 	if (windows-1)*stride >= n+before {
@@ -86,15 +85,15 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// laid says how a plane is laid out with its padding: rows and their length, and on how
-// much of the result windows end, as if they moved by one across.
+// laid returns the number of rows of a padded plane, their length, and the
+// extent of the results with a column stride of 1.
 func (v *pool) laid() (rows, pitch, ends int) {
 	rows = (v.outH-1)*v.sh + v.high()
 	pitch = (v.outW-1)*v.sw + v.wide()
 	return rows, pitch, (v.outH-1)*pitch + (v.outW-1)*v.sw + 1
 }
 
-// register is the longest of the kernels: what they pass over is rounded up to it.
+// register is the longest of the kernels, to which lengths round up.
 const register = 16
 
 func rounded(n int) int { return ceilDiv(n, register) * register }
@@ -104,8 +103,8 @@ func (v *pool) scratch() int {
 	return rows*pitch + v.outH*pitch + 2*register + rounded(ends) + v.inW
 }
 
-// run takes whole rows together, then what is beside each other in them, and of that every
-// so many: long runs, where a window by itself would be a few values here and there.
+// run combines whole rows, then adjacent columns, and selects every sw-th
+// result. Long runs are faster than single windows of a few values.
 func (v *pool) run(out, in, scratch []float32) {
 	rows, pitch, ends := v.laid()
 	take := func(n int) (part []float32) {
@@ -139,7 +138,7 @@ func (v *pool) run(out, in, scratch []float32) {
 	}
 }
 
-// taps takes together what is from x on, at so many distances.
+// taps combines many runs of x, each a distance after the last.
 func (v *pool) taps(to, x []float32, many, distance int) {
 	copy(to, x)
 	for i := 1; i < many; i++ {
@@ -147,7 +146,7 @@ func (v *pool) taps(to, x []float32, many, distance int) {
 	}
 }
 
-// finish makes means and lengths of sums.
+// finish turns sums into means and norms.
 func (v *pool) finish(out []float32) {
 	switch {
 	case v.op == "AveragePool":
@@ -164,7 +163,7 @@ func (v *pool) finish(out []float32) {
 	}
 }
 
-// add takes x and what is in to together.
+// add combines x with to.
 func (v *pool) add(to, x []float32) {
 	if v.op == "MaxPool" {
 		f32.Larger(to, to, x)
@@ -173,7 +172,7 @@ func (v *pool) add(to, x []float32) {
 	}
 }
 
-// powers is what is added of a row; own has room for it.
+// powers returns the summands of a row, computed in own if needed.
 func (v *pool) powers(own, x []float32) []float32 {
 	switch {
 	case v.op != "LpPool":
@@ -187,7 +186,7 @@ func (v *pool) powers(own, x []float32) []float32 {
 	return own[:len(x)]
 }
 
-// pixelsIn returns how many taps of a window count along one side.
+// pixelsIn returns the number of taps of a window that count along one side.
 func (v *pool) pixelsIn(at, stride, kernel, distance, before, after, n int) (many int) {
 	lo, hi := 0, n
 	if v.countPadding {

@@ -9,17 +9,17 @@ import (
 	"cpar/internal/f32"
 )
 
-// A reduction takes many values to one: start, then every value is added, then finish.
+// A reduction combines values: start, add for each value, then finish.
 type reduction struct {
 	start  float64
 	add    func(sum float64, x float32) float64
-	finish func(sum float64, n int) float64 // nil if there is nothing to do
-	// The same for constants of integers; nil if there is none.
+	finish func(sum float64, n int) float64 // may be nil
+	// The same for integer constants, nil if unsupported.
 	exactStart int64
 	exact      func(sum, x int64) int64
-	// run is the sum of values that lie side by side; nil if they are added one by one.
+	// run sums contiguous values. If it is nil, add is called for each.
 	run func(x []float32) float64
-	// since is the opset from which axes are an input.
+	// since is the first opset with axes as an input.
 	since int64
 }
 
@@ -89,7 +89,8 @@ func allAxes(rank int) []int {
 	return axes
 }
 
-// withoutAxes returns a shape after a reduction, with or without the axes of length 1.
+// withoutAxes returns the shape after a reduction, which may keep axes of
+// length 1.
 func withoutAxes(shape, axes []int, keep bool) (left []int) {
 	left = []int{}
 	for k, n := range shape {
@@ -103,7 +104,7 @@ func withoutAxes(shape, axes []int, keep bool) (left []int) {
 	return left
 }
 
-// reduced emits a reduction; all axes are kept, with length 1.
+// reduced emits a reduction that keeps all axes, with length 1.
 func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
 	outer, inner := reductionViews(x.shape, axes)
 	n := count(inner.shape)
@@ -134,8 +135,8 @@ func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
 	return c.step(x.kind, s, withoutAxes(x.shape, axes, true), int64(count(x.shape)))
 }
 
-// reductionViews splits a tensor into the axes that stay and those that go, each with as
-// few as possible.
+// reductionViews splits a tensor into remaining and reduced axes, merged as far
+// as possible.
 func reductionViews(shape, axes []int) (outer, inner view) {
 	for k, step := range rowMajor(shape) {
 		if slices.Contains(axes, k) {
@@ -179,7 +180,7 @@ func reduce(r reduction, outer, inner view, n int, out, in []float32) {
 	}
 }
 
-// compileGlobalPool reduces everything after the channels.
+// compileGlobalPool reduces all axes after the channels.
 func compileGlobalPool(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -205,7 +206,6 @@ func compileGlobalPool(c *call) error {
 	return c.setOutput(c.reduced(r, x, allAxes(len(x.shape))[2:]))
 }
 
-// compileArg implements ArgMax and ArgMin.
 func compileArg(c *call) error {
 	x, err := c.any(0)
 	if err != nil {
@@ -248,7 +248,7 @@ func compileArg(c *call) error {
 	return c.setOutput(v, err)
 }
 
-// compileCumSum adds along an axis; the axis is an input.
+// compileCumSum sums cumulatively along the axis that an input selects.
 func compileCumSum(c *call) error {
 	x, err := c.any(0)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// compileResize resamples axes, each by a matrix with few entries in a row. Upsample is its
-// older name.
+// compileResize resamples each axis by a sparse matrix. Upsample is its older
+// name.
 func compileResize(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -26,7 +26,8 @@ func compileResize(c *call) error {
 		if sizes[k] == n && scales[k] == 1 {
 			continue
 		}
-		// As many sources as a position may have, before they are allocated.
+		// Count an upper bound of the sources per position before allocating
+		// them.
 		each := 6 + 4*max(1, 1/scales[k])
 		if !(each < float64(c.limits.Elements)) {
 			return fmt.Errorf("a scale of %g", scales[k])
@@ -45,11 +46,11 @@ func compileResize(c *call) error {
 	return c.setOutput(x, nil)
 }
 
-// A resizing says how to resample.
+// A resizing holds the attributes of a Resize.
 type resizing struct {
 	mode, coordinates, nearest string
 	cubic                      float64
-	outside, antialias         bool // whether weights outside are left out; filters grow when shrinking
+	outside, antialias         bool // outside weights are omitted, filters widen when shrinking
 	policy                     string
 	axes                       []int64
 }
@@ -104,7 +105,8 @@ func (c *call) resizing() (r resizing, err error) {
 	return r, nil
 }
 
-// resizeTo returns the scale and the size of every axis, of which one is given.
+// resizeTo returns the scale and the size of every axis from the one that is
+// given.
 func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, err error) {
 	rank := len(x.shape)
 	scales, sizes = make([]float64, rank), make([]int, rank)
@@ -122,7 +124,7 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, er
 			axes = append(axes, k)
 		}
 	}
-	at := 2 // input 1 is a region, which matters to no mode that is supported
+	at := 2 // input 1 is a region, irrelevant to the supported modes
 	if c.node.Op == "Upsample" || c.opset < 11 {
 		at = 1
 	}
@@ -180,7 +182,7 @@ type tap struct {
 	weight float32
 }
 
-// taps returns the sources of each position of an axis of n that becomes m.
+// taps returns the sources of each position of an axis resampled from n to m.
 func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 	all := make([][]tap, m)
 	for i := range all {
@@ -211,7 +213,8 @@ func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 	return all, nil
 }
 
-// around returns the sources of a position between those of an axis of n.
+// around returns the sources of a position between the elements of an axis of
+// n.
 func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	stretch := 1.0
 	if r.antialias && scale < 1 {
@@ -274,7 +277,6 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	return list, nil
 }
 
-// resampled emits the resampling of one axis.
 func (c *call) resampled(x *value, k int, taps [][]tap) (*value, error) {
 	shape := append([]int(nil), x.shape...)
 	shape[k] = len(taps)

@@ -13,7 +13,7 @@ type Program struct {
 	wanted map[string]*value
 	shapes map[string][]int
 	arenas sync.Pool
-	needs  sync.Map // of what Run was asked for: which steps, []bool
+	needs  sync.Map // *dependencies by requested tensors
 }
 
 // program turns the steps into a program that computes the wanted tensors.
@@ -49,7 +49,6 @@ func (b *builder) program(wanted map[string]*value) (*Program, error) {
 	return p, err
 }
 
-// constantsOf prepares the constants of a step.
 func (b *builder) constantsOf(s *step) error {
 	for _, v := range s.in {
 		if v.constant() {
@@ -67,7 +66,7 @@ func (b *builder) constantsOf(s *step) error {
 	return pack()
 }
 
-// Shape returns the shape of any tensor of the graph that can be computed.
+// Shape returns the shape of any computable tensor of the graph.
 func (p *Program) Shape(name string) ([]int, bool) {
 	shape, ok := p.shapes[name]
 	return slices.Clone(shape), ok
@@ -98,7 +97,7 @@ func (p *plan) newArena() *arena {
 	return a
 }
 
-// of returns the tensor of a value during or after a run.
+// tensor returns the data of a value during or after a run.
 func (a *arena) tensor(v *value) []float32 {
 	switch {
 	case v.producer != nil:
@@ -109,9 +108,9 @@ func (a *arena) tensor(v *value) []float32 {
 	return v.floats
 }
 
-// Run computes the wanted tensors, which must be among those that Compile was asked for.
-// Inputs that they do not depend on may be left out. Tensors of integers and booleans are
-// whole numbers, up to 2²⁴. The caller owns the results.
+// Run computes tensors among those that Compile was asked for. Inputs that they
+// do not depend on may be omitted. Integers and booleans are whole numbers up
+// to 2²⁴. The caller owns the results.
 func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string][]float32, error) {
 	need, err := p.need(wanted)
 	if err != nil {
@@ -174,7 +173,8 @@ func (a *arena) step(s *step) error {
 	return nil
 }
 
-// whole checks that every value is an integer that float32 holds exactly.
+// checkIntegers checks that every value is an integer that float32 holds
+// exactly.
 func checkIntegers(x []float32) error {
 	for _, v := range x {
 		if !(v >= -maxExact && v <= maxExact) || v != float32(int32(v)) {
@@ -184,7 +184,7 @@ func checkIntegers(x []float32) error {
 	return nil
 }
 
-// A need is what a list of wanted tensors depends on.
+// dependencies are the steps and inputs that some tensors need.
 type dependencies struct{ steps, inputs []bool }
 
 func (p *Program) need(wanted []string) (*dependencies, error) {

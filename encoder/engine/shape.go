@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A spreading is numpy's broadcasting: the common shape of several tensors, and how each is
-// read along it, with steps of 0 where it is repeated.
+// A broadcast is numpy's: the common shape of several tensors and the steps for
+// reading each, 0 where repeated.
 type broadcast struct {
 	shape []int
 	steps [][]int // of each tensor
@@ -44,7 +44,7 @@ func newBroadcast(shapes ...[]int) (broadcast, error) {
 	return b, nil
 }
 
-// merged returns the same with as few axes as possible, at least one.
+// merged returns the same broadcast with the fewest axes, at least one.
 func (b broadcast) merged() broadcast {
 	m := broadcast{steps: make([][]int, len(b.steps))}
 	for k, n := range b.shape {
@@ -76,8 +76,8 @@ func (b broadcast) merged() broadcast {
 	return m
 }
 
-// rows calls f for each run along the last axis: its position in the output and in each
-// input. b must be merged.
+// rows calls f for each run along the last axis with its positions in the
+// output and the inputs. b must be merged.
 func (b broadcast) rows(f func(at int, from []int)) {
 	last := len(b.shape) - 1
 	var index [maxRank]int
@@ -104,7 +104,8 @@ func (b broadcast) rows(f func(at int, from []int)) {
 	}
 }
 
-// pairs calls f for each run of two inputs, with their steps, and of the output.
+// pairs calls f for each run of the output and two inputs, with the inputs'
+// steps.
 func pairs[T any](b broadcast, out, x, y []T, f func(out, x, y []T, dx, dy int)) {
 	last := len(b.shape) - 1
 	n, dx, dy := b.shape[last], b.steps[0][last], b.steps[1][last]
@@ -119,7 +120,7 @@ func fill(x []float32, v float32) {
 
 var errNotFinite = errors.New("weights that are not finite numbers once they are folded")
 
-// count returns the number of elements of a shape that has already been checked.
+// count returns the number of elements of a validated shape.
 func count(shape []int) int {
 	n := 1
 	for _, d := range shape {
@@ -128,7 +129,7 @@ func count(shape []int) int {
 	return n
 }
 
-// finite reports whether no value is infinite or NaN.
+// finite reports whether all values are finite.
 func finite(x []float32) bool {
 	for _, v := range x {
 		if v-v != 0 {

@@ -8,9 +8,10 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// Operators that cut tensors into pieces, and join them.
+// Operators that split tensors and join them.
 
-// compileSlice: starts, ends, axes and steps are attributes up to opset 9, then inputs.
+// compileSlice reads starts, ends, axes and steps from attributes up to opset
+// 9, then from inputs.
 func compileSlice(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -67,20 +68,20 @@ func compileSlice(c *call) error {
 	return c.setOutput(c.view(x, v))
 }
 
-// sliced returns the first index of a slice of n elements, and how many it has.
+// sliced returns the first index of a slice of n elements, and its length.
 func sliced(start, end, step, n int64) (first, many int, err error) {
 	if step == 0 {
 		return 0, 0, errors.New("a step of 0")
 	}
-	// Negative positions count from the end; then all are clamped. The lowest int64 and
-	// its like mean "as far as possible".
+	// Negative positions count from the end, and all are clamped. Extreme
+	// values such as the lowest int64 mean "as far as possible".
 	lo, hi := int64(0), n
 	if step < 0 {
 		lo, hi = -1, n-1
 	}
 	clamped := func(i int64) int64 {
 		if i < 0 {
-			i += n // cannot overflow: i is negative
+			i += n // cannot overflow, because i is negative
 		}
 		return min(max(i, lo), hi)
 	}
@@ -89,7 +90,8 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 		return int(start), int((end-start-1)/step) + 1, nil
 	}
 	if step < 0 && start > end {
-		// A step of −2⁶³ has no opposite; no slice is longer than its distance.
+		// A step of −2⁶³ cannot be negated. No slice is longer than its
+		// distance.
 		if step < -n {
 			return int(start), 1, nil
 		}
@@ -98,8 +100,8 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 	return 0, 0, nil
 }
 
-// compileSplit: sizes are an attribute up to opset 12, then an input; without them the
-// parts are equal, but perhaps for the last one.
+// compileSplit reads sizes from an attribute up to opset 12, then from an
+// input. Without them all parts but the last are equal.
 func compileSplit(c *call) error {
 	x, err := c.given(0)
 	if err != nil {

@@ -2,14 +2,14 @@ package engine
 
 import "slices"
 
-// A view reads a tensor in another order: the element of an index is at offset plus the
-// sum of the index times steps. Steps may be zero, which repeats, or negative.
+// A view reads a tensor in another order: an index is at offset plus its
+// product with steps. Steps may be negative, or zero to repeat.
 type view struct {
 	shape, steps []int
 	offset       int
 }
 
-// rowMajor returns the steps of a tensor as it lies in memory.
+// rowMajor returns the steps of a tensor in memory.
 func rowMajor(shape []int) []int {
 	steps, n := make([]int, len(shape)), 1
 	for k := len(shape) - 1; k >= 0; k-- {
@@ -19,7 +19,7 @@ func rowMajor(shape []int) []int {
 	return steps
 }
 
-// whole reports whether the view is the tensor as it lies in memory, n elements.
+// whole reports whether the view is the tensor of n elements itself.
 func (v view) whole(n int) bool {
 	if v.offset != 0 || count(v.shape) != n {
 		return false
@@ -34,7 +34,7 @@ func (v view) whole(n int) bool {
 	return true
 }
 
-// merged returns the same view with as few axes as possible, at least one.
+// merged returns the same view with the fewest axes, at least one.
 func (v view) merged() view {
 	m := view{offset: v.offset}
 	for k, n := range v.shape {
@@ -53,12 +53,12 @@ func (v view) merged() view {
 	return m
 }
 
-// read writes the view of in to out; v must be merged.
+// read writes the view of in to out. v must be merged.
 func read[T any](v view, out, in []T) {
 	rank := len(v.shape)
 	n, step := v.shape[rank-1], v.steps[rank-1]
 	if rank > 1 && step != 1 && step != 0 {
-		// The axis whose neighbours are near each other is walked together with the last one.
+		// Traverse the axis of step 1 together with the last one.
 		if k := slices.Index(v.steps, 1); k >= 0 {
 			readTiles(v, k, out, in)
 			return
@@ -89,7 +89,7 @@ func readRow[T any](out, in []T, at, step int) {
 	}
 }
 
-// next counts up the index like an odometer, without the axes from `axes` on, and returns
+// next increments the index over the first axes like an odometer and returns
 // the new position.
 func (v view) next(index []int, at, axes int) int {
 	for k := axes - 1; k >= 0; k-- {
@@ -104,7 +104,8 @@ func (v view) next(index []int, at, axes int) int {
 	return at
 }
 
-// readTiles is read for a transposition of the axis k, with step 1, and the last one.
+// readTiles is read for a transposition of axis k, with step 1, and the last
+// one.
 func readTiles[T any](v view, k int, out, in []T) {
 	const tile = 16
 	last := len(v.shape) - 1
@@ -157,7 +158,7 @@ func (c *call) view(x *value, v view) (*value, error) {
 	}, v.shape, 0)
 }
 
-// reshaped gives x another shape; nothing moves in memory if x is not needed afterwards.
+// reshaped changes the shape of x, in place if x is not needed afterwards.
 func (c *call) reshaped(x *value, shape []int) (*value, error) {
 	if slices.Equal(x.shape, shape) {
 		return x, nil

@@ -6,17 +6,17 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// A window says how a kernel moves over an image: kernel, stride, distance of its taps
-// and the padding before and after, in rows and columns.
+// A window describes the movement of a kernel over an image: its size, stride,
+// dilation and padding, in rows and columns.
 type window struct {
 	kh, kw, sh, sw, dh, dw   int
 	top, left, bottom, right int
 	inH, inW, outH, outW     int
 }
 
-// window reads the attributes shared by convolutions and pools, for an image N×C×H×W or a
-// row N×C×W, which becomes an image of one. kh and kw are those of the weights, or 0 if
-// kernel_shape must provide them.
+// window reads the attributes of convolutions and pools for an image N×C×H×W,
+// or a row N×C×W, treated as an image of one row. kh and kw are the weights'
+// size, or 0 if kernel_shape must provide them.
 func (c *call) window(x *value, kh, kw int) (window, error) {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
 	flat := len(x.shape) == 3
@@ -61,7 +61,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 	case "VALID":
 		pads = []int{0, 0, 0, 0}
 	case "SAME_UPPER", "SAME_LOWER":
-		// As many outputs as there are strides; an odd pad goes to the end or the start.
+		// One output per stride. An odd pad goes to the end or the start.
 		h := max(0, (ceilDiv(w.inH, w.sh)-1)*w.sh+w.high()-w.inH)
 		v := max(0, (ceilDiv(w.inW, w.sw)-1)*w.sw+w.wide()-w.inW)
 		pads = []int{h / 2, v / 2, h - h/2, v - v/2}
@@ -80,7 +80,7 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 	return w, nil
 }
 
-// sides reads an attribute of one number for each side of a kernel, at least 1.
+// sides reads an attribute of one number, at least 1, per side of a kernel.
 func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, error) {
 	if !flat {
 		return c.intsAttribute(name, otherwise, 2, 1, most)
@@ -92,7 +92,7 @@ func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, 
 	return []int{1, one[0]}, nil
 }
 
-// high and wide are the rows and columns that a kernel spans.
+// high and wide return the rows and columns that a kernel spans.
 func (w *window) high() int { return (w.kh-1)*w.dh + 1 }
 func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
 

@@ -1,6 +1,8 @@
-// Package flags lets people say on a command line how an image network is read.
+// Package encoderflags parses the flags that configure an image network.
 //
-//	--embedding, --pool, --side, --preprocessing, --views, --runtime, --limit-… ─▶ Flags ─▶ network.OpenOptions
+//	--embedding, --pool, --side, --preprocessing, --views, --runtime, --limit-… ─▶ Flags ─▶ encoder.OpenOptions
+//
+// Only commands import it.
 package encoderflags
 
 import (
@@ -17,7 +19,7 @@ import (
 	"cpar/internal/settings"
 )
 
-// Flags say how a network is read. The zero value says nothing.
+// Flags configure how a network is opened. The zero value selects all defaults.
 type Flags struct {
 	Preprocessing, Runtime string
 	Embedding, Pool        string
@@ -26,7 +28,8 @@ type Flags struct {
 	WorkBillions           int64 // of multiply-adds a photo, for Limits.Work
 }
 
-// Runtimes are what --runtime takes, the default first, and Pools what --pool does.
+// Runtimes and Pools are the values of --runtime, the default first, and
+// --pool.
 var (
 	Runtimes = []string{encoder.Go, encoder.ONNXRuntime, encoder.Auto}
 	Pools    = []string{encoder.PoolClass, encoder.PoolMean}
@@ -39,7 +42,7 @@ var (
 	DefaultWorkBillions = encoder.DefaultLimits.Work / 1e9
 )
 
-// Names are the flags.
+// Names returns the names of the flags.
 func Names() []string {
 	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "views", "limit-file", "limit-memory", "limit-work"}
 }
@@ -57,7 +60,7 @@ func (f *Flags) Add(to *pflag.FlagSet) {
 	to.Int64Var(&f.WorkBillions, "limit-work", DefaultWorkBillions, "how many `billion` multiply-adds a network may need for a photo")
 }
 
-// Check refuses what can be known to be wrong without the network.
+// Check refuses values that are invalid for every network.
 func (f *Flags) Check() error {
 	switch {
 	case f.Runtime != "" && !slices.Contains(Runtimes, f.Runtime):
@@ -74,7 +77,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Options are what the flags ask for.
+// Options returns the requested options.
 func (f *Flags) Options() encoder.OpenOptions {
 	o := encoder.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing, Views: prepare.Views(f.Views)}
 	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
@@ -84,8 +87,8 @@ func (f *Flags) Options() encoder.OpenOptions {
 	return o
 }
 
-// Again are the flags as they were given, for a command to type next. Words are quoted as
-// the shell wants it.
+// CommandLine formats the flags for a command to type next. quote quotes a word
+// for the shell.
 func (f *Flags) CommandLine(quote func(string) string) string {
 	var again strings.Builder
 	add := func(flag, value string) {
