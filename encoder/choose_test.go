@@ -8,8 +8,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// A drawing is a graph by its names and shapes alone: "a b > c: Op 1x512" is a node, and
-// names that nothing makes are constants, but for image and text.
+// A drawing is a graph of names and shapes. "a b > c: Op 1x512" is a node.
+// Names without a maker are constants, except image and text.
 type drawing struct {
 	nodes  string
 	output string
@@ -52,7 +52,7 @@ func (d drawing) chooser(t *testing.T) *chooser {
 	return c
 }
 
-// The shapes of graphs that people export.
+// Shapes of commonly exported graphs.
 var drawings = map[string]drawing{
 	"ResNet-50": {`
 image w > c: Conv 1x2048x7x7
@@ -186,8 +186,7 @@ image w > features: GlobalAveragePool 1x2048
 features w b > logits: Gemm 1x1000`, "logits features"},
 }
 
-// TestDefaultChoice: what is taken of the usual networks.
-func TestDefaultChoice(t *testing.T) {
+func TestChooseFindsEmbeddingOfCommonNetworks(t *testing.T) {
 	for name, want := range map[string]struct {
 		tensor, pool string
 		size         int
@@ -231,8 +230,7 @@ func TestDefaultChoice(t *testing.T) {
 	}
 }
 
-// TestNoChoice: what cannot be the embedding is refused, and the hint says what can.
-func TestNoChoice(t *testing.T) {
+func TestChooseRefusesUnsuitableTensors(t *testing.T) {
 	for why, c := range map[string]struct {
 		drawing
 		asked, pool string
@@ -266,7 +264,6 @@ func TestNoChoice(t *testing.T) {
 	}
 }
 
-// TestPooling: tokens and feature maps of either order, against sums by hand.
 func TestPooling(t *testing.T) {
 	values := []float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}
 	for _, c := range []struct {

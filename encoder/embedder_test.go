@@ -13,8 +13,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// TestLoadWith: which runtime is taken. ONNX Runtime is not unless it was asked for, and
-// then nothing else is.
 func TestLoadWith(t *testing.T) {
 	data := smallFile().Bytes()
 	broken := filepath.Join(t.TempDir(), "libonnxruntime.so")
@@ -23,7 +21,7 @@ func TestLoadWith(t *testing.T) {
 	}
 	t.Setenv(onnxruntime.Variable, "")
 	for _, path := range []string{broken, filepath.Join(t.TempDir(), "missing.so")} {
-		// Auto takes a library that was named, and a broken one is an error for it too.
+		// Auto takes a named library and fails if it is broken.
 		for _, runtime := range []string{ONNXRuntime, Auto, ""} {
 			for _, options := range []Options{{Library: path}, {}} {
 				t.Setenv(onnxruntime.Variable, path)
@@ -38,7 +36,7 @@ func TestLoadWith(t *testing.T) {
 			t.Errorf("%v, %v", e, err)
 		}
 		t.Setenv(onnxruntime.Variable, "")
-		// Nothing is named: plain Go, whatever is installed.
+		// Without a name, Auto is plain Go.
 		if e, err := LoadWith(Auto, data, Options{}); err != nil || e.Runtime() != Go {
 			t.Errorf("%v, %v", e, err)
 		}
@@ -66,7 +64,6 @@ func TestLoadWith(t *testing.T) {
 	}
 }
 
-// loadGo loads a file in plain Go.
 func loadGo(data []byte, options Options) (*Model, error) {
 	e, err := LoadWith(Go, data, options)
 	if err != nil {
@@ -75,7 +72,8 @@ func loadGo(data []byte, options Options) (*Model, error) {
 	return e.(*Model), nil
 }
 
-// readOutline reads a file as for ONNX Runtime, and chooses the embedding by what the file declares.
+// readOutline reads a file as for ONNX Runtime and chooses the embedding from
+// declared shapes.
 func readOutline(data []byte, options Options) (*parsedModel, error) {
 	s, err := read(data, ONNXRuntime, options, nil)
 	if err != nil {
@@ -85,7 +83,6 @@ func readOutline(data []byte, options Options) (*parsedModel, error) {
 	return s, s.chooseDeclared(options, nil)
 }
 
-// ofMetadata is the preprocessing of a file's metadata.
 func ofMetadata(t testing.TB, e Embedder) prepare.Preprocessing {
 	t.Helper()
 	height, width := e.Size()

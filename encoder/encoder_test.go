@@ -29,7 +29,6 @@ func (f fakeModel) Choice() Choice            { return Choice{Name: f.tensor, Si
 func (f fakeModel) Size() (int, int)          { return 2, 2 }
 func (f fakeModel) Digest() [sha256.Size]byte { return [sha256.Size]byte{f.file} }
 
-// TestDigestNamesTheNetwork: model, tensor and preprocessing.
 func TestDigestNamesTheNetwork(t *testing.T) {
 	digest := func(file byte, tensor, preset string) [sha256.Size]byte {
 		t.Helper()
@@ -66,7 +65,7 @@ func TestDigestNamesTheNetwork(t *testing.T) {
 	}
 }
 
-// TestMetadata: preprocessing from the file itself, (v − mean) / scale.
+// (v − mean) / scale
 func TestMetadata(t *testing.T) {
 	read := func(f *onnxtest.File) (prepare.Preprocessing, bool, error) {
 		m, err := loadGo(f.Bytes(), Options{})
@@ -90,7 +89,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestDigestIsPinned: a collection knows its network by it.
+// TestDigestIsPinned pins the digest, because indexes store it.
 func TestDigestIsPinned(t *testing.T) {
 	p, err := prepare.Preset("imagenet", 2)
 	if err != nil {
@@ -107,7 +106,6 @@ func TestDigestIsPinned(t *testing.T) {
 	}
 }
 
-// TestEmbedIsTheMean of the embeddings of all views, and the number of these is in the digest.
 func TestEmbedIsTheMean(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "small.onnx")
 	if err := os.WriteFile(file, smallFile().Bytes(), 0o600); err != nil {
@@ -157,7 +155,8 @@ func TestEmbedIsTheMean(t *testing.T) {
 	}
 }
 
-// TestKnownByDigest: what is said beside the model and in its metadata goes before.
+// TestKnownByDigest also checks that configuration and metadata take
+// precedence.
 func TestKnownByDigest(t *testing.T) {
 	for _, m := range known.List() {
 		how := preparation{digest: m.Digest}
@@ -178,8 +177,6 @@ func TestKnownByDigest(t *testing.T) {
 	}
 }
 
-// TestOpenTakesTheSize of the configuration where the network leaves its own open, and
-// says what it took.
 func TestOpenTakesTheSize(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "m.onnx")

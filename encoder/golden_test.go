@@ -31,8 +31,7 @@ func loadMobileNet(t testing.TB, embedding string) *Model {
 	return m
 }
 
-// goldenImage is the image of the golden value. It is not a photo, so that nothing
-// depends on decoding and resizing.
+// goldenImage is synthetic, so that nothing depends on decoding and resizing.
 func goldenImage() []float32 {
 	image := make([]float32, 3*224*224)
 	for i := range image {
@@ -42,8 +41,8 @@ func goldenImage() []float32 {
 	return image
 }
 
-// TestGolden compares the interpreter with values on which OpenCV, ONNX Runtime and numpy
-// agree (shared/models/README.md).
+// TestGolden compares with values on which OpenCV, ONNX Runtime and numpy agree
+// (shared/models/README.md).
 func TestGolden(t *testing.T) {
 	m := loadMobileNet(t, "")
 	digest := m.Digest()
@@ -78,7 +77,6 @@ func within(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// checkGolden compares the embedding of goldenImage with the golden values.
 func checkGolden(t *testing.T, embedding []float32) {
 	t.Helper()
 	if len(embedding) != 1280 {
@@ -96,7 +94,6 @@ func checkGolden(t *testing.T, embedding []float32) {
 	within(t, "norm", math.Sqrt(squares), 31.1347, 1e-4)
 }
 
-// TestEmbedConcurrent: several goroutines at once get the same bits.
 func TestEmbedConcurrent(t *testing.T) {
 	m := loadMobileNet(t, "")
 	image := goldenImage()
@@ -126,7 +123,7 @@ func TestEmbedConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkEmbed measures one image on one core, after preprocessing.
+// BenchmarkEmbed measures one preprocessed image on one core.
 func BenchmarkEmbed(b *testing.B) {
 	path, image := oracle.Path(b, mobileNet), goldenImage()
 	for _, runtime := range []string{Go, ONNXRuntime} {
@@ -154,9 +151,9 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestPhotos goes all the way from JPEG files to class names: swapped colours, wrong rows
-// or values out of range would not find tigers.
-func TestPhotos(t *testing.T) {
+// TestEmbedFindsTigers starts from JPEG files, so swapped colours or wrong rows
+// would fail it.
+func TestEmbedFindsTigers(t *testing.T) {
 	m := loadMobileNet(t, "logits")
 	p := ofMetadata(t, m)
 	labels := strings.Split(m.Metadata()["labels"], "\n")
@@ -185,7 +182,8 @@ func TestPhotos(t *testing.T) {
 	}
 }
 
-// photosOf yields the first photos of Corel-5k with a keyword, by name and as network input.
+// photosOf yields the first photos of Corel-5k with a keyword, by name and as
+// network input.
 func photosOf(t *testing.T, p prepare.Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
 	t.Helper()
 	manifest := oracle.Path(t, "data/corel5k/manifest.csv")

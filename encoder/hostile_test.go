@@ -11,8 +11,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// smallFile has a bit of everything: a convolution with batch normalisation
-// and clipping, a residual addition, a pool and a classifier.
+// smallFile has convolution, batch normalisation, clip, residual addition, pool
+// and classifier.
 func smallFile() *onnxtest.File {
 	return onnxtest.New(11, 6, 6).
 		Floats("w", make([]float32, 3*3*3*3), 3, 3, 3, 3).Floats("b", []float32{1, 2, 3}, 3).
@@ -27,7 +27,7 @@ func smallFile() *onnxtest.File {
 		Output("y", 1, 2).Meta("input_mean", "127.5").Meta("input_scale", "127.5")
 }
 
-// refused checks that a file is refused as bad input, and why.
+// refused checks that a file is refused as bad input for this reason.
 func refused(t *testing.T, data []byte, options Options, why string) {
 	t.Helper()
 	_, err := loadGo(data, options)
@@ -59,9 +59,8 @@ func TestSmallFileRuns(t *testing.T) {
 	}
 }
 
-// TestTruncated: no prefix of a file is accepted, except one that ends after the graph
-// and the opset and lacks only metadata.
-func TestTruncated(t *testing.T) {
+// TestLoadRefusesTruncatedFiles refuses all prefixes but the one that lacks only metadata.
+func TestLoadRefusesTruncatedFiles(t *testing.T) {
 	data := smallFile().Bytes()
 	whole := len(smallFileWithoutMetadata().Bytes())
 	for n := range data {
@@ -81,8 +80,7 @@ func smallFileWithoutMetadata() *onnxtest.File {
 	return f
 }
 
-// TestFlipped: whatever bit is wrong, the result is an answer or an error.
-func TestFlipped(t *testing.T) {
+func TestLoadSurvivesFlippedBits(t *testing.T) {
 	data := smallFile().Bytes()
 	for i := range data {
 		for bit := range 8 {
@@ -107,8 +105,8 @@ func tryFile(t *testing.T, data []byte) {
 		}
 		return
 	}
-	// An outline accepts everything that plain Go accepts, and chooses the same embedding
-	// if the file declares enough.
+	// An outline accepts everything that plain Go accepts, and chooses the same
+	// embedding if the file declares enough.
 	if errOutline != nil {
 		t.Fatalf("accepted, but not its outline: %v", errOutline)
 	}
@@ -196,7 +194,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLimits: each limit is enforced, independently.
 func TestLimits(t *testing.T) {
 	data := smallFile().Bytes()
 	for why, limits := range map[string]Limits{
@@ -212,7 +209,7 @@ func TestLimits(t *testing.T) {
 	refused(t, data, Options{Embedding: "ghost"}, `no tensor "ghost"`)
 	refused(t, data, Options{Embedding: "dense"}, `no tensor "dense"`)
 
-	// A few bytes that request a lot: 3000 channels out of one shared constant, again and again.
+	// 3000 channels from one shared constant, repeatedly.
 	f := onnxtest.New(13, 100, 100).Floats("w", make([]float32, 9000), 3000, 3, 1, 1)
 	for i := range 50 {
 		f.Node("Conv", []string{"image", "w"}, fmt.Sprint("c", i), nil).Output(fmt.Sprint("c", i))
@@ -223,7 +220,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOpenSizes: an open batch is one; open sides are set by the caller.
+// TestOpenSizes: an open batch is one, and the caller sets open sides.
 func TestOpenSizes(t *testing.T) {
 	f := onnxtest.New(13, -1, -1).Node("Relu", []string{"image"}, "y", nil).Output("y", -1, 3, -1, -1)
 	refused(t, f.Bytes(), Options{}, "leaves the size of its pictures open")
@@ -238,7 +235,6 @@ func TestOpenSizes(t *testing.T) {
 	}
 }
 
-// TestOverflow: values beyond float32 are an error, not an embedding.
 func TestOverflow(t *testing.T) {
 	m, err := loadGo(onnxtest.New(13, 1, 1).Floats("k", []float32{3e38}).Node("Mul", []string{"image", "k"}, "y", nil).Output("y").Bytes(), Options{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// write puts a model into a folder of its own, with a configuration for 6×6 pixels.
+// write puts a model into a new folder with a configuration for 6×6 pixels.
 func write(t testing.TB, f *onnxtest.File, others map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +34,7 @@ func write(t testing.TB, f *onnxtest.File, others map[string][]byte) string {
 	return path
 }
 
-// runtimesHere are plain Go, and ONNX Runtime if it is here.
+// runtimesHere returns plain Go and, if installed, ONNX Runtime.
 func runtimesHere(t *testing.T) []OpenOptions {
 	t.Helper()
 	all := []OpenOptions{{Runtime: Go}}
@@ -44,15 +44,13 @@ func runtimesHere(t *testing.T) []OpenOptions {
 	return all
 }
 
-// convolving is a network of one layer, whose weights are in a tensor that is given.
+// convolving is a network of one layer with the given weights.
 func convolving(weights onnxtest.Proto) *onnxtest.File {
 	f := onnxtest.New(13, 6, 6).Node("Conv", []string{"image", "w"}, "c", nil).Node("GlobalAveragePool", []string{"c"}, "features", nil).Output("features")
 	f.Tensors = append(f.Tensors, weights)
 	return f
 }
 
-// TestOpenExternal: data beside the model are read for both runtimes, and give what they
-// give inside it.
 func TestOpenExternal(t *testing.T) {
 	values := randomFloats(rand.New(rand.NewPCG(1, 1)), 16*27)
 	inside := onnxtest.FloatTensor("w", values, 16, 3, 3, 3)
@@ -90,8 +88,8 @@ func TestOpenExternal(t *testing.T) {
 	}
 }
 
-// TestOpenInputs: halves and bytes, channels first or last, and further inputs that the
-// embedding does not need.
+// TestOpenInputs covers float16 and bytes, both channel orders, and unneeded
+// inputs.
 func TestOpenInputs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	weights := randomFloats(rng, 16*27)
@@ -159,8 +157,7 @@ func TestOpenInputs(t *testing.T) {
 	}
 }
 
-// TestNoImage: inputs that are no image, or two.
-func TestNoImage(t *testing.T) {
+func TestOpenRefusesOtherInputs(t *testing.T) {
 	for why, f := range map[string]*onnxtest.File{
 		"it has no input":                  onnxtest.Empty(13),
 		"int64 of shape 1×3×6×6, is not":   onnxtest.Empty(13).Input("x", onnxtest.Int64, 1, 3, 6, 6),
@@ -174,8 +171,7 @@ func TestNoImage(t *testing.T) {
 	}
 }
 
-// TestTrial: what makes no sense is refused when a network is opened, in both runtimes.
-func TestTrial(t *testing.T) {
+func TestOpenRefusesUselessEmbeddings(t *testing.T) {
 	zeros := make([]float32, 16*27)
 	same := make([]float32, 16)
 	for i := range same {
@@ -213,7 +209,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestPoolingIsInTheDigest: one of a vector is as it was before there was pooling.
+// TestPoolingIsInTheDigest: without pooling the digest is unchanged.
 func TestPoolingIsInTheDigest(t *testing.T) {
 	f := onnxtest.New(13, 6, 6).Floats("w", randomFloats(rand.New(rand.NewPCG(4, 4)), 5*27), 5, 3, 3, 3).
 		Node("Conv", []string{"image", "w"}, "c", nil).Ints("to", 1, 5, 16).Node("Reshape", []string{"c", "to"}, "tokens", nil).Output("tokens")
@@ -234,8 +230,6 @@ func TestPoolingIsInTheDigest(t *testing.T) {
 	}
 }
 
-// TestInspect: a report has the choice and what plain Go lacks, also of a file of 8-bit
-// integers, and says where to go.
 func TestInspect(t *testing.T) {
 	r, err := Inspect(write(t, smallFile(), nil), OpenOptions{})
 	if err != nil || r.Embedding.Name != "f" || len(r.Missing) != 0 || r.GoErr != nil || r.PreprocessingErr != nil || r.Input != "1×3×6×6, float" || r.Preprocessing.Width != 6 {
@@ -256,8 +250,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestRecall: of an index only the digest is known, and yet its owner is told what to say again.
-func TestRecall(t *testing.T) {
+// TestRecallFindsOptionsOfDigest finds options from a digest alone.
+func TestRecallFindsOptionsOfDigest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "small.onnx")
 	if err := os.WriteFile(path, smallFile().Bytes(), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// branching is a file with an If on a constant; a constant in one branch has the given
-// data: fields of TensorProto.
+// branching has an If on a constant. A constant in one branch has these
+// TensorProto fields.
 func branching(data onnxtest.Proto) *onnxtest.File {
 	tensor := append(onnxtest.Proto{}.Varint(1, 1).Varint(2, onnxtest.Float), data...)
 	constant := onnxtest.Proto{}.Text(2, "k").Text(4, "Constant").Bytes(5, onnxtest.Proto{}.Text(1, "value").Varint(20, onnxtest.KindTensor).Bytes(5, tensor))
@@ -29,13 +29,12 @@ func branching(data onnxtest.Proto) *onnxtest.File {
 	return f
 }
 
-// outside says that a tensor's data are in the file weights.bin.
+// outside places a tensor's data in weights.bin.
 func outside() onnxtest.Proto {
 	return onnxtest.Proto{}.Bytes(13, onnxtest.Proto{}.Text(1, "location").Text(2, "weights.bin")).Varint(14, 1)
 }
 
-// TestBranches: nested graphs are read by an outline, and run.
-func TestBranches(t *testing.T) {
+func TestOutlineReadsBranches(t *testing.T) {
 	f := branching(onnxtest.Proto{}.Bytes(9, binary.LittleEndian.AppendUint32(nil, math.Float32bits(5))))
 	m, err := loadGo(f.Bytes(), Options{})
 	if err != nil {
@@ -53,8 +52,8 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-// TestNoOtherFile: a model that names another file is refused for every runtime, wherever
-// the name appears, even if the file exists.
+// TestNoOtherFile: every runtime refuses an external file anywhere in the
+// graph, even if it exists.
 func TestNoOtherFile(t *testing.T) {
 	path := os.Getenv("CPAR_ONNXRUNTIME")
 	t.Chdir(t.TempDir())
@@ -113,8 +112,8 @@ func TestNoOtherFile(t *testing.T) {
 	}
 }
 
-// TestEmptyConstants: an empty constant that crashes ONNX Runtime 1.22 is refused; one
-// that real files use is not.
+// TestEmptyConstants refuses one that crashes ONNX Runtime 1.22, but not those
+// of real files.
 func TestEmptyConstants(t *testing.T) {
 	empty := onnxtest.Proto{}.Varint(1, 0).Varint(2, onnxtest.Float)
 	clip := func() *onnxtest.File {
@@ -144,7 +143,7 @@ func TestZeroAttributes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// If left out, it is 0.
+	// Omitted means 0.
 	f := onnxtest.New(13, 6, 6).Floats("w", make([]float32, 27), 1, 3, 3, 3).Node("Conv", []string{"image", "w"}, "y", nil).Output("y")
 	f.Nodes[0] = f.Nodes[0].Bytes(5, onnxtest.Proto{}.Text(1, "group").Varint(20, 2))
 	if _, err := readOutline(f.Bytes(), Options{}); err == nil || !strings.Contains(err.Error(), "group holds 0") {
@@ -152,7 +151,6 @@ func TestZeroAttributes(t *testing.T) {
 	}
 }
 
-// TestDeepGraphs: the nesting of graphs is limited.
 func TestDeepGraphs(t *testing.T) {
 	inner := onnxtest.Proto{}
 	for range 200 {
@@ -164,7 +162,6 @@ func TestDeepGraphs(t *testing.T) {
 	}
 }
 
-// TestOutlineLimits: whatever an outline can see is checked against the limits.
 func TestOutlineLimits(t *testing.T) {
 	data := smallFile().Bytes()
 	for why, options := range map[string]Options{

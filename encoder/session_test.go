@@ -37,13 +37,12 @@ func near(t *testing.T, got []float32, want []float64) {
 	}
 }
 
-// withLibrary returns options with ONNX Runtime's library, or skips the test.
 func withLibrary(t testing.TB) Options {
 	t.Helper()
 	return Options{Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}
 }
 
-// openWith opens a file and checks that it runs in the requested runtime.
+// openWith opens a file and checks its runtime.
 func openWith(t testing.TB, runtime, path string) Embedder {
 	t.Helper()
 	options := Options{}
@@ -58,7 +57,6 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 	return e
 }
 
-// session loads a file in ONNX Runtime.
 func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 	t.Helper()
 	options.Library = oracle.Named(t, "CPAR_ONNXRUNTIME")
@@ -70,7 +68,6 @@ func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 	return e.(*Session)
 }
 
-// alike compares an embedding with that of the other runtime.
 func alike(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -86,8 +83,7 @@ func alike(t *testing.T, what string, got, want []float32) {
 	t.Logf("%s: off by %.1e at most", what, worst)
 }
 
-// TestRuntimes compares ONNX Runtime with the golden values and with plain Go, on images
-// and photos.
+// TestRuntimes compares ONNX Runtime with golden values and with plain Go.
 func TestRuntimes(t *testing.T) {
 	path := oracle.Path(t, mobileNet)
 	inGo, inORT := openWith(t, Go, path), openWith(t, ONNXRuntime, path)
@@ -137,8 +133,7 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// TestSameEmbedding: both runtimes choose the same tensor, an output or not, and give it
-// the same values.
+// TestSameEmbedding: both runtimes choose the same tensor with the same values.
 func TestSameEmbedding(t *testing.T) {
 	withLibrary(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -192,7 +187,6 @@ func TestSameEmbedding(t *testing.T) {
 	}
 }
 
-// TestOtherOperators: ONNX Runtime runs what plain Go refuses by name.
 func TestOtherOperators(t *testing.T) {
 	for op, want := range map[string]func(float64) float64{
 		"Tan": math.Tan, "Asinh": math.Asinh,
@@ -224,7 +218,6 @@ func TestOtherOperators(t *testing.T) {
 	}
 }
 
-// TestSessionSizes: open sides are set by the caller.
 func TestSessionSizes(t *testing.T) {
 	f := onnxtest.New(13, -1, -1).Node("Relu", []string{"image"}, "y", nil).Output("y", -1, 3, -1, -1)
 	s := session(t, f, Options{Side: 5})
@@ -236,7 +229,6 @@ func TestSessionSizes(t *testing.T) {
 	}
 }
 
-// TestSessionRefusals: ONNX Runtime's errors become ours.
 func TestSessionRefusals(t *testing.T) {
 	options := withLibrary(t)
 	for why, f := range map[string]*onnxtest.File{
@@ -267,9 +259,7 @@ func TestSessionRefusals(t *testing.T) {
 	}
 }
 
-// TestSessionDamaged: whatever is wrong with a file, the result is an answer or an error,
-// and the process survives.
-func TestSessionDamaged(t *testing.T) {
+func TestSessionSurvivesDamagedFiles(t *testing.T) {
 	options := withLibrary(t)
 	options.Limits = smallLimits
 	l, err := onnxruntime.Open(options.Library)
@@ -295,7 +285,7 @@ func TestSessionDamaged(t *testing.T) {
 	}
 	for n := range data {
 		try(data[:n])
-		// The same, bypassing our own reading of the file.
+		// The same without reading the file ourselves.
 		if s, err := l.Load(data[:n], onnxruntime.Input{Name: "image", Element: 1, Shape: []int64{1, 3, 6, 6}}, "y"); err == nil {
 			_, _, _ = s.Run(make([]float32, 3*6*6))
 			s.Close()
@@ -310,7 +300,6 @@ func TestSessionDamaged(t *testing.T) {
 	}
 }
 
-// TestSessionConcurrent: several goroutines run one session and get the same bits.
 func TestSessionConcurrent(t *testing.T) {
 	s := session(t, smallRandomFile(), Options{})
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -346,7 +335,6 @@ func smallRandomFile() *onnxtest.File {
 		Node("GlobalAveragePool", []string{"r"}, "y", nil).Output("y")
 }
 
-// TestSessionClose: Close waits for running calls, later ones fail, and closing again is fine.
 func TestSessionClose(t *testing.T) {
 	image := make([]float32, 3*6*6)
 	s := session(t, smallRandomFile(), Options{})

@@ -7,7 +7,7 @@ import (
 	"cpar/kdforest"
 )
 
-// numbers is a request among numbers; the score of one is how far it is.
+// numbers scores numbers by their distance from a request.
 type numbers struct {
 	all     []int64
 	request int64
@@ -19,12 +19,12 @@ func (n numbers) Run(first uint32, scores []int64) {
 	}
 }
 
-// An inverted file over numbers: the lists are read in the order of their centroids'
-// distance, until the visits are spent.
+// Cells are read in the order of their centroids' distance until the visits are
+// used up.
 func Example() {
 	records := numbers{[]int64{11, 12, 13, 52, 53, 54, 91, 92, 93}, 50}
 	centroids := numbers{[]int64{12, 53, 92}, 50}
-	lists := &ivf.Cells{First: []uint32{0, 3, 6, 9}} // where each begins, and the end
+	lists := &ivf.Cells{First: []uint32{0, 3, 6, 9}} // the start of each, and the end
 	hits, stats, err := lists.Search(centroids, records, ivf.Options{Visits: 4, L: 2})
 	fmt.Println(hits, stats.Cells, "lists read:", err)
 	fmt.Println(hits[0] == kdforest.Hit{Record: 3, Score: 2})

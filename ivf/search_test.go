@@ -12,7 +12,7 @@ import (
 	"cpar/kdforest"
 )
 
-// column scores row i by its i-th number, and records its calls.
+// column scores row i by its i-th number and records its calls.
 type column struct {
 	scores []int64
 	asked  [][2]int // first, length
@@ -39,7 +39,7 @@ func randomLists(rng *rand.Rand, k, mean int) *Cells {
 	return l
 }
 
-// randomScores has few distinct values, so that there are ties, or many.
+// randomScores has few distinct values, which makes ties, or many.
 func randomScores(rng *rand.Rand, n int, values int64) *column {
 	c := &column{scores: make([]int64, n)}
 	for i := range c.scores {
@@ -133,12 +133,11 @@ func TestAllVisitsEqualScan(t *testing.T) {
 	}
 }
 
-// A list longer than one run is read in several runs, in order and without gaps.
-func TestLongListsComeInRuns(t *testing.T) {
+func TestSearchReadsLongCellsInRuns(t *testing.T) {
 	n := 2*longestRun + 5
 	l := &Cells{First: []uint32{0, 3, uint32(n)}}
 	records := randomScores(testRand(3), n, 1000)
-	centroids := &column{scores: []int64{9, -9}} // the long list first
+	centroids := &column{scores: []int64{9, -9}} // the long cell first
 	_, stats, err := l.Search(centroids, records, Options{Visits: n - 1, L: 3})
 	want := [][2]int{{3, longestRun}, {3 + longestRun, longestRun}, {3 + 2*longestRun, 2}, {0, 2}}
 	if err != nil || !slices.Equal(records.asked, want) || stats.Runs != 4 || stats.Visited != n-1 {
@@ -190,7 +189,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Whatever Validate accepts can be searched: every record is visited once.
+// Every accepted input can be searched, with one visit per record.
 func FuzzValidate(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 9}, uint16(4))
 	f.Add([]byte{0, 0}, uint16(1))
@@ -220,9 +219,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// Allocations do not depend on the number of visits. (The bound allows for the race
-// detector, under which sync.Pool drops items on purpose.)
-func TestSearchAllocatesNothingAVisit(t *testing.T) {
+// The bound allows for the race detector, under which sync.Pool drops items.
+func TestSearchAllocationsDoNotGrowWithVisits(t *testing.T) {
 	rng := testRand(4)
 	l := randomLists(rng, 100, 40)
 	n := l.Records()
@@ -240,7 +238,7 @@ func TestSearchAllocatesNothingAVisit(t *testing.T) {
 	}
 }
 
-// free costs nothing, so that only the search itself is measured.
+// free costs nothing, to measure only the search.
 type free []int64
 
 func (f free) Run(first uint32, scores []int64) { copy(scores, f[first:]) }

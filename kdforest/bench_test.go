@@ -44,7 +44,7 @@ func BenchmarkBuild(b *testing.B) {
 	})
 }
 
-// freeSpace costs nothing, so that only the search itself is measured.
+// freeSpace costs nothing, to measure only the search.
 type freeSpace struct {
 	scores []int64 // by record
 	left   []bool  // by plane
@@ -81,7 +81,7 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	return s
 }
 
-// The cost of the forest per visit, without scoring.
+// BenchmarkSearch measures the forest's cost without scoring.
 func BenchmarkSearch(b *testing.B) {
 	rows := clustered(testRand(42), 20000, 32, 100)
 	f, _ := mustBuild(b, rows, BuildOptions{})

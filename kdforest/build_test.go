@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// checkPlanes checks every record against every plane above it, and the planes against
-// what Build promises.
+// checkPlanes checks every record against the planes above it, and the planes
+// against Build's guarantees.
 func checkPlanes[T Number](t *testing.T, rows [][]T, f *Forest, planes []Plane[T]) {
 	t.Helper()
 	if int(f.Planes) != len(planes) {
@@ -84,7 +84,7 @@ func TestBuildPutsRecordsOnTheirSides(t *testing.T) {
 	f, planes := mustBuild(t, rows, BuildOptions{})
 	checkPlanes(t, rows, f, planes)
 	for i, tree := range f.Trees {
-		if d := depth(tree); d > 18 { // log2(1000) is 10; means are not medians
+		if d := depth(tree); d > 18 { // log2(1000) is 10, and means are not medians
 			t.Errorf("tree %d has depth %d", i, d)
 		}
 	}
@@ -105,8 +105,7 @@ func TestBuildFloats(t *testing.T) {
 	}
 }
 
-// The split dimension is one of the Top of greatest variance, and each of them is drawn
-// sometimes; the split value halves the records.
+// Each of the Top dimensions is drawn, and the split value halves the records.
 func TestBuildDrawsFromTheTop(t *testing.T) {
 	rng := testRand(3)
 	rows := make([][]float32, 101)
@@ -143,7 +142,7 @@ func TestBuildDrawsFromTheTop(t *testing.T) {
 // Variances of 4, 2, 1, 1, and a fifth outside the top.
 func TestBuildDrawsByVariance(t *testing.T) {
 	var rows [][]float64
-	for i := range 256 { // every combination of ±: no chance involved
+	for i := range 256 { // every combination of ±, without chance
 		row := []float64{2, math.Sqrt2, 1, 1, 0.9}
 		for j := range row {
 			if i>>j&1 == 1 {
@@ -192,7 +191,8 @@ func TestBuildSplitsNearTheMean(t *testing.T) {
 	}
 }
 
-// Each value is far beyond all previous ones: the mean alone would split them off one at a time.
+// Each value is far beyond all previous ones. The mean alone would separate one
+// at a time.
 func TestBuildSkewedStaysShallow(t *testing.T) {
 	rows := make([][]float64, 1000)
 	for i := range rows {
@@ -205,8 +205,8 @@ func TestBuildSkewedStaysShallow(t *testing.T) {
 	}
 }
 
-// With two values, 60 records of one and 40 of the other, the only choices are to keep
-// all 99 others left or to split them 59 to 40.
+// 60 records have one value and 40 the other, so a split keeps all 99 others
+// left or divides 59 to 40.
 func TestBuildSplitsDuplicatesEvenly(t *testing.T) {
 	rows := make([][]uint8, 100)
 	for i := range rows {
@@ -252,8 +252,7 @@ func TestBuildIdenticalPoints(t *testing.T) {
 	checkPlanes(t, rows, f, planes)
 }
 
-// Records that each differ from the rest in their own dimension are split off one at a
-// time: the deepest possible tree.
+// Records that each differ in their own dimension make the deepest tree.
 func TestBuildDeepTree(t *testing.T) {
 	const n = 300
 	rows := make([][]uint8, n)
@@ -310,8 +309,8 @@ func TestBuildIsDeterministic(t *testing.T) {
 	}
 }
 
-// The forest of a seed is part of an index: it must not change with a new version of Go
-// or of this package.
+// A seed's forest is part of an index, so it must not change with versions of
+// Go or this package.
 func TestBuildPinned(t *testing.T) {
 	rows := clustered(testRand(6), 300, 16, 8)
 	f, planes := mustBuild(t, rows, BuildOptions{Trees: 3, Seed: sha256.Sum256([]byte("pinned"))})

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// byRank returns the records that ByRank visits, from a list of every record's ranks in each tree.
+// byRank computes ByRank's records from a list of every record's ranks in each
+// tree.
 func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 	n := int(f.Records)
 	ranks := make([][]int64, len(f.Trees)) // by tree and record
@@ -54,8 +55,9 @@ func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 	return slices.Sorted(slices.Values(records[:min(visits, n)]))
 }
 
-// The request lies in record 2's cell. Plane 40 is one rank of three planes away, and so
-// is plane 20 on the other side; plane 60 is two ranks away, plus the root.
+// The request lies in record 2's cell. Plane 40 is one rank of three planes
+// away, and so is plane 20 on the other side. Plane 60 is two ranks away, plus
+// the root.
 func TestByRankCountsPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	for visits, want := range map[int][]uint32{1: {2}, 2: {0, 2}, 3: {0, 1, 2}, 5: {0, 1, 2, 3, 4}, 6: {0, 1, 2, 3, 4, 5}, 7: {0, 1, 2, 3, 4, 5, 6}} {
@@ -68,9 +70,9 @@ func TestByRankCountsPlanes(t *testing.T) {
 	}
 }
 
-// Tree 0 divides four records by one dimension, tree 1 by another. In each tree the
-// request's cell holds a record that is far away in the other dimension. The record next
-// to the request's cell in both trees is visited before those two.
+// Each tree divides four records by its own dimension. In each, the request's
+// cell holds a record that is far away in the other. The record next to the
+// cell in both trees comes before those two.
 func TestByRankAddsUpTrees(t *testing.T) {
 	four := func(planes [3]uint32, records [4]uint32) Tree {
 		leaf := func(r uint32) Node { return Node{r, None, None, None} }
@@ -89,7 +91,8 @@ func TestByRankAddsUpTrees(t *testing.T) {
 		request: []uint16{15, 5},
 		rows:    make([][]uint16, 4),
 	}
-	// Ranks: record 0: 1 + 1, record 1: 0 + 5, record 2: 1 + 0, record 3: 3 + 2.
+	// Ranks: record 0: 1 + 1, record 1: 0 + 5, record 2: 1 + 0, record 3: 3 +
+	// 2.
 	for visits, want := range [][]uint32{1: {2}, 2: {0, 2}, 3: {0, 1, 2}} {
 		if visits == 0 {
 			continue
@@ -108,7 +111,7 @@ func TestByRankAddsUpTrees(t *testing.T) {
 	wantOrder(t, got, 1)
 }
 
-// Trees vote on part of the records only, if there are many.
+// Of many records, trees vote on a part.
 func TestByRankMatchesLists(t *testing.T) {
 	rng := testRand(30)
 	bounded := 0
@@ -135,8 +138,7 @@ func TestByRankMatchesLists(t *testing.T) {
 	}
 }
 
-// Ten opinions together beat one after the other: ByRank finds what depth first needs
-// more than twice as many visits for.
+// Depth first needs more than twice as many visits.
 func TestByRankFindsMore(t *testing.T) {
 	rng := testRand(28)
 	rows := clustered(rng, 2100, 32, 60)
@@ -172,7 +174,6 @@ func TestFieldsMustCoverPlanes(t *testing.T) {
 	}
 }
 
-// fielded is a space with its own fields.
 type fielded struct {
 	*plainSpace
 	fields []Field
@@ -180,7 +181,8 @@ type fielded struct {
 
 func (s fielded) Fields() []Field { return s.fields }
 
-// TestNth compares nth with sorting, over ranges from one value to the upper half of int64.
+// TestNth compares nth with sorting, over ranges from one value to the upper
+// half of int64.
 func TestNth(t *testing.T) {
 	rng := testRand(29)
 	for _, span := range []int64{1, 2, 3, 1 << 12, 1<<12 + 1, 1 << 13, 1 << 24, 1<<25 - 1, 1 << 40, math.MaxInt64} {

@@ -7,9 +7,7 @@ import (
 	"testing"
 )
 
-// TestCandidatesAreWhatASearchVisits: in every order, with records at nodes and at
-// leaves, with few records and many, and without a score.
-func TestCandidatesAreWhatASearchVisits(t *testing.T) {
+func TestCandidatesEqualVisits(t *testing.T) {
 	rng := testRand(60)
 	for trial := range 300 {
 		n := 1 + rng.IntN(8)
@@ -35,7 +33,7 @@ func TestCandidatesAreWhatASearchVisits(t *testing.T) {
 				if want := append([]uint32{7}, space.scored...); !slices.Equal(got, want) {
 					t.Fatalf("n %d, %+v: candidates %v, visited %v", n, opt, got, want)
 				}
-				// Shared between three queues, they give the search's own hits.
+				// Three queues together give the search's hits.
 				queues := [4]*Queue{NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L)}
 				for i, r := range got[1:] {
 					queues[1+i%3].Push(Hit{r, l1(rows[r], space.request)})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// These tests cover the corrections of Algorithm 1, see walk. Each fails if the printed
-// form is restored.
+// These tests cover the corrections of Algorithm 1 (walk). Each fails if the
+// printed form is restored.
 //
 // Seven records at 10, 20, … 70 and a request at 25:
 //
@@ -61,27 +61,28 @@ func wantOrder(t *testing.T, got []uint32, want ...uint32) {
 	}
 }
 
-// Printed: return when Node_k is not null. Then nothing would ever be visited.
+// Printed: return when Node_k is not null. Then nothing would be visited.
 func TestErratumReturnsAtNull(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 1, L: 1}), 2)
 }
 
-// Printed: Node_k is overwritten with the result of searching its child. The way back
-// would then lead only through the leaf.
+// Printed: Node_k is overwritten with the result of searching its child. The
+// way back would only contain the leaf.
 func TestErratumChildDoesNotReplaceNode(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 4, L: 1}), 2, 1, 0, 3)
 }
 
-// Printed: backtracking goes to Path's first element, the node just reached, and would
-// never leave it.
+// Printed: backtracking goes to Path's first element, the node just reached,
+// and would never leave it.
 func TestErratumBacktracksToParent(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 2, L: 1}), 2, 1)
 }
 
-// Printed: nothing stops at the root. Here pruning leaves visits unused when the root is done.
+// Printed: nothing stops at the root. Pruning leaves visits unused when the
+// root is done.
 func TestErratumStopsAtRoot(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, alwaysBeyond{space}, Options{Visits: 7, L: 1, Prune: true}), 2, 1, 3)
@@ -93,15 +94,15 @@ func TestErratumResumesAfterSibling(t *testing.T) {
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 4, 5, 6)
 }
 
-// Printed: a sibling is pruned by the worst hit in Queue however few it holds. The
+// Printed: a sibling is pruned by the worst hit even in an unfilled Queue. The
 // request would get three neighbours instead of five.
 func TestErratumUnfilledQueueDoesNotPrune(t *testing.T) {
 	f, space := sevenRecords(1)
 	wantOrder(t, visitOrder(t, f, alwaysBeyond{space}, Options{Visits: 7, L: 5, Prune: true}), 2, 1, 0, 3, 4, 5)
 }
 
-// Printed: Vis holds nodes. A record would then be scored once per tree and fill the
-// Queue with copies of itself, or, if nodes of two trees share a number, records would be
+// Printed: Vis holds nodes. Each tree would score a record again and fill the
+// Queue with copies. If nodes of two trees share a number, records would be
 // missed.
 func TestErratumVisHoldsRecords(t *testing.T) {
 	f, space := sevenRecords(2)
@@ -128,15 +129,15 @@ func TestErratumVisHoldsRecords(t *testing.T) {
 	wantOrder(t, space.scored, 0, 1, 2, 3, 4, 5, 6)
 }
 
-// Printed: the search turns back at a visited node. With two equal trees, tree 0 meets
-// record 1 after tree 1 has visited it, and must go on to record 0.
+// Printed: the search turns back at a visited node. With two equal trees, tree
+// 0 meets record 1 after tree 1 has visited it, and must continue to record 0.
 func TestErratumVisitedRecordIsSearchedBelow(t *testing.T) {
 	f, space := sevenRecords(2)
 	wantOrder(t, visitOrder(t, f, space, Options{Visits: 7, L: 1}), 2, 1, 0, 3, 4, 5, 6)
 }
 
-// The paper does not say on which side equal values are built; the search sends ties
-// left. A request equal to a record must descend to that record.
+// The paper does not state the side of equal values in the build. The search
+// sends ties left, so a request equal to a record must descend to it.
 func TestErratumTiesGoLeft(t *testing.T) {
 	rows := coarse(testRand(9), 600, 5, 3)
 	f, planes := mustBuild(t, rows, BuildOptions{})
@@ -159,7 +160,6 @@ func TestErratumTiesGoLeft(t *testing.T) {
 	}
 }
 
-// alwaysBeyond prunes every far side.
 type alwaysBeyond struct{ *plainSpace }
 
 func (alwaysBeyond) Beyond(uint32, int64) bool { return true }

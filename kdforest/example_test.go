@@ -6,8 +6,8 @@ import (
 	"cpar/kdforest"
 )
 
-// points is a request among plain rows; the score of a record is its squared distance.
-// A cloud's space answers the same questions about ciphertexts.
+// points is a request among plain rows, scored by squared distance. A cloud's
+// space answers the same questions about ciphertexts.
 type points struct {
 	rows    [][]int
 	planes  []kdforest.Plane[int]
@@ -25,11 +25,10 @@ func (p points) Score(records []uint32, scores []int64) {
 
 func (p points) Left(plane uint32) bool { return p.planes[plane].Left(p.request) }
 
-// Beyond gives nothing up: it is asked only where a search prunes.
+// Beyond is called only by a search that prunes.
 func (p points) Beyond(uint32, int64) bool { return false }
 
-// A plain kd-forest over numbers: half of the records are visited, and the three
-// nearest are found.
+// Half of the visits find the three nearest.
 func Example() {
 	var rows [][]int
 	for i := range 100 {

@@ -184,8 +184,8 @@ func TestValidateLeavesRejects(t *testing.T) {
 	}
 }
 
-// Neither kind of forest passes for the other, except with at most one record.
-func TestValidateKeepsPlacesApart(t *testing.T) {
+// With at most one record the kinds are equal.
+func TestValidateRejectsTheOtherPlace(t *testing.T) {
 	rng := testRand(52)
 	for n := range 9 {
 		rows := coarse(rng, n, 2, 10)
@@ -228,7 +228,6 @@ func isLeafForest(f *Forest) bool {
 	return len(f.Trees) > 0
 }
 
-// FuzzValidateLeaves is FuzzValidate for records in leaves.
 func FuzzValidateLeaves(f *testing.F) {
 	f.Add([]byte{0, 0})
 	f.Add([]byte{1, 0, 0, 255, 255, 255})
@@ -251,9 +250,9 @@ func FuzzValidateLeaves(f *testing.F) {
 	})
 }
 
-// Plane 25 is one level from the request, 15 is nine and 35 eleven. Depth first turns at
-// the cell's own plane. Best bin first crosses the root: the nearer cell there lies
-// beyond one plane, the one behind 35 beyond two.
+// Plane 25 is one level from the request, 15 is nine and 35 eleven. Depth first
+// turns at the cell's own plane. Best bin first crosses the root, where the
+// nearer cell lies beyond one plane and the one behind 35 beyond two.
 func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	f, space := fourLeaves()
 	order := func(opt Options) (records []uint32) {
@@ -269,11 +268,12 @@ func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	wantOrder(t, order(Options{Visits: 4, L: 4, Order: BestBin, Prune: true}), 1, 2, 0, 3)
 }
 
-// One heap for all trees: a tree with distant bins waits for one with near bins.
+// A tree with distant bins waits for one with near bins.
 func TestBestBinSharesOneHeap(t *testing.T) {
 	f, space := fourLeaves()
 	far := slices.Clone(f.Trees[0])
-	// The second tree divides the same records by a dimension whose planes are a hundred away.
+	// The second tree splits the same records by a dimension with planes a
+	// hundred away.
 	space.planes = append(space.planes, Plane[uint16]{1, 100})
 	space.request = []uint16{24, 0}
 	for i, row := range space.rows {
@@ -298,7 +298,7 @@ func TestBestBinSharesOneHeap(t *testing.T) {
 	}
 }
 
-// A chain of leaves as deep as it is large.
+// A chain of maximum depth.
 func TestSearchDeepLeaves(t *testing.T) {
 	const n = 100000
 	tree := make(Tree, 2*n-1)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSearchMatchesRecursion compares Search with a recursion over coroutines, maps and a
-// sorted list, in every mode, with and without ties.
+// TestSearchMatchesRecursion uses coroutines, maps and a sorted list, in every
+// mode, with and without ties.
 func TestSearchMatchesRecursion(t *testing.T) {
 	rng := testRand(20)
 	pruned := make([]int, len(everyOrder))
@@ -51,7 +51,7 @@ func TestSearchMatchesRecursion(t *testing.T) {
 
 var everyOrder = []Order{DepthFirst, TopDown, ByRank, BestBin}
 
-// AP-100 equals the scan, ties included, whatever Prune is.
+// AP-100 equals the scan, ties included, with and without Prune.
 func TestAP100EqualsScan(t *testing.T) {
 	rng := testRand(21)
 	for name, rows := range map[string][][]uint16{
@@ -97,8 +97,8 @@ func TestAP100EqualsScan(t *testing.T) {
 	}
 }
 
-// The central test: a searcher that sees ranks and stretched scores visits the same
-// records in the same order as one that sees the values.
+// The central test: a searcher that sees ranks and stretched scores visits the
+// same records in the same order as one that sees the values.
 func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 	rng := testRand(22)
 	for i, rows := range [][][]uint16{clustered(rng, 400, 20, 10), coarse(rng, 400, 4, 8), clustered(rng, 400, 20, 10)} {
@@ -129,8 +129,7 @@ func TestOpaqueSpaceVisitsInTheSameOrder(t *testing.T) {
 	}
 }
 
-// Every number of visits is met exactly, with distinct records, and more visits extend
-// fewer: so recall can only grow.
+// More visits extend fewer, so recall can only grow.
 func TestVisitsAreExactAndNested(t *testing.T) {
 	rng := testRand(23)
 	rows := clustered(rng, 203, 10, 10)
@@ -225,7 +224,7 @@ func TestPruningIsSound(t *testing.T) {
 	}
 }
 
-// Without far sides each tree visits only its way down, and compares each plane once.
+// Without far sides each tree only descends and compares each plane once.
 func TestStatsCountPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	_, stats := f.search(alwaysBeyond{space}, Options{Visits: 7, L: 1, Prune: true})
@@ -234,7 +233,7 @@ func TestStatsCountPlanes(t *testing.T) {
 	}
 	f, space = sevenRecords(3)
 	_, stats = f.search(space, Options{Visits: 7, L: 1})
-	// Round 1 visits 2, 1, 0; round 2 visits 3, 4, 5; round 3 visits 6.
+	// Round 1 visits 2, 1, 0, round 2 visits 3, 4, 5, round 3 visits 6.
 	if stats.Visited != 7 || stats.Rounds != 3 || stats.PlanesPruned != 0 {
 		t.Errorf("%+v", stats)
 	}
@@ -282,7 +281,6 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
-// A space without ranks supports only the paper's search.
 func TestSearchByRankNeedsRanks(t *testing.T) {
 	f, space := sevenRecords(1)
 	unranked := struct{ Space }{space}
@@ -322,8 +320,8 @@ func TestVisits(t *testing.T) {
 	}
 }
 
-// A pooled searcher keeps no state of other forests or of concurrent searches.
-func TestSearchesAtOnce(t *testing.T) {
+// A pooled searcher keeps no state of other searches.
+func TestConcurrentSearchesAreIndependent(t *testing.T) {
 	rng := testRand(26)
 	type work struct {
 		f    *Forest
@@ -361,14 +359,13 @@ func TestSearchesAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-// A search allocates only its result, however many records it visits.
 func TestVisitsDoNotAllocate(t *testing.T) {
 	rng := testRand(27)
 	rows := clustered(rng, 2000, 8, 10)
 	f, planes := mustBuild(t, rows, BuildOptions{})
 	space := &silentSpace{plainSpace{rows: rows, planes: planes, request: rows[5]}, FieldsOf(nil, planes, rows[5])}
 	ballots := NewBallots(f)
-	s := new(searcher) // not from the pool, which may drop one at any time
+	s := new(searcher) // the pool may drop one at any time
 	for _, visits := range []int{10, 1000, 2000} {
 		for _, order := range everyOrder {
 			opt := Options{Visits: visits, L: 10, Order: order, Ballots: ballots, fields: space.fields}
@@ -379,7 +376,7 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// silentSpace does not record what it scores, and computes its fields once.
+// silentSpace records nothing and computes its fields once.
 type silentSpace struct {
 	plainSpace
 	fields []Field

@@ -14,7 +14,7 @@ type plainSpace struct {
 	rows    [][]uint16
 	planes  []Plane[uint16]
 	request []uint16
-	scored  []uint32 // every record that Score was called with
+	scored  []uint32 // every record passed to Score
 }
 
 func (s *plainSpace) Left(p uint32) bool { return s.planes[p].Left(s.request) }
@@ -26,8 +26,8 @@ func (s *plainSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond: records left of a plane are at most on it, records right of it at least one
-// level further.
+// Beyond: records left of a plane are at most on it, records right of it at
+// least one level further.
 func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	bound := int64(s.planes[p].Value) - int64(s.request[s.planes[p].Dim])
 	if bound >= 0 {
@@ -36,7 +36,8 @@ func (s *plainSpace) Beyond(p uint32, worst int64) bool {
 	return -bound > worst
 }
 
-// gap counts the planes between the request and a plane, and those of its field.
+// gap counts the planes between the request and a plane, and those of its
+// field.
 func (s *plainSpace) gap(p uint32) (between, of uint32) {
 	x, end := s.request[s.planes[p].Dim], s.planes[p].Value
 	for _, plane := range s.planes {
@@ -70,12 +71,12 @@ func l1(a, b []uint16) int64 {
 	return sum
 }
 
-// opaqueSpace gives the same answers as plainSpace from different numbers: the request's
-// position among a dimension's planes, and scores stretched and shifted.
+// opaqueSpace gives plainSpace's answers from other numbers: the request's
+// position among a dimension's planes, and transformed scores.
 type opaqueSpace struct {
 	plain plainSpace
-	place []int // by dimension: how many of its planes the request is beyond
-	rank  []int // by plane: its place among the planes of its dimension
+	place []int // by dimension: number of planes that the request is beyond
+	rank  []int // by plane: its position among its dimension's planes
 	dim   []int // by plane
 	count []int // by dimension: its planes
 }
@@ -114,7 +115,7 @@ func (s *opaqueSpace) Fields() (out []Field) {
 	return out
 }
 
-// Distance is in another unit: a power of two, so that sums round the same way.
+// Distance is scaled by a power of two, so that sums round the same way.
 func (s *opaqueSpace) Distance(p uint32) float64 { return 16 * s.plain.Distance(p) }
 
 func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
@@ -122,8 +123,8 @@ func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
 // stretch is strictly increasing for distances.
 func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
 
-// recursion yields the nodes of a tree as corrected Algorithm 1 visits them, written as
-// the paper means it. pruned is called on reaching a sibling.
+// recursion yields the nodes of a tree in the order of the corrected Algorithm
+// 1. It calls pruned on reaching a sibling.
 func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func(plane uint32) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var visit func(k uint32) bool
@@ -197,7 +198,7 @@ func bestBin(trees []Tree, space Metric, beyond func(away float64) bool) iter.Se
 	}
 }
 
-// searchRecursively is search's simple twin: coroutines, maps and a sorted list.
+// searchRecursively is search's simple reference.
 func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits []Visit) {
 	visited := map[uint32]bool{None: true} // None is never new
 	visitsLeft := func() bool { return len(visited)-1 < opt.Visits }
@@ -268,7 +269,7 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 	return hits, visits
 }
 
-// insertHit is a queue too simple to be wrong.
+// insertHit is a simple queue.
 func insertHit(hits []Hit, h Hit, limit int) []Hit {
 	at := 0
 	for at < len(hits) && hits[at].before(h) {
@@ -278,7 +279,7 @@ func insertHit(hits []Hit, h Hit, limit int) []Hit {
 	return hits[:min(limit, len(hits))]
 }
 
-// clustered makes n rows of d levels around a few centres whose coordinates vary
+// clustered makes n rows of d levels around centres whose coordinates vary
 // unequally, as features do.
 func clustered(rng *rand.Rand, n, d, centres int) [][]uint16 {
 	middle := make([][]float64, centres)
@@ -299,7 +300,7 @@ func clustered(rng *rand.Rand, n, d, centres int) [][]uint16 {
 	return rows
 }
 
-// coarse makes n rows of d levels 0…levels−1: few levels make many ties.
+// coarse makes n rows of d levels 0…levels−1. Few levels make many ties.
 func coarse(rng *rand.Rand, n, d, levels int) [][]uint16 {
 	rows := make([][]uint16, n)
 	for i := range rows {

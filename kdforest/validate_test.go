@@ -41,7 +41,7 @@ func TestValidateRejects(t *testing.T) {
 	}
 }
 
-// isForest is a slow Validate: it walks each tree and gives up at any surprise.
+// isForest is a slow Validate.
 func isForest(f *Forest) bool {
 	for _, tree := range f.Trees {
 		nodes, records := map[uint32]bool{}, map[uint32]bool{}
@@ -70,8 +70,8 @@ func isForest(f *Forest) bool {
 	return len(f.Trees) > 0
 }
 
-// FuzzValidate makes forests of a few nodes from bytes: what Validate accepts
-// is a forest and can be searched to its last record.
+// FuzzValidate makes small forests from bytes. Those that Validate accepts must
+// be forests and searchable to the last record.
 func FuzzValidate(f *testing.F) {
 	f.Add([]byte{0, 0})
 	f.Add([]byte{1, 0, 0, 255, 255, 255})
@@ -93,8 +93,8 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// forestFromBytes reads a number of records, a number of planes, and nodes of four bytes
-// each, 255 for None; nil if the data are too long or too short.
+// forestFromBytes reads numbers of records and planes, then nodes of four
+// bytes, 255 for None. It returns nil for data of unsuitable length.
 func forestFromBytes(data []byte, place Place) *Forest {
 	if len(data) < 2 || len(data) > 1000 || data[0] > 20 {
 		return nil
@@ -134,7 +134,8 @@ func wantAllFound(t *testing.T, f *Forest) {
 			}
 		}
 	}
-	// By rank, AP-100 visits everything. Smaller numbers of visits are exact, too.
+	// By rank, AP-100 visits everything. Smaller numbers of visits are exact,
+	// too.
 	for visits := 1; visits <= int(f.Records); visits += 1 + int(f.Records)/4 {
 		_, stats, err := f.Search(parity{f.Planes}, Options{Visits: visits, L: 1, Order: ByRank})
 		if err != nil || stats.Visited != visits {
@@ -153,7 +154,7 @@ func (p parity) Fields() []Field                 { return []Field{{0, p.planes, 
 func (parity) Distance(plane uint32) float64     { return float64(plane % 5) }
 func (parity) Reach(int64) float64               { return -1 }
 
-// A tree as deep as it is large is searched on the heap, not on the call stack.
+// A tree of maximum depth must not overflow the call stack.
 func TestSearchDeepChain(t *testing.T) {
 	const n = 200000
 	tree := make(Tree, n)

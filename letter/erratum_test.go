@@ -8,10 +8,11 @@ import (
 	"testing"
 )
 
-// Each test puts one printed line back and shows what it does. docs/PAPER.md lists them.
+// Each test restores one printed line and shows its effect. docs/PAPER.md lists
+// them.
 
-// Eq. 2 rounds each product of elements by w before the key: with S uniform modulo q the
-// result is a random word modulo q, and some 10³¹ in the integers.
+// Eq. 2 rounds each product of elements by w before the key: with S uniform
+// modulo q the result is a random word modulo q, and some 10³¹ in the integers.
 func TestErratumEq2RoundsBeforeTheKey(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const m = 60
@@ -38,8 +39,8 @@ func TestErratumEq2RoundsBeforeTheKey(t *testing.T) {
 	}
 }
 
-// Without noise too, and with a key so small that nothing wraps, rounding each product
-// loses what it should keep only where products are below w.
+// Without noise, and with a key too small to wrap, rounding each product is
+// correct only where products are below w.
 func TestErratumEq2WorksForASmallKey(t *testing.T) {
 	one := newMatrix(2)
 	one.Words[0], one.Words[3] = 1, 1
@@ -63,7 +64,7 @@ func (s small) twin(t *testing.T) (Comparer, *Memory) {
 	return twin, m
 }
 
-// run searches in the clear with a printed line and without, and returns both.
+// run searches in the clear with a printed line and without.
 func run(t *testing.T, printed Printed, how Search) (with, without *Reply, err error) {
 	t.Helper()
 	s := system(t, printed)
@@ -86,7 +87,7 @@ func TestErratumLine7ComparesSplitsOfLeaves(t *testing.T) {
 	}
 }
 
-// Lines 8 and 10: Path holds the leaf alone, so of each tree one image is visited.
+// Lines 8 and 10: Path holds the leaf alone, so each tree visits one image.
 func TestErratumLine8ReplacesNode(t *testing.T) {
 	with, without, err := run(t, Printed{ChildReplacesNode: true, PushAfterChild: true}, Search{L: smallL, AP: 1})
 	if err != nil || with.Stats.Visited > 10 || without.Stats.Visited != smallN {
@@ -94,13 +95,13 @@ func TestErratumLine8ReplacesNode(t *testing.T) {
 	}
 }
 
-// Line 14 stands after the recursion, so that line 20 pops the root first: far sides are
-// searched from the farthest on, and the same number of visits finds less.
+// Line 14 follows the recursion, so line 20 pops the root first: far sides are
+// searched from the farthest on, and the same visits find less.
 func TestErratumLine14PathPopReturnsTheRoot(t *testing.T) {
 	var found [2]int
 	for i, printed := range []Printed{{PushAfterChild: true}, {}} {
 		s := system(t, printed)
-		s.cloud.Trees = s.cloud.Trees[:2] // of ten, the first ways down use the visits up
+		s.cloud.Trees = s.cloud.Trees[:2] // of ten, the first descents use the visits up
 		for _, image := range s.requests {
 			_, clear, m := s.ask(t, image, Search{L: smallL, AP: 0.2})
 			s.cloud.printed = Printed{}
@@ -125,7 +126,8 @@ func TestErratumLine19NothingEndsAtTheRoot(t *testing.T) {
 	}
 }
 
-// Lines 21 to 23 visit nobody: lines 11 to 13 have visited the whole path.
+// Lines 21 to 23 never visit, because lines 11 to 13 have visited the whole
+// path.
 func TestErratumLine21VisitsNobody(t *testing.T) {
 	for _, ap := range []float64{0.1, 1} {
 		if _, without, _ := run(t, Printed{}, Search{L: smallL, AP: ap}); without.Stats.Dead != 0 {
@@ -134,13 +136,14 @@ func TestErratumLine21VisitsNobody(t *testing.T) {
 	}
 }
 
-// farPlanes puts every hyperplane farther than any image: line 25 always prunes.
+// farPlanes puts every hyperplane farther than any image: line 25 always
+// prunes.
 type farPlanes struct{ Comparer }
 
 func (farPlanes) compPlane(*Node) float64 { return math.Inf(1) }
 
-// Line 25 compares with the last in Queue however few it holds. If planes were as far as
-// the paper hopes, requests would get fewer than L images.
+// Line 25 compares with the last in Queue even if unfilled. With planes as far
+// as the paper hopes, requests would get fewer than L images.
 func TestErratumLine25PrunesUnfilledQueue(t *testing.T) {
 	var got [2]int
 	for i, printed := range []Printed{{UnfilledPrunes: true}, {}} {
@@ -158,7 +161,7 @@ func TestErratumLine25PrunesUnfilledQueue(t *testing.T) {
 	}
 }
 
-// Line 28: Node_k is what the traversal returned, the root, and has no sibling.
+// Line 28: Node_k is the traversal's result, the root, which has no sibling.
 func TestErratumLine28SiblingOfTheRoot(t *testing.T) {
 	with, without, err := run(t, Printed{SiblingOfNode: true, SiblingEnds: true}, Search{L: smallL, AP: 1})
 	if err != nil || with.Stats.Visited >= without.Stats.Visited {
@@ -166,7 +169,7 @@ func TestErratumLine28SiblingOfTheRoot(t *testing.T) {
 	}
 }
 
-// Line 28: after a sibling nothing goes on above it.
+// Line 28: the search does not continue above a sibling.
 func TestErratumLine28SiblingEndsTheSearch(t *testing.T) {
 	with, without, err := run(t, Printed{SiblingEnds: true}, Search{L: smallL, AP: 1})
 	if err != nil || with.Stats.Visited >= smallN/2 || without.Stats.Visited != smallN {
@@ -174,7 +177,7 @@ func TestErratumLine28SiblingEndsTheSearch(t *testing.T) {
 	}
 }
 
-// Line 12: an image is another node in every tree, and fills Queue with copies of itself.
+// Line 12: an image is another node in every tree, and fills Queue with copies.
 func TestErratumLine12VisHoldsImages(t *testing.T) {
 	with, without, err := run(t, Printed{VisHoldsNodes: true}, Search{L: smallL, AP: 10})
 	if err != nil {
@@ -186,7 +189,8 @@ func TestErratumLine12VisHoldsImages(t *testing.T) {
 	}
 }
 
-// Sec. VI counts AP-X a tree, line 17 counts what all trees share: a factor of about ten.
+// Sec. VI counts AP-X a tree, line 17 counts over all trees: a factor of about
+// ten.
 func TestErratumLine17CountsAllTrees(t *testing.T) {
 	with, without, err := run(t, Printed{APOfTree: true, VisHoldsNodes: true}, Search{L: smallL, AP: 0.1})
 	if err != nil || with.Stats.Visited < 3*without.Stats.Visited {
@@ -194,8 +198,8 @@ func TestErratumLine17CountsAllTrees(t *testing.T) {
 	}
 }
 
-// Ties are printed: "the left branch if V_req[s_i] ≤ V_i[s_i]". A request that equals an
-// image descends to it in every tree.
+// Ties are printed: "the left branch if V_req[s_i] ≤ V_i[s_i]". A request that
+// equals an image descends to it in every tree.
 func TestTiesGoLeft(t *testing.T) {
 	s := system(t, Printed{})
 	for i, image := range s.images[:20] {
@@ -224,9 +228,9 @@ func TestPlanesOfBinsAreInTheDivergence(t *testing.T) {
 	}
 }
 
-// The element of Ĥ_i: trees split V_i before the projection, and the element of V̂_i with the
-// same number says nothing of that coordinate. A request that lies on the hyperplane is not
-// at distance 0 from it.
+// The element of Ĥ_i: trees split V_i before the projection, and the element of
+// V̂_i with the same number is unrelated to that coordinate. A request on the
+// hyperplane is not at distance 0 from it.
 func TestErratumPlaneElementIsAnotherCoordinate(t *testing.T) {
 	s := system(t, Printed{})
 	u := s.user
@@ -248,9 +252,9 @@ func TestErratumPlaneElementIsAnotherCoordinate(t *testing.T) {
 	}
 }
 
-// The Queue push process prints Comp_qL = −2·V_qL·V_qLᵀ + V_cur·V_sᵀ. In the clear it does not
-// depend on how near V_qL is: every node is nearer, and the last in Queue is whatever came
-// last. At the cloud it cannot be computed.
+// The Queue push process prints Comp_qL = −2·V_qL·V_qLᵀ + V_cur·V_sᵀ. In the
+// clear it is independent of V_qL's distance, so every node is nearer and the
+// last in Queue is the last to come. The cloud cannot compute it.
 func TestErratumCompQLWithoutTheRequest(t *testing.T) {
 	printed := Printed{CompQLWithoutRequest: true}
 	last := 0
@@ -303,8 +307,9 @@ func TestErratumCompQLMixesTwoImages(t *testing.T) {
 	}
 }
 
-// Eq. 6: Comp = r_s(Dis − r) − 3ε with the boxes as printed, so Dis = r + Comp/r_s, where
-// 2r + Σv_s² + Comp/r_s is printed. Of the tools alone, −2·V̂_i·V̂_c needs +2r and PKLC-RF −r.
+// Eq. 6: Comp = r_s(Dis − r) − 3ε with the boxes as printed, so Dis = r +
+// Comp/r_s, where 2r + Σv_s² + Comp/r_s is printed. Of the tools alone,
+// −2·V̂_i·V̂_c needs +2r and PKLC-RF −r.
 func TestErratumEq6DisFromComp(t *testing.T) {
 	s := system(t, Printed{})
 	u := s.user
@@ -369,8 +374,9 @@ func TestPlanesByHand(t *testing.T) {
 	}
 }
 
-// log 0 = 0: a bin that is empty in the request adds v·log v − v·0 < 0, or, by G = 0, is
-// left out altogether. Histograms that share no bin are at distance 0 by the box.
+// log 0 = 0: a bin that is empty in the request adds v·log v − v·0 < 0, or, by
+// G = 0, is omitted. Histograms without a common bin are at distance 0 by the
+// box.
 func TestErratumLogOfZeroMakesStrangersEqual(t *testing.T) {
 	k := &PKLC{M: 2, R: 0}
 	v, err1 := k.vector([]float64{1, 0}, 0)
@@ -383,8 +389,8 @@ func TestErratumLogOfZeroMakesStrangersEqual(t *testing.T) {
 	}
 }
 
-// One coordinate bounds no divergence: a term can exceed the whole, since others are
-// negative, or be negative itself. CoordinateBound is a bound.
+// One coordinate bounds no divergence: a term can exceed the whole, since
+// others are negative, or be negative itself. CoordinateBound is a bound.
 func TestErratumOneKLTermIsNoLowerBound(t *testing.T) {
 	v, c := []float64{0.6, 0.2, 0.2}, []float64{0.4, 0.3, 0.3}
 	total := 0.0

@@ -8,8 +8,8 @@ import (
 	"cpar/letter"
 )
 
-// PL1C-RF on its own: the cloud learns which of two images is nearer to a third, and
-// whether a hyperplane is nearer than an image, from ciphertexts.
+// The cloud compares two images, and a hyperplane with an image, by their
+// distance from a third, using ciphertexts.
 func ExamplePL1C() {
 	user := letter.NewPL1C(3, [32]byte{1}, nil) // vectors of three elements, already approximated
 	a, err := user.Vector([]float64{0.1, 0.5, 0.2})
@@ -37,7 +37,6 @@ func ExamplePL1C() {
 	// the hyperplane is nearer than b: true
 }
 
-// PKLC-RF on its own.
 func ExamplePKLC() {
 	user := letter.NewPKLC(3, [32]byte{1}, nil)
 	a, err := user.Vector([]float64{0.2, 0.5, 0.3})
@@ -59,7 +58,7 @@ func ExamplePKLC() {
 	// a is nearer than b: true
 }
 
-// The whole system: an encrypted forest, a request, Algorithm 1, final keywords.
+// An encrypted forest, a request, Algorithm 1, final keywords.
 func ExampleSetup() {
 	images := []letter.Image{
 		{Levels: []uint16{500, 510, 700}, KL: []float64{0.7, 0.3}, Keywords: []string{"beach", "sea"}},

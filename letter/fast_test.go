@@ -13,10 +13,9 @@ import (
 	"cpar/user/scorevector"
 )
 
-// TestSameNeighboursAsTheFastSystem: of the same projected vectors, the product's one vector
-// for both distances, its folded request and its scan find what three keys, unfolded
-// requests and Algorithm 1 find here, up to ε of both: a place differs only if two images
-// are nearer to each other than that.
+// TestSameNeighboursAsTheFastSystem: the product's single vector, folded
+// request and scan find what three keys, unfolded requests and Algorithm 1
+// find, up to both ε. Only images closer to each other than that may swap.
 func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 	s := systemOf(t, 150, Printed{})
 	layout := vectorlayout.L1KL(s.user.embed.MHat(), smallBins, 999)
@@ -64,7 +63,7 @@ func TestSameNeighboursAsTheFastSystem(t *testing.T) {
 			if x == order[i] {
 				same++
 			}
-			// 3ε/r_s here and there, and the rounding of histograms there.
+			// 3ε/r_s on both sides, and the product's rounding of histograms.
 			if got := s.user.Dis(reply.Comp[i], m); math.Abs(got-distances[x]) > 1e-3 {
 				t.Errorf("image %d is at %g, in the fast system at %g", x, got, distances[x])
 			}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// photos are n look-alikes of processed images, of m levels and bins: near their groups'
-// means, which differ in a few coordinates.
+// photos are n synthetic images of m levels and bins near the means of groups,
+// which differ in a few coordinates.
 func photos(seed uint64, n, m, bins int) []Image {
 	r := rand.New(rand.NewPCG(seed, 1))
 	groups := make([]Image, 6)
@@ -48,7 +48,7 @@ func photo(r *rand.Rand, near *Image, m, bins int, spread float64) (p Image) {
 	return p
 }
 
-// small is a system of look-alikes that sets up within a moment.
+// small is a system that sets up quickly.
 type small struct {
 	user     *User
 	cloud    *Cloud
@@ -105,8 +105,8 @@ func (s small) inTheClear(t testing.TB, m *Memory, how Search) *Reply {
 	return r
 }
 
-// dis is Dis of two images by definition: the L1 distance of levels in units of distance,
-// and the divergence of the first from the second.
+// dis is Dis of two images by definition: the L1 distance of levels in units of
+// distance, and the divergence of the first from the second.
 func dis(a, c Image) (l1, kl float64) {
 	for i, x := range a.Levels {
 		l1 += math.Abs(float64(x)-float64(c.Levels[i])) * 2 / 999

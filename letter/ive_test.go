@@ -18,8 +18,7 @@ func normals(r *rand.Rand, m int, spread float64) []float64 {
 	return v
 }
 
-// TestKeys: S·S⁻¹ = 1, whatever the size.
-func TestKeys(t *testing.T) {
+func TestKeyInverse(t *testing.T) {
 	for _, m := range []int{1, 2, 5, 63, 64, 65, 130} {
 		k := NewKey(m, [32]byte{byte(m)}, nil)
 		product := k.S.times(k.Inverse, nil)
@@ -33,8 +32,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestTimes holds the product to its definition.
-func TestTimes(t *testing.T) {
+func TestTimesEqualsDefinition(t *testing.T) {
 	for _, m := range []int{1, 3, 66} {
 		a, b := NewKey(m, [32]byte{1}, nil).S, NewKey(m, [32]byte{2}, nil).S
 		count := new(Dots)
@@ -56,9 +54,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestInnerIsItsTwin: encryption, decryption and Eq. 2 give back what was encrypted, and
-// cost what the paper says.
-func TestInnerIsItsTwin(t *testing.T) {
+// Decryption and Eq. 2 return the plaintexts and cost what the paper states.
+func TestInnerEqualsPlainProduct(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []int{1, 2, 5, 64, 130} {
 		count := new(Dots)
@@ -87,8 +84,8 @@ func TestInnerIsItsTwin(t *testing.T) {
 	}
 }
 
-// TestRequestFolds: SᵀS_s·C(V_s) = Sᵀ(wV_s + e_s) word for word, which is what the schemes
-// of the product send instead of the two factors.
+// TestRequestFolds: SᵀS_s·C(V_s) = Sᵀ(wV_s + e_s) word for word. The product
+// sends it instead of the two factors.
 func TestRequestFolds(t *testing.T) {
 	const m = 24
 	k, own := NewKey(m, [32]byte{1}, nil), NewKey(m, [32]byte{2}, nil)

@@ -6,10 +6,8 @@ import (
 	"testing"
 )
 
-// TestEncryptedSearchIsItsTwin: the encrypted trees visit the same images in the same order
-// as the trees in the clear, and return the same, but for images that ε puts in another
-// order.
-func TestEncryptedSearchIsItsTwin(t *testing.T) {
+// Only images within ε may change order.
+func TestEncryptedSearchEqualsPlainSearch(t *testing.T) {
 	s := system(t, Printed{})
 	places, same := 0, 0
 	for _, ap := range []float64{0.1, 0.3, 1} {
@@ -36,8 +34,8 @@ func TestEncryptedSearchIsItsTwin(t *testing.T) {
 	}
 }
 
-// TestAllImagesAtAP100: AP-100 finds the ten nearest by definition, up to the approximation
-// of L1: by the squared distance of approximated vectors exactly.
+// AP-100 finds the ten nearest by the squared distance of approximated vectors
+// exactly.
 func TestAllImagesAtAP100(t *testing.T) {
 	s := system(t, Printed{})
 	for _, image := range s.requests {
@@ -65,7 +63,7 @@ func TestAllImagesAtAP100(t *testing.T) {
 	}
 }
 
-// TestTreesInParallel: at AP-100 it does not matter in which order trees visit.
+// At AP-100 the order of visits does not matter.
 func TestTreesInParallel(t *testing.T) {
 	s := system(t, Printed{})
 	for _, image := range s.requests {
@@ -87,8 +85,7 @@ func TestTreesInParallel(t *testing.T) {
 	}
 }
 
-// TestKeysOfOneRequest: with keys drawn for every request, as the box has it, the same is found.
-func TestKeysOfOneRequest(t *testing.T) {
+func TestRequestKeysFindTheSame(t *testing.T) {
 	s := system(t, Printed{})
 	s.user.opt.OneKey, s.cloud.SS = false, nil
 	for _, image := range s.requests[:3] {
@@ -105,7 +102,6 @@ func TestKeysOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestSelect decrypts and weighs the keywords of the nearest.
 func TestSelect(t *testing.T) {
 	s := system(t, Printed{})
 	right := 0
@@ -119,7 +115,7 @@ func TestSelect(t *testing.T) {
 		for _, w := range words {
 			sum += w.Weight
 		}
-		// Two words an image, and ΣW = L − 1.
+		// Two keywords an image, and ΣW = L − 1.
 		if math.Abs(sum-2*(smallL-1)) > 1e-9 {
 			t.Errorf("weights add up to %g", sum)
 		}

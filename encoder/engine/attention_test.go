@@ -8,8 +8,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// TestAttention compares Attention with the same written out, in every form: three or four
-// axes, a mask of either kind, causal, fewer heads of keys, a scale.
+// TestAttention compares Attention with its definition: three or four axes,
+// both masks, causal, shared key heads, a scale.
 func TestAttention(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	x := randomFloats(rng, 3*4*8)
@@ -30,7 +30,7 @@ func TestAttention(t *testing.T) {
 		}
 		allowed = append(allowed, map[bool]byte{true: 1}[causal[i] == 0])
 	}
-	// written out, with a mask that is added
+	// the definition, with an added mask
 	plain := func(scale float32, added []float32) []float32 {
 		f := base(17).Ints("split", 1, positions, heads, size/heads).Ints("back", 1, positions, size).Floats("scale", []float32{scale}).
 			Floats("mask", added, positions, positions)
@@ -75,7 +75,7 @@ func TestAttention(t *testing.T) {
 	four.Node("Attention", []string{"q2", "k2", "v2"}, "o", nil).Node("Transpose", []string{"o"}, "y", onnxtest.Attributes{"perm": []int64{0, 2, 1, 3}})
 	close(t, "four axes", runs(t, four.Output("y"), x), plain(half, none))
 
-	// Two heads of queries share keys and values: the same as two equal ones.
+	// Sharing keys and values equals duplicating them.
 	shared := base(23).Ints("a", 0).Ints("b", size/heads).Ints("axis", 2)
 	twice := base(23).Ints("a", 0).Ints("b", size/heads).Ints("axis", 2)
 	for _, name := range []string{"k", "v"} {
@@ -97,7 +97,8 @@ func close(t *testing.T, what string, got, want []float32) {
 	near(t, got, wide)
 }
 
-// TestRMSNormalization against its definition; ONNX Runtime 1.22 does not have it.
+// TestRMSNormalization uses the definition, because ONNX Runtime 1.22 lacks the
+// operator.
 func TestRMSNormalization(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	x, scale := randomFloats(rng, 3*2*5), randomFloats(rng, 5)

@@ -8,7 +8,7 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// A spread is a convolution with everything that one can have.
+// A spread is a convolution with all options.
 type spread struct {
 	batch, inC, h, w, outC, groups int
 	kernel, stride, dilation       [2]int
@@ -45,7 +45,6 @@ func (s spread) naive(x, weights, bias []float32) (out []float64) {
 	return out
 }
 
-// TestConvolutions: every way to compute one, at the edges of its tiles and rows.
 func TestConvolutions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	one := [2]int{1, 1}
@@ -85,7 +84,7 @@ func TestConvolutions(t *testing.T) {
 	}
 }
 
-// run makes a graph of one node, of a row instead of an image if it is flat.
+// run makes a graph of one node, for a row instead of an image if flat.
 func (s spread) run(t *testing.T, x, weights, bias []float32, flat bool) []float32 {
 	t.Helper()
 	list := func(x ...int) (out []int64) {

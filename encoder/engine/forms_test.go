@@ -8,8 +8,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// A form is one way in which an operator is written: its inputs are names, []int64 lists
-// or tensors of constants. There are "image" 1×3×4×6 and, made of it, "rows" 1×12×6,
+// A form is one notation of an operator. Inputs are names, []int64 lists or
+// constants. Available are "image" 1×3×4×6 and, derived from it, "rows" 1×12×6,
 // "matrix" 12×6, "whole" of integers, "truth" of booleans and "positive".
 type form struct {
 	opsets []int64
@@ -45,7 +45,7 @@ func forms() []form {
 	add := func(opsets []int64, op string, in []any, a onnxtest.Attributes) {
 		rows = append(rows, form{opsets, op, in, a})
 	}
-	// Functions of one element.
+	// Unary functions.
 	for _, op := range []string{"Neg", "Abs", "Reciprocal", "Exp", "Floor", "Ceil", "Round", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Softplus",
 		"Softsign", "Sign", "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "HardSigmoid", "Identity", "Shrink"} {
 		if op == "Celu" {
@@ -79,7 +79,7 @@ func forms() []form {
 	add(all, "PRelu", in("image", constant{[]float32{0.1, 0.2, 0.3}, []int64{3, 1, 1}}), nil)
 	for _, to := range []int{1, 6, 7, 9, 11} {
 		add(mid, "Cast", image, a("to", to))
-		if to != onnxtest.Bool { // ONNX Runtime 1.22 skips the integers between floats and booleans
+		if to != onnxtest.Bool { // ONNX Runtime 1.22 omits the integers between floats and booleans
 			add(mid, "Cast", in("whole"), a("to", to))
 		}
 		add(mid, "Cast", in("truth"), a("to", to))
@@ -318,10 +318,8 @@ func forms() []form {
 	return rows
 }
 
-// String names a constant in the name of a test.
 func (c constant) String() string { return fmt.Sprint(c.dims) }
 
-// turned returns a matrix transposed.
 func (c constant) turned() constant {
 	from, rows, columns := c.values.([]float32), c.dims[0], c.dims[1]
 	to := make([]float32, len(from))
@@ -331,13 +329,13 @@ func (c constant) turned() constant {
 	return constant{to, l(columns, rows)}
 }
 
-// file writes a form; with folded the image is a constant.
+// file writes a form. If folded, the image is a constant.
 func (f form) file(opset int64, pixels []float32, folded bool) *onnxtest.File {
 	g := onnxtest.New(opset, 4, 6)
 	if folded {
 		g = onnxtest.Empty(opset).Floats("image", pixels, 1, 3, 4, 6).Input("unused", onnxtest.Float, 1)
 	}
-	// What forms may read; whatever they do not is not computed.
+	// Inputs of forms. Unused ones are not computed.
 	used := map[any]bool{}
 	for _, x := range f.in {
 		if name, ok := x.(string); ok {

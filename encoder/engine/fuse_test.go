@@ -9,8 +9,7 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// TestFused: what is fused computes the same as what is written, with fewer steps; and
-// what is only similar, or read elsewhere, stays.
+// TestFused also keeps patterns that are only similar or have other readers.
 func TestFused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	x := randomFloats(rng, 3*4*8)

@@ -11,17 +11,14 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// tight are limits for hostile files, which must not reach them.
+// tight are limits that hostile files must not reach.
 var tight = onnx.Limits{FileBytes: 1 << 20, Nodes: 300, Elements: 1 << 18, Memory: 1 << 23, Work: 1 << 24}
 
-// scalar is a constant of no axes.
 func scalar(f *onnxtest.File, name string, v int64) {
 	f.Tensors = append(f.Tensors, onnxtest.IntTensor(name, []int64{v}))
 }
 
-// TestHostile: files that ask for more than they bring are refused, each for its reason,
-// and nothing large is allocated.
-func TestHostile(t *testing.T) {
+func TestCompileRefusesHostileFiles(t *testing.T) {
 	const huge = 1 << 40
 	base := func() *onnxtest.File {
 		f := onnxtest.New(18, 4, 4).Ints("big", huge, huge).Ints("large", 1<<9, 1<<9, 1<<9).Ints("long", 1<<17).Ints("minus", -5, 3).
@@ -38,7 +35,7 @@ func TestHostile(t *testing.T) {
 	one := func(op string, a onnxtest.Attributes, in ...string) *onnxtest.File {
 		return base().Node(op, in, "y", a).Output("y")
 	}
-	doubled := func(op string, a onnxtest.Attributes, pairs int) *onnxtest.File { // each node makes twice as much
+	doubled := func(op string, a onnxtest.Attributes, pairs int) *onnxtest.File { // each node doubles the size
 		f := base().Floats("d0", make([]float32, 64), 64)
 		for i := range pairs {
 			f.Node(op, []string{fmt.Sprint("d", i), fmt.Sprint("d", i)}, fmt.Sprint("d", i+1), a)
@@ -90,7 +87,7 @@ func TestHostile(t *testing.T) {
 			}
 			f.Node("MatMul", []string{fmt.Sprint("t", i-1), "m"}, fmt.Sprint("t", i), nil)
 		}),
-		"computing constants takes more than the": many(func(f *onnxtest.File, i int) { // what finds nothing takes time, too
+		"computing constants takes more than the": many(func(f *onnxtest.File, i int) { // finding nothing takes time, too
 			if i == 0 {
 				f.Node("ConstantOfShape", []string{"long"}, "zeros", nil)
 			}
@@ -112,12 +109,10 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestBranchBombs: branches and functions that call each other are bounded in depth and in
-// number.
-func TestBranchBombs(t *testing.T) {
+func TestCompileLimitsBranchesAndFunctions(t *testing.T) {
 	yes := onnxtest.Tensor("yes", onnxtest.Bool, []byte{1})
 	leaf := onnxtest.Empty(18).Node("Identity", []string{"image"}, "out", nil).Output("out")
-	for range 12 { // each has the one before it twice
+	for range 12 { // each contains the previous one twice
 		next := onnxtest.Empty(18)
 		for _, name := range []string{"a", "b"} {
 			next.Node("If", []string{"yes"}, name, onnxtest.Attributes{"then_branch": leaf, "else_branch": leaf})
@@ -132,7 +127,7 @@ func TestBranchBombs(t *testing.T) {
 	if err := try(f.Bytes(), onnx.Limits{Nodes: 300}); err == nil || !strings.Contains(err.Error(), "300 nodes accepted") {
 		t.Error(err)
 	}
-	// Function i calls function i+1 twice; the last one calls itself.
+	// Function i calls function i+1 twice, and the last one calls itself.
 	model := onnxtest.New(18, 2, 2)
 	call := func(op, in, out string) onnxtest.Proto {
 		return onnxtest.Proto{}.Text(1, in).Text(2, out).Text(4, op).Text(7, "own")
@@ -149,8 +144,8 @@ func TestBranchBombs(t *testing.T) {
 	}
 }
 
-// TestMissingInFunctions: functions that call functions are each read once, however often
-// they are called; one by one it would be 64 billion nodes.
+// TestMissingInFunctions: reading functions per call would visit 64 billion
+// nodes.
 func TestMissingInFunctions(t *testing.T) {
 	const many = 4000
 	call := func(domain, op string, times int) (calls []onnxtest.Proto) {
@@ -178,8 +173,8 @@ func TestMissingInFunctions(t *testing.T) {
 	}
 }
 
-// TestFunction: an operator that the file defines, with an attribute of the call and a
-// default, one that is left out, and nodes of its own names.
+// TestFunction has an attribute, a default, an omitted attribute, and local
+// names.
 func TestFunction(t *testing.T) {
 	f := onnxtest.New(18, 1, 2)
 	scaled := onnxtest.Proto{}.Text(1, "image").Text(2, "m").Text(4, "Shaped").Text(7, "own").
@@ -213,7 +208,6 @@ func TestFunction(t *testing.T) {
 	near(t, ran(t, p, x, "y")["y"], want)
 }
 
-// try reads, compiles and runs a file.
 func try(data []byte, limits onnx.Limits) error {
 	m, err := onnx.Read(data, limits, nil)
 	if err != nil {
@@ -247,7 +241,6 @@ func try(data []byte, limits onnx.Limits) error {
 	return nil
 }
 
-// FuzzCompile: whatever a file holds, compiling and running it is an answer or an error.
 func FuzzCompile(f *testing.F) {
 	seed := func(g *onnxtest.File) { f.Add(g.Bytes()) }
 	seed(onnxtest.New(18, 4, 4).Ints("perm", 1, 3, -1).Node("Shape", []string{"image"}, "s", nil).

@@ -28,8 +28,7 @@ var (
 	eachFloat32   = constant{[]float32{1, 1.5, 0.5}, []int64{3}}
 )
 
-// TestAgainstONNXRuntime: every operator in the forms of its opsets computes what ONNX
-// Runtime does, of an image and, folded, of a constant.
+// TestAgainstONNXRuntime compares every form, of an image and folded.
 func TestAgainstONNXRuntime(t *testing.T) {
 	lib, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
@@ -84,8 +83,6 @@ func same(t *testing.T, got, want []float32) {
 	}
 }
 
-// TestFlippedForms: whatever bit of these files is wrong, the result is an answer or an
-// error, within the limits.
 func TestFlippedForms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	pixels := floatsOf(11, 1, 3, 4, 6).values.([]float32)

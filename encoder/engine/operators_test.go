@@ -18,7 +18,6 @@ func randomFloats(rng *rand.Rand, n int) []float32 {
 	return x
 }
 
-// compiled reads and compiles a file.
 func compiled(t *testing.T, f *onnxtest.File, wanted ...string) *Program {
 	t.Helper()
 	m, err := onnx.Read(f.Bytes(), onnx.Limits{}, nil)
@@ -32,7 +31,6 @@ func compiled(t *testing.T, f *onnxtest.File, wanted ...string) *Program {
 	return p
 }
 
-// ran runs a program on an image.
 func ran(t *testing.T, p *Program, image []float32, wanted ...string) map[string][]float32 {
 	t.Helper()
 	outputs, err := p.Run(map[string][]float32{"image": image}, wanted)
@@ -42,7 +40,7 @@ func ran(t *testing.T, p *Program, image []float32, wanted ...string) map[string
 	return outputs
 }
 
-// runs compiles a file and runs it on an image, and returns the output "y".
+// runs compiles a file and returns its output "y" for an image.
 func runs(t *testing.T, f *onnxtest.File, image []float32) []float32 {
 	t.Helper()
 	return ran(t, compiled(t, f, "y"), image, "y")["y"]
@@ -127,7 +125,6 @@ func TestConv(t *testing.T) {
 	}
 }
 
-// TestAutoPad: an odd pad goes to the end with SAME_UPPER, to the start with SAME_LOWER.
 func TestAutoPad(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x, w := randomFloats(rng, 3*6*6), randomFloats(rng, 2*3*3*3)
@@ -138,8 +135,8 @@ func TestAutoPad(t *testing.T) {
 	}
 }
 
-// TestFolded: operators folded into a convolution (plain, many channels or depthwise)
-// give the same as separately, and nothing is folded that others read.
+// TestFolded covers plain, many-channel and depthwise convolutions, and tensors
+// with other readers.
 func TestFolded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, outC := range []int64{3, 30} {
@@ -168,7 +165,8 @@ func TestFolded(t *testing.T) {
 				t.Errorf("%d steps, nothing was folded", len(p.plan.steps))
 			}
 			near(t, runs(t, f, x), want)
-			// If the normalised values are wanted too, the clipping must be separate.
+			// If the normalised values are wanted too, the clip must be
+			// separate.
 			p := compiled(t, f, "y", "n", "c")
 			outputs := ran(t, p, x, "y", "n")
 			near(t, outputs["y"], want)
@@ -352,7 +350,6 @@ func TestShapes(t *testing.T) {
 		columns = append(append(columns, same[4*r:4*r+4]...), same[4*r:4*r+4]...)
 	}
 	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Concat", []string{"image", "image"}, "y", onnxtest.Attributes{"axis": -1}).Output("y", 1, 3, 2, 8), x), columns)
-	// Softmax over the last axis.
 	want := make([]float64, len(x))
 	for r := range 6 {
 		var sum float64
@@ -366,8 +363,7 @@ func TestShapes(t *testing.T) {
 	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Softmax", []string{"image"}, "y", nil).Output("y"), x), want)
 }
 
-// TestSlots: tensors that are live at the same time do not share memory. Random graphs of
-// additions and clippings, against maps of vectors.
+// TestSlots checks with random graphs that live tensors do not share memory.
 func TestSlots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 60 {

@@ -19,7 +19,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// model begins as an ONNX file does; what follows is anything.
+// model begins like an ONNX file and continues with noise.
 func model(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
@@ -30,16 +30,16 @@ func model(n int) []byte {
 	return b
 }
 
-// A server serves one file, and notes what it was asked.
+// A server serves one file and records the requests.
 type server struct {
 	t     *testing.T
 	file  []byte
 	etag  string
-	cut   int // bytes after which a connection breaks; 0 for never
+	cut   int // bytes after which a connection breaks, 0 for never
 	asked []http.Header
-	// answer takes the place of all that, if it is there.
+	// answer, if set, replaces the default handler.
 	answer http.HandlerFunc
-	during func() // is called in the middle of the file
+	during func() // called in the middle of the file
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,8 @@ func (c *calling) Write(p []byte) (int, error) {
 	return n + m, err
 }
 
-// serve starts the server and says how the file is fetched from it into an empty folder.
+// serve starts the server and returns options to fetch its file into an empty
+// folder.
 func serve(t *testing.T, s *server) Options {
 	t.Helper()
 	s.t = t
@@ -100,7 +101,7 @@ func serve(t *testing.T, s *server) Options {
 	return Options{Address: h.URL + "/net.onnx", Into: filepath.Join(t.TempDir(), "net.onnx"), Digest: sha256.Sum256(s.file), MaxBytes: 1 << 20}
 }
 
-// only fails unless the folder of the file holds exactly these names.
+// only fails unless the file's folder holds exactly these names.
 func only(t *testing.T, o Options, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(o.Into))
@@ -116,7 +117,7 @@ func only(t *testing.T, o Options, names ...string) {
 	}
 }
 
-// whole fails unless the file is there, as it is at the server, and nothing else.
+// whole fails unless the folder holds exactly the server's file.
 func whole(t *testing.T, o Options, s *server) {
 	t.Helper()
 	got, err := os.ReadFile(o.Into)
@@ -152,7 +153,6 @@ func TestGet(t *testing.T) {
 	whole(t, o, s)
 }
 
-// TestResume: after a cut the rest is fetched, and only the rest.
 func TestResume(t *testing.T) {
 	for _, etag := range []string{`"1"`, `W/"1"`, ""} {
 		s := &server{file: model(100_000), etag: etag, cut: 30_000}
@@ -182,8 +182,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnother: a part kept from an older state of the file is thrown away.
-func TestResumeOfAnother(t *testing.T) {
+func TestResumeDiscardsAnotherFile(t *testing.T) {
 	for name, change := range map[string]func(*server){
 		"a tag that changed": func(s *server) { s.etag, s.file = `"2"`, model(90_000) },
 		"no ranges": func(s *server) {
@@ -218,7 +217,8 @@ func TestResumeOfAnother(t *testing.T) {
 			whole(t, o, s)
 		})
 	}
-	// Without a tag nobody notices but the digest, and then all is fetched anew.
+	// Without a tag only the digest detects the change, and everything is
+	// fetched again.
 	s := &server{file: model(100_000), cut: 30_000}
 	o := serve(t, s)
 	if _, err := Get(t.Context(), o); !errors.Is(err, cpar.ErrCloud) {
@@ -236,8 +236,9 @@ func TestResumeOfAnother(t *testing.T) {
 	whole(t, o, s)
 }
 
-// TestWholeAlready: a transfer that was ended between the last byte and the name.
-func TestWholeAlready(t *testing.T) {
+// TestResumeAcceptsCompletePart covers a transfer that ended between the last
+// byte and the renaming.
+func TestResumeAcceptsCompletePart(t *testing.T) {
 	for _, known := range []int64{0, 100_000} {
 		s := &server{file: model(100_000)}
 		o := serve(t, s)
@@ -253,7 +254,7 @@ func TestWholeAlready(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestGetRefuses(t *testing.T) {
 	file := model(100_000)
 	for name, k := range map[string]struct {
 		change func(*server, *Options)
@@ -299,7 +300,7 @@ func serving(text string) func(*server, *Options) {
 	return func(s *server, o *Options) { s.file, o.Digest = []byte(text), sha256.Sum256([]byte(text)) }
 }
 
-// endless sends without saying how much.
+// endless sends without a length.
 func endless(w http.ResponseWriter, p []byte) {
 	for {
 		if _, err := w.Write(p); err != nil {
@@ -309,8 +310,7 @@ func endless(w http.ResponseWriter, p []byte) {
 	}
 }
 
-// TestSlow: neither silence nor a byte now and then keeps a transfer alive.
-func TestSlow(t *testing.T) {
+func TestGetStopsSlowTransfers(t *testing.T) {
 	for name, drip := range map[string]time.Duration{"silence": time.Hour, "drip": 10 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			s := &server{file: model(100_000)}
@@ -342,8 +342,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestInterrupted: ^C keeps what came.
-func TestInterrupted(t *testing.T) {
+func TestCancelKeepsReceivedBytes(t *testing.T) {
 	s := &server{file: model(100_000)}
 	o := serve(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -389,7 +388,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestRedirects: HTTPS stays HTTPS, this machine may point to itself, and nobody in circles.
+// TestRedirects: HTTPS stays HTTPS, this machine may redirect to itself, and
+// loops end.
 func TestRedirects(t *testing.T) {
 	s := &server{file: model(10_000)}
 	o := serve(t, s)
@@ -400,7 +400,7 @@ func TestRedirects(t *testing.T) {
 	defer pointing.Close()
 	here := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }))
 	defer here.Close()
-	o.transport = secure.Client().Transport // trusts the certificate that both have
+	o.transport = secure.Client().Transport // trusts the common certificate
 	plain := o.Address
 	for _, k := range []struct {
 		from, to string
@@ -427,8 +427,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestOnlyHere: what is meant for this machine goes to no other, whatever its name resolves to.
-func TestOnlyHere(t *testing.T) {
+func TestLoopbackOnlyRefusesOtherMachines(t *testing.T) {
 	if err := loopbackOnly("tcp", "192.0.2.1:80", nil); err == nil {
 		t.Error("another machine")
 	}
@@ -443,7 +442,7 @@ func TestOnlyHere(t *testing.T) {
 	}
 }
 
-// FuzzHead: no bytes are mistaken for both.
+// FuzzHead checks that no bytes match both kinds.
 func FuzzHead(f *testing.F) {
 	f.Add([]byte("\x08\x07"))
 	f.Add([]byte("\x80\x05\x95"))

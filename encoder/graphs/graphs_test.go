@@ -1,6 +1,6 @@
-// Package graphs holds networks against ONNX Runtime: the structure of those that people
-// have, exported by torch with random weights (export.py). CPAR_GRAPHS names the folder of
-// the files.
+// Package graphs compares networks with ONNX Runtime. They have the structure
+// of public ones and random weights, exported by torch (export.py). CPAR_GRAPHS
+// names the folder of the files.
 package graphs
 
 import (
@@ -25,20 +25,19 @@ type graph struct {
 	Input, Type, Layout string
 	Inputs              []string // of a text half
 	Side                int
-	Embedding           string // the right one; "" where it has no name that can be known
+	Embedding           string // the correct one, "" if it has no fixed name
 	Size                int
 	Reference           string // the file in single precision with the same weights
 	Full                bool   // of the original's size
-	Refused             string // why it must be refused
-	Pool                string // how tokens become one vector, if they must
-	// Changes are numbers of the reference's operators, such as √2, that half precision
-	// changes: where they are in the file, and what they become.
+	Refused             string // the expected reason for refusal
+	Pool                string // the required pooling of tokens, if any
+	// Changes are offsets and values of numbers in the reference, such as √2,
+	// that half precision changes.
 	Changes [][2]float64
 }
 
 func (g graph) isText() bool { return g.Layout == "text" }
 
-// graphs reads the index.
 func graphs(t testing.TB) (all []graph, byFile map[string]graph) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), "index.json"))
@@ -55,7 +54,7 @@ func graphs(t testing.TB) (all []graph, byFile map[string]graph) {
 	return all, byFile
 }
 
-// pixels returns pixels of noise at several scales, 0 … 255, channel by channel.
+// pixels returns noise at several scales, 0 … 255, channel by channel.
 func pixels(side int) []float32 {
 	rng := rand.New(rand.NewPCG(1, uint64(side)))
 	var coarse [3][8][8]float64
@@ -75,7 +74,7 @@ func pixels(side int) []float32 {
 	return image
 }
 
-// pictures returns what a graph takes, and the same for its reference.
+// pictures returns the input of a graph and of its reference.
 func (g graph) pictures() (image, same []float32) {
 	raw := pixels(g.Side)
 	normal := make([]float32, len(raw))
@@ -94,15 +93,16 @@ func (g graph) pictures() (image, same []float32) {
 	return normal, normal
 }
 
-// half rounds to half precision: some graphs' input has no more.
+// half rounds to half precision.
 func half(v float32) float32 {
-	const bits = 13 // of the fraction that are lost; inputs are far from the ends of the range
+	const bits = 13 // lost bits of the fraction, for inputs far from the ends of the range
 	b := math.Float32bits(v)
 	b += 1<<(bits-1) - 1 + b>>bits&1
 	return math.Float32frombits(b &^ (1<<bits - 1))
 }
 
-// distances returns ‖a−b‖/‖b‖ and the largest difference by the largest value.
+// distances returns ‖a−b‖/‖b‖ and the largest difference relative to the
+// largest value.
 func distances(a, b []float32) (norm, worst float64) {
 	if len(a) != len(b) {
 		return math.Inf(1), math.Inf(1)
@@ -142,7 +142,6 @@ func (g graph) expected(t testing.TB, byFile map[string]graph) (image, want []fl
 	return image, want
 }
 
-// reference opens a graph's reference in ONNX Runtime.
 func (g graph) reference(t testing.TB, reference graph) encoder.Embedder {
 	t.Helper()
 	data, err := readChanged(t, reference.File, g.Changes)
@@ -158,7 +157,6 @@ func (g graph) reference(t testing.TB, reference graph) encoder.Embedder {
 	return e
 }
 
-// readChanged reads a file and changes some numbers.
 func readChanged(t testing.TB, file string, changes [][2]float64) ([]byte, error) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(oracle.Named(t, "CPAR_GRAPHS"), file))
@@ -168,12 +166,11 @@ func readChanged(t testing.TB, file string, changes [][2]float64) ([]byte, error
 	return data, err
 }
 
-// tolerance is the largest relative error of a network.
+// tolerance is the maximum relative error of a network.
 const tolerance = 1e-4
 
-// TestNetworks: every network loads in plain Go, and what is chosen for its embedding is
-// right and has the values that ONNX Runtime finds. Those in half precision are held
-// against single precision with the same weights.
+// TestNetworks checks choice and values of every network's embedding in plain
+// Go. Half precision is compared with single precision of the same weights.
 func TestNetworks(t *testing.T) {
 	oracle.Named(t, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(t)
@@ -189,8 +186,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// chosen opens a graph and checks what is chosen for its embedding; nil if the graph was
-// refused as it must be. If the choice is wrong, the right one is taken.
+// chosen opens a graph and checks the choice of its embedding. It returns nil
+// after an expected refusal, and corrects a wrong choice.
 func (g graph) chosen(t *testing.T) encoder.Embedder {
 	e, err := g.open(t, encoder.Go, "")
 	if g.Refused != "" {

@@ -14,8 +14,8 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// TestMemory: a process that embeds photos with CLIP ViT-B/32 takes at most 1.2 GB of
-// memory of its own.
+// TestMemory: embedding with CLIP ViT-B/32 takes at most 1.2 GB of anonymous
+// memory.
 func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -39,7 +39,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryOfProcess is the process of TestMemory.
 func TestMemoryOfProcess(t *testing.T) {
 	file := os.Getenv("CPAR_GRAPHS_MEMORY")
 	if file == "" {
@@ -75,7 +74,7 @@ func TestMemoryOfProcess(t *testing.T) {
 	fmt.Printf("anonymous memory at most %d kB\n", max(most.Load(), anonymous()))
 }
 
-// anonymous returns the memory of this process that no file backs, in kB.
+// anonymous returns this process's memory without backing files, in kB.
 func anonymous() (n int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for _, line := range strings.Split(string(status), "\n") {

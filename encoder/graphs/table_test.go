@@ -16,8 +16,8 @@ import (
 
 var docs = flag.String("docs", "", "write the page of networks to this file, with times (some minutes)")
 
-// TestTable prints the table of docs/networks.md: which networks load, how exact they
-// are, how long they take on one core beside ONNX Runtime, and what their embedding is.
+// TestTable prints the table of docs/networks.md: networks, errors, and times
+// on one core beside ONNX Runtime.
 func TestTable(t *testing.T) {
 	oracle.Named(t, "CPAR_ONNXRUNTIME")
 	if *docs == "" {
@@ -28,7 +28,7 @@ func TestTable(t *testing.T) {
 	page := pageHead
 	for _, g := range all {
 		if g.Form != "" || g.isText() || strings.HasSuffix(g.Network, "-plain") || strings.HasSuffix(g.Network, "-visual") {
-			continue // a form has no row, nor what is there to be a reference
+			continue // forms and references have no row
 		}
 		row := g.row(t, byFile)
 		fmt.Println(row)
@@ -48,7 +48,7 @@ held against single precision with the same weights. A time is the best of five 
 runtimes took turns in one run. Other work ran beside, which lengthens both times and leaves the ratios rough: the 0.4 of
 EfficientNet-B0 is luck, and the best of eight later runs had 20.0 and 14.8 ms (cpar model check efficientnet_b0.onnx --preprocessing
 imagenet --views 1 --runtime onnxruntime, an EPYC). Other forms of the same networks (opsets 11 to 23, other exporters, bytes and rows of
-pixels, data in other files, text halves) have no row: TestNetworks and TestTexts hold them to the same bound, 10⁻⁴. A process that
+pixels, data in other files, text halves) have no row: TestNetworks and TestTextHalvesMatchONNXRuntime hold them to the same bound, 10⁻⁴. A process that
 embeds with CLIP ViT-B/32 takes 0.45 GB of its own (TestMemory; 1.2 are accepted).
 
 Three of the narrower ones were also tried as they are (export.py FOLDER PATTERN --full), in four runs; the milliseconds are the best of
@@ -90,7 +90,6 @@ func (g graph) row(t *testing.T, byFile map[string]graph) string {
 		inGo, inORT, inGo/inORT, name, size)
 }
 
-// error returns the relative error of a graph, or why there is none.
 func (g graph) error(t *testing.T, byFile map[string]graph) string {
 	e, err := g.open(t, encoder.Go, "")
 	if err != nil {
@@ -105,8 +104,8 @@ func (g graph) error(t *testing.T, byFile map[string]graph) string {
 	return fmt.Sprintf("%.0e", norm)
 }
 
-// times returns the milliseconds of one image in plain Go and in ONNX Runtime, the best of
-// turns: whatever else the machine does lengthens both.
+// times returns the best milliseconds per image in plain Go and in ONNX
+// Runtime, measured in turns because other load slows both.
 func (g graph) times(t testing.TB, e encoder.Embedder, byFile map[string]graph) (inGo, inORT float64) {
 	reference := byFile[g.Reference]
 	image, same := g.pictures()
@@ -127,8 +126,8 @@ func (g graph) times(t testing.TB, e encoder.Embedder, byFile map[string]graph) 
 	return inGo, inORT
 }
 
-// BenchmarkNetworks gives the times of the networks of full size on one core, and by how
-// much plain Go is slower.
+// BenchmarkNetworks measures the networks of full size on one core, and the
+// ratio of both runtimes.
 func BenchmarkNetworks(b *testing.B) {
 	oracle.Named(b, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(b)

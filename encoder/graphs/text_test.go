@@ -11,9 +11,9 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// TestTexts: the text halves of CLIP run in plain Go and agree with ONNX Runtime, which is
-// given the same numbers as rows of floats (convert.floats_in).
-func TestTexts(t *testing.T) {
+// TestTextHalvesMatchONNXRuntime compares CLIP's text halves with ONNX Runtime, which reads tokens
+// as rows of floats (convert.floats_in).
+func TestTextHalvesMatchONNXRuntime(t *testing.T) {
 	l, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,7 @@ func TestTexts(t *testing.T) {
 				row := make([]float32, length)
 				for k := range row {
 					if row[k] = float32(1 + 37*k%900); i == 1 { // a mask
-						row[k] = min(float32(length-k)/20, 1) // 1 as far as the end of the text
+						row[k] = min(float32(length-k)/20, 1) // 1 up to the end of the text
 						if row[k] < 1 {
 							row[k] = 0
 						}

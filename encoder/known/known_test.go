@@ -12,8 +12,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// TestTwelve: each row is found by its digest, and says what the data say.
-func TestTwelve(t *testing.T) {
+func TestListHoldsTwelveNetworks(t *testing.T) {
 	list := List()
 	if len(list) != 12 {
 		t.Fatalf("%d networks", len(list))
@@ -34,7 +33,6 @@ func TestTwelve(t *testing.T) {
 	if _, ok := ByDigest(sha256.Sum256(nil)); ok {
 		t.Error("an empty file is known")
 	}
-	// One of each kind.
 	for _, m := range list {
 		p, _ := prepare.Preset("imagenet", 224)
 		switch m.Name {
@@ -55,8 +53,8 @@ func TestTwelve(t *testing.T) {
 	}
 }
 
-// TestTableIsTheOneHandedOver, which has no licences, and the network handed over is none of them.
-func TestTableIsTheOneHandedOver(t *testing.T) {
+// The supplied table has no licences and omits the supplied network.
+func TestTableMatchesSuppliedOne(t *testing.T) {
 	f, err := os.Open(oracle.Path(t, "models/known.csv"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// outside is a tensor of four floats whose data are in another file.
+// outside is a tensor of four floats stored in another file.
 func outside(name, location string, entries ...string) onnxtest.Proto {
 	t := onnxtest.Proto{}.Varint(1, 4).Varint(2, onnxtest.Float).Text(8, name)
 	entries = append([]string{"location", location}, entries...)
@@ -22,7 +22,7 @@ func outside(name, location string, entries ...string) onnxtest.Proto {
 	return t.Varint(14, 1)
 }
 
-// adding is a model that adds a constant to its image of one row of four.
+// adding is a model that adds a constant to an image of one row of four.
 func adding(constants ...onnxtest.Proto) *onnxtest.File {
 	f := onnxtest.Empty(13).Input("image", onnxtest.Float, 4).Node("Add", []string{"image", "k"}, "y", nil).Output("y")
 	f.Tensors = constants
@@ -52,7 +52,7 @@ func folder(t testing.TB, model []byte, others map[string][]byte) string {
 	return path
 }
 
-// readAll opens and reads a model in both ways, and returns the first constant.
+// readAll reads a model in both ways and returns the first constant.
 func readAll(path string, limits Limits) ([]float32, *File, error) {
 	f, err := Open(path, limits)
 	if err != nil {
@@ -78,8 +78,6 @@ func floatBytes(values ...float32) []byte {
 	return bytes.Clone(t[len(t)-4*len(values):])
 }
 
-// TestExternalData: data beside the model are read, in whole or in part, and are part of
-// its digest.
 func TestExternalData(t *testing.T) {
 	others := map[string][]byte{
 		"weights.bin":     append(append(make([]byte, 8), fourFloats...), 7, 7),
@@ -121,8 +119,6 @@ func TestExternalData(t *testing.T) {
 	}
 }
 
-// TestExternalDataStaysInside: no name leads out of the model's folder, and nothing but
-// regular files is read.
 func TestExternalDataStaysInside(t *testing.T) {
 	path := folder(t, nil, map[string][]byte{"all.bin": fourFloats, "../secret.bin": fourFloats, "short.bin": fourFloats[:15]})
 	dir := filepath.Dir(path)
@@ -174,8 +170,7 @@ func TestExternalDataStaysInside(t *testing.T) {
 	}
 }
 
-// TestExternalRanges: offsets and lengths are those of the file, and a few bytes of a
-// model cannot ask for much memory by naming the same range again and again.
+// Repeating a range must not multiply memory.
 func TestExternalRanges(t *testing.T) {
 	others := map[string][]byte{"all.bin": make([]byte, 4096)}
 	for why, k := range map[string]onnxtest.Proto{
@@ -207,7 +202,7 @@ func TestExternalRanges(t *testing.T) {
 	if _, _, err := readAll(path, Limits{FileBytes: int64(len(model)) + 4095}); err == nil || !strings.Contains(err.Error(), "bytes accepted") {
 		t.Errorf("two files beyond the limit: %v", err)
 	}
-	// Read without a folder refuses all of it, and so do nested tensors.
+	// Read without a folder refuses it, as do nested tensors.
 	if _, err := Read(adding(outside("k", "all.bin")).Bytes(), Limits{}, nil); err == nil || !strings.Contains(err.Error(), "in another file") {
 		t.Error(err)
 	}
@@ -217,8 +212,7 @@ func TestExternalRanges(t *testing.T) {
 	}
 }
 
-// TestGuard: a file that becomes shorter while it is read is an error.
-func TestGuard(t *testing.T) {
+func TestGuardReportsShrinkingFile(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a system that lets a mapped file become shorter")
 	}

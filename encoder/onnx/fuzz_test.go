@@ -7,12 +7,10 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// fuzzLimits keep what a file may ask for small.
 var fuzzLimits = Limits{FileBytes: 1 << 20, Nodes: 100, Elements: 1 << 16, Memory: 1 << 20}
 
-// FuzzRead reads files, with one beside them that tensors may name: whatever is in them,
-// the result is an error, or constants whose data fit their shapes, and a file that
-// Extract writes can be read again.
+// FuzzRead reads a file with one that tensors may name. It expects an error or
+// consistent constants, and Extract's output must be readable.
 func FuzzRead(f *testing.F) {
 	weights := append(make([]byte, 8), fourFloats...)
 	f.Add(adding(onnxtest.FloatTensor("k", []float32{1, 2, 3, 4}, 4)).Bytes(), weights)
@@ -73,7 +71,6 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestExtract: only what a tensor needs is left, and data of other files are inside.
 func TestExtract(t *testing.T) {
 	f := adding(outside("k", "all.bin"), onnxtest.FloatTensor("other", []float32{5}, 1)).
 		Input("text", onnxtest.Int64, -1, -1).Node("Mul", []string{"y", "other"}, "z", nil).Node("Cast", []string{"text"}, "t", nil).Output("z").Output("t")

@@ -10,7 +10,7 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// readTensor reads a TensorProto as the constant of a model, in both ways.
+// readTensor reads a TensorProto as a model's constant in both ways.
 func readTensor(t onnxtest.Proto) (*Tensor, error) {
 	data := adding(t).Bytes()
 	if _, err := ReadOutline(data, Limits{}, nil); err != nil {
@@ -23,7 +23,6 @@ func readTensor(t onnxtest.Proto) (*Tensor, error) {
 	return m.Graph.Constants[0], nil
 }
 
-// packedInts is a packed list of integers in a field.
 func packedInts(t onnxtest.Proto, number int, values ...int64) onnxtest.Proto {
 	var list []byte
 	for _, v := range values {
@@ -32,7 +31,7 @@ func packedInts(t onnxtest.Proto, number int, values ...int64) onnxtest.Proto {
 	return t.Bytes(number, list)
 }
 
-// TestTensorForms: every type, raw and in its typed list, packed or one by one.
+// TestTensorForms covers every type: raw, and packed and unpacked lists.
 func TestTensorForms(t *testing.T) {
 	le := binary.LittleEndian
 	raw := func(width int, values ...uint64) (b []byte) {
@@ -93,7 +92,6 @@ func TestTensorForms(t *testing.T) {
 	}
 }
 
-// TestTensorRefusals: types have names, and what cannot be exact is refused.
 func TestTensorRefusals(t *testing.T) {
 	for typ, name := range map[Type]string{8: "string", 14: "complex64", 17: "float8e4m3fn", 22: "int4", 99: "type 99"} {
 		_, err := readTensor(onnxtest.Proto{}.Varint(1, 1).Varint(2, int64(typ)).Text(8, "k").Bytes(9, []byte{1}))
@@ -116,8 +114,7 @@ func TestTensorRefusals(t *testing.T) {
 	}
 }
 
-// TestLists: an entry of two bytes in the file takes much more in memory.
-func TestLists(t *testing.T) {
+func TestReadLimitsLists(t *testing.T) {
 	for why, field := range map[string]int{"more than 1000 opsets": 8, "nodes and functions accepted": 25} {
 		file := onnxtest.Proto(onnxtest.New(13, 2, 2).Bytes())
 		for range 30_000 {

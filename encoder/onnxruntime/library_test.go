@@ -30,7 +30,6 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-// refused checks an error of Open.
 func refused(t *testing.T, err error, why string) {
 	t.Helper()
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), why) || !strings.Contains(hint.Of(err), Variable) {
@@ -38,7 +37,7 @@ func refused(t *testing.T, err error, why string) {
 	}
 }
 
-func TestNoLibrary(t *testing.T) {
+func TestOpenReportsMissingLibrary(t *testing.T) {
 	dir := t.TempDir()
 	garbage := filepath.Join(dir, "libonnxruntime.so")
 	if err := os.WriteFile(garbage, []byte("not a library"), 0o666); err != nil {
@@ -62,8 +61,7 @@ func TestNoLibrary(t *testing.T) {
 	}
 }
 
-// TestAnotherLibrary: a system library is not ONNX Runtime.
-func TestAnotherLibrary(t *testing.T) {
+func TestOpenRefusesOtherLibraries(t *testing.T) {
 	name := map[string]string{"linux": "libc.so.6", "darwin": "/usr/lib/libSystem.B.dylib", "windows": "kernel32.dll"}[runtime.GOOS]
 	handle, err := loadLibrary(name)
 	if err != nil {
@@ -94,8 +92,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestDamaged: whatever is not a model returns an error.
-func TestDamaged(t *testing.T) {
+func TestLoadRefusesDamagedModels(t *testing.T) {
 	l, err := Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +109,7 @@ func TestDamaged(t *testing.T) {
 		"an operator, alone": {0x08, 0x07, 0x3a, 0x08, 0x0a, 0x06, 0x12, 0x01, 'y', 0x22, 0x01, 'X', 0x42, 0x02, 0x10, 0x0d},
 	} {
 		if s, err := l.Load(data, input, "y"); err == nil {
-			// An empty graph is a valid session, but there is nothing to run.
+			// An empty graph is a valid session without anything to run.
 			if _, _, err = s.Run(make([]float32, 12)); err == nil {
 				t.Errorf("%s: accepted", name)
 			}
@@ -133,8 +130,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestHalves: every float16 survives, and rounding is to the nearest, ties to even.
-func TestHalves(t *testing.T) {
+func TestFloat16RoundTrips(t *testing.T) {
 	for h := range 1 << 16 {
 		v := widened([]uint16{uint16(h)})[0]
 		if v != v {

@@ -11,7 +11,7 @@ import (
 	"cpar"
 )
 
-// Configuration files as they come with networks, shortened by what is ignored.
+// Configuration files of public networks, without ignored fields.
 const (
 	clipHF = `{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true, "do_normalize": true, "do_rescale": true, "do_resize": true,
 		"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_processor_type": "CLIPImageProcessor", "image_std": [0.26862954, 0.26130258, 0.27577711],
@@ -38,7 +38,7 @@ func TestConfigurationFiles(t *testing.T) {
 	whole := with(plain(224, 224), func(p *Preprocessing) { p.Mean, p.Std = halves, halves })
 	for _, c := range []struct {
 		file, kind string
-		side       int // of the network; 0: open
+		side       int // of the network, 0 for open
 		want       Preprocessing
 	}{
 		{clipHF, "Hugging Face", 224, floored},
@@ -80,8 +80,6 @@ func TestConfigurationFiles(t *testing.T) {
 	}
 }
 
-// TestConfigurationsRefused by name: what cannot be done as they do it, wrong types, and
-// sizes that are not the network's.
 func TestConfigurationsRefused(t *testing.T) {
 	change := func(file, from, to string) string {
 		if !strings.Contains(file, from) {
@@ -133,13 +131,12 @@ func TestConfigurationsRefused(t *testing.T) {
 			t.Errorf("%.120s: %+v, %v, want %s", file, p, err, want)
 		}
 	}
-	// Without a network's size as well: each names the field.
+	// Without a network's size, too, each names the field.
 	if _, _, err := ReadConfig([]byte(change(immich, "[224, 224]", "5000")), 0, 0); err == nil || !strings.Contains(err.Error(), "5000") {
 		t.Error(err)
 	}
 }
 
-// TestProcessorsAreComplete: every one has a filter, and makes pictures by default.
 func TestProcessorsAreComplete(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(processors)) {
 		p, _, err := ReadConfig([]byte(`{"image_processor_type": "`+name+`ImageProcessor", "size": {"height": 256, "width": 256}}`), 0, 0)

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// write makes a folder of files and returns it.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +32,7 @@ func TestFind(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		named string
-		from  string // the file that is taken; empty: none
+		from  string // the chosen file, empty for none
 		side  int
 	}{
 		"nothing":                        {map[string]string{}, "", "", 0},
@@ -69,14 +68,13 @@ func TestFind(t *testing.T) {
 		if found == nil {
 			continue
 		}
-		side := cmp.Or(found.Side(), 224) // presets say none
+		side := cmp.Or(found.Side(), 224) // presets have no size
 		if p, from, err := found.For(side, side); err != nil || !strings.HasSuffix(from, c.from) || p.Width != side {
 			t.Errorf("%s: %+v, %q, %v", name, p, from, err)
 		}
 	}
 }
 
-// TestFindRefuses what nobody can decide, naming the files.
 func TestFindRefuses(t *testing.T) {
 	dir := write(t, map[string]string{"preprocessor_config.json": clipHF, "preprocess_cfg.json": strings.Replace(immich, "bicubic", "bilinear", 1)})
 	c, err := Find(filepath.Join(dir, "m.onnx"), "")
@@ -87,7 +85,7 @@ func TestFindRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "preprocess_cfg.json") || !strings.Contains(hint.Of(err), "--preprocessing") {
 		t.Error(err)
 	}
-	// Another size than the network's: the file is named.
+	// The error for a wrong size names the file.
 	if _, _, err = c.For(256, 256); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "preprocessor_config.json: ") {
 		t.Error(err)
 	}

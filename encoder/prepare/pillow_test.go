@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// pillowScript prepares pictures with Pillow, and in the words of the libraries that use
-// it: it reads a line of JSON and pixels, and writes pixels, until the input ends.
+// pillowScript prepares images with Pillow, following the libraries that use
+// it. It reads a line of JSON and pixels and writes pixels until the input
+// ends.
 const pillowScript = `
 import json, sys
 from PIL import Image
@@ -57,8 +58,8 @@ while True:
     sys.stdout.buffer.flush()
 `
 
-// pillow starts Debian's Python with Pillow, or skips the test. With CPAR_PILLOW=required
-// its absence is a failure.
+// pillow starts Debian's Python with Pillow or skips the test.
+// CPAR_PILLOW=required makes its absence a failure.
 func pillow(t *testing.T) func(p Preprocessing, rgb []byte, width, height int) []byte {
 	const python, env = "/usr/bin/python3", "CPAR_PILLOW"
 	if out, err := exec.Command(python, "-c", "import PIL; print(PIL.__version__)").CombinedOutput(); err != nil {
@@ -113,8 +114,8 @@ func pillow(t *testing.T) func(p Preprocessing, rgb []byte, width, height int) [
 	}
 }
 
-// TestAgainstPillow: pixels are Pillow's, bit for bit, whatever the filter, the shape and
-// the rounding of the crop.
+// TestAgainstPillow compares bit for bit across filters, shapes and crop
+// rounding.
 func TestAgainstPillow(t *testing.T) {
 	ask := pillow(t)
 	for _, size := range append(slices.Clone(sizes), [2]int{640, 480}, [2]int{481, 640}, [2]int{1503, 1002}, [2]int{7, 90}, [2]int{700, 30}) {
@@ -148,7 +149,7 @@ func TestAgainstPillow(t *testing.T) {
 	}
 }
 
-// cosine is that of pixels less their mean: of pixels as they are, nearly any two pictures have 0.9.
+// cosine subtracts the mean, because raw pixels of most image pairs have 0.9.
 func cosine(a, b []byte) float64 {
 	var sa, sb float64
 	for i := range a {

@@ -36,7 +36,7 @@ func TestSidecar(t *testing.T) {
 	if got := read(t, `{}`, 224, 224); got != plain(224, 224) {
 		t.Errorf("%+v", got)
 	}
-	// A network that leaves its size open takes the file's.
+	// A network of open size takes the file's.
 	for s, side := range map[string]int{`{"size": 256}`: 256, `{"size": [256, 256], "preset": "clip"}`: 256, `{}`: 224} {
 		if got := read(t, s, 0, 0); got.Width != side || got.Height != side || got.Resize == ResizeCrop && got.Shorter != side {
 			t.Errorf("%s: %+v", s, got)
@@ -72,7 +72,7 @@ func TestSidecar(t *testing.T) {
 	}
 }
 
-// TestEncodingOfOldValues: collections name their network by a digest of this JSON.
+// TestEncodingOfOldValues pins the JSON whose digest indexes store.
 func TestEncodingOfOldValues(t *testing.T) {
 	for name, want := range map[string]string{
 		"imagenet":      `{"Width":224,"Height":224,"Scale":0.00392156862745098,"Mean":[0.485,0.456,0.406],"Std":[0.229,0.224,0.225],"Color":"RGB","Resize":"crop","Shorter":256}`,
@@ -115,7 +115,7 @@ func TestMetadata(t *testing.T) {
 	if _, ok, err := FromMetadata(map[string]string{"author": "nobody"}, 6, 6); ok || err != nil {
 		t.Error(ok, err)
 	}
-	// What ONNX defines, in any case.
+	// ONNX's entries, in any case.
 	p, ok, err = FromMetadata(map[string]string{"Image.NominalPixelRange": "Normalized_1_1", "image.bitmappixelformat": "BGR8", "Image.ColorSpaceGamma": "SRGB"}, 6, 6)
 	if want, _ := preset("tensorflow", 6); err != nil || !ok || p.Color != BGR || p.Scale != want.Scale || p.Mean != want.Mean {
 		t.Error(p, ok, err)
@@ -154,7 +154,7 @@ func TestTensor(t *testing.T) {
 	}
 }
 
-// benchmarkTensor is what a photo costs.
+// benchmarkTensor measures the cost per photo.
 func benchmarkTensor(b *testing.B, preset string, width, height int) {
 	p, err := Preset(preset, 224)
 	if err != nil {
@@ -175,8 +175,8 @@ func BenchmarkTensor(b *testing.B) {
 	}
 }
 
-// The views of a picture of eight pixels are itself and its middle, by hand: seven pixels of
-// eight, and a mirror image has every row backwards.
+// TestTensors checks both views of an image of eight pixels by hand: the centre
+// has seven of eight, mirrored.
 func TestTensors(t *testing.T) {
 	p := plain(1, 4)
 	p.Scale = 1

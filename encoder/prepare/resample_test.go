@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// noise is a picture that stays the same.
+// noise is deterministic.
 func noise(width, height int) []byte {
 	rng := rand.New(rand.NewPCG(uint64(width), uint64(height)))
 	rgb := make([]byte, 3*width*height)
 	for i := range rgb {
 		rgb[i] = byte(rng.Uint32())
-		if rng.Uint32()%3 == 0 { // and is not all grey where it shrinks
+		if rng.Uint32()%3 == 0 { // keeps contrast when shrunk
 			rgb[i] = byte(255 * (i / (3 * 7) % 2))
 		}
 	}
 	return rgb
 }
 
-// resizePlain is resize without tricks: the whole picture, every sum by itself.
+// resizePlain is resize without optimisation.
 func resizePlain(rgb []byte, width, height int, columns, rows []window) []byte {
 	along := func(in []byte, at, step int, w window) byte {
 		sum := int64(half)
@@ -45,8 +45,7 @@ func resizePlain(rgb []byte, width, height int, columns, rows []window) []byte {
 
 var sizes = [][2]int{{20, 13}, {13, 20}, {3, 2}, {1, 1}, {61, 7}, {1, 50}, {300, 200}, {31, 64}, {9, 8}, {224, 225}}
 
-// TestResizeIsThatOfItsTwin: all filters, shapes that grow and shrink, the whole and parts.
-func TestResizeIsThatOfItsTwin(t *testing.T) {
+func TestResizeEqualsPlainResize(t *testing.T) {
 	for name, f := range filters {
 		for _, from := range sizes {
 			for _, to := range sizes {
@@ -60,8 +59,8 @@ func TestResizeIsThatOfItsTwin(t *testing.T) {
 	}
 }
 
-// TestWindows: weights sum to one, and those of bilinear and bicubic are near the
-// formulas, in float64 and over every pixel.
+// TestWindows: weights sum to one, and bilinear and bicubic ones are near the
+// formulas.
 func TestWindows(t *testing.T) {
 	for name, f := range filters {
 		for _, n := range []int{1, 2, 7, 100, 333} {
@@ -91,7 +90,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestGoldenResize: what Pillow 9.4 made of noise, as checksums and a few samples.
+// TestGoldenResize compares with Pillow 9.4's checksums and samples for noise.
 func TestGoldenResize(t *testing.T) {
 	for _, c := range golden {
 		p := Preprocessing{Width: c.w, Height: c.h, Resize: ResizeWhole, Interpolation: c.filter}

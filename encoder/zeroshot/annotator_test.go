@@ -88,7 +88,7 @@ func paint(t *testing.T, dir, name string, c color.Color) string {
 
 // TestKeywords takes photos through prompts, vectors, embedding and ranking,
 // without and with a cache.
-func TestWords(t *testing.T) {
+func TestKeywords(t *testing.T) {
 	dir := t.TempDir()
 	cache, err := feature.OpenCache(dir)
 	if err != nil {

@@ -65,7 +65,7 @@ func lookUp(n int, output string, inputs, outputs []message) []byte {
 	return message{}.number(1, 7).bytes(7, graph).bytes(8, message{}.text(1, "").number(2, 13))
 }
 
-func TestHalf(t *testing.T) {
+func TestTextModelEmbedsTexts(t *testing.T) {
 	dir := t.TempDir()
 	open := func(data []byte) (*TextModel, error) {
 		write(t, dir, "text.onnx", data)
@@ -115,7 +115,7 @@ func TestHalf(t *testing.T) {
 }
 
 // TestOpenRefusesOtherModels checks that the error gives the reason.
-func TestNoHalf(t *testing.T) {
+func TestOpenRefusesOtherModels(t *testing.T) {
 	dir := t.TempDir()
 	ids, vector := port("ids", whole, 1, 77), port("out", floating, 1, 4)
 	for name, c := range map[string]struct {

@@ -27,8 +27,7 @@ func parsed(t *testing.T, line string) *Flags {
 	return f
 }
 
-// TestAgain: a command to type next has the flags that were given, and means the same.
-func TestAgain(t *testing.T) {
+func TestCommandLineRoundTrips(t *testing.T) {
 	for _, line := range []string{
 		"",
 		" --preprocessing clip",
