@@ -22,8 +22,6 @@ func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0
 }
 
-// collectBestBin gathers the next round: one record per tree, at most room in
-// all.
 func (s *searcher) collectBestBin(room int) {
 	s.records, s.trees = s.records[:0], s.trees[:0]
 	for len(s.records) < min(room, len(s.walks)) {
@@ -50,8 +48,8 @@ func (s *searcher) collectBestBin(room int) {
 	}
 }
 
-// descendBestBin descends from node k, at distance away, to the request's cell,
-// the nearest leaf, and visits it. It pushes the bins on the other sides.
+// descendBestBin descends from node k, at distance away, to the request's cell
+// and visits it. It pushes the bins on the other sides.
 func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	nodes := s.walks[tree].nodes
 	for {
@@ -86,14 +84,11 @@ func (s *searcher) visit(tree, record uint32) {
 	}
 }
 
-// outOfReach reports whether a bin at this distance cannot hold a hit. Until
-// the queue is full, any record may be among the L nearest.
+// outOfReach reports whether a bin at this distance cannot hold a hit.
 func (s *searcher) outOfReach(away float64) bool {
 	return s.prune && s.queue.Full() && away > s.metric.Reach(s.queue.Worst())
 }
 
-// A bin is a step of a search that returns to the nearest step instead of the
-// last.
 type bin struct {
 	step
 	tree uint32
@@ -131,7 +126,6 @@ func (b *bins) push(a bin) {
 	h[i] = a
 }
 
-// pop removes the nearest bin from a non-empty heap.
 func (b *bins) pop() bin {
 	h := *b
 	nearest, last := h[0], h[len(h)-1]

@@ -11,11 +11,9 @@ import (
 	"sync"
 )
 
-// BuildOptions configure how trees are grown. The zero value performed best in
-// measurements (doc.go): ten trees, all-zero seed, split dimensions drawn in
-// proportion to variance from the ten largest, estimated on a hundred records
-// of the node, and splits nearest the mean. Top 5, DrawEvenly and SplitMedian
-// together give the forest of Silpa-Anan and Hartley that the paper uses.
+// BuildOptions configure how trees are grown. The zero value performed best
+// (doc.go). Top 5, DrawEvenly and SplitMedian together give the forest of
+// Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
 	Trees  int   // 0: 10
 	Top    int   // number of dimensions of highest variance to draw from, 0: 10
@@ -45,10 +43,9 @@ const (
 type Split uint8
 
 const (
-	// SplitMean splits at the value nearest the mean, as FLANN does. The mean
-	// of a skewed dimension lies where records are sparse, so it separates
-	// fewer neighbours. Each side gets at least an eighth of the records unless
-	// ties prevent it, so depth stays logarithmic.
+	// SplitMean splits at the value nearest the mean, as FLANN does, because a
+	// skewed dimension has few records there. Each side gets at least an eighth
+	// of the records unless ties prevent it, so depth stays logarithmic.
 	SplitMean Split = iota
 	// SplitMedian splits as evenly as ties allow.
 	SplitMedian
@@ -62,9 +59,9 @@ const (
 	// splits at its value: n nodes, each plane through a record.
 	PlaceNode Place = iota
 	// PlaceLeaf puts one record in each leaf, as FLANN does, and splits between
-	// values: 2n−1 nodes. A search visits no record before its cell. With Top
-	// 5, Sample 101 and DrawEvenly it is FLANN's forest, except for ties (left
-	// here) and the bound on uneven splits (SplitMean).
+	// values: 2n−1 nodes. With Top 5, Sample 101 and DrawEvenly it is FLANN's
+	// forest, except for ties (left here) and the bound on uneven splits
+	// (SplitMean).
 	PlaceLeaf
 )
 
@@ -134,7 +131,6 @@ func checkRows[T Number](rows [][]T) error {
 	return nil
 }
 
-// pick checks the options and returns the rows reduced to opt.Dims.
 func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
 	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
 		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",

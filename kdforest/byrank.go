@@ -42,12 +42,10 @@ const (
 	// rankUnit is one rank in a field with one plane. Sums are integers, equal
 	// on every machine.
 	rankUnit = 1 << 12
-	// farthest exceeds the distance of any cell of a regular forest, which is
-	// less than depth times √planes times rankUnit. Cells beyond it get no
-	// votes.
+	// farthest exceeds any cell's distance in a regular forest. Cells beyond it
+	// get no votes.
 	farthest = 1 << 30
-	// block is the number of cells processed together.
-	block = 64
+	block    = 64
 )
 
 // A Field is the planes of one dimension, seen from a request.
@@ -60,8 +58,8 @@ type Field struct {
 }
 
 // Ranker is a Space that knows the planes of each field and the number of them
-// that the request lies beyond. Comparisons with every plane give that number,
-// as do dense ranks, which reveal no more.
+// that the request lies beyond, which follows from comparisons with every
+// plane.
 type Ranker interface {
 	Space
 
@@ -102,9 +100,9 @@ func (b *Ballots) Candidates(space Ranker, visits int, dst []uint32) ([]uint32, 
 
 var elections = sync.Pool{New: func() any { return new(election) }}
 
-// check refuses input that would give wrong answers: ballots of another forest,
-// record numbers that collide with the leaf mark, and planes without a field,
-// whose distances would come from an earlier search.
+// check refuses ballots of another forest, record numbers that collide with the
+// leaf mark, and planes without a field, whose distances would come from an
+// earlier search.
 func (b *Ballots) check(records, planes uint32, fields []Field) error {
 	if b.records != records || b.planes != planes {
 		return fmt.Errorf("%w: ballots of %d records and %d planes for a forest of %d and %d", ErrInput, b.records, b.planes, records, planes)
@@ -147,16 +145,13 @@ type election struct {
 	// away[p+1] is the request's distance from plane p, negative if the request
 	// lies beyond it. away[0] is 0 for nodes without a plane, since None+1 is
 	// 0.
-	away []int32
-	// votes are by record, with the same offset.
+	away  []int32
 	votes []int64
 	// now and next are cells of one tree, each at one depth.
 	now, next []pendingBranch
-	// ranks holds the distance of each node of the first tree.
-	ranks []int32
+	ranks     []int32
 }
 
-// pendingBranch is a subtree within the bound, and its distance.
 type pendingBranch struct {
 	branch uint32
 	ranks  int32
@@ -203,7 +198,7 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 
 // ballotSize is the number of records that a tree votes on. Voting on all finds
 // 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5, but enters two to four
-// times as many cells. A few hundred records are cheap.
+// times as many cells.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
 // rank computes the distances of all planes.
@@ -247,11 +242,9 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll restricted to cells within a bound.
-//
-// It descends level by level without branches that depend on the request, which
-// are unpredictable. In each block it first fetches all branches, then all
-// planes, so that many reads wait for memory at once.
+// poll is pollAll restricted to cells within a bound. It descends level by
+// level without unpredictable branches. In each block it fetches all branches,
+// then all planes, so that many reads overlap.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch
@@ -288,11 +281,10 @@ func (e *election) poll(tree []branch, bound int32) {
 	e.now, e.next = now, next
 }
 
-// leafMask is all ones for a leaf or a missing child.
 func leafMask(child uint32) uint32 { return uint32(int32(child) >> 31) }
 
-// tighten returns the bound within which the first tree has the wanted number
-// of records, and subtracts the votes beyond it.
+// tighten returns the bound that holds the wanted number of records of the
+// first tree, and subtracts the votes beyond it.
 func tighten(votes []int64, wanted int) (bound int32) {
 	least, _ := nth(votes, wanted)
 	least = max(least, 1) // smaller if records of a hostile tree are too far away
@@ -302,8 +294,8 @@ func tighten(votes []int64, wanted int) (bound int32) {
 	return int32(farthest - least + 1)
 }
 
-// nth returns the kth largest value and the number of values among the k
-// largest that equal it. It is a bucket sort with successively finer buckets.
+// nth returns the kth largest value and its count among the k largest, by
+// bucket sort with successively finer buckets.
 func nth(values []int64, k int) (value int64, ties int) {
 	const buckets = 1 << 12
 	low, high := slices.Min(values), slices.Max(values)
@@ -325,9 +317,8 @@ func nth(values []int64, k int) (value int64, ties int) {
 	return high, k
 }
 
-// Ballots hold a forest's trees for searches by rank, in half the memory and
-// half as many pieces per record. Make them once per forest. They are safe for
-// concurrent use.
+// Ballots hold a forest's trees for searches by rank, in half the memory. Make
+// them once per forest. They are safe for concurrent use.
 type Ballots struct {
 	records, planes uint32
 	trees           [][]branch

@@ -3,8 +3,8 @@ package kdforest
 import "math"
 
 // cut is divide for PlaceLeaf. It moves the records of s on or short of the
-// plane before records[at], the others behind. Neither side is empty. Records
-// equal in all dimensions have no plane and are halved.
+// plane before records[at]. Neither side is empty. Records equal in all
+// dimensions have no plane and are halved.
 func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -32,12 +32,10 @@ func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 }
 
 // cutValue returns a value with at least one record on or short of it and at
-// least one beyond. The records must differ in dim.
-//
-// SplitMean takes the mean, as FLANN does (over a sample), unless that leaves
-// fewer than an eighth on one side. Then it takes the nearest value that does
-// not, or the least skewed if ties allow none. SplitMedian takes the middle of
-// the gap that divides most evenly.
+// least one beyond. The records must differ in dim. SplitMean takes the mean,
+// or the nearest value that leaves at least an eighth on each side, or the
+// least skewed if ties allow none. SplitMedian takes the middle of the gap that
+// divides most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)

@@ -21,7 +21,6 @@ type walk struct {
 	plane uint32 // to cross on entering it, or None
 }
 
-// step is a node on the way back and the child that the descent passed by.
 type step struct {
 	node uint32
 	far  uint32
@@ -66,7 +65,6 @@ func (w *walk) next(s *searcher) (record uint32, ok bool) {
 	}
 }
 
-// descend goes down to the request's cell and records the path.
 func (w *walk) descend(k uint32, s *searcher) {
 	// Algorithm 1: return when Node_k is null.
 	for k != None {
@@ -121,8 +119,7 @@ func (s *searcher) sides(node *Node) (near, far uint32) {
 	return node.Right, node.Left
 }
 
-// prunes reports whether the far side of a plane can be skipped. Until the
-// queue is full, any record may be among the L nearest.
+// prunes reports whether the far side of a plane can be skipped.
 func (s *searcher) prunes(plane uint32) bool {
 	if !s.prune || plane == None || !s.queue.Full() {
 		return false

@@ -20,9 +20,8 @@ const None = ^uint32(0)
 // hold a record, and every other node has two children.
 //
 // Leaves have no plane, nor do nodes whose records are equal in every dimension
-// that may split. These halve their records, so that identical records make a
-// balanced tree and not a chain. A search takes their left side first and never
-// prunes.
+// that may split. These halve their records to stay balanced. A search takes
+// their left side first and never prunes.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None

@@ -8,8 +8,7 @@ import (
 )
 
 // grower grows one tree over points, n×d. Its stack is explicit because
-// unfavourable values, such as records that each differ in another dimension,
-// make deep trees.
+// unfavourable values make deep trees.
 type grower[T Number] struct {
 	points [][]T
 	opt    BuildOptions
@@ -27,7 +26,6 @@ type grower[T Number] struct {
 	top     []dimension
 }
 
-// subtree is a subtree still to be grown, over records[first:last].
 type subtree struct {
 	first, last int
 	parent      uint32
@@ -61,7 +59,6 @@ func newGrower[T Number](points [][]T, opt BuildOptions, tree int) *grower[T] {
 	return g
 }
 
-// grow emits nodes in preorder by pushing the left subtree last.
 func (g *grower[T]) grow() {
 	for len(g.todo) > 0 {
 		s := g.todo[len(g.todo)-1]
@@ -104,7 +101,7 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around the node's own, records[own]: those on
+// divide groups the records of s around records[own], the node's own: those on
 // or short of the plane before it, those beyond after it. Records equal in all
 // dimensions have no plane and are halved.
 func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
@@ -163,9 +160,9 @@ func (g *grower[T]) drawDimension(s subtree) (dim int, ok bool) {
 // rankDimensions sets g.top to the non-constant dimensions of highest variance,
 // descending, ties to the lower dimension.
 func (g *grower[T]) rankDimensions(records []uint32) {
-	// Relative to the first record, a constant dimension has variance exactly 0
-	// and large values do not cancel. Converting the products prevents fusing,
-	// so that every machine grows the same tree.
+	// Relative to the first record, a constant dimension has variance exactly
+	// 0. Converting the products prevents fusing, so that every machine grows
+	// the same tree.
 	origin := g.points[records[0]]
 	clear(g.sum)
 	clear(g.square)
@@ -186,7 +183,6 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(g.top, d, func(a, b dimension) int {
-			// Equal variances keep the earlier dimension in front.
 			return cmp.Or(cmp.Compare(b.variance, a.variance), -1)
 		})
 		if len(g.top) == g.opt.Top {
@@ -197,7 +193,7 @@ func (g *grower[T]) rankDimensions(records []uint32) {
 }
 
 // splitValue returns the value of a dimension that divides a node's records,
-// and the number of records with it. Of two equally good values it takes the
+// and the number of records with it. Of equally good values it takes the
 // smaller.
 func (g *grower[T]) splitValue(records []uint32, dim int) (value T, ties int) {
 	g.sortValues(records, dim)
@@ -248,9 +244,8 @@ func (g *grower[T]) mean() float64 {
 	return origin + sum/float64(len(g.values))
 }
 
-// group reorders a node's records: those with a coordinate ≤ value, then the
-// nth with the value itself, then those beyond. It returns the index of that
-// nth record.
+// group reorders a node's records: those ≤ value, then the nth with the value
+// itself, then those beyond. It returns the index of that nth record.
 func (g *grower[T]) group(records []uint32, dim int, value T, nth int) int {
 	g.beyond = g.beyond[:0]
 	var own uint32

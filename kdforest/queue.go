@@ -11,16 +11,15 @@ type Hit struct {
 	Score  int64
 }
 
-// before orders hits by (score, record). The design breaks ties by the position
-// in the forest, but the record number is the same in every tree and in a scan,
-// which AP-100 must equal.
+// before orders hits by (score, record). The record number breaks ties because
+// it is the same in every tree and in a scan.
 func (h Hit) before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
 
 // Queue keeps the L nearest hits pushed to it: the Queue of Algorithm 1. It is
-// a max-heap, so rejecting a hit costs one comparison. Its content does not
-// depend on the order of pushes if each record is pushed once.
+// a max-heap. Its content does not depend on the order of pushes if each record
+// is pushed once.
 type Queue struct {
 	limit int
 	heap  []Hit
@@ -62,7 +61,6 @@ func (q *Queue) Hits() []Hit {
 	return hits
 }
 
-// reset empties the queue and keeps its memory.
 func (q *Queue) reset(limit int) {
 	q.limit = limit
 	q.heap = q.heap[:0]

@@ -10,8 +10,8 @@ type Scorer interface {
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the number of records that Scan scores at once by default:
-// large enough to amortise the call, small enough to stay in cache.
+// DefaultBatch is the default batch size of Scan: large enough to amortise the
+// call, small enough to stay in cache.
 const DefaultBatch = 256
 
 // Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l

@@ -29,10 +29,9 @@ const (
 	// DepthFirst is the paper's order: down to the request's cell, then its
 	// records from the leaf upwards, each followed by its far side.
 	DepthFirst Order = iota
-	// TopDown visits every node's record on the way down. It spends its first
-	// visits on the same records near the roots for every request, and exists
-	// for comparison: on Corel-5k, ten trees, it finds 0.40 of the true top 10
-	// at AP-2.5 and 0.78 at AP-10, DepthFirst 0.54 and 0.79.
+	// TopDown visits every node's record on the way down, for comparison: on
+	// Corel-5k, ten trees, it finds 0.40 of the true top 10 at AP-2.5 and 0.78
+	// at AP-10, DepthFirst 0.54 and 0.79.
 	TopDown
 	// ByRank visits the records whose cells are fewest ranks away, summed over
 	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
@@ -192,7 +191,6 @@ type searcher struct {
 	fresh   int    // BestBin: the first tree not yet descended
 	stats   Stats
 
-	// ByRank: all records to visit, and those not scored yet.
 	election   election
 	candidates []uint32
 	unscored   []uint32
@@ -214,7 +212,6 @@ func (s *searcher) run(f *Forest, space Space, opt Options) ([]Hit, Stats) {
 	return s.queue.Hits(), s.stats
 }
 
-// round gathers the next round. It reports false when the search has ended.
 func (s *searcher) round(visits int) bool {
 	room := visits - s.stats.Visited
 	if room == 0 {
@@ -264,7 +261,6 @@ func (s *searcher) release() {
 	}
 }
 
-// collect gathers the next round: one record per tree, at most room of them.
 func (s *searcher) collect(room int) {
 	s.records, s.trees = s.records[:0], s.trees[:0]
 	for t := range s.walks {
@@ -278,7 +274,6 @@ func (s *searcher) collect(room int) {
 	}
 }
 
-// score scores the round and pushes it to the queue.
 func (s *searcher) score(trace func(Visit)) {
 	scores := s.scores[:len(s.records)]
 	s.space.Score(s.records, scores)
@@ -293,10 +288,9 @@ func (s *searcher) score(trace func(Visit)) {
 }
 
 // Candidates appends to dst, ascending, the records that Search visits with
-// these options, without scoring any, for callers who distribute the scoring.
-// The L nearest of them are the hits of Search, because a Queue does not depend
-// on the order of pushes. Pruning is refused, because its visits depend on
-// scores. The cost of a search by rank is not counted. Errors wrap ErrInput.
+// these options, without scoring them. Their L nearest are the hits of Search.
+// It refuses to prune, because pruning depends on scores, and does not count
+// the cost of a search by rank. Errors wrap ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {

@@ -3,16 +3,13 @@ package kdforest
 import "fmt"
 
 // Validate checks an untrusted forest for Search. Every tree holds every record
-// exactly once. Every node but the root is the child of exactly one earlier
-// node, so there are no cycles and every node is reachable. All numbers are
-// within range. Depth is unbounded, because a search has its own stack.
+// exactly once, every node but the root is the child of exactly one earlier
+// node, and all numbers are within range. Depth is unbounded, because a search
+// has its own stack. Validate refuses forests of PlaceLeaf (ValidateLeaves).
 //
 // The side of records relative to planes cannot be checked without values, but
-// a wrong forest only finds wrong records. Validate refuses forests of
-// PlaceLeaf, for which ValidateLeaves exists.
-//
-// It takes linear time and a fraction of the trees' own memory, independent of
-// Records.
+// a wrong forest only finds wrong records. Validate takes linear time and a
+// fraction of the trees' own memory, independent of Records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
 // ValidateLeaves is Validate for forests built with PlaceLeaf: every record is
@@ -95,7 +92,6 @@ func (t Tree) validate(place Place, f *Forest, records, children *bitset) error 
 // scoring one record.
 type bitset []uint64
 
-// reset empties the set and makes room for 0…n−1.
 func (b *bitset) reset(n int) {
 	words := (n + 63) / 64
 	if cap(*b) < words {

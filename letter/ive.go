@@ -11,9 +11,8 @@ import (
 )
 
 // Parameters of the integer vector encryption. The paper requires q ≫ p and w >
-// 2|max(e)| to decrypt. In an inner product each e meets an element of the
-// other vector, and w² times the inner product must stay below q/2. A shift of
-// 23 leaves 17 bits for it.
+// 2|max(e)| to decrypt. In an inner product w² times the result must stay below
+// q/2, and a shift of 23 leaves 17 bits for it.
 const (
 	Shift  = 23
 	W      = 1 << Shift // w
@@ -80,8 +79,8 @@ func (k *Key) Decrypt(c []uint64) []int64 {
 
 // Evaluation returns SᵀS_s, which lets the cloud multiply ciphertexts under k
 // by ciphertexts under own. The paper computes it once in RKDF Encryption, but
-// once a request in the box of PL1C-RF. It costs M² times DOT_M either way,
-// which the paper's costs omit.
+// once a request in the box of PL1C-RF. It costs M² times DOT_M, which the
+// paper's costs omit.
 func (k *Key) Evaluation(own *Key) *Matrix { return k.S.transpose().times(own.S, k.count) }
 
 // Inner is Eq. 2: the inner product of two plaintexts from their ciphertexts.
@@ -94,12 +93,11 @@ func Inner(evaluation *Matrix, c1, c2 []uint64, count *Dots) float64 {
 	return math.Ldexp(float64(int64(modq.Dot(c1, t))), -2*Shift)
 }
 
-// InnerPrinted is Eq. 2 as printed: every product of two elements is divided by
-// w and rounded modulo q before vec(SᵀS_s) is applied, and the sum is decrypted
-// by one more division by w, modulo q or, with wrap false, in the integers.
-// Elements of ciphertexts are uniform modulo q, and the rounding error of each
-// product is multiplied by an element of SᵀS_s, which destroys the inner
-// product.
+// InnerPrinted is Eq. 2 as printed: it divides every product of two elements by
+// w and rounds modulo q before applying vec(SᵀS_s), then divides the sum by w,
+// modulo q or, with wrap false, in the integers. Elements of ciphertexts are
+// uniform modulo q and SᵀS_s multiplies each rounding error, which destroys the
+// inner product.
 func InnerPrinted(evaluation *Matrix, c1, c2 []uint64, wrap bool) float64 {
 	q := new(big.Int).Lsh(big.NewInt(1), 64)
 	half := big.NewInt(W / 2)

@@ -56,7 +56,6 @@ func (a *Matrix) times(b *Matrix, count *Dots) *Matrix {
 	return out
 }
 
-// permuteRows returns the matrix whose row i is row p[i] of a.
 func (a *Matrix) permuteRows(p []int) *Matrix {
 	out := newMatrix(a.M)
 	for i, from := range p {
@@ -80,8 +79,8 @@ func randomLower(m int, random *rand.ChaCha8) *Matrix {
 }
 
 // invertLower inverts such a matrix by forward substitution: row i of the
-// inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. Columns are independent, and as
-// many as fit a core's cache are computed at a time.
+// inverse is (1_i − Σ l[i][k]·row k) / l[i][i]. It computes as many columns at
+// a time as fit a core's cache.
 func (a *Matrix) invertLower() *Matrix {
 	const columns = 64
 	out := newMatrix(a.M)

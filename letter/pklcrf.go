@@ -130,9 +130,9 @@ func logOrZero(x float64) float64 {
 }
 
 // CoordinateBound is the divergence of the two-bin histograms (h, 1−h) and (c,
-// 1−c). It is a lower bound for whole histograms, since merging bins never
-// increases a divergence. The term h·log(h/c), with which the paper prunes,
-// bounds nothing.
+// 1−c), a lower bound for whole histograms because merging bins never increases
+// a divergence. The term h·log(h/c), with which the paper prunes, bounds
+// nothing.
 func CoordinateBound(h, c float64) float64 {
 	return h*math.Log(h/c) + (1-h)*math.Log((1-h)/(1-c))
 }

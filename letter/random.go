@@ -16,7 +16,6 @@ const (
 	maxEpsilon   = (1 << 14) / 647e3 // |ε|, 0.025: r_c ≫ ε, as the paper requires
 )
 
-// generator derives a purpose's random numbers from a secret.
 func generator(secret [32]byte, purpose string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(derive(secret, purpose)))
 }

@@ -39,7 +39,7 @@ type Options struct {
 
 // A Node of the encrypted RKDF. A leaf has no CH1, CHKL and OPE. Left and Right
 // are nodes of the same tree, or none. Image identifies the image, which the
-// paper recognises in another tree by its equal ciphertexts.
+// paper recognises by its equal ciphertexts.
 type Node struct {
 	Image       int
 	Left, Right int
@@ -52,7 +52,6 @@ type Node struct {
 
 const none = -1
 
-// A Cloud holds the encrypted RKDF and, with Options.OneKey, the three SᵀS_s.
 type Cloud struct {
 	Trees       [][]Node
 	Images      int
@@ -77,7 +76,6 @@ type User struct {
 	images []Prepared
 }
 
-// Prepared is an image after Data Preparation, in the clear.
 type Prepared struct {
 	L1, KL []float64 // V̂_L1 of m̂ elements, V_KL
 	point  []uint16  // V_i as levels, on which the trees split
@@ -195,7 +193,7 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 // fields returns the coordinate of V̂_L1 and the bin of V_KL of a hyperplane.
 // The paper's s_i is one number for both. Here it counts through [V_L1, V_KL],
 // and the other part of Dis(H, V) is 0. As printed, the trees split V_L1, but
-// H_i holds the element of V̂_L1 with the same number, which is unrelated.
+// H_i holds the unrelated element of V̂_L1 with the same number.
 func (u *User) fields(s int) (l1, kl int) {
 	switch {
 	case u.opt.Printed.OneField:

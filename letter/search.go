@@ -21,7 +21,6 @@ type Comparer interface {
 	compPrinted(qL, cur *Node) (float64, error)
 }
 
-// ErrStuck reports a printed line that cannot continue.
 var ErrStuck = errors.New("the search cannot go on as printed")
 
 // Stats are the counts of a search.

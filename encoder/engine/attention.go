@@ -97,7 +97,6 @@ func compileAttention(c *call) error {
 	return c.setOutput(out, err)
 }
 
-// heads brings queries, keys or values to four axes.
 func (c *call) heads(x *value, heads int64) (*value, error) {
 	switch {
 	case len(x.shape) == 4:
@@ -122,7 +121,6 @@ func (c *call) repeatedHeads(x *value, each int) (*value, error) {
 	return c.reshaped(x, []int{s[0], s[1] * each, s[2], s[3]})
 }
 
-// masked applies the attention mask to the scores.
 func (c *call) masked(scores *value, causal bool) (*value, error) {
 	rows, columns := scores.shape[2], scores.shape[3]
 	less := number(float32(math.Inf(-1)))

@@ -9,9 +9,8 @@ import (
 	"cpar/internal/f32"
 )
 
-// A binary operator computes floats and, where meaningful, constants of
-// integers exactly. A row is a run of the output, along which the inputs
-// advance by dx and dy, 0 or 1.
+// A binary operator computes floats and, where meaningful, integer constants
+// exactly. Along a row of the output the inputs advance by dx and dy, 0 or 1.
 type binary struct {
 	row   func(out, x, y []float32, dx, dy int)
 	exact func(x, y int64) (int64, error)
@@ -335,7 +334,6 @@ func compileWhere(c *call) error {
 	return c.setOutput(c.selectElements(c.in[0], c.in[1], c.in[2]))
 }
 
-// selectElements emits x where choice is true and y elsewhere.
 func (c *call) selectElements(choice, x, y *value) (*value, error) {
 	if choice.kind != bools || x.kind != y.kind {
 		return nil, fmt.Errorf("its inputs hold %s, %s and %s", choice.kind, x.kind, y.kind)

@@ -6,10 +6,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// maxDepth limits the nesting of branches and of functions.
 const maxDepth = 32
 
-// compileIf compiles the branch that a constant selects.
 func compileIf(c *call) error {
 	condition, err := c.given(0)
 	if err != nil {
@@ -153,7 +151,7 @@ func (b *builder) graph(nodes []*onnx.Node, constants []*onnx.Tensor) error {
 }
 
 // lookup returns a tensor of this graph or an outer one, or the reason why it
-// cannot be computed. It returns neither if the tensor does not exist.
+// cannot be computed, or neither.
 func (b *builder) lookup(name string) (*value, error) {
 	for ; b != nil; b = b.outer {
 		if v := b.values[name]; v != nil {

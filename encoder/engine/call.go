@@ -17,7 +17,6 @@ func (c *call) given(i int) (*value, error) {
 	return c.in[i], nil
 }
 
-// any returns the i-th input, which must not be empty.
 func (c *call) any(i int) (*value, error) {
 	v, err := c.given(i)
 	if err == nil && count(v.shape) == 0 {
@@ -81,7 +80,6 @@ func (c *call) scalar(i int, otherwise float32) (float32, error) {
 	return data[0], nil
 }
 
-// constantInts returns the i-th input, a constant integer or list of integers.
 func (c *call) constantInts(i int) ([]int64, error) {
 	if !c.has(i) || !c.in[i].constant() || c.in[i].kind != ints || len(c.in[i].shape) > 1 || count(c.in[i].shape) > maxList {
 		return nil, onnx.Unsupported("input %d is not a constant list of integers, which is not supported", i)
@@ -103,7 +101,6 @@ func (b *builder) intsOf(v *value) ([]int64, error) {
 	return v.ints, nil
 }
 
-// floatsOf returns the data of a constant as steps read it.
 func (b *builder) floatsOf(v *value) ([]float32, error) {
 	if v.floats != nil {
 		return v.floats, nil
@@ -219,8 +216,6 @@ func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int
 	return list, nil
 }
 
-// axisAttribute returns an axis of a tensor of this rank. Negative axes count
-// from the end.
 func (c *call) axisAttribute(otherwise int64, rank int) (int, error) {
 	a, err := c.intAttribute("axis", otherwise)
 	if err != nil {
@@ -235,7 +230,6 @@ func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
 
-// setOutput makes a tensor the node's first output.
 func (c *call) setOutput(v *value, err error) error {
 	if err == nil {
 		c.values[c.node.Out[0]] = v
@@ -269,7 +263,6 @@ func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
 	return s.out, nil
 }
 
-// check validates a shape and returns its number of elements.
 func (c *call) check(shape []int) (int, error) {
 	if len(shape) > maxRank {
 		return 0, onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank)
@@ -281,7 +274,6 @@ func (c *call) check(shape []int) (int, error) {
 	return n, nil
 }
 
-// shapeOf converts a list of integers to a shape.
 func (c *call) shapeOf(list []int64) ([]int, error) {
 	shape := make([]int, len(list))
 	for i, d := range list {
@@ -313,9 +305,8 @@ func axis(a int64, rank int) (int, error) {
 	return int(a), nil
 }
 
-// axes reads a list of axes in ascending order. It is an attribute before opset
-// since and the i-th input from then on. given is false if the list is absent
-// or empty.
+// axes reads a list of axes in ascending order, an attribute before opset since
+// and then the i-th input. given is false if it is absent or empty.
 func (c *call) axes(name string, since int64, i, rank int) (list []int, given bool, err error) {
 	var raw []int64
 	if c.opset < since {

@@ -60,7 +60,6 @@ type Options struct {
 	noFusion bool // disables fusing, for tests
 }
 
-// A kind is the kind of a tensor's elements.
 type kind uint8
 
 const (
@@ -111,11 +110,10 @@ type step struct {
 	// pack prepares constants outside in after fusing. It may be nil.
 	pack func() error
 	// Candidates for fusing, otherwise nil (fuse.go).
-	conv   *conv
-	affine *affine
-	bounds *bounds
-	linear *linear
-	// whether it is the mean along the last axis
+	conv       *conv
+	affine     *affine
+	bounds     *bounds
+	linear     *linear
 	meanOfRows bool
 	product    *product
 }
@@ -260,7 +258,6 @@ func (b *builder) node(n *onnx.Node) error {
 	return nil
 }
 
-// errUpstream wraps the failure of an earlier node.
 type errUpstream struct{ error }
 
 func (b *builder) call(n *onnx.Node) (*call, error) {
@@ -305,7 +302,6 @@ func (c *call) compile() error {
 	return nil
 }
 
-// wanted finds the tensors that a run may return.
 func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo) (map[string]*value, error) {
 	wanted := map[string]*value{}
 	add := func(names []string) error {

@@ -42,7 +42,6 @@ func compileConstant(c *call) error {
 	return onnx.Unsupported("it holds no tensor that is supported")
 }
 
-// compileShape supports a range of axes from opset 15.
 func compileShape(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -162,7 +161,6 @@ func compileRange(c *call) error {
 	return c.setOutput(c.step(ints, s, []int{int(n)}, 0))
 }
 
-// compileNonZero returns the indices of non-zero elements, one row per axis.
 func compileNonZero(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -212,9 +210,8 @@ func compileNonZero(c *call) error {
 	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list}, nil)
 }
 
-// compileCast does nothing between float types or from integers to floats,
-// because all values are float32 at run time. It omits their rounding. Integer
-// constants wrap around as in the target type.
+// compileCast omits the rounding of float types, because all values are float32
+// at run time. Integer constants wrap around as in the target type.
 func compileCast(c *call) error {
 	x, err := c.given(0)
 	if err != nil {

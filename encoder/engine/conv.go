@@ -18,10 +18,9 @@ type conv struct {
 	by                []float32 // factor of each output channel, until packed
 	bias              []float32 // outC
 	lo, hi            float32
-	// The packed weights, in one of three forms.
-	weights []*f32.Left // of each group
-	row     *f32.Right  // if each output channel is one number
-	taps    [][]float32 // of each channel of a depthwise convolution
+	weights           []*f32.Left // of each group
+	row               *f32.Right  // if each output channel is one number
+	taps              [][]float32 // of each channel of a depthwise convolution
 }
 
 func compileConv(c *call) error {
@@ -82,7 +81,6 @@ func compileConv(c *call) error {
 	return c.emit(s, out, work)
 }
 
-// runs returns the convolution's kernel and scratch memory.
 func (v *conv) runs() (kernel, int64) {
 	switch {
 	case v.single():
@@ -114,7 +112,6 @@ func (v *conv) scale(channel int, by, plus float32) {
 	v.bias[channel] = v.bias[channel]*by + plus
 }
 
-// pack packs the weights with all folded factors.
 func (v *conv) pack(b *builder, w *value) error {
 	weights, err := b.finiteCopy(w)
 	if err != nil {
@@ -159,12 +156,8 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-// rowsAtOnce is the number of result rows computed at a time if they must be
-// copied together.
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.laid.pitch)) }
 
-// span returns the number of columns from the first to the last pixel of some
-// rows.
 func (v *conv) span(rows int) int { return (rows-1)*v.laid.pitch + v.outW }
 
 func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
@@ -194,7 +187,6 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 	}
 }
 
-// collect copies rows of outW pixels, a pitch apart, side by side.
 func (v *conv) collect(to, from []float32) {
 	for i := 0; i < len(to); i += v.outW {
 		copy(to[i:][:v.outW], from)

@@ -173,7 +173,6 @@ func compileShaped(c *call) error {
 	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
 }
 
-// vectorised returns a fast version of frequent functions, or nil.
 func vectorised(op string, alpha, other float32) func(out, in []float32) {
 	switch {
 	case op == "HardSigmoid":
@@ -273,8 +272,7 @@ func compileIsInf(c *call) error {
 }
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and
-// inputs from 11. Misplaced bounds are refused, because ignoring them would
-// compute wrong values.
+// inputs from 11. Misplaced bounds are refused.
 func compileClip(c *call) error {
 	lowest, highest := float32(-math.MaxFloat32), float32(math.MaxFloat32)
 	if c.opset < 11 {
@@ -320,7 +318,6 @@ func compileClip(c *call) error {
 	return c.setOutput(x, nil)
 }
 
-// isNumber reports whether the i-th input is constant or omitted.
 func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
 
 func compileRelu(c *call) error { return c.clip(0, infinity) }

@@ -43,8 +43,6 @@ func (b *builder) fuse() error {
 	return nil
 }
 
-// fusedIntoLinear folds the addition of a constant row, or bounds, into a
-// linear layer.
 func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error) {
 	for i, x := range s.in {
 		if x.producer == nil || x.producer.linear == nil || readers[x] != 1 || x.retained || x.producer.linear.clipped {
@@ -70,15 +68,13 @@ func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error)
 	return false, nil
 }
 
-// isRow reports whether a value is a constant row of n, matching the rows of
-// the shape.
 func isRow(v *value, n int, shape []int) bool {
 	return v.constant() && len(v.shape) > 0 && count(v.shape) == n && v.shape[len(v.shape)-1] == n && shape[len(shape)-1] == n
 }
 
 // fusePatterns replaces the five steps of Gelu and the seven of a layer
-// normalisation, as exported for older opsets. Other readers still find
-// intermediate values, and drop removes unread ones.
+// normalisation, as exported for older opsets. drop removes the unread
+// intermediate values.
 func (b *builder) fusePatterns(s *step) error {
 	if x := b.geluOf(s); x != nil {
 		s.op, s.in, s.inPlace = "Gelu", []*value{x}, true
@@ -95,7 +91,6 @@ func (b *builder) fusePatterns(s *step) error {
 	return nil
 }
 
-// madeBy returns the inputs of the step that computes v if it is this operator.
 func (v *value) madeBy(op string, inputs int) []*value {
 	if v.producer == nil || v.producer.op != op || len(v.producer.in) != inputs {
 		return nil
@@ -115,7 +110,6 @@ func (b *builder) factorOf(v *value, op string, number float32) *value {
 	return nil
 }
 
-// is reports whether a value is a constant number, up to rounding.
 func (b *builder) is(v *value, number float32) bool {
 	if !v.constant() || v.kind != floats || count(v.shape) != 1 {
 		return false
@@ -222,8 +216,6 @@ func centredOf(v *value) *value {
 	return nil
 }
 
-// fusedInto folds a step into the convolution that computes its input, if
-// possible.
 func (s *step) fusedInto(readers map[*value]int) bool {
 	if len(s.in) != 1 {
 		return false
@@ -252,7 +244,6 @@ func (s *step) fusedInto(readers map[*value]int) bool {
 
 func (v *conv) unbounded() bool { return math.IsInf(float64(v.lo), -1) && math.IsInf(float64(v.hi), 1) }
 
-// drop removes the steps that no wanted tensor needs.
 func (b *builder) drop(wanted map[string]*value) {
 	needed := map[*step]bool{}
 	var stack []*value

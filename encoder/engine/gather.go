@@ -77,7 +77,6 @@ func gather[T float32 | int64](out, in, index []T, outer, n, inner int) {
 	}
 }
 
-// within checks that indices are integers within an axis of n.
 func within[T float32 | int64](index []T, n int) error {
 	for _, i := range index {
 		if !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
@@ -110,7 +109,6 @@ func compileGatherElements(c *call) error {
 	return c.setOutput(c.step(x.kind, s, index.shape, 0))
 }
 
-// elements reads a tensor, indices of the same rank as input i, and the axis.
 func (c *call) elements(i int) (x, index *value, k int, err error) {
 	if x, err = c.given(0); err != nil {
 		return
@@ -194,7 +192,6 @@ func withinAll[T float32 | int64](index []T, sizes []int) error {
 	return nil
 }
 
-// position returns the start of the slice for a row of indices.
 func position[T float32 | int64](row []T, sizes []int, run int) int {
 	at := 0
 	for j, v := range row {
@@ -216,7 +213,6 @@ func gatherND[T float32 | int64](out, in, index []T, sizes []int, run, rows, per
 	}
 }
 
-// compileScatterND copies a tensor and overwrites slices of it.
 func compileScatterND(c *call) error {
 	x, err := c.given(0)
 	if err != nil {
@@ -270,8 +266,6 @@ func scatterND[T float32 | int64](out, index, updates []T, sizes []int, run int)
 	}
 }
 
-// compileScatterElements copies a tensor and overwrites single elements along
-// an axis.
 func compileScatterElements(c *call) error {
 	x, index, k, err := c.elements(1)
 	if err != nil {
@@ -322,7 +316,6 @@ func scatterElements[T float32 | int64](walk view, out, index, updates []T, n, s
 	}
 }
 
-// compileTrilu keeps the upper or the lower triangle of matrices.
 func compileTrilu(c *call) error {
 	x, err := c.given(0)
 	if err != nil {

@@ -53,7 +53,6 @@ func (w *window) layout() layout {
 	return l
 }
 
-// tapsOf sets the offsets of the taps of a number of channels.
 func (l *layout) tapsOf(w *window, channels int) {
 	for c := range channels {
 		for dy := range w.kh {
@@ -71,7 +70,6 @@ func (l *layout) plane() int64 { return int64(l.phases) * int64(l.rows) * int64(
 
 func (l *layout) size(channels int) int64 { return int64(channels)*l.plane() + int64(l.slack) }
 
-// contiguous reports whether the rows of pixels have no gaps.
 func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 
 // columns is the number of computed pixels.

@@ -123,7 +123,6 @@ func (c *call) matMul(a, b *value) (v *value, err error) {
 	return c.product(a, b, p, shape)
 }
 
-// A product multiplies matrices that depend on the input.
 type product struct {
 	m, n, k  int
 	lda, ldb int
@@ -351,7 +350,6 @@ func compileEinsum(c *call) error {
 	return c.setOutput(c.transposed(v, perm))
 }
 
-// parseEinsum parses "ab,bc->ac". No letter may repeat within one side.
 func parseEinsum(equation string) (left, right, out []rune, ok bool) {
 	var parts [3][]rune
 	at := 0

@@ -287,7 +287,6 @@ func compileIdentity(c *call) error {
 			return errors.New("a training mode is not supported")
 		}
 	}
-	// Sharing the tensor lets fusing see through it.
 	return c.setOutput(c.given(0))
 }
 

@@ -127,7 +127,6 @@ func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred b
 	}
 }
 
-// normalise scales a row to variance 1, after subtracting its mean if centred.
 func normalise(out, in []float32, epsilon float32, centred bool) {
 	n := float64(len(in))
 	mean := float32(0)
@@ -203,14 +202,12 @@ func compileGroupNorm(c *call) error {
 	return c.emit(s, x.shape, 3*int64(count(x.shape)))
 }
 
-// scaleChannels computes in·by + plus for planes of n pixels, one per channel.
 func scaleChannels(out, in, by, plus []float32, n int) {
 	for at, ch := 0, 0; at < len(out); at, ch = at+n, (ch+1)%len(by) {
 		f32.Line(out[at:][:n], in[at:][:n], by[ch], plus[ch], -infinity, infinity)
 	}
 }
 
-// compileLpNorm divides by the norm along an axis.
 func compileLpNorm(c *call) error {
 	x, err := c.input(0)
 	if err != nil {
@@ -243,7 +240,6 @@ func compileLpNorm(c *call) error {
 	return c.setOutput(c.binary("Div", x, length))
 }
 
-// compileLRN divides by the squares of adjacent channels.
 func compileLRN(c *call) error {
 	x, err := c.input(0)
 	if err != nil {

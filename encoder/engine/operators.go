@@ -101,8 +101,6 @@ func countMissing(nodes []*onnx.Node, functions map[string]*onnx.Function) map[s
 	return missing
 }
 
-// missingError names all missing operators that the wanted tensors need. nodes
-// are sorted.
 func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 	need := map[string]bool{}
 	var needed []*onnx.Node
@@ -136,7 +134,6 @@ func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 	return onnx.Unsupported("these operators are not supported by the built-in runtime: %s", strings.Join(list, ", "))
 }
 
-// quantised are operators of networks with integer weights.
 var quantised = map[string]bool{
 	"QuantizeLinear": true, "DequantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulInteger": true, "ConvInteger": true,
 	"QLinearConv": true, "QLinearMatMul": true, "com.microsoft.DynamicQuantizeMatMul": true, "com.microsoft.MatMulNBits": true,

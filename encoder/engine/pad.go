@@ -90,7 +90,6 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	if err != nil {
 		return nil, err
 	}
-	// The source of each position of an axis, −1 for the plain value.
 	from, steps := make([][]int, len(shape)), rowMajor(x.shape)
 	for k, n := range shape {
 		if err := c.allocate(8 * int64(n)); err != nil {
@@ -127,8 +126,6 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	return c.step(x.kind, s, shape, 0)
 }
 
-// padSource returns the source of a position before, in or after an axis of n
-// elements.
 func padSource(i, n int, mode string) (at int, ok bool) {
 	if i >= 0 && i < n {
 		return i, true
@@ -163,7 +160,6 @@ func pad[T any](out, in []T, from [][]int, plain T) {
 	}
 	last := len(from) - 1
 	n := len(from[last])
-	// Copy a run of the row at once.
 	first := max(0, slices.IndexFunc(from[last], func(p int) bool { return p >= 0 }))
 	run := 0
 	for first+run < n && from[last][first+run] == from[last][first]+run {

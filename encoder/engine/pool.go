@@ -85,8 +85,8 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// laid returns the number of rows of a padded plane, their length, and the
-// extent of the results with a column stride of 1.
+// laid returns the rows and pitch of a padded plane, and the extent of the
+// results with a column stride of 1.
 func (v *pool) laid() (rows, pitch, ends int) {
 	rows = (v.outH-1)*v.sh + v.high()
 	pitch = (v.outW-1)*v.sw + v.wide()
@@ -138,7 +138,6 @@ func (v *pool) run(out, in, scratch []float32) {
 	}
 }
 
-// taps combines many runs of x, each a distance after the last.
 func (v *pool) taps(to, x []float32, many, distance int) {
 	copy(to, x)
 	for i := 1; i < many; i++ {
@@ -172,7 +171,6 @@ func (v *pool) add(to, x []float32) {
 	}
 }
 
-// powers returns the summands of a row, computed in own if needed.
 func (v *pool) powers(own, x []float32) []float32 {
 	switch {
 	case v.op != "LpPool":
@@ -186,7 +184,6 @@ func (v *pool) powers(own, x []float32) []float32 {
 	return own[:len(x)]
 }
 
-// pixelsIn returns the number of taps of a window that count along one side.
 func (v *pool) pixelsIn(at, stride, kernel, distance, before, after, n int) (many int) {
 	lo, hi := 0, n
 	if v.countPadding {

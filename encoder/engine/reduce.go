@@ -9,12 +9,10 @@ import (
 	"cpar/internal/f32"
 )
 
-// A reduction combines values: start, add for each value, then finish.
 type reduction struct {
-	start  float64
-	add    func(sum float64, x float32) float64
-	finish func(sum float64, n int) float64 // may be nil
-	// The same for integer constants, nil if unsupported.
+	start      float64
+	add        func(sum float64, x float32) float64
+	finish     func(sum float64, n int) float64 // may be nil
 	exactStart int64
 	exact      func(sum, x int64) int64
 	// run sums contiguous values. If it is nil, add is called for each.
@@ -89,8 +87,6 @@ func allAxes(rank int) []int {
 	return axes
 }
 
-// withoutAxes returns the shape after a reduction, which may keep axes of
-// length 1.
 func withoutAxes(shape, axes []int, keep bool) (left []int) {
 	left = []int{}
 	for k, n := range shape {
@@ -104,7 +100,6 @@ func withoutAxes(shape, axes []int, keep bool) (left []int) {
 	return left
 }
 
-// reduced emits a reduction that keeps all axes, with length 1.
 func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
 	outer, inner := reductionViews(x.shape, axes)
 	n := count(inner.shape)
@@ -135,8 +130,6 @@ func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
 	return c.step(x.kind, s, withoutAxes(x.shape, axes, true), int64(count(x.shape)))
 }
 
-// reductionViews splits a tensor into remaining and reduced axes, merged as far
-// as possible.
 func reductionViews(shape, axes []int) (outer, inner view) {
 	for k, step := range rowMajor(shape) {
 		if slices.Contains(axes, k) {
@@ -248,7 +241,6 @@ func compileArg(c *call) error {
 	return c.setOutput(v, err)
 }
 
-// compileCumSum sums cumulatively along the axis that an input selects.
 func compileCumSum(c *call) error {
 	x, err := c.any(0)
 	if err != nil {

@@ -46,7 +46,6 @@ func compileResize(c *call) error {
 	return c.setOutput(x, nil)
 }
 
-// A resizing holds the attributes of a Resize.
 type resizing struct {
 	mode, coordinates, nearest string
 	cubic                      float64
@@ -176,7 +175,6 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, er
 	return scales, sizes, nil
 }
 
-// A tap is one source of a resampled position.
 type tap struct {
 	at     int
 	weight float32
@@ -213,8 +211,6 @@ func (r resizing) taps(n, m int, scale float64) ([][]tap, error) {
 	return all, nil
 }
 
-// around returns the sources of a position between the elements of an axis of
-// n.
 func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	stretch := 1.0
 	if r.antialias && scale < 1 {

@@ -16,7 +16,6 @@ type Program struct {
 	needs  sync.Map // *dependencies by requested tensors
 }
 
-// program turns the steps into a program that computes the wanted tensors.
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
 	p := &Program{inputs: b.inputs, wanted: wanted, shapes: map[string][]int{}}
 	for name, v := range b.values {
@@ -81,7 +80,6 @@ func (p *Program) Inputs() []string {
 	return names
 }
 
-// An arena is the memory of one run.
 type arena struct {
 	slots   [][]float32
 	scratch []float32
@@ -97,7 +95,6 @@ func (p *plan) newArena() *arena {
 	return a
 }
 
-// tensor returns the data of a value during or after a run.
 func (a *arena) tensor(v *value) []float32 {
 	switch {
 	case v.producer != nil:
@@ -184,7 +181,6 @@ func checkIntegers(x []float32) error {
 	return nil
 }
 
-// dependencies are the steps and inputs that some tensors need.
 type dependencies struct{ steps, inputs []bool }
 
 func (p *Program) need(wanted []string) (*dependencies, error) {

@@ -104,8 +104,6 @@ func (b broadcast) rows(f func(at int, from []int)) {
 	}
 }
 
-// pairs calls f for each run of the output and two inputs, with the inputs'
-// steps.
 func pairs[T any](b broadcast, out, x, y []T, f func(out, x, y []T, dx, dy int)) {
 	last := len(b.shape) - 1
 	n, dx, dy := b.shape[last], b.steps[0][last], b.steps[1][last]
@@ -120,7 +118,6 @@ func fill(x []float32, v float32) {
 
 var errNotFinite = errors.New("weights that are not finite numbers once they are folded")
 
-// count returns the number of elements of a validated shape.
 func count(shape []int) int {
 	n := 1
 	for _, d := range shape {

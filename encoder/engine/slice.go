@@ -68,7 +68,6 @@ func compileSlice(c *call) error {
 	return c.setOutput(c.view(x, v))
 }
 
-// sliced returns the first index of a slice of n elements, and its length.
 func sliced(start, end, step, n int64) (first, many int, err error) {
 	if step == 0 {
 		return 0, 0, errors.New("a step of 0")

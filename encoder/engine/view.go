@@ -9,7 +9,6 @@ type view struct {
 	offset       int
 }
 
-// rowMajor returns the steps of a tensor in memory.
 func rowMajor(shape []int) []int {
 	steps, n := make([]int, len(shape)), 1
 	for k := len(shape) - 1; k >= 0; k-- {
@@ -19,7 +18,6 @@ func rowMajor(shape []int) []int {
 	return steps
 }
 
-// whole reports whether the view is the tensor of n elements itself.
 func (v view) whole(n int) bool {
 	if v.offset != 0 || count(v.shape) != n {
 		return false
@@ -34,7 +32,6 @@ func (v view) whole(n int) bool {
 	return true
 }
 
-// merged returns the same view with the fewest axes, at least one.
 func (v view) merged() view {
 	m := view{offset: v.offset}
 	for k, n := range v.shape {
@@ -58,7 +55,6 @@ func read[T any](v view, out, in []T) {
 	rank := len(v.shape)
 	n, step := v.shape[rank-1], v.steps[rank-1]
 	if rank > 1 && step != 1 && step != 0 {
-		// Traverse the axis of step 1 together with the last one.
 		if k := slices.Index(v.steps, 1); k >= 0 {
 			readTiles(v, k, out, in)
 			return
@@ -104,8 +100,6 @@ func (v view) next(index []int, at, axes int) int {
 	return at
 }
 
-// readTiles is read for a transposition of axis k, with step 1, and the last
-// one.
 func readTiles[T any](v view, k int, out, in []T) {
 	const tile = 16
 	last := len(v.shape) - 1
@@ -139,7 +133,6 @@ func readTiles[T any](v view, k int, out, in []T) {
 	}
 }
 
-// view adds a step that reads x in another order.
 func (c *call) view(x *value, v view) (*value, error) {
 	if v.whole(count(x.shape)) {
 		return c.reshaped(x, v.shape)

@@ -14,9 +14,9 @@ type window struct {
 	inH, inW, outH, outW     int
 }
 
-// window reads the attributes of convolutions and pools for an image N×C×H×W,
-// or a row N×C×W, treated as an image of one row. kh and kw are the weights'
-// size, or 0 if kernel_shape must provide them.
+// window reads the attributes of convolutions and pools for an image N×C×H×W or
+// a row N×C×W. kh and kw are the weights' size, or 0 if kernel_shape must
+// provide them.
 func (c *call) window(x *value, kh, kw int) (window, error) {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
 	flat := len(x.shape) == 3
@@ -80,7 +80,6 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 	return w, nil
 }
 
-// sides reads an attribute of one number, at least 1, per side of a kernel.
 func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, error) {
 	if !flat {
 		return c.intsAttribute(name, otherwise, 2, 1, most)
@@ -92,7 +91,6 @@ func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, 
 	return []int{1, one[0]}, nil
 }
 
-// high and wide return the rows and columns that a kernel spans.
 func (w *window) high() int { return (w.kh-1)*w.dh + 1 }
 func (w *window) wide() int { return (w.kw-1)*w.dw + 1 }
 

@@ -18,7 +18,6 @@ import (
 // maxRedirects limits the number of redirects.
 const maxRedirects = 10
 
-// errForbiddenRedirect is wrapped by the error of a refused redirect.
 var errForbiddenRedirect = errors.New("it points to where nothing is fetched from")
 
 // CheckAddress parses the address of a file: https://, or http:// on this
@@ -95,8 +94,6 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return errors.New("that is not this machine")
 }
 
-// withoutAddress strips the address, which may be long, from an error of
-// package net/http.
 func withoutAddress(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		return u.Err

@@ -108,7 +108,6 @@ func get(ctx context.Context, o Options) (r Result, err error) {
 	return r, err
 }
 
-// checkExisting returns the result for an existing file.
 func checkExisting(ctx context.Context, o Options) (Result, error) {
 	digest, n, err := sum(ctx, o.Into, o.Progress)
 	switch {
@@ -127,7 +126,6 @@ type transfer struct {
 	part, tag string
 }
 
-// resumeOffset returns the number of bytes that an earlier transfer left.
 func (t *transfer) resumeOffset() (int64, error) {
 	info, err := os.Lstat(t.part)
 	switch {
@@ -143,7 +141,6 @@ func (t *transfer) resumeOffset() (int64, error) {
 	return info.Size(), nil
 }
 
-// maxBytes returns the upper bound of the file's length.
 func (t *transfer) maxBytes() int64 {
 	if t.Bytes > 0 {
 		return t.Bytes
@@ -161,7 +158,6 @@ func (t *transfer) discard() error {
 	return nil
 }
 
-// finish verifies the file and gives it its name.
 func (t *transfer) finish(ctx context.Context) (int64, error) {
 	digest, n, err := sum(ctx, t.part, t.Progress)
 	if err != nil {
@@ -188,10 +184,8 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// refuse discards the received bytes and returns err.
 func (t *transfer) refuse(err error) error { return errors.Join(err, t.discard()) }
 
-// sum returns the digest and the length of a file.
 func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.Size]byte, n int64, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -219,7 +213,6 @@ func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.S
 	}
 }
 
-// stopped returns the error of a cancelled transfer.
 func stopped(part string) error {
 	return hint.Add(errors.New("it was stopped"), "what came is kept in %s; the same command goes on there", part)
 }

@@ -49,7 +49,6 @@ func CheckFile(path string) error {
 	return checkHead(head[:n])
 }
 
-// headBytes is the number of bytes that checkHead examines.
 const headBytes = 512
 
 // checkHead refuses a file whose first bytes rule out ONNX.
@@ -76,9 +75,8 @@ func checkHead(head []byte) error {
 	return nil
 }
 
-// onnx reports whether the bytes can begin a ModelProto, that is, with a known
-// field of the right wire type. In onnx.proto, ir_version and model_version are
-// numbers and all others are bytes.
+// onnx reports whether the bytes can begin a ModelProto: a known field of the
+// right wire type (onnx.proto).
 func onnx(head []byte) bool {
 	const number, byteString = 0, 2
 	tag, _ := binary.Uvarint(head)

@@ -200,11 +200,10 @@ func (t *transfer) broken(ctx context.Context, err error) error {
 	return hint.Add(faultf("%s: %s", t.host(), sanitize.Text(withoutAddress(err).Error())), "%s", kept)
 }
 
-// minBytes returns the minimum number of bytes per StallTimeout.
 func (t *transfer) minBytes() int64 { return max(1, int64(t.StallTimeout.Seconds()*minRate)) }
 
-// watch cancels a transfer that is too slow. Otherwise a server could hold it
-// open with a byte now and then.
+// watch cancels a transfer below minRate, which a server could otherwise hold
+// open.
 func (t *transfer) watch(ctx context.Context, end context.CancelCauseFunc, came *atomic.Int64) {
 	tick := time.NewTicker(t.StallTimeout)
 	defer tick.Stop()
@@ -252,7 +251,6 @@ func (t *transfer) knownTag() string {
 	return known.ETag
 }
 
-// keepTag stores a response's ETag, unless it is weak.
 func (t *transfer) keepTag(r *http.Response) error {
 	etag := r.Header.Get("ETag")
 	if !strings.HasPrefix(etag, `"`) {

@@ -10,13 +10,11 @@ import (
 // listed as inputs.
 const minVersion = 4
 
-// maxMessage is the size limit of protocol buffer readers.
 const maxMessage = 1<<31 - 1
 
 // Extract rewrites a file for a less trusted runtime: the nodes and constants
 // that one tensor needs, one input of fixed shape, and no other files. nodes
-// are the sorted nodes of m, which ReadOutline read from data that is still
-// valid.
+// are m's, sorted, from ReadOutline, whose data must still be valid.
 func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, error) {
 	need := map[string]bool{output: true}
 	var kept []*Node
@@ -56,7 +54,6 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 // parts is a message in pieces.
 type parts struct{ list [][]byte }
 
-// field appends a length-delimited field whose value is in pieces.
 func (p *parts) field(number int, value ...[]byte) {
 	head := binary.AppendUvarint(nil, uint64(number)<<3|wireBytes)
 	p.list = append(append(p.list, binary.AppendUvarint(head, uint64(lengths(value)))), value...)
@@ -69,7 +66,6 @@ func lengths(list [][]byte) (n int64) {
 	return n
 }
 
-// parts returns a TensorProto that contains its data.
 func (t *Tensor) parts() [][]byte {
 	if !t.outside {
 		return [][]byte{t.body}

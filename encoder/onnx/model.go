@@ -71,7 +71,6 @@ type Graph struct {
 	Inputs, Outputs []ValueInfo
 }
 
-// names returns the names that nodes and outputs read.
 func (g *Graph) names() (names []string) {
 	for _, n := range g.Nodes {
 		names = append(names, n.Reads()...)
@@ -176,8 +175,8 @@ func Unsupported(format string, args ...any) error {
 }
 
 // Sort orders nodes after their inputs (Kahn 1962) and otherwise keeps the
-// file's order. The standard requires sorted files, but some exporters violate
-// it. known reports tensors that exist before any node runs.
+// file's order, because some exporters write unsorted files. known reports
+// tensors that exist before any node runs.
 func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 	maker := map[string]int{}
 	for i, n := range nodes {

@@ -4,10 +4,9 @@ import (
 	"fmt"
 )
 
-// An outline is a file's structure without weights. It suffices to choose the
-// embedding and to check for other files. ONNX Runtime supports operators and
-// element types that package engine does not, so the outline decoder skips
-// unknown content but inspects everything that can hold a tensor.
+// An outline is a file's structure without weights, sufficient to choose the
+// embedding. The decoder skips unknown operators and element types, which ONNX
+// Runtime may support, but inspects everything that can hold a tensor.
 
 // ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
 // nodes no attributes. It refuses damage known to crash that runtime.
@@ -45,9 +44,8 @@ func (d *decoder) countOutline(t *Tensor) error {
 	return nil
 }
 
-// checkEmpty refuses empty constants for operators that have no use for them,
-// because ONNX Runtime up to at least 1.22 reads the bounds of such a Clip out
-// of range and crashes.
+// checkEmpty refuses unexpected empty constants, because ONNX Runtime up to at
+// least 1.22 reads the bounds of such a Clip out of range and crashes.
 func (d *decoder) checkEmpty() error {
 	for _, n := range d.all {
 		if n.Op == "Constant" && n.empty {
@@ -83,7 +81,6 @@ var mustBePositive = map[string]bool{
 	"blocksize": true, "upscale_factor": true,
 }
 
-// outlineAttribute searches an attribute for tensors and graphs.
 func (d *decoder) outlineAttribute(b []byte, n *Node) error {
 	a := &Attribute{}
 	err := eachField(b, func(f field) (err error) {

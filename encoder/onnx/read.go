@@ -26,7 +26,6 @@ const (
 	maxDimension  = math.MaxInt32
 )
 
-// A decoder counts the resources that a file requests.
 type decoder struct {
 	limits   Limits
 	outline  bool // see outline.go
@@ -96,7 +95,6 @@ func (d *decoder) model(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// message reads a nested message and adds its name to errors.
 func message(f field, what string, read func([]byte) error) error {
 	err := f.want(wireBytes)
 	if err == nil {
@@ -145,7 +143,6 @@ func (m *Model) readMetadata(b []byte) error {
 	return err
 }
 
-// name counts and reads the name of a tensor.
 func (d *decoder) name(f field, to *[]string) error {
 	if d.names++; d.names > maxNames {
 		return fmt.Errorf("more than %d names", maxNames)
@@ -224,7 +221,6 @@ func (d *decoder) graph(b []byte, g *Graph) error {
 	})
 }
 
-// nodeOf appends a node to those of g.
 func (d *decoder) nodeOf(f field, g *Graph) error {
 	if d.nodes++; d.nodes > d.limits.Nodes {
 		return fmt.Errorf("more than the %d nodes accepted", d.limits.Nodes)
@@ -388,7 +384,6 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 	return d.count(t, counts)
 }
 
-// count checks the data against the shape and counts its decoded memory.
 func (d *decoder) count(t *Tensor, counts lists) error {
 	if t.Type.width() == 0 {
 		return Unsupported("elements of type %s are not supported", t.Type)

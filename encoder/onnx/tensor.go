@@ -41,7 +41,6 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// width returns the bytes of an element, 0 if unsupported.
 func (t Type) width() int {
 	switch t {
 	case Uint8, Int8, Bool:
@@ -56,7 +55,6 @@ func (t Type) width() int {
 	return 0
 }
 
-// list returns the field of TensorProto that holds data that is not raw.
 func (t Type) list() int {
 	switch t {
 	case Float:
@@ -109,7 +107,6 @@ func (t *Tensor) Count() int {
 
 func (t *Tensor) empty() bool { return slices.Contains(t.Dims, 0) }
 
-// rawBytes returns the size of raw data, or -1 for an unknown type.
 func (t *Tensor) rawBytes() int64 {
 	if width := t.Type.width(); width > 0 {
 		return int64(width) * int64(t.Count())
@@ -128,7 +125,6 @@ func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	return err
 }
 
-// lists counts the elements of a tensor's typed lists, by field.
 type lists [12]int
 
 func (l *lists) add(f field) error {
@@ -203,7 +199,6 @@ func (t *Tensor) bits(f func(i int, bits uint64)) error {
 	return t.listed(f)
 }
 
-// listed is bits for a typed list, whose elements Read has counted.
 func (t *Tensor) listed(f func(i int, bits uint64)) error {
 	i, n := 0, t.Count()
 	next := func(bits uint64) {

@@ -28,7 +28,6 @@ type field struct {
 	bytes  []byte // value of a length-delimited field
 }
 
-// eachField calls f for every field of a message, in order.
 func eachField(message []byte, f func(field) error) error {
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)
@@ -80,7 +79,6 @@ func appendField(to []byte, number int, value []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(value))), value...)
 }
 
-// want refuses a field of the wrong kind.
 func (f field) want(kind int) error {
 	if f.kind != kind {
 		return fmt.Errorf("%w: field %d is of kind %d", errTruncated, f.number, f.kind)

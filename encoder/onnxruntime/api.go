@@ -56,7 +56,6 @@ const (
 
 type functionTable [tableLength]uintptr
 
-// start looks up a library's functions and creates its environment.
 func start(name string, handle uintptr) (*Library, error) {
 	entry, err := symbol(handle, "OrtGetApiBase")
 	if err != nil || entry == 0 {

@@ -4,9 +4,6 @@ package onnxruntime
 
 import "errors"
 
-// errBuild reports that this build cannot load libraries (see the package
-// comment).
-
 var errBuild = errors.New("this build of the program cannot load libraries")
 
 type functionTable struct{}

@@ -8,8 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// usualNames are tried if no file is named. Linux's loader searches the
-// system's folders and LD_LIBRARY_PATH. macOS needs full paths, because its
+// usualNames are tried if no file is named. macOS needs full paths, because its
 // loader omits Homebrew's folders and searches the untrusted working directory.
 func usualNames() []string {
 	if runtime.GOOS == "darwin" {

@@ -14,7 +14,6 @@ import (
 // refuse its own format, which would bypass all checks of the ONNX file.
 var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
 
-// load creates an OrtSession from a file's bytes.
 func (l *Library) load(data []byte) (uintptr, error) {
 	var options uintptr
 	if err := l.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
@@ -74,7 +73,6 @@ func (s *Session) run(input []byte) ([]float32, []int, error) {
 	return l.floats(out)
 }
 
-// floats copies a tensor of float32 or float16, and its shape.
 func (l *Library) floats(value uintptr) ([]float32, []int, error) {
 	errKind := errors.New("its output is not a tensor of float or float16")
 	if value == 0 {

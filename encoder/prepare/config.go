@@ -10,8 +10,6 @@ import (
 // usualSide is the default side of a network that leaves it open.
 const usualSide = 224
 
-// errNoPreprocessing reports a file without preprocessing, such as another
-// program's config.json.
 var errNoPreprocessing = errors.New("it does not say how to prepare pictures")
 
 // ReadConfig reads a configuration file, recognised by its content, for images

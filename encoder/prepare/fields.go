@@ -85,7 +85,6 @@ func (f fields) object(name string) (fields, error) {
 	return inner, nil
 }
 
-// three reads a number per channel, or one for all.
 func (f fields) three(name string, otherwise [3]float64) ([3]float64, error) {
 	var n numbers
 	if err := f.read(name, &n, "a number or three numbers"); err != nil || n == nil {
@@ -145,7 +144,6 @@ func (p *Preprocessing) channels(f fields, mean, std string) (err error) {
 	return err
 }
 
-// floor converts a float of a configuration to whole pixels.
 func floor(x float64) int {
 	if !(x >= 0 && x <= 4*maxSide) {
 		return 0 // which check refuses

@@ -31,9 +31,9 @@ type configFile struct {
 }
 
 // Find finds the preprocessing of a model file: the named preset or file, then
-// MODEL.json beside MODEL.onnx, then files in its folder and the parent, where
-// Hugging Face keeps them for a folder onnx. It returns nil if there is none.
-// Errors wrap cpar.ErrInput.
+// MODEL.json, then files in its folder and the parent, where Hugging Face keeps
+// them for a folder onnx. It returns nil if there is none. Errors wrap
+// cpar.ErrInput.
 func Find(model, named string) (*Config, error) {
 	if slices.Contains(Presets(), named) {
 		return &Config{preset: named}, nil
@@ -87,11 +87,8 @@ func configsBeside(model string) (files []configFile, err error) {
 	return files, nil
 }
 
-// sharedNames are names that other programs also use for settings.
 var sharedNames = map[string]bool{"config.json": true, "processor_config.json": true}
 
-// kindOf returns the kind that ReadConfig detects, or "none" for other
-// settings.
 func kindOf(data []byte) string {
 	_, kind, err := readConfig(data, 0, 0)
 	if errors.Is(err, errNoPreprocessing) {
@@ -116,9 +113,8 @@ func readFile(path string) (configFile, error) {
 	return configFile{path, data}, err
 }
 
-// Side returns the side of square images that the configuration requests, for a
-// network that leaves its size open. It returns 0 if there is none. For reports
-// any error.
+// Side returns the side of square images that the configuration requests, or 0.
+// For reports any error.
 func (c *Config) Side() int {
 	if c == nil || c.preset != "" {
 		return 0

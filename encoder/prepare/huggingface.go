@@ -59,7 +59,6 @@ func processorOf(f fields) (p processor, fast bool, err error) {
 	return p, fast, nil
 }
 
-// unnamedProcessor requires a file without a processor to set all fields.
 func unnamedProcessor(f fields) (p processor, fast bool, err error) {
 	for _, name := range []string{"size", "resample", "image_mean", "image_std"} {
 		if !f.has(name) {
@@ -122,7 +121,6 @@ func errOr(err error, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// edges is the shorter side, or height and width.
 type edges struct{ shorter, height, width int }
 
 func (f fields) edges(name string, square bool, otherwise edges) (edges, error) {

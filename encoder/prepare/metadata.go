@@ -47,8 +47,6 @@ func FromMetadata(metadata map[string]string, height, width int) (p Preprocessin
 	return p, true, nil
 }
 
-// imageMetadata returns ONNX's image entries in lower case, because they ignore
-// case.
 func imageMetadata(metadata map[string]string) map[string]string {
 	image := map[string]string{}
 	for k, v := range metadata {
@@ -82,7 +80,6 @@ func (p *Preprocessing) nominal(image map[string]string) error {
 	return nil
 }
 
-// threeNumbers reads one number for all channels, or three.
 func threeNumbers(s string) (three [3]float64, err error) {
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", ;[]()", r) })
 	if len(parts) == 1 {

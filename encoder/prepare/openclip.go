@@ -94,8 +94,6 @@ func (p *Preprocessing) openCLIPResize(f fields) error {
 	return nil
 }
 
-// sides returns height and width of a size, by default the network's or
-// usualSide.
 func (s size) sides(height, width int) (h, w int) {
 	switch {
 	case len(s) == 2:

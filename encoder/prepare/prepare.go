@@ -94,7 +94,6 @@ var (
 	halves                    = [3]float64{0.5, 0.5, 0.5}
 )
 
-// plain is the whole image, scaled to 0 … 1.
 func plain(height, width int) Preprocessing {
 	return Preprocessing{Width: width, Height: height, Scale: 1.0 / 255, Std: [3]float64{1, 1, 1}, Color: RGB, Resize: ResizeWhole}
 }

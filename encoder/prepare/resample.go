@@ -85,8 +85,7 @@ func interpolation(name string) (Interpolation, error) {
 }
 
 // precision is the number of fractional bits of a weight. A weighted sum of
-// bytes fits in an int32, because the absolute weights sum to at most about
-// 1.5.
+// bytes fits in an int32, because absolute weights sum to at most about 1.5.
 const precision = 22
 
 // A window is the source pixels of one result pixel. Its weights, which sum to
@@ -170,7 +169,6 @@ func resize(rgb []byte, width int, columns, rows []window) []byte {
 	return out
 }
 
-// weight returns the weight of source pixel i, 0 outside the window.
 func (w *window) weight(i int) int32 {
 	if i -= w.first; i < 0 || i >= len(w.weights) {
 		return 0
@@ -178,7 +176,6 @@ func (w *window) weight(i int) int32 {
 	return int32(w.weights[i])
 }
 
-// A pair holds rows 2·number and 2·number+1 at the result's width.
 type pair struct {
 	number    int
 	even, odd []byte
@@ -187,7 +184,6 @@ type pair struct {
 // half rounds to the nearest.
 const half = 1 << (precision - 1)
 
-// sourceRange returns the range of source pixels that the windows read.
 func sourceRange(w []window) (from, to int) {
 	from = math.MaxInt
 	for _, w := range w {
@@ -219,7 +215,6 @@ func pack(to []pixels, even, odd []byte) {
 	}
 }
 
-// horizontal computes two rows at the result's width.
 func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
 	for x := range columns {
 		c := &columns[x]
@@ -231,7 +226,6 @@ func horizontal(even, odd []byte, packed []pixels, from int, columns []window) {
 	}
 }
 
-// unpackSums returns the two sums in a word as bytes.
 func unpackSums(sums uint64) (low, high byte) {
 	l := int32(sums)
 	return clip(l), clip(int32((sums - uint64(int64(l))) >> 32))
@@ -254,7 +248,6 @@ func weighted(of []pixels, weights []uint64) (redBlue, redBlue2, greens uint64) 
 	return redBlue, redBlue2, greens
 }
 
-// add adds both rows of a pair, weighted.
 func add(sum []int32, p *pair, even, odd int32) {
 	x, y := p.even[:len(sum)], p.odd[:len(sum)]
 	for i := range sum {

@@ -37,7 +37,6 @@ func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) 
 	return out, nil
 }
 
-// pixels resizes and crops or pads an image to Width×Height.
 func (p Preprocessing) pixels(rgb []byte, width, height int) []byte {
 	fullW, fullH := p.full(width, height)
 	across, down := p.place(fullW, p.Width), p.place(fullH, p.Height)
@@ -56,7 +55,6 @@ func (p Preprocessing) pixels(rgb []byte, width, height int) []byte {
 	return out
 }
 
-// full returns the size of the whole resized image.
 func (p Preprocessing) full(width, height int) (w, h int) {
 	switch {
 	case p.Resize == ResizeCrop && width <= height:
@@ -80,7 +78,6 @@ func (p Preprocessing) full(width, height int) (w, h int) {
 // result.
 type placement struct{ skip, length, at int }
 
-// place centres an axis of full pixels in wanted pixels.
 func (p Preprocessing) place(full, wanted int) placement {
 	if full < wanted {
 		return placement{0, full, (wanted - full) / 2}
@@ -112,7 +109,6 @@ func (v Views) Check() error {
 	return nil
 }
 
-// middleShare is the centre's width and height in eighths.
 const middleShare = 7
 
 // Tensors returns one input per view, each as from Tensor. Errors wrap

@@ -53,8 +53,7 @@ func readTimm(f fields, height, width int) (Preprocessing, error) {
 }
 
 // timmSize returns the image size and the share of the resized image that a
-// crop keeps. Many networks are tested on larger images than in training: the
-// network's size decides, and if it is open, the training size.
+// crop keeps. The network's size decides, or the training size if it is open.
 func timmSize(f fields, height, width int) (h, w int, pct float64, err error) {
 	h, w = size(nil).sides(height, width)
 	if h, w, err = chw(f, "input_size", h, w); err != nil {
@@ -77,7 +76,6 @@ func timmSize(f fields, height, width int) (h, w int, pct float64, err error) {
 	return h, w, pct, err
 }
 
-// chw reads a shape of channels, height and width.
 func chw(f fields, name string, height, width int) (h, w int, err error) {
 	shape := []int{3, height, width}
 	if err := f.read(name, &shape, "three whole numbers"); err != nil {

@@ -29,7 +29,6 @@ type bpe struct {
 
 type pair [2]int64
 
-// merge is the result of merging two adjacent tokens. Lower ranks merge first.
 type merge struct {
 	rank int
 	to   int64
@@ -45,7 +44,7 @@ const (
 )
 
 // newBPE takes a vocabulary and merges, each two tokens separated by a space.
-// It requires all 512 byte tokens, so that every text can be encoded.
+// All 512 byte tokens are required.
 func newBPE(vocabulary map[string]int64, merges []string) (*bpe, error) {
 	b := &bpe{merges: make(map[pair]merge, len(merges))}
 	for i, r := range byteRunes() {
@@ -130,8 +129,6 @@ func (b *bpe) word(word string) []int64 {
 	}
 }
 
-// readVocabulary reads vocab.json and merges.txt, which Hugging Face
-// distributes with CLIP models.
 func readVocabulary(vocab, merges []byte) (*Tokenizer, error) {
 	var vocabulary map[string]int64
 	if err := json.Unmarshal(vocab, &vocabulary); err != nil {
@@ -174,7 +171,6 @@ func readOpenAI(data []byte) (*Tokenizer, error) {
 	return newCLIP(vocabulary, merges)
 }
 
-// mergeLines returns the lines of a merges file without the version line.
 func mergeLines(data []byte) (lines []string) {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
@@ -187,9 +183,8 @@ func mergeLines(data []byte) (lines []string) {
 	return lines
 }
 
-// newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. The text
-// half ignores padding, because it finds the end of the text by its token, the
-// largest.
+// newCLIP makes a CLIP tokenizer. It pads with zeros, as OpenAI does. CLIP
+// ignores padding, because the end token is the largest.
 func newCLIP(vocabulary map[string]int64, merges []string) (*Tokenizer, error) {
 	if err := checkVocabulary(vocabulary); err != nil {
 		return nil, err

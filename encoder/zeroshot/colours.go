@@ -9,12 +9,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// Two halves of equal length may come from different models. Such a pair ranks
-// keywords by chance, and nothing in the files reveals it. The check embeds
-// single-colour images and the names of the colours, which a matching pair
-// tells apart. A foreign pair names each correctly with probability 1/6, and
-// reaches three matches with 6 %. Few matches are therefore a reason for doubt,
-// but many are no proof.
+// Two halves of equal length may come from different models and then rank
+// keywords by chance, which the files do not reveal. The check embeds
+// single-colour images and the names of the colours. A foreign pair names each
+// correctly with probability 1/6 and reaches three matches with 6 %, so few
+// matches are a reason for doubt.
 var colours = []struct {
 	name string
 	rgb  [3]byte
@@ -23,13 +22,10 @@ var colours = []struct {
 	{"yellow", [3]byte{250, 230, 20}}, {"black", [3]byte{0, 0, 0}}, {"white", [3]byte{255, 255, 255}},
 }
 
-// minColourMatches is the number of colours a pair must name.
 const minColourMatches = 3
 
-// colourSide is the side of the images in pixels.
 const colourSide = 64
 
-// colourEmbeddings returns the embeddings of the single-colour images.
 func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, error) {
 	out := make([][]float32, len(colours))
 	for i, c := range colours {
@@ -49,9 +45,8 @@ func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, err
 	return out, nil
 }
 
-// countColourMatches counts the colours whose image is nearest to their name.
-// It first subtracts the mean of each half, because one half's vectors lie
-// close together and far from the other's.
+// countColourMatches counts the colours whose image is nearest to their name,
+// after centring each half, because each half's vectors lie close together.
 func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder, cache *feature.Cache) (int, error) {
 	var prompts []string
 	for _, c := range colours {
@@ -80,7 +75,6 @@ func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder
 	return right, nil
 }
 
-// centred returns the directions of the vectors, less their mean.
 func centred(vectors [][]float32) [][]float32 {
 	mean := make([]float64, len(vectors[0]))
 	out := make([][]float32, len(vectors))

@@ -40,7 +40,6 @@ type program struct {
 	fixed  bool // the file fixes the length
 }
 
-// inputs are the names of the text half's inputs, "" if absent.
 type inputs struct{ ids, mask, positions string }
 
 // textLimits admit the text halves of the largest public CLIPs.
@@ -48,9 +47,9 @@ var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 <<
 
 const (
 	maxDim = 4096
-	// shortLength suffices for most prompts. CLIP's text halves ignore tokens
-	// after the text's end, so if the file leaves the length open, this takes a
-	// fifth of the time.
+	// shortLength suffices for most prompts and takes a fifth of the time if
+	// the file leaves the length open, because CLIP ignores tokens after the
+	// end.
 	shortLength = 16
 )
 
@@ -183,8 +182,6 @@ func (h *TextModel) program(short bool) (*program, error) {
 	return p, nil
 }
 
-// compile makes the network for texts of this length, unless the file fixes
-// another.
 func (h *TextModel) compile(length int) (*program, error) {
 	p := &program{}
 	err := onnx.Guard(func() error {
@@ -210,7 +207,6 @@ func (h *TextModel) compile(length int) (*program, error) {
 	return p, nil
 }
 
-// readInputs finds the graph's inputs and their shapes.
 func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error) {
 	constant := map[string]bool{}
 	for _, t := range g.Constants {
@@ -259,7 +255,6 @@ func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error
 	return shapes, nil
 }
 
-// imageShape returns the shape of an image input that the program ignores.
 func imageShape(in onnx.ValueInfo) []int {
 	shape := slices.Clone(in.Dims)
 	for i, usual := range []int{1, 3, 224, 224} {

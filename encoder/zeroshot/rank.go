@@ -17,8 +17,8 @@ type Score struct {
 	Score float64 `json:"score"`
 }
 
-// temperature is the factor of cosines. CLIP's training ends at its upper bound
-// of 100, SigLIP's at about 115. The file of a text half does not state it.
+// temperature is the factor of cosines. CLIP's training ends at 100, SigLIP's
+// at about 115, and text halves do not state it.
 const temperature = 100
 
 // A Ranker ranks keywords by a photo's embedding. It is safe for concurrent
@@ -77,13 +77,11 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 	return out[:min(len(out), most)], nil
 }
 
-// dimMismatch returns the error for halves of different models.
 func dimMismatch(photo, text int) error {
 	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are no two halves of one model of the CLIP kind", cpar.ErrInput, photo, text),
 		"pass the text half that came with --model; of a CLIP the image half must give its projected embedding (image_embeds), which cpar model check shows")
 }
 
-// softmax returns the vectors' softmax shares by their cosine with a photo.
 func softmax(photo []float32, vectors [][]float32) []float64 {
 	shares := make([]float64, len(vectors))
 	greatest := math.Inf(-1)

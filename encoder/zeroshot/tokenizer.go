@@ -30,9 +30,7 @@ const (
 // A Tokenizer converts text to the token numbers of a text half. It is safe for
 // concurrent use.
 type Tokenizer struct {
-	segmenter segmenter
-	// before and after are the special tokens around a text, and pad fills the
-	// rest.
+	segmenter     segmenter
 	before, after []int64
 	pad           int64
 	// length is the number of tokens per text, 0 if the files do not state it.
@@ -45,8 +43,7 @@ type Tokenizer struct {
 type segmenter interface{ encode(text string) []int64 }
 
 // Encode returns exactly length tokens: the text between its special tokens,
-// then padding. used counts the tokens before the padding. It refuses a text
-// that does not fit, because a truncated text would have another meaning.
+// then padding. used excludes the padding. It refuses texts that do not fit.
 func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err error) {
 	if len(text) > maxTextBytes {
 		return nil, 0, fmt.Errorf("%w: a text of %d bytes; %d are accepted", cpar.ErrInput, len(text), maxTextBytes)
@@ -135,8 +132,6 @@ func openTokenizer(path string) (*Tokenizer, error) {
 	return nil, errNoTokenizer
 }
 
-// tokenizerOf reads the tokenizer that a file's name indicates, with its
-// companion files.
 func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	digest := sha256.New()
 	digest.Write(data)
@@ -174,7 +169,6 @@ func tokenizerOf(dir, name string, data []byte) (t *Tokenizer, err error) {
 	return t, err
 }
 
-// readSmall reads a file of limited size and unpacks it if needed.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 )
 
 // A tokenizerFile is the part of a tokenizer.json (Hugging Face tokenizers)
-// that this package reads. It accepts two kinds of model and refuses all others
-// by name, because an almost correct segmentation would produce plausible but
-// wrong keywords.
+// that is read. Only two kinds of model are accepted, because an almost correct
+// segmentation would produce plausible but wrong keywords.
 type tokenizerFile struct {
 	Model struct {
 		Type    string          `json:"type"`
@@ -119,8 +118,6 @@ func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 	return t, err
 }
 
-// maxTemplate limits the parts of a text with its special tokens. Three are
-// usual.
 const maxTemplate = 8
 
 // readTemplate finds the special tokens around a text, by default a final </s>.

@@ -82,8 +82,6 @@ func canonical(text string) string {
 	}, text)
 }
 
-// segment finds the best segmentation by dynamic programming over the text's
-// prefixes.
 func (u *unigram) segment(text string) []int64 {
 	type way struct {
 		score float64

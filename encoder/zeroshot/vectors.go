@@ -12,9 +12,9 @@ import (
 	"cpar/model/feature"
 )
 
-// templates turn a keyword into prompts. CLIP learned from captions, and the
-// mean over several prompts is more stable than each (section 3.1.4 of its
-// paper). The second template suits plurals and mass nouns.
+// templates turn a keyword into prompts, because CLIP learned from captions and
+// the mean of several is more stable (section 3.1.4 of its paper). The second
+// suits plurals and mass nouns.
 var templates = []string{"a photo of a {}.", "a photo of {}."}
 
 // A TextEncoder computes the embedding of a text.
@@ -56,7 +56,6 @@ func Vectors(ctx context.Context, words []string, t TextEncoder, cache *feature.
 	return out, nil
 }
 
-// cacheKey identifies a keyword's vector by text half, tokenizer and templates.
 func cacheKey(word string, t TextEncoder) (name [sha256.Size]byte) {
 	h := sha256.New()
 	fmt.Fprintf(h, "cpar/v1/word %x %q %q", t.Digest(), templates, word)
@@ -64,7 +63,6 @@ func cacheKey(word string, t TextEncoder) (name [sha256.Size]byte) {
 	return name
 }
 
-// vector returns the sum of the prompts' directions.
 func vector(ctx context.Context, word string, t TextEncoder) ([]float32, error) {
 	var sum []float32
 	for _, template := range templates {
