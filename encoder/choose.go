@@ -11,8 +11,7 @@ import (
 )
 
 // maxEmbedding is the maximum number of values in an embedding. VGG has the
-// most of the common networks. A larger tensor is a feature map, an inner layer
-// or an attention table.
+// most of the common networks.
 const maxEmbedding = 4096
 
 // defaultEmbedding is the tensor name that takes precedence over all others.
@@ -129,7 +128,6 @@ func (c *chooser) choose(asked, pool string) (Choice, error) {
 	return c.complete(name, reason, pool)
 }
 
-// advise adds a hint that lists the available outputs.
 func (c *chooser) advise(err error) error {
 	var names []string
 	for _, o := range c.outputs {
@@ -143,7 +141,6 @@ func (c *chooser) advise(err error) error {
 	return hint.Add(err, "name a tensor with --embedding; outputs are %s", strings.Join(names, ", "))
 }
 
-// byDefault finds the tensor and the reason for choosing it.
 func (c *chooser) byDefault() (name, reason string, err error) {
 	if len(c.outputs) == 0 {
 		return "", "", errors.New("it has no output")
@@ -223,8 +220,6 @@ func (c *chooser) sortOutputs() (vectors, classes, others []string, err error) {
 	return vectors, classes, others, nil
 }
 
-// isAttention reports whether a tensor that is not a vector holds attention
-// weights, the result of a softmax.
 func (c *chooser) isAttention(name string) bool {
 	l, _ := c.lastLayer(name)
 	return l.softmax
@@ -242,7 +237,6 @@ func vector(shape []int) (size int, flat bool) {
 	return size, wide <= 1 && len(shape) > 0 && (len(shape) == 1 || shape[0] == 1)
 }
 
-// goodNames are parts of output names, best first.
 var goodNames = []string{"image_embed", "embed", "feat", "pooler", "pooled", "last_hidden"}
 
 // exactNames rank above other names with the same part.
@@ -284,7 +278,6 @@ func bestName(names []string) string {
 	return found
 }
 
-// complete adds the size and pooling that follow from the tensor's shape.
 func (c *chooser) complete(name, reason, pool string) (Choice, error) {
 	shape, err := c.shapeIfKnown(name)
 	if err != nil {

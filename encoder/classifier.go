@@ -9,9 +9,8 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// The output of a classifier represents only its training classes, whereas the
-// last layer's input represents the image. This file distinguishes classes from
-// embeddings and finds that layer.
+// This file distinguishes classes from embeddings and finds the last layer of a
+// classifier, whose input represents the image.
 
 // classCounts are common numbers of classes: ImageNet with and without
 // background, and two versions of ImageNet-21k.
@@ -19,8 +18,7 @@ var classCounts = []int{1000, 1001, 21841, 21843}
 
 // areClasses reports whether an output of one vector holds logits or
 // probabilities. Evidence is its length, its name, a softmax, or a biased layer
-// whose length is not a multiple of 16. Embeddings have multiples of 16 values,
-// and class counts rarely do.
+// whose length is not a multiple of 16, as embeddings have.
 func (c *chooser) areClasses(name string, size int) bool {
 	lower := strings.ToLower(name)
 	if slices.Contains(classCounts, size) || strings.Contains(lower, "logit") || strings.Contains(lower, "prob") || strings.Contains(lower, "softmax") {
@@ -33,7 +31,6 @@ func (c *chooser) areClasses(name string, size int) bool {
 	return err == nil && l.bias && size%16 != 0
 }
 
-// A lastLayer is the layer that produces an output.
 type lastLayer struct {
 	node    *onnx.Node
 	data    string // its input
@@ -41,7 +38,6 @@ type lastLayer struct {
 	bias    bool
 }
 
-// layers are the operators that multiply by weights.
 var layers = map[string]bool{
 	"Gemm": true, "MatMul": true, "Conv": true,
 	"MatMulInteger": true, "ConvInteger": true, "QLinearMatMul": true, "QLinearConv": true, "QGemm": true,
@@ -102,7 +98,6 @@ func (c *chooser) lastLayer(name string) (lastLayer, error) {
 	return l, errNoLayer
 }
 
-// unquantised returns the float tensor from which a byte tensor was quantised.
 func (c *chooser) unquantised(name string) string {
 	if n := c.makers[name]; n != nil && len(n.In) > 0 && (n.Op == "QuantizeLinear" || n.Op == "DynamicQuantizeLinear") {
 		return n.In[0]
@@ -110,7 +105,6 @@ func (c *chooser) unquantised(name string) string {
 	return name
 }
 
-// beforeClassifier finds the input of the classifier that produces an output.
 func (c *chooser) beforeClassifier(output string) (name, reason string, err error) {
 	l, err := c.lastLayer(output)
 	if err != nil {

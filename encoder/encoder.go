@@ -93,7 +93,6 @@ func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime st
 	return nil
 }
 
-// withFile calls use with the file in memory.
 func withFile(path string, limits Limits, use func(*onnx.File) error) error {
 	f, err := onnx.Open(path, limits)
 	if err != nil {
@@ -135,8 +134,6 @@ func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessin
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// A preparation finds the preprocessing for a model, which may depend on the
-// image size.
 type preparation struct {
 	config   *prepare.Config
 	metadata map[string]string
@@ -166,16 +163,12 @@ func (p preparation) side() int {
 	return 0
 }
 
-// forSize returns the preprocessing for images of this size, with the number of
-// views.
 func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
 	how, from, err = p.lookUp(height, width)
 	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
 	return how, from, err
 }
 
-// lookUp consults the configuration, then the file's metadata, then the known
-// digests.
 func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from string, err error) {
 	if p.config != nil {
 		return p.config.For(height, width)

@@ -71,7 +71,6 @@ func (m *Model) embed(image []float32) ([]float32, error) {
 	return m.finish(results[m.choice.Name])
 }
 
-// finish pools and checks the values of the chosen tensor.
 func (a *fileInfo) finish(values []float32) ([]float32, error) {
 	embedding, err := a.pooling.apply(values)
 	if err == nil && !finite(embedding) {

@@ -103,10 +103,8 @@ func formatDims(dims []int) string {
 	return text
 }
 
-// isOpen reports whether the file leaves a side open.
 func (in imageInput) isOpen() bool { return in.height == 0 || in.width == 0 }
 
-// sized sets the sides that the file leaves open.
 func (in imageInput) sized(height, width int) imageInput {
 	if in.height == 0 {
 		in.height = height

@@ -134,7 +134,6 @@ func (s *parsedModel) start(runtime string, options Options, side int) (Embedder
 	return e, nil
 }
 
-// advise adds a hint if the network computes with 8-bit integers.
 func (s *parsedModel) advise(err error) error {
 	unsupported := (*onnx.UnsupportedError)(nil)
 	if !errors.As(err, &unsupported) || !slices.ContainsFunc(s.nodes, func(n *onnx.Node) bool { return isQuantised(n.Op) }) {
@@ -181,7 +180,6 @@ func (s *parsedModel) declared(name string) []int {
 	return nil
 }
 
-// agrees checks the shape of a tensor against the declared output of that name.
 func (s *parsedModel) agrees(name string, shape []int) error {
 	declared := s.declared(name)
 	agrees := len(declared) == 0 || len(declared) == len(shape)

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// The ways to reduce tokens, or the pixels of a feature map, to one vector.
 const (
 	PoolClass = "class" // the first token, which summarises the image
 	PoolMean  = "mean"  // the mean of all
@@ -72,7 +71,6 @@ func extraTokens(tokens, height, width int) int {
 	return 0
 }
 
-// namesClass reports whether a tensor's name denotes the class token.
 func namesClass(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "cls") || strings.Contains(name, "class_token")
@@ -98,7 +96,7 @@ func isGrid(n, height, width int) bool {
 }
 
 // poolMap takes the mean over the pixels of a feature map. The equal sides of a
-// square image reveal whether it is 1×C×H×W or 1×H×W×C.
+// square image distinguish 1×C×H×W from 1×H×W×C.
 func poolMap(shape []int) pooling {
 	first := shape[2] == shape[3] || shape[1] != shape[2]
 	p := pooling{kind: PoolMean, size: shape[3], count: shape[1] * shape[2], channelsFirst: first}
@@ -111,7 +109,6 @@ func poolMap(shape []int) pooling {
 	return p
 }
 
-// apply reduces the values of a tensor. The result may alias them.
 func (p pooling) apply(values []float32) ([]float32, error) {
 	want := p.size
 	if p.kind != "" {

@@ -11,13 +11,12 @@ import (
 // commonSides are image sizes common in training.
 var commonSides = []int{224, 256, 336, 384, 288, 240, 299, 320, 378, 392, 416, 448, 512, 518, 192, 196, 160, 128, 112}
 
-// maxTried limits the search of Recall to half a second.
 const maxTried = 2_000_000
 
 // Recall finds the options under which a model file has a given digest
-// (Encoder.Digest). It searches named and adjacent preprocessing, views,
-// tensors, pooling and sizes, and runs nothing. An index stores only the
-// digest, so this lets cpar report the options it was built with.
+// (Encoder.Digest), so that cpar can report the options of an index. It
+// searches named and adjacent preprocessing, views, tensors, pooling and sizes,
+// and runs nothing.
 func Recall(path string, want [sha256.Size]byte, opt OpenOptions) (with OpenOptions, ok bool) {
 	opt.Runtime = Go
 	err := withModel(path, opt, func(s *parsedModel, _ string) error {
@@ -66,8 +65,6 @@ func (s *parsedModel) searchOptions(how preparation, names []string, o OpenOptio
 	return o, false
 }
 
-// embeddingCandidates returns the names of tensors that may be the embedding,
-// outputs first.
 func (s *parsedModel) embeddingCandidates(first string) []string {
 	names := []string{first, defaultEmbedding}
 	for _, o := range s.model.Graph.Outputs {
@@ -79,7 +76,6 @@ func (s *parsedModel) embeddingCandidates(first string) []string {
 	return names
 }
 
-// sizes returns the candidate heights and widths of the input.
 func (s *parsedModel) sizes(side int) (all [][2]int) {
 	if !s.input.isOpen() {
 		return [][2]int{{s.input.height, s.input.width}}

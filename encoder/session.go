@@ -17,8 +17,7 @@ type Session struct {
 }
 
 // startSession loads the part of the graph that the embedding needs into ONNX
-// Runtime. A session on an image of zeros measures shapes that the file does
-// not declare.
+// Runtime. A run on zeros measures undeclared shapes.
 func startSession(s *parsedModel, options Options) (_ *Session, err error) {
 	library, err := onnxruntime.Open(options.Library)
 	if err != nil {
@@ -68,7 +67,6 @@ func (t *shapeProber) shape(name string) ([]int, error) {
 	return t.probe(name)
 }
 
-// probe runs the part of the graph that produces a tensor.
 func (t *shapeProber) probe(name string) ([]int, error) {
 	if shape := t.known[name]; shape != nil && (t.name == name || name != t.choice.Name) {
 		return shape, nil

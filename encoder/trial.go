@@ -25,7 +25,6 @@ import (
 // length. It corresponds to a cosine of 1 − 5·10⁻⁷.
 const minDistance = 1e-3
 
-// try embeds two synthetic images and refuses degenerate embeddings.
 func (n *Encoder) try() error {
 	var both [2][]float32
 	for i := range both {
@@ -70,7 +69,6 @@ func checkEmbedding(embedding []float32) error {
 	return nil
 }
 
-// distance returns the distance of two vectors relative to the longer one.
 func distance(a, b []float32) float64 {
 	var between, ofA, ofB float64
 	for i := range a {

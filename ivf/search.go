@@ -51,10 +51,9 @@ type Stats struct {
 // by (score, record), with the cost. l must be valid. Errors wrap
 // kdforest.ErrInput.
 //
-// It scores all centroids (row i belongs to cell i) and reads the cells by
-// (centroid score, cell), each from first record to last, in one run if
-// possible. The last cell may be read in part. With opt.Visits ≥ n the result
-// equals kdforest.Scan.
+// It scores all centroids and reads the cells by (centroid score, cell), each
+// from first record to last. The last cell may be read in part. With opt.Visits
+// ≥ n the result equals kdforest.Scan.
 func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, Stats, error) {
 	switch {
 	case opt.Visits < 1:
@@ -91,13 +90,11 @@ func (l *Cells) Search(centroids, records Scorer, opt Options) ([]kdforest.Hit, 
 	return queue.Hits(), stats, nil
 }
 
-// searcher is the pooled working memory of one search.
 type searcher struct {
 	order  []ranked
 	scores []int64
 }
 
-// ranked is a cell and its centroid's score.
 type ranked struct {
 	score  int64
 	number uint32
@@ -110,7 +107,6 @@ func (s *searcher) room(n int) []int64 {
 	return s.scores
 }
 
-// rank sets s.order to all k cells, nearest centroid first.
 func (s *searcher) rank(centroids Scorer, k int) {
 	s.order = s.order[:0]
 	if k == 0 {

@@ -14,9 +14,6 @@ package kdforest
 // Metric.Reach of the worst hit. Because planes of one dimension add up, the
 // sum may overestimate and miss a true neighbour. FLANN checks after every
 // record, this search after every batch, and so it may end up to a batch later.
-//
-// If every node holds a record, the record lies on its node's plane and has the
-// plane's distance.
 
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0

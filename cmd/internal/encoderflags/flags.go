@@ -49,15 +49,15 @@ func Names() []string {
 
 // Add adds the flags to a command.
 func (f *Flags) Add(to *pflag.FlagSet) {
-	to.StringVar(&f.Preprocessing, "preprocessing", "", "how pictures are prepared for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file`; by default what lies beside the network, what it says itself, or what its digest says")
-	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "what runs the network: go, onnxruntime (C++ in this process: for files that you trust), or auto: ONNX Runtime if CPAR_ONNXRUNTIME names its library")
-	to.StringVar(&f.Embedding, "embedding", "", "the tensor of the network, by `name`, that photos are compared by (default: chosen, and said)")
-	to.StringVar(&f.Pool, "pool", "", "what is taken of a grid of tokens: class (the first token) or mean (default: chosen, and said)")
-	to.IntVar(&f.Side, "side", 0, "height and width of the network's pictures where it leaves them open, in `pixels` (default: as its configuration says)")
-	to.IntVar(&f.Views, "views", 0, fmt.Sprintf("at how many `images` of a picture the network looks: 1, or 2, which finds more and takes twice as long (default: %d)", prepare.MostViews))
-	to.Var(settings.Size(&f.Limits.FileBytes, DefaultFileBytes), "limit-file", "the largest file that is read as a network, like 2GB")
-	to.Var(settings.Size(&f.Limits.Memory, DefaultMemory), "limit-memory", "memory that a network may take: for its weights, and as much again for each photo that is looked at")
-	to.Int64Var(&f.WorkBillions, "limit-work", DefaultWorkBillions, "how many `billion` multiply-adds a network may need for a photo")
+	to.StringVar(&f.Preprocessing, "preprocessing", "", "the preprocessing of images for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file` (default: the configuration beside the network, its metadata, or its known digest)")
+	to.StringVar(&f.Runtime, "runtime", Runtimes[0], "the runtime of the network: go, onnxruntime (C++ in this process, for files that you trust), or auto (ONNX Runtime if CPAR_ONNXRUNTIME names its library)")
+	to.StringVar(&f.Embedding, "embedding", "", "`name` of the network's tensor by which photos are compared (default: chosen and reported)")
+	to.StringVar(&f.Pool, "pool", "", "the pooling of a grid of tokens: class (the first token) or mean (default: chosen and reported)")
+	to.IntVar(&f.Side, "side", 0, "height and width in `pixels` of the network's input if the file leaves them open (default: from its configuration)")
+	to.IntVar(&f.Views, "views", 0, fmt.Sprintf("number of `views` of each image that the network embeds: 1, or 2, which finds more and takes twice as long (default: %d)", prepare.MostViews))
+	to.Var(settings.Size(&f.Limits.FileBytes, DefaultFileBytes), "limit-file", "maximum size of a network's file, such as 2GB")
+	to.Var(settings.Size(&f.Limits.Memory, DefaultMemory), "limit-memory", "maximum memory for a network's weights, and again for each photo being processed")
+	to.Int64Var(&f.WorkBillions, "limit-work", DefaultWorkBillions, "maximum multiply-adds of a network per photo, in `billion`s")
 }
 
 // Check refuses values that are invalid for every network.
