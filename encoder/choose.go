@@ -182,7 +182,7 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	if name, err := c.beforeTextProduct(); name != "" || err != nil {
 		return name, "the image's side of the comparison with texts", err
 	}
-	return "", "", c.advise(errors.New("none of its outputs shows what the embedding is"))
+	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }
 
 // sortOutputs divides the outputs of the image into vectors, classes (logits or

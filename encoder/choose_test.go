@@ -237,7 +237,7 @@ func TestChooseRefusesUnsuitableTensors(t *testing.T) {
 	}{
 		"more than 4096":                     {drawing{"image w > y: MatMul 1x153600", "y"}, "y", ""},
 		"none of its outputs":                {drawing{"image w > y: MatMul 1x153600", "y"}, "", ""},
-		"none of its outputs shows":          {drawing{"image w > q: MatMul 1x12x50x64\nq > y: Softmax 1x12x50x50", "y"}, "", ""},
+		"none of its outputs is recognisable":          {drawing{"image w > q: MatMul 1x12x50x64\nq > y: Softmax 1x12x50x50", "y"}, "", ""},
 		"several of its outputs":             {drawing{"image w > a: MatMul 1x512\nimage w > b: MatMul 1x512", "a b"}, "", ""},
 		"several of its outputs may":         {drawing{"image w > feature_0: Conv 1x64x56x56\nfeature_0 w > feature_1: Conv 1x512x7x7", "feature_0 feature_1"}, "", ""},
 		"looks like classes, and no layer":   {drawing{"image w > c: Conv 1x1000\nc w > y: Einsum 1x1000", "y"}, "", ""},

@@ -106,7 +106,7 @@ func withFile(path string, limits Limits, use func(*onnx.File) error) error {
 func NewEncoder(e Embedder, p prepare.Preprocessing) (*Encoder, error) {
 	height, width := e.Size()
 	if p.Width != width || p.Height != height {
-		return nil, fmt.Errorf("preparing pictures: %w: %d×%d pixels for a network of %d×%d", cpar.ErrInput, p.Width, p.Height, width, height)
+		return nil, fmt.Errorf("preparing images: %w: %d×%d pixels for a network of %d×%d", cpar.ErrInput, p.Width, p.Height, width, height)
 	}
 	choice := e.Choice()
 	digest, err := digestOf(e.Digest(), choice.Name, choice.Pool, p)
@@ -124,7 +124,7 @@ func digestOf(model [sha256.Size]byte, name, pool string, p prepare.Preprocessin
 	}
 	how, err := json.Marshal(p) // struct order makes the encoding unique
 	if err != nil {
-		return digest, fmt.Errorf("preparing pictures: %w: %w", cpar.ErrInput, err)
+		return digest, fmt.Errorf("preparing images: %w: %w", cpar.ErrInput, err)
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "cpar/v1/network %x %q %s", model, name, how)
@@ -180,7 +180,7 @@ func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from st
 	if m, ok := known.ByDigest(p.digest); ok && m.Size == height && m.Size == width {
 		return m.Preprocessing, "what is known of " + m.Name, nil
 	}
-	return own, "", hint.Add(fmt.Errorf("%w: the file does not say how to prepare pictures", cpar.ErrInput),
+	return own, "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
 		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
 			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }

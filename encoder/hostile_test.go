@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 			return f.Bytes()
 		}(),
 		"has a cycle": onnxtest.New(13, 6, 6).Node("Add", []string{"image", "b"}, "a", nil).Node("Relu", []string{"a"}, "b", nil).Output("b").Bytes(),
-		`node "node of y" (Add): its input "ghost" is made by nothing`: one(13, "Add", []string{"image", "ghost"}, nil),
+		`node "node of y" (Add): its input "ghost" is produced by no node`: one(13, "Add", []string{"image", "ghost"}, nil),
 		"made twice":                    onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Node("Tanh", []string{"image"}, "y", nil).Output("y").Bytes(),
 		"its output \"z\"":              onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Output("z").Bytes(),
 		"it has no output":              onnxtest.New(13, 6, 6).Node("Relu", []string{"image"}, "y", nil).Bytes(),
@@ -223,7 +223,7 @@ func TestLimits(t *testing.T) {
 // TestOpenSizes: an open batch is one, and the caller sets open sides.
 func TestOpenSizes(t *testing.T) {
 	f := onnxtest.New(13, -1, -1).Node("Relu", []string{"image"}, "y", nil).Output("y", -1, 3, -1, -1)
-	refused(t, f.Bytes(), Options{}, "leaves the size of its pictures open")
+	refused(t, f.Bytes(), Options{}, "leaves the size of its images open")
 	for _, side := range []int{96, 224} {
 		m, err := loadGo(f.Bytes(), Options{Side: side})
 		if err != nil {

@@ -106,7 +106,7 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	}
 	for _, o := range s.model.Graph.Outputs {
 		if !known[o.Name] {
-			return nil, fmt.Errorf("its output %.80q is made by nothing", o.Name)
+			return nil, fmt.Errorf("its output %.80q is produced by no node", o.Name)
 		}
 	}
 	return s, nil
@@ -116,7 +116,7 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 func (s *parsedModel) start(runtime string, options Options, side int) (Embedder, error) {
 	if s.input.isOpen() {
 		if side == 0 {
-			return nil, hint.Add(errors.New("it leaves the size of its pictures open, and nothing says which it was trained for"),
+			return nil, hint.Add(errors.New("it leaves the size of its images open, and no configuration states it"),
 				"pass --side N, in pixels (224 is the most usual), or put the configuration file that came with it beside it, or name that with --preprocessing")
 		}
 		s.input = s.input.sized(side, side)

@@ -38,7 +38,7 @@ func (n *Encoder) try() error {
 		both[i] = embedding
 	}
 	if distance(both[0], both[1]) < minDistance {
-		return n.trialError(errors.New("two different pictures have the same embedding"))
+		return n.trialError(errors.New("two different images have the same embedding"))
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (n *Encoder) trialError(err error) error {
 	if !errors.Is(err, cpar.ErrInput) {
 		err = fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
-	return hint.Add(fmt.Errorf("trying the network on made pictures, tensor %s: %w", n.Choice(), err),
+	return hint.Add(fmt.Errorf("trying the network on synthetic images, tensor %s: %w", n.Choice(), err),
 		"name another tensor with --embedding, or check --preprocessing")
 }
 

@@ -59,7 +59,7 @@ func (e *encrypted) comp(n *Node) float64 { return -2*e.q.L1.Vector(n.CV1) + e.q
 func (e *encrypted) compPlane(n *Node) float64 { return -2*e.q.L1.Plane(n.CH1) + e.q.KL.Inner(n.CHKL) }
 
 func (e *encrypted) compPrinted(_, _ *Node) (float64, error) {
-	return 0, fmt.Errorf("%w: V_qL·V_qLᵀ needs SᵀS, which nobody sends", ErrStuck)
+	return 0, fmt.Errorf("%w: V_qL·V_qLᵀ needs SᵀS, which no request contains", ErrStuck)
 }
 
 // Search is Algorithm 1, Privacy-preserving RKDF Search, its lines by number.

@@ -359,7 +359,7 @@ func (b *builder) find(name string) (*value, error) {
 	if v, err := b.lookup(name); v != nil || err != nil {
 		return v, err
 	}
-	return nil, fmt.Errorf("its output %.80q is made by nothing", name)
+	return nil, fmt.Errorf("its output %.80q is produced by no node", name)
 }
 
 func (b *builder) shape(name string) ([]int, bool) {

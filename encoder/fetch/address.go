@@ -18,7 +18,7 @@ import (
 // maxRedirects limits the number of redirects.
 const maxRedirects = 10
 
-var errForbiddenRedirect = errors.New("it points to where nothing is fetched from")
+var errForbiddenRedirect = errors.New("redirect to a forbidden address")
 
 // CheckAddress parses the address of a file: https://, or http:// on this
 // machine.
@@ -26,11 +26,11 @@ func CheckAddress(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		err = fmt.Errorf("%w: %s is no address of a file", cpar.ErrInput, sanitize.Text(address))
+		err = fmt.Errorf("%w: %s is not the address of a file", cpar.ErrInput, sanitize.Text(address))
 	case u.User != nil || u.Fragment != "":
 		err = fmt.Errorf("%w: the address has a user, or a fragment", cpar.ErrInput)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		err = fmt.Errorf("%w: over http:// anybody on the way to %s could change the file", cpar.ErrInput, sanitize.Text(u.Host))
+		err = fmt.Errorf("%w: over http:// anyone on the path to %s could change the file", cpar.ErrInput, sanitize.Text(u.Host))
 	default:
 		return u, CheckName(u.Path)
 	}
@@ -54,7 +54,7 @@ func (t *transfer) client() *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		switch {
 		case len(via) >= maxRedirects:
-			return faultf("%s points elsewhere more than %d times", t.host(), maxRedirects)
+			return faultf("%s redirects more than %d times", t.host(), maxRedirects)
 		case next.URL.Scheme == "https":
 			return nil
 		case next.URL.Scheme == "http" && loopback(next.URL.Hostname()) && via[0].URL.Scheme == "http":

@@ -114,7 +114,7 @@ func checkExisting(ctx context.Context, o Options) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case digest != o.Digest:
-		return Result{}, hint.Add(fmt.Errorf("%w: there is another file of that name, which stays", cpar.ErrInput), "give the new one another name: --out FILE")
+		return Result{}, hint.Add(fmt.Errorf("%w: another file of that name exists and is kept", cpar.ErrInput), "give the new one another name: --out FILE")
 	}
 	return Result{Bytes: n, Already: true}, nil
 }
@@ -134,7 +134,7 @@ func (t *transfer) resumeOffset() (int64, error) {
 	case err != nil:
 		return 0, durable.StorageError("looking at", t.part, 0, err)
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("%w: %s is no regular file", cpar.ErrInput, t.part)
+		return 0, fmt.Errorf("%w: %s is not a regular file", cpar.ErrInput, t.part)
 	case info.Size() > t.maxBytes():
 		return 0, t.discard() // left by another file
 	}
@@ -164,7 +164,7 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	if digest != t.Digest {
-		return 0, t.refuse(hint.Add(fmt.Errorf("%w: its SHA-256 is %x, not %x: what came was removed", cpar.ErrCorrupt, digest, t.Digest),
+		return 0, t.refuse(hint.Add(fmt.Errorf("%w: its SHA-256 is %x, not %x: the received data was removed", cpar.ErrCorrupt, digest, t.Digest),
 			"it is not the file that was meant, or was changed on the way; try again, or another address (--from)"))
 	}
 	err = CheckFile(t.part)
@@ -194,7 +194,7 @@ func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.S
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return digest, 0, fmt.Errorf("%w: %s is no regular file", cpar.ErrInput, path)
+		return digest, 0, fmt.Errorf("%w: %s is not a regular file", cpar.ErrInput, path)
 	}
 	h, buf := sha256.New(), make([]byte, 1<<20)
 	for {
@@ -214,5 +214,5 @@ func sum(ctx context.Context, path string, tell progress.Func) (digest [sha256.S
 }
 
 func stopped(part string) error {
-	return hint.Add(errors.New("it was stopped"), "what came is kept in %s; the same command goes on there", part)
+	return hint.Add(errors.New("it was stopped"), "the received part is kept in %s; run the same command again to resume", part)
 }

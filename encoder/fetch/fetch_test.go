@@ -158,7 +158,7 @@ func TestResume(t *testing.T) {
 		s := &server{file: model(100_000), etag: etag, cut: 30_000}
 		o := serve(t, s)
 		_, err := Get(t.Context(), o)
-		if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(hint.Of(err), "goes on") {
+		if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(hint.Of(err), "to resume") {
 			t.Fatalf("cut: %v, hint %q", err, hint.Of(err))
 		}
 		only(t, o, "net.onnx.part", "net.onnx.part.etag")
@@ -329,7 +329,7 @@ func TestGetStopsSlowTransfers(t *testing.T) {
 				}
 			}
 			_, err := Get(t.Context(), o)
-			if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "next to nothing") {
+			if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), "almost nothing") {
 				t.Fatalf("%v", err)
 			}
 			only(t, o, "net.onnx.part", "net.onnx.part.etag")

@@ -27,7 +27,7 @@ func CheckName(name string) error {
 	ending := strings.ToLower(filepath.Ext(name))
 	switch {
 	case slices.Contains(pickles, ending):
-		return hint.Add(fmt.Errorf("%w: %s ends in %s: such files hold a program (a pickle), and are not taken", cpar.ErrInput, sanitize.Text(filepath.Base(name)), ending), adviceExport)
+		return hint.Add(fmt.Errorf("%w: %s ends in %s: such files hold a program (a pickle), and are refused", cpar.ErrInput, sanitize.Text(filepath.Base(name)), ending), adviceExport)
 	case ending == ".safetensors" || ending == ".h5" || ending == ".tflite":
 		return hint.Add(fmt.Errorf("%w: %s is no ONNX file", cpar.ErrInput, sanitize.Text(filepath.Base(name))), adviceExport)
 	}

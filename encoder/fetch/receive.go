@@ -119,7 +119,7 @@ func (t *transfer) checkResponse(r *http.Response, from int64) (start, total int
 		}
 		fallthrough
 	default:
-		return 0, 0, hint.Add(faultf("%s answers %s", t.host(), sanitize.Text(r.Status)), "look whether it is still to be had there; --from names another address")
+		return 0, 0, hint.Add(faultf("%s answers %s", t.host(), sanitize.Text(r.Status)), "check that it is still available there, or pass another address with --from")
 	}
 	switch {
 	case t.Bytes > 0 && total >= 0 && total != t.Bytes:
@@ -167,7 +167,7 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 			return t.refuse(t.tooLong())
 		}
 		if _, err := f.WriteAt(buf[:n], at); err != nil {
-			return hint.Add(durable.StorageError("writing", t.part, total-at, err), "make room; the same command goes on where this one ended")
+			return hint.Add(durable.StorageError("writing", t.part, total-at, err), "free some space, then run the same command again to resume")
 		}
 		at += int64(n)
 		t.Progress.Report("fetching, kB", int(at/1000), int(max(total, at)/1000))
@@ -185,13 +185,13 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 // broken returns the error of a transfer that ended early. It keeps the
 // received bytes.
 func (t *transfer) broken(ctx context.Context, err error) error {
-	kept := "what came is kept; the same command goes on where this one ended"
+	kept := "the received part is kept; run the same command again to resume"
 	if _, err := os.Lstat(t.part); err != nil {
-		kept = "nothing came that could be kept; try again later"
+		kept = "nothing was received; try again later"
 	}
 	switch {
 	case errors.Is(context.Cause(ctx), errSlow):
-		return hint.Add(faultf("%s brought next to nothing in %v", t.host(), t.StallTimeout), "%s", kept)
+		return hint.Add(faultf("%s sent almost nothing in %v", t.host(), t.StallTimeout), "%s", kept)
 	case ctx.Err() != nil:
 		return stopped(t.part)
 	case errors.Is(err, errForbiddenRedirect):

@@ -62,7 +62,7 @@ func (l *location) find(size int64, external func(name string) ([]byte, error)) 
 		return nil, hint.Add(errExternalData, "save the model as one file")
 	}
 	if l.file == "" {
-		return nil, fmt.Errorf("%w, and it does not say in which", errExternalData)
+		return nil, fmt.Errorf("%w, but that file is not named", errExternalData)
 	}
 	data, err := external(l.file)
 	if err != nil {

@@ -135,7 +135,7 @@ func TestExternalDataStaysInside(t *testing.T) {
 		"a/../../x":         "not in the model's folder",
 		"..":                "not in the model's folder",
 		".":                 "not in the model's folder",
-		"":                  "does not say in which",
+		"":                  "that file is not named",
 		"..\\secret.bin":    "not in the model's folder",
 		"C:secret.bin":      "not in the model's folder",
 		"all.bin\x00":       "not in the model's folder",

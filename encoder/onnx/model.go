@@ -201,7 +201,7 @@ func Sort(nodes []*Node, known func(name string) bool) ([]*Node, error) {
 				waiting[i]++
 				followers[from] = append(followers[from], i)
 			case name != "" && !known(name) && k < len(n.In):
-				return nil, fmt.Errorf("%s: its input %.80q is made by nothing", n.Label(), name)
+				return nil, fmt.Errorf("%s: its input %.80q is produced by no node", n.Label(), name)
 			}
 		}
 		if waiting[i] == 0 {

@@ -354,7 +354,7 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 			t.raw, err = f.bytes, f.want(wireBytes)
 			t.isRaw = true
 		case 3:
-			err = errors.New("its data are in several segments; save the model again")
+			err = errors.New("its data are in several segments; export the model again")
 		case 13:
 			if entries++; entries > maxEntries {
 				return fmt.Errorf("more than %d entries on another file", maxEntries)

@@ -10,7 +10,7 @@ import (
 // usualSide is the default side of a network that leaves it open.
 const usualSide = 224
 
-var errNoPreprocessing = errors.New("it does not say how to prepare pictures")
+var errNoPreprocessing = errors.New("it contains no preprocessing")
 
 // ReadConfig reads a configuration file, recognised by its content, for images
 // of height×width. If both are 0, the file's own size applies.

@@ -125,7 +125,7 @@ func TestConfigurationsRefused(t *testing.T) {
 		change(timmConfig, `"center"`, `"border"`):                                       "border with 1",
 		change(timmConfig, `"bicubic"`, `"random"`):                                      "random",
 		`{"pretrained_cfg": []}`:                                                         "an object",
-		`{"model_type": "clip", "architectures": ["CLIPModel"]}`:                         "does not say how",
+		`{"model_type": "clip", "architectures": ["CLIPModel"]}`:                         "no preprocessing",
 	} {
 		if p, _, err := ReadConfig([]byte(file), 224, 224); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.120s: %+v, %v, want %s", file, p, err, want)

@@ -130,7 +130,7 @@ func (s *size) UnmarshalJSON(b []byte) error {
 // unless that is open (0).
 func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	if ofNetworkH != 0 && (height != ofNetworkH || width != ofNetworkW) {
-		return fmt.Errorf("it makes pictures of %d×%d, the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
+		return fmt.Errorf("it makes images of %d×%d, the network takes %d×%d (width × height)", width, height, ofNetworkW, ofNetworkH)
 	}
 	p.Height, p.Width = height, width
 	return nil

@@ -131,7 +131,7 @@ func (c *Config) Side() int {
 func (c *Config) For(height, width int) (p Preprocessing, from string, err error) {
 	if c.preset != "" {
 		if height != width {
-			return p, "", fmt.Errorf("%w: preset %s is for square pictures, the network takes %d×%d", cpar.ErrInput, c.preset, height, width)
+			return p, "", fmt.Errorf("%w: preset %s is for square images, the network takes %d×%d", cpar.ErrInput, c.preset, height, width)
 		}
 		p, err = Preset(c.preset, width)
 		return p, "preset " + c.preset, err
@@ -149,7 +149,7 @@ func (c *Config) For(height, width int) (p Preprocessing, from string, err error
 		case i == 0:
 			p, from = q, fmt.Sprintf("%s (%s)", f.path, kind)
 		case !agree(p, q):
-			return p, "", hint.Add(fmt.Errorf("%w: %s and %s prepare pictures in different ways", cpar.ErrInput, c.files[0].path, f.path),
+			return p, "", hint.Add(fmt.Errorf("%w: %s and %s contain different preprocessing", cpar.ErrInput, c.files[0].path, f.path),
 				"say with --preprocessing FILE which of them belongs to the network")
 		}
 	}

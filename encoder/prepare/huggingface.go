@@ -104,7 +104,7 @@ func (by processor) refuse(f fields) error {
 		return err
 	}
 	if !resized {
-		return errors.New("pictures of every size (do_resize false) are not supported")
+		return errors.New("images of any size (do_resize false) are not supported")
 	}
 	for _, name := range []string{"do_pad", "rescale_offset"} {
 		if on, err := f.flag(name, false); err != nil || on {
@@ -174,7 +174,7 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) erro
 	}
 	if !cropped {
 		if to.shorter != 0 {
-			return errors.New("pictures that keep their shape (size of one edge, do_center_crop false) are not supported")
+			return errors.New("images that keep their shape (size of one edge, do_center_crop false) are not supported")
 		}
 		return p.sized(to.height, to.width, height, width)
 	}
@@ -189,7 +189,7 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) erro
 	case to.shorter != 0:
 		p.Resize, p.Shorter = ResizeCrop, to.shorter
 	case to.height != to.width:
-		return fmt.Errorf("a centre of a picture of %d×%d is not supported", to.width, to.height)
+		return fmt.Errorf("a centre of an image of %d×%d is not supported", to.width, to.height)
 	case to != crop:
 		p.Shorter = to.height
 	}

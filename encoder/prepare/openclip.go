@@ -43,7 +43,7 @@ func readOpenCLIP(f fields, model size, height, width int) (p Preprocessing, err
 	}
 	h, w := own.sides(height, width)
 	if mh, mw := model.sides(h, w); mh != h || mw != w {
-		return p, fmt.Errorf("its preprocessing makes pictures of %d×%d, its model takes %d×%d", w, h, mw, mh)
+		return p, fmt.Errorf("its preprocessing makes images of %d×%d, its model takes %d×%d", w, h, mw, mh)
 	}
 	if err := p.sized(h, w, height, width); err != nil {
 		return p, err

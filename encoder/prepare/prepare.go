@@ -142,7 +142,7 @@ func (p Preprocessing) check() error {
 	switch p.Resize {
 	case ResizeWhole:
 		if p.Shorter != 0 && (p.Shorter < max(p.Width, p.Height) || p.Shorter > 2*maxSide) {
-			return fmt.Errorf("a picture of %d×%[1]d does not cover %d×%d, or is more than %d", p.Shorter, p.Width, p.Height, 2*maxSide)
+			return fmt.Errorf("an image of %d×%[1]d does not cover %d×%d, or is more than %d", p.Shorter, p.Width, p.Height, 2*maxSide)
 		}
 	case ResizeCrop:
 		if p.Shorter < max(p.Width, p.Height) || p.Shorter > 2*maxSide {

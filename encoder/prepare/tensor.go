@@ -13,10 +13,10 @@ import (
 // Errors wrap cpar.ErrInput.
 func (p Preprocessing) Tensor(rgb []byte, width, height int) ([]float32, error) {
 	if err := p.check(); err != nil {
-		return nil, fmt.Errorf("preparing a picture: %w: %w", cpar.ErrInput, err)
+		return nil, fmt.Errorf("preparing an image: %w: %w", cpar.ErrInput, err)
 	}
 	if width < 1 || height < 1 || height > math.MaxInt/3/width || len(rgb) != 3*width*height {
-		return nil, fmt.Errorf("preparing a picture: %w: %d bytes for %d×%d pixels", cpar.ErrInput, len(rgb), width, height)
+		return nil, fmt.Errorf("preparing an image: %w: %d bytes for %d×%d pixels", cpar.ErrInput, len(rgb), width, height)
 	}
 	pixels := p.pixels(rgb, width, height)
 	out := make([]float32, len(pixels))
@@ -104,7 +104,7 @@ const MostViews Views = 2
 // Check refuses other numbers.
 func (v Views) Check() error {
 	if v < 0 || v > MostViews {
-		return fmt.Errorf("%d views of a picture; there are 1 and %d", int(v), MostViews)
+		return fmt.Errorf("%d views per image; 1 and %d are supported", int(v), MostViews)
 	}
 	return nil
 }

@@ -244,7 +244,7 @@ func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error
 		}
 	}
 	if p.in.ids == "" {
-		return nil, hint.Add(fmt.Errorf("%w: it takes no tokens (integers)", cpar.ErrInput), "--text-model is the text half of a model of the CLIP kind; the image half is --model")
+		return nil, hint.Add(fmt.Errorf("%w: it takes no tokens (integers)", cpar.ErrInput), "--text-model is the text half of a CLIP-like model; the image half is --model")
 	}
 	if length > maxLength {
 		return nil, fmt.Errorf("%w: texts of %d tokens; %d are accepted", cpar.ErrInput, length, maxLength)
@@ -298,7 +298,7 @@ func chooseOutput(outputs []onnx.ValueInfo, shape func(string) ([]int, bool), cl
 	case pooled != "" && !clip:
 		return pooled, nil
 	case pooled != "":
-		return "", hint.Add(fmt.Errorf("%w: it gives %.40q, which is not projected into the space of pictures", cpar.ErrInput, pooled), "export it with its projection (CLIPTextModelWithProjection), whose output is text_embeds")
+		return "", hint.Add(fmt.Errorf("%w: it gives %.40q, which is not projected into the space of images", cpar.ErrInput, pooled), "export it with its projection (CLIPTextModelWithProjection), whose output is text_embeds")
 	}
 	return "", hint.Add(fmt.Errorf("%w: none of its outputs is the embedding of a text: %s", cpar.ErrInput, strings.Join(seen, ", ")), "export the text half alone, with one output 1×d")
 }

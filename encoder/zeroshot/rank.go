@@ -78,7 +78,7 @@ func (r *Ranker) Rank(embedding []float32, most int, least float64, known []stri
 }
 
 func dimMismatch(photo, text int) error {
-	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are no two halves of one model of the CLIP kind", cpar.ErrInput, photo, text),
+	return hint.Add(fmt.Errorf("%w: the image network gives %d values and the text half %d: they are not the two halves of one CLIP-like model", cpar.ErrInput, photo, text),
 		"pass the text half that came with --model; of a CLIP the image half must give its projected embedding (image_embeds), which cpar model check shows")
 }
 

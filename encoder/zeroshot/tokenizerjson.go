@@ -111,7 +111,7 @@ func (f *tokenizerFile) unigram() (*Tokenizer, error) {
 		}
 	}
 	if f.Model.Unknown == nil {
-		return nil, fmt.Errorf("%w: its vocabulary has no token for what is unknown", cpar.ErrInput)
+		return nil, fmt.Errorf("%w: its vocabulary has no token for unknown text", cpar.ErrInput)
 	}
 	u, err := newUnigram(list, *f.Model.Unknown, len(t.before) == 0)
 	t.segmenter = u

@@ -44,7 +44,7 @@ func newUnigram(list []scored, unknown int64, canonical bool) (*unigram, error) 
 		return nil, fmt.Errorf("%w: a vocabulary of %d tokens; %d are accepted", cpar.ErrInput, len(list), maxTokens)
 	}
 	if unknown < 0 || unknown >= int64(len(list)) {
-		return nil, fmt.Errorf("%w: its vocabulary has no token for what is unknown", cpar.ErrInput)
+		return nil, fmt.Errorf("%w: its vocabulary has no token for unknown text", cpar.ErrInput)
 	}
 	u := &unigram{pieces: make(map[string]piece, len(list)), canonical: canonical}
 	least := 0.0

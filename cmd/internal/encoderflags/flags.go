@@ -68,11 +68,11 @@ func (f *Flags) Check() error {
 	case f.Pool != "" && !slices.Contains(Pools, f.Pool):
 		return exitcode.UsageError(fmt.Errorf("--pool %q; there are %s", f.Pool, strings.Join(Pools, ", ")))
 	case f.Side < 0:
-		return exitcode.UsageError(fmt.Errorf("--side %d; sides are pixels", f.Side))
+		return exitcode.UsageError(fmt.Errorf("--side %d; it must be a number of pixels", f.Side))
 	case prepare.Views(f.Views).Check() != nil:
 		return exitcode.UsageError(fmt.Errorf("--views: %w", prepare.Views(f.Views).Check()))
 	case f.WorkBillions < 0 || f.WorkBillions > 1e9:
-		return exitcode.UsageError(fmt.Errorf("--limit-work %d; it is a number of billions", f.WorkBillions))
+		return exitcode.UsageError(fmt.Errorf("--limit-work %d; it must be a number of billions", f.WorkBillions))
 	}
 	return nil
 }
