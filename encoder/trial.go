@@ -14,12 +14,11 @@ import (
 // a wrong tensor, wrong preprocessing or a damaged file often produces a
 // useless embedding that would otherwise be noticed only after an hour.
 //
-// The two images differ in colour, brightness and texture everywhere, so a
-// working network embeds them differently. Their cosine may still be high: many
-// networks add a large common component to all embeddings, and no mean is known
-// yet to subtract. The test therefore measures the distance relative to the
-// embeddings' length. The arithmetic of float16 alone moves embeddings by about
-// 10⁻³, runtimes by 10⁻⁴.
+// The two images differ everywhere, so a working network embeds them
+// differently. Their cosine may still be high, because many networks add a
+// large common component to all embeddings. The test therefore measures the
+// distance relative to the embeddings' length. The arithmetic of float16 alone
+// moves embeddings by about 10⁻³, runtimes by 10⁻⁴.
 
 // minDistance is the minimum distance of the two embeddings, relative to their
 // length. It corresponds to a cosine of 1 − 5·10⁻⁷.

@@ -29,7 +29,7 @@ type BuildOptions struct {
 	Seed [32]byte
 }
 
-// Draw selects a split dimension among those of highest variance.
+// Draw selects a split dimension among the most variable ones.
 type Draw uint8
 
 const (

@@ -1,4 +1,4 @@
-"""CLIP, as OpenAI, Hugging Face and open_clip wrote it: the structure only, in our words."""
+"""CLIP in the forms of OpenAI, Hugging Face and open_clip, structure only, reimplemented."""
 
 import math
 
@@ -47,7 +47,7 @@ class Visual(nn.Module):
 
 
 class Text(nn.Module):
-    """OpenAI's text half: what stands at the end of the text, which has the largest number."""
+    """OpenAI's text half: the output at the end token, which has the largest number."""
 
     def __init__(self, words, length, width, layers, heads, out):
         super().__init__()
@@ -65,7 +65,7 @@ class Text(nn.Module):
 
 
 class Both(nn.Module):
-    """The model as a whole: how well each text fits each image."""
+    """The whole model: the similarity of each text and each image."""
 
     def __init__(self, visual, text):
         super().__init__()
@@ -95,7 +95,7 @@ class Bottleneck(nn.Module):
 
 
 class AttentionPool(nn.Module):
-    """The mean asks all places; with einsum as some rewrite it."""
+    """Attention pooling: the mean queries all positions, optionally written as einsum."""
 
     def __init__(self, places, width, heads, out, einsum):
         super().__init__()
@@ -144,7 +144,7 @@ class ModifiedResNet(nn.Module):
 
 
 class HFAttention(nn.Module):
-    """Hugging Face's of before and after torch 2."""
+    """Hugging Face's attention before and after torch 2."""
 
     def __init__(self, width, heads, how):
         super().__init__()
@@ -216,7 +216,7 @@ class HFVisionModel(HFVision):
 
 
 class HFText(nn.Module):
-    """CLIPTextModelWithProjection, with a mask of what is text."""
+    """CLIPTextModelWithProjection, with a mask of the text."""
 
     def __init__(self, words, length, width, layers, heads, out, how="plain"):
         super().__init__()

@@ -162,7 +162,7 @@ def dynamo(m, opset=18):
 
 
 def functions(m):
-    """As torch 2.1 to 2.4 wrote: operators of torch are functions of the file."""
+    """As in torch 2.1 to 2.4: torch's operators become functions of the file."""
     m = lift(m, 18)
     for n in m.graph.node:
         if n.op_type == "Sigmoid":

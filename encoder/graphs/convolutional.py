@@ -31,7 +31,7 @@ class SE(nn.Module):
 
 
 class TimmEfficientNet(nn.Module):
-    """With head 0 what is left is the pooled features. same: padding as TensorFlow does it,
+    """Head 0 returns the pooled features. same: padding as TensorFlow does it,
     computed from the size of the picture."""
 
     def __init__(self, widths=(16, 24, 40, 80), head=0, same=False):

@@ -41,7 +41,7 @@ def wide(small, full):
 
 
 def wanted(name):
-    """Whether this process makes a network: they take turns."""
+    """Reports whether this process exports a network, since processes take turns."""
     global asked
     asked += 1
     return fnmatch.fnmatch(name, PATTERN) and (SHARD is None or asked % SHARDS == SHARD)
@@ -52,7 +52,7 @@ def producer(m, name):
 
 
 def before(m):
-    """The tensor that the classifier reads, which makes the first output."""
+    """Returns the input of the classifier that produces the first output."""
     name = m.graph.output[0].name
     while True:
         n = producer(m, name)
@@ -273,7 +273,7 @@ def transformers():
 
 
 def newest():
-    """Opsets 20 to 23 are held against the decomposition of their operators in opset 17."""
+    """Compares opsets 20 to 23 with the decomposition of their operators in opset 17."""
     for opset in (20, 21, 23):
         name = "newest%d" % opset
         if not wanted(name):
@@ -333,7 +333,7 @@ def people():
 
 def main():
     os.makedirs(FOLDER, exist_ok=True)
-    torch.set_num_threads(1)  # more of them wait for each other
+    torch.set_num_threads(1)  # more threads block each other
     if PATTERN == "*" and SHARD is None:
         index[:] = shards()
     else:
@@ -341,7 +341,7 @@ def main():
             part()
     if SHARD is not None:
         return put("index.%d.json" % SHARD, json.dumps(index))
-    if PATTERN != "*":  # the rest stays as it is
+    if PATTERN != "*":  # keep the other entries
         with open(os.path.join(FOLDER, "index.json")) as f:
             new = {e["file"] for e in index}
             index[:0] = [e for e in json.load(f) if e["file"] not in new]
@@ -357,7 +357,7 @@ def put(file, text):
 
 
 def shards():
-    """Divides the work among processes, and joins what they list."""
+    """Divides the work among processes and merges their lists."""
     processes = [subprocess.Popen([sys.executable] + sys.argv + ["--shard=%d" % i]) for i in range(SHARDS)]
     if any([p.wait() for p in processes]):
         sys.exit("a network could not be exported")

@@ -1,4 +1,4 @@
-"""Weights and exports: what every network of this folder shares."""
+"""Weights, calibration and ONNX export, shared by all networks of this folder."""
 
 import io
 import math
@@ -56,7 +56,7 @@ def settle(model, *inputs, seed=1, gain=1.0):
 
 
 def calibrate(model, x):
-    """Runs four smaller pictures, or two of its size if the network takes no others."""
+    """Runs four smaller images, or two of its size if the network requires it."""
     side = x.shape[-1]
     try:
         model(image(side // 2, 4))

@@ -1,4 +1,4 @@
-"""What other networks and other exporters bring: small networks of one peculiarity each."""
+"""Small networks, each with one peculiarity of other architectures or exporters."""
 
 import numpy
 import torch
@@ -27,7 +27,7 @@ class GeM(nn.Module):
 
 
 class ConvNeXtV2(nn.Module):
-    """Channels last, with a response normalised over the picture; poolers of Hugging Face."""
+    """Channels last, with a response normalised over the image, and Hugging Face's poolers."""
 
     def __init__(self, width=64):
         super().__init__()
@@ -119,7 +119,7 @@ class Rotary(nn.Module):
 
 
 class Weights:
-    """A file made node by node."""
+    """Builds a file node by node."""
 
     def __init__(self, seed):
         self.rng, self.nodes, self.tensors = numpy.random.default_rng(seed), [], []

@@ -9,10 +9,9 @@
 // keywords (everyday.txt) and all other requested ones. Its score is its share
 // of their softmax at CLIP's temperature (Radford et al., "Learning
 // Transferable Visual Models From Natural Language Supervision", 2021, section
-// 3.1.2). Scores order the keywords of one photo. They are uncalibrated and not
-// probabilities, since several keywords may fit.
+// 3.1.2). Scores order the keywords of one photo and are not probabilities.
 //
-// The package has its own tokenizers of a hundred lines each. The cgo-free
-// alternative, sugarme/tokenizer 0.3.0, panics on CLIP's tokenizer.json and on
-// damaged files, and adds seventeen modules.
+// The package has its own tokenizers, because the cgo-free alternative,
+// sugarme/tokenizer 0.3.0, panics on CLIP's tokenizer.json and on damaged
+// files.
 package zeroshot
