@@ -135,8 +135,6 @@ func (c *chooser) beforeClassifier(output string) (name, reason string, err erro
 // between them.
 var flattening = map[string]bool{"Flatten": true, "Reshape": true, "Dropout": true, "Identity": true, "Relu": true, "Squeeze": true}
 
-// beforeFlattening searches backwards from a long vector to the feature map
-// that was flattened into it. It returns "" if there is none.
 func (c *chooser) beforeFlattening(name string) string {
 	for range maxAfterLastLayer {
 		n := c.makers[name]

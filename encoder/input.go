@@ -84,7 +84,6 @@ func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	return image, true
 }
 
-// formatDims formats a shape from the file, in which −1 is an open dimension.
 func formatDims(dims []int) string {
 	if len(dims) == 0 {
 		return "unknown"
@@ -122,7 +121,6 @@ func (in imageInput) shape() []int {
 	return []int{1, 3, in.height, in.width}
 }
 
-// arranged converts an image from channel, row, column to the network's order.
 func (in imageInput) arranged(image []float32) []float32 {
 	if !in.channelsLast {
 		return image

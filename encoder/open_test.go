@@ -196,7 +196,7 @@ func TestOpenRefusesUselessEmbeddings(t *testing.T) {
 	for why, f := range map[string]*onnxtest.File{
 		"all values of the embedding are 0":        layer(zeros, make([]float32, 16)),
 		"all values of the embedding are the same": layer(zeros, ones),
-		"two different images have the same":     layer(weak, same),
+		"two different images have the same":       layer(weak, same),
 		"not a finite number":                      layer(zeros, huge).Node("Mul", []string{"features", "features"}, "embedding", nil),
 	} {
 		path := write(t, f, nil)

@@ -1,7 +1,7 @@
 package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
-// "Fast approximate nearest neighbors with automatic algorithm configuration";
+// "Fast approximate nearest neighbors with automatic algorithm configuration",
 // Silpa-Anan and Hartley). It descends every tree once, then always the nearest
 // bin of any tree. A bin's distance is the sum over the planes crossed to get
 // there. A dimension crossed twice counts twice, as in FLANN

@@ -107,7 +107,6 @@ func (w *walk) pop() step {
 	return last
 }
 
-// sides returns a node's child on the request's side and the other child.
 func (s *searcher) sides(node *Node) (near, far uint32) {
 	if node.Plane == None { // a leaf, or all records below are equal
 		return node.Left, node.Right

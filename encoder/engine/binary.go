@@ -293,7 +293,6 @@ func (c *call) clipByConstant(op string, x, y *value) (*value, error) {
 	return c.bounded(x, -infinity, data[0])
 }
 
-// compileMany implements Sum, Mean, Min and Max of any number of tensors.
 func compileMany(c *call) error {
 	sum, err := c.any(0)
 	if err != nil {

@@ -112,7 +112,6 @@ func (b *builder) floatsOf(v *value) ([]float32, error) {
 	return data, err
 }
 
-// copyOf returns a new copy of a constant's data, counted against the limit.
 func (b *builder) copyOf(v *value) ([]float32, error) {
 	if err := b.allocate(4 * int64(count(v.shape))); err != nil {
 		return nil, err

@@ -147,7 +147,6 @@ func (v *conv) pack(b *builder, w *value) error {
 	return nil
 }
 
-// epilogue returns bias and bounds of the channels from first on.
 func (v *conv) epilogue(first, channels int) *f32.Epilogue {
 	return &f32.Epilogue{Bias: v.bias[first:][:channels], Clip: !v.unbounded(), Lo: v.lo, Hi: v.hi}
 }

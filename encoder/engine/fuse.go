@@ -98,8 +98,6 @@ func (v *value) madeBy(op string, inputs int) []*value {
 	return v.producer.in
 }
 
-// factorOf returns x if a commutative operator computes v from x and a constant
-// number.
 func (b *builder) factorOf(v *value, op string, number float32) *value {
 	in := v.madeBy(op, 2)
 	for i := range in {

@@ -71,7 +71,6 @@ func compilePad(c *call) error {
 	return c.setOutput(c.padded(x, before, after, mode, plain))
 }
 
-// padded emits a padding. plain is the value of mode constant.
 func (c *call) padded(x *value, before, after []int64, mode string, plain *value) (*value, error) {
 	sizes := make([]int64, len(x.shape))
 	most := int64(c.limits.Elements)

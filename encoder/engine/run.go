@@ -170,8 +170,6 @@ func (a *arena) step(s *step) error {
 	return nil
 }
 
-// checkIntegers checks that every value is an integer that float32 holds
-// exactly.
 func checkIntegers(x []float32) error {
 	for _, v := range x {
 		if !(v >= -maxExact && v <= maxExact) || v != float32(int32(v)) {

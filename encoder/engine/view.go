@@ -85,8 +85,6 @@ func readRow[T any](out, in []T, at, step int) {
 	}
 }
 
-// next increments the index over the first axes like an odometer and returns
-// the new position.
 func (v view) next(index []int, at, axes int) int {
 	for k := axes - 1; k >= 0; k-- {
 		index[k]++

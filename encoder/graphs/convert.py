@@ -90,8 +90,8 @@ def borders(g, io):
 
 
 def changes(m):
-    """The numbers that half precision changes, beside the weights: where they are in the
-    file, and what they become. A reference for half precision is a file so changed."""
+    """Returns offsets and new values of the numbers, besides weights, that half precision
+    changes. The reference for half precision is a file with these changes."""
     m = copy(m)
     new = []
     for t in tensors(m.graph):

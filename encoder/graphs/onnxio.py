@@ -20,9 +20,8 @@ LAST = {"Bottleneck": "bn3|body", "BasicBlock": "bn2", "ResBottleneckBlock": "f"
 
 
 def settle(model, *inputs, seed=1, gain=1.0):
-    """Gives a network random weights under which activations neither die nor explode,
-    and under which its result depends on the image: trained weights are not to be had,
-    and a network that computes almost a constant hides errors."""
+    """Gives a network random weights that keep activations in range and the result
+    dependent on the image, because an almost constant result would hide errors."""
     torch.manual_seed(seed)
     for name, p in model.named_parameters():
         leaf = name.rsplit(".", 1)[-1]
@@ -65,7 +64,7 @@ def calibrate(model, x):
 
 
 def image(side, batch=1, seed=3):
-    """Patches of colour under noise, as the tests' own pictures."""
+    """Returns patches of colour with noise, as in the tests."""
     g = torch.Generator().manual_seed(seed)
     coarse = nn.functional.interpolate(torch.rand(batch, 3, 8, 8, generator=g), size=(side, side))
     x = 0.7 * coarse + 0.3 * torch.rand(batch, 3, side, side, generator=g)
@@ -75,8 +74,8 @@ def image(side, batch=1, seed=3):
 
 def export(model, inputs, opset=17, names=("image",), outputs=("output",), dynamic=None, folding=True, fused=True):
     """Exports by torch and returns the model. Weights are rounded to half precision, so that
-    a graph in half precision and one in single precision hold the same ones; but not numbers
-    of the operators, such as √2, by which fused ones are recognised (convert.changes)."""
+    graphs in half and single precision share them. Numbers of operators, such as √2, are not
+    rounded, because fusing recognises them (convert.changes)."""
     f = io.BytesIO()
     torch.onnx.export(model, tuple(inputs), f, opset_version=opset, input_names=list(names),
                       output_names=list(outputs), dynamic_axes=dynamic or {}, do_constant_folding=folding,
@@ -86,7 +85,7 @@ def export(model, inputs, opset=17, names=("image",), outputs=("output",), dynam
 
 
 def tensors(graph):
-    """All constants of a graph."""
+    """Yields all constants of a graph."""
     yield from graph.initializer
     for n in graph.node:
         for a in n.attribute:
@@ -113,8 +112,8 @@ def rounded(m):
 
 
 def standard(m):
-    """Operators of later opsets, which torch exports as those of a domain of ours, become
-    the standard's; setting the opset is convert.lift's."""
+    """Moves operators of later opsets from the exporter's private domain to the standard
+    one. convert.lift sets the opset."""
     for n in m.graph.node:
         if n.domain == "later":
             n.domain = ""

@@ -8,8 +8,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// A location is the position of a tensor's data in another file:
-// TensorProto.external_data.
 type location struct {
 	file           string
 	offset, length int64

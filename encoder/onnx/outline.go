@@ -27,8 +27,6 @@ func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte,
 	return m, nil
 }
 
-// countOutline counts the encoded data of a tensor. It leaves the length check
-// of unknown types to ONNX Runtime.
 func (d *decoder) countOutline(t *Tensor) error {
 	size := int64(len(t.raw))
 	if !t.isRaw {

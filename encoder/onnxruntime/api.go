@@ -61,8 +61,7 @@ func start(name string, handle uintptr) (*Library, error) {
 	if err != nil || entry == 0 {
 		return nil, errors.New("it is not ONNX Runtime: it has no function OrtGetApiBase")
 	}
-	// struct OrtApiBase { OrtApi *GetApi(uint32_t version); char
-	// *GetVersionString(); }
+	//	struct OrtApiBase { OrtApi *GetApi(uint32_t version); char *GetVersionString(); }
 	base, _, _ := purego.SyscallN(entry)
 	if base == 0 {
 		return nil, errors.New("OrtGetApiBase gives nothing")

@@ -52,7 +52,6 @@ func (m *mergeLine) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// A scored is a token of a unigram model, in JSON [token, score].
 type scored struct {
 	piece string
 	score float64
