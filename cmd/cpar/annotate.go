@@ -187,9 +187,9 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	f.notes(cmd, x)
 	o := f.wanted(x)
 	o.Progress, o.Command = report, commandLine(cmd, args)
-	o.AskOptions = device.AnnotateOptions{Params: f.params, Ranking: f.ranking, AllCells: f.exact}
+	o.Params, o.AllCells, o.Ranker, o.Rare = f.params, f.exact, f.ranking.Ranker, f.ranking.Rare
 	if f.saveRequests != "" {
-		o.AskOptions.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
+		o.Sending = func(i int, q *cpar.Request) error { return saveRequest(f.saveRequests, i, q) }
 	}
 	f.words.suggest(&o)
 	p := &annotatePrinter{cmd: cmd, f: f, o: o, guesses: likelihoods(x, f.ranking)}

@@ -141,9 +141,9 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 		return err
 	}
 	f.page.Folders, f.page.Cloud = folders, client.URL()
-	f.page.Annotate = device.AnnotateOptions{Params: func(x *device.Index) (cpar.Params, error) {
+	f.page.Params = func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
-	}}
+	}
 	opened := ""
 	defer func() {
 		if opened != "" {

@@ -3,6 +3,7 @@ package device
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 	"cpar/user"
 )
 
-// A Photo is a photo to be annotated: its name for messages, and where its features
-// come from.
+// A Photo is a photo to annotate: its name in messages, and a function that
+// returns its features. AnnotateSeq passes over a photo without Features.
 type Photo struct {
 	Name     string
 	Features func(*user.Owner) (*feature.Vectors, error)
@@ -38,7 +39,7 @@ func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }
 
-// A Walk says how photos are annotated.
+// AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
 	// Params makes the search of an index; nil for Owner.DefaultParams. It is called
 	// again when the index has changed.
@@ -56,6 +57,7 @@ type AnnotateOptions struct {
 // Annotated is one photo at the end of its way, or what went wrong with it.
 type Annotated struct {
 	Photo    string
+	Number   int // of the photo among those passed, from 0
 	Keywords []rank.Keyword
 	Near     []rank.Neighbour // nearest first
 	Err      error
@@ -82,23 +84,63 @@ type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 // about: a person who saw a reply refused and stopped would tell the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
-	for len(all) < len(photos) {
-		size := x.Batch()
-		if w.AllCells {
-			size = max(1, size/user.MaxCells)
-		}
-		group := photos[len(all):min(len(all)+size, len(photos))]
-		some, err := x.annotateGroup(ctx, group, len(all), w)
+	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
 		all = append(all, some...)
 		w.Progress.Report("annotate", len(all), len(photos))
 		if err != nil {
-			return all, err // the next photos would fare no better
+			return all, err
 		}
 	}
 	return all, nil
 }
 
-// annotateGroup takes some photos the whole way; number counts from the first photo of the walk.
+// maxPassed bounds a group, in batches, where most of its photos need no
+// request.
+const maxPassed = 4
+
+// AnnotateSeq annotates photos as they arrive and yields the results of one
+// batch of requests at a time, with every photo taken since the batch before.
+// Photos without Features are taken and have no result. The first error is
+// yielded with the results that precede it and ends the sequence, because the
+// following photos would fail as well. AnnotateSeq does not report progress.
+func (x *Index) AnnotateSeq(ctx context.Context, photos iter.Seq[Photo], w AnnotateOptions) iter.Seq2[[]Annotated, error] {
+	return func(yield func([]Annotated, error) bool) {
+		var group []numbered
+		taken, first := 0, 0
+		flush := func() bool {
+			if err := context.Cause(ctx); err != nil {
+				yield(nil, err)
+				return false
+			}
+			some, err := x.annotateGroup(ctx, group, w)
+			group, first = nil, taken
+			return yield(some, err) && err == nil
+		}
+		for photo := range photos {
+			size := x.Batch()
+			if w.AllCells {
+				size = max(1, size/user.MaxCells)
+			}
+			if photo.Features != nil {
+				group = append(group, numbered{photo, taken})
+			}
+			taken++
+			if (len(group) >= size || taken-first >= maxPassed*size) && !flush() {
+				return
+			}
+		}
+		if taken > first {
+			flush()
+		}
+	}
+}
+
+type numbered struct {
+	Photo
+	number int
+}
+
+// annotateGroup annotates the photos of one batch.
 //
 // What is held at home, to read replies with, belongs to one state of the index. So
 // the cloud is asked afterwards whether another device has updated the index
@@ -106,15 +148,18 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 // requests. What the cloud is asked depends on its manifest alone, never on whether
 // a reply could be read, nor on how long that took: one that it has altered must not be
 // answered by another behaviour. So replies are read when all this is over.
-func (x *Index) annotateGroup(ctx context.Context, photos []Photo, number int, w AnnotateOptions) ([]Annotated, error) {
-	all, err := x.askOnce(ctx, photos, number, w)
+func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
+	if len(photos) == 0 {
+		return nil, nil
+	}
+	all, err := x.askOnce(ctx, photos, w)
 	for range x.tries() {
 		moved, e := x.reopenIfMoved(ctx)
 		if e != nil || !moved {
 			err = cmp.Or(err, e)
 			break
 		}
-		next, e := x.askOnce(ctx, photos, number, w)
+		next, e := x.askOnce(ctx, photos, w)
 		if e != nil && len(next) < len(all) {
 			err = e
 			break
@@ -157,7 +202,7 @@ func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 
 // askOnce asks about photos in the state of the index that is open. What is returned
 // beside an error are the photos whose replies came, or that failed before.
-func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w AnnotateOptions) ([]*photoRequest, error) {
+func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
 		var err error
@@ -166,9 +211,9 @@ func (x *Index) askOnce(ctx context.Context, photos []Photo, number int, w Annot
 		}
 	}
 	var all, asked []*photoRequest
-	for i, photo := range photos {
-		a := &photoRequest{Annotated: Annotated{Photo: photo.Name}, in: x.Owner, records: x.Manifest.Records}
-		a.Err = x.prepare(a, photo, params, number+i, w)
+	for _, photo := range photos {
+		a := &photoRequest{Annotated: Annotated{Photo: photo.Name, Number: photo.number}, in: x.Owner, records: x.Manifest.Records}
+		a.Err = x.prepare(a, photo.Photo, params, w)
 		if all = append(all, a); a.Err == nil && a.request != nil {
 			asked = append(append(asked, a), a.rest...)
 		}
@@ -202,7 +247,7 @@ type photoRequest struct {
 }
 
 // prepare makes the request of a photo.
-func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, number int, w AnnotateOptions) error {
+func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w AnnotateOptions) error {
 	begun := time.Now()
 	lap := func(to *time.Duration) {
 		*to = time.Since(begun)
@@ -225,7 +270,7 @@ func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, number
 	lap(&a.Took.Request)
 	for _, one := range append([]*photoRequest{a}, a.rest...) {
 		if one.request != nil && w.Sending != nil {
-			if err := w.Sending(number, one.request); err != nil {
+			if err := w.Sending(a.Number, one.request); err != nil {
 				return err
 			}
 		}

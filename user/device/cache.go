@@ -29,6 +29,22 @@ func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, erro
 	return key.LocalStore(d.cached(vaultsFolder, key.Fingerprint()), limit)
 }
 
+const journalsFolder = "library"
+
+// Journals opens the store of the journals written under a key, in the state
+// folder and without a limit, and returns its folder.
+func (d *Device) Journals(key *user.Key) (store *localstore.Store, dir string, err error) {
+	dir = filepath.Join(d.State, journalsFolder, key.Fingerprint())
+	store, err = key.LocalStore(dir, 0)
+	return store, dir, err
+}
+
+// HasJournals reports whether this device has a journal of any key.
+func (d *Device) HasJournals() bool {
+	_, err := os.Stat(filepath.Join(d.State, journalsFolder))
+	return err == nil
+}
+
 // Features is the cache of features and embeddings in the vault.
 func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	v, err := d.LocalStore(key, limit)

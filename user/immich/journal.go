@@ -1,10 +1,7 @@
 package immich
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -99,56 +96,39 @@ func (run *Run) values() (all []string) {
 }
 
 // A Journal remembers runs, encrypted under the key.
-type Journal struct{ log *localstore.Log }
+type Journal struct{ *localstore.Journal[record] }
 
 // OpenJournal opens the journal of a key on a device.
 func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
-	v, err := key.LocalStore(filepath.Join(d.State, "library", key.Fingerprint()), 0)
+	store, _, err := d.Journals(key)
 	if err != nil {
 		return nil, err
 	}
-	l, err := v.Log("immich")
-	if err != nil {
-		return nil, err
-	}
-	return &Journal{l}, nil
+	j, err := localstore.OpenJournal[record](store, "immich")
+	return &Journal{j}, err
 }
 
 // append writes records, all or none.
 func (j *Journal) append(records ...record) error {
-	var all [][]byte
-	for _, r := range records {
-		b, err := json.Marshal(r)
-		if err != nil {
-			return fmt.Errorf("writing the journal: %w", err)
-		}
-		all = append(all, b)
-	}
-	return j.log.Append(all...)
+	_, err := j.Append(records...)
+	return err
 }
 
-// Runs are the runs at a server, or at all where server is "", the oldest first. damaged
-// is how many parts of the journal cannot be read.
+// Runs returns the runs at a server, or at every server if server is "", oldest
+// first, and the number of damaged parts of the journal.
 func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	byID := map[string]*Run{}
-	for b, err := range j.log.All() {
-		var r record
-		if err == nil {
-			err = json.Unmarshal(b, &r)
-		} else if !errors.Is(err, cpar.ErrCorrupt) {
-			return nil, 0, err
-		}
-		if err != nil {
-			damaged++
-			continue
-		}
+	damaged, err = j.Read(func(r *record) {
 		if r.Kind == "begin" && byID[r.Run] == nil {
-			byID[r.Run] = newRun(r)
+			byID[r.Run] = newRun(*r)
 			runs = append(runs, byID[r.Run])
 		}
 		if run := byID[r.Run]; run != nil {
-			run.take(r)
+			run.take(*r)
 		}
+	})
+	if err != nil {
+		return nil, 0, err
 	}
 	runs = slices.DeleteFunc(runs, func(r *Run) bool { return server != "" && r.Server != server })
 	for _, r := range runs {

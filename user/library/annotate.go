@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -47,10 +48,16 @@ type Options struct {
 	// told. Suggests names all that they depend on but the photo.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
-	// Walk says how the index is asked. Its Most and MinProbability do not count.
-	AskOptions device.AnnotateOptions
-	Command    string // as the journal names the run
-	Progress   progress.Func
+	// Params, AllCells and Sending are passed to the index: see
+	// device.AnnotateOptions.
+	Params   func(*device.Index) (cpar.Params, error)
+	AllCells bool
+	Sending  func(number int, q *cpar.Request) error
+	// Ranker and Rare rank keywords: see user.Ranking.
+	Ranker   rank.Kind
+	Rare     bool
+	Command  string // as the journal names the run
+	Progress progress.Func
 }
 
 // A Result is what came of a photo.
@@ -112,7 +119,7 @@ func annotate(ctx context.Context, l *Library, x *device.Index, list []photo.Pho
 	if o.Jobs < 1 {
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
-	key, err := keyOf(x, o.AskOptions)
+	key, err := keyOf(x, o)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -152,16 +159,16 @@ func (s *Summary) count(r *Result) {
 
 // keyOf names the state of an index and the way of asking it: whatever could change an
 // answer.
-func keyOf(x *device.Index, w device.AnnotateOptions) (string, error) {
+func keyOf(x *device.Index, o Options) (string, error) {
 	params := x.DefaultParams()
-	if w.Params != nil {
+	if o.Params != nil {
 		var err error
-		if params, err = w.Params(x); err != nil {
+		if params, err = o.Params(x); err != nil {
 			return "", err
 		}
 	}
 	state := x.Digest()
-	return shortDigest(x.Origin(), state, params, w.Ranking.Ranker, w.Ranking.Rare), nil
+	return shortDigest(x.Origin(), state, params, o.Ranker, o.Rare), nil
 }
 
 // wanted names what is to be done for a photo whose answers have a key.
@@ -268,96 +275,87 @@ func (w *annotator) failLate(j *job, err error) {
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
 
-// ask asks about photos, in groups, while workers prepare the next.
+// ask passes prepared photos to the index, which forms the batches, and sends the
+// answered photos of each batch to groups.
 func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) error {
-	var g group
-	asks, done := 0, 0
-	flush := func() error {
-		answered, err := w.askGroup(ctx, g)
-		groups <- answered
-		done += len(g.jobs)
-		g, asks = group{}, 0
-		w.o.Progress.Report("annotate", done, len(todo))
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
-	defer cancel()
-	batch := w.x.Batch()
-	for j := range w.prepared(ctx, todo, 4*batch, &workers) {
-		if j.err != nil {
-			w.fail(j, j.err)
-			done++
-		} else {
-			g.jobs = append(g.jobs, j)
-		}
-		if j.err == nil && j.answer == nil {
-			asks++
-		}
-		if w.tooMany() {
-			break // what is prepared has not been asked about
-		}
-		if asks == batch || len(g.jobs) >= 4*batch {
-			if err := flush(); err != nil {
-				return err
+	defer cancel(nil)
+	var queue []*job // taken by the index since the last batch
+	first, failed := 0, 0
+	photos := func(yield func(device.Photo) bool) {
+		for j := range w.prepared(ctx, todo, 4*w.x.Batch(), &workers) {
+			if j.err != nil {
+				w.fail(j, j.err)
+				failed++
+			}
+			if w.tooMany() {
+				cancel(ErrStopped)
+				break
+			}
+			if j.err != nil {
+				continue
+			}
+			queue = append(queue, j)
+			if !yield(j.features) {
+				return
 			}
 		}
+		if ctx.Err() != nil {
+			queue = nil // not asked about
+		}
 	}
-	switch {
-	case ctx.Err() != nil:
+	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
+		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: wordsAskedOf}}
+	if tell := w.o.Sending; tell != nil {
+		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].at, q) }
+	}
+	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
+		if len(queue) > 0 {
+			answered, e := w.answered(queue, first, some)
+			groups <- answered
+			err = cmp.Or(err, e)
+			first += len(queue)
+			queue = nil
+			w.o.Progress.Report("annotate", first+failed, len(todo))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case w.tooMany():
-		return ErrStopped
-	case len(g.jobs) > 0:
-		return flush()
 	}
 	return nil
 }
 
-// askGroup asks about those of a group that have no answer. Those that have none
-// afterwards, because the cloud or the person ended it, are left out.
-func (w *annotator) askGroup(ctx context.Context, g group) (group, error) {
-	var asked []*job
-	var list []device.Photo
-	for _, j := range g.jobs {
-		if j.answer == nil {
-			asked, list = append(asked, j), append(list, j.features)
-		}
-	}
-	walk := w.o.AskOptions
-	walk.Progress = nil
-	walk.Ranking.MaxKeywords, walk.Ranking.MinProbability = wordsAskedOf, 0
-	if tell := w.o.AskOptions.Sending; tell != nil {
-		walk.Sending = func(i int, q *cpar.Request) error { return tell(asked[i].at, q) }
-	}
-	all, err := w.x.Annotate(ctx, list, walk)
-	for i, a := range all {
-		j := asked[i]
-		r := &w.results[j.at]
-		a.Pending = nil
-		switch {
-		case a.Err != nil:
+// answered stores the answers to one batch and returns the jobs that have an
+// answer. A job has none if an error ended the batch before its reply arrived.
+// first is the number of queue[0].
+func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (group, error) {
+	for _, a := range some {
+		j := queue[a.Number-first]
+		if a.Err != nil {
 			w.fail(j, a.Err)
-		default:
+		} else {
 			known := newAnswer(a.Keywords, a.Near)
 			j.answer, j.fresh = &known, true
 		}
-		a.Keywords, a.Near = nil, nil
-		r.Asked = a
+		a.Pending, a.Keywords, a.Near = nil, nil, nil
+		w.results[j.at].Asked = a
 	}
 	out := group{}
-	for _, j := range g.jobs {
+	for _, j := range queue {
 		if j.answer != nil {
 			out.jobs = append(out.jobs, j)
 		}
 		j.features = device.Photo{}
 	}
-	var e error
-	// Of the state that answered: the index may have been opened again meanwhile.
-	if out.key, e = keyOf(w.x, w.o.AskOptions); err == nil {
-		err = e
-	}
+	var err error
+	// The index may have been opened again, so the key is that of the state that
+	// answered.
+	out.key, err = keyOf(w.x, w.o)
 	return out, err
 }
 

@@ -1,11 +1,8 @@
 package library
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-
-	"cpar"
 )
 
 // keepBytes is how large the log may grow before what nobody needs is dropped, and then
@@ -46,22 +43,13 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 // compact writes the log anew without what nobody needs: looks and answers but for the last
 // of each photo, and how the given runs are undone.
 func (l *Library) compact(drop map[string]bool) error {
-	all, err := l.records()
-	if err != nil {
+	var all []record
+	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(r record) bool { return r.Bound > 0 })
 	last := lastOf(all)
-	var out [][]byte
-	var batch []record
-	put := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		b, err := encode(batch)
-		out, batch = append(out, b), nil
-		return err
-	}
+	var out []record
 	for n, r := range all {
 		if at, ok := last[nameOf(&r)]; ok && at != n {
 			continue
@@ -75,40 +63,15 @@ func (l *Library) compact(drop map[string]bool) error {
 			i := r.Intent
 			r.Intent = &intent{Run: i.Run, Photo: i.Photo, Content: i.Content, Want: i.Want, Path: i.Path, Words: i.Words, Person: i.Person, After: i.After}
 		}
-		if batch = append(batch, r); len(batch) == 64 {
-			if err := put(); err != nil {
-				return err
-			}
-		}
+		out = append(out, r)
 	}
-	if err := put(); err != nil {
-		return err
-	}
-	if err := l.log.Replace(out); err != nil {
+	if err := l.journal.Replace(out); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.read = -1 // to be read again
 	l.mu.Unlock()
 	return nil
-}
-
-// records are all of the log. What is damaged is left out, and so given up.
-func (l *Library) records() (all []record, err error) {
-	for b, err := range l.log.All() {
-		if errors.Is(err, cpar.ErrCorrupt) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		records, err := decodeRecords(b)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, records...)
-	}
-	return all, nil
 }
 
 // cacheKey is what a later record takes the place of; "" for one that stays.
@@ -137,7 +100,7 @@ func lastOf(all []record) map[string]int {
 // runs can then no longer be undone. What is left may be more than the bound, and then
 // grows to twice of that.
 func (l *Library) bound() error {
-	size, err := l.log.Size()
+	size, err := l.journal.Size()
 	l.mu.Lock()
 	bound, order := max(l.keep, l.mem.bound), slices.Clone(l.mem.order)
 	l.mu.Unlock()

@@ -3,7 +3,6 @@ package library
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -19,9 +18,9 @@ import (
 // A Library is what a device remembers of photos annotated with a key. It may be used by
 // several goroutines, and its folder by several processes.
 type Library struct {
-	log  *localstore.Log
-	lock string // a file, locked by whoever works
-	keep int64  // bytes that the log may have
+	journal *localstore.Journal[record]
+	lock    string // path of the lock file
+	keep    int64  // upper bound of the journal in bytes
 
 	mu   sync.Mutex
 	mem  *memory
@@ -30,48 +29,33 @@ type Library struct {
 
 // Exists reports whether a device remembers anything, with whatever key.
 func Exists(d *device.Device) bool {
-	_, err := os.Stat(filepath.Join(d.State, "library"))
-	return err == nil
+	return d.HasJournals()
 }
 
 // Open opens what a device remembers.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
-	dir := filepath.Join(d.State, "library", key.Fingerprint())
-	v, err := key.LocalStore(dir, 0)
+	store, dir, err := d.Journals(key)
 	if err != nil {
 		return nil, err
 	}
-	log, err := v.Log("library")
+	journal, err := localstore.OpenJournal[record](store, "library")
 	if err != nil {
 		return nil, err
 	}
-	return &Library{log: log, lock: filepath.Join(dir, "lock"), keep: keepBytes}, nil
+	return &Library{journal: journal, lock: filepath.Join(dir, "lock"), keep: keepBytes}, nil
 }
 
 // refresh reads the log, unless all of it is in memory.
 func (l *Library) refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	size, err := l.log.Size()
+	size, err := l.journal.Size()
 	if err != nil || l.mem != nil && size == l.read {
 		return err
 	}
 	m := newMemory()
-	for b, err := range l.log.All() {
-		if errors.Is(err, cpar.ErrCorrupt) {
-			m.damaged++ // the rest counts
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		records, err := decodeRecords(b)
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			m.take(&records[i])
-		}
+	if _, err := l.journal.Read(m.take); err != nil {
+		return err
 	}
 	l.mem, l.read = m, size
 	return nil
@@ -82,15 +66,12 @@ func (l *Library) remember(records ...record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	b, err := encode(records)
-	if err != nil {
-		return err
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, err := l.log.Size()
+	before, err := l.journal.Size()
+	var grows int64
 	if err == nil {
-		err = l.log.Append(b)
+		grows, err = l.journal.Append(records...)
 	}
 	if err != nil {
 		return fmt.Errorf("remembering what was done: %w", err)
@@ -98,8 +79,8 @@ func (l *Library) remember(records ...record) error {
 	for i := range records {
 		l.mem.take(&records[i])
 	}
-	after, err := l.log.Size()
-	if err != nil || before != l.read || after != before+localstore.Grows(len(b)) {
+	after, err := l.journal.Size()
+	if err != nil || before != l.read || after != before+grows {
 		after = -1 // another process has written too, which refresh reads
 	}
 	l.read = after

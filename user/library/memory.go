@@ -19,7 +19,6 @@ type memory struct {
 	names   map[string][]string // photos by their file's name
 	pending map[string][]*intent
 	bound   int64
-	damaged int // batches of the log that could not be read
 }
 
 type answerKey struct {

@@ -15,7 +15,7 @@ func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Phot
 		return nil, err
 	}
 	defer release()
-	key, err := keyOf(x, o.AskOptions)
+	key, err := keyOf(x, o)
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,10 @@ package library
 
 import (
 	"bytes"
-	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -106,29 +104,6 @@ func (d *digest) UnmarshalText(b []byte) error {
 	}
 	_, err := hex.Decode(d[:], b)
 	return err
-}
-
-func encode(records []record) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.DefaultCompression)
-	if err == nil {
-		err = json.NewEncoder(w).Encode(records)
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	return b.Bytes(), err
-}
-
-func decodeRecords(b []byte) (records []record, err error) {
-	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(b)))
-	if err == nil {
-		err = json.Unmarshal(plain, &records)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading what was done: %w: %w", cpar.ErrCorrupt, err)
-	}
-	return records, nil
 }
 
 // newIntent says how an edit is undone.

@@ -93,25 +93,13 @@ type history struct {
 
 func (l *Library) history(run string) (*history, error) {
 	h := &history{since: map[string]string{}}
-	for b, err := range l.log.All() {
-		if errors.Is(err, cpar.ErrCorrupt) {
-			h.damaged++
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		records, err := decodeRecords(b)
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	h.damaged, err = l.journal.Read(func(r *record) {
 		l.mu.Lock()
-		for _, r := range records {
-			h.take(run, &r, l.mem)
-		}
-		l.mu.Unlock()
-	}
-	return h, nil
+		defer l.mu.Unlock()
+		h.take(run, r, l.mem)
+	})
+	return h, err
 }
 
 func (h *history) take(run string, r *record, m *memory) {

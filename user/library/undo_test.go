@@ -182,11 +182,11 @@ func TestForget(t *testing.T) {
 		t.Errorf("forgotten while another works: %v", err)
 	}
 	release()
-	before, _ := l.log.Size()
+	before, _ := l.journal.Size()
 	if ids, err := l.Forget([]string{first.Run}, false); err != nil || len(ids) != 1 {
 		t.Fatal(ids, err)
 	}
-	if after, _ := l.log.Size(); after >= before {
+	if after, _ := l.journal.Size(); after >= before {
 		t.Errorf("%d bytes, and %d before", after, before)
 	}
 	l = w.open()

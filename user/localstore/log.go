@@ -179,8 +179,9 @@ func (l *Log) Append(records ...[]byte) error {
 	})
 }
 
-// Grows is by how much Append of one record of n bytes makes a log longer.
-func Grows(n int) int64 { return int64(headSize + aead.Overhead + 4 + n) }
+// growth returns the number of bytes by which appending one record of n bytes
+// lengthens a log.
+func growth(n int) int64 { return int64(headSize + aead.Overhead + 4 + n) }
 
 func (l *Log) batch(records [][]byte) []byte {
 	var plain []byte

@@ -8,10 +8,10 @@ import (
 	"cpar/internal/humanfmt"
 	"cpar/model/feature"
 	"cpar/model/profile"
+	"cpar/model/vectorlayout"
 	"cpar/photo/dataset"
 	"cpar/photo/decode"
 	"cpar/user/internal/aspe"
-	"cpar/model/vectorlayout"
 )
 
 // timedPhotos are read again to be timed.

@@ -14,11 +14,11 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/scene"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/photo/dataset"
 	"cpar/user"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 // testKey is a key that allows every scheme.

@@ -42,8 +42,8 @@ type LibraryOptions struct {
 	// Threshold is what a keyword's probability must be for it to be written without a
 	// person's word. An index without probabilities has none that are.
 	Threshold float64
-	// Walk says how the index is asked.
-	Annotate device.AnnotateOptions
+	// Params selects the search parameters of an index.
+	Params func(*device.Index) (cpar.Params, error)
 	// Cloud is its address, for a person to read.
 	Cloud string
 }
@@ -125,7 +125,7 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 
 // options are how photos are asked about and shown: guesses, too.
 func (w *LibraryBackend) options() library.Options {
-	o := library.Options{AskOptions: w.o.Annotate, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
+	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
 	if w.o.Threshold == 0 {
 		o.MinProbability = 0
 	}
@@ -188,7 +188,7 @@ func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer
 	defer w.keepState()
 	o := w.options()
 	saw := map[int]*CloudView{}
-	o.AskOptions.Sending = func(i int, q *cpar.Request) (err error) {
+	o.Sending = func(i int, q *cpar.Request) (err error) {
 		saw[i], err = newCloudView(q)
 		return err
 	}

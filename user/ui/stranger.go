@@ -19,15 +19,15 @@ func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer,
 	w.asking.Lock()
 	defer w.asking.Unlock()
 	defer w.keepState()
-	walk, o := w.o.Annotate, w.options()
-	walk.Ranking.MaxKeywords, walk.Ranking.MinProbability = o.MaxKeywords, o.MinProbability
+	ask, o := device.AnnotateOptions{Params: w.o.Params}, w.options()
+	ask.Ranking.MaxKeywords, ask.Ranking.MinProbability = o.MaxKeywords, o.MinProbability
 	var saw *CloudView
-	walk.Sending = func(_ int, q *cpar.Request) (err error) {
+	ask.Sending = func(_ int, q *cpar.Request) (err error) {
 		saw, err = newCloudView(q)
 		return err
 	}
 	stranger := device.Photo{Name: "the photo", Features: func(o *user.Owner) (*feature.Vectors, error) { return o.UncachedFeatures(data) }}
-	all, err := w.index.Annotate(ctx, []device.Photo{stranger}, walk)
+	all, err := w.index.Annotate(ctx, []device.Photo{stranger}, ask)
 	if err != nil || len(all) == 0 {
 		return Answer{}, err
 	}

@@ -1,0 +1,110 @@
+package localstore
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"cpar"
+)
+
+// A Journal is an append-only, encrypted record of what runs did, kept in a Log.
+// Its records are values of type R.
+//
+//	entry of the log: DEFLATE(JSON array of records)
+//	                | JSON object, one record, as written before
+//
+// A compressed entry never begins with '{': that byte has the bit of a final
+// block set, and package compress/flate sets it only on the empty block that
+// ends a stream.
+type Journal[R any] struct{ log *Log }
+
+// OpenJournal opens the journal in the log of the given name.
+func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
+	log, err := s.Log(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal[R]{log}, nil
+}
+
+// Append writes records as one entry, synced to disk, all or none. It returns
+// the number of bytes by which the journal grows.
+func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
+	b, err := encode(records)
+	if err == nil {
+		err = j.log.Append(b)
+	}
+	return growth(len(b)), err
+}
+
+// Read calls take for every record, oldest first, and returns the number of
+// damaged parts that it left out. An intact entry that is no JSON of R is an
+// error, because its records would be lost otherwise.
+func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
+	for b, err := range j.log.All() {
+		if errors.Is(err, cpar.ErrCorrupt) {
+			damaged++
+			continue
+		}
+		if err != nil {
+			return damaged, err
+		}
+		records, err := decode[R](b)
+		if err != nil {
+			return damaged, fmt.Errorf("reading the journal: %w: %w", cpar.ErrCorrupt, err)
+		}
+		for i := range records {
+			take(&records[i])
+		}
+	}
+	return damaged, nil
+}
+
+// replaceBatch is the number of records in one entry that Replace writes.
+const replaceBatch = 64
+
+// Replace atomically replaces all records.
+func (j *Journal[R]) Replace(records []R) error {
+	var entries [][]byte
+	for len(records) > 0 {
+		n := min(replaceBatch, len(records))
+		b, err := encode(records[:n])
+		if err != nil {
+			return err
+		}
+		entries, records = append(entries, b), records[n:]
+	}
+	return j.log.Replace(entries)
+}
+
+// Size returns the length of the journal in bytes. It changes when another
+// process appends.
+func (j *Journal[R]) Size() (int64, error) { return j.log.Size() }
+
+func encode[R any](records []R) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.DefaultCompression)
+	if err == nil {
+		err = json.NewEncoder(w).Encode(records)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return b.Bytes(), err
+}
+
+func decode[R any](b []byte) (records []R, err error) {
+	if len(b) > 0 && b[0] == '{' {
+		records = make([]R, 1)
+		return records, json.Unmarshal(b, &records[0])
+	}
+	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(b)))
+	if err == nil {
+		err = json.Unmarshal(plain, &records)
+	}
+	return records, err
+}
