@@ -23,7 +23,7 @@ type Photo struct {
 	Features func(*user.Owner) (*feature.Vectors, error)
 }
 
-// File is the photo in a file.
+// File returns the photo stored in a file.
 func File(path string) Photo {
 	return Photo{path, func(o *user.Owner) (*feature.Vectors, error) {
 		data, err := decode.ReadFile(path)
@@ -34,27 +34,29 @@ func File(path string) Photo {
 	}}
 }
 
-// Extracted is a photo whose features were extracted before.
+// Extracted returns a photo whose features are already known.
 func Extracted(name string, f *feature.Vectors) Photo {
 	return Photo{name, func(*user.Owner) (*feature.Vectors, error) { return f, nil }}
 }
 
 // AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
-	// Params makes the search of an index; nil for Owner.DefaultParams. It is called
-	// again when the index has changed.
+	// Params selects the search parameters, nil for Owner.DefaultParams. It is
+	// called again after the index changes.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
-	// Exact asks all clusters of an index that has some, which the cloud sees.
+	// AllCells requests every cell of an index that has cells, which the cloud
+	// sees.
 	AllCells bool
-	// Sending, if not nil, is told of every request before it is sent; number counts
-	// the photos.
+	// Sending, if not nil, is called before each request is sent, with the
+	// number of its photo.
 	Sending func(number int, q *cpar.Request) error
-	// Progress is told how many photos are done, never which nor how they fared.
+	// Progress receives the number of finished photos, never their names or
+	// outcomes.
 	Progress progress.Func
 }
 
-// Annotated is one photo at the end of its way, or what went wrong with it.
+// Annotated is the outcome for one photo: its keywords, or an error.
 type Annotated struct {
 	Photo    string
 	Number   int // of the photo among those passed, from 0
@@ -66,22 +68,23 @@ type Annotated struct {
 	Visited  uint32 // records scored
 	Touched  uint64 // bytes of ciphertext read to score them
 	Took     Took
-	// Pending is what was kept of the request.
+	// Pending is the owner's secret state of the request.
 	Pending *user.Pending
 }
 
-// Took is how long each step took. Answer is, of several requests that were sent
-// together, this one's share.
+// Took holds the duration of each step. Answer is this request's share of its
+// batch.
 type Took struct{ Features, Vector, Request, Answer, Read time.Duration }
 
-// Annotate takes photos the whole way:
+// Annotate turns photos into keywords:
 //
 //	photo ─▶ features ─▶ vector ─▶ request ║─▶ scores ─▶ reply ║─▶ keywords
-//	         the owner's machine           ║     the cloud     ║  the owner's machine
+//	         device                        ║      cloud        ║   device
 //
-// An error of its own is the cloud's or the person's, not a photo's; what was done
-// until then is returned with it. No photo's fate is told before the last was asked
-// about: a person who saw a reply refused and stopped would tell the cloud.
+// The error is a failure of the cloud or an interrupt, and comes with the
+// results obtained before it. Failures of single photos are in their results.
+// No outcome is reported before all requests were sent, because a user who
+// stopped after a refused reply would inform the cloud.
 func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions) ([]Annotated, error) {
 	var all []Annotated
 	for some, err := range x.AnnotateSeq(ctx, slices.Values(photos), w) {
@@ -142,12 +145,11 @@ type numbered struct {
 
 // annotateGroup annotates the photos of one batch.
 //
-// What is held at home, to read replies with, belongs to one state of the index. So
-// the cloud is asked afterwards whether another device has updated the index
-// meanwhile; then the new state is fetched and everything asked anew, with new
-// requests. What the cloud is asked depends on its manifest alone, never on whether
-// a reply could be read, nor on how long that took: one that it has altered must not be
-// answered by another behaviour. So replies are read when all this is over.
+// The segments that decrypt replies belong to one generation of the index.
+// After each batch annotateGroup therefore fetches the manifest again. If
+// another device has updated the index, it opens the new generation and sends
+// new requests. What it sends depends on the manifest alone, and replies are
+// decrypted at the end, so that a cloud learns nothing by altering a reply.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil
@@ -180,8 +182,7 @@ func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w Annotate
 	return done, err
 }
 
-// tries is how often photos are asked about once more while somebody updates the
-// index.
+// tries returns how often a batch is repeated while the index keeps changing.
 func (x *Index) tries() int {
 	if x.opener == nil || !x.Scheme().CloudSearches() || len(x.Needs(x.Manifest)) == 0 {
 		return 0
@@ -189,19 +190,19 @@ func (x *Index) tries() int {
 	return 2
 }
 
-// reopenIfMoved reports whether the index at the cloud is in another state than the one
-// that was opened, and opens that.
+// reopenIfMoved opens the generation at the cloud if it differs from the open
+// one, and reports whether it did.
 func (x *Index) reopenIfMoved(ctx context.Context) (moved bool, err error) {
 	m, err := x.opener.cloud.Manifest(ctx, x.Manifest.ID)
 	if err != nil || digestOf(m) == digestOf(x.Manifest) {
-		// A cloud that cannot say it will not answer the next request either.
+		// If the manifest cannot be fetched, the next request will fail.
 		return false, nil
 	}
 	return true, x.openRetrying(ctx, x.Manifest.ID)
 }
 
-// askOnce asks about photos in the state of the index that is open. What is returned
-// beside an error are the photos whose replies came, or that failed before.
+// askOnce sends requests for the open generation. Beside an error it returns
+// the photos that have a reply and those that failed earlier.
 func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOptions) ([]*photoRequest, error) {
 	params := x.DefaultParams()
 	if w.Params != nil {
@@ -222,7 +223,7 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 		}
 	}
 	err := x.ask(ctx, asked)
-	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the asking
+	unasked := func(a *photoRequest) bool { return a.Err == nil && a.request != nil && a.reply == nil } // an error ended the batch
 	all = slices.DeleteFunc(all, func(a *photoRequest) bool { return unasked(a) || slices.ContainsFunc(a.rest, unasked) })
 	for _, a := range all {
 		for _, r := range a.rest {
@@ -233,20 +234,21 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 	return all, err
 }
 
-// asking is one photo on its way.
+// photoRequest is a photo between preparation and reply.
 type photoRequest struct {
 	Annotated
-	in      *user.Owner   // the state that was asked
-	records uint32        // and how many records that has
-	guess   *rank.Guess   // of the photo's keywords, where the profile has one
-	request *cpar.Request // nil where nothing is asked
+	in      *user.Owner // for the generation that was requested
+	records uint32 // in that generation
+	guess   *rank.Guess // at the keywords, if the profile makes one
+	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
-	// rest are the requests to further clusters, neighbours how many are wanted of all.
+	// rest holds the requests to further cells, neighbours the number wanted
+	// from all cells.
 	rest       []*photoRequest
 	neighbours int
 }
 
-// prepare makes the request of a photo.
+// prepare computes the features and the requests of a photo.
 func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w AnnotateOptions) error {
 	begun := time.Now()
 	lap := func(to *time.Duration) {
@@ -278,7 +280,7 @@ func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w Anno
 	return nil
 }
 
-// request makes the request about a vector, or all of them.
+// request builds one request for a vector, or one for every cell.
 func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, exact bool) (err error) {
 	a.neighbours = int(params.L)
 	if !exact {
@@ -296,12 +298,12 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 	return nil
 }
 
-// read decrypts a reply and ranks its keywords. A reply that is refused is the
-// failure of this photo: the others are asked about all the same, so that the cloud
-// does not learn of it.
+// read decrypts a reply and ranks its keywords. A rejected reply fails this
+// photo only. The other requests are sent all the same, which hides the
+// rejection from the cloud.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
-	a.Visited = a.records // where the reply need not say
+	a.Visited = a.records // unless the reply states it
 	if a.reply != nil && a.reply.Visited > 0 {
 		a.Visited, a.Touched = a.reply.Visited, a.reply.Touched
 	}

@@ -9,15 +9,15 @@ import (
 	"cpar/cparhttp"
 )
 
-// batchPhotos is how many photos are asked about at once: the cloud then reads its
-// memory once for all of them where it scans, and the wait for a reply is one.
+// batchPhotos is the number of photos in a batch. A scanning cloud reads its
+// memory once per batch, and the batch waits for one round trip.
 const batchPhotos = 16
 
-// manyRecords is how many records are scored for photos asked about at once where
-// every request is a pass over all of them: about two seconds' worth.
+// manyRecords is the number of records scored per batch, about two seconds'
+// worth, if every request scans the whole index.
 const manyRecords = 1_000_000
 
-// Batch is how many photos are asked about at once.
+// Batch returns the number of photos to request at once.
 func (x *Index) Batch() int {
 	if len(x.Needs(x.Manifest)) == 0 {
 		return batchPhotos
@@ -25,8 +25,8 @@ func (x *Index) Batch() int {
 	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records))))
 }
 
-// ask gets the replies. Where the cloud refuses several requests at once, because
-// it does not know how or because one of them is bad, each is asked alone.
+// ask fetches the replies. If the cloud rejects a batch, because it does not
+// support batches or one request is bad, ask sends the requests one by one.
 func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
 	if len(all) > 1 && !x.alone {
 		requests := make([]*cpar.Request, len(all))

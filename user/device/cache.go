@@ -14,14 +14,14 @@ import (
 	"cpar/user/localstore"
 )
 
-// DefaultLimit is how many bytes a vault of the cache takes: the features and embeddings of
-// some 150,000 photos.
+// DefaultLimit is the size limit of a local store in bytes, enough for the
+// features and embeddings of about 150,000 photos.
 const DefaultLimit = 4 << 30
 
 const vaultsFolder = "vault"
 
-// Vault is where this device keeps what it can compute again of photos, encrypted under
-// the key and bounded; nil where there is no folder for a cache.
+// LocalStore opens the encrypted store of data that can be recomputed from
+// photos. It returns nil if the device has no cache folder.
 func (d *Device) LocalStore(key *user.Key, limit int64) (*localstore.Store, error) {
 	if d.Cache == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func (d *Device) HasJournals() bool {
 	return err == nil
 }
 
-// Features is the cache of features and embeddings in the vault.
+// Features opens the feature cache in the local store.
 func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	v, err := d.LocalStore(key, limit)
 	if v == nil || err != nil {
@@ -54,7 +54,7 @@ func (d *Device) Features(key *user.Key, limit int64) (*feature.Cache, error) {
 	return feature.NewCache(v), nil
 }
 
-// Kept is one thing that a device's cache holds.
+// Kept describes one kind of data in the cache.
 type Kept struct {
 	What  string `json:"what"`
 	Files int    `json:"files"`
@@ -62,7 +62,7 @@ type Kept struct {
 	dir   string
 }
 
-// kept are the folders of the cache, in words.
+// kept lists the folders of the cache with their descriptions.
 var kept = []struct{ folder, what string }{
 	{vaultsFolder, "features of photos and what was found out from them (encrypted)"},
 	{"held", "what indexes need at home (encrypted)"},
@@ -71,8 +71,8 @@ var kept = []struct{ folder, what string }{
 	{"features", "features of photos in the clear, of cpar demo, cpar-eval and earlier versions"},
 }
 
-// Kept says what the cache holds; nothing in it is lost for good when it goes. What is in the
-// folder and is not known is not counted, and not removed.
+// Kept lists the contents of the cache, all of which can be fetched or computed
+// again. It ignores unknown files.
 func (d *Device) Kept() ([]Kept, error) {
 	out := make([]Kept, 0, len(kept))
 	for _, k := range kept {
@@ -85,7 +85,7 @@ func (d *Device) Kept() ([]Kept, error) {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			if info, err := e.Info(); err == nil { // else it is gone meanwhile
+			if info, err := e.Info(); err == nil { // otherwise the file has just been removed
 				one.Files++
 				one.Bytes += info.Size()
 			}
@@ -99,8 +99,8 @@ func (d *Device) Kept() ([]Kept, error) {
 	return out, nil
 }
 
-// ClearCache removes what Kept names, and says what that was. What was seen of clouds, and what
-// runs have written, is no part of it.
+// ClearCache removes everything that Kept lists and returns the list. It keeps
+// the record of seen generations and the journals.
 func (d *Device) ClearCache(dryRun bool) ([]Kept, error) {
 	list, err := d.Kept()
 	if err != nil || dryRun {

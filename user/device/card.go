@@ -10,27 +10,28 @@ import (
 	"cpar/user"
 )
 
-// An IndexGeneration is a state of an index that was seen, made or pushed by this device. The
-// generation alone does not name it: two devices that update one copy make two
-// states of one generation.
+// An IndexGeneration identifies a generation of an index. The digest is needed
+// beside the number, because two devices that update copies of an index produce
+// two states with the same number.
 type IndexGeneration struct {
 	Origin     cpar.IndexID `json:"origin"`
-	ID         cpar.IndexID `json:"id"` // under which the cloud has it
+	ID         cpar.IndexID `json:"id"` // at the cloud
 	Generation uint64       `json:"generation"`
 	Digest     cpar.Digest  `json:"state"`
 }
 
-// stateOf is the state that an owner is open for.
+// generationOf returns the generation that an owner has open.
 func generationOf(o *user.Owner) IndexGeneration {
 	return IndexGeneration{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), Digest: o.Digest()}
 }
 
-// Card names a state in one word, for another device: ORIGIN@GENERATION:STATE.
+// Card encodes a generation as one word, ORIGIN@GENERATION:STATE, to copy to
+// another device.
 func (s IndexGeneration) Card() string {
 	return fmt.Sprintf("%v@%d:%v", s.Origin, s.Generation, s.Digest)
 }
 
-// ParseCard is the inverse of IndexGeneration.Card.
+// ParseCard parses the output of IndexGeneration.Card.
 func ParseCard(card string) (s IndexGeneration, err error) {
 	bad := hint.Add(fmt.Errorf("%w: %q is not a card", cpar.ErrInput, card), "a card looks like ORIGIN@GENERATION:STATE; cpar card prints it")
 	origin, rest, ok := strings.Cut(card, "@")
@@ -49,9 +50,9 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 	return s, nil
 }
 
-// AcceptCard takes over the card of another device: from now on an older state, another
-// state of the same generation, or another index is refused. A card that is not newer
-// than what was seen here is refused unless forced.
+// AcceptCard takes over the generation on another device's card. Afterwards
+// older generations, other states of this generation, and other indexes are
+// refused. Unless forced, the card must be newer than the generation seen here.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[s.Origin.String()]

@@ -1,22 +1,22 @@
-// Package device is one device of the owner's: what it has seen of the indexes at
-// clouds, and the walk of a photo.
+// Package device represents one of the owner's devices. It remembers which
+// index generations the device has seen at clouds, and annotates photos.
 //
-//	Key      a key file ─▶ user.Key, no wider than this device knows it
-//	Open     a cloud ─▶ Index: manifest, ledger, what must be at home
+//	Key      key file ─▶ user.Key, restricted to the policy known here
+//	Open     cloud ─▶ Index: manifest, ledger, and segments held locally
 //	Annotate photos ─▶ requests ║─▶ replies ║─▶ keywords
-//	Push     a folder ─▶ the cloud; remembered as seen
+//	Push     folder ─▶ cloud, recorded as seen
 //
-// A cloud is not believed: it may offer an older state of an index, another index
-// of the same key, or one of a scheme that shows it more. What was seen lies in the
-// state folder by the key's fingerprint and the index's origin, never by the
-// cloud's address, and not in the cache, which people clean:
+// The cloud is untrusted. It may offer an older generation, another index of
+// the same key, or a scheme that reveals more. Seen generations are stored
+// under the key's fingerprint and the index's origin, never under the cloud's
+// address. They are not in the cache, which users delete:
 //
-//	STATE/keys/FINGERPRINT     the policy, the index in use, the newest state of each
-//	STATE/made/STATE-DIGEST    a state that was made here, and from which other
-//	STATE/indexes/FINGERPRINT  names of indexes, encrypted
-//	CACHE/ledgers/ID           ledgers, encrypted as they came
-//	CACHE/profiles/ID          profiles, likewise
-//	CACHE/held/ID/DIGEST       what must be at home, encrypted as it came
+//	STATE/keys/FINGERPRINT     policy, index in use, newest generation of each index
+//	STATE/made/STATE-DIGEST    a generation made here, and its parent
+//	STATE/indexes/FINGERPRINT  index names, encrypted
+//	CACHE/ledgers/ID           ledgers, encrypted as received
+//	CACHE/profiles/ID          profiles, encrypted as received
+//	CACHE/held/ID/DIGEST       segments held locally, encrypted as received
 package device
 
 import (
@@ -35,11 +35,11 @@ import (
 	"cpar/user"
 )
 
-// A Device has a folder of what it remembers, which must not be lost, and one of
-// what it can fetch again, which may be "".
+// A Device has a State folder, which must not be lost, and a Cache folder,
+// which may be "" for none.
 type Device struct{ State, Cache string }
 
-// This is the device that the program runs on.
+// This returns the device that the program runs on.
 func This() (*Device, error) {
 	state, err := stateFolder()
 	if err != nil {
@@ -52,7 +52,7 @@ func This() (*Device, error) {
 	return &Device{State: state, Cache: filepath.Join(cache, "cpar")}, nil
 }
 
-// stateFolder is where programs of this system keep what they must not forget.
+// stateFolder returns the platform's folder for persistent program state.
 func stateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "cpar"), nil
@@ -66,7 +66,7 @@ func stateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "cpar"), err
 }
 
-// cached is where something is kept that can be fetched again, "" if nowhere.
+// cached returns a path in the cache, or "" without a cache.
 func (d *Device) cached(names ...string) string {
 	if d.Cache == "" {
 		return ""
@@ -74,9 +74,9 @@ func (d *Device) cached(names ...string) string {
 	return filepath.Join(append([]string{d.Cache}, names...)...)
 }
 
-// ReadKey reads a key file. What may be used with the key is what the file and this
-// device both allow, and the device takes over what the file no longer does: an
-// older copy of the file never widens it.
+// ReadKey reads a key file and restricts the key to the policies of both the
+// file and this device. The device adopts the result, so an older copy of the
+// file never widens the policy.
 func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
 	key, err := user.ReadKeyFile(path, how)
 	if err != nil {
@@ -93,7 +93,7 @@ func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
 	return key, err
 }
 
-// SetPolicy changes what may be used with a key, in its file and on this device.
+// SetPolicy changes a key's policy in its file and on this device.
 func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.Key, error) {
 	key, err := user.SetPolicy(path, how, p)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.K
 	return key, d.Allow(key)
 }
 
-// Allow has this device take over the policy of a key that was made or changed here.
+// Allow records the policy of a key that was made or changed here.
 func (d *Device) Allow(key *user.Key) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		p := key.Policy()
@@ -111,7 +111,7 @@ func (d *Device) Allow(key *user.Key) error {
 	})
 }
 
-// readSmall is what a small file says, nil where there is none.
+// readSmall reads a small file and returns nil if there is none.
 func readSmall(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +123,7 @@ func readSmall(path string) ([]byte, error) {
 	return b, nil
 }
 
-// writeSmall writes a small file, whole or not at all.
+// writeSmall writes a small file atomically.
 func writeSmall(path string, b []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -135,12 +135,12 @@ func writeSmall(path string, b []byte) error {
 	return nil
 }
 
-// locked works on a file while no other command does.
+// locked runs work while holding the file's lock.
 func locked(path string, work func() error) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
 	if err == nil {
-		err = lock.Lock() // held for as long as a small file takes to write
+		err = lock.Lock() // held only while a small file is written
 	}
 	if err != nil {
 		return fmt.Errorf("locking %s: %w: %w", path, cpar.ErrStorage, err)

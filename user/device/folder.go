@@ -23,8 +23,8 @@ func OpenFolder(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, erro
 	return o, x.Manifest(), nil
 }
 
-// ToUpdate opens the index in a folder that is to be updated. It refuses one in an
-// older state than was seen.
+// ToUpdate opens the index in a folder for an update. It refuses a generation
+// older than the newest one seen.
 func (d *Device) ToUpdate(key *user.Key, folder string) (*user.Owner, *cpar.Manifest, error) {
 	o, m, err := OpenFolder(key, folder)
 	if err != nil {

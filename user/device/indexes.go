@@ -16,8 +16,9 @@ import (
 	"cpar/user"
 )
 
-// A Listed is an index at a cloud, or one that this device remembers. Of one that the key
-// does not open, scheme, photos and size are the cloud's word, made safe to show.
+// A ListedIndex is an index at a cloud, or one that this device remembers. If
+// the key does not open it, scheme, photos and size are the cloud's claims,
+// sanitized.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
@@ -25,11 +26,11 @@ type ListedIndex struct {
 	Photos     int          `json:"photos"`
 	Bytes      uint64       `json:"bytes"`
 	Generation uint64       `json:"generation,omitempty"`
-	// InUse: it is asked where none is named.
+	// InUse marks the default index.
 	InUse bool `json:"in_use"`
-	// Opens: the key is this one's.
+	// Opens reports whether the key opens it.
 	Opens bool `json:"opens"`
-	// Problem says why it cannot be asked; "" if it can.
+	// Problem is the reason why it cannot be used, "" if it can.
 	Problem string `json:"problem,omitempty"`
 
 	origin cpar.IndexID
@@ -40,8 +41,8 @@ var errForeign = fmt.Errorf("%w: the index was built with another key", cpar.Err
 
 func isForeign(err error) bool { return errors.Is(err, cpar.ErrKey) }
 
-// List says what indexes a cloud has, those that the key opens first. One that cannot be
-// opened is listed too, with its problem.
+// List returns the indexes of a cloud, first those that the key opens. An index
+// that cannot be opened is listed with its problem.
 func (d *Device) List(ctx context.Context, cloud Cloud, key *user.Key, tell progress.Func) ([]ListedIndex, error) {
 	there, err := cloud.List(ctx)
 	if err != nil {
@@ -59,7 +60,8 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// A cloud that lists many must not keep those that were seen from being looked at.
+	// Seen indexes first, so that a long list does not exhaust the bounds
+	// before them.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {
@@ -94,7 +96,7 @@ func sortListed(list []ListedIndex) {
 	})
 }
 
-// row is what is found out of one index.
+// row describes one index.
 func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) ListedIndex {
 	r := ListedIndex{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
 	if info.Damaged != "" {
@@ -127,7 +129,7 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 	return r
 }
 
-// recall is a copy of what is remembered of a key.
+// recall returns a copy of the memory of a key.
 func (d *Device) recall(key *user.Key) (*memory, error) {
 	var copied memory
 	err := d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -137,7 +139,8 @@ func (d *Device) recall(key *user.Key) (*memory, error) {
 	return &copied, err
 }
 
-// Known are the indexes of a key that this device has seen, without asking a cloud.
+// Known returns a key's indexes that this device has seen, without contacting a
+// cloud.
 func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {
@@ -162,8 +165,9 @@ func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	return out, nil
 }
 
-// Find finds an index at a cloud by its name, which only the key reads. There must be one of
-// that name (ErrInput); those of except do not count.
+// Find returns the one index at a cloud with the given name, which only the key
+// can read. It ignores the ids in except. No match or several matches are
+// ErrInput.
 func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name string, tell progress.Func, except ...cpar.IndexID) (ListedIndex, error) {
 	if err := user.CheckName(name); err != nil {
 		return ListedIndex{}, err
@@ -180,8 +184,8 @@ func (d *Device) Find(ctx context.Context, cloud Cloud, key *user.Key, name stri
 	return x, err
 }
 
-// Named is the index of a list that has an id, or is called by a name where the id is
-// zero; ok is false where none is. Several of one name are an error (ErrInput).
+// Named returns the index in list with the given id, or with the given name if
+// the id is zero. It returns false for no match and ErrInput for several.
 func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x ListedIndex, ok bool, err error) {
 	var found []ListedIndex
 	for _, x := range list {
@@ -203,8 +207,8 @@ func Named(url string, list []ListedIndex, id cpar.IndexID, name string) (x List
 		"name one by its id")
 }
 
-// NoSuchIndex is the error of a name or an id that no index at a cloud has, with those that
-// there are.
+// NoSuchIndex is the error for a name or id that no index at a cloud has. Its
+// hint lists the available indexes.
 func NoSuchIndex(url, name string, list []ListedIndex) error {
 	var there []string
 	unread := 0
@@ -228,14 +232,14 @@ func NoSuchIndex(url, name string, list []ListedIndex) error {
 	return hint.Add(err, "there are: %s", strings.Join(slices.Compact(there), ", "))
 }
 
-// A Deleter is a cloud that deletes indexes.
+// A Deleter deletes indexes at a cloud.
 type Deleter interface {
 	Delete(ctx context.Context, id cpar.IndexID) error
 }
 
-// Delete deletes an index that was listed, and forgets it here: its copies go, and where it
-// was the one in use, none is. That it was deleted is remembered, so that a cloud that has
-// kept it cannot offer it again. One that is gone already is forgotten all the same.
+// Delete deletes a listed index, its cached segments, and its role as the
+// default. The deletion is recorded, so that a cloud that kept the index cannot
+// offer it again. An index already gone is no error.
 func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err
@@ -243,7 +247,7 @@ func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x Lis
 	d.forget(x.ID)
 	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		for _, s := range m.Seen {
-			// What compaction has put in the place of this one has the origin and another id.
+			// A compacted successor has the same origin and another id.
 			if s.ID != x.ID && (s.Origin != x.origin || x.Problem != "") {
 				continue
 			}

@@ -13,8 +13,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label is what this device remembers of an index beside its state, encrypted under the
-// key: an index's name is nobody else's business.
+// A label is a description of an index, stored encrypted under the key because
+// an index's name is private.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -22,7 +22,7 @@ type label struct {
 	Bytes  uint64      `json:"bytes"`
 }
 
-// labels are those of one key, by origin.
+// labels stores the labels of one key by origin.
 type labels struct{ vault *localstore.Store }
 
 const labelKind = "label"
@@ -37,7 +37,7 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel remembers what an index is called, once the person has made it, or opened it.
+// keepLabel stores the label of an index that was built or opened here.
 func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes()}
 	l, err := d.labels(key)
@@ -55,25 +55,25 @@ func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error
 	return l.vault.Put(labelKind, origin[:], b)
 }
 
-// maxLookedAt and maxLabelBytes bound what is fetched of a cloud's indexes to find out what
-// they are called, before the key has shown whose they are.
+// maxLookedAt and maxLabelBytes bound what is fetched to read the names of a
+// cloud's indexes, before the key has authenticated them.
 const (
 	maxLookedAt   = 256
 	maxLabelBytes = 256 << 20
 )
 
-// looking fetches the ledgers of a cloud's indexes, within bounds.
+// looking fetches the ledgers of a cloud's indexes within those bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers that the key does not open, which need not be fetched again;
-	// nil where nothing is remembered.
+	// foreign remembers ledgers of other keys, so that they are not fetched
+	// again. It may be nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
 }
 
 func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *looking {
-	foreign, _ := d.LocalStore(key, DefaultLimit) // it costs fetching again, nothing else
+	foreign, _ := d.LocalStore(key, DefaultLimit) // without a store, ledgers are fetched again
 	return &looking{opener: &opener{device: d, cloud: cloud, key: key, opt: OpenOptions{Progress: tell}}, foreign: foreign, left: maxLabelBytes}
 }
 
@@ -115,6 +115,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar
 	return l, m, err
 }
 
-// foreignName names a ledger by its bytes, and by the index that these are bound to: a cloud
-// that once shows another's in place of ours does not hide ours for good.
+// foreignName identifies a ledger by its bytes and its index. A cloud that once
+// served a foreign ledger under our index's id therefore cannot hide that index
+// for good.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

@@ -10,23 +10,24 @@ import (
 	"cpar/user"
 )
 
-// A made state is one that this device has written into a folder: which it is, and
-// from which other it was made. Push needs no key, and knows by this what it pushes.
+// made records a generation that this device wrote into a folder, and its
+// parent. Push identifies its folder by this record and needs no key.
 type made struct {
-	Key    string      `json:"key"` // its fingerprint
+	Key    string      `json:"key"` // fingerprint
 	Scheme cpar.Scheme `json:"scheme"`
 	IndexGeneration
-	// Parent is the digest of the manifest of the state before; zero for a build.
+	// Parent is the manifest digest of the previous generation, zero for a
+	// build.
 	Parent cpar.Digest `json:"parent"`
-	// Before are the states that it was made from, as its ledger knows them.
+	// Before lists the ancestors that the ledger knows.
 	Before []cpar.Digest `json:"before,omitempty"`
 }
 
-// digestOf names a state by its manifest.
+// digestOf identifies a generation by its manifest.
 func digestOf(m *cpar.Manifest) cpar.Digest {
 	b, err := m.MarshalBinary()
 	if err != nil {
-		return cpar.Digest{} // which no digest is; a manifest that was read can be written
+		return cpar.Digest{} // unreachable: a manifest that was read can be encoded
 	}
 	return sha256.Sum256(b)
 }
@@ -35,8 +36,8 @@ func (d *Device) madeFile(digest cpar.Digest) string {
 	return filepath.Join(d.State, "made", digest.String())
 }
 
-// Made remembers that a folder holds a state that was made here of the state before,
-// nil for a build. Where that cannot be written, Push will want to be forced.
+// Made records that a folder holds a generation made here from before, nil for
+// a build. Without the record, Push requires Force.
 func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error {
 	o, now, err := OpenFolder(key, folder)
 	if err != nil {
@@ -51,7 +52,7 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	}
 	if before != nil {
 		if m.Parent = digestOf(before); m.Parent == digestOf(now) {
-			return nil // nothing was to be done
+			return nil // nothing changed
 		}
 	}
 	b, err := json.Marshal(m)
@@ -61,7 +62,8 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	return writeSmall(d.madeFile(digestOf(now)), b)
 }
 
-// madeHere is what is remembered of a state; ok is false where it was not made here.
+// madeHere returns the record of a generation, or false if it was not made
+// here.
 func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	path := d.madeFile(digest)
 	b, err := readSmall(path)
@@ -74,8 +76,8 @@ func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	return m, true, nil
 }
 
-// descends is whether state now is old, or was made of it here, by however many
-// steps.
+// descends reports whether now equals old or was made here from old in any
+// number of steps.
 func (d *Device) descends(now, old cpar.Digest) (bool, error) {
 	for seen := map[cpar.Digest]bool{}; now != old; {
 		seen[now] = true

@@ -12,21 +12,21 @@ import (
 	"cpar/user"
 )
 
-// memory is what a device remembers of one key.
+// memory holds what a device remembers about one key.
 type memory struct {
-	// Allows is the policy as this device knows it; nil until it has seen the key.
+	// Allows is the policy known here, nil until the device has seen the key.
 	Allows *user.Policy `json:"allows"`
-	// InUse is the origin of the index that photos are asked about in where none is
-	// named. It hides distances.
+	// InUse is the origin of the default index. It always hides distances.
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
-	// Seen are the newest states, by origin.
+	// Seen maps origins to their newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Deleted are the origins of those that were deleted from here. Their states stay in
-	// Seen: a cloud that has kept one must not show an older state of it either.
+	// Deleted lists the origins of indexes deleted from here. Their generations
+	// stay in Seen, because a cloud may have kept an index and must not roll it
+	// back.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
 
-// see takes a state for the newest of its index, which is then not deleted.
+// see records s as the newest generation of its index and unmarks a deletion.
 func (m *memory) see(s IndexGeneration) {
 	m.Seen[s.Origin.String()] = s
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
@@ -36,9 +36,9 @@ func (d *Device) memoryFile(fingerprint string) string {
 	return filepath.Join(d.State, "keys", fingerprint)
 }
 
-// withMemory reads what is remembered of a key, lets work change it, and keeps the
-// result. A file that cannot be read is not taken for none: a cloud must not be let
-// off.
+// withMemory loads the memory of a key, calls work, and stores the result. An
+// unreadable file is an error: treating it as empty would let the cloud roll
+// back.
 func (d *Device) withMemory(fingerprint string, work func(*memory) error) error {
 	path := d.memoryFile(fingerprint)
 	return locked(path, func() error {
@@ -71,9 +71,9 @@ func unreadable(path string, err error) error {
 		"remove the file if you trust the cloud to show the newest state now; what the key may be used with is then what its own file says")
 }
 
-// pushed remembers a state that this device has made and pushed, if it is newer than
-// what was seen or the person has forced it. The first index that hides distances
-// becomes the one in use.
+// pushed records a generation that this device made and pushed, if it is newer
+// than the seen one or forced. The first index that hides distances becomes the
+// default.
 func (m *memory) pushed(s made, forced bool) {
 	now := s.IndexGeneration
 	if forced || now.Generation >= m.Seen[now.Origin.String()].Generation {
@@ -84,8 +84,8 @@ func (m *memory) pushed(s made, forced bool) {
 	}
 }
 
-// InUse is the newest state seen of the index in use with a key; ok is false where
-// none is.
+// InUse returns the newest generation seen of a key's default index, or false
+// if there is none.
 func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
 		if m.InUse != nil {
@@ -96,8 +96,8 @@ func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 	return s, ok, err
 }
 
-// SeenIndexes are the ids of all indexes that this device has seen, with whichever key, in
-// order. What cannot be read is left out: they are suggestions for who types.
+// SeenIndexes returns the sorted ids of all indexes seen here under any key,
+// for shell completion. It skips unreadable files.
 func (d *Device) SeenIndexes() []string {
 	files, _ := filepath.Glob(filepath.Join(d.State, "keys", "*"))
 	var ids []string
@@ -105,7 +105,7 @@ func (d *Device) SeenIndexes() []string {
 		m := memory{}
 		b, err := readSmall(file)
 		if err != nil || json.Unmarshal(b, &m) != nil {
-			continue // a lock, or what is damaged
+			continue // a lock or a damaged file
 		}
 		for _, s := range m.Seen {
 			if !slices.Contains(m.Deleted, s.Origin) {

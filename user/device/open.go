@@ -20,13 +20,12 @@ import (
 	"cpar/user"
 )
 
-// An Answerer answers requests.
 type Answerer interface {
 	Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, cparhttp.Stats, error)
 	AnnotateBatch(ctx context.Context, requests []*cpar.Request) ([]*cpar.Reply, []cparhttp.Stats, error)
 }
 
-// A Cloud is where indexes lie; a *cparhttp.Client is one.
+// A Cloud stores indexes and answers requests. *cparhttp.Client implements it.
 type Cloud interface {
 	Answerer
 	List(ctx context.Context) ([]cparhttp.IndexInfo, error)
@@ -35,34 +34,35 @@ type Cloud interface {
 	URL() string
 }
 
-// OpenOptions say which index at a cloud is opened, and how.
+// OpenOptions select an index at a cloud and configure opening it.
 type OpenOptions struct {
-	// Index is the one that the person named by its id; zero where none was.
+	// Index is the id that the user named, zero for none.
 	Index cpar.IndexID
-	// Name is the one that the person named by its name; "" where none was.
+	// Name is the name that the user gave, "" for none.
 	Name string
-	// Ready, if not nil, may refuse the index before anything large is fetched.
+	// Ready, if not nil, may refuse the index before large segments are
+	// fetched.
 	Ready func(*user.Owner) error
-	// Cache keeps the features of photos; nil for the device's vault.
+	// Cache caches features of photos. Nil selects the device's local store.
 	Cache    *feature.Cache
 	Progress progress.Func
 }
 
-// An Index is one at a cloud, opened on this device in the state that the cloud
-// has. It is for one goroutine.
+// An Index is an index at a cloud, opened on this device in the cloud's current
+// generation. It must not be used concurrently.
 type Index struct {
 	*user.Owner
 	Manifest *cpar.Manifest
-	// Fetched is how many bytes had to be fetched.
+	// Fetched is the number of bytes downloaded to open the index.
 	Fetched uint64
 
 	answers Answerer
-	// alone is set when the cloud does not take several requests at once.
+	// alone is set if the cloud does not support batches.
 	alone  bool
-	opener *opener // nil for an index that was opened by hand
+	opener *opener // nil after OpenedByHand
 }
 
-// home is where an index was opened, and how.
+// opener remembers how an index was opened, to open it again.
 type opener struct {
 	device *Device
 	cloud  Cloud
@@ -70,17 +70,18 @@ type opener struct {
 	opt    OpenOptions
 }
 
-// OpenedByHand is an index that was opened by hand, with all that it needs at home: it is
-// not held against what was seen.
+// OpenedByHand returns an index for an owner that already holds all segments it
+// needs. The generation is not checked against those seen.
 func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }
 
-// Open opens an index at a cloud with the key alone, fetches what is needed at home,
-// and keeps copies. It refuses (ErrCloud) what the cloud must not offer: an older
-// state than was seen, another index than the one in use unless it is named, one that was
-// deleted here unless it is named, and a scheme that shows the cloud distances unless it is named; and a scheme that the
-// key does not allow (ErrInput). Nothing that depends on a photo has been sent then.
+// Open opens an index at a cloud with the key alone and caches the segments
+// that it fetches. It returns ErrCloud for an older generation than was seen.
+// Unless the user named the index, it also returns ErrCloud for an index other
+// than the default, a deleted index, and a scheme that shows distances to the
+// cloud. It returns ErrInput for a scheme that the key does not allow. Open
+// sends nothing that depends on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -100,15 +101,15 @@ func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenO
 		}
 	}
 	if opt.Cache == nil {
-		// Photos can be asked about without one, only more slowly.
+		// Without a cache, features are computed again.
 		opt.Cache, _ = d.Features(key, DefaultLimit)
 	}
 	x := &Index{answers: cloud, opener: &opener{d, cloud, key, opt}}
 	return x, x.openRetrying(ctx, id)
 }
 
-// choose finds the index to open where none was named: the one in use if the cloud
-// lists it, else the only one there.
+// choose selects the index if the user named none: the default if the cloud
+// lists it, otherwise the only one listed.
 func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpar.IndexID, err error) {
 	list, err := cloud.List(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	}
 	switch {
 	case len(list) == 1:
-		return list[0].ID, nil // which may have taken the place of the one in use
+		return list[0].ID, nil // it may have replaced the default
 	case len(list) == 0:
 		return id, hint.Add(fmt.Errorf("%w: the cloud at %s has no index", cpar.ErrInput, cloud.URL()), "push one with: cpar push INDEX --cloud %s", cloud.URL())
 	case ok:
@@ -134,9 +135,9 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens index id as the cloud has it now. A segment that is gone may have
-// been replaced by an update since the manifest was fetched: then all is done once more,
-// which tells the cloud nothing of what will be asked.
+// openRetrying opens the current generation of index id. An update may remove a
+// segment after the manifest was fetched, so openRetrying tries twice. The
+// retry does not depend on a photo.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -145,12 +146,12 @@ func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	return err
 }
 
-// openState opens the state of index id that the cloud's manifest names, and fetches
-// what is needed of it. Where it fails, x stays open for the state that it had.
+// openState opens the generation in the cloud's manifest and fetches the
+// segments it needs. On failure, x keeps its previous generation.
 func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	h := x.opener
 	named, what := h.opt.Index == id, "opening the index that the cloud offers"
-	if named { // else the id is the cloud's word, for nobody to type
+	if named { // otherwise the cloud chose the id, and messages must not repeat it
 		what = fmt.Sprintf("opening index %v", id)
 	}
 	m, err := h.cloud.Manifest(ctx, id)
@@ -163,7 +164,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	o, err := h.ledger(ctx, m)
 	switch {
 	case errors.Is(err, user.ErrNotAllowed) && !named:
-		err = weakIndex() // the person did not ask for it, and must not be told to allow it
+		err = weakIndex() // the user did not name it, so the hint must not suggest allowing it
 	case err != nil:
 		return err
 	case x.Owner == nil && h.opt.Name != "" && o.Name() != h.opt.Name:
@@ -192,12 +193,12 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// maxLedgerBytes bounds what is fetched before the key has shown whose it is: a profile
-// of PCA-8 has 20 MB, the largest list of keywords 8.
+// maxLedgerBytes bounds a download before the key has authenticated it. A PCA-8
+// profile has 20 MB, the largest keyword list 8 MB.
 const maxLedgerBytes = 64 << 20
 
-// ledger opens the owner's side with ledger and profile, which lie at the cloud and which
-// only the key opens. Copies are kept, encrypted as they are.
+// ledger fetches ledger and profile, opens them with the key, and caches them
+// in encrypted form.
 func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
 	f := &fetching{opener: h, ctx: ctx, id: m.ID}
 	o, err := user.Open(h.key, m, f.fetch)
@@ -208,7 +209,7 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// fetching gets what the owner's side is opened with.
+// fetching fetches ledger and profile and remembers the downloads.
 type fetching struct {
 	*opener
 	ctx   context.Context
@@ -231,20 +232,19 @@ func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
 	return b, err
 }
 
-// folderOf are the folders of the cache with one file for each index.
+// folderOf names the cache folders that hold one file per index.
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// keep keeps copies, one an index, now that the key has shown whose they are: a cloud must
-// not fill this machine. A copy that cannot be written costs another download, nothing
-// else.
+// keep caches the downloads, after the key has authenticated them, so that a
+// cloud cannot fill the disk. A failed write costs another download.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		keep(path, b)
 	}
 }
 
-// hold gives an owner what must be at home: from the cache, or else from the cloud.
-// It returns how many bytes were fetched.
+// hold gives the owner the segments that must be held locally, from the cache
+// or the cloud. It returns the number of bytes downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	var total uint64
@@ -279,8 +279,8 @@ func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fet
 	return fetched, nil
 }
 
-// fetch gets a segment from the cache, or else from the cloud, where it tells of
-// every piece.
+// fetch returns a segment from the cache or the cloud. During a download it
+// calls tell for every piece.
 func (h *opener) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cached string, tell func(n int)) (b []byte, fresh bool, err error) {
 	if cached != "" {
 		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
@@ -299,7 +299,7 @@ func keep(path string, b []byte) {
 	}
 }
 
-// dropOthers removes the segments that an update has made useless.
+// dropOthers removes cached segments that an update has replaced.
 func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
 	folder := d.cached("held", id.String())
 	entries, _ := os.ReadDir(folder)
@@ -310,7 +310,7 @@ func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
 	}
 }
 
-// forget drops what is kept of an index that another has taken the place of.
+// forget removes the cached segments of a replaced index.
 func (d *Device) forget(id cpar.IndexID) {
 	if d.Cache != "" {
 		_ = os.RemoveAll(d.cached("held", id.String()))

@@ -12,39 +12,42 @@ import (
 	"cpar/internal/progress"
 )
 
-// PushOptions say how an index is pushed.
+// PushOptions configure a push.
 type PushOptions struct {
-	// Replaces is an index to delete at the cloud when this one is active; zero for
+	// Replaces is an index to delete once the pushed one is active, zero for
 	// none.
 	Replaces cpar.IndexID
-	// Force replaces what the cloud has, whoever put it there.
+	// Force replaces the index at the cloud even if this device did not make
+	// it.
 	Force bool
-	// DryRun refuses what would be refused, and sends the manifest alone, to learn what
-	// the cloud lacks.
+	// DryRun makes all checks, sends the manifest only, and reports the missing
+	// bytes.
 	DryRun   bool
 	Progress progress.Func
 }
 
-// Pushed says what became of a push.
+// Pushed is the outcome of a push.
 type Pushed struct {
 	Manifest *cpar.Manifest
-	// Missing is how many bytes a dry run would have sent.
+	// Missing is the number of bytes that a dry run would have sent.
 	Missing uint64
-	// Sent is how many bytes were sent: what the cloud had not.
+	// Sent is the number of bytes sent, without those already at the cloud.
 	Sent uint64
-	// Origin is the id that survives compaction; zero where the state was not made here.
+	// Origin is the id that survives compaction, zero if the generation was not
+	// made here.
 	Origin cpar.IndexID
-	// Remembered: the state counts as seen. It does if this device has made it.
+	// Remembered reports whether the generation was recorded as seen, which
+	// requires that this device made it.
 	Remembered bool
-	// InUse is the origin of the index that photos are asked about in where none is
-	// named; nil where none is, or where the state was not made here.
+	// InUse is the origin of the default index, nil if there is none or the
+	// generation was not made here.
 	InUse *cpar.IndexID
 }
 
-// Push sends the index in a folder to a cloud and remembers its state as seen, so
-// that a cloud that goes back to the one before is found out. It refuses to put it
-// in the place of a state that it was not made from on this device: another device may
-// have added photos to that. All that is sent is encrypted; no key is needed.
+// Push uploads the index in a folder and records its generation as seen, so
+// that a later rollback is detected. It refuses to replace a generation from
+// which this device did not derive the folder, because another device may have
+// added photos. Everything sent is encrypted, and no key is needed.
 func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {
@@ -67,7 +70,7 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 		p.Manifest = m
 		return p, err
 	}
-	there := int64(-1) // before anything was sent
+	there := int64(-1) // before the first byte
 	if p.Manifest, err = client.Push(ctx, folder, func(done, total int64) {
 		if there < 0 {
 			there = done
@@ -90,7 +93,7 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 	}
 	if opt.Replaces != (cpar.IndexID{}) {
 		d.forget(opt.Replaces)
-		// One that is gone already is no mistake: a push may have been broken off.
+		// An interrupted push may have deleted it already.
 		if err := client.Delete(ctx, opt.Replaces); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 			return p, err
 		}
@@ -109,8 +112,8 @@ func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar
 	return d.checkReplaced(ctx, client, replaces, m)
 }
 
-// checkReplaced refuses to put state m in the place of what the cloud has under id,
-// unless m was made of that. What is damaged there is nobody's.
+// checkReplaced refuses to replace the generation that the cloud has under id,
+// unless m descends from it or it is damaged.
 func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id cpar.IndexID, m *cpar.Manifest) error {
 	there, err := client.Manifest(ctx, id)
 	switch {

@@ -16,16 +16,16 @@ import (
 	"cpar/user"
 )
 
-// A Keyring keeps secrets for the person who is logged in. There is none in a file: where
-// the system has no keyring, nothing is remembered.
+// A Keyring stores secrets for the logged-in user. There is no fallback to a
+// file.
 type Keyring interface {
 	Set(service, name, secret string) error
 	Get(service, name string) (string, error)
 	Delete(service, name string) error
 }
 
-// SystemKeyring is the Secret Service on Linux, Keychain on macOS and the Credential
-// Manager on Windows.
+// SystemKeyring uses the Secret Service on Linux, Keychain on macOS and the
+// Credential Manager on Windows.
 type SystemKeyring struct{}
 
 func (SystemKeyring) Set(service, name, secret string) error {
@@ -34,22 +34,22 @@ func (SystemKeyring) Set(service, name, secret string) error {
 func (SystemKeyring) Get(service, name string) (string, error) { return keyring.Get(service, name) }
 func (SystemKeyring) Delete(service, name string) error        { return keyring.Delete(service, name) }
 
-// keyringService is the name under which keyrings show what is ours.
+// keyringService is the service name of our entries.
 const keyringService = "cpar key file"
 
 var errKeyring = errors.New("the system's keyring")
 
-// keyringHint is for systems without one, such as a machine that is reached by ssh.
+// keyringHint applies to systems without a keyring, such as an SSH host.
 const keyringHint = "nothing was remembered, and nothing is ever kept in a file instead; the passphrase is asked for as before"
 
-// marker says that a file's identity was remembered here, so that no other file's is ever
-// looked for: to ask a keyring may show a window.
+// marker returns the path of a file that marks a remembered identity. Without a
+// marker the keyring is not queried, because a query may open a window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
-// Remember puts what opens a key file into the keyring: not the passphrase, but the
-// identity that the passphrase opens (user.Identity).
+// Remember stores in the keyring the identity that the passphrase unlocks
+// (user.Identity), not the passphrase.
 func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how user.Unlock) error {
-	how.Identity = nil // the person shows once more that the key is theirs
+	how.Identity = nil // the user proves ownership once more
 	kept := ""
 	err := user.Identity(path, how, func(id, identity string) error {
 		if _, err := interruptible.Answer(ctx, func() (string, error) { return "", ring.Set(keyringService, id, identity) }); err != nil {
@@ -62,13 +62,15 @@ func (d *Device) Remember(ctx context.Context, ring Keyring, path string, how us
 	case err == nil:
 		return writeSmall(d.marker(kept), nil)
 	case kept != "":
-		// The file could not be written, so that no file has this id: the entry opens nothing.
+		// The file was not written, so no file has this id and the entry is
+		// useless.
 		_, _ = interruptible.Answer(ctx, func() (string, error) { return "", ring.Delete(keyringService, kept) })
 	}
 	return err
 }
 
-// Forget takes what opens a key file out of the keyring. known is whether it was there.
+// Forget removes a key file's identity from the keyring and reports whether it
+// was there.
 func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known bool, err error) {
 	id, err := user.FileID(path)
 	if err != nil || id == "" || !d.remembers(id) {
@@ -84,7 +86,8 @@ func (d *Device) Forget(ctx context.Context, ring Keyring, path string) (known b
 	return known, nil
 }
 
-// Remembers is whether the identity of a key file was put into the keyring here.
+// Remembers reports whether the identity of a key file was stored in the
+// keyring here.
 func (d *Device) Remembers(path string) (bool, error) {
 	id, err := user.FileID(path)
 	return err == nil && id != "" && d.remembers(id), err
@@ -95,8 +98,9 @@ func (d *Device) remembers(file string) bool {
 	return err == nil
 }
 
-// Recall is user.Unlock.Identity from a keyring. Of a keyring that cannot be asked, failed
-// is told, if it is not nil; the passphrase is then asked for.
+// Recall returns a user.Unlock.Identity that reads from a keyring. If the
+// keyring fails, it calls failed unless nil, and the user is asked for the
+// passphrase.
 func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) func(file string) string {
 	return func(file string) string {
 		if !d.remembers(file) {
@@ -110,8 +114,7 @@ func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) f
 	}
 }
 
-// ProbeKeyring finds out whether there is a keyring that answers, by asking for what it does
-// not have.
+// ProbeKeyring tests the keyring by requesting an entry that does not exist.
 func ProbeKeyring(ctx context.Context, ring Keyring) error {
 	_, err := interruptible.Answer(ctx, func() (string, error) { return ring.Get(keyringService, "cpar doctor") })
 	if err == nil || errors.Is(err, keyring.ErrNotFound) {

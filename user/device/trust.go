@@ -11,10 +11,10 @@ import (
 	"cpar/user"
 )
 
-// checkSeen holds what a cloud offers against what was seen, and remembers it: this is
-// where a cloud that rolls an index back is found out. named says that the person named
-// the index, which retires the one that was in use. Nothing that depends on a photo was
-// sent to the cloud before. Hints pass on no id that the cloud chose.
+// checkSeen compares the generation that a cloud offers with those seen, and
+// records it. This check detects rollback. If named is set, the user named the
+// index, and it replaces the default. Hints never contain an id that the cloud
+// chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -32,36 +32,37 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			}
 		}
 		m.see(now)
-		if hides { // others must be named each time
+		if hides { // other schemes must be named each time
 			m.InUse = &now.Origin
 		}
 		return nil
 	})
 }
 
-// whereIDs tells where a person finds an id that no cloud has chosen.
+// whereIDs is a hint to ids that no cloud has chosen.
 const whereIDs = "cpar build and cpar push print the id"
 
-// weakIndex is the error of a cloud that offers an index which nobody named.
+// weakIndex is the error for an index that shows distances and that the user
+// did not name.
 func weakIndex() error {
 	return hint.Add(fmt.Errorf("%w: it offers an index of a scheme that shows it distances", cpar.ErrCloud),
 		"if you built it and know what it shows (SECURITY.md), name it each time with --index; %s", whereIDs)
 }
 
-// otherIndex is the error of a cloud that does not offer the index in use.
+// otherIndex is the error for a cloud that does not offer the default index.
 func otherIndex(used cpar.IndexID) error {
 	return hint.Add(fmt.Errorf("%w: it offers another index of this key than the one in use (%v)", cpar.ErrCloud, used),
 		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
 }
 
-// deletedIndex is the error of a cloud that offers what it was told to delete.
+// deletedIndex is the error for a cloud that still offers a deleted index.
 func deletedIndex() error {
 	return hint.Add(fmt.Errorf("%w: it offers an index that was deleted from this device", cpar.ErrCloud),
 		"if you have pushed it again elsewhere, name it once with --index and its id; %s", whereIDs)
 }
 
-// checkNamed refuses an index that goes by the name which the person gave, where the person
-// may mean another one: a cloud must not choose among indexes of one name by hiding some.
+// checkNamed refuses an index found by name if the user may mean another one. A
+// cloud must not choose among indexes of the same name by hiding some.
 func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	kept, err := d.labels(key)
 	if err != nil {
@@ -91,7 +92,7 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	})
 }
 
-// follows refuses a state that the one seen before did not lead to: a roll back, or a
+// follows returns an error if now does not descend from before: a rollback or a
 // fork.
 func (before IndexGeneration) follows(now IndexGeneration, o descendant) error {
 	switch {
@@ -109,7 +110,7 @@ func (before IndexGeneration) follows(now IndexGeneration, o descendant) error {
 	return nil
 }
 
-// A descendant is a state that knows from which it was made.
+// A descendant knows its ancestors.
 type descendant interface {
 	DescendsFrom(state [sha256.Size]byte, generation uint64) bool
 }
@@ -117,9 +118,9 @@ type descendant interface {
 const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
-// checkFolder refuses to update an index folder that does not follow the state that was
-// seen: a copy that was put back, or one that another device has gone past. What it
-// would become could not be told from the cloud's going back.
+// checkFolder refuses to update a folder that does not descend from the seen
+// generation, such as a restored copy or one that another device has overtaken.
+// Its update would look like a rollback by the cloud.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[o.Origin().String()]
@@ -131,10 +132,10 @@ func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	})
 }
 
-// checkPushed refuses to push a state that does not follow the one that was seen: it
-// would undo an update, whatever the cloud says that it has.
+// checkPushed refuses to push a generation that does not descend from the seen
+// one, since that would undo an update. It does not rely on the cloud.
 func (d *Device) checkPushed(mine made) error {
-	if mine.Key == "" { // not made here: checkReplaced refuses it where it replaces anything
+	if mine.Key == "" { // checkReplaced refuses it if it replaces anything
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {
