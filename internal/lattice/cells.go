@@ -2,20 +2,23 @@ package lattice
 
 import "math"
 
-// A row of several records has one addend, so each of them brings its own as its last two
-// coordinates, high and low, which a request meets with M and 1:
+// A row of several records has one addend. Each record therefore carries its
+// own addend in two more coordinates, high and low, which a request multiplies
+// by M and 1:
 //
-//	cell     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
-//	request  u ‖ M ‖ 1            in the place of one cell, and 0 elsewhere
+//	slot     v ‖ high ‖ low       addend = M·high + low, |low| ≤ M/2
+//	request  u ‖ M ‖ 1            at one slot, and 0 elsewhere
 //	⟨row, request⟩ = ⟨v, u⟩ + addend
 //
-// M is near the root of the greatest addend, so that neither norm grows by much.
+// M is close to the square root of the maximum addend, so that neither norm
+// grows by much.
 const addendDim = 2
 
-// SlotDim is the number of coordinates that a vector of dim takes in such a row.
+// SlotDim returns the number of coordinates of a dim-dimensional vector in such
+// a row.
 func SlotDim(dim int) int { return dim + addendDim }
 
-// addendScale is M.
+// addendScale returns M.
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
 
 // split divides an addend.
@@ -31,7 +34,7 @@ func (p Params) split(addend int64) (high, low int64) {
 	return (addend - low) / m, low
 }
 
-// PutSlot writes a record into cell c of a row.
+// PutSlot writes a record into slot c of a row.
 func (p Params) PutSlot(row []int16, c int, v []int16, addend int64) {
 	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	at := copy(cell, v)
@@ -39,14 +42,14 @@ func (p Params) PutSlot(row []int16, c int, v []int16, addend int64) {
 	cell[at], cell[at+1] = int16(high), int16(low)
 }
 
-// Cell is the record in cell c of a row; v is no copy.
+// Slot returns the record in slot c of a row. v aliases the row.
 func (p Params) Slot(row []int16, c int) (v []int16, addend int64) {
 	cell := row[c*p.SlotDim() : (c+1)*p.SlotDim()]
 	v = cell[: len(cell)-addendDim : len(cell)-addendDim]
 	return v, p.addendScale()*int64(cell[len(v)]) + int64(cell[len(v)+1])
 }
 
-// Ask is the request that asks cell c of every row about u.
+// Ask returns the request that multiplies slot c of every row by u.
 func (p Params) Ask(u []int16, c int) []int16 {
 	out := make([]int16, p.Dim)
 	cell := out[c*p.SlotDim():]
@@ -55,7 +58,8 @@ func (p Params) Ask(u []int16, c int) []int16 {
 	return out
 }
 
-// norms bound the Euclidean norms of a record and of a request, their addends with them.
+// norms bounds the Euclidean norms of a record and a request, including
+// addends.
 func (p Params) norms() (record, request float64) {
 	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
 	if p.LogSlots == 0 {

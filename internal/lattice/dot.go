@@ -6,10 +6,10 @@ import (
 	"github.com/tuneinsight/lattigo/v6/ring"
 )
 
-// Dot returns Σ a[i]·b[i] mod Q, ignoring b beyond len(a). All elements must be below Q. It
-// is the owner's, and the reference of what the cloud computes.
+// Dot returns Σ a[i]·b[i] mod Q for i < len(a). All elements must be below Q.
+// The owner uses it, and tests compare the cloud's kernels with it.
 //
-// Sums are kept in 128 bits and reduced once they are full.
+// Sums of 128 bits are reduced once they are full.
 func (r *Ring) Dot(a, b []uint64) uint64 {
 	t := r.tables()
 	b = b[:len(a)]
@@ -21,7 +21,8 @@ func (r *Ring) Dot(a, b []uint64) uint64 {
 	return r.Add(sum, t.reduce(dot(a, b)))
 }
 
-// reduce returns hi·2⁶⁴ + lo modulo Q (Montgomery, and a factor that undoes its 2⁻⁶⁴).
+// reduce returns hi·2⁶⁴ + lo modulo Q, by Montgomery reduction and a factor
+// that cancels 2⁻⁶⁴.
 func (t *plan) reduce(hi, lo uint64) uint64 {
 	q := t.Modulus
 	h, _ := bits.Mul64(lo*t.MRedConstant, q)
@@ -29,9 +30,8 @@ func (t *plan) reduce(hi, lo uint64) uint64 {
 	return ring.MRed(x, t.square, q, t.MRedConstant)
 }
 
-// dot returns Σ a[i]·b[i] for at most lazy elements. Multiplications are the bottleneck:
-// unrolled four times they take about 1.7 cycles each, and a second pair of sums would
-// only cost registers.
+// dot returns Σ a[i]·b[i] for at most lazy elements. Multiplication is the
+// bottleneck: unrolled four times, each takes about 1.7 cycles.
 func dot(a, b []uint64) (hi, lo uint64) {
 	b = b[:len(a)]
 	var h, l, c uint64
@@ -59,5 +59,6 @@ func dot(a, b []uint64) (hi, lo uint64) {
 	return hi, lo
 }
 
-// DotRows writes the Dot of each pair of rows of a and b into sum, by the kernels of mod48.
+// DotRows writes the Dot of each pair of rows of a and b into sum with the
+// mod48 kernels.
 func (r *Ring) DotRows(sum, a, b []uint64) { r.tables().kernels.Products(sum, a, b) }

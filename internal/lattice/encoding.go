@@ -8,10 +8,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// Every object starts with the magic, its kind, a zero, the version and the index. All
-// numbers are little-endian; words modulo Q, of WordBytes each, are below Q, so one value has
-// one encoding.
-// Lengths depend only on the parameters and the number of records.
+// Every object starts with magic, kind, a zero, version and index id. Numbers
+// are little-endian. Words modulo Q, of WordBytes each, are below Q, so that
+// each value has one encoding. Lengths depend only on the parameters and the
+// number of records.
 //
 //	group    header (24)  seed (32)  count (4)  zero (4)  K words  K·B·D words
 //	request  header (24)  number (16)  K·B·D words
@@ -26,7 +26,7 @@ const (
 	NumberSize = 16
 )
 
-// A Kind identifies an object of this scheme.
+// A Kind identifies the type of an object.
 type Kind byte
 
 const (
@@ -78,12 +78,12 @@ func ReadHeader(r *wire.Reader, k Kind) (id cpar.IndexID, err error) {
 	return id, err
 }
 
-// AppendCount appends a count and the zeros that keep words aligned.
+// AppendCount appends a count and the zeros that align the following words.
 func AppendCount(b []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(uint32(n)))
 }
 
-// ReadCount reads what AppendCount writes.
+// ReadCount reads the output of AppendCount.
 func ReadCount(r *wire.Reader, what string) int {
 	n, zero := r.U32(what), r.U32("reserved bytes")
 	if r.Err() == nil && zero != 0 {

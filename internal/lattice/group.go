@@ -7,16 +7,16 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Group is K encrypted records, as stored. It is not secret.
+// A Group holds K encrypted records. It is not secret.
 type Group struct {
 	Index cpar.IndexID
-	// Seed generates a_g. It is new with every write.
+	// Seed generates a_g. Every write draws a new seed.
 	Seed [SeedSize]byte
-	// Count is the number of records, 1 to K; further rows encrypt zeros.
+	// Count is the number of records, 1 to K. Further rows encrypt zeros.
 	Count int
-	// Addends are D times the evaluations of A_g at the K points, packed words.
+	// Addends holds D times the evaluations of A_g at the K points, packed.
 	Addends []byte
-	// Matrix holds the evaluations of the W_{g,b}, K rows of B·D packed words.
+	// Matrix holds the evaluations of W_{g,b} as K rows of B·D packed words.
 	Matrix []byte
 }
 
@@ -26,12 +26,12 @@ func (g *Group) Fits(p Params, id cpar.IndexID) bool {
 		len(g.Addends) == p.Records()*WordBytes && len(g.Matrix) == p.MatrixBytes()
 }
 
-// GroupSize is the length of a group's encoding.
+// GroupSize returns the encoded length of a group in bytes.
 func (p Params) GroupSize() int {
 	return headerSize + SeedSize + 8 + p.Records()*WordBytes + p.MatrixBytes()
 }
 
-// AppendBinary appends the canonical encoding of g, a group under p.
+// AppendBinary appends the canonical encoding of g.
 func (g *Group) AppendBinary(b []byte) []byte {
 	b = AppendHeader(b, KindGroup, g.Index)
 	b = append(b, g.Seed[:]...)
@@ -40,8 +40,9 @@ func (g *Group) AppendBinary(b []byte) []byte {
 	return append(b, g.Matrix...)
 }
 
-// DecodeGroup reads a group under valid parameters. The group keeps b, which may be a
-// read-only memory map. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
+// DecodeGroup decodes a group under valid parameters. The group aliases b,
+// which may be a read-only memory map. Errors wrap cpar.ErrCorrupt or
+// cpar.ErrVersion.
 func DecodeGroup(p Params, b []byte) (*Group, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	id, err := ReadHeader(r, KindGroup)

@@ -9,29 +9,31 @@ import (
 	"cpar"
 )
 
-// DefaultBlock is the default block width D. A request of 1,344 numbers then takes 135
-// KB (270 in ring Careful) and the owner's hints 416 bytes a record. The cloud's time does not depend on D.
+// DefaultBlock is the default block width D. A request of 1,344 numbers then
+// takes 135 KB (270 KB in ring Careful), and the owner's hints take 416 bytes
+// per record. The cloud's time does not depend on D.
 const DefaultBlock = 128
 
-// Params are the public constants of an index. They depend only on its profile and never
-// on its contents, which they would otherwise reveal.
+// Params are the public constants of an index. They depend only on its profile,
+// because constants derived from the contents would reveal them.
 type Params struct {
-	// LogN is log₂ N, which names the ring: that of Fast or of Careful.
+	// LogN is log₂ N and selects the ring Fast or Careful.
 	LogN int
-	// Dim is d, the length of every vector: a row of C records, one behind the other, and a
-	// request, which is 0 but in the place of one of them.
+	// Dim is d, the dimension of a request and of a row of C concatenated
+	// records.
 	Dim int
-	// LogSlots is log₂ C; 0 where a row is a record.
+	// LogSlots is log₂ C, 0 for one record per row.
 	LogSlots int
-	// Block is D, the block width: a power of two, 16 to N/16.
+	// Block is the block width D, a power of two from 16 to N/16.
 	Block int
 	// LogT is log₂ t. Scores are exact modulo t.
 	LogT int
-	// LogRecordScale is log₂ Δ_db; Δ_q is the rest of Δ. Balance sets it.
+	// LogRecordScale is log₂ Δ_db, and Δ_q = Δ/Δ_db. Balance sets it.
 	LogRecordScale int
-	// RecordNorm and RequestNorm bound the Euclidean norms of records and requests,
-	// Addend the magnitude of addends, which a row of several records holds itself (cells.go). If RecordNorm·RequestNorm + Addend < t/2, no score
-	// can wrap.
+	// RecordNorm and RequestNorm bound the Euclidean norms of records and
+	// requests, and Addend bounds the magnitude of addends. Rows of several
+	// records contain their addends (cells.go). If RecordNorm·RequestNorm +
+	// Addend < t/2, no score can wrap.
 	RecordNorm, RequestNorm, Addend int64
 }
 
@@ -42,41 +44,41 @@ const (
 	maxLogSlots      = 4
 )
 
-// Ring is the ring, nil if there is none of this degree.
+// Ring returns the ring, or nil if no ring has this degree.
 func (p Params) Ring() *Ring { return ringOf(p.LogN) }
 
-// Blocks is B, the number of blocks of a vector.
+// Blocks returns B, the number of blocks of a vector.
 func (p Params) Blocks() int { return (p.Dim + p.Block - 1) / p.Block }
 
-// Cells is C, the number of records in a row.
+// Slots returns C, the number of records in a row.
 func (p Params) Slots() int { return 1 << p.LogSlots }
 
-// SlotDim is the number of coordinates of one record in a row.
+// SlotDim returns the number of coordinates of one record in a row.
 func (p Params) SlotDim() int { return p.Dim >> p.LogSlots }
 
-// Records is K, the number of rows in a full group: of records where a row is one.
+// Records returns K, the number of rows in a full group.
 func (p Params) Records() int { return 1 << p.LogN / p.Block }
 
-// RowLen is the number of words in a row: B·D, the dimension padded to blocks.
+// RowLen returns B·D, the number of words in a row.
 func (p Params) RowLen() int { return p.Blocks() * p.Block }
 
-// Words is the number of words in a group's matrix and in a request's: B·N.
+// Words returns B·N, the number of words in the matrix of a group or request.
 func (p Params) Words() int { return p.Blocks() << p.LogN }
 
-// MatrixBytes is the length of such a matrix.
+// MatrixBytes returns the length of such a matrix.
 func (p Params) MatrixBytes() int { return p.Words() * WordBytes }
 
-// Groups is the number of groups needed for n rows.
+// Groups returns the number of groups for n rows.
 func (p Params) Groups(n int) int { return (n + p.Records() - 1) / p.Records() }
 
-// LogScale is log₂ Δ.
+// LogScale returns log₂ Δ.
 func (p Params) LogScale() int { return p.Ring().LogQ - p.LogT }
 
-// LogRequestScale is log₂ Δ_q.
+// LogRequestScale returns log₂ Δ_q.
 func (p Params) LogRequestScale() int { return p.LogScale() - p.LogRecordScale }
 
-// Validate refuses parameters that are insecure, that could wrap, or that leave too
-// little room for the noise. Errors wrap cpar.ErrInput.
+// Validate rejects parameters that are insecure, that allow scores to wrap, or
+// that leave too little room for noise. Errors wrap cpar.ErrInput.
 func (p Params) Validate() error {
 	r := p.Ring()
 	if r == nil {
@@ -103,7 +105,7 @@ func (p Params) Validate() error {
 			return refuse("norms of %d and %d and addends of %d do not fit scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
 		}
 	}
-	// Each is below half, so the product fits in 62 bits.
+	// Both norms are below half, so the product fits in 62 bits.
 	if p.RecordNorm*p.RequestNorm+p.Addend >= half {
 		return refuse("norms of %d and %d and addends of %d can wrap scores modulo 2^%d", p.RecordNorm, p.RequestNorm, p.Addend, p.LogT)
 	}
@@ -113,7 +115,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Balance returns p with the record scale that makes wrong scores least likely.
+// Balance returns p with the record scale that minimizes the probability of
+// wrong scores.
 func (p Params) Balance() (Params, error) {
 	if p.Ring() == nil {
 		return Params{}, p.Validate()
@@ -131,7 +134,7 @@ func (p Params) Balance() (Params, error) {
 	return best, nil
 }
 
-// ParamsSize is the length of encoded Params.
+// ParamsSize is the encoded length of Params.
 const ParamsSize = 36
 
 // AppendBinary appends the canonical encoding of p.
@@ -147,7 +150,8 @@ func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(b, uint64(p.Addend)), nil
 }
 
-// DecodeParams reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
+// DecodeParams decodes and validates the output of AppendBinary. Errors wrap
+// cpar.ErrCorrupt.
 func DecodeParams(b []byte) (Params, error) {
 	if len(b) != ParamsSize {
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %d bytes, not %d", cpar.ErrCorrupt, len(b), ParamsSize)
@@ -159,7 +163,7 @@ func DecodeParams(b []byte) (Params, error) {
 		RecordNorm: word(12), RequestNorm: word(20), Addend: word(28),
 	}
 	if err := p.Validate(); err != nil {
-		// Invalid parameters are a caller's mistake elsewhere, but damage here.
+		// In decoded data, invalid parameters mean damage.
 		return Params{}, fmt.Errorf("reading sealed parameters: %w: %v", cpar.ErrCorrupt, err)
 	}
 	return p, nil

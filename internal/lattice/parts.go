@@ -8,28 +8,29 @@ import (
 	"cpar/internal/wire"
 )
 
-// Parts are the parts of an index, of one ring and block width. Every record is first in
-// the open part, a row for each. Where records were divided into clusters they are in the
-// clustered part, C in a row, of which a request asks one; what was added since is in the
-// open part.
+// Sections describe the two sections of an index, which share the ring and the
+// block width. New records enter the open section, one per row. Records divided
+// into cells form the clustered section, with C records per row, of which a
+// request selects one. Later records stay in the open section.
 //
-//	parameters   those of the clustered part (36)  its records (4)     where there is one
-//	             those of the open part (36)
-//	request      words of the clustered part, then of the open part; of those that have groups
+//	parameters   clustered section (36)  its records (4)     if there is one
+//	             open section (36)
+//	request      words of the clustered section, then the open one, if they have groups
 //	reply        the same
 type Sections struct {
 	Open Params
-	// Clustered is nil where there is none. Records are those in it.
+	// Clustered is nil without a clustered section. Records counts its records.
 	Clustered *Params
 	Records   int
 }
 
-// CellSize is the number of rows of n records in so many clusters: every record has 1.72 places
-// on average, the most for which a request to a million in eight clusters and its reply
-// have less than 1.6 MB. It depends on nothing else.
+// CellSize returns the number of rows for n records in the given number of
+// clusters. Each record has 1.72 slots on average, the most for which a request
+// to a million records in eight clusters and its reply take less than 1.6 MB.
+// The result depends on nothing else.
 func CellSize(n, clusters int) int { return min(n, (43*n+25*clusters-1)/(25*clusters)) }
 
-// Rows is the number of rows of the clustered part.
+// Rows returns the number of rows of the clustered section.
 func (p Sections) Rows() int {
 	if p.Clustered == nil {
 		return 0
@@ -37,7 +38,8 @@ func (p Sections) Rows() int {
 	return CellSize(p.Records, p.Clustered.Slots())
 }
 
-// Validate refuses parts that do not fit together. Errors wrap cpar.ErrInput.
+// Validate rejects sections that do not fit together. Errors wrap
+// cpar.ErrInput.
 func (p Sections) Validate() error {
 	if err := p.Open.Validate(); err != nil || p.Clustered == nil {
 		return err
@@ -69,10 +71,12 @@ func (p Sections) AppendBinary(b []byte) ([]byte, error) {
 	return p.Open.AppendBinary(b)
 }
 
-// SectionsSize is the length of encoded Parts with a clustered one; without, it is ParamsSize.
+// SectionsSize is the encoded length of Sections with a clustered one. Without,
+// the length is ParamsSize.
 const SectionsSize = ParamsSize + 4 + ParamsSize
 
-// DecodeSections reads the output of AppendBinary and validates it. Errors wrap cpar.ErrCorrupt.
+// DecodeSections decodes and validates the output of AppendBinary. Errors wrap
+// cpar.ErrCorrupt.
 func DecodeSections(b []byte) (p Sections, err error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	if p, err = ReadSections(r); err != nil {
@@ -81,8 +85,8 @@ func DecodeSections(b []byte) (p Sections, err error) {
 	return p, r.Close()
 }
 
-// ReadSections is DecodeSections where more follows: the first parameters tell whether there is a
-// clustered part.
+// ReadSections is DecodeSections for a stream. The first parameters determine
+// whether there is a clustered section.
 func ReadSections(r *wire.Reader) (p Sections, err error) {
 	if p.Open, err = readParams(r); err != nil {
 		return p, err

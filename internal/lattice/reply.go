@@ -9,23 +9,24 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Reply holds D times the evaluations of every c_g at the K points, in the order of the
-// groups. They are exact, so that the owner can tell whether they are right (package sealed of
-// the owner, check.go).
+// A Reply holds D times the evaluations of every c_g at the K points, group by
+// group. They are exact, so that the owner can verify them
+// (user/internal/sealed, check.go).
 type Reply struct {
 	Index  cpar.IndexID
 	Number [NumberSize]byte
 	State  State
-	// Words are encrypted scores: K for each group, below Q.
+	// Words holds encrypted scores below Q, K per group.
 	Words []uint64
 }
 
-// ReplySize is the length of the encoding of a reply of so many groups.
+// ReplySize returns the encoded length of a reply with the given number of
+// groups.
 func (p Params) ReplySize(groups int) int {
 	return headerSize + NumberSize + sha256.Size + 8 + groups*p.Records()*WordBytes
 }
 
-// AppendBinary appends the canonical encoding of a, a reply under p.
+// AppendBinary appends the canonical encoding of a under p.
 func (a *Reply) AppendBinary(p Params, b []byte) []byte {
 	b = AppendHeader(b, KindReply, a.Index)
 	b = append(b, a.Number[:]...)
@@ -34,7 +35,7 @@ func (a *Reply) AppendBinary(p Params, b []byte) []byte {
 	return AppendWords(b, a.Words)
 }
 
-// DecodeReply reads a reply under valid parameters.
+// DecodeReply decodes a reply under valid parameters.
 func DecodeReply(p Params, b []byte) (*Reply, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	id, err := ReadHeader(r, KindReply)
@@ -54,8 +55,8 @@ func DecodeReply(p Params, b []byte) (*Reply, error) {
 	return a, nil
 }
 
-// JoinReplies puts replies to one request together, as encoded by machines that each have some of an
-// index's groups, in the order of these.
+// JoinReplies joins the encoded replies of nodes that each hold some groups of
+// an index, in the order of the groups.
 func JoinReplies(parts [][]byte) ([]byte, error) {
 	const start, head = headerSize + NumberSize, headerSize + NumberSize + sha256.Size + 8
 	var state State

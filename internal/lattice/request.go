@@ -7,17 +7,17 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Request is an encrypted vector, as the owner sends it.
+// A Request is an encrypted vector.
 type Request struct {
 	Index cpar.IndexID
-	// Number is random; the reply repeats it.
+	// Number is random and repeated in the reply.
 	Number [NumberSize]byte
-	// Matrix holds the evaluations of the R_b, in the layout of a group; of an index of two
-	// parts one matrix behind the other.
+	// Matrix holds the evaluations of R_b in the layout of a group. For an
+	// index of two sections it holds two matrices in sequence.
 	Matrix []byte
 }
 
-// RequestSize is the length of a request's encoding.
+// RequestSize returns the encoded length of a request.
 func (p Params) RequestSize() int { return headerSize + NumberSize + p.MatrixBytes() }
 
 // AppendBinary appends the canonical encoding of q.
@@ -27,8 +27,8 @@ func (q *Request) AppendBinary(b []byte) []byte {
 	return append(b, q.Matrix...)
 }
 
-// DecodeRequest reads a request to parts with these parameters, one at least, valid and of
-// one ring. The request keeps b.
+// DecodeRequest decodes a request to sections with the given parameters: at
+// least one, valid, and of the same ring. The request aliases b.
 func DecodeRequest(b []byte, parts ...Params) (*Request, error) {
 	words := 0
 	for _, p := range parts {

@@ -13,36 +13,37 @@ import (
 	"cpar/internal/wire"
 )
 
-// A Ring is Z[X]/(X^N+1) modulo Q, the largest prime below 2^LogQ that is 1 modulo 2N, so
-// that X^N+1 splits into linear factors. There are two; another would be a new version of
-// the format.
+// A Ring is Z[X]/(X^N+1) modulo Q, the largest prime below 2^LogQ with Q ≡ 1
+// mod 2N, so that X^N+1 splits into linear factors. A third ring would be a new
+// version of the format.
 type Ring struct {
 	LogN, LogQ int
 	N          int
 	Q          uint64
 
-	gap    uint64 // gap − 1 is 2^LogQ mod Q: so small that rounding may pretend that the modulus is 2^LogQ
+	gap    uint64 // gap − 1 is 2^LogQ mod Q, small enough to round as if the modulus were 2^LogQ
 	tables func() *plan
 }
 
 var (
-	// Fast is for requests and hints that are short: 120 bits of security by the core-SVP
-	// count, a little more than Kyber-512 (`cpar-eval security`).
+	// Fast has short requests and hints. The core-SVP estimate is 120 bits,
+	// slightly above Kyber-512 (`cpar-eval security`).
 	Fast = newRing(11, 47, 80<<10)
-	// Careful has 290 bits by that count; requests are twice as long.
+	// Careful has 290 bits by the same estimate. Requests are twice as long.
 	Careful = newRing(12, 48, 16<<10)
 )
 
 const (
-	// WordBytes is how long a word is where it is stored or sent.
+	// WordBytes is the length of a stored or sent word.
 	WordBytes = 6
-	// Sigma is the width of all noise, from the standard. Secrets are uniform in {−1, 0, 1}.
+	// Sigma is the width of all noise, as in the standard. Secrets are uniform
+	// in {−1, 0, 1}.
 	Sigma = 3.2
-	// hintBits is the number of bits that the owner keeps of each coefficient of a hint.
-	// With two bits fewer, the rounding of hints would outweigh the noise.
+	// hintBits is the number of bits kept of each hint coefficient. With two
+	// fewer, rounding would outweigh the noise.
 	hintBits = mod48.FieldBits
-	// lazy is the number of products of two numbers below Q that fit in 128 bits: there
-	// would be room for 2³².
+	// lazy is the number of products below Q² summed before a reduction. 128
+	// bits would hold 2³².
 	lazy = 1 << 16
 )
 
@@ -52,7 +53,7 @@ func newRing(logN, logQ int, gap uint64) *Ring {
 	return r
 }
 
-// ringOf is the ring of degree 2^logN, nil if there is none.
+// ringOf returns the ring of degree 2^logN, or nil.
 func ringOf(logN int) *Ring {
 	for _, r := range []*Ring{Fast, Careful} {
 		if r.LogN == logN {
@@ -62,13 +63,13 @@ func ringOf(logN int) *Ring {
 	return nil
 }
 
-// plan holds the tables of lattigo's ring, and of the kernels.
+// plan holds the tables of lattigo's ring and of the kernels.
 type plan struct {
 	*ring.SubRing
 	kernels *mod48.Modulus
 	columns *mod48.Transform
 	inverse []uint64 // inverse[i] is 1/2^i as a Montgomery factor
-	square  uint64   // 2¹²⁸ mod Q, which undoes two divisions by 2⁶⁴
+	square  uint64 // 2¹²⁸ mod Q, which cancels two divisions by 2⁶⁴
 }
 
 func (r *Ring) plan() *plan {
@@ -92,11 +93,12 @@ func (r *Ring) plan() *plan {
 	return t
 }
 
-// Cut sets p to words of b, 64 bits each, little-endian, of which it keeps the upper LogQ bits, and
-// reports whether all are below Q. len(p) is a multiple of sixteen; b may be its memory.
+// Cut sets p to the upper LogQ bits of the 64-bit little-endian words of b and
+// reports whether all are below Q. len(p) must be a multiple of sixteen. b may
+// alias p.
 func (r *Ring) Cut(p []uint64, b []byte) bool { return r.tables().kernels.Cut(p, b) }
 
-// AppendWords appends words of 48 bits, little-endian.
+// AppendWords appends v as little-endian 48-bit words.
 func AppendWords(b []byte, v []uint64) []byte {
 	for _, x := range v {
 		b = append(b, byte(x), byte(x>>8), byte(x>>16), byte(x>>24), byte(x>>32), byte(x>>40))
@@ -112,7 +114,8 @@ func Words(dst []uint64, b []byte) {
 	}
 }
 
-// elements reads the bytes of n words from in, each below Q. They are not copied.
+// elements returns the bytes of the next n words, without copying, and checks
+// that each is below Q.
 func (r *Ring) elements(in *wire.Reader, n int, what string) []byte {
 	b := in.Bytes(WordBytes*n, what)
 	var some [256]uint64
@@ -136,10 +139,11 @@ func (r *Ring) Add(x, y uint64) uint64 { return ring.CRed(x+y, r.Q) }
 // Sub returns x − y mod Q for x, y below Q.
 func (r *Ring) Sub(x, y uint64) uint64 { return ring.CRed(x+r.Q-y, r.Q) }
 
-// Lift is the element of [0, Q) that v is modulo Q, for |v| < Q. No branch: v may be secret.
+// Lift returns v modulo Q in [0, Q), for |v| < Q. It has no branches because v
+// may be secret.
 func (r *Ring) Lift(v int64) uint64 { return uint64(v) + uint64(v>>63)&r.Q }
 
-// Centred is the number between −Q/2 and Q/2 that x stands for.
+// Centred returns the representative of x between −Q/2 and Q/2.
 func (r *Ring) Centred(x uint64) int64 {
 	if x > r.Q/2 {
 		return int64(x) - int64(r.Q)
@@ -147,7 +151,8 @@ func (r *Ring) Centred(x uint64) int64 {
 	return int64(x)
 }
 
-// Factors multiplies p by 2⁶⁴, in place: the form of a factor for MulAdd and Scale (Montgomery).
+// Factors multiplies p by 2⁶⁴ in place, the Montgomery form of factors for
+// MulAdd and Scale.
 func (r *Ring) Factors(p []uint64) {
 	c := r.tables().BRedConstant
 	for i := range p {
@@ -155,8 +160,8 @@ func (r *Ring) Factors(p []uint64) {
 	}
 }
 
-// MulAdd adds x·y to sum, element by element modulo Q. y must have been through Factors;
-// x and sum are below Q.
+// MulAdd adds x·y to sum elementwise modulo Q. y must be in the form of
+// Factors, x and sum below Q.
 func (r *Ring) MulAdd(sum, x, y []uint64) {
 	c := r.tables().MRedConstant
 	x, y = x[:len(sum)], y[:len(sum)]
@@ -165,8 +170,8 @@ func (r *Ring) MulAdd(sum, x, y []uint64) {
 	}
 }
 
-// Scale multiplies p by a number that has been through Factors, in place. Scale by 1
-// undoes Factors.
+// Scale multiplies p in place by a factor in the form of Factors. Scaling by 1
+// inverts Factors.
 func (r *Ring) Scale(p []uint64, factor uint64) {
 	c := r.tables().MRedConstant
 	for i := range p {
@@ -174,15 +179,16 @@ func (r *Ring) Scale(p []uint64, factor uint64) {
 	}
 }
 
-// round keeps the upper width of LogQ bits of x, which is below Q, rounding to nearest. It
-// treats Q as 2^LogQ, which wraps where Q does not: x and what stands for it afterwards, the
-// result times 2^(LogQ−width), differ by at most 2^(LogQ−1−width) + gap modulo Q.
+// round keeps the upper width of LogQ bits of x, which is below Q, rounding to
+// nearest. It treats Q as 2^LogQ. The result times 2^(LogQ−width) differs from
+// x by at most 2^(LogQ−1−width) + gap modulo Q.
 func (r *Ring) round(x uint64, width int) uint64 {
 	drop := r.LogQ - width
 	return (x + 1<<(drop-1)) >> drop & (1<<width - 1)
 }
 
-// points checks a length: lattigo's transforms write out of bounds for others.
+// points checks a length, because lattigo's transforms write out of bounds for
+// others.
 func (r *Ring) points(p []uint64) int {
 	n := len(p)
 	if n < minPoints || n > r.N || bits.OnesCount(uint(n)) != 1 {
@@ -191,8 +197,8 @@ func (r *Ring) points(p []uint64) int {
 	return n
 }
 
-// AddScaled adds x times a number that has been through Factors to sum. Elements of x and
-// sum are below Q.
+// AddScaled adds x times a factor in the form of Factors to sum. Elements of x
+// and sum are below Q.
 func (r *Ring) AddScaled(sum, x []uint64, factor uint64) {
 	c := r.tables().MRedConstant
 	x = x[:len(sum)]
@@ -201,5 +207,5 @@ func (r *Ring) AddScaled(sum, x []uint64, factor uint64) {
 	}
 }
 
-// Mod is x modulo Q.
+// Mod returns x modulo Q.
 func (r *Ring) Mod(x uint64) uint64 { return ring.BRedAdd(x, r.Q, r.tables().BRedConstant) }

@@ -6,12 +6,12 @@ import (
 	"cpar"
 )
 
-// The ring is fixed. A different ring would be a new format version.
-// standard holds the 128-bit rows of the tables for ternary secrets and σ = 3.2 in
-// Albrecht et al., "Homomorphic Encryption Security Standard" (HomomorphicEncryption.org,
-// 2018; "Homomorphic Encryption Standard" in Protecting Privacy through Homomorphic
-// Encryption, Springer 2021): the greatest log₂ q against classical and quantum attacks,
-// by ring degree.
+// The ring is fixed, since a different ring would be a new format version.
+// standard holds the 128-bit rows for ternary secrets and σ = 3.2 in Albrecht
+// et al., "Homomorphic Encryption Security Standard"
+// (HomomorphicEncryption.org, 2018, also "Homomorphic Encryption Standard" in
+// Protecting Privacy through Homomorphic Encryption, Springer 2021): the
+// maximum log₂ q against classical and quantum attacks, by ring degree.
 var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 10: {27, 25},
 	1 << 11: {54, 51},
@@ -21,14 +21,15 @@ var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 15: {881, 827},
 }
 
-// Standard returns that row: the greatest log₂ q for 128 bits at ring degree n.
+// Standard returns the maximum log₂ q for 128 bits of security at ring degree
+// n.
 func Standard(n int) (classical, quantum float64, ok bool) {
 	row, ok := standard[n]
 	return row.classical, row.quantum, ok
 }
 
-// secure refuses a ring for which the standard does not give 128 bits of security, also
-// against quantum computers.
+// secure rejects a ring to which the standard does not assign 128 bits of
+// security, also against quantum computers.
 func secure(n int, bitsOfQ float64) error {
 	row, ok := standard[n]
 	switch {

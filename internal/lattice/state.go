@@ -8,25 +8,26 @@ import (
 	"cpar"
 )
 
-// A State identifies the groups of an index, their order and their counts. With it the
-// cloud says what it evaluated, and the owner what its hints are for. It is a sum over the groups,
-// so that machines that have some of them each know their share.
+// A State identifies the groups of an index, their order and their counts. A
+// reply names the state that the cloud evaluated, and hints belong to one
+// state. It is a sum over groups, so that each node can compute the share of
+// its groups.
 type State [sha256.Size]byte
 
-// A Roll counts groups of one part of an index, in order.
+// A Roll accumulates the State of consecutive groups of one section.
 type Roll struct {
-	begin [sha256.Size]byte // of the parameters and the index
+	begin [sha256.Size]byte // digest of the parameters and the index id
 	next  int
 	state State
 }
 
-// NewRoll begins with the group of this number, the first of all having 0.
+// NewRoll starts at the group with the given number, counted from 0.
 func NewRoll(p Params, id cpar.IndexID, first int) (Roll, error) {
 	b, err := p.AppendBinary(id[:])
 	return Roll{begin: sha256.Sum256(b), next: first}, err
 }
 
-// Append returns the roll with the next group.
+// Append returns the roll extended by the next group.
 func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	b := AppendCount(append(r.begin[:], seed[:]...), count)
 	r.state = r.state.Plus(sha256.Sum256(binary.LittleEndian.AppendUint64(b, uint64(r.next))))
@@ -34,10 +35,11 @@ func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 	return r
 }
 
-// State is the share of the groups so far.
+// State returns the share of the groups so far.
 func (r Roll) State() State { return r.state }
 
-// Plus is the state of the groups of both, modulo 2²⁵⁶: of two machines, or of two parts of an index.
+// Plus returns the state of the union of two sets of groups, the sum modulo
+// 2²⁵⁶.
 func (s State) Plus(o State) (sum State) {
 	carry := uint64(0)
 	for i := 0; i < len(s); i += 8 {

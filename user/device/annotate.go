@@ -237,9 +237,9 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 // photoRequest is a photo between preparation and reply.
 type photoRequest struct {
 	Annotated
-	in      *user.Owner // for the generation that was requested
-	records uint32 // in that generation
-	guess   *rank.Guess // at the keywords, if the profile makes one
+	in      *user.Owner   // for the generation that was requested
+	records uint32        // in that generation
+	guess   *rank.Guess   // at the keywords, if the profile makes one
 	request *cpar.Request // nil if nothing is sent
 	reply   *cpar.Reply
 	// rest holds the requests to further cells, neighbours the number wanted

@@ -21,85 +21,88 @@ import (
 	"cpar/user/device"
 )
 
-// Options say what is asked about, and what becomes of it.
+// Options select what is requested and what is written.
 type Options struct {
-	// Where keywords are written; "" for nowhere. A file that can hold none gets a
-	// sidecar.
+	// Where to write keywords, "" for nowhere. A file that cannot hold keywords
+	// gets a sidecar.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// DryRun asks and remembers the answers, and writes nothing into photos or beside
-	// them: results tell what would be.
+	// DryRun requests and stores answers but writes no photo and no sidecar.
+	// The results show what would be written.
 	DryRun bool
-	// Again asks about photos although their answers are known.
+	// Again ignores stored answers.
 	Again bool
-	// Lean results tell of no neighbours: of many photos they would fill the memory.
+	// Lean omits neighbours from the results to save memory.
 	Lean bool
-	// Jobs is how many photos are read at once; 0 for one a core.
+	// Jobs is the number of photos read concurrently, 0 for one per core.
 	Jobs int
-	// OnErrors is how many photos may be unreadable, or lie where nothing can be written,
-	// before the rest is left; -1 for any number. What comes after the asking does not count.
+	// OnErrors is the number of unreadable photos and unwritable folders
+	// tolerated before the run stops, -1 for any number. Errors after the reply
+	// do not count.
 	OnErrors int
-	// MinProbability and Most are what a word must have to be told and written. An index
-	// without probabilities has only Most.
+	// MinProbability and MaxKeywords limit the keywords shown and written.
+	// MinProbability has no effect without calibrated probabilities.
 	MinProbability float64
 	MaxKeywords    int
-	// Suggest, if not nil, gives words to write into a photo besides its keywords, which it is
-	// told. Suggests names all that they depend on but the photo.
+	// Suggest, if not nil, returns further words to write into a photo, given
+	// its keywords. Suggests identifies the configuration of Suggest.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
-	// Params, AllCells and Sending are passed to the index: see
+	// The index receives Params, AllCells and Sending: see
 	// device.AnnotateOptions.
 	Params   func(*device.Index) (cpar.Params, error)
 	AllCells bool
 	Sending  func(number int, q *cpar.Request) error
-	// Ranker and Rare rank keywords: see user.Ranking.
+	// Ranker and Rare select the ranking: see user.Ranking.
 	Ranker   rank.Kind
 	Rare     bool
-	Command  string // as the journal names the run
+	Command  string // for the journal
 	Progress progress.Func
 }
 
-// A Result is what came of a photo.
+// A Result is the outcome for one photo.
 type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot
-	Keywords []rank.Keyword   // that are likely enough
-	Guesses  int              // how many words were not
-	Near     []rank.Neighbour // that gave them, nearest first
-	Added    []string         // words that were written, or would be
-	Files    []string         // that were written, or would be
-	Run      string           // that wrote them
-	Known    bool             // the answer was known
-	Finished bool             // and nothing was left to do
-	// Truncated: the end of the photo is missing, and what is there was annotated. It is
-	// told where the photo was read.
+	Keywords []rank.Keyword // that meet the limits
+	Guesses  int // number of other keywords
+	Near     []rank.Neighbour // nearest first
+	Added    []string // words written, or planned
+	Files    []string // files written, or planned
+	Run      string // "" if nothing was written
+	Known    bool // from a stored answer
+	Finished bool // nothing was left to do
+	// CutShort reports that the file ends early. It is known only if the file
+	// was read.
 	CutShort bool
-	// Beside: the file holds no keywords, so a sidecar does.
+	// Beside reports that the keywords are in a sidecar, because the file
+	// cannot hold them.
 	Beside bool
 	Err    error
-	// Asked is how the cloud was asked, where it was.
+	// Asked is the exchange with the cloud, if there was one.
 	Asked device.Annotated
 }
 
 // A Summary counts photos.
 type Summary struct {
-	Run      string // "" where nothing was written
-	Done     int    // that have an answer
-	Known    int    // whose answer was known
-	Written  int    // that words were written for
-	Files    int    // that were written
+	Run      string // "" if nothing was written
+	Done     int // with an answer
+	Known    int // with a stored answer
+	Written  int // with words written
+	Files    int // files written
 	Keywords int
-	Nothing  int // without any word that is likely enough
-	Failed   int // that could not be read or written
+	Nothing  int // without a likely keyword
+	Failed   int // unreadable or unwritable
 }
 
-// ErrStopped is the error of a walk that ended at a photo's error, as OnErrors says.
+// ErrStopped ends a run with more than OnErrors failures.
 var ErrStopped = errors.New("stopped at an error, as asked")
 
-// Annotate takes photos the whole way, and tells of each when the last has been asked
-// about. An error of its own is the cloud's, the disk's or the person's, not a photo's;
-// what was done until then is told of all the same.
+// Annotate annotates photos and passes each result to each once all requests
+// were sent. The error is a failure of the cloud or the disk, or an interrupt,
+// and results obtained before it are still reported. Failures of single photos
+// are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -109,7 +112,8 @@ func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Ph
 	return annotate(ctx, l, x, list, o, each)
 }
 
-// Ask is Annotate where nothing is remembered, known or written.
+// Ask is Annotate without a journal: it neither reads nor stores answers and
+// writes no file.
 func Ask(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	o.Where = ""
 	return annotate(ctx, nil, x, list, o, each)
@@ -157,8 +161,8 @@ func (s *Summary) count(r *Result) {
 	s.Keywords += len(r.Added)
 }
 
-// keyOf names the state of an index and the way of asking it: whatever could change an
-// answer.
+// keyOf returns a digest of everything that an answer depends on besides the
+// photo: the generation of the index, its parameters and the ranking.
 func keyOf(x *device.Index, o Options) (string, error) {
 	params := x.DefaultParams()
 	if o.Params != nil {
@@ -171,7 +175,8 @@ func keyOf(x *device.Index, o Options) (string, error) {
 	return shortDigest(x.Origin(), state, params, o.Ranker, o.Rare), nil
 }
 
-// wanted names what is to be done for a photo whose answers have a key.
+// wanted returns a digest of the writing to do for photos whose answers have a
+// key.
 func (w *annotator) wanted(key string) string {
 	if w.o.Where == "" {
 		return ""
@@ -188,40 +193,40 @@ func shortDigest(parts ...any) string {
 	return hex.EncodeToString(d[:8])
 }
 
-// A walk is one call of Annotate.
+// annotator is one call of Annotate.
 type annotator struct {
-	l         *Library // nil where nothing is remembered
+	l         *Library // nil without a journal
 	x         *device.Index
-	owner     *user.Owner // of x as it was at first, for the features
+	owner     *user.Owner // as first opened, for the features
 	o         Options
 	list      []photo.Photo
 	key, want string
 
 	results []Result
-	told    []bool // which of them are
+	told    []bool // told[i] is set once results[i] is final
 	sum     Summary
-	failed  atomic.Int64 // photos that could not be read
+	failed  atomic.Int64 // unreadable photos
 
-	run     string   // drawn for the first words
-	began   bool     // the log has the run: something was written
-	confirm []record // done, and not yet in the log
+	run     string // id, chosen before the first write
+	began   bool // the journal has the run
+	confirm []record // done but not yet in the journal
 }
 
-// A job is a photo on its way.
+// A job is a photo in progress.
 type job struct {
 	at       int
 	path     string // absolute
 	stat     stat
 	content  digest
-	seen     bool // content is known without reading
+	seen     bool // content is from the journal
 	features device.Photo
 	answer   *answer
-	fresh    bool // the answer is not in the log
+	fresh    bool // the answer is not in the journal
 	ready    chan struct{}
 	err      error
 }
 
-// A group is asked about at once, in one state of the index.
+// A group holds the jobs of one batch, answered in one generation of the index.
 type group struct {
 	jobs []*job
 	key  string
@@ -240,7 +245,7 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 	writer.Go(func() {
 		for g := range groups {
 			if wrong != nil {
-				continue // drained
+				continue // drain the channel
 			}
 			if wrong = w.finish(g); wrong != nil {
 				cancel(wrong)
@@ -259,14 +264,14 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 	return err
 }
 
-// fail notes what is wrong with a photo.
+// fail records the failure of a photo.
 func (w *annotator) fail(j *job, err error) {
 	w.failLate(j, err)
 	w.failed.Add(1)
 }
 
-// failLate notes what is wrong with a photo whose answer came. It does not count for
-// OnErrors: what cannot be written now is known the next time, without asking.
+// failLate records a failure after the reply. It does not count towards
+// OnErrors, because the answer is stored and need not be requested again.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
@@ -353,13 +358,13 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 		j.features = device.Photo{}
 	}
 	var err error
-	// The index may have been opened again, so the key is that of the state that
+	// The index may have been reopened, so take the key of the generation that
 	// answered.
 	out.key, err = keyOf(w.x, w.o)
 	return out, err
 }
 
-// absolute is how the log names a photo.
+// absolute returns the path under which the journal knows a photo.
 func absolute(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

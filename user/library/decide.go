@@ -13,9 +13,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Decide writes what a person says of a photo's keywords: suggestions that are right,
-// suggestions that are not, and words of their own. It is a run of its own, which Undo
-// takes back.
+// Decide writes a user's decision on the keywords of a photo: accepted and
+// rejected suggestions, and added words. It is a separate run, which Undo can
+// revert.
 func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, keepMtime bool, accept, reject, add []string) (Result, error) {
 	r := Result{Path: path}
 	release, err := l.lockShared()
@@ -53,14 +53,15 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 			return w.results[0], err
 		}
 	}
-	// Where there was nothing to write it is remembered all the same.
+	// Record the decision even if no file changed.
 	if err := l.remember(append(records, record{Ended: id})...); err != nil {
 		return w.results[0], err
 	}
 	return w.results[0], ctx.Err()
 }
 
-// decide changes one file, and returns what the log does not hold yet.
+// decide changes one file and returns the records that are not in the journal
+// yet.
 func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]record, error) {
 	for {
 		w.planChange(t, c)
@@ -92,8 +93,8 @@ func (w *annotator) decidedDone(j *job) *done {
 	return d
 }
 
-// Machine are the words that runs put into or beside a photo and nobody has accepted, for
-// readers to subtract. A photo that was moved is known by its name and what it shows.
+// Machine returns the words that runs wrote for a photo and no user accepted. A
+// moved photo is recognized by name and content.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -119,11 +120,11 @@ func (l *Library) Machine(path string) []string {
 	return slices.Compact(words)
 }
 
-// Find are the photos that a run or a person gave a keyword here, by its beginning,
-// whatever the case. Photos that are gone are left out.
+// Find returns the existing photos with a keyword, written by a run or a
+// decision, that starts with word in any case.
 func (l *Library) Find(word string) []Result {
 	if l.refresh() != nil {
-		return nil // what cannot be read was not found
+		return nil // an unreadable journal matches nothing
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +144,7 @@ func (l *Library) Find(word string) []Result {
 	return out
 }
 
-// given are the words that a photo has of runs and of decisions.
+// given returns the words of a photo from runs and decisions.
 func (m *memory) given(path string) []string {
 	words := m.wroteTo(path, false)
 	if words == nil {

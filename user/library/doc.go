@@ -1,27 +1,28 @@
-// Package library annotates photos where they lie, and takes it back.
+// Package library annotates photos in place and can undo it.
 //
 //	photos ─▶ look: stat, content ─▶ known? ─────────────────────────────▶ answer
 //	                                  │ no                                   │
 //	                                  ▼                                      ▼
-//	              features (all cores) ─▶ device.Index, a group at once ─▶ words
+//	              features (all cores) ─▶ device.Index, in batches ─▶ keywords
 //	                                                                         │
-//	   journal: what will be changed, synced ◀─ metadata.Plan ◀──────────────┘
+//	   journal: intended changes, synced ◀─ metadata.Plan ◀──────────────────┘
 //	                 │
 //	                 ▼
 //	        sidecars, JPEG files ─▶ journal: done
 //
-// While the cloud answers for one group of photos, the features of the next are computed
-// and the words of the one before are written. A photo is known by what it shows
-// (picture.Content), so one that was moved or renamed is not asked about again; a look at
-// path, size, time and inode spares reading the file. Answers hold for one state of one
-// index and one way of asking.
+// While the cloud answers one batch, library computes the features of the next
+// and writes the keywords of the previous one. A photo is identified by its
+// content (decode.ContentDigest), so a moved photo is not requested again.
+// Unchanged path, size, time and inode save reading the file. An answer holds
+// for one generation of an index and one set of options.
 //
-// Undo takes back a run: a file that still is what the run left gets its bytes of before;
-// from another exactly the words of the run go (metadata.Retract).
+// Undo reverts a run. A file that is unchanged since gets its former bytes
+// back. From any other file Undo removes exactly the words of the run
+// (metadata.Retract).
 //
-// All this is remembered in one log of the key's vault, outside the photos:
+// The journal is encrypted under the key and lies outside the photos:
 //
 //	STATE/library/FINGERPRINT/…
 //
-// A photo whose reply was refused has failed, and is asked about again by the next run.
+// The next run repeats requests whose replies were rejected.
 package library

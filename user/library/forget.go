@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// keepBytes is how large the log may grow before what nobody needs is dropped, and then
-// the way to undo the oldest runs.
+// keepBytes is the journal size above which obsolete records are dropped,
+// followed by the undo data of the oldest runs.
 const keepBytes = 128 << 20
 
-// Forget drops the way to undo runs, all where none is named, and keeps which words they
-// wrote. It returns those that could have been undone until now.
+// Forget drops the undo data of the named runs, or of all runs, but keeps the
+// words they wrote. It returns the runs that could be undone until now.
 func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	release, err := l.lockExclusive()
 	if err != nil {
@@ -40,8 +40,8 @@ func (l *Library) Forget(ids []string, dryRun bool) ([]string, error) {
 	return forgotten, l.compact(drop)
 }
 
-// compact writes the log anew without what nobody needs: looks and answers but for the last
-// of each photo, and how the given runs are undone.
+// compact rewrites the journal without obsolete records and without the undo
+// data of the given runs. Of looks and answers it keeps the last per photo.
 func (l *Library) compact(drop map[string]bool) error {
 	var all []record
 	if _, err := l.journal.Read(func(r *record) { all = append(all, *r) }); err != nil {
@@ -69,15 +69,15 @@ func (l *Library) compact(drop map[string]bool) error {
 		return err
 	}
 	l.mu.Lock()
-	l.read = -1 // to be read again
+	l.read = -1 // read again
 	l.mu.Unlock()
 	return nil
 }
 
-// cacheKey is what a later record takes the place of; "" for one that stays.
+// nameOf returns a name shared by records that supersede one another, or "".
 func nameOf(r *record) string {
 	switch {
-	case r.Asked != nil: // of another state of the index, or of another index
+	case r.Asked != nil: // for any index and generation
 		return fmt.Sprintf("asked %x", r.Asked.Content)
 	case r.Done != nil && r.Done.Run == "":
 		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)
@@ -85,7 +85,7 @@ func nameOf(r *record) string {
 	return ""
 }
 
-// lastOf says where the last record of each name is.
+// lastOf maps each name to the position of its last record.
 func lastOf(all []record) map[string]int {
 	last := map[string]int{}
 	for n := range all {
@@ -96,9 +96,9 @@ func lastOf(all []record) map[string]int {
 	return last
 }
 
-// bound keeps the log below its bound, if nobody else is at work: the older half of the
-// runs can then no longer be undone. What is left may be more than the bound, and then
-// grows to twice of that.
+// bound compacts a journal that exceeds its bound and drops the undo data of
+// the older half of the runs. The caller holds the exclusive lock. If the
+// result still exceeds the bound, the journal may grow to twice its size.
 func (l *Library) bound() error {
 	size, err := l.journal.Size()
 	l.mu.Lock()

@@ -15,8 +15,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A Library is what a device remembers of photos annotated with a key. It may be used by
-// several goroutines, and its folder by several processes.
+// A Library is a device's record of the photos annotated with a key. It may be
+// used concurrently, and several processes may share its folder.
 type Library struct {
 	journal *localstore.Journal[record]
 	lock    string // path of the lock file
@@ -24,15 +24,15 @@ type Library struct {
 
 	mu   sync.Mutex
 	mem  *memory
-	read int64 // bytes of the log that mem knows
+	read int64 // bytes of the journal in mem
 }
 
-// Exists reports whether a device remembers anything, with whatever key.
+// Exists reports whether a device has a library of any key.
 func Exists(d *device.Device) bool {
 	return d.HasJournals()
 }
 
-// Open opens what a device remembers.
+// Open opens the library of a key.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
 	store, dir, err := d.Journals(key)
 	if err != nil {
@@ -45,7 +45,7 @@ func Open(key *user.Key, d *device.Device) (*Library, error) {
 	return &Library{journal: journal, lock: filepath.Join(dir, "lock"), keep: keepBytes}, nil
 }
 
-// refresh reads the log, unless all of it is in memory.
+// refresh reads the journal unless all of it is in memory.
 func (l *Library) refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *Library) refresh() error {
 	return nil
 }
 
-// remember writes records, synced, and takes them over.
+// remember appends records, synced to disk, and applies them to the memory.
 func (l *Library) remember(records ...record) error {
 	if len(records) == 0 {
 		return nil
@@ -81,14 +81,15 @@ func (l *Library) remember(records ...record) error {
 	}
 	after, err := l.journal.Size()
 	if err != nil || before != l.read || after != before+grows {
-		after = -1 // another process has written too, which refresh reads
+		after = -1 // another process has appended, so read again
 	}
 	l.read = after
 	return err
 }
 
-// working marks this process as one that changes photos, reads the log and finishes what a
-// killed process left. Several may work at once; forgetting waits for none.
+// lockShared registers this process as a writer of photos, reads the journal
+// and completes the runs of killed processes. Several processes may hold the
+// lock.
 func (l *Library) lockShared() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()
@@ -107,7 +108,7 @@ func (l *Library) lockShared() (release func(), err error) {
 		err = lock.RLock()
 	}
 	if err == nil {
-		err = l.refresh() // from here on nobody settles or forgets
+		err = l.refresh() // from here on no process settles or forgets
 	}
 	if err != nil {
 		lock.Close()
@@ -116,7 +117,7 @@ func (l *Library) lockShared() (release func(), err error) {
 	return func() { lock.Close() }, nil
 }
 
-// alone is working for what nobody may do beside others.
+// lockExclusive fails while another process holds the lock.
 func (l *Library) lockExclusive() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
@@ -129,7 +130,7 @@ func (l *Library) lockExclusive() (release func(), err error) {
 	return func() { lock.Close() }, l.refresh()
 }
 
-// storage makes of an error of the system one of ours.
+// storage wraps a system error in cpar.ErrStorage.
 func storage(err error) error {
 	if errors.Is(err, cpar.ErrStorage) || errors.Is(err, cpar.ErrCorrupt) || errors.Is(err, cpar.ErrInput) {
 		return err

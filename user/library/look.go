@@ -17,7 +17,7 @@ import (
 	"cpar/user/device"
 )
 
-// look finds the photos that something is left to do for.
+// look returns the photos with work left to do.
 func (w *annotator) look(ctx context.Context) ([]*job, error) {
 	var todo []*job
 	folders := map[string]error{}
@@ -57,7 +57,8 @@ func (w *annotator) look(ctx context.Context) ([]*job, error) {
 	return todo, nil
 }
 
-// protected says why nothing can be written into a folder, before anything is asked for it.
+// protected returns an error for a read-only folder, before any request is sent
+// for it.
 func (w *annotator) protected(known map[string]error, folder string) error {
 	if w.o.Where == "" || w.o.DryRun {
 		return nil
@@ -79,7 +80,8 @@ func unreadable(err error) error {
 	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)
 }
 
-// unnamed is an error without the path that it begins with: results say which photo.
+// unnamed removes the path at the start of an error, because results name the
+// photo.
 func unnamed(err error) error {
 	if inner := errors.Unwrap(err); inner != nil && hint.Of(inner) == hint.Of(err) {
 		return inner
@@ -87,8 +89,8 @@ func unnamed(err error) error {
 	return err
 }
 
-// known reports whether nothing is left to do for a photo that looks as it did: it gets
-// its answer.
+// known reports whether an unchanged photo needs no more work, and loads its
+// answer.
 func (w *annotator) known(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
@@ -104,7 +106,7 @@ func (w *annotator) known(j *job) bool {
 	return ok && w.recall(j)
 }
 
-// recall gives a photo the answer that is known of what it shows.
+// recall loads the stored answer for the content of a photo.
 func (w *annotator) recall(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
@@ -120,7 +122,7 @@ func (w *annotator) recall(j *job) bool {
 	return true
 }
 
-// tell makes the result of a photo's answer.
+// tell fills in the result from the answer.
 func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
 	w.told[j.at] = true
@@ -137,8 +139,8 @@ func (w *annotator) tell(j *job) {
 	}
 }
 
-// prepared yields photos in their order, read and with features where no answer is known,
-// at most ahead of them before they are asked for. Workers end with ctx.
+// prepared yields photos in order, read, and with features if no answer is
+// stored. Workers prepare up to ahead photos in advance and stop with ctx.
 func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
 	queue, work := make(chan *job, ahead), make(chan *job)
 	workers.Go(func() {
@@ -180,7 +182,7 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 	}
 }
 
-// prepare reads a photo, and computes its features unless its answer is known.
+// prepare reads a photo and computes its features unless an answer is stored.
 func (w *annotator) prepare(j *job) error {
 	if j.seen && w.recall(j) {
 		return nil

@@ -10,13 +10,13 @@ import (
 	"cpar/photo/metadata"
 )
 
-// memory is the log, taken together.
+// memory is the state that follows from the journal.
 type memory struct {
 	runs    map[string]*run
-	order   []string // ids, the oldest first
+	order   []string // run ids, oldest first
 	answers map[answerKey]json.RawMessage
 	photos  map[string]*knownPhoto
-	names   map[string][]string // photos by their file's name
+	names   map[string][]string // paths by file name
 	pending map[string][]*intent
 	bound   int64
 }
@@ -26,16 +26,16 @@ type answerKey struct {
 	key     string
 }
 
-// run is one as the log tells of it.
+// run is a run reconstructed from the journal.
 type run struct {
 	began
 	files, words int
-	ended        bool // it writes no more
+	ended        bool // it has stopped writing
 	undone       bool
-	left         []string // photos of files that an undo could not take back
+	left         []string // photos with files that an undo could not revert
 }
 
-// photo is what is known of a file.
+// knownPhoto describes a photo by its path.
 type knownPhoto struct {
 	also    []string
 	stat    stat
@@ -45,19 +45,19 @@ type knownPhoto struct {
 	decided []*decided
 }
 
-// finished: nothing is left to do for what was wanted then.
+// finished records that a photo needed no more work for want.
 type finished struct {
 	content   digest
 	want, run string
 }
 
-// wrote is what a run put into the photo's files.
+// wrote lists the words that a run wrote for a photo.
 type wrote struct {
 	run   string
 	words []string
 }
 
-// stat is what spares reading a file.
+// stat detects an unchanged file without reading it.
 type stat struct {
 	Size  int64  `json:"size"`
 	Time  int64  `json:"time"` // nanoseconds
@@ -84,7 +84,7 @@ func (m *memory) photo(path string) *knownPhoto {
 	return p
 }
 
-// take takes over a record. Records come in the order of writing.
+// take applies a record. Records arrive in the order of writing.
 func (m *memory) take(r *record) {
 	switch {
 	case r.Began != nil:
@@ -116,13 +116,13 @@ func (m *memory) take(r *record) {
 }
 
 func (m *memory) takeIntent(i *intent) {
-	if m.runs[i.Run] == nil { // its beginning was damaged
+	if m.runs[i.Run] == nil { // the record that began it was damaged
 		m.take(&record{Began: &began{Run: i.Run}})
 	}
 	r := m.runs[i.Run]
 	r.files++
 	r.words += len(i.Words)
-	r.undone, r.left = false, nil // of what was written before
+	r.undone, r.left = false, nil // those of earlier files
 	p := m.photo(i.Photo)
 	if !i.Person && len(i.Words) > 0 {
 		at := slices.IndexFunc(p.wrote, func(w wrote) bool { return w.run == i.Run })
@@ -155,13 +155,13 @@ func (m *memory) takeDone(d *done) {
 	}
 }
 
-// alive reports whether what a run did to a photo counts: it was not undone.
+// alive reports whether the changes of a run to a photo are still in effect.
 func (m *memory) alive(run, photo string) bool {
 	r := m.runs[run]
 	return r != nil && !r.undone && (r.left == nil || slices.Contains(r.left, photo))
 }
 
-// finished reports whether nothing is left to do at a path for what is wanted.
+// finished reports whether a photo needs no more work for want.
 func (m *memory) finished(path string, content digest, want string) bool {
 	p := m.photos[path]
 	return p != nil && slices.ContainsFunc(p.done, func(f finished) bool {
@@ -169,8 +169,8 @@ func (m *memory) finished(path string, content digest, want string) bool {
 	})
 }
 
-// wroteTo are the words that runs have put into the files of a photo, as far as that is
-// certain where sure is set.
+// wroteTo returns the words that runs wrote for a photo. With sure set, it
+// leaves out changes that may not have been completed.
 func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	p := m.photos[path]
 	if p == nil {
@@ -188,7 +188,7 @@ func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	return words
 }
 
-// machine are the words that runs put there and nobody has accepted.
+// machine returns the words that runs wrote and no user accepted.
 func (m *memory) machine(path string) []string {
 	words := m.wroteTo(path, false)
 	if len(words) == 0 {

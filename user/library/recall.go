@@ -7,8 +7,8 @@ import (
 	"cpar/user/device"
 )
 
-// Recall tells what is known of photos, in their order, and asks nobody: of one whose answer is not known,
-// or that was changed by others since, Known is false.
+// Recall returns the stored results of photos, in order, without a request.
+// Known is false if no answer is stored or the photo has changed since.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {

@@ -14,40 +14,39 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A record is one thing that the log remembers; one field is set. The log holds batches of
-// them, as compressed JSON.
+// A record is one entry of the journal. Exactly one field is set.
 type record struct {
 	Began   *began   `json:"began,omitempty"`
 	Asked   *asked   `json:"asked,omitempty"`
 	Intent  *intent  `json:"intent,omitempty"`
 	Done    *done    `json:"done,omitempty"`
 	Decided *decided `json:"decided,omitempty"`
-	// Ended is a run that writes no more.
+	// Ended is the id of a run that has stopped writing.
 	Ended  string  `json:"ended,omitempty"`
 	Undone *undone `json:"undone,omitempty"`
-	// Bound is how large the log may grow before it is written anew.
+	// Bound is the journal size that triggers the next compaction.
 	Bound int64 `json:"bound,omitempty"`
 }
 
-// began opens a run, before its first intent.
+// began precedes the first intent of a run.
 type began struct {
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
 	Command string    `json:"command"`
-	Keep    bool      `json:"keep,omitempty"` // files keep their time
-	// Words: the run's undo was forgotten, what it wrote was not.
+	Keep    bool      `json:"keep,omitempty"` // files keep their modification time
+	// Words is set if the undo data was dropped and only the words are known.
 	Words bool `json:"words,omitempty"`
 }
 
-// asked is what the cloud's reply said of a photo.
+// asked holds the answer for one photo.
 type asked struct {
 	Content digest          `json:"content"`
-	Key     string          `json:"key"` // of the index's state and the way of asking
+	Key     string          `json:"key"` // see keyOf
 	Answer  json.RawMessage `json:"answer"`
 }
 
-// intent is a change that is about to be made. Of the bytes of before only those are kept
-// that the file will not hold afterwards.
+// intent is a change about to be made. Of the former bytes it holds those that
+// the change removes.
 type intent struct {
 	Run     string   `json:"run"`
 	Photo   string   `json:"photo"`
@@ -55,30 +54,30 @@ type intent struct {
 	Want    string   `json:"want,omitempty"`
 	Path    string   `json:"path"`
 	Words   []string `json:"words,omitempty"`
-	Person  bool     `json:"person,omitempty"` // the words are a person's
+	Person  bool     `json:"person,omitempty"` // the user's own words
 
 	Created bool `json:"created,omitempty"`
 	Removed bool `json:"removed,omitempty"`
-	// Before is kept of a decision: what cannot be retracted must not be done twice.
+	// Before is set for decisions, which must not be reverted twice.
 	Before digest `json:"before,omitzero"`
 	After  digest `json:"after"`
-	Prefix int    `json:"prefix,omitempty"` // bytes that stay at the beginning
-	Suffix int    `json:"suffix,omitempty"` // and before the rest of the file
-	New    int    `json:"new,omitempty"`    // length of what takes the place of Old
+	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
+	Suffix int    `json:"suffix,omitempty"` // bytes kept after New
+	New    int    `json:"new,omitempty"` // number of bytes that replace Old
 	Old    []byte `json:"old,omitempty"`
 }
 
-// done is a photo that is finished for a run, or was only looked at where Want is "".
+// done marks a photo as finished for Want, or as read only if Want is "".
 type done struct {
 	Photo   string   `json:"photo"`
 	Also    []string `json:"also,omitempty"`
 	Stat    stat     `json:"stat"`
 	Content digest   `json:"content"`
 	Want    string   `json:"want,omitempty"`
-	Run     string   `json:"run,omitempty"` // "" where there was nothing to write
+	Run     string   `json:"run,omitempty"` // "" if nothing was written
 }
 
-// decided is what a person said of a photo's keywords.
+// decided is a user's decision on a photo.
 type decided struct {
 	Run    string   `json:"run"`
 	Photo  string   `json:"photo"`
@@ -87,13 +86,13 @@ type decided struct {
 	Add    []string `json:"add,omitempty"`
 }
 
-// undone ends a run's life, but for the files that are left.
+// undone marks a run as undone except for the photos in Left.
 type undone struct {
 	Run  string   `json:"run"`
 	Left []string `json:"left,omitempty"`
 }
 
-// A digest is a SHA-256, in JSON as hexadecimal.
+// A digest is a SHA-256 digest, hexadecimal in JSON.
 type digest [32]byte
 
 func (d digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
@@ -106,7 +105,7 @@ func (d *digest) UnmarshalText(b []byte) error {
 	return err
 }
 
-// newIntent says how an edit is undone.
+// newIntent returns the intent from which an edit can be undone.
 func newIntent(run string, e *metadata.Edit) *intent {
 	p := 0
 	for p < len(e.Old) && p < len(e.New) && e.Old[p] == e.New[p] {
@@ -120,7 +119,7 @@ func newIntent(run string, e *metadata.Edit) *intent {
 		Prefix: p, Suffix: s, New: len(e.New) - p - s, Old: bytes.Clone(e.Old[p : len(e.Old)-s])}
 }
 
-// edit is the edit of an intent; now is the file as the edit left it.
+// edit reconstructs the edit. now holds the file after the edit.
 func (i *intent) edit(now []byte) *metadata.Edit {
 	n := i.Prefix + i.New + i.Suffix
 	if n > len(now) {
@@ -140,8 +139,8 @@ func (i *intent) edit(now []byte) *metadata.Edit {
 	return e
 }
 
-// An answer is what is kept of a reply: words that are worth showing, and the neighbours
-// that gave them.
+// An answer is the stored part of a reply: the likely keywords and their
+// neighbours.
 type answer struct {
 	Keywords []keyword   `json:"k,omitempty"`
 	Near     []neighbour `json:"n,omitempty"`
@@ -159,7 +158,7 @@ type neighbour struct {
 	Words  []string `json:"w"`
 }
 
-// What is kept of an answer, at most: no more is ever shown.
+// Bounds of a stored answer. No more is ever shown.
 const (
 	maxKeptKeywords = 24
 	keptNear        = 10

@@ -11,7 +11,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Run is one call that changed files, as the journal tells of it.
+// A Run is one call that changed files.
 type Run struct {
 	ID       string    `json:"run"`
 	Began    time.Time `json:"began"`
@@ -19,13 +19,13 @@ type Run struct {
 	Files    int       `json:"files"`
 	Keywords int       `json:"words"`
 	Undone   bool      `json:"undone"`
-	// Left is how many files an undo could not take back.
+	// Left is the number of files that an undo could not revert.
 	Left int `json:"left,omitempty"`
-	// Forgotten: it can not be undone any more.
+	// Forgotten runs cannot be undone.
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
-// Runs lists the runs, the oldest first.
+// Runs lists the runs, oldest first.
 func (l *Library) Runs() ([]Run, error) {
 	if err := l.refresh(); err != nil {
 		return nil, err
@@ -41,10 +41,10 @@ func (l *Library) Runs() ([]Run, error) {
 	return out, nil
 }
 
-// letters of the end of a run's id: none is taken for another.
+// letters for run ids, without those that are easily confused.
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
-// newRun draws an id that is short enough to type.
+// newRun returns a random unused id that is short enough to type.
 func (l *Library) newRun() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,8 @@ func beginning(id, command string, keep bool) *began {
 	return &began{Run: id, At: time.Now().Truncate(time.Second), Command: command, Keep: keep}
 }
 
-// find is the run that is meant: by its id, or the last that is not undone.
+// find returns the run with the given id, or for "" the last one that can be
+// undone.
 func (l *Library) find(id string) (*run, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,27 +17,28 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Undone is what an undo did, or would do. Files are in the order of undoing.
+// Undone lists the files that an undo changed, or would change, in the order of
+// undoing.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"`  // have their bytes of before
-	Retracted []string `json:"retracted"` // were changed since: the run's words are gone
-	Untouched []string `json:"untouched"` // hold none of the run's words
-	Gone      []string `json:"gone"`      // are not where the run left them
-	Left      []Left   `json:"left"`      // could not be changed
-	// Damaged is how many entries of the journal could not be read.
+	Restored  []string `json:"restored"` // have their former bytes
+	Retracted []string `json:"retracted"` // changed since, lost the run's words
+	Untouched []string `json:"untouched"` // contain none of the run's words
+	Gone      []string `json:"gone"` // were moved or deleted
+	Left      []Left   `json:"left"` // could not be changed
+	// Damaged is the number of unreadable parts of the journal.
 	Damaged int `json:"damaged,omitempty"`
 }
 
-// Left is a file that could not be changed, and why.
+// Left is a file that could not be changed.
 type Left struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
 	photo  string
 }
 
-// Undo takes back a run, or the last one that is not undone where id is "". It may be
-// called again after it was interrupted, or when what was in the way is gone.
+// Undo reverts a run, or for "" the last one not undone. It can be repeated
+// after an interrupt, or once an obstacle is removed.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
 	release, err := l.lockShared()
@@ -54,7 +55,7 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	switch {
 	case r.undone:
 		return u, nil
-	case !r.ended: // working would have ended it if nobody else were at work
+	case !r.ended: // lockShared ends the runs of dead processes
 		return u, hint.Add(fmt.Errorf("undoing run %s: %w: it is still writing, or another cpar is at work", r.Run, cpar.ErrStorage), "wait until it has ended")
 	case r.began.Words:
 		return u, hint.Add(fmt.Errorf("undoing run %s: %w: how to undo it was forgotten", r.Run, cpar.ErrInput), "its words are in the files as keywords below auto; photo programs can remove that one")
@@ -83,11 +84,11 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	return u, l.remember(record{Undone: end})
 }
 
-// A history is what the log tells of a run that is to be undone.
+// A history is the part of the journal that an undo needs.
 type history struct {
-	intents []*intent         // what it wrote, or was about to
-	decided bool              // words were accepted or rejected: no word tells how that is retracted
-	since   map[string]string // by file, the last run that has written to it later
+	intents []*intent // written or about to be
+	decided bool // words were accepted or rejected, which Retract cannot revert
+	since   map[string]string // by file, the last later run that wrote to it
 	damaged int
 }
 
@@ -116,9 +117,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable says why a file that was changed since must wait: what a decision accepted or
-// rejected comes back with the bytes of before only. A file's last intent tells; those
-// before it were tried in vain.
+// retractable returns an error for a changed file whose decision can only be
+// reverted by restoring the former bytes. Only the last intent for a file
+// counts, because earlier ones failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -131,14 +132,15 @@ func (h *history) retractable(i *intent, now digest) error {
 	return errors.New("it was changed since: what was accepted or rejected stays")
 }
 
-// away reports whether a folder is missing, or empty as where a disk is mounted.
+// away reports whether a folder is missing or empty, like an unused mount
+// point.
 func away(folder string) bool {
 	entries, err := os.ReadDir(folder)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// undo takes back one change. It changes nothing where that is done already, or where the
-// change was never made.
+// undo reverts one change. It does nothing if the change was never made or is
+// already reverted.
 func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	now, err := readRegular(i.Path)
 	switch {
@@ -156,7 +158,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 		edit = made.Undo()
 	} else {
 		to = &u.Retracted
-		if i.Removed { // and made again since
+		if i.Removed { // recreated since
 			u.Untouched = append(u.Untouched, i.Path)
 			return nil
 		}
@@ -180,8 +182,8 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	return nil
 }
 
-// settle finds out what a killed process had done of what it was about to do, removes the
-// temporary files that it left, and ends its runs. Nobody else is at work.
+// settle checks which intents of a killed process were carried out, removes its
+// temporary files, and ends its runs. The caller holds the exclusive lock.
 func (l *Library) settle() error {
 	l.mu.Lock()
 	pending := l.mem.pending
@@ -193,11 +195,12 @@ func (l *Library) settle() error {
 		}
 		for photo, intents := range byPhoto {
 			for _, i := range intents {
-				// Nobody else is at work, so a temporary file beside it is a killed process's.
+				// Under the exclusive lock, temporary files belong to killed
+				// processes.
 				_ = durable.RemoveTemps(durable.OS, filepath.Dir(i.Path), 0, filepath.Base(i.Path))
 			}
 			if i := intents[0]; i.Want != "" && !slices.ContainsFunc(intents, func(i *intent) bool { return !i.made() }) {
-				// Without a look that would fit, so that the photo is read again.
+				// The zero stat makes the next run read the photo again.
 				records = append(records, record{Done: &done{Photo: photo, Also: l.also(photo), Content: i.Content, Want: i.Want, Run: run}})
 			}
 		}
@@ -218,14 +221,14 @@ func (l *Library) also(photo string) []string {
 	return nil
 }
 
-// made reports whether a change that was intended was made.
+// made reports whether the intended change was carried out.
 func (i *intent) made() bool {
 	now, err := readRegular(i.Path)
 	return err == nil && sha256.Sum256(now) == i.After
 }
 
-// readRegular reads a file. Somebody may have put a pipe in its place, which would keep us
-// waiting for who writes to it, or a device, which never ends.
+// readRegular reads a regular file. A pipe or a device in its place could block
+// forever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

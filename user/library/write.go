@@ -12,13 +12,13 @@ import (
 	"cpar/photo/metadata"
 )
 
-// finish makes results of a group's answers and writes their words.
+// finish fills in the results of a group and writes its keywords.
 func (w *annotator) finish(g group) error {
 	var records []record
 	for _, j := range g.jobs {
 		w.tell(j)
 		if w.l == nil || !j.fresh {
-			j.answer = nil // told, and of 30,000 photos many bytes
+			j.answer = nil // frees memory
 			continue
 		}
 		b, err := json.Marshal(j.answer)
@@ -42,7 +42,7 @@ func (w *annotator) finish(g group) error {
 	return w.write(g, records)
 }
 
-// flush confirms the last group, and ends the run.
+// flush confirms the last group and ends the run.
 func (w *annotator) flush() error {
 	if w.l == nil {
 		return nil
@@ -55,7 +55,7 @@ func (w *annotator) flush() error {
 	return w.l.remember(records...)
 }
 
-// A target is a file that words are to be written into or beside.
+// A target is a photo file to write words into or beside.
 type target struct {
 	j     *job
 	path  string
@@ -66,8 +66,8 @@ type target struct {
 	err  error
 }
 
-// write writes words of a group: what will be changed is in the log first. Files that two
-// photos share are changed one after the other.
+// write writes the words of a group. The journal receives every change before
+// it is made. Photos that share a file are written one after the other.
 func (w *annotator) write(g group, records []record) error {
 	var todo []*target
 	for _, j := range g.jobs {
@@ -103,7 +103,7 @@ func (w *annotator) write(g group, records []record) error {
 			}
 			break
 		}
-		if len(now) > 0 && !w.began { // a run that changes nothing is none
+		if len(now) > 0 && !w.began { // runs begin with their first change
 			w.began = true
 			records = append(records, record{Began: beginning(w.run, w.o.Command, w.o.KeepMtime)})
 		}
@@ -120,7 +120,7 @@ func (w *annotator) write(g group, records []record) error {
 		for _, t := range now {
 			switch {
 			case errors.Is(t.err, metadata.ErrChanged) && t.tries < 2:
-				t.tries++ // another program wrote to it meanwhile
+				t.tries++ // another program wrote to the file
 				later = append(later, t)
 			case t.err != nil:
 				w.failTarget(t)
@@ -134,8 +134,8 @@ func (w *annotator) write(g group, records []record) error {
 	return w.l.remember(records...)
 }
 
-// words are those of a photo's keywords, and of what is suggested besides, that are to be
-// written: not what an earlier run wrote and a person took away.
+// words returns the keywords and suggested words to write. It leaves out words
+// of earlier runs that a user has removed.
 func (w *annotator) words(j *job) ([]string, error) {
 	var words []string
 	for _, k := range w.results[j.at].Keywords {
@@ -164,7 +164,7 @@ func (w *annotator) words(j *job) ([]string, error) {
 	return slices.DeleteFunc(words, func(s string) bool { return before[metadata.Fold(s)] != "" }), nil
 }
 
-// each works on targets at once.
+// each calls work for targets concurrently.
 func (w *annotator) each(targets []*target, work func(*target)) {
 	var all errgroup.Group
 	all.SetLimit(w.o.Jobs)
@@ -174,8 +174,7 @@ func (w *annotator) each(targets []*target, work func(*target)) {
 	_ = all.Wait()
 }
 
-// plan finds out what a target's file will be. One that can hold no keywords gets a
-// sidecar.
+// plan computes the edit for a target.
 func (w *annotator) plan(t *target) {
 	w.planChange(t, metadata.Change{Suggest: t.words, Run: w.run})
 }
@@ -187,14 +186,15 @@ func (w *annotator) planChange(t *target, c metadata.Change) {
 	}
 }
 
-// sort parts what can be changed now from what has to wait for it.
+// sort separates the targets to write now from those that share a file with
+// them.
 func (w *annotator) sort(todo []*target) (now, later []*target) {
 	taken := map[string]bool{}
 	for _, t := range todo {
 		switch {
 		case t.err != nil:
 			w.failTarget(t)
-		case t.edit == nil: // nothing would change
+		case t.edit == nil: // no change
 		case taken[t.edit.Path]:
 			later = append(later, t)
 		default:
@@ -223,8 +223,9 @@ func (w *annotator) wrote(t *target) {
 	}
 }
 
-// finished notes the photos of a group that nothing is left to do for. The log learns of
-// it with the next group; until then a killed process leaves the files to tell.
+// finished records the photos of a group as done. The journal receives the
+// records with the next group. After a crash in between, settle inspects the
+// files.
 func (w *annotator) finished(g group) {
 	if w.o.DryRun {
 		return
