@@ -69,7 +69,7 @@ type plan struct {
 	kernels *mod48.Modulus
 	columns *mod48.Transform
 	inverse []uint64 // inverse[i] is 1/2^i as a Montgomery factor
-	square  uint64 // 2¹²⁸ mod Q, which cancels two divisions by 2⁶⁴
+	square  uint64   // 2¹²⁸ mod Q, which cancels two divisions by 2⁶⁴
 }
 
 func (r *Ring) plan() *plan {

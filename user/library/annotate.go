@@ -65,14 +65,14 @@ type Options struct {
 type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot
-	Keywords []rank.Keyword // that meet the limits
-	Guesses  int // number of other keywords
+	Keywords []rank.Keyword   // that meet the limits
+	Guesses  int              // number of other keywords
 	Near     []rank.Neighbour // nearest first
-	Added    []string // words written, or planned
-	Files    []string // files written, or planned
-	Run      string // "" if nothing was written
-	Known    bool // from a stored answer
-	Finished bool // nothing was left to do
+	Added    []string         // words written, or planned
+	Files    []string         // files written, or planned
+	Run      string           // "" if nothing was written
+	Known    bool             // from a stored answer
+	Finished bool             // nothing was left to do
 	// CutShort reports that the file ends early. It is known only if the file
 	// was read.
 	CutShort bool
@@ -87,10 +87,10 @@ type Result struct {
 // A Summary counts photos.
 type Summary struct {
 	Run      string // "" if nothing was written
-	Done     int // with an answer
-	Known    int // with a stored answer
-	Written  int // with words written
-	Files    int // files written
+	Done     int    // with an answer
+	Known    int    // with a stored answer
+	Written  int    // with words written
+	Files    int    // files written
 	Keywords int
 	Nothing  int // without a likely keyword
 	Failed   int // unreadable or unwritable
@@ -207,8 +207,8 @@ type annotator struct {
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
-	run     string // id, chosen before the first write
-	began   bool // the journal has the run
+	run     string   // id, chosen before the first write
+	began   bool     // the journal has the run
 	confirm []record // done but not yet in the journal
 }
 

@@ -63,7 +63,7 @@ type intent struct {
 	After  digest `json:"after"`
 	Prefix int    `json:"prefix,omitempty"` // bytes kept at the start
 	Suffix int    `json:"suffix,omitempty"` // bytes kept after New
-	New    int    `json:"new,omitempty"` // number of bytes that replace Old
+	New    int    `json:"new,omitempty"`    // number of bytes that replace Old
 	Old    []byte `json:"old,omitempty"`
 }
 

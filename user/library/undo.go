@@ -21,11 +21,11 @@ import (
 // undoing.
 type Undone struct {
 	Run       string   `json:"run"`
-	Restored  []string `json:"restored"` // have their former bytes
+	Restored  []string `json:"restored"`  // have their former bytes
 	Retracted []string `json:"retracted"` // changed since, lost the run's words
 	Untouched []string `json:"untouched"` // contain none of the run's words
-	Gone      []string `json:"gone"` // were moved or deleted
-	Left      []Left   `json:"left"` // could not be changed
+	Gone      []string `json:"gone"`      // were moved or deleted
+	Left      []Left   `json:"left"`      // could not be changed
 	// Damaged is the number of unreadable parts of the journal.
 	Damaged int `json:"damaged,omitempty"`
 }
@@ -86,8 +86,8 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 
 // A history is the part of the journal that an undo needs.
 type history struct {
-	intents []*intent // written or about to be
-	decided bool // words were accepted or rejected, which Retract cannot revert
+	intents []*intent         // written or about to be
+	decided bool              // words were accepted or rejected, which Retract cannot revert
 	since   map[string]string // by file, the last later run that wrote to it
 	damaged int
 }
