@@ -1,10 +1,9 @@
-// Package wire reads and writes the canonical encoding of everything this
-// project stores or sends: fixed-width little-endian words, counts before
-// lists, nothing optional, nothing left over. docs/FORMAT.md gives the layouts.
+// Package wire reads and writes the canonical encoding of all stored and sent
+// data: fixed-width little-endian words, counts before lists, no optional
+// fields, no trailing bytes. docs/FORMAT.md gives the layouts.
 //
-// One value has one encoding, so decoding and encoding give back the same bytes. A Reader
-// never allocates more than the input justifies: a count is checked against the remaining
-// bytes before anything is allocated for it.
+// Each value has one encoding, so decoding and encoding restore the same bytes.
+// A Reader checks each count against the remaining input before it allocates.
 package wire
 
 import (
@@ -22,8 +21,8 @@ func AppendWords(b []byte, v []uint64) []byte {
 	return b
 }
 
-// A Reader reads values from the front of a byte slice. After the first failure it
-// returns zero values; Err says what failed and where.
+// A Reader reads values from the front of a byte slice. After the first failure
+// it returns zero values, and Err returns the failure.
 type Reader struct {
 	all  []byte
 	at   int
@@ -48,7 +47,6 @@ func (r *Reader) Bytes(n int, what string) []byte {
 	return b
 }
 
-// U8 reads one byte.
 func (r *Reader) U8(what string) uint8 {
 	if b := r.Bytes(1, what); b != nil {
 		return b[0]
@@ -56,7 +54,6 @@ func (r *Reader) U8(what string) uint8 {
 	return 0
 }
 
-// U16 reads two bytes.
 func (r *Reader) U16(what string) uint16 {
 	if b := r.Bytes(2, what); b != nil {
 		return binary.LittleEndian.Uint16(b)
@@ -64,7 +61,6 @@ func (r *Reader) U16(what string) uint16 {
 	return 0
 }
 
-// U32 reads four bytes.
 func (r *Reader) U32(what string) uint32 {
 	if b := r.Bytes(4, what); b != nil {
 		return binary.LittleEndian.Uint32(b)
@@ -72,7 +68,6 @@ func (r *Reader) U32(what string) uint32 {
 	return 0
 }
 
-// U64 reads eight bytes.
 func (r *Reader) U64(what string) uint64 {
 	if b := r.Bytes(8, what); b != nil {
 		return binary.LittleEndian.Uint64(b)
@@ -80,8 +75,8 @@ func (r *Reader) U64(what string) uint64 {
 	return 0
 }
 
-// Count reads a four-byte count of items of at least size bytes each. It fails if they
-// cannot fit in the remaining input.
+// Count reads a four-byte count of items of at least size bytes each. It fails
+// if they cannot fit in the remaining input.
 func (r *Reader) Count(size int, what string) int {
 	n := int64(r.U32("count of " + what))
 	if r.err == nil && n*int64(size) > int64(len(r.all)-r.at) {
@@ -107,7 +102,7 @@ func (r *Reader) Words(n int, what string) []uint64 {
 	return v
 }
 
-// U16s reads a count and that many two-byte numbers.
+// U16s reads a count and that number of two-byte numbers.
 func (r *Reader) U16s(what string) []uint16 {
 	v := make([]uint16, r.Count(2, what))
 	for i := range v {
@@ -116,7 +111,7 @@ func (r *Reader) U16s(what string) []uint16 {
 	return v
 }
 
-// AppendU16s is the inverse of U16s.
+// AppendU16s inverts U16s.
 func AppendU16s(b []byte, v []uint16) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))
 	for _, x := range v {
@@ -125,7 +120,7 @@ func AppendU16s(b []byte, v []uint16) []byte {
 	return b
 }
 
-// Encoded reads a length and that many bytes, and decodes them with into.
+// Encoded reads a length and that number of bytes, and decodes them with into.
 func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
 	enc := r.Bytes(r.Count(1, "bytes of "+what), what)
 	if r.err != nil {
@@ -134,13 +129,13 @@ func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
 	return into.UnmarshalBinary(enc)
 }
 
-// AppendEncoded is the inverse of Encoded.
+// AppendEncoded inverts Encoded.
 func AppendEncoded(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
 	enc, err := m.MarshalBinary()
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(enc))), enc...), err
 }
 
-// Fail records a failure unless there is one already.
+// Fail records the first failure.
 func (r *Reader) Fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%w: at byte %d: %s", r.kind, r.at, fmt.Sprintf(format, args...))
@@ -156,13 +151,13 @@ func (r *Reader) Zeros(n int, what string) {
 	}
 }
 
-// Left is the number of bytes that are still to be read.
+// Left returns the number of unread bytes.
 func (r *Reader) Left() int { return len(r.all) - r.at }
 
 // Err returns the first failure, or nil.
 func (r *Reader) Err() error { return r.err }
 
-// Close returns the first failure; bytes left over are one.
+// Close returns the first failure and treats unread bytes as one.
 func (r *Reader) Close() error {
 	if r.err == nil && r.at != len(r.all) {
 		r.Fail("%d bytes left over", len(r.all)-r.at)
@@ -170,15 +165,15 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// littleEndian reports whether words have the same byte order in memory as in files.
+// littleEndian reports whether this machine is little-endian.
 var littleEndian = func() bool {
 	w := uint16(1)
 	return *(*byte)(unsafe.Pointer(&w)) == 1
 }()
 
-// View returns b as words, without copying if byte order and alignment allow it, else
-// decoded. len(b) must be a multiple of 8. The result must not be modified: b may be a
-// read-only memory map.
+// View returns b as words, without copying if byte order and alignment allow.
+// len(b) must be a multiple of 8. The result must not be modified, because b
+// may be a read-only memory map.
 func View(b []byte) []uint64 {
 	if len(b) == 0 {
 		return nil

@@ -1,10 +1,10 @@
-// Package access is how a cloud lets this program in: the token that it shows, the
-// certificates that it trusts, and the one that it shows.
+// Package access holds a cloud's address and the credentials to connect to it.
 //
-//	Access ─▶ Client: a *cparhttp.Client that shows the token to its cloud alone
+//	Access ─▶ Client: a *cparhttp.Client that sends the token to its cloud only
 //
-// A token comes from a file or the environment and is never an argument, since every program
-// of the machine sees those. It is held as a bearer.Token, which prints as redacted.
+// A token comes from a file or the environment. It is never an argument,
+// because every program on the machine can read arguments. A bearer.Token
+// prints as redacted.
 package access
 
 import (
@@ -25,18 +25,18 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Access says where a cloud is and what lets this program in; "" is none.
+// An Access holds an address and credentials, each "" if unused.
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a file of certificates, PEM. The cloud's must be signed by one of these, or be
-	// one of them; "" for those that the system trusts.
+	// CA is a PEM file of certificates. The cloud's certificate must be one of
+	// them or signed by one. "" selects the system's certificates.
 	CA string
-	// Cert and Key are files of the certificate to show, PEM.
+	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string
 }
 
-// maxFileBytes is more than any of the files has.
+// maxFileBytes exceeds the size of any valid file.
 const maxFileBytes = 1 << 20
 
 func read(what, path string) ([]byte, error) {
@@ -52,7 +52,7 @@ func read(what, path string) ([]byte, error) {
 	return b, nil
 }
 
-// ReadToken reads the token in a file.
+// ReadToken reads a token from a file.
 func ReadToken(path string) (bearer.Token, error) {
 	b, err := read("the token", path)
 	if err != nil {
@@ -64,7 +64,7 @@ func ReadToken(path string) (bearer.Token, error) {
 	return ParseToken(string(b), path)
 }
 
-// ParseToken reads a token that comes from a file or a variable.
+// ParseToken parses a token read from a file or a variable.
 func ParseToken(text, from string) (bearer.Token, error) {
 	t, err := bearer.Parse(strings.TrimSpace(text))
 	if err != nil {
@@ -86,7 +86,7 @@ func (a Access) Client() (*cparhttp.Client, error) {
 	return c, c.SetToken(a.Token)
 }
 
-// HTTP is the client for HTTP below, which shows no token.
+// HTTP returns the underlying HTTP client, which sends no token.
 func (a Access) HTTP() (*http.Client, error) {
 	if a.CA == "" && a.Cert == "" && a.Key == "" {
 		return &http.Client{}, nil
@@ -117,7 +117,7 @@ func (a Access) HTTP() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// Same reports whether two addresses are of one cloud.
+// Same reports whether two addresses refer to the same cloud.
 func Same(a, b string) bool {
 	x, err1 := url.Parse(a)
 	y, err2 := url.Parse(b)

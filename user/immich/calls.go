@@ -11,13 +11,13 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Filter says which photos of a library are meant.
+// A Filter selects photos of a library.
 type Filter struct {
-	Taken  time.Time // since then; zero for any time
-	Albums []string  // ids; none for all photos
+	Taken  time.Time // taken since then, zero for any time
+	Albums []string  // ids, none for all photos
 }
 
-// search is the body of a search.
+// search is the body of a search request.
 type search struct {
 	Type        string     `json:"type,omitempty"`
 	Page        int        `json:"page"`
@@ -29,7 +29,7 @@ type search struct {
 	WithDeleted bool       `json:"withDeleted,omitempty"`
 }
 
-// photos lists all photos that a filter leaves.
+// photos lists all photos that match a filter.
 func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (all []asset, err error) {
 	s := search{Type: "IMAGE", Page: 1, Size: pageSize, Order: "asc", AlbumIDs: f.Albums}
 	if !f.Taken.IsZero() {
@@ -55,7 +55,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 			}
 			seen[a.ID] = true
 		}
-		if next > 0 && len(seen) == before { // and so it may go on for ever
+		if next > 0 && len(seen) == before { // otherwise the listing might never end
 			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: page %d has nothing new, and is not the last", s.Page))
 		}
 		report.Report("list photos", len(all), len(all)+next)
@@ -64,7 +64,8 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	return all, nil
 }
 
-// notThere is the hint for a server that does not know a call that every Immich knows.
+// notThere adds a hint if the server does not know a call that every Immich
+// supports.
 func (c *Client) notThere(err error) error {
 	if errors.Is(err, errGone) {
 		return hint.Add(err, "is that Immich's address, and does an album of that id exist? Immich 2 or later is needed")
@@ -72,7 +73,7 @@ func (c *Client) notThere(err error) error {
 	return err
 }
 
-// tagsOf are the values of the tags that a photo has now.
+// tagsOf returns the values of a photo's current tags.
 func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
 	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo), nil, maxAnswer)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
 	return values, err
 }
 
-// preview is the picture of a photo that Immich shows.
+// preview fetches Immich's preview of a photo.
 func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
 	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo)+"/thumbnail?size=preview", nil, maxPicture)
 	if err != nil {
@@ -94,7 +95,7 @@ func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
 	return b, nil
 }
 
-// tags are all tags of the key's owner.
+// tags lists all tags of the key's owner.
 func (c *Client) tags(ctx context.Context) ([]tag, error) {
 	b, err := c.call(ctx, http.MethodGet, "/tags", nil, maxAnswer)
 	if err != nil {
@@ -110,7 +111,7 @@ func (c *Client) read(tags []tag, err error) ([]tag, error) {
 	return tags, nil
 }
 
-// upsert makes the tags that are missing, and their parents.
+// upsert creates missing tags and their parents.
 func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	b, err := c.call(ctx, http.MethodPut, "/tags", map[string][]string{"tags": values}, maxAnswer)
 	if err != nil {
@@ -119,7 +120,7 @@ func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	return c.read(decodeTags(b))
 }
 
-// assign puts a tag on photos, or takes it off, and says of each what became of it.
+// assign puts a tag on photos or removes it, and returns the outcome for each.
 func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) ([]outcome, error) {
 	var all []outcome
 	for len(photos) > 0 {
@@ -141,7 +142,7 @@ func (c *Client) assign(ctx context.Context, method string, tag id, photos []id)
 	return all, nil
 }
 
-// used reports whether a photo has a tag, in the trash too.
+// used reports whether any photo has a tag, including photos in the trash.
 func (c *Client) used(ctx context.Context, tag id) (bool, error) {
 	b, err := c.call(ctx, http.MethodPost, "/search/metadata", search{Page: 1, Size: 1, TagIDs: []id{tag}, WithDeleted: true}, maxAnswer)
 	if err != nil {
@@ -154,7 +155,7 @@ func (c *Client) used(ctx context.Context, tag id) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// remove removes a tag.
+// remove deletes a tag.
 func (c *Client) remove(ctx context.Context, tag id) error {
 	_, err := c.call(ctx, http.MethodDelete, "/tags/"+string(tag), nil, maxAnswer)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// tries is how often a call is made that a server is too busy for; patience is how long
-// one may take.
+// A call is tried up to tries times while the server is busy. patience limits
+// the duration of one try.
 const (
 	tries    = 5
 	patience = time.Minute
@@ -32,15 +32,16 @@ const (
 type Client struct {
 	base *url.URL
 	http *http.Client
-	// sign puts the key into a request. The key itself is held by no field, so that
-	// nothing prints it.
+	// sign adds the key to a request. No field holds the key, so that it is
+	// never printed.
 	sign func(*http.Request)
 	// pause waits between tries.
 	pause func(context.Context, time.Duration) error
 }
 
-// NewClient is a client for the server at an address, with or without /api. The key goes
-// over HTTPS, or stays on this machine. Errors are cpar.ErrInput.
+// NewClient returns a client for the server at an address, with or without
+// /api. It refuses to send the key over HTTP except to loopback. Errors are
+// cpar.ErrInput.
 func NewClient(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -62,8 +63,8 @@ func NewClient(address, key string) (*Client, error) {
 	return &Client{base: u, http: ownClient(u), sign: func(r *http.Request) { r.Header.Set("x-api-key", key) }, pause: sleep}, nil
 }
 
-// ownClient follows no redirect, which would take the key elsewhere, and sends what is
-// meant for this machine to this machine, whatever proxy or name server says.
+// ownClient follows no redirects, which would take the key elsewhere. It keeps
+// loopback requests on this machine, independent of proxies and name servers.
 func ownClient(u *url.URL) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if u.Scheme == "http" {
@@ -73,7 +74,7 @@ func ownClient(u *url.URL) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// loopbackOnly lets a connection be made to this machine alone. The address is the resolved one.
+// onlyHere permits connections to loopback only, by resolved address.
 func onlyHere(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
@@ -98,13 +99,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Address is the server's address, without /api.
+// Address returns the server's address without /api.
 func (c *Client) Address() string { return c.base.String() }
 
-// errGone is the error of a photo or tag that is not there, or not the key's to see.
+// errGone means that a photo or tag does not exist or that the key may not see
+// it.
 var errGone = errors.New("it is not there")
 
-// A fault is of the server's. It has the kind of the cloud's faults, and not its name.
+// A fault is an error of the server. It wraps cpar.ErrCloud without its text.
 type fault struct{ text string }
 
 func (f fault) Error() string        { return f.text }
@@ -114,15 +116,16 @@ func (c *Client) faultf(format string, args ...any) error {
 	return fault{fmt.Sprintf("Immich at %s %s", sanitize.Text(c.base.Host), fmt.Sprintf(format, args...))}
 }
 
-// call makes a call, again where the server is busy or cannot be reached for a moment:
-// every call here leaves the same behind when it is made twice.
+// call makes a call and repeats it while the server is busy or unreachable. All
+// calls are idempotent.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) ([]byte, error) {
 	out, _, err := c.callTold(ctx, method, path, in, limit)
 	return out, err
 }
 
-// callTold is call that also says whether it was made again: the server may have done it
-// before, and its answer was lost. One that was too many at once was not done.
+// callTold is call, and reports whether an earlier try may have taken effect
+// with its response lost. A try rejected with "too many requests" had no
+// effect.
 func (c *Client) callTold(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
@@ -144,7 +147,8 @@ func (c *Client) callTold(ctx context.Context, method, path string, in any, limi
 	}
 }
 
-// once makes a call once. again says that another try may help, not before after.
+// once makes one call. again reports whether another try may help, not earlier
+// than after.
 func (c *Client) once(ctx context.Context, method, path string, body []byte, limit int64) (out []byte, again bool, after time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -162,7 +166,8 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		if cause := context.Cause(ctx); errors.Is(cause, context.Canceled) {
 			return nil, false, 0, cause
 		}
-		// What net/http says has the address, which may have an id of a photo.
+		// The error of net/http contains the URL, which may contain a photo's
+		// id.
 		var e *url.Error
 		if errors.As(err, &e) {
 			err = e.Err
@@ -184,7 +189,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 	return nil, busy, time.Duration(min(max(seconds, 0), 3600)) * time.Second, c.refusal(resp.StatusCode, out)
 }
 
-// refusal is the error of a status that is none of success.
+// refusal returns the error for a status other than success.
 func (c *Client) refusal(status int, body []byte) error {
 	says := ""
 	var v struct {
@@ -210,7 +215,7 @@ func (c *Client) refusal(status int, body []byte) error {
 	return err
 }
 
-// errTooMany is the error of a call that the server did not begin.
+// errTooMany means that the server did not start the call.
 var errTooMany = errors.New("too many at once")
 
 type tooMany struct{ error }
@@ -218,8 +223,8 @@ type tooMany struct{ error }
 func (t tooMany) Is(target error) bool { return target == errTooMany }
 func (t tooMany) Unwrap() error        { return t.error }
 
-// refused is the error of a key that may not do something.
+// refused means that the key lacks a permission.
 type refused struct{ error }
 
-// Permissions are what the API key needs, and no more.
+// Permissions lists exactly what the API key needs.
 const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete if undo shall remove empty tags at once"

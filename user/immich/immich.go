@@ -1,43 +1,46 @@
-// Package immich tags the photos of an Immich library with keywords from an encrypted
-// index, and takes the tags back:
+// Package immich tags the photos of an Immich library with keywords from an
+// encrypted index, and can remove the tags again:
 //
 //	Immich ─▶ previews ─▶ device.Index ║─▶ the cloud
 //	       ◀─ tags auto/… ◀─ keywords  ║
-//	            └─▶ the journal (user/localstore): what is about to be tagged, then what was
+//	            └─▶ journal (user/localstore): tags about to be set, then the outcome
 //
-// The protocol, of Immich 2 and later, as its published description and server have
-// it (read, not copied). All is below ADDRESS/api, JSON, with the header x-api-key:
+// The protocol of Immich 2 and later follows its published description and
+// server, which were read and not copied. All paths are below ADDRESS/api.
+// Bodies are JSON, and the header x-api-key carries the key.
 //
-//	call                           sent                                   needed of the answer           permission
+//	call                           sent                                   used of the response           permission
 //	POST   /search/metadata        type "IMAGE", page, size 1000, order,  assets.items[].id, .checksum,  asset.read
 //	                               takenAfter, albumIds, tagIds,          .originalFileName;
 //	                               withDeleted                            assets.nextPage string or null
 //	GET    /assets/{id}            –                                      tags[].value                   asset.read
-//	GET    /assets/{id}/thumbnail  ?size=preview                          a picture                      asset.view
+//	GET    /assets/{id}/thumbnail  ?size=preview                          an image                       asset.view
 //	GET    /tags                   –                                      [].id, .value, .parentId       tag.read
 //	PUT    /tags                   tags: values                           [].id, .value                  tag.create
 //	PUT    /tags/{id}/assets       ids                                    [].id, .success, .error        tag.asset
 //	DELETE /tags/{id}/assets       ids                                    [].id, .success, .error        tag.asset
 //	DELETE /tags/{id}              –                                      status 204                     tag.delete
 //
-// Ids are UUIDs. A tag's value is its path, as in "auto/dog": PUT /tags makes the parents
-// that are missing. error is "duplicate" (the photo has the tag), "not_found" (it has it not,
-// or there is no photo), "no_permission" or another word. Of a photo or tag that is not
-// there, or another's, Immich says 400 or 404. tag.delete is needed by undo alone, and may be
-// withheld: Immich drops tags without photos by itself every night.
+// Ids are UUIDs. A tag's value is its path, such as "auto/dog", and PUT /tags
+// creates missing parents. error is "duplicate" (the photo has the tag),
+// "not_found" (it lacks the tag or does not exist), "no_permission" or another
+// word. Immich returns 400 or 404 for a photo or tag that does not exist or
+// belongs to another user. Only undo needs tag.delete. Without it, Immich
+// itself drops unused tags every night.
 //
-// Immich reads the metadata of a file again when it is asked to, or sees the file
-// changed, and may then put the file's tags in the place of all others. So a run can be
-// checked: a photo that has lost every tag of the run gets them back; where some are left, a
-// person has taken the others off, and that stays.
+// When Immich reads a file's metadata again, it may replace all tags of the
+// photo by those in the file. Check therefore restores the tags of a photo that
+// has lost every tag of a run. If some tags are left, a user has removed the
+// others, and Check leaves them off.
 package immich
 
 import "strings"
 
-// Root is the tag below which all tags of this package are. No other tag is touched.
+// Root is the parent of all tags of this package. Other tags are never changed.
 const Root = "auto"
 
-// valueOf is the tag of a keyword. A slash would make a tag below a tag.
+// valueOf returns the tag of a keyword. It replaces slashes, which separate
+// levels.
 func valueOf(word string) string {
 	return Root + "/" + strings.ReplaceAll(strings.TrimSpace(word), "/", "-")
 }
@@ -45,10 +48,10 @@ func valueOf(word string) string {
 // ours reports whether a tag is below Root.
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
-// leaf is the last part of a tag's value.
+// leaf returns the last element of a tag's value.
 func leaf(value string) string { return value[strings.LastIndex(value, "/")+1:] }
 
-// parents are the tags above a tag, and itself, the highest first.
+// parents returns the ancestors of a tag and the tag, top level first.
 func parents(value string) (all []string) {
 	for i, c := range value {
 		if c == '/' {

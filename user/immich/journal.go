@@ -12,14 +12,14 @@ import (
 	"cpar/user/localstore"
 )
 
-// record is one line of the journal. What is about to be done is written, and synced,
-// before it is done:
+// record is one record of the journal. It is synced before the change it
+// describes:
 //
-//	begin   a run: when, at which server, with which state of the index
-//	make    tags that are not there, and will be
-//	tag     photos that do not have a tag, and will
-//	not     of those, the ones that did not get it: they had it, or are another's
-//	done    photos that are finished
+//	begin   a run: time, server, and generation of the index
+//	make    tags about to be created
+//	tag     photos about to get a tag
+//	not     photos of those that did not get it: they had it, or belong to others
+//	done    finished photos
 //	undone  the run was undone
 type record struct {
 	Kind   string    `json:"kind"`
@@ -39,14 +39,14 @@ type Run struct {
 	ID     string    `json:"run"`
 	Began  time.Time `json:"began"`
 	Server string    `json:"server"`
-	Photos int       `json:"photos"` // that were finished
-	Tags   int       `json:"tags"`   // that were put on photos
+	Photos int       `json:"photos"` // finished
+	Tags   int       `json:"tags"`   // set on photos
 	Undone bool      `json:"undone"`
 
 	state string
 	made  map[string]bool        // values
-	ids   map[string]id          // of values, as they were
-	has   map[string]map[id]bool // value: photos that the run tagged
+	ids   map[string]id          // of values, at the time
+	has   map[string]map[id]bool // by value: photos tagged by the run
 	done  map[id]string          // checksums
 }
 
@@ -54,7 +54,7 @@ func newRun(r record) *Run {
 	return &Run{ID: r.Run, Began: r.At, Server: r.Server, state: r.State, made: map[string]bool{}, ids: map[string]id{}, has: map[string]map[id]bool{}, done: map[id]string{}}
 }
 
-// take takes a record into account.
+// take applies a record.
 func (run *Run) take(r record) {
 	switch r.Kind {
 	case "make":
@@ -84,7 +84,7 @@ func (run *Run) take(r record) {
 	}
 }
 
-// values are the tags that the run put on photos, sorted.
+// values returns the tags that the run set, sorted.
 func (run *Run) values() (all []string) {
 	for v, photos := range run.has {
 		if len(photos) > 0 {
@@ -95,7 +95,7 @@ func (run *Run) values() (all []string) {
 	return all
 }
 
-// A Journal remembers runs, encrypted under the key.
+// A Journal records runs.
 type Journal struct{ *localstore.Journal[record] }
 
 // OpenJournal opens the journal of a key on a device.
@@ -140,7 +140,8 @@ func (j *Journal) Runs(server string) (runs []*Run, damaged int, err error) {
 	return runs, damaged, nil
 }
 
-// find is a run at a server by its id, or the last that was not undone where that is "".
+// find returns the run at a server with an id, or for "" the last one not
+// undone.
 func (j *Journal) find(server, runID string) (*Run, []*Run, error) {
 	runs, _, err := j.Runs(server)
 	if err != nil {
@@ -160,7 +161,8 @@ func (j *Journal) find(server, runID string) (*Run, []*Run, error) {
 	return nil, nil, hint.Add(fmt.Errorf("%w: there is no such run at %s", cpar.ErrInput, server), "cpar immich runs lists them")
 }
 
-// known are the photos that runs at the server have finished with a state of the index.
+// known returns the checksums of the photos finished in a generation of the
+// index.
 func known(runs []*Run, state string) map[id]string {
 	all := map[id]string{}
 	for _, r := range runs {
@@ -174,7 +176,7 @@ func known(runs []*Run, state string) map[id]string {
 	return all
 }
 
-// nameRun makes an id that no run has.
+// nameRun returns an unused run id.
 func nameRun(runs []*Run, now time.Time) string {
 	base := "immich-" + now.UTC().Format("20060102-150405")
 	name := base

@@ -16,59 +16,59 @@ import (
 	"cpar/user/device"
 )
 
-// A Library is the photos of an Immich server, with the journal of what was done there.
+// A Library represents the photos of an Immich server and the journal of runs.
 type Library struct {
 	client  *Client
 	journal *Journal
 }
 
-// Of is a server's library.
+// NewLibrary returns the library of a server.
 func NewLibrary(c *Client, j *Journal) *Library { return &Library{c, j} }
 
-// An Index answers what photos show; *device.Index is one.
+// An Index finds keywords of photos. *device.Index implements it.
 type Index interface {
 	UncachedFeatures(photo []byte) (*feature.Vectors, error)
 	Annotate(ctx context.Context, photos []device.Photo, w device.AnnotateOptions) ([]device.Annotated, error)
 	Digest() [32]byte
 }
 
-// Options say which photos are tagged, and how.
+// Options select photos and configure tagging.
 type Options struct {
 	Filter
 	Annotate device.AnnotateOptions
-	DryRun   bool // ask, and tag nothing
-	Again    bool // also what was finished before
-	// Each is told of every photo, group by group.
+	DryRun   bool // request keywords, but set no tags
+	Again    bool // include finished photos
+	// Each receives the result of every photo, group by group.
 	Each func(Result)
 }
 
-// Result is one photo's.
+// Result is the outcome for one photo.
 type Result struct {
-	Photo    string         `json:"photo"` // its id
+	Photo    string         `json:"photo"` // id
 	Name     string         `json:"name"`
 	Keywords []rank.Keyword `json:"keywords,omitempty"`
-	Tags     []string       `json:"tags,omitempty"` // that it got, or would get
+	Tags     []string       `json:"tags,omitempty"` // set, or planned
 	Err      error          `json:"-"`
 }
 
-// Summary is a run's.
+// Summary counts the photos and tags of a run.
 type Summary struct {
-	Run     string `json:"run,omitempty"` // "" where nothing was to be done
-	Photos  int    `json:"photos"`        // in the library, or that the filter left
+	Run     string `json:"run,omitempty"` // "" if there was nothing to do
+	Photos  int    `json:"photos"`        // matching the filter
 	Known   int    `json:"known"`         // finished before
 	Done    int    `json:"done"`
-	Tags    int    `json:"tags"`    // put on photos
+	Tags    int    `json:"tags"`    // set on photos
 	Failed  int    `json:"failed"`  // photos
-	Foreign int    `json:"foreign"` // photos of others, which cannot be tagged
+	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
-// group is how many photos are fetched, asked about and tagged together.
+// group is the number of photos fetched, annotated and tagged together.
 const group = 32
 
-// fetching is how many photos are fetched at once.
+// fetching is the number of concurrent downloads.
 const fetching = 4
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	*Library
 	o       Options
@@ -77,8 +77,8 @@ type run struct {
 	summary Summary
 }
 
-// Annotate tags the photos that this state of the index has not been asked about. What
-// is done when an error ends it stays done, and the next run goes on from there.
+// Annotate tags the photos not yet finished in this generation of the index.
+// After an error, finished work remains, and the next run continues from there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
 	todo, err := r.begin(ctx)
@@ -91,7 +91,8 @@ func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, er
 	return r.summary, err
 }
 
-// begin finds out what is to be done, and names the run if that is anything.
+// begin returns the photos to annotate and records the start of the run unless
+// there are none.
 func (r *run) begin(ctx context.Context) ([]asset, error) {
 	all, _, err := r.journal.Runs("")
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *run) begin(ctx context.Context) ([]asset, error) {
 	return photos, r.journal.append(record{Kind: "begin", Run: run, At: now, Server: r.client.Address(), State: digest})
 }
 
-// photo is a photo of a group on its way.
+// photo is a photo of the current group.
 type photo struct {
 	asset
 	has      []string // values of its tags
@@ -130,7 +131,7 @@ type photo struct {
 	result   Result
 }
 
-// group takes some photos the whole way.
+// group annotates and tags one group.
 func (r *run) group(ctx context.Context, assets []asset) error {
 	photos, err := r.fetch(ctx, assets)
 	if err != nil {
@@ -151,8 +152,8 @@ func (r *run) group(ctx context.Context, assets []asset) error {
 	return broken
 }
 
-// fetch gets the tags and the previews of photos, and what there is to know of those. A
-// fault of the server's ends it, a photo that cannot be had or read is one that failed.
+// fetch gets the tags, previews and features of photos. A server error ends the
+// run. An unavailable or unreadable photo is recorded as failed.
 func (r *run) fetch(ctx context.Context, assets []asset) ([]*photo, error) {
 	photos := make([]*photo, len(assets))
 	g, ctx := errgroup.WithContext(ctx)
@@ -187,7 +188,7 @@ func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
 	return ctx.Err()
 }
 
-// ask asks the cloud about photos, and returns those whose answers came.
+// ask annotates photos and returns those with an answer.
 func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken error) {
 	var questions []device.Photo
 	for _, p := range photos {
@@ -197,7 +198,7 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 		}
 	}
 	walk := r.o.Annotate
-	walk.Progress = nil // that of the group
+	walk.Progress = nil // reported per group
 	answers, broken := r.x.Annotate(ctx, questions, walk)
 	asked = asked[:len(answers)]
 	for i, a := range answers {
@@ -211,7 +212,7 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 	return slices.DeleteFunc(asked, func(p *photo) bool { return p.result.Err != nil }), broken
 }
 
-// tag puts tags on photos, and notes that they are finished.
+// tag sets the tags and records the photos as finished.
 func (r *run) tag(ctx context.Context, photos []*photo) error {
 	wanted := map[string][]id{}
 	finished := record{Kind: "done", Run: r.summary.Run}

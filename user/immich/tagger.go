@@ -11,17 +11,17 @@ import (
 	"cpar/photo/metadata"
 )
 
-// tagger puts tags on photos for a run: what is about to happen goes into the journal
-// first, so that a run that breaks off can be undone too.
+// tagger sets tags for a run. It writes every change to the journal first, so
+// that an interrupted run can be undone.
 type tagger struct {
 	*Library
 	run   string
 	tags  map[string]id     // by value
-	there map[string]bool   // values of tags that exist
-	spelt map[string]string // values below Root by their folded form
+	there map[string]bool   // values of existing tags
+	spelt map[string]string // values below Root by folded form
 }
 
-// taggerOf knows the tags that a server has.
+// taggerOf loads the tags of a server.
 func (l *Library) taggerOf(ctx context.Context, run string) (*tagger, error) {
 	tags, err := l.client.tags(ctx)
 	if err != nil {
@@ -41,8 +41,8 @@ func (t *tagger) know(one tag) {
 	}
 }
 
-// lacks are the tags for keywords that a photo with certain tags has not. A word that a
-// person has given it under any other tag is not given again.
+// lacks returns the tags that a photo with the given tags still needs for its
+// keywords. A keyword present in any other tag is left out.
 func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string) {
 	has := map[string]bool{}
 	for _, v := range tags {
@@ -66,10 +66,10 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 	return values
 }
 
-// missed says why a tag did not get on a photo: value, photo, reason.
+// missed maps a tag's value and a photo to the reason why the tag was not set.
 type missed map[string]map[id]string
 
-// records are what the journal needs to know of it.
+// records returns the journal records of the missed tags.
 func (m missed) records(run string) (all []record) {
 	for _, v := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, record{Kind: "not", Run: run, Value: v, Photos: slices.Sorted(maps.Keys(m[v]))})
@@ -77,7 +77,7 @@ func (m missed) records(run string) (all []record) {
 	return all
 }
 
-// foreign reports whether a photo is another person's, as those of partners are.
+// foreign reports whether a photo belongs to another user, such as a partner.
 func (m missed) foreign(photo id) bool {
 	for _, photos := range m {
 		if photos[photo] == "no_permission" {
@@ -87,9 +87,10 @@ func (m missed) foreign(photo id) bool {
 	return false
 }
 
-// put puts tags on photos that lack them, and makes the tags that are not there. A call
-// whose answer was lost is made again; that a photo has the tag then is the run's doing,
-// or no undo would take it off.
+// put sets missing tags on photos and creates tags as needed. If a repeated
+// call finds the tag present, put attributes it to the run, because the first
+// call may have succeeded with its response lost. Otherwise no undo would
+// remove it.
 func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error) {
 	values := slices.Sorted(maps.Keys(wanted))
 	if len(values) == 0 {
@@ -124,7 +125,7 @@ func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error
 	return out, nil
 }
 
-// reason is a word that is not empty.
+// reason returns a known error word, or "unknown".
 func (o outcome) reason() string {
 	switch o.Error {
 	case "duplicate", "no_permission", "not_found":
@@ -133,8 +134,8 @@ func (o outcome) reason() string {
 	return "unknown"
 }
 
-// make makes the tags that are not there, after noting them: only those may an undo
-// remove.
+// make creates missing tags and records them first, because an undo may remove
+// only recorded tags.
 func (t *tagger) make(ctx context.Context, values []string) error {
 	var missing, noted []string
 	for _, v := range values {

@@ -12,20 +12,21 @@ import (
 	"cpar/internal/progress"
 )
 
-// Undone is what became of a run that was undone.
+// Undone is the outcome of undoing a run.
 type Undone struct {
 	Run     string `json:"run"`
 	Removed int    `json:"removed"` // tags taken off photos
-	Gone    int    `json:"gone"`    // that were off already, or whose photo is
-	Left    int    `json:"left"`    // that Immich does not let go
-	Tags    int    `json:"tags"`    // tags removed that nobody uses
-	// Kept are empty tags that the key may not remove; Immich does so every night.
+	Gone    int    `json:"gone"`    // tags or photos no longer present
+	Left    int    `json:"left"`    // tags that Immich refused to remove
+	Tags    int    `json:"tags"`    // unused tags deleted
+	// Kept counts the unused tags that the key may not delete. Immich deletes
+	// them overnight.
 	Kept int `json:"kept"`
 }
 
-// Undo takes off what a run has put on, "" for the last one, and removes the tags that
-// runs have made and nobody uses. A run that was broken off half way is undone like
-// another: again, if need be.
+// Undo removes the tags that a run set, "" for the last run, and deletes unused
+// tags that runs created. It also works for interrupted runs and can be
+// repeated.
 func (l *Library) Undo(ctx context.Context, runID string, dryRun bool, report progress.Func) (Undone, error) {
 	run, runs, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {
@@ -58,8 +59,8 @@ type undoing struct {
 	out  Undone
 }
 
-// tagOf is the tag of a value as it is now: the one that the run used, or one that has
-// taken its place.
+// tagOf returns the current id of a tag: the one used by the run, or a
+// successor with the same value.
 func (u *undoing) tagOf(value string) (found id) {
 	for _, t := range u.tags {
 		if t.ID == u.run.ids[value] {
@@ -84,7 +85,7 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 		return nil
 	}
 	outcomes, err := u.client.assign(ctx, http.MethodDelete, tag, photos)
-	if errors.Is(err, errGone) { // removed this moment
+	if errors.Is(err, errGone) { // deleted just now
 		u.out.Gone += len(photos)
 		return nil
 	}
@@ -93,7 +94,7 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	}
 	for _, o := range outcomes {
 		switch {
-		case o.Success, o.again && o.reason() == "not_found": // taken off before the answer was lost
+		case o.Success, o.again && o.reason() == "not_found": // removed by a try whose response was lost
 			u.out.Removed++
 		case o.reason() == "not_found":
 			u.out.Gone++
@@ -104,8 +105,8 @@ func (u *undoing) untag(ctx context.Context, value string, dryRun bool) error {
 	return nil
 }
 
-// clear removes, of the tags of this run and those above them, the ones that some run of
-// ours has made, and that have no photos and no tags below: the lowest first.
+// clear deletes, lowest first, the tags of this run and their ancestors that
+// some run created and that have neither photos nor child tags.
 func (u *undoing) clear(ctx context.Context, runs []*Run) error {
 	made := map[string]bool{}
 	for _, r := range runs {
@@ -164,20 +165,20 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 	return err
 }
 
-// Checked is what became of a run's tags since.
+// Checked is the outcome of Check.
 type Checked struct {
 	Run     string `json:"run"`
-	Photos  int    `json:"photos"`   // that the run tagged
-	Whole   int    `json:"whole"`    // that have all their tags
-	PutBack int    `json:"put_back"` // that had lost all and have them again
-	Taken   int    `json:"taken"`    // that a person has taken some tags off
-	Gone    int    `json:"gone"`     // that are no longer there
+	Photos  int    `json:"photos"`   // tagged by the run
+	Whole   int    `json:"whole"`    // with all their tags
+	PutBack int    `json:"put_back"` // had lost all tags, which were restored
+	Taken   int    `json:"taken"`    // with some tags removed by a user
+	Gone    int    `json:"gone"`     // deleted
 }
 
-// Check looks whether the photos of a run, "" for the last one, still have its tags.
-// Immich drops tags when it reads the metadata of a file again: all of a photo's at once,
-// so such a photo gets them back. Where some are left a person was at work, and that
-// stays.
+// Check verifies that the photos of a run, "" for the last one, still have its
+// tags. Immich drops all tags of a photo when it reads the file's metadata
+// again, and Check restores them. Photos with some tags left were edited by a
+// user and stay as they are.
 func (l *Library) Check(ctx context.Context, runID string, dryRun bool, report progress.Func) (Checked, error) {
 	run, _, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {

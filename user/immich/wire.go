@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// Bounds of what a server may say at once.
+// Upper bounds of one response.
 const (
 	pageSize    = 1000
 	maxPages    = 2000 // two million photos
-	longestText = 4096 // name or checksum of a photo: all photos of a library are held at once
+	longestText = 4096 // name or checksum of a photo, since all photos are held in memory
 	maxTags     = 100_000
 	maxOnPhoto  = 10_000
 	maxAnswer   = 32 << 20
@@ -21,7 +21,7 @@ const (
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 
-// id is a UUID: it becomes part of an address, so nothing else may.
+// id is a UUID. It becomes part of a URL, so other strings are rejected.
 type id string
 
 func (i *id) UnmarshalJSON(b []byte) error {
@@ -33,7 +33,7 @@ func (i *id) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// asset is a photo in a list.
+// asset is a photo in a listing.
 type asset struct {
 	ID       id     `json:"id"`
 	Type     string `json:"type"`
@@ -41,24 +41,25 @@ type asset struct {
 	Checksum string `json:"checksum"`
 }
 
-// tag is a tag. Parent is "" for one at the top.
+// tag is a tag. Parent is nil at the top level.
 type tag struct {
 	ID     id     `json:"id"`
 	Value  string `json:"value"`
 	Parent *id    `json:"parentId"`
 }
 
-// outcome is what became of one photo of several.
+// outcome is the result for one of several photos.
 type outcome struct {
 	ID      id     `json:"id"`
 	Success bool   `json:"success"`
 	Error   string `json:"error"`
-	// again says that the call was made more than once, so that this may be of one before.
+	// again is set if the call was repeated, so that this may reflect an
+	// earlier try.
 	again bool
 }
 
-// list reads an array of at most so many elements: `{},{},…` would take more room than it
-// has bytes.
+// list decodes an array of at most most elements, because the elements of
+// `{},{},…` take more memory than their bytes.
 func list[T any](b []byte, most int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
@@ -81,8 +82,8 @@ func list[T any](b []byte, most int) ([]T, error) {
 	return out, nil
 }
 
-// decodePage reads one page of a search. next is 0 after the last one, and greater than
-// page else: a server must not keep us going round.
+// decodePage decodes one page of a search. next is 0 after the last page and
+// otherwise greater than page, so that a server cannot cause an endless loop.
 func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	var v struct {
 		Assets struct {
@@ -112,7 +113,7 @@ func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	return assets, next, nil
 }
 
-// decodeTagsOf reads the tags of a photo.
+// decodeTagsOf decodes the tags of a photo.
 func decodeTagsOf(b []byte) ([]string, error) {
 	var v struct {
 		ID   id              `json:"id"`
@@ -132,7 +133,6 @@ func decodeTagsOf(b []byte) ([]string, error) {
 	return values, err
 }
 
-// decodeTags reads tags.
 func decodeTags(b []byte) ([]tag, error) {
 	tags, err := list[tag](b, maxTags)
 	for _, t := range tags {
@@ -143,7 +143,7 @@ func decodeTags(b []byte) ([]tag, error) {
 	return tags, err
 }
 
-// decodeOutcomes reads what became of photos, of which so many were named.
+// decodeOutcomes decodes the outcomes for named photos.
 func decodeOutcomes(b []byte, named int) ([]outcome, error) {
 	return list[outcome](b, named)
 }

@@ -21,23 +21,24 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A Log is a file of encrypted records that grows at its end. Several processes may
-// append to it.
+// A Log is an append-only file of encrypted records, which several processes
+// may share.
 //
 //	batches: length (4) ‖ CRC-32C of it (4) ‖ sealed(records: length (4) ‖ record)
 //
-// A batch that a crash cut short is the last one; it counts as never written. A length
-// that was damaged hides all that follows: Append keeps a copy of it beside the log.
+// A crash can cut off the last batch, which then counts as never written. A
+// damaged length hides all following batches. Append copies them to a file
+// beside the log.
 type Log struct {
 	vault *Store
 	path  string
 	bound []byte
 }
 
-// maxBatch bounds what is read at once of a file that may be damaged.
+// maxBatch bounds a read, because a damaged length may be large.
 const maxBatch = 64 << 20
 
-// Log opens a log by its name. Its file is made by the first Append.
+// Log opens a log by name. The first Append creates its file.
 func (v *Store) Log(name string) (*Log, error) {
 	d := v.names.Derive("log", []byte(name))
 	dir := filepath.Join(v.dir, "logs")
@@ -47,8 +48,8 @@ func (v *Store) Log(name string) (*Log, error) {
 	return &Log{v, filepath.Join(dir, hex.EncodeToString(d[:])), binding("log", []byte(name))}, nil
 }
 
-// All yields the records in the order of writing. A batch that is damaged, and not the
-// last, is an error, after which the rest follows, unless it is its length that is damaged.
+// All yields the records in order. For a damaged batch before the last it
+// yields an error and continues, unless the batch's length is damaged.
 func (l *Log) All() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(l.path)
@@ -67,7 +68,7 @@ func (l *Log) All() iter.Seq2[[]byte, error] {
 				yield(nil, fmt.Errorf("reading a log: %w: %w", cpar.ErrCorrupt, err))
 			}
 			if err != nil {
-				return // the end, or a batch cut short
+				return // the end, or a truncated batch
 			}
 			plain, err := l.vault.box.Open(sealed, l.bound)
 			if err != nil {
@@ -89,7 +90,7 @@ func yieldBatch(plain []byte, err error, yield func([]byte, error) bool) bool {
 	}
 	for len(plain) >= 4 {
 		n := int(binary.LittleEndian.Uint32(plain))
-		if !yield(plain[4:4+n:4+n], nil) { // sealed by us, so the lengths fit
+		if !yield(plain[4:4+n:4+n], nil) { // authenticated, so the lengths fit
 			return false
 		}
 		plain = plain[4+n:]
@@ -108,7 +109,7 @@ func readBatch(r io.Reader) ([]byte, error) {
 	return sealed, err
 }
 
-// headSize is the length of what stands before a sealed batch.
+// headSize is the length of the header of a sealed batch.
 const headSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -118,7 +119,7 @@ func appendHead(b []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[len(b)-4:], castagnoli))
 }
 
-// errLength is the error of a length that was damaged, or never written.
+// errLength means that a length is damaged or was never written.
 var errLength = errors.New("the length of a batch is damaged")
 
 func readLength(r io.Reader) (int, error) {
@@ -133,7 +134,7 @@ func readLength(r io.Reader) (int, error) {
 	return n, nil
 }
 
-// onlyZeros reports whether nothing follows, or zeros, as a crash leaves them.
+// onlyZeros reports whether nothing or only zeros follow, as after a crash.
 func onlyZeros(r io.Reader) bool {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -147,7 +148,7 @@ func onlyZeros(r io.Reader) bool {
 	}
 }
 
-// Append writes records as one batch, synced to the disk, all or none.
+// Append writes records as one batch, synced to disk, all or none.
 func (l *Log) Append(records ...[]byte) error {
 	batch := l.batch(records)
 	if len(batch) > maxBatch {
@@ -193,8 +194,9 @@ func (l *Log) batch(records [][]byte) []byte {
 	return append(appendHead(nil, len(sealed)), sealed...)
 }
 
-// end is where the last whole batch ends, and whether what follows is more than what a
-// crash leaves. Only the last batch may be torn, so only that one is opened.
+// end returns the end of the last whole batch and reports whether more follows
+// than a crash leaves. Only the last batch may be torn, so end decrypts only
+// that one.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
@@ -221,7 +223,8 @@ func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	return at, false, nil
 }
 
-// keepTail copies what Append is about to cut off: damaged as it is, a person may want it.
+// keepTail copies the damaged bytes that Append is about to cut off, for manual
+// recovery.
 func (l *Log) keepTail(f *os.File, end int64) error {
 	to, err := os.CreateTemp(filepath.Dir(l.path), filepath.Base(l.path)+".damaged-*") // mode 0600
 	if err != nil {
@@ -231,7 +234,7 @@ func (l *Log) keepTail(f *os.File, end int64) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// Replace puts other records in the place of all, in one step.
+// Replace atomically replaces all records.
 func (l *Log) Replace(records [][]byte) error {
 	return l.locked(func() error {
 		var all []byte
@@ -242,7 +245,7 @@ func (l *Log) Replace(records [][]byte) error {
 	})
 }
 
-// locked works on the file while no other process does.
+// locked runs work while holding the file's lock.
 func (l *Log) locked(work func() error) error {
 	lock := flock.New(l.path+".lock", flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {
@@ -259,7 +262,8 @@ func (l *Log) failed(what string, err error) error {
 	return fmt.Errorf("%s a log: %w: %w", what, cpar.ErrStorage, err)
 }
 
-// Size is how many bytes the log takes: it tells whether another process has appended.
+// Size returns the length of the log in bytes, which changes when another
+// process appends.
 func (l *Log) Size() (int64, error) {
 	info, err := os.Stat(l.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 	"cpar"
 )
 
-// staleAfter is when a temporary file belongs to no process any more.
+// staleAfter is the age at which a temporary file is abandoned.
 const staleAfter = time.Hour
 
 type file struct {
@@ -22,14 +22,14 @@ type file struct {
 	modified time.Time
 }
 
-// entries lists the entries, and temporary files apart. Logs are neither.
+// entries lists the entries and, separately, temporary files. It skips logs.
 func (v *Store) entries() (all, temporaries []file, err error) {
 	folders, err := os.ReadDir(v.dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, folder := range folders {
-		if !folder.IsDir() || len(folder.Name()) != 2 { // not ours, or logs
+		if !folder.IsDir() || len(folder.Name()) != 2 { // foreign folders and logs
 			continue
 		}
 		files, err := os.ReadDir(filepath.Join(v.dir, folder.Name()))
@@ -39,7 +39,7 @@ func (v *Store) entries() (all, temporaries []file, err error) {
 		for _, f := range files {
 			info, err := f.Info()
 			if err != nil || !info.Mode().IsRegular() {
-				continue // removed by another process meanwhile
+				continue // just removed by another process
 			}
 			this := file{filepath.Join(v.dir, folder.Name(), f.Name()), info.Size(), info.ModTime()}
 			switch {
@@ -53,8 +53,8 @@ func (v *Store) entries() (all, temporaries []file, err error) {
 	return all, temporaries, nil
 }
 
-// makeRoom removes the oldest entries where more bytes would pass the limit, a tenth
-// more than necessary, so that it is seldom done.
+// makeRoom removes the oldest entries if more bytes would exceed the limit. It
+// frees an extra tenth of the limit to run rarely.
 func (v *Store) makeRoom(more int64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -94,12 +94,11 @@ func (v *Store) makeRoom(more int64) error {
 	return nil
 }
 
-// Size says how many entries there are, and how many bytes they take. Logs do not
-// count.
+// Size returns the number of entries and their total size, without logs.
 func (v *Store) Size() (entries int, bytes int64, err error) {
 	all, _, err := v.entries()
 	if err != nil {
-		return 0, 0, fmt.Errorf("looking at what is kept at home: %w: %w", cpar.ErrStorage, err)
+		return 0, 0, fmt.Errorf("reading the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	for _, f := range all {
 		bytes += f.size
@@ -107,18 +106,18 @@ func (v *Store) Size() (entries int, bytes int64, err error) {
 	return len(all), bytes, nil
 }
 
-// Clear removes all entries, also those that another key wrote, and says how many
-// bytes that were. Logs stay.
+// Clear removes all entries, including those of other keys, and returns their
+// total size. Logs stay.
 func (v *Store) Clear() (bytes int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	all, temporaries, err := v.entries()
 	if err != nil {
-		return 0, fmt.Errorf("clearing what is kept at home: %w: %w", cpar.ErrStorage, err)
+		return 0, fmt.Errorf("clearing the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	for _, f := range slices.Concat(all, temporaries) {
 		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return bytes, fmt.Errorf("clearing what is kept at home: %w: %w", cpar.ErrStorage, err)
+			return bytes, fmt.Errorf("clearing the local store: %w: %w", cpar.ErrStorage, err)
 		}
 		bytes += f.size
 	}

@@ -21,17 +21,17 @@ import (
 
 // Options configure a service.
 type Options struct {
-	// Token is the bearer key; without one nobody is let in.
+	// Token is the bearer key. An empty token admits no request.
 	Token string
-	// Hosts are names, besides those of loopback, under which the service may be
-	// called. Addresses says that it may be under any IP address: one that listens
-	// off loopback. No page can make its own name an IP address.
+	// Hosts lists the host names, besides loopback, that requests may use.
+	// Addresses permits any IP address, for a service that listens beyond
+	// loopback. A web page cannot turn its own name into an IP address.
 	Hosts     []string
 	Addresses bool
-	// Label finds the labels of a photo of which there are several pictures. An error
-	// that is cpar.ErrInput is a picture's.
+	// Label finds the labels of a photo from one or more images. A
+	// cpar.ErrInput is the fault of an image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
-	// Log has a line for each request, with nothing of what is in it.
+	// Log receives a line per request, without any of its content.
 	Log *slog.Logger
 }
 
@@ -39,12 +39,12 @@ type Options struct {
 type server struct {
 	o       Options
 	token   [sha256.Size]byte
-	slots   chan struct{} // of those worked on
-	queue   chan struct{} // of those worked on and those that wait
+	slots   chan struct{} // of requests in progress
+	queue   chan struct{} // of requests in progress or waiting
 	control time.Duration
 }
 
-// Handler is the service.
+// Handler returns the service's HTTP handler.
 func Handler(o Options) http.Handler { return newServer(o, bodyTimeout) }
 
 func newServer(o Options, patience time.Duration) http.Handler {
@@ -59,7 +59,7 @@ func newServer(o Options, patience time.Duration) http.Handler {
 	return s.guard(mux)
 }
 
-// guard lets nobody in who has no key, and no page of a browser.
+// guard rejects requests without the key and requests from web pages.
 func (s *server) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		switch {
 		case !s.named(r.Host):
-			// Any web page can make its own name resolve to this machine.
+			// Any web page can point its own name at this machine.
 			s.refuse(w, "", http.StatusForbidden, "this service does not go by that name")
 		case origin.Check(r) != nil:
 			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
@@ -84,7 +84,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named reports whether the service may be called by a host name.
+// named reports whether requests may use a host name.
 func (s *server) named(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *server) named(hostport string) bool {
 		slices.ContainsFunc(s.o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// knows compares digests, which have one length, so that how long it takes tells nothing
-// of the key.
+// knows compares digests of equal length, so that timing does not reveal the
+// key.
 func (s *server) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := sha256.Sum256([]byte(strings.TrimSpace(token)))
@@ -144,8 +144,8 @@ func (s *server) labels(rw http.ResponseWriter, r *http.Request) {
 	s.fail(w, id, err)
 }
 
-// read reads a body whose size is bounded before the first byte is, and which must come
-// in time.
+// read reads a body within the size and time limits. It checks a declared size
+// before it reads.
 func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, problem string) {
 	if r.ContentLength > MaxBody {
 		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
@@ -164,8 +164,8 @@ func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, pr
 	return body, 0, ""
 }
 
-// fail tells the caller what is wrong with the request, and the log what else went
-// wrong: an error of the cloud's says nothing of a photo.
+// fail reports an input error to the client and logs any other error, which
+// contains nothing of a photo.
 func (s *server) fail(w *recorder, id string, err error) {
 	if errors.Is(err, cpar.ErrInput) {
 		text := err.Error()
@@ -183,12 +183,12 @@ func (s *server) refuse(w http.ResponseWriter, id string, code int, why string) 
 	w.(*recorder).answer(response{ID: id, Code: code, Error: why})
 }
 
-// log has nothing that came with a request: a path or a method may be anything.
+// log omits path and method, which the client chose.
 func (s *server) log(w *recorder, took time.Duration) {
 	s.o.Log.Info("request", "status", w.status, "pictures", w.pictures, "labels", w.labels, "took", took.Round(time.Millisecond))
 }
 
-// A recorder remembers what the log says of an answer.
+// A recorder remembers the status of a response for the log.
 type recorder struct {
 	http.ResponseWriter
 	status, pictures, labels int

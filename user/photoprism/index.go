@@ -14,18 +14,19 @@ import (
 // An Index finds labels in an index at a cloud. It is safe for concurrent use.
 type Index struct {
 	options device.AnnotateOptions
-	// turn is held by whoever asks: a device.Index is for one goroutine.
+	// turn serializes access, because a device.Index does not allow concurrent
+	// use.
 	turn  chan struct{}
 	index *device.Index
 }
 
-// Of asks an open index as a walk says.
+// NewIndex wraps an open index.
 func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 	return &Index{options: w, turn: make(chan struct{}, 1), index: x}
 }
 
-// Label finds the labels of a photo of which there are several pictures. What any of
-// them shows, the photo shows.
+// Label finds the labels of a photo from one or more images and returns those
+// found in any image.
 func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	owner, err := x.owner(ctx)
 	if err != nil {
@@ -35,7 +36,7 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 	for i, p := range pictures {
 		f, err := owner.UncachedFeatures(p)
 		if err != nil {
-			// Not what the decoder says: it may quote the file.
+			// Omit the decoder's message, which may quote the file.
 			return nil, fmt.Errorf("image %d: %w: not a picture that can be read", i+1, cpar.ErrInput)
 		}
 		photos[i] = device.Extracted("", f)
@@ -77,7 +78,7 @@ func (x *Index) take(ctx context.Context) error {
 
 func (x *Index) release() { <-x.turn }
 
-// merged are the keywords of all pictures, each with its highest probability.
+// merged returns the keywords of all images, each with its highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 	best := map[string]float64{}
 	for _, a := range all {

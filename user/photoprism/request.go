@@ -13,15 +13,15 @@ import (
 	"cpar/internal/hint"
 )
 
-// request is what counts of a request.
+// request holds the fields of a request that are used.
 type request struct {
 	ID     string `json:"id"`
 	URL    string `json:"url"`
 	Images images `json:"images"`
 }
 
-// images stops reading where there are too many: ten thousand empty strings would take
-// more room than they have bytes.
+// images stops decoding at MaxImages, because ten thousand empty strings take
+// more memory than their bytes.
 type images []string
 
 func (list *images) UnmarshalJSON(b []byte) error {
@@ -52,7 +52,8 @@ var (
 
 var cleanID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
-// decodeRequest reads a request and its pictures. Errors (ErrInput) quote nothing of it.
+// decodeRequest decodes a request and its images. Errors (cpar.ErrInput) quote
+// none of it.
 func decodeRequest(body []byte) (id string, pictures [][]byte, err error) {
 	var r request
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -82,8 +83,8 @@ func decodeRequest(body []byte) (id string, pictures [][]byte, err error) {
 	return id, pictures, nil
 }
 
-// pictureOf is the picture in a data URL or in plain base64. A path or an address is
-// neither, and is never opened.
+// pictureOf decodes a data URL or plain base64. It never opens a path or an
+// address.
 func pictureOf(s string) ([]byte, error) {
 	if head, rest, ok := strings.Cut(s, ","); ok && len(head) >= 5 && strings.EqualFold(head[:5], "data:") {
 		if len(head) > 200 || !strings.HasSuffix(strings.ToLower(head), ";base64") {

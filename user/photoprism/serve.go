@@ -14,17 +14,17 @@ import (
 	"cpar/internal/hint"
 )
 
-// grace is how long running requests may take when the service is to end.
+// grace is how long shutdown waits for running requests.
 const grace = 10 * time.Second
 
-// Listen opens an address. Off loopback a certificate is needed, since keys and
-// pictures would cross a network in the clear.
+// Listen opens an address. Beyond loopback it requires a certificate, because
+// keys and images would otherwise cross the network in the clear.
 func Listen(address string, cert *tls.Certificate) (l net.Listener, loopback bool, err error) {
 	l, err = net.Listen("tcp", address)
 	if err != nil {
 		return nil, false, fmt.Errorf("listening: %w: %w", cpar.ErrInput, err)
 	}
-	// The resolved address counts: localhost is loopback only by convention.
+	// Check the resolved address: localhost is loopback only by convention.
 	a, ok := l.Addr().(*net.TCPAddr)
 	loopback = ok && a.IP.IsLoopback()
 	if !loopback && cert == nil {
@@ -35,7 +35,7 @@ func Listen(address string, cert *tls.Certificate) (l net.Listener, loopback boo
 	return l, loopback, nil
 }
 
-// Serve answers until ctx ends. Running requests are finished then.
+// Serve serves until ctx ends and then waits for running requests.
 func Serve(ctx context.Context, l net.Listener, cert *tls.Certificate, h http.Handler, log *slog.Logger) error {
 	var only http.Protocols
 	only.SetHTTP1(true)

@@ -15,7 +15,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// ReadToken reads the bearer key in a file.
+// ReadToken reads the bearer key from a file.
 func ReadToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -29,8 +29,7 @@ func ReadToken(path string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// CheckToken refuses a bearer key that is easy to find by trying, or that no header
-// carries.
+// CheckToken rejects keys that are easy to guess or not valid in a header.
 func CheckToken(token string) error {
 	plain := !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 	if len(token) >= 16 && plain {
@@ -40,7 +39,8 @@ func CheckToken(token string) error {
 		"let cpar make one: leave out --token-file and CPAR_VISION_TOKEN")
 }
 
-// MadeToken reads the key in a file, or makes one there that only the owner may read.
+// MadeToken reads the key from a file, or creates one readable by its owner
+// only.
 func MadeToken(path string) (token string, made bool, err error) {
 	token, err = ReadToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -7,19 +7,20 @@ import (
 	"cpar/user"
 )
 
-// A Plan says what Build decides.
+// A Plan lists the decisions that Build makes.
 type Plan struct {
 	user.Options
-	// Suited takes the profile that suits the collection by a rule
-	// (user.SuitedProfile), TryProfiles the one that Tune recommends.
+	// Suited selects the profile by a rule (user.SuitedProfile), TryProfiles by
+	// Tune.
 	Suited, TryProfiles bool
-	// TryScheme takes the scheme and structure that Choose measures to be best.
+	// TryScheme selects the scheme and search by Choose.
 	TryScheme bool
 	Tune      Options
 }
 
-// Check refuses what Build would refuse of every collection, before photos are read. A
-// profile that the photos are to decide is taken for one that any block width suits.
+// Check reports configurations that Build refuses for every collection, before
+// photos are read. A profile still to be selected is assumed to suit any block
+// width.
 func (o Plan) Check() error {
 	if o.Suited || o.TryProfiles {
 		o.Profile = profile.Learned
@@ -27,13 +28,13 @@ func (o Plan) Check() error {
 	return o.Options.Check()
 }
 
-// Decided is what Build has decided, and why; nil where nothing was tried.
+// Decided holds the decisions of Build, nil for those not made.
 type Decided struct {
 	Tuning *Tuning
 	Choice *Choice
 }
 
-// Build sets an index up, and decides before what it is asked to decide.
+// Build prepares an index after making the decisions of a plan.
 func Build(ctx context.Context, key *user.Key, images []user.Photo, o Plan) (*user.Builder, Decided, error) {
 	var d Decided
 	var err error

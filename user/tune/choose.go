@@ -15,48 +15,49 @@ import (
 	"cpar/user"
 )
 
-// A Choice says which scheme and structure a collection is best served by, and
-// why.
+// A Choice is the scheme and search that suit a collection, with the reason.
 type Choice struct {
 	Scheme string `json:"scheme"`
 	Search string `json:"search,omitempty"`
-	// Measured on so many photos, on one core of this machine.
+	// Photos is the number of photos measured, on one core of this machine.
 	Photos   int        `json:"photos"`
 	Measured []Measured `json:"measured"`
 	Reason   string     `json:"reason"`
 }
 
-// Measured is one search of the collection in the clear: the same integers,
-// read in the same order as the cloud reads them, by the same kernels.
+// Measured is the cost of one kind of search of the plaintext, with the
+// integers, order and kernels of the cloud.
 type Measured struct {
 	Scheme string  `json:"scheme"`
 	Search string  `json:"search"`
 	MS     float64 `json:"ms"`
-	// Recall is the share of the scan's ten nearest that AP-10 finds.
+	// Recall is the fraction of the scan's ten nearest neighbours found, AP-10.
 	Recall float64 `json:"recall_at_10"`
 }
 
 const (
-	// chooseFrom bounds the photos that Choose measures: a scan of more is
-	// slower in proportion, and what the others find grows slowly.
+	// chooseFrom bounds the photos that Choose measures. Beyond it scan time
+	// grows linearly, and the visits of the other searches grow slowly.
 	chooseFrom = 20000
-	// fastEnough: a scan that takes no longer is exact and shows less, and
-	// nobody would notice that something else is faster.
+	// fastEnough is the time below which a scan is preferred, because it is
+	// exact, reveals less, and a faster search is not noticeable.
 	fastEnough = 5 * time.Millisecond
-	// worthIt is how many times faster than a scan a search must be, and
-	// findsEnough how much it must find.
+	// worthIt is the minimum speed-up over a scan, and findsEnough the minimum
+	// recall.
 	worthIt     = 2
 	findsEnough = 0.8
 	chooseAsked = 60
-	// neighbours is how many count, besides the record that is asked about.
+	// neighbours is the number of neighbours counted, without the requested
+	// record.
 	neighbours = rank.PaperNeighbours
 )
 
-// Choose sets up an index of the scheme that measures best for the collection: a scan
-// (capia) where a scan is fast enough, else the faster of forest (cpar) and inverted
-// file (ivf). opt.Scheme is chosen, the rest is kept. For profiles of short vectors, and
-// unless the key allows all three, it is user.DefaultScheme, since these schemes do not
-// hide short vectors (SECURITY.md).
+// Choose prepares an index of the scheme that measures best for the collection:
+// capia (a scan) if a scan is fast enough, otherwise the faster of cpar
+// (forest) and ivf (inverted file). It sets opt.Scheme and keeps the other
+// options. These schemes do not hide short vectors (SECURITY.md). For profiles
+// of short vectors, and unless the key allows all three schemes, the choice is
+// user.DefaultScheme.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {
@@ -90,16 +91,16 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 	return b, c, err
 }
 
-// apply is opt with the scheme chosen.
+// apply sets the chosen scheme in opt.
 func (c *Choice) apply(opt user.Options) user.Options {
 	opt.Scheme, _ = cpar.ParseScheme(c.Scheme)
 	if opt.Scheme == cpar.SchemeCPAR {
-		opt.Lists = 0 // they were for ivf
+		opt.Lists = 0 // only for ivf
 	}
 	return opt
 }
 
-// decide chooses for a collection of n photos, c.Photos of which were measured.
+// decide chooses for a collection of n photos, of which c.Photos were measured.
 func (c *Choice) decide(n int) {
 	scan := c.Measured[0]
 	of := fmt.Sprintf("of %d photos", n)
@@ -125,7 +126,7 @@ func (c *Choice) decide(n int) {
 	}
 }
 
-// enough is 1 for a search that finds enough.
+// enough returns 1 for sufficient recall, otherwise 0.
 func (m Measured) enough() int {
 	if m.Recall >= findsEnough {
 		return 1
@@ -133,8 +134,8 @@ func (m Measured) enough() int {
 	return 0
 }
 
-// measure asks for some of the n records themselves by the default search of each
-// scheme, in the clear.
+// measure searches the plaintext for some of its n records with the default
+// search of each scheme.
 func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress) (*Choice, error) {
 	twin, err := b.Twin()
 	if err != nil {
@@ -184,7 +185,7 @@ func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress
 	return c, nil
 }
 
-// share is how much of the truth was found, without the record itself.
+// share returns the fraction of the truth found, without the record itself.
 func share(hits, truth []kdforest.Hit, itself uint32) float64 {
 	found, all := 0, 0
 	for _, t := range truth {

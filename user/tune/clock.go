@@ -14,11 +14,11 @@ import (
 	"cpar/user/internal/aspe"
 )
 
-// timedPhotos are read again to be timed.
+// timedPhotos is the number of photos timed.
 const timedPhotos = 7
 
-// readSome reads a few photos, spread over the collection; those that cannot be
-// read are passed over.
+// readSome reads a few photos spread over the collection and skips unreadable
+// ones.
 func readSome(items []dataset.Photo) (photos [][]byte) {
 	n := min(len(items), timedPhotos)
 	for i := range n {
@@ -29,9 +29,9 @@ func readSome(items []dataset.Photo) (photos [][]byte) {
 	return photos
 }
 
-// timePhotos is the median of the milliseconds that extracting a photo takes, 0
-// without photos. Each counts with the better of two runs: what else the machine
-// does is no cost of a photo.
+// timePhotos returns the median time to extract features in milliseconds, 0
+// without photos. Each photo counts with the faster of two runs, to exclude
+// other load.
 func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (float64, error) {
 	e := feature.NewExtractor()
 	var times []float64
@@ -41,15 +41,15 @@ func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (floa
 		}
 		var err error
 		ms := better(func() { _, err = e.Photo(photo, how) })
-		if err == nil { // a build names and leaves out other photos, too
+		if err == nil { // otherwise skip the photo, as a build does
 			times = append(times, ms)
 		}
 	}
 	return humanfmt.Median(times), nil
 }
 
-// timeOwner is the time to extract a photo's features and to make the profile's
-// vector from them.
+// timeOwner measures feature extraction and the computation of the profile's
+// vector.
 func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	extract := r.extract
 	if r.kind == profile.Network {
@@ -81,7 +81,7 @@ func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	return humanfmt.Round(extract+humanfmt.Median(times), 3), nil
 }
 
-// better is the milliseconds of the faster of two runs.
+// better returns the time of the faster of two runs in milliseconds.
 func better(work func()) float64 {
 	best := math.Inf(1)
 	for range 2 {
@@ -92,9 +92,9 @@ func better(work func()) float64 {
 	return best
 }
 
-// timeScan is the median of the milliseconds that a scan of n records takes with
-// the cloud's kernels. Of more than chooseFrom records some are scanned: it is a
-// matter of memory read.
+// timeScan returns the median time of a scan of n records with the cloud's
+// kernels, in milliseconds. Above chooseFrom records it scans a part and
+// extrapolates, because memory bandwidth dominates.
 func timeScan(ctx context.Context, n int, layout vectorlayout.Params) (float64, error) {
 	some := min(n, chooseFrom)
 	scan, err := aspe.Scanner(layout, some)

@@ -16,18 +16,18 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Keeper keeps values by kind and name; a *vault.Vault is one. A Tuning was learnt from
-// private photos and keywords: it is kept encrypted or not at all.
+// A Keeper stores values by kind and name. *localstore.Store implements it. A
+// Tuning derives from private photos and keywords and must be stored encrypted.
 type Keeper interface {
 	Get(kind string, name []byte) (value []byte, ok bool)
 	Put(kind string, name, value []byte) error
 }
 
-// keptKind changes whenever a Tuning could come out otherwise, or is encoded otherwise.
+// keptKind changes with the encoding and with the results of Tune.
 var keptKind = fmt.Sprintf("tuning 2, features %d", feature.Version)
 
-// cacheKey is a digest of all that a Tuning depends on; ok is false where the photos are not
-// known by their contents.
+// nameOf returns a digest of all inputs of a Tuning, or false if photos are not
+// identified by content.
 func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(cmp.Or(opt.PCA, profile.DefaultPCA))))
@@ -48,7 +48,7 @@ func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	return sum[:], true
 }
 
-// read is a Tuning that was kept, nil if there is none that can be read.
+// read returns a stored Tuning, or nil.
 func read(k Keeper, name []byte) *Tuning {
 	if k == nil || name == nil {
 		return nil
@@ -69,11 +69,12 @@ func (t *Tuning) write(k Keeper, name []byte) {
 		return
 	}
 	if b, err := t.encode(); err == nil {
-		_ = k.Put(keptKind, name, b) // else it is worked out again
+		_ = k.Put(keptKind, name, b) // on failure it is computed again
 	}
 }
 
-// encode writes a Tuning: its JSON, and each profile that was fitted with its ranker.
+// encode encodes a Tuning as JSON, followed by each fitted profile with its
+// ranker.
 func (t *Tuning) encode() ([]byte, error) {
 	text, err := json.Marshal(t)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t *Tuning) encode() ([]byte, error) {
 	}
 	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(t.fits)))
-	for _, kind := range profile.Kinds() { // in the order of their constants
+	for _, kind := range profile.Kinds() { // in the order of the constants
 		fit := t.fits[kind]
 		if fit == nil {
 			continue
@@ -96,8 +97,8 @@ func (t *Tuning) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decode is the inverse of encode, but for samples and what was measured, which nothing asks
-// for afterwards.
+// decodeTuning inverts encode, except for samples and measurements, which are
+// not stored.
 func decodeTuning(b []byte) (*Tuning, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	t := &Tuning{fits: map[profile.Kind]*profile.Fitted{}}

@@ -10,16 +10,16 @@ import (
 const (
 	// tooFew photos say nothing certain of a profile.
 	tooFew = 100
-	// muchSlower: an owner's photo that takes so many times longer is dearer,
-	// whatever else is saved.
+	// muchSlower is the largest acceptable ratio to the fastest profile's time
+	// per photo.
 	muchSlower = 1.5
 )
 
-// decide recommends a row. Of a profile the ranker that it has by default counts,
-// unless the other is better by more than noise. Of the profiles the one of the
-// greatest harmonic mean of P and R is the best; of those that are within noise of
-// it the cheapest is recommended: the one of the smallest index among those that
-// take an owner no more than muchSlower times as long as the fastest.
+// decide recommends a row. A profile is represented by its default ranker,
+// unless the other is better by more than noise. The best profile has the
+// highest harmonic mean of P and R. Of the profiles within noise of it, decide
+// recommends the one with the smallest index among those at most muchSlower
+// times slower than the fastest.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {
@@ -53,7 +53,8 @@ func (t *Tuning) decide() {
 	t.Reason = t.because(chosen, best, champions)
 }
 
-// champion is the row of a profile that stands for it, nil if it was left out.
+// champion returns the row that represents a profile, or nil if it was left
+// out.
 func (t *Tuning) champion(kind profile.Kind) *Row {
 	usual := kind.Ranker(rank.KindDefault)
 	other := rank.KindPaper
@@ -67,7 +68,7 @@ func (t *Tuning) champion(kind profile.Kind) *Row {
 	return b
 }
 
-// cheapest is the row of the smallest index among those that are not much slower
+// cheapest returns the row with the smallest index among those not much slower
 // than the fastest.
 func cheapest(rows []*Row) *Row {
 	fastest := rows[0].OwnerMS
@@ -83,7 +84,7 @@ func cheapest(rows []*Row) *Row {
 	return chosen
 }
 
-// because says in one sentence what spoke for a row.
+// because explains a recommendation in one sentence.
 func (t *Tuning) because(chosen, best *Row, all []*Row) string {
 	mean := func(row *Row) string { return fmt.Sprintf("%.1f %%", 100*row.Merit()) }
 	name := func(row *Row) string { return fmt.Sprintf("%v (ranker %v)", row.Profile, row.Ranker) }

@@ -1,9 +1,9 @@
-// Package tune finds out what suits a collection: which profile and ranker (Tune),
-// and which scheme and search (Choose). It needs no cloud.
+// Package tune selects settings for a collection: a profile and ranker (Tune),
+// and a scheme and search (Choose). It needs no cloud.
 //
-//	Tune    collection ─▶ a row for each profile and ranker, one recommended
+//	Tune    collection ─▶ a row per profile and ranker, one recommended
 //	Choose  key + collection ─▶ an index of the scheme that measures best
-//	Build   key + collection + Plan ─▶ an index, with what was to be tried tried first
+//	Build   key + collection + Plan ─▶ an index, after the trials in the plan
 package tune
 
 import (
@@ -24,27 +24,28 @@ import (
 	"cpar/user/internal/index"
 )
 
-// Options say what Tune tries. The zero value will do.
+// Options configure Tune. The zero value is valid.
 type Options struct {
 	// PCA is X of PCA-X in profile `paper`; 0 means 32.
 	PCA int
-	// Items are photos that the owner's milliseconds are measured on; a few are
-	// read. Without any these are not measured.
+	// Photos are used to time the owner. A few are read. Without them the time
+	// is not measured.
 	Photos []dataset.Photo
-	// Network computed the images' embeddings. Its cost is measured with it.
+	// Network computed the images' embeddings. Tune measures its cost, too.
 	Network *encoder.Encoder
-	// Keep keeps the outcome, so that it is not worked out again for the same collection
-	// and options; nil for nowhere.
+	// Keep caches the outcome for the same collection and options, nil for no
+	// cache.
 	Keep     Keeper
 	Progress user.Progress
 }
 
-// A Tuning is what each profile and ranker would give on a collection.
+// A Tuning holds the quality and cost of each profile and ranker on a
+// collection.
 type Tuning struct {
-	Photos int `json:"photos"` // of the collection
-	// Rows are by profile and ranker, in the order of their constants.
+	Photos int `json:"photos"` // in the collection
+	// Rows are ordered by the constants of profile and ranker.
 	Rows []Row `json:"rows"`
-	// LeftOut are profiles that the collection is no use for, and why.
+	// LeftOut lists profiles unsuitable for the collection.
 	LeftOut     []LeftOut `json:"left_out"`
 	Recommended struct {
 		Profile profile.Kind `json:"profile"`
@@ -52,47 +53,47 @@ type Tuning struct {
 	} `json:"recommended"`
 	Reason string `json:"reason"`
 
-	// fits are the profiles tried, fitted, with calibrated rankers.
+	// fits holds the fitted profiles with calibrated rankers.
 	fits map[profile.Kind]*profile.Fitted
 }
 
-// A Row is one profile with one ranker.
+// A Row is the result of one profile with one ranker.
 type Row struct {
 	Profile    profile.Kind `json:"profile"`
 	Ranker     rank.Kind    `json:"ranker"`
 	Neighbours int          `json:"neighbours"`
 	Dim        int          `json:"dim"` // profile.Profile.Dimensions
 	rank.Validation
-	// OwnerMS is what one photo costs the owner before it is encrypted: decoding,
-	// features, embedding and projection, on one core; 0 if not measured.
+	// OwnerMS is the owner's time per photo before encryption, on one core:
+	// decoding, features, embedding and projection. It is 0 if not measured.
 	OwnerMS float64 `json:"owner_ms,omitempty"`
-	// IndexBytes are the sizes of an index of the collection.
+	// IndexBytes holds the sizes of an index of the collection.
 	IndexBytes IndexBytes `json:"index_bytes"`
-	// CloudMS is what the cloud of scheme capia takes to scan the collection for one
-	// photo, on one core of this machine; cpar takes less, sealed more.
+	// CloudMS is the time of scheme capia to scan the collection for one photo,
+	// on one core of this machine. Scheme cpar takes less, sealed more.
 	CloudMS float64 `json:"cloud_ms"`
 }
 
-// IndexBytes are the sizes of an index by scheme.
+// IndexBytes holds the sizes of an index by scheme.
 type IndexBytes struct {
 	CAPIA  uint64 `json:"capia"`
 	Sealed uint64 `json:"sealed"`
 }
 
-// LeftOut is a profile that was not tried to the end.
+// LeftOut is a profile without a result.
 type LeftOut struct {
 	Profile profile.Kind `json:"profile"`
 	Reason  string       `json:"reason"`
 }
 
-// At most maxTunePhotos photos are asked, fewer where there are so many that asking
-// reads more than tuneReads records.
+// At most maxTunePhotos photos are evaluated, and fewer if the scans would read
+// more than tuneReads records.
 const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
-// Tune finds out by cross-validation on a collection alone what each profile and
-// ranker would give, measures what they cost, and recommends one. Profile
-// `network` is tried where the images have embeddings. It needs no key and writes
-// nothing. A collection without keywords, or of one image, is refused (ErrInput).
+// Tune cross-validates each profile and ranker on a collection, measures their
+// cost, and recommends one. It tries profile `network` if the images have
+// embeddings. It needs no key and writes nothing. It returns ErrInput for a
+// collection without keywords or with fewer than two images.
 func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
 	some := false
 	for _, im := range images {
@@ -137,8 +138,8 @@ func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error
 	return t, nil
 }
 
-// Apply is opt with the profile and ranker that are recommended, as Tune has
-// fitted them, to the same images.
+// Apply sets the recommended profile and ranker in opt, as fitted to the same
+// images.
 func (t *Tuning) Apply(opt user.Options) user.Options {
 	fit := *t.fits[t.Recommended.Profile]
 	fit.Validation, fit.Samples = &t.row(t.Recommended.Profile, t.Recommended.Ranker).Validation, nil
@@ -155,7 +156,7 @@ func (t *Tuning) row(p profile.Kind, r rank.Kind) *Row {
 	return nil
 }
 
-// A trial is one profile being tried.
+// A trial evaluates one profile.
 type trial struct {
 	kind    profile.Kind
 	images  []user.Photo
@@ -163,7 +164,7 @@ type trial struct {
 	extract float64 // timePhotos without a network
 	opt     Options
 	fit     *profile.Fitted
-	// projector makes z, as the owner does for every photo.
+	// projector computes z, as the owner does for every photo.
 	projector profile.Projector
 }
 
@@ -207,7 +208,7 @@ func (r *trial) run(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// indexBytes are the sizes of the index that Encrypt would write.
+// indexBytes returns the sizes of the index that Encrypt would write.
 func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	keywords := user.Keywords(r.images)
 	if size.CAPIA, err = user.IndexBytes(cpar.SchemeCAPIA, r.fit.Profile, ranker, keywords); err == nil {
@@ -216,7 +217,7 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
-// fitAndAsk fits the profile, asks some of the photos for their nearest others and
+// fitAndAsk fits the profile, finds the nearest neighbours of some photos, and
 // calibrates a ranker.
 func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	features := make([]*feature.Vectors, len(r.images))
@@ -236,7 +237,7 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Profile, err = r.fit.Profile.ForCollection(c.Vectors); err != nil {
 		return err
 	}
-	// Distances of profile paper need a secret projection: one that is forgotten.
+	// Profile paper needs a secret projection. This one is never reused.
 	if r.projector, err = r.fit.Profile.Projector(seed.Forgotten()); err != nil {
 		return err
 	}

@@ -1,16 +1,16 @@
-// Package vault keeps at home what would tell a thief of the disk about the photos:
-// features, what was found for which photo, what was written into which file.
+// Package localstore stores private data on the owner's disk, encrypted under
+// the key: features, answers, and journals of changes to photos.
 //
-//	kind, name ─HMAC under the key─▶ name of a file
-//	value      ─AES-256-GCM───────▶ its content
+//	kind, name ─HMAC under the key─▶ file name
+//	value      ─AES-256-GCM───────▶ file content
 //
-//	DIR/ab/cdef…      entries, which Put writes and Get reads
-//	DIR/logs/ab…      logs, which grow by whole batches of records
+//	DIR/ab/cdef…      entries, written by Put and read by Get
+//	DIR/logs/ab…      logs of appended records
 //
-// Files are 0600, folders 0700. Whoever reads the folder learns how many entries there
-// are, how large, and when they were written, and nothing of names or values. Whoever
-// can write to it can remove entries and put old ones back: that is noticed nowhere, so
-// nothing that guards against a cloud belongs here.
+// Files have mode 0600, folders 0700. A reader of the folder learns the number,
+// sizes and times of entries, but no names or values. A writer can remove
+// entries and restore old ones undetected, so data that detects rollback by a
+// cloud must not be stored here.
 package localstore
 
 import (
@@ -29,8 +29,8 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// A Vault is a folder of encrypted files under one key. It may be used by several
-// goroutines and processes at once.
+// A Store is a folder of encrypted files under one key. It is safe for
+// concurrent use, also by several processes.
 type Store struct {
 	seed.Redacted
 	dir    string
@@ -40,32 +40,33 @@ type Store struct {
 	source *seed.Source
 
 	mu   sync.Mutex
-	used int64 // bytes of entries, as far as this process knows; -1 before the first look
+	used int64 // bytes of entries as known to this process, -1 if unknown
 }
 
-// Open opens a folder, making it where necessary. Entries take at most limit bytes, and
-// the oldest go first; with 0 there is no bound. Errors wrap cpar.ErrInput or
-// cpar.ErrStorage.
+// Open opens a folder and creates it if necessary. Beyond limit bytes of
+// entries the oldest are removed, and 0 means no limit. Errors wrap
+// cpar.ErrInput or cpar.ErrStorage.
 func Open(dir string, secret [seed.Size]byte, limit int64) (*Store, error) {
 	if dir == "" {
-		return nil, fmt.Errorf("opening what is kept at home: %w: no folder was named", cpar.ErrInput)
+		return nil, fmt.Errorf("opening the local store: %w: no folder was named", cpar.ErrInput)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("opening what is kept at home: %w: %w", cpar.ErrStorage, err)
+		return nil, fmt.Errorf("opening the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	s := seed.Secret(secret)
 	return &Store{dir: dir, limit: limit, used: -1, names: s.Derive("vault/names"),
 		box: aead.New(s.Derive("vault/values")), source: seed.NewSource(s.Derive("vault/nonces"), rand.Reader)}, nil
 }
 
-// path is where an entry lies: a keyed digest says nothing of kind and name.
+// path returns the file of an entry, a keyed digest that hides kind and name.
 func (v *Store) path(kind string, name []byte) string {
 	d := v.names.Derive(kind, name)
 	digits := hex.EncodeToString(d[:])
 	return filepath.Join(v.dir, digits[:2], digits[2:])
 }
 
-// binding ties a value to its name: entries cannot be exchanged.
+// binding authenticates the name with the value, so that entries cannot be
+// swapped.
 func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
@@ -75,8 +76,8 @@ func (v *Store) seal(plain, binding []byte) []byte {
 	return v.box.Seal(nil, nonces, plain, binding)
 }
 
-// Get returns the value of an entry; ok is false where there is none, or none that this
-// key can read.
+// Get returns the value of an entry, or false if there is none that this key
+// can read.
 func (v *Store) Get(kind string, name []byte) (value []byte, ok bool) {
 	b, err := os.ReadFile(v.path(kind, name))
 	if err != nil {
@@ -86,19 +87,19 @@ func (v *Store) Get(kind string, name []byte) (value []byte, ok bool) {
 	return value, err == nil
 }
 
-// temporary is the beginning of the names of files that are not whole yet.
+// temporary is the name prefix of incomplete files.
 const temporary = "tmp-"
 
-// Put writes an entry, whole or not at all. It is not synced to disk: after a power
-// failure an entry may be missing.
+// Put writes an entry atomically. It does not sync, so an entry may be missing
+// after a power failure.
 func (v *Store) Put(kind string, name, value []byte) error {
 	path := v.path(kind, name)
 	sealed := v.seal(value, binding(kind, name))
 	if err := v.makeRoom(int64(len(sealed))); err != nil {
-		return fmt.Errorf("keeping something at home: %w: %w", cpar.ErrStorage, err)
+		return fmt.Errorf("writing to the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	if err := writeFile(path, sealed); err != nil {
-		return fmt.Errorf("keeping something at home: %w: %w", cpar.ErrStorage, err)
+		return fmt.Errorf("writing to the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
 }
@@ -122,10 +123,10 @@ func writeFile(path string, b []byte) error {
 	return err
 }
 
-// Delete removes an entry; one that is not there is no error.
+// Delete removes an entry if it exists.
 func (v *Store) Delete(kind string, name []byte) error {
 	if err := os.Remove(v.path(kind, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing something kept at home: %w: %w", cpar.ErrStorage, err)
+		return fmt.Errorf("removing from the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
 }
