@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// tooFew photos say nothing certain of a profile.
+	// A result on fewer than tooFew photos is uncertain.
 	tooFew = 100
 	// muchSlower is the largest acceptable ratio to the fastest profile's time
 	// per photo.

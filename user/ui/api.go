@@ -15,13 +15,13 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxBodyBytes bounds what the page sends, but for photos.
+// maxBodyBytes bounds a request body other than a photo.
 const maxBodyBytes = 64 << 10
 
-// maxAtOnce is how many photos one call is about: an answer should not take long.
+// maxAtOnce bounds the number of photos per call, so that responses stay fast.
 const maxAtOnce = 120
 
-// routes are the calls of the page. All want the token (guard.go).
+// routes registers the API. All routes require the token (guard.go).
 func (s *Server) routes(mux *http.ServeMux) {
 	answer(mux, "GET /api/settings", s.settings)
 	answer(mux, "GET /api/photos", s.list)
@@ -38,7 +38,7 @@ func (s *Server) routes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/sidecar/{id}", s.sidecar)
 }
 
-// answer makes of a function a call that answers with JSON.
+// answer registers a function whose result is sent as JSON.
 func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter, r *http.Request) (any, error)) {
 	mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		v, err := call(w, r)
@@ -50,7 +50,7 @@ func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter,
 	})
 }
 
-// problem is an error as the page shows it.
+// problem is an error as shown on the page.
 type problem struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
@@ -58,7 +58,7 @@ type problem struct {
 
 var errUnknown = fmt.Errorf("%w: there is no such photo any more", cpar.ErrInput)
 
-// fail answers with an error, and with the kind of it as status.
+// fail responds with an error and the matching status.
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	var large *http.MaxBytesError
@@ -68,7 +68,7 @@ func fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, errUnknown):
 		status = http.StatusNotFound
 	case errors.Is(err, context.Canceled):
-		status = 499 // the browser has gone, or the program ends
+		status = 499 // the browser has disconnected or the program is stopping
 	case code == exitcode.Input || code == exitcode.Usage:
 		status = http.StatusUnprocessableEntity
 	case code == exitcode.Cloud:
@@ -80,10 +80,10 @@ func fail(w http.ResponseWriter, err error) {
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(v) // an error is the browser's, which has gone
+	json.NewEncoder(w).Encode(v) // fails only if the browser has disconnected
 }
 
-// body reads what the page sends.
+// body decodes a request body.
 func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
@@ -111,7 +111,7 @@ func (s *Server) settings(http.ResponseWriter, *http.Request) (any, error) {
 	return out, nil
 }
 
-// list names all photos; with ?again it looks for new ones first.
+// list lists all photos. With ?again it first rescans the folders.
 func (s *Server) list(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if r.URL.Query().Has("again") {
 		if err := s.photos.fill(r.Context(), s.backend); err != nil {
@@ -137,7 +137,7 @@ type ids struct {
 	IDs []string `json:"ids"`
 }
 
-// look tells what is known of photos, in order.
+// look returns the views of photos, in order.
 func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	asked, err := body[ids](w, r)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	return views, nil
 }
 
-// annotate asks about photos.
+// annotate requests keywords for photos.
 func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	asked, err := body[ids](w, r)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	return outcomes, err
 }
 
-// An outcome is what became of asking about a photo.
+// An outcome is the result of annotating a photo.
 type outcome struct {
 	ID    string `json:"id"`
 	Error string `json:"error,omitempty"`
@@ -212,7 +212,7 @@ func outcomeOf(id string, err error) outcome {
 func (s *Server) cloud(_ http.ResponseWriter, r *http.Request) (any, error) {
 	saw, _ := s.cloudViews.Get(r.PathValue("id"))
 	return struct {
-		Saw *CloudView `json:"saw"` // null where nothing was sent, or too long ago
+		Saw *CloudView `json:"saw"` // null if nothing was sent or the view has been evicted
 	}{saw}, nil
 }
 
@@ -227,7 +227,7 @@ func (s *Server) find(_ http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	out := struct {
 		IDs       []string `json:"ids"`
-		Elsewhere int      `json:"elsewhere"` // photos that are not below the opened folders
+		Elsewhere int      `json:"elsewhere"` // photos outside the opened folders
 	}{IDs: []string{}}
 	for _, path := range paths {
 		if p, ok := s.photos.at(path); ok {
@@ -260,8 +260,8 @@ func (s *Server) undo(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.backend.Undo(r.Context(), which.Run)
 }
 
-// drop takes a photo that was dropped onto the page: one of the folders', or else one that is
-// kept in memory.
+// drop receives a photo dropped onto the page and identifies it with one in the
+// folders, or keeps it in memory.
 func (s *Server) drop(w http.ResponseWriter, r *http.Request) (any, error) {
 	select {
 	case s.dropped.receiving <- struct{}{}:

@@ -12,21 +12,21 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Bounds of what a person may decide on one photo.
+// Bounds of the decisions on one photo.
 const (
 	maxWordBytes = 200
 	maxWords     = 200
 )
 
-// decisions wait in memory until they are written.
+// decisions holds unwritten decisions in memory.
 type decisions struct {
 	mu sync.Mutex
-	by map[string]Decision // by a photo's id
+	by map[string]Decision // by photo id
 }
 
 func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
 
-// of is a copy.
+// of returns a copy of a photo's decision.
 func (d *decisions) of(id string) Decision {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +34,7 @@ func (d *decisions) of(id string) Decision {
 	return Decision{slices.Clone(x.Accept), slices.Clone(x.Reject), slices.Clone(x.Add)}
 }
 
-// forget forgets what was written. What was decided meanwhile, or otherwise, still waits.
+// forget drops what was written and keeps later and different decisions.
 func (d *decisions) forget(id string, written Decision) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +43,7 @@ func (d *decisions) forget(id string, written Decision) {
 	d.keep(id, x)
 }
 
-// keep is for who holds mu.
+// keep stores a decision. The caller holds mu.
 func (d *decisions) keep(id string, x Decision) {
 	if x.empty() {
 		delete(d.by, id)
@@ -52,7 +52,7 @@ func (d *decisions) keep(id string, x Decision) {
 	}
 }
 
-// mark decides on a word: accept, reject, add, or "" for neither of them.
+// mark records accept, reject, add, or "" for a word.
 func (d *decisions) mark(id, word, mark string) error {
 	word, err := checkWord(word)
 	if err != nil {
@@ -82,18 +82,18 @@ func (d *decisions) mark(id, word, mark string) error {
 
 func (d Decision) empty() bool { return len(d.Accept)+len(d.Reject)+len(d.Add) == 0 }
 
-// without is words without some, however they are spelt.
+// without returns words without those that equal one of some after folding.
 func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }
 
-// has reports whether a word is among others, however it is spelt.
+// has reports whether words contains word after folding.
 func has(words []string, word string) bool {
 	folded := metadata.Fold(word)
 	return slices.ContainsFunc(words, func(w string) bool { return metadata.Fold(w) == folded })
 }
 
-// checkWord refuses what no photo program would show as a keyword.
+// checkWord rejects words that photo programs cannot show as keywords.
 func checkWord(word string) (string, error) {
 	word = strings.TrimSpace(word)
 	switch {
@@ -102,9 +102,9 @@ func checkWord(word string) (string, error) {
 	case len(word) > maxWordBytes:
 		return "", fmt.Errorf("deciding on a keyword: %w: it is longer than %d bytes", cpar.ErrInput, maxWordBytes)
 	case !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl):
-		return "", fmt.Errorf("deciding on a keyword: %w: it holds what cannot be printed", cpar.ErrInput)
+		return "", fmt.Errorf("deciding on a keyword: %w: it contains unprintable characters", cpar.ErrInput)
 	case strings.ContainsAny(word, "|/"):
-		return "", fmt.Errorf("deciding on a keyword: %w: | and / separate levels of keywords, not parts of one", cpar.ErrInput)
+		return "", fmt.Errorf("deciding on a keyword: %w: | and / separate levels of keywords and cannot be part of one", cpar.ErrInput)
 	}
 	return word, nil
 }

@@ -15,24 +15,25 @@ import (
 	"cpar/photo/decode"
 )
 
-// Bounds of photos that are dropped onto the page.
+// Bounds of photos dropped onto the page.
 const (
 	maxDropBytes = 256 << 20 // of one, and of all that are kept
 	maxDropped   = 4
-	// maxCompared bytes of photos are read to find one that was renamed; beyond that only those of
-	// its name or size are compared.
+	// maxCompared bounds the bytes read to find a renamed photo. Above it, only
+	// photos of the same name or size are compared.
 	maxCompared = 2 << 30
 )
 
-// dropped are the photos that were dropped last and are in no folder. They stay in memory.
+// dropped holds in memory the last dropped photos that are in no folder.
 type dropped struct {
 	by   *lru.Cache[string, *drop]
-	most int // bytes of all of them
-	// receiving is for one photo at a time: each may be as large as all that are kept.
+	most int // bytes in total
+	// receiving admits one photo at a time, since each may be as large as all
+	// kept ones.
 	receiving chan struct{}
 
 	mu sync.Mutex
-	// content remembers what was compared: the digest of a photo by its path, size and date.
+	// content caches digests of photos by path, size and time.
 	content map[contentKey][32]byte
 }
 
@@ -62,7 +63,7 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	return x
 }
 
-// bound forgets the photos that were looked at longest ago, until the others are small enough.
+// bound evicts the least recently used photos until the rest fits.
 func (d *dropped) bound() {
 	sum := 0
 	for _, x := range d.by.Values() {
@@ -75,7 +76,7 @@ func (d *dropped) bound() {
 	}
 }
 
-// baseName is the last part of a name that a browser has sent.
+// baseName returns the last element of a file name sent by a browser.
 func baseName(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	if name == "." || name == "/" || len(name) > 255 {
@@ -84,9 +85,10 @@ func baseName(name string) string {
 	return name
 }
 
-// match finds the photo below the folders whose picture is the dropped one, whatever its
-// keywords: first among those of its name or size, then among all if that is not too much to read.
-// whole is whether all were compared.
+// match finds the photo below the folders with the same image as the dropped
+// one, regardless of its metadata. It compares photos of the same name or size
+// first, then all others unless they are too large. whole reports whether all
+// were compared.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()
@@ -117,8 +119,8 @@ func (s *Server) match(ctx context.Context, name string, data []byte) (found *sh
 	return nil, whole, nil
 }
 
-// contentOf is the digest of a photo's picture. What was read before is not read again while the
-// file has its size and date.
+// contentOf returns the digest of a photo's image, cached while the file's size
+// and time are unchanged.
 func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	info, err := s.photos.stat(p)
 	if err != nil {
@@ -142,7 +144,7 @@ func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	return digest, nil
 }
 
-// annotateDrop asks about a photo that is in no folder.
+// annotateDrop annotates a photo that is in no folder.
 func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if _, err := decode.Decode(x.data); err != nil {
 		return err
@@ -151,10 +153,10 @@ func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if err = errors.Join(err, a.Err); err != nil {
 		return err
 	}
-	// A new value: another request may be reading the old one.
+	// Store a new value, because another request may be reading the old one.
 	asked := *x
 	asked.known.Asked, asked.known.Keywords, asked.known.Near = true, a.Keywords, a.Near
-	if s.dropped.by.Contains(x.id) { // else it was forgotten meanwhile, and stays so
+	if s.dropped.by.Contains(x.id) { // otherwise it was evicted in the meantime
 		s.dropped.by.Add(x.id, &asked)
 	}
 	if a.CloudView != nil {

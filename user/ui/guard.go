@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// tokenHeader carries the token. A page of another origin cannot set it without being asked
-// for permission first, which is never given.
+// tokenHeader carries the token. A page of another origin needs CORS permission
+// to set it, which this server never grants.
 const tokenHeader = "X-Cpar-Token"
 
-// newToken is 256 random bits, in letters that a fragment may hold.
+// newToken returns 256 random bits in characters valid in a fragment.
 func newToken() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// policy lets the page load from this server, show pictures that it has made itself, and nothing else.
+// policy permits resources from this server and images made by the page,
+// nothing more.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// headers are sent with everything.
+// headers are sent with every response.
 var headers = map[string]string{
 	"Content-Security-Policy":      policy,
 	"Cache-Control":                "no-store",
@@ -36,12 +37,12 @@ var headers = map[string]string{
 	"Permissions-Policy":           "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 
-// guard refuses who must not be served:
+// guard refuses requests by these headers:
 //
-//	Host            a name that somebody has pointed at this machine (DNS rebinding)
-//	Sec-Fetch-Site  pages of other origins, and what they embed
-//	Origin          the same, of browsers that do not send it
-//	the token       other programs and other users of this machine; asked for below /api/
+//	Host            a foreign name that resolves to this machine (DNS rebinding)
+//	Sec-Fetch-Site  pages of other origins and their embedded resources
+//	Origin          the same, for browsers that do not send Sec-Fetch-Site
+//	X-Cpar-Token    other programs and users of this machine, below /api/
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
@@ -63,9 +64,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// fromHere reports whether a browser says that a request is the page's own. The page itself may
-// be opened from anywhere in a tab of its own: without the token it is empty. Programs that are no
-// browsers say nothing.
+// fromHere reports whether the browser declares a request as the page's own.
+// Other sites may open the page in a tab, where it is empty without the token.
+// Clients other than browsers send no such headers.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":

@@ -12,9 +12,9 @@ import (
 	"cpar/photo/metadata"
 )
 
-// inside refuses a photo of which something lies outside the opened folders: the file
-// itself, other files of its shot, or their sidecars. Links are followed when keywords are
-// read and written, and may lead anywhere.
+// inside refuses a photo if the file, another file of its shot, or a sidecar
+// resolves outside the opened folders. Reading and writing keywords follows
+// links, which may point anywhere.
 func (w *LibraryBackend) inside(path string) error {
 	for _, shot := range w.shots(path) {
 		for _, file := range append([]string{shot.Path}, shot.Also...) {
@@ -49,7 +49,7 @@ func (w *LibraryBackend) leadsInside(name string) error {
 		"name the folder that it leads to, too, or remove the link")
 }
 
-// resolved is where a path leads, from the root.
+// resolved returns the absolute path with links resolved.
 func resolved(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

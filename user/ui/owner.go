@@ -23,46 +23,46 @@ import (
 )
 
 const (
-	// guess is the least probability of a keyword that is shown: of ten such, one is right.
+	// guess is the minimum probability of a keyword shown: one in ten is right.
 	guess = 0.1
-	// maxShownWords are shown of a photo, and written.
+	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
-	// startBytes of a request are kept, to be shown.
+	// startBytes is the number of bytes of a request kept for display.
 	startBytes = 6144
 )
 
-// LibraryOptions say how a library is shown.
+// LibraryOptions configure the page of a library.
 type LibraryOptions struct {
 	Folders []string
 	List    photo.Options
-	// Where and Style say how keywords are written.
+	// Where and Style select where and how keywords are written.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// Threshold is what a keyword's probability must be for it to be written without a
-	// person's word. An index without probabilities has none that are.
+	// Threshold is the minimum probability of keywords written without
+	// confirmation. Without calibrated probabilities none are.
 	Threshold float64
 	// Params selects the search parameters of an index.
 	Params func(*device.Index) (cpar.Params, error)
-	// Cloud is its address, for a person to read.
+	// Cloud is the cloud's address for display.
 	Cloud string
 }
 
-// An Owner is the Backend of a library, and of an index at a cloud.
+// A LibraryBackend is the Backend of a library and an index at a cloud.
 type LibraryBackend struct {
 	library *library.Library
 	o       LibraryOptions
 
-	asking sync.Mutex // an index is for one goroutine
+	asking sync.Mutex // an index does not allow concurrent use
 	index  *device.Index
-	// state is the index as it was when it was asked last, for who only looks.
+	// state is a copy of the index after the last request, for readers.
 	state atomic.Pointer[device.Index]
 
 	mu   sync.Mutex
-	also map[string][]string // other files of a photo's shot
+	also map[string][]string // further files of a photo's shot
 }
 
-// NewLibraryBackend makes the backend of a library.
+// NewLibraryBackend returns the backend of a library.
 func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *LibraryBackend {
 	w := &LibraryBackend{library: l, o: o, index: x, also: map[string][]string{}}
 	if x.Ranker().Kind() != rank.KindCalibrated {
@@ -72,13 +72,13 @@ func NewLibraryBackend(l *library.Library, x *device.Index, o LibraryOptions) *L
 	return w
 }
 
-// keepState copies the index for readers, where nobody else has it.
+// keepState copies the index for readers. The caller holds asking.
 func (w *LibraryBackend) keepState() {
 	x := *w.index
 	w.state.Store(&x)
 }
 
-// Settings are what is in force.
+// Settings returns the current settings.
 func (w *LibraryBackend) Settings() Settings {
 	x := w.state.Load()
 	short := x.Profile().Kind() != profile.Paper
@@ -87,7 +87,7 @@ func (w *LibraryBackend) Settings() Settings {
 		Threshold: int(math.Round(100 * w.o.Threshold)), Where: string(w.o.Where), Style: string(w.o.Style)}
 }
 
-// Photos lists the photos below the folders; that there are none is no error here.
+// Photos lists the photos below the folders. An empty listing is no error.
 func (w *LibraryBackend) Photos(ctx context.Context) (*Listing, error) {
 	roots := make([]string, len(w.o.Folders))
 	for i, folder := range w.o.Folders {
@@ -112,7 +112,7 @@ func (w *LibraryBackend) Photos(ctx context.Context) (*Listing, error) {
 	return l, nil
 }
 
-// shots are photos as the library takes them.
+// shots returns photos with the further files of their shots.
 func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +123,8 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 	return list
 }
 
-// options are how photos are asked about and shown: guesses, too.
+// options returns the options for annotating and showing photos, guesses
+// included.
 func (w *LibraryBackend) options() library.Options {
 	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
 	if w.o.Threshold == 0 {
@@ -132,7 +133,7 @@ func (w *LibraryBackend) options() library.Options {
 	return o
 }
 
-// Look reads what is in and beside a photo, and what the library knows of it.
+// Look reads the keywords in and beside a photo and its stored answer.
 func (w *LibraryBackend) Look(path string) (*Known, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
@@ -155,8 +156,8 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords in and beside a photo. Machine words that another program has copied
-// into fields of its own are not taken for a person's.
+// lookAt reads the keywords in and beside a photo. Machine words that another
+// program copied into its own fields still count as machine words.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {
@@ -181,7 +182,7 @@ func knownOf(words metadata.Keywords, problems []metadata.Problem, machine []str
 	return k
 }
 
-// Annotate asks about photos.
+// Annotate annotates photos.
 func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -206,8 +207,8 @@ func (w *LibraryBackend) Annotate(ctx context.Context, paths []string) ([]Answer
 	return answers[:told], err
 }
 
-// Write writes a decision, and then what is likely of what was suggested: two runs, since what a
-// person says and what a machine says are taken back each on its own.
+// Write writes the decision and then the likely suggestions in two runs, so
+// that each can be undone separately.
 func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*Written, error) {
 	if err := w.inside(path); err != nil {
 		return nil, err
@@ -246,7 +247,7 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 	return out, errors.Join(err, wrong)
 }
 
-// Runs are what was written, the newest first.
+// Runs lists the runs that wrote files, newest first.
 func (w *LibraryBackend) Runs() ([]Run, error) {
 	all, err := w.library.Runs()
 	if err != nil {
@@ -261,7 +262,7 @@ func (w *LibraryBackend) Runs() ([]Run, error) {
 	return runs, nil
 }
 
-// Undo takes a run back.
+// Undo undoes a run.
 func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	u, err := w.library.Undo(ctx, id, false, nil)
 	if err != nil {
@@ -270,7 +271,7 @@ func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	return &Undone{len(u.Restored), len(u.Retracted), len(u.Left) + len(u.Gone)}, nil
 }
 
-// Find lists photos that have a keyword from here.
+// Find lists photos with a keyword given on this device.
 func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {
 	for _, r := range w.library.Find(word) {
 		paths = append(paths, r.Path)

@@ -22,38 +22,38 @@ import (
 //go:embed page
 var embedded embed.FS
 
-// Options say what is served.
+// Options configure a server.
 type Options struct {
-	// Folders hold the photos; nothing outside them is read or written.
+	// Folders hold the photos. No file outside them is read or written.
 	Folders []string
-	// Port of the loopback address; 0 for any that is free.
+	// Port on loopback, 0 for any free one.
 	Port    int
 	Backend Backend
-	// Ready is told the address, with the token in its fragment.
+	// Ready receives the address, with the token in its fragment.
 	Ready func(address string) error
 }
 
 // A Server serves the page.
 type Server struct {
 	backend Backend
-	host    string // address and port, as a browser says it
+	host    string // address and port as a browser sends them
 	token   string
 	photos  *shelf
 	thumbs  *thumbnails
 	dropped *dropped
 
 	decided    *decisions
-	cloudViews *lru.Cache[string, *CloudView] // by a photo's id
+	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
-// mostSaw requests are remembered, to be shown.
+// maxSaw is the number of requests kept for display.
 const maxSaw = 64
 
-// newCache keeps so many values and forgets those that were used longest ago.
+// newCache returns a cache of the given size with LRU eviction.
 func newCache[K comparable, V any](most int) *lru.Cache[K, V] {
 	c, err := lru.New[K, V](most)
 	if err != nil {
-		panic(err) // of a constant
+		panic(err) // unreachable: the size is constant
 	}
 	return c
 }
@@ -72,7 +72,7 @@ func Serve(ctx context.Context, o Options) error {
 	if err != nil {
 		err = fmt.Errorf("listening on loopback: %w: %w", cpar.ErrInput, err)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			err = hint.Add(err, "another program has port %d; leave --port out for any that is free", o.Port)
+			err = hint.Add(err, "another program uses port %d; omit --port to use any free one", o.Port)
 		}
 		return err
 	}
@@ -91,8 +91,8 @@ func newServer(host string, b Backend, photos *shelf) *Server {
 		dropped: newDropped(), decided: newDecisions(), cloudViews: newCache[string, *CloudView](maxSaw)}
 }
 
-// serve ends when the context does: then requests under way are told to stop, and waited for a
-// moment.
+// serve stops when the context ends: it cancels requests in progress and waits
+// for them briefly.
 func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s.handler(),
@@ -100,7 +100,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          log.New(silent{}, "", 0), // a browser that closes a tab is no news
+		ErrorLog:          log.New(silent{}, "", 0), // a closed browser tab is not an error
 	}
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -125,11 +125,11 @@ type silent struct{}
 
 func (silent) Write(p []byte) (int, error) { return len(p), nil }
 
-// handler is all that is served.
+// handler returns the handler of all routes.
 func (s *Server) handler() http.Handler {
 	page, err := fs.Sub(embedded, "page")
 	if err != nil {
-		panic(err) // of what is embedded
+		panic(err) // unreachable: the files are embedded
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", files(page))
@@ -137,7 +137,7 @@ func (s *Server) handler() http.Handler {
 	return s.guard(mux)
 }
 
-// files serves the page's files and no listing of them.
+// files serves the page's files without directory listings.
 func files(page fs.FS) http.Handler {
 	serve := http.FileServerFS(page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

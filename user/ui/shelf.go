@@ -20,34 +20,35 @@ import (
 	"cpar/internal/hint"
 )
 
-// maxPhotoBytes is the largest file that is read for the page.
+// maxPhotoBytes bounds a file read for the page.
 const maxPhotoBytes = 512 << 20
 
-// A shelf is the photos below the opened folders. The page names them by ids, which this process alone can
-// make: it cannot ask for a path.
+// A shelf holds the photos below the opened folders. The page refers to them by
+// ids that only this process can create, never by path.
 type shelf struct {
 	folders []folder
 	secret  [32]byte
 
 	mu      sync.RWMutex
-	all     []*shelfPhoto // in order of their names
+	all     []*shelfPhoto // sorted by name
 	by      map[string]*shelfPhoto
 	paths   map[string]*shelfPhoto
 	skipped string
 }
 
-// A folder was named on the command line and is open: os.Root follows no link and no .. out of it.
+// A folder is an open folder from the command line. os.Root follows no link and
+// no .. out of it.
 type folder struct {
 	path string // absolute
 	root *os.Root
 }
 
-// A photo is a file below a folder.
+// A shelfPhoto is a photo below a folder.
 type shelfPhoto struct {
 	id     string
 	folder int
 	name   string // below the folder, with slashes
-	path   string // as the backend gave it
+	path   string // as returned by the backend
 }
 
 func openShelf(folders []string) (*shelf, error) {
@@ -74,7 +75,7 @@ func (s *shelf) close() {
 	}
 }
 
-// fill lists the photos anew. Ids stay.
+// fill rescans the folders. Ids stay the same.
 func (s *shelf) fill(ctx context.Context, b Backend) error {
 	listing, err := b.Photos(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 		if ok {
 			_, err = s.stat(p)
 		}
-		if !ok || err != nil { // a link, as far as can be known: what lies below is there
+		if !ok || err != nil { // probably a link whose target is listed itself
 			out++
 			continue
 		}
@@ -110,7 +111,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	return nil
 }
 
-// place finds the folder that a file lies below.
+// place finds the folder that contains a file.
 func (s *shelf) place(path string) (*shelfPhoto, bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *shelf) id(folder int, name string) string {
 	return "p" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// get finds a photo by its id.
+// get returns the photo with an id.
 func (s *shelf) get(id string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -140,7 +141,7 @@ func (s *shelf) get(id string) (*shelfPhoto, bool) {
 	return p, ok
 }
 
-// at finds a photo by a path of the backend's.
+// at returns the photo at a path of the backend.
 func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -148,18 +149,19 @@ func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	return p, ok
 }
 
-// list is all photos, and how many files are none. It must not be changed.
+// list returns all photos, not to be modified, and a description of skipped
+// files.
 func (s *shelf) list() ([]*shelfPhoto, string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.all, s.skipped
 }
 
-// stat is a photo's file; read its bytes. Both go through the opened folder.
+// stat and read access a photo through its opened folder.
 func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 	info, err := s.folders[p.folder].root.Stat(filepath.FromSlash(p.name))
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading a photo: %w: %w", cpar.ErrInput, err)
@@ -168,7 +170,7 @@ func (s *shelf) stat(p *shelfPhoto) (os.FileInfo, error) {
 }
 
 func (s *shelf) read(p *shelfPhoto) ([]byte, error) {
-	if _, err := s.stat(p); err != nil { // a pipe would wait for ever
+	if _, err := s.stat(p); err != nil { // reading a pipe would block
 		return nil, err
 	}
 	f, err := s.folders[p.folder].root.Open(filepath.FromSlash(p.name))

@@ -12,9 +12,9 @@ import (
 	"cpar/user/device"
 )
 
-// What the owner does with a photo that is in no folder, and what a cloud sees of any.
+// Photos outside the folders, and the cloud's view of a request.
 
-// AnnotateData asks about a photo that is in no folder. Nothing of it is remembered.
+// AnnotateData annotates a photo outside the folders and stores nothing.
 func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer, error) {
 	w.asking.Lock()
 	defer w.asking.Unlock()
@@ -35,7 +35,7 @@ func (w *LibraryBackend) AnnotateData(ctx context.Context, data []byte) (Answer,
 	return Answer{a.Keywords, a.Near, saw.answered(a, len(a.Near)), a.Err}, nil
 }
 
-// newCloudView is what a request shows the cloud.
+// newCloudView describes what a request reveals to the cloud.
 func newCloudView(q *cpar.Request) (*CloudView, error) {
 	b, err := q.MarshalBinary()
 	if err != nil {
@@ -48,7 +48,7 @@ func newCloudView(q *cpar.Request) (*CloudView, error) {
 	return &CloudView{Scheme: q.Params.Scheme.String(), Observations: parts, Bytes: len(b), Start: slices.Clone(b[:min(len(b), startBytes)]), scheme: q.Params.Scheme}, nil
 }
 
-// answered adds what the answer shows; nil where nothing was sent.
+// answered adds the sizes of the reply. It returns nil if nothing was sent.
 func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	if s == nil || a.Sent == 0 {
 		return nil
@@ -58,13 +58,13 @@ func (s *CloudView) answered(a *device.Annotated, nearest int) *CloudView {
 	return s
 }
 
-// LookData reads the keywords in a photo that is in no folder.
+// LookData reads the keywords in a photo outside the folders.
 func (w *LibraryBackend) LookData(name string, data []byte) (*Known, error) {
 	words, problems := metadata.Read(name, data)
 	return knownOf(words, problems, nil), nil
 }
 
-// Sidecar is what would be written beside a photo that is in no folder.
+// Sidecar returns the sidecar of a photo outside the folders.
 func (w *LibraryBackend) Sidecar(name string, data []byte, k *Known, d Decision) ([]byte, error) {
 	c := metadata.Change{Accept: d.Accept, Reject: d.Reject, Add: d.Add}
 	for _, word := range k.Keywords {

@@ -14,24 +14,24 @@ import (
 	"cpar/photo/decode"
 )
 
-// Pictures are made in two sizes, the longer side in pixels: for a list, and for one photo.
+// Lengths of the longer side in pixels, for the grid and for one photo.
 const (
 	smallSide = 400
 	largeSide = 1800
 )
 
-// maxSmall and maxLarge are how many made pictures are kept: some 40 and 10 MB.
+// Numbers of cached thumbnails, about 40 MB and 10 MB.
 const (
 	maxSmall = 1500
 	maxLarge = 24
 )
 
-// thumbnails makes pictures for the page, and keeps those that were shown last. Nothing of them is
-// written to a disk.
+// thumbnails scales images for the page and caches them in memory. It writes
+// nothing to disk.
 type thumbnails struct {
-	small, large *lru.Cache[string, []byte] // JPEG files, by what they were made of
-	// one picture is decoded at a time: a large one takes memory, and the person waits for
-	// the first ones.
+	small, large *lru.Cache[string, []byte] // JPEG files by name
+	// one serializes decoding, which limits memory and finishes the first
+	// images early.
 	one sync.Mutex
 }
 
@@ -39,7 +39,8 @@ func newThumbnails() *thumbnails {
 	return &thumbnails{small: newCache[string, []byte](maxSmall), large: newCache[string, []byte](maxLarge)}
 }
 
-// get is the picture of what read returns, whose name changes with what is read.
+// get returns the thumbnail of the data that read returns. name identifies the
+// data.
 func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) ([]byte, error) {
 	kept, side := t.small, smallSide
 	if large {
@@ -50,7 +51,7 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	}
 	t.one.Lock()
 	defer t.one.Unlock()
-	if made, ok := kept.Get(name); ok { // while this one waited
+	if made, ok := kept.Get(name); ok { // made while this call waited
 		return made, nil
 	}
 	data, err := read()
@@ -65,7 +66,8 @@ func (t *thumbnails) get(name string, large bool, read func() ([]byte, error)) (
 	return made, nil
 }
 
-// shrink makes a JPEG file whose longer side has at most so many pixels, and no metadata.
+// shrink returns a JPEG without metadata whose longer side has at most side
+// pixels.
 func shrink(data []byte, side int) ([]byte, error) {
 	p, err := decode.Decode(data)
 	if err != nil {
@@ -83,7 +85,7 @@ func shrink(data []byte, side int) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, to, &jpeg.Options{Quality: 85}); err != nil {
-		return nil, fmt.Errorf("making a picture for the page: %w: %w", cpar.ErrInput, err)
+		return nil, fmt.Errorf("making a thumbnail: %w: %w", cpar.ErrInput, err)
 	}
 	return b.Bytes(), nil
 }

@@ -12,15 +12,15 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A view is a photo as the page shows it.
+// A view is a photo as shown on the page.
 type view struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`   // of the file
 	Folder  string `json:"folder"` // below the opened one
 	Dropped bool   `json:"dropped,omitempty"`
 	Asked   bool   `json:"asked"`
-	// Yours are keywords that people gave it, Machine those that a run wrote and nobody has
-	// accepted, Rejected those that shall not come again.
+	// Yours are keywords by people, Machine those by runs and not yet accepted,
+	// Rejected those not to be suggested again.
 	Yours    []string     `json:"yours"`
 	Machine  []string     `json:"machine"`
 	Rejected []string     `json:"rejected"`
@@ -28,28 +28,29 @@ type view struct {
 	Words    []suggestion `json:"words"`
 	Near     []neighbour  `json:"near"`
 	Problems []string     `json:"problems"`
-	Pending  bool         `json:"pending"` // a decision waits to be written
+	Pending  bool         `json:"pending"` // a decision is not written yet
 }
 
-// A suggestion is a keyword that was suggested.
+// A suggestion is a suggested keyword.
 type suggestion struct {
 	Word string `json:"word"`
-	// Percent is the probability, 0 where the ranker has none; Bar is how long its bar is, in percent.
+	// Percent is the probability, 0 if the ranker has none. Bar is the length
+	// of its bar in percent.
 	Percent int    `json:"percent"`
 	Bar     int    `json:"bar"`
 	Sure    bool   `json:"sure"`
 	Mark    string `json:"mark"`    // accept, reject, or ""
-	Written bool   `json:"written"` // it is in the file
+	Written bool   `json:"written"` // in the file
 }
 
-// A neighbour is a photo of the collection whose keywords were counted.
+// A neighbour is a photo of the collection that contributed keywords.
 type neighbour struct {
-	Bar      int      `json:"bar"` // nearness in percent of the nearest one's
+	Bar      int      `json:"bar"` // nearness in percent of the nearest neighbour's
 	Distance float64  `json:"distance"`
 	Keywords []string `json:"keywords"`
 }
 
-// view gathers what is known of a photo and what was decided about it.
+// view combines the keywords, the answer and the decision of a photo.
 func (s *Server) view(id string) (*view, error) {
 	v := &view{ID: id}
 	var known *Known
@@ -79,10 +80,10 @@ func (s *Server) view(id string) (*view, error) {
 	return v, nil
 }
 
-// listed is no word as an empty list, not null in JSON.
+// listed returns a non-nil copy, so that JSON shows [] instead of null.
 func listed(words []string) []string { return append([]string{}, words...) }
 
-// suggestions are the keywords that were suggested and that nobody gave the photo yet.
+// suggestions returns the suggested keywords that the photo does not have yet.
 func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 	threshold := float64(s.backend.Settings().Threshold) / 100
 	words := []suggestion{}
@@ -99,7 +100,7 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 			x.Percent = min(99, max(1, int(100*k.Probability+0.5)))
 			x.Bar, x.Sure = x.Percent, k.Probability >= threshold
 		} else if most > 0 {
-			x.Bar = int(100 * k.Weight / most) // no probability: nothing is sure
+			x.Bar = int(100 * k.Weight / most) // without a probability, none is sure
 		}
 		switch {
 		case has(d.Accept, k.Word):
@@ -109,7 +110,7 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 		}
 		words = append(words, x)
 	}
-	// Machine words of a run that this page has not seen are still there to be decided on.
+	// Include machine words of earlier runs, which still need a decision.
 	for _, w := range known.Machine {
 		if slices.ContainsFunc(words, func(x suggestion) bool { return metadata.Fold(x.Word) == metadata.Fold(w) }) {
 			continue
@@ -153,7 +154,7 @@ type mark struct {
 	Mark string `json:"mark"`
 }
 
-// decide keeps a decision on one keyword, and answers with the photo.
+// decide records a decision on one keyword and returns the photo's view.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 	m, err := body[mark](w, r)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 		case i >= 0:
 			m.Word, m.Mark = v.Words[i].Word, "accept"
 		case has(v.Yours, m.Word):
-			return v, nil // the photo has it
+			return v, nil // the photo has this keyword
 		}
 	}
 	if err := s.decided.mark(m.ID, m.Word, m.Mark); err != nil {
@@ -177,7 +178,7 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.view(m.ID)
 }
 
-// write writes what was decided, and answers with what was done.
+// write writes the decision on a photo.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID string `json:"id"`
@@ -189,7 +190,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	if !ok {
 		return nil, errUnknown
 	}
-	if _, err := s.photos.stat(p); err != nil { // it may have become a link out of the folder
+	if _, err := s.photos.stat(p); err != nil { // the file may have become a link that leaves the folder
 		return nil, err
 	}
 	decision := s.decided.of(p.id)
@@ -201,7 +202,8 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	return written, nil
 }
 
-// picture answers with a photo, small or large, turned upright and without metadata.
+// picture responds with a small or large thumbnail, upright and without
+// metadata.
 func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	id, large := r.PathValue("id"), r.URL.Query().Get("size") == "large"
 	name, read := id, func() ([]byte, error) { return nil, errUnknown }
@@ -225,7 +227,7 @@ func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	w.Write(made)
 }
 
-// sidecar answers with the sidecar of a photo that is in no folder.
+// sidecar responds with the sidecar of a photo outside the folders.
 func (s *Server) sidecar(w http.ResponseWriter, r *http.Request) {
 	x, ok := s.dropped.by.Get(r.PathValue("id"))
 	if !ok {
