@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// slowDot is Σ a[i]·b[i] mod Q.
+// slowDot returns Σ a[i]·b[i] mod Q.
 func (o *Ring) slowDot(a, b []uint64) uint64 {
 	sum := new(big.Int)
 	for i := range a {
@@ -19,7 +19,7 @@ func (o *Ring) slowDot(a, b []uint64) uint64 {
 func TestDotAgainstBigIntegers(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		r := rand.New(rand.NewPCG(1, 2))
-		// Nothing comes closer to 2¹²⁸ than this.
+		// The largest sums possible, close to 2¹²⁸.
 		largest := slices.Repeat([]uint64{o.Q - 1}, lazy+3)
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 100, 1408, lazy, lazy + 1, lazy + 3} {
 			if n < 2000 {

@@ -32,7 +32,7 @@ func testReply(groups int) *Reply {
 	return &Reply{Index: id, Number: [16]byte{5}, State: State{6}, Words: Fast.random(rand.New(rand.NewPCG(4, 2)), groups*small.Records())}
 }
 
-// objects are the three encodings, each with its decoder and encoder.
+// objects lists the encodings with decoder and encoder.
 var objects = []struct {
 	name   string
 	bytes  []byte
@@ -62,7 +62,7 @@ var objects = []struct {
 	}},
 }
 
-func TestEncodings(t *testing.T) {
+func TestEncodingRoundTrips(t *testing.T) {
 	if err := small.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-func TestHostileEncodings(t *testing.T) {
+func TestDecodersRejectHostileInput(t *testing.T) {
 	const q = 1<<47 - 80<<10 + 1
 	count := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	word := func(x uint64) []byte { return AppendWords(nil, []uint64{x}) }
@@ -127,7 +127,7 @@ func TestHostileEncodings(t *testing.T) {
 	}
 }
 
-// A decoder allocates at most eight times its input, plus a little.
+// A decoder allocates at most eight times its input plus a constant.
 func TestDecodersAllocateLittle(t *testing.T) {
 	b := bytes.Clone(objects[2].bytes)
 	binary.LittleEndian.PutUint64(b[72:], 1<<31)

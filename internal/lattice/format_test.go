@@ -8,8 +8,7 @@ import (
 	"cpar/internal/testing/formatdoc"
 )
 
-// TestFormatExamples: the examples of FORMAT.md are what is written.
-func TestFormatExamples(t *testing.T) {
+func TestEncodingsMatchFormatExamples(t *testing.T) {
 	examples := formatdoc.Examples(t, "../../docs/FORMAT.md")
 	p, err := Params{LogN: 11, Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}.Balance()
 	if err != nil {

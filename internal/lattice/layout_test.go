@@ -90,7 +90,7 @@ func TestScoreAtTheEdges(t *testing.T) {
 				}
 			}
 		}
-		// With more noise than there is room for, scores must go wrong.
+		// Noise above the bound must cause wrong scores.
 		if got := p.Score(uint64(5*scale + scale/2)); got == 5 {
 			t.Error("noise of Δ/2 did not matter")
 		}

@@ -11,7 +11,7 @@ import (
 
 var good = Params{LogN: 11, Dim: 1296, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 160, RequestNorm: 160, Addend: 6000}
 
-func TestSecurityTable(t *testing.T) {
+func TestRingsMeetStandard(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		bits float64
@@ -27,7 +27,7 @@ func TestSecurityTable(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestValidateRejectsBadParams(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestBalanceIsTheBestScale(t *testing.T) {
 	}
 }
 
-// The figures that noise.go promises, worked out by hand for one set of parameters.
+// The bounds of noise.go, computed by hand for one set of parameters.
 func TestNoiseBudgetWorkedOut(t *testing.T) {
 	p := good // Δ_db = 2¹⁵, Δ_q = 2¹⁶, K = 16, B = 11
 	request := math.Exp2(16) * 3.2 * 160
@@ -104,7 +104,7 @@ func TestNoiseBudgetWorkedOut(t *testing.T) {
 	}
 }
 
-func TestSizes(t *testing.T) {
+func TestSizesMatchEncodings(t *testing.T) {
 	p := good
 	p.Dim = 1408
 	if p.Blocks() != 11 || p.Records() != 16 || p.Words() != 11*2048 || p.Groups(20000) != 1250 || p.Groups(20001) != 1251 {
@@ -124,7 +124,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestParamsEncoding(t *testing.T) {
+func TestParamsRoundTrip(t *testing.T) {
 	b, err := good.AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)

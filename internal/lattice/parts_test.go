@@ -11,7 +11,8 @@ import (
 	"cpar"
 )
 
-// reducedAttempt are parameters of rows of 2^log records of 96 numbers, as scheme sealed has them.
+// inCells returns parameters for rows of 2^log records of 96 numbers, as in
+// scheme sealed.
 func inCells(t testing.TB, log int) Params {
 	t.Helper()
 	p := Params{LogN: Fast.LogN, Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}
@@ -25,9 +26,8 @@ func inCells(t testing.TB, log int) Params {
 	return p
 }
 
-// TestRowsOfCellsScoreAsRecords: the request in the place of a cell meets its vector and its
-// addend, and nothing else of the row.
-func TestRowsOfCellsScoreAsRecords(t *testing.T) {
+// A request at one slot multiplies the vector and the addend of that slot only.
+func TestSlotsScoreAsRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := inCells(t, 3)
 	random := func() []int16 {
@@ -58,7 +58,7 @@ func TestRowsOfCellsScoreAsRecords(t *testing.T) {
 			t.Errorf("cell %d: score %d, want %d", c, got, want[c])
 		}
 	}
-	// The parts of all addends are within what the norms are computed with.
+	// The split addends are within the bounds assumed by norms.
 	record, request := p.norms()
 	for a := -p.Addend; a <= p.Addend; a++ {
 		high, low := p.split(a)
@@ -71,8 +71,8 @@ func TestRowsOfCellsScoreAsRecords(t *testing.T) {
 	}
 }
 
-// TestFailureOfCells is that of eval/estimate's table: 2⁻⁹⁰ with eight records in a row.
-func TestFailureOfCells(t *testing.T) {
+// The table of eval/estimate states 2⁻⁹⁰ for eight records in a row.
+func TestFailureBoundWithSlots(t *testing.T) {
 	for log, want := range map[int]float64{0: -207, 1: -173, 2: -133, 3: -90} {
 		if got := inCells(t, log).LogFailure(); math.Abs(got-want) > 2 {
 			t.Errorf("%d records in a row: failure 2^%.1f, want 2^%.0f", 1<<log, got, want)
@@ -91,8 +91,7 @@ func TestFailureOfCells(t *testing.T) {
 	}
 }
 
-// TestPartsInBytes: with and without clusters, and what does not fit together is refused.
-func TestPartsInBytes(t *testing.T) {
+func TestSectionsRoundTrip(t *testing.T) {
 	clustered := inCells(t, 3)
 	for name, p := range map[string]Sections{"one": {Open: inCells(t, 0)}, "two": {Open: inCells(t, 0), Clustered: &clustered, Records: 1000}} {
 		b, err := p.AppendBinary(nil)

@@ -20,7 +20,7 @@ func eachRing(t *testing.T, f func(t *testing.T, o *Ring)) {
 
 func (o *Ring) big() *big.Int { return new(big.Int).SetUint64(o.Q) }
 
-// widths are the block widths of a ring.
+// widths returns the block widths of a ring.
 func (o *Ring) widths() (d []int) {
 	for w := minBlock; w <= o.N/minPoints; w *= 2 {
 		d = append(d, w)
@@ -36,7 +36,7 @@ func (o *Ring) random(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// slowProduct returns a·b modulo X^n+1 and Q, by definition.
+// slowProduct computes a·b modulo X^n+1 and Q by definition.
 func (o *Ring) slowProduct(a, b []uint64) []uint64 {
 	n := len(a)
 	sum := make([]big.Int, n)
@@ -73,7 +73,7 @@ func (o *Ring) product(a, b []uint64) []uint64 {
 	return sum
 }
 
-func TestModulus(t *testing.T) {
+func TestModulusIsLargestPrime(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		step := uint64(2 * o.N)
 		if !o.big().ProbablyPrime(64) || o.Q%step != 1 || o.Q>>o.LogQ != 0 || o.Q != 1<<o.LogQ-o.gap+1 {
@@ -105,7 +105,7 @@ func TestProductsAgainstBigIntegers(t *testing.T) {
 	})
 }
 
-// At N points a product with few terms suffices: that of X^i and X^j is ±X^(i+j).
+// At N points products of monomials suffice: X^i·X^j = ±X^(i+j).
 func TestProductsOfMonomials(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -128,7 +128,7 @@ func TestProductsOfMonomials(t *testing.T) {
 }
 
 // The points and their order are part of the format: position i is ψ to the
-// power of 2·reverse(i)+1, with reverse on log₂ N bits, and ψ as documented.
+// power 2·reverse(i)+1, with reverse on log₂ N bits.
 func TestEvaluationsArePinned(t *testing.T) {
 	roots := map[*Ring]struct{ primitive, psi uint64 }{Fast: {7, 0x70e692206979}, Careful: {5, 0xb2eef893fa3c}}
 	eachRing(t, func(t *testing.T, o *Ring) {
@@ -191,7 +191,7 @@ func TestInterpolateFoldedAgainstWhole(t *testing.T) {
 	})
 }
 
-func TestArithmetic(t *testing.T) {
+func TestArithmeticAgainstBigIntegers(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		r := rand.New(rand.NewPCG(7, 8))
 		p := append(o.random(r, 100), 0, 1, o.Q-1)
@@ -220,7 +220,7 @@ func TestArithmetic(t *testing.T) {
 	})
 }
 
-func TestWords(t *testing.T) {
+func TestWordsRoundTrip(t *testing.T) {
 	v := []uint64{0, 1, 1<<48 - 1, 0x123456789abc}
 	b := AppendWords([]byte{7}, v)
 	if want := "07000000000000010000000000ffffffffffffbc9a78563412"; hex.EncodeToString(b) != want {
@@ -232,7 +232,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestLengthsThatAreNoTransform(t *testing.T) {
+func TestTransformPanicsOnBadLength(t *testing.T) {
 	eachRing(t, func(t *testing.T, o *Ring) {
 		for _, n := range []int{0, 1, 8, 17, o.N / 3, 2 * o.N} {
 			func() {

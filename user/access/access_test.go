@@ -13,7 +13,7 @@ import (
 	"cpar/internal/hint"
 )
 
-func TestSame(t *testing.T) {
+func TestSameComparesAddresses(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
@@ -33,7 +33,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
+func TestReadTokenRejectsBadTokens(t *testing.T) {
 	token := bearer.New()
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte("  "+token.Reveal()+"\r\n"), 0o600); err != nil {
@@ -60,8 +60,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Files that are none are refused before anything is asked.
-func TestCertificates(t *testing.T) {
+func TestBadCertificateFilesAreRejected(t *testing.T) {
 	junk := filepath.Join(t.TempDir(), "junk")
 	if err := os.WriteFile(junk, []byte("junk"), 0o600); err != nil {
 		t.Fatal(err)

@@ -10,9 +10,7 @@ import (
 	"cpar/user"
 )
 
-// TestExactAsksEveryCluster: over a connection, one request a photo finds records of its
-// cluster, one to each cluster finds all, and the bytes of all requests are counted.
-func TestExactAsksEveryCluster(t *testing.T) {
+func TestAllCellsRequestsEveryCell(t *testing.T) {
 	w := newWorld(t, 24)
 	d, key, c := w.device("one"), user.NewKey(), w.cloud(t.TempDir())
 	folder := w.build(d, key, "index", user.Options{Profile: profile.Learned, Cells: 4})

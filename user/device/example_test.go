@@ -19,8 +19,8 @@ import (
 	"cpar/user/device"
 )
 
-// The whole walk: photos in a folder are encrypted and pushed to a cloud, and a second
-// device, which has only the key, asks it about a new photo.
+// Photos in a folder are encrypted and pushed to a cloud. A second device,
+// which has only the key, requests keywords for a new photo.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
@@ -56,7 +56,7 @@ func Example() {
 	// the nearest photo is the same one: true
 }
 
-// paint writes pictures that have keywords.
+// paint writes images with keywords.
 func paint(dir string, n int) (items []dataset.Photo) {
 	for i := range n {
 		jpg, words, err := scene.RenderJPEG(1, i)
@@ -68,7 +68,7 @@ func paint(dir string, n int) (items []dataset.Photo) {
 	return items
 }
 
-// start starts a cloud; `cpard serve` does this.
+// start starts a cloud, as `cpard serve` does.
 func start(data string) *cparhttp.Client {
 	c, err := cloud.New(data, store.Options{})
 	check(err)

@@ -19,12 +19,12 @@ import (
 	"cpar/user"
 )
 
-// A world is a folder of painted photos, devices, and clouds at their addresses.
+// A world is a folder of painted photos, with devices and clouds.
 type world struct {
 	t      *testing.T
 	dir    string
 	images []user.Photo
-	photos []string // files of the images
+	photos []string // files
 }
 
 func newWorld(t *testing.T, photos int) *world {
@@ -54,7 +54,7 @@ func (w *world) device(name string) *Device {
 	return &Device{State: filepath.Join(w.dir, name, "state"), Cache: filepath.Join(w.dir, name, "cache")}
 }
 
-// build makes an index on a device.
+// build builds an index on a device.
 func (w *world) build(d *Device, key *user.Key, name string, o user.Options) string {
 	w.t.Helper()
 	folder := filepath.Join(w.dir, name)
@@ -71,21 +71,21 @@ func (w *world) build(d *Device, key *user.Key, name string, o user.Options) str
 	return folder
 }
 
-// A site is a cloud at an address of its own, which notes what it is asked.
+// A site is a cloud that records its requests.
 type site struct {
 	*cparhttp.Client
 	w      *world
 	data   string
 	server *httptest.Server
-	// alter, if not nil, changes the body of an answer to /annotate.
+	// alter, if not nil, modifies the body of a response to /annotate.
 	alter func(number int, body []byte)
 
 	mu      sync.Mutex
-	asked   []string // method and path of every request, digests shortened
+	asked   []string // method and path of each request, digests shortened
 	answers int
 }
 
-// cloud starts a cloud over a data folder.
+// cloud starts a cloud on a data folder.
 func (w *world) cloud(data string) *site {
 	w.t.Helper()
 	c, err := cloud.New(data, store.Options{})
@@ -136,14 +136,14 @@ func (s *site) serve(h http.Handler, rw http.ResponseWriter, r *http.Request) {
 	rw.Write(body)
 }
 
-// sent is how many questions about photos have come.
+// sent returns the number of requests that depend on photos.
 func (s *site) sent() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answers
 }
 
-// before is a cloud whose folder is a copy of s as it is now.
+// before returns a cloud with a copy of the current folder of s.
 func (s *site) before() *site {
 	s.w.t.Helper()
 	to := filepath.Join(s.w.t.TempDir(), "data")
@@ -177,7 +177,7 @@ func (w *world) update(d *Device, key *user.Key, folder string) {
 	}
 }
 
-// annotate asks about the first photo.
+// annotate annotates the first photo.
 func (w *world) annotate(d *Device, cloud Cloud, key *user.Key, id cpar.IndexID) error {
 	w.t.Helper()
 	x, err := d.Open(w.t.Context(), cloud, key, OpenOptions{Index: id})

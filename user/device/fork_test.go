@@ -13,16 +13,16 @@ import (
 	"cpar/user"
 )
 
-// A fork is an index that two devices have updated copies of.
+// A fork is an index of which two devices have updated copies.
 type fork struct {
 	*world
 	key          *user.Key
 	one, two     *Device
 	mine, others string // folders
-	c, its       *site  // clouds that have them
+	c, its       *site  // clouds with these indexes
 }
 
-// newFork makes a fork: device one has pushed generation 2, and device two another
+// newFork makes a fork: device one has pushed generation 2, device two another
 // generation 3.
 func newFork(t *testing.T) *fork {
 	t.Helper()
@@ -41,28 +41,26 @@ func newFork(t *testing.T) *fork {
 	return f
 }
 
-// TestForkIsNoticed: a higher generation is no newer state unless it was made from the
-// one that was seen.
-func TestForkIsNoticed(t *testing.T) {
+func TestOpenRejectsFork(t *testing.T) {
 	f := newFork(t)
 	f.refused("device one", f.annotate(f.one, f.its, f.key, none), f.its, 0, "cpar card")
 	if _, _, err := f.one.ToUpdate(f.key, f.others); !errors.Is(err, cpar.ErrInput) || hint.Of(err) == "" {
 		t.Errorf("updating the other folder: %v", err)
 	}
-	// A third device that has seen the one refuses the other.
+	// A third device that has seen the first branch refuses the second.
 	third := f.device("three")
 	if err := f.annotate(third, f.c, f.key, none); err != nil {
 		t.Fatal(err)
 	}
 	f.refused("a third device", f.annotate(third, f.its, f.key, none), f.its, 0, "cpar card")
 
-	// Told to, it follows the other, and refuses the one.
+	// Forced onto the second branch, it refuses the first.
 	s, ok, err := f.two.InUse(f.key)
 	if err != nil || !ok || s.Generation != 3 {
 		t.Fatalf("%+v, %v, %v", s, ok, err)
 	}
 	if err := f.one.AcceptCard(f.key, s, false); err != nil {
-		t.Fatal(err) // it is newer, and the person says so
+		t.Fatal(err) // newer, and forced
 	}
 	if err := f.annotate(f.one, f.its, f.key, none); err != nil {
 		t.Errorf("with the card of the other: %v", err)
@@ -70,9 +68,8 @@ func TestForkIsNoticed(t *testing.T) {
 	f.refused("the one that was left", f.annotate(f.one, f.c, f.key, none), f.c, 0, "old state")
 }
 
-// TestPushDoesNotFork: a folder that does not follow what was seen is not pushed, even
-// to a cloud that has nothing to lose, unless it is forced; then it counts as seen.
-func TestPushDoesNotFork(t *testing.T) {
+// A forced push counts as seen. The cloud has no index to lose.
+func TestPushRejectsFork(t *testing.T) {
 	f := newFork(t)
 	back := filepath.Join(f.dir, "back")
 	if err := os.CopyFS(back, os.DirFS(f.mine)); err != nil {
@@ -94,15 +91,14 @@ func TestPushDoesNotFork(t *testing.T) {
 	if err := f.annotate(f.one, empty, f.key, none); err != nil {
 		t.Errorf("forced, then asked: %v", err)
 	}
-	// A folder of another device is not remembered: no key tells whose it is.
+	// Without a key, a folder made elsewhere cannot be attributed and is not
+	// remembered.
 	if p, err := f.one.Push(t.Context(), f.cloud(t.TempDir()).Client, f.others, PushOptions{}); err != nil || p.Remembered || p.InUse != nil {
 		t.Errorf("made elsewhere: %+v, %v", p, err)
 	}
 }
 
-// TestPushReadsItsRecordFirst: a record that cannot be read is told before anything is
-// sent.
-func TestPushReadsItsRecordFirst(t *testing.T) {
+func TestPushReportsUnreadableRecordBeforeSending(t *testing.T) {
 	f := newFork(t)
 	made, err := filepath.Glob(filepath.Join(f.one.State, "made", "*"))
 	if err != nil || len(made) == 0 {
@@ -122,7 +118,7 @@ func TestPushReadsItsRecordFirst(t *testing.T) {
 	}
 }
 
-// swapped is a cloud that shows the manifest of another index.
+// swapped is a cloud that returns the manifest of another index.
 type swapped struct {
 	Cloud
 	other cpar.IndexID
@@ -132,8 +128,7 @@ func (c swapped) Manifest(ctx context.Context, _ cpar.IndexID) (*cpar.Manifest, 
 	return c.Cloud.Manifest(ctx, c.other)
 }
 
-// TestManifestOfAnotherIndex: naming one index lets no other in.
-func TestManifestOfAnotherIndex(t *testing.T) {
+func TestOpenRejectsManifestOfAnotherIndex(t *testing.T) {
 	w := newWorld(t, 6)
 	d, key := w.device("one"), user.NewKey(cpar.SchemeCAPIA)
 	c := w.cloud(t.TempDir())
@@ -144,8 +139,7 @@ func TestManifestOfAnotherIndex(t *testing.T) {
 	}
 }
 
-// TestCard: what one device has seen another takes over.
-func TestCard(t *testing.T) {
+func TestCardTransfersGenerationToAnotherDevice(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{})
@@ -162,7 +156,8 @@ func TestCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the card an old state is first sight; SECURITY.md says so.
+	// Without the card the device accepts an old generation at first sight
+	// (SECURITY.md).
 	if err := w.annotate(w.device("trusting"), before, key, none); err != nil {
 		t.Errorf("at first sight: %v", err)
 	}
@@ -189,9 +184,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestCardOfKnownState keeps the id under which the cloud has the index, which the card
-// does not tell.
-func TestCardOfKnownState(t *testing.T) {
+// The card does not contain the id at the cloud.
+func TestCardOfKnownGenerationKeepsID(t *testing.T) {
 	w := newWorld(t, 6)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{Scheme: cpar.SchemeLocal})

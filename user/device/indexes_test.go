@@ -15,12 +15,12 @@ import (
 	"cpar/user"
 )
 
-// named opens an index by its name, as the person gave it.
+// named opens an index by a name from the user.
 func (w *world) named(d *Device, c Cloud, key *user.Key, name string) (*Index, error) {
 	return d.Open(w.t.Context(), c, key, OpenOptions{Name: name})
 }
 
-// listing is what a device says of a cloud's indexes.
+// listing returns a device's listing of a cloud.
 func (w *world) listing(d *Device, c Cloud, key *user.Key) []ListedIndex {
 	w.t.Helper()
 	list, err := d.List(w.t.Context(), c, key, nil)
@@ -30,8 +30,7 @@ func (w *world) listing(d *Device, c Cloud, key *user.Key) []ListedIndex {
 	return list
 }
 
-// TestList: each index at a cloud is a row, whoever it belongs to and whatever is wrong.
-func TestList(t *testing.T) {
+func TestListShowsIndexesOfEveryKey(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key, other := w.device("one"), user.NewKey(cpar.SchemeCAPIA), user.NewKey()
 	c := w.cloud(t.TempDir())
@@ -51,7 +50,7 @@ func TestList(t *testing.T) {
 	if x := list[2]; x.Opens || x.Name != "" || x.Problem != "of another key" {
 		t.Errorf("another's: %+v", x)
 	}
-	// Neither ours nor another's ledger is fetched again.
+	// No ledger is fetched twice.
 	c.asked = nil
 	w.listing(d, c, key)
 	for _, a := range c.asked {
@@ -68,7 +67,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// many is a cloud that lists an index more often than anybody could look at.
+// many is a cloud with a very long listing.
 type many struct {
 	Cloud
 	ids int
@@ -84,8 +83,7 @@ func (m many) List(ctx context.Context) ([]cparhttp.IndexInfo, error) {
 	return append(list, list[0]), err
 }
 
-// TestListIsBounded: a cloud that lists many indexes does not keep those that were seen
-// from being looked at, and is not asked about all of them.
+// Seen indexes are looked at even if the listing exceeds the bounds.
 func TestListIsBounded(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
@@ -104,9 +102,8 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotTheClouds: under a name the person gets what they know by it, and a cloud
-// that hides it or shows another in its place is refused.
-func TestNamesAreNotTheClouds(t *testing.T) {
+// A cloud that hides an index, or shows another under its name, is refused.
+func TestOpenByNameRejectsSubstitutedIndex(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey(cpar.SchemeCAPIA)
 	build := func(name, called string, s cpar.Scheme) string {
@@ -118,7 +115,7 @@ func TestNamesAreNotTheClouds(t *testing.T) {
 	if x, err := w.named(d, c, key, "family"); err != nil || x.ID() != a {
 		t.Fatal(err)
 	}
-	asked := w.device("asked") // which has not made it
+	asked := w.device("asked") // has not built it
 	if err := w.annotate(asked, c, key, none); err != nil {
 		t.Fatal(err)
 	}
@@ -130,17 +127,17 @@ func TestNamesAreNotTheClouds(t *testing.T) {
 			t.Errorf("%s: %v; %s", name, err, hint.Of(err))
 		}
 	}
-	// Another index of the name, alone at a cloud that hides the first.
+	// Another index of the same name at a cloud that hides the first.
 	elsewhere := w.cloud(t.TempDir())
 	b := w.push(w.device("two"), elsewhere, build("second", "family", cpar.SchemeLocal), PushOptions{}).ID
 	_, err := w.named(d, elsewhere, key, "family")
 	w.refused("another of the name", err, elsewhere, 0, "by its id")
-	// One that shows distances, which nobody here has seen, on a device that knows nothing.
+	// An index that shows distances, on a device that has not seen it.
 	weakly := w.cloud(t.TempDir())
 	w.push(w.device("two"), weakly, build("third", "family", cpar.SchemeCAPIA), PushOptions{})
 	_, err = w.named(w.device("three"), weakly, key, "family")
 	w.refused("a weak one of the name", err, weakly, 0, "by its id")
-	// The index is called otherwise since, and the cloud shows the state of before.
+	// The index was renamed, and the cloud shows the previous generation.
 	before := c.before()
 	if _, err := user.Rename(t.Context(), key, first, "holidays", user.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -154,7 +151,7 @@ func TestNamesAreNotTheClouds(t *testing.T) {
 	}
 	_, err = w.named(d, before, key, "family")
 	w.refused("an older state's name", err, before, 0, "old state")
-	// Named by its id, the other takes the place of the first; then its name will do.
+	// Named by id, the other index replaces the first. Then its name suffices.
 	if err := w.annotate(d, elsewhere, key, b); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +160,7 @@ func TestNamesAreNotTheClouds(t *testing.T) {
 	}
 }
 
-// manifest is what a cloud has of an index.
+// manifest returns a cloud's manifest of an index.
 func (w *world) manifest(c Cloud, id cpar.IndexID) *cpar.Manifest {
 	w.t.Helper()
 	m, err := c.Manifest(w.t.Context(), id)
@@ -173,8 +170,7 @@ func (w *world) manifest(c Cloud, id cpar.IndexID) *cpar.Manifest {
 	return m
 }
 
-// TestTwoOfOneName: nobody guesses which is meant.
-func TestTwoOfOneName(t *testing.T) {
+func TestFindRejectsAmbiguousName(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	c := w.cloud(t.TempDir())
@@ -190,9 +186,9 @@ func TestTwoOfOneName(t *testing.T) {
 	}
 }
 
-// TestDeletedIndexIsNotOffered: what was deleted is not in use any more, so that the next
-// index is taken, and a cloud that has kept it is refused.
-func TestDeletedIndexIsNotOffered(t *testing.T) {
+// After a deletion the next index becomes the default, and a cloud that kept
+// the deleted one is refused.
+func TestOpenRejectsDeletedIndex(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	first := w.build(d, key, "first", user.Options{Scheme: cpar.SchemeLocal, Name: "family"})
@@ -223,7 +219,7 @@ func TestDeletedIndexIsNotOffered(t *testing.T) {
 	if err := w.annotate(d, c, key, none); err != nil {
 		t.Errorf("the next one: %v", err)
 	}
-	// Pushed again it is there again.
+	// Pushed again, it is available again.
 	w.push(d, c, first, PushOptions{})
 	if err := w.annotate(d, c, key, a); err != nil {
 		t.Error(err)
@@ -231,7 +227,7 @@ func TestDeletedIndexIsNotOffered(t *testing.T) {
 	if list, err := d.Known(key); err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}
-	// Gone at the cloud already: it is forgotten all the same.
+	// Deleting an index already gone from the cloud succeeds.
 	if err := c.Delete(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
@@ -243,9 +239,7 @@ func TestDeletedIndexIsNotOffered(t *testing.T) {
 	}
 }
 
-// TestDeletingTheStateBeforeCompaction: what is left of it at the cloud goes, and the index
-// stays in use.
-func TestDeletingTheStateBeforeCompaction(t *testing.T) {
+func TestDeletingCompactedPredecessorKeepsDefault(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{Scheme: cpar.SchemeLocal, Name: "family"})

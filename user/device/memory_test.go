@@ -12,8 +12,7 @@ import (
 	"cpar/user"
 )
 
-// TestTwoCommandsAtOnce: of what commands see at the same time the newest stays.
-func TestTwoCommandsAtOnce(t *testing.T) {
+func TestConcurrentCommandsKeepNewestGeneration(t *testing.T) {
 	d, key := &Device{State: t.TempDir()}, user.NewKey()
 	const most = 40
 	for round := range byte(5) {
@@ -46,8 +45,7 @@ func TestTwoCommandsAtOnce(t *testing.T) {
 	}
 }
 
-// TestMemoryThatCannotBeRead is not taken for none: a cloud must not be let off.
-func TestMemoryThatCannotBeRead(t *testing.T) {
+func TestOpenRejectsUnreadableMemory(t *testing.T) {
 	d, key := &Device{State: t.TempDir()}, user.NewKey()
 	if _, ok, err := d.InUse(key); ok || err != nil {
 		t.Fatalf("of nothing: %v, %v", ok, err)
@@ -70,9 +68,7 @@ func TestMemoryThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDescends: a state descends from those that it was made of, by any number of
-// steps, and from no other.
-func TestDescends(t *testing.T) {
+func TestDescendsFollowsParents(t *testing.T) {
 	d := &Device{State: t.TempDir()}
 	name := func(i byte) cpar.Digest { return cpar.Digest{i} }
 	for child, parent := range map[byte]byte{2: 1, 3: 2, 12: 1, 13: 12} {
@@ -89,7 +85,7 @@ func TestDescends(t *testing.T) {
 			t.Errorf("%d of %d: %v, %v", c.now, c.old, got, err)
 		}
 	}
-	for _, bad := range []string{"", "3", `{"parent":"` + name(3).String() + `"}`} { // the last one leads round
+	for _, bad := range []string{"", "3", `{"parent":"` + name(3).String() + `"}`} { // the last one is a cycle
 		if err := os.WriteFile(d.madeFile(name(2)), []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -99,8 +95,7 @@ func TestDescends(t *testing.T) {
 	}
 }
 
-// TestDropOthers: what an update has made useless goes, and what is not ours stays.
-func TestDropOthers(t *testing.T) {
+func TestDropOthersKeepsUnknownFiles(t *testing.T) {
 	d, id := &Device{Cache: t.TempDir()}, cpar.IndexID{1}
 	dir := d.cached("held", id.String())
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -15,9 +15,8 @@ import (
 	"cpar/user"
 )
 
-// TestRemember: remembered, a key file opens without a passphrase, and forgotten it does
-// not. In the keyring lies neither passphrase nor seed.
-func TestRemember(t *testing.T) {
+// The keyring holds neither passphrase nor seed.
+func TestRememberOpensWithoutPassphrase(t *testing.T) {
 	keyring.MockInit()
 	d := &Device{State: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "key")
@@ -51,7 +50,7 @@ func TestRemember(t *testing.T) {
 	if err != nil || !strings.HasPrefix(kept, "AGE-SECRET-KEY-1") || strings.Contains(kept, "sesame") {
 		t.Errorf("the keyring has something else: %v", err)
 	}
-	// Another device of the same person, with the same keyring: nobody has asked there.
+	// Another device with the same keyring.
 	other := &Device{State: t.TempDir()}
 	if got := other.Recall(t.Context(), ring, nil)(id); got != "" {
 		t.Error("looked for what was not remembered here")
@@ -67,9 +66,8 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestKeyringFails: without a keyring nothing is remembered, and a passphrase still opens
-// what is.
-func TestKeyringFails(t *testing.T) {
+// Without a keyring nothing is remembered, and passphrases still work.
+func TestKeyringFailureFallsBackToPassphrase(t *testing.T) {
 	d := &Device{State: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "key")
 	if err := user.NewKey().WriteFile(path, "open sesame"); err != nil {
@@ -114,7 +112,8 @@ func TestKeyringFails(t *testing.T) {
 	}
 }
 
-// moving is a keyring that takes the key file away while it is asked, and notes what it holds.
+// moving is a keyring that removes the key file when queried and records its
+// entries.
 type moving struct {
 	SystemKeyring
 	path string
@@ -131,8 +130,7 @@ func (m moving) Delete(service, name string) error {
 	return nil
 }
 
-// TestFileCannotBeWritten: then the keyring has nothing either.
-func TestFileCannotBeWritten(t *testing.T) {
+func TestRememberLeavesNoEntryForUnwritableFile(t *testing.T) {
 	d := &Device{State: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "folder", "key")
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
@@ -148,13 +146,12 @@ func TestFileCannotBeWritten(t *testing.T) {
 	}
 }
 
-// waiting is a keyring whose window nobody answers.
+// waiting is a keyring whose dialog stays unanswered.
 type waiting struct{ SystemKeyring }
 
 func (waiting) Get(string, string) (string, error) { select {} }
 
-// TestKeyringWaits: a person who interrupts is not kept waiting by a window.
-func TestKeyringWaits(t *testing.T) {
+func TestInterruptEndsWaitForKeyring(t *testing.T) {
 	d := &Device{State: t.TempDir()}
 	if err := writeSmall(d.marker("file"), nil); err != nil {
 		t.Fatal(err)

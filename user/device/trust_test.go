@@ -16,11 +16,12 @@ import (
 
 var none cpar.IndexID
 
-// anyID finds an id in a hint: a cloud may have chosen it, and nobody should type it.
+// anyID matches an id, which hints must not contain because the cloud may have
+// chosen it.
 var anyID = regexp.MustCompile(`[0-9a-f]{32}`)
 
-// refused checks that a cloud was not believed, that the hint says something that
-// contains want, and that no photo was asked about.
+// refused checks that a cloud was refused with a hint that contains want, and
+// that it got no request for a photo.
 func (w *world) refused(what string, err error, c *site, sent int, want string) {
 	w.t.Helper()
 	if !errors.Is(err, cpar.ErrCloud) || !strings.Contains(hint.Of(err), want) || anyID.MatchString(hint.Of(err)) {
@@ -31,10 +32,9 @@ func (w *world) refused(what string, err error, c *site, sent int, want string) 
 	}
 }
 
-// TestWeakerIndexIsRefused: an index that shows distances is not asked because a
-// cloud offers it, however the device is made to forget, and under whatever name of
-// the cloud and passphrase of the key.
-func TestWeakerIndexIsRefused(t *testing.T) {
+// A cloud cannot offer an index that shows distances, under any name or
+// passphrase, even if the device's cache is lost.
+func TestOpenRejectsWeakerScheme(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey(cpar.SchemeCAPIA)
 	weak := w.build(d, key, "weak", user.Options{Scheme: cpar.SchemeCAPIA})
@@ -54,7 +54,7 @@ func TestWeakerIndexIsRefused(t *testing.T) {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(old.URL(), "http://"))
 	w.refused("under another name", w.annotate(d, w.client("http://localhost:"+port), key, none), old, 0, "--index")
 
-	// The same key from a file with another passphrase, and one without.
+	// The same key from a file with another passphrase and from one without.
 	for name, pass := range map[string]string{"open": "", "closed": "a passphrase"} {
 		path := filepath.Join(w.dir, name)
 		if err := key.WriteFile(path, pass); err != nil {
@@ -66,15 +66,15 @@ func TestWeakerIndexIsRefused(t *testing.T) {
 		}
 		w.refused("with the key from file "+name, w.annotate(d, old, again, none), old, 0, "--index")
 	}
-	// A device that has seen nothing asks no weak index that was not named either.
+	// A device that has seen nothing also requires the name.
 	w.refused("at first sight", w.annotate(w.device("two"), old, key, none), old, 0, "--index")
-	// Named, it is asked, each time it is named.
+	// Once named, the index is used for that call only.
 	if err := w.annotate(d, old, key, id); err != nil || old.sent() != 1 {
 		t.Errorf("named: %v, %d requests", err, old.sent())
 	}
 	w.refused("once named", w.annotate(d, old, key, none), old, 1, "--index")
-	// A key that does not allow it asks none, and nobody is told to allow it whom the
-	// cloud has offered it to.
+	// A key that forbids the scheme refuses it, and the hint does not suggest
+	// allowing it.
 	narrow := key.Restricted(user.DefaultPolicy())
 	if err := w.annotate(d, old, narrow, id); !errors.Is(err, user.ErrNotAllowed) || old.sent() != 1 {
 		t.Errorf("not allowed: %v, %d requests", err, old.sent())
@@ -85,9 +85,8 @@ func TestWeakerIndexIsRefused(t *testing.T) {
 	}
 }
 
-// TestRollbackIsNoticed: what this device has pushed it has seen, whether or not it
-// has asked about a photo since; and so has a device that only asked.
-func TestRollbackIsNoticed(t *testing.T) {
+// Pushing an index and opening it both count as having seen it.
+func TestOpenRejectsRollback(t *testing.T) {
 	w := newWorld(t, 8)
 	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
 		d, key := w.device(scheme.String()), user.NewKey()
@@ -109,7 +108,7 @@ func TestRollbackIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.refused(scheme.String()+": another device", w.annotate(second, before, key, none), before, 0, "old state")
-		// Another state of the same generation is no better.
+		// Another state of the same generation is refused, too.
 		fork := filepath.Join(w.dir, scheme.String()+" fork")
 		if err := os.CopyFS(fork, os.DirFS(folder)); err != nil {
 			t.Fatal(err)
@@ -123,9 +122,8 @@ func TestRollbackIsNoticed(t *testing.T) {
 	}
 }
 
-// TestAnotherIndexIsRefused: of several indexes of one key the one in use is asked,
-// and no other unless it is named, which retires the first.
-func TestAnotherIndexIsRefused(t *testing.T) {
+// Naming another index replaces the default.
+func TestOpenRejectsAnotherIndex(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	first := w.build(d, key, "first", user.Options{Scheme: cpar.SchemeLocal})
@@ -151,20 +149,19 @@ func TestAnotherIndexIsRefused(t *testing.T) {
 	alone := w.cloud(t.TempDir())
 	w.push(d, alone, first, PushOptions{})
 	w.refused("the one that was retired", w.annotate(d, alone, key, none), alone, 0, "--index")
-	// Several, and the one in use not among them.
+	// Several indexes without the default.
 	several := w.cloud(t.TempDir())
 	for name, o := range map[string]user.Options{"third": {Scheme: cpar.SchemeLocal}, "fourth": {}} {
 		w.push(d, several, w.build(d, key, name, o), PushOptions{})
 	}
 	w.refused("several others", w.annotate(d, several, key, none), several, 0, "--index")
-	// Another key's indexes are another matter.
+	// Indexes of another key are independent.
 	if err := w.annotate(d, both, user.NewKey(), a); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("another key: %v", err)
 	}
 }
 
-// TestCompactedIndexIsFollowed: it is the index of before in a newer state.
-func TestCompactedIndexIsFollowed(t *testing.T) {
+func TestOpenAcceptsCompactedIndex(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{})
@@ -194,9 +191,8 @@ func TestCompactedIndexIsFollowed(t *testing.T) {
 	}
 }
 
-// TestRefusedReplies: what the cloud alters is an error of the photos that it answered for, and
-// of no other.
-func TestRefusedReplies(t *testing.T) {
+// An altered reply fails its own photos only.
+func TestAlteredReplyFailsItsPhotosOnly(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{})
@@ -228,7 +224,7 @@ func TestRefusedReplies(t *testing.T) {
 		}
 		return n
 	}
-	if n := failed(); n > 0 { // fetches what is needed
+	if n := failed(); n > 0 { // fetches the segments
 		t.Fatalf("%d photos failed", n)
 	}
 	for name, k := range map[string]struct {
@@ -251,8 +247,7 @@ func TestRefusedReplies(t *testing.T) {
 	}
 }
 
-// TestPolicyIsNotWidened by an older copy of the key file.
-func TestPolicyIsNotWidened(t *testing.T) {
+func TestOldKeyFileDoesNotWidenPolicy(t *testing.T) {
 	w := newWorld(t, 1)
 	d := w.device("one")
 	allowing := user.NewKey(cpar.SchemeCPAR, cpar.SchemeCAPIA)
@@ -284,7 +279,7 @@ func TestPolicyIsNotWidened(t *testing.T) {
 	if p := policy(w.device("other"), copied); p != allowing.Policy() {
 		t.Errorf("a device that has seen nothing: %v", p)
 	}
-	// Narrowed elsewhere, and brought here in the file.
+	// Narrowed elsewhere and copied here.
 	third := w.device("third")
 	policy(third, copied)
 	if p := policy(third, path); p != user.DefaultPolicy() {

@@ -17,9 +17,9 @@ import (
 	"cpar/user"
 )
 
-// TestAskAlone: a cloud that does not take several requests at once, or refuses
-// them, is asked about each photo alone; only the first is remembered.
-func TestAskAlone(t *testing.T) {
+// Without batch support the device stops trying batches. After a rejected batch
+// it tries again.
+func TestRejectedBatchIsSentOneByOne(t *testing.T) {
 	for code, alone := range map[string]bool{cparhttp.CodeNotFound: true, cparhttp.CodeInput: false} {
 		batches, singles := 0, 0
 		srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -68,9 +68,9 @@ func TestAskAlone(t *testing.T) {
 	}
 }
 
-// TestWalk: from files to keywords in every scheme, on a device that has the key
-// only; what is needed at home is fetched once, and again when the cache is gone.
-func TestWalk(t *testing.T) {
+// Every scheme, on a device with the key only. Segments are fetched once, and
+// again without the cache.
+func TestAnnotateInEveryScheme(t *testing.T) {
 	w := newWorld(t, 8)
 	for _, scheme := range cpar.Schemes() {
 		d, key := w.device(scheme.String()), user.NewKey(cpar.Schemes()...)
@@ -125,9 +125,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// TestUpdateOnTheWay: an index that another device updates between opening and
-// asking is opened again, and everything asked anew.
-func TestUpdateOnTheWay(t *testing.T) {
+func TestAnnotateReopensUpdatedIndex(t *testing.T) {
 	w := newWorld(t, 8)
 	d, key := w.device("one"), user.NewKey()
 	folder := w.build(d, key, "index", user.Options{})
@@ -149,10 +147,9 @@ func TestUpdateOnTheWay(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsNewIsFetched: after an update a device that had the state before fetches the
-// segments that it did not have: of keywords those of the last records, of vectors or hints
-// the last.
-func TestOnlyWhatIsNewIsFetched(t *testing.T) {
+// For keywords these are the last records' segments, for vectors and hints the
+// last segment.
+func TestOpenFetchesOnlyNewSegments(t *testing.T) {
 	for scheme, kind := range map[cpar.Scheme]cpar.SegmentKind{cpar.SchemeLocal: cpar.SegmentVectors, cpar.SchemeSealed: cpar.SegmentHints} {
 		w := newWorld(t, 40)
 		d, key := w.device("one"), user.NewKey()
@@ -191,8 +188,7 @@ func TestOnlyWhatIsNewIsFetched(t *testing.T) {
 	}
 }
 
-// TestWalkStops when it is told to, and when the cloud does.
-func TestWalkStops(t *testing.T) {
+func TestAnnotateStopsOnInterruptAndCloudFailure(t *testing.T) {
 	w := newWorld(t, 3)
 	d, key := w.device("one"), user.NewKey()
 	c := w.cloud(t.TempDir())

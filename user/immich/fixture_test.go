@@ -18,12 +18,12 @@ import (
 	"cpar/user/device"
 )
 
-// words is an index that finds in a picture the words that it consists of; "refused" is a
-// reply that was refused, "?" is no picture.
+// words is an index that returns the words in the bytes of an image. "refused"
+// stands for a rejected reply and "?" for an unreadable image.
 type words struct {
 	state [32]byte
 	asked []string
-	// broken, if not 0, is after how many photos the cloud is gone.
+	// broken, if not 0, is the number of photos after which the cloud fails.
 	broken int
 }
 
@@ -58,7 +58,7 @@ func (x *words) Annotate(_ context.Context, photos []device.Photo, _ device.Anno
 	return out, nil
 }
 
-// keywords of the photos of a test, by id.
+// keywords of test photos by id.
 var keywords = map[string]string{}
 
 // world is a server, a client, a journal and an index.
@@ -71,7 +71,7 @@ type world struct {
 	index   *words
 }
 
-// newWorld has one photo for each line of keywords.
+// newWorld returns a world with one photo per line of keywords.
 func newWorld(t *testing.T, lines ...string) *world {
 	t.Helper()
 	keywords = map[string]string{}
@@ -108,7 +108,6 @@ func (w *world) newClient(key string) *Client {
 
 func (w *world) library() *Library { return NewLibrary(w.client, w.journal) }
 
-// annotate runs over the library.
 func (w *world) annotate(o Options) Summary {
 	w.t.Helper()
 	s, err := w.library().Annotate(w.t.Context(), w.index, o)
@@ -118,7 +117,7 @@ func (w *world) annotate(o Options) Summary {
 	return s
 }
 
-// tagged is what the photos have, a line each.
+// tagged lists the tags of the photos, one photo per line.
 func (w *world) tagged() string {
 	var lines []string
 	for _, p := range w.Photos {

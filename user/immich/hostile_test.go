@@ -18,7 +18,7 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-func TestAddresses(t *testing.T) {
+func TestNewClientRejectsUnsafeAddress(t *testing.T) {
 	for _, bad := range []string{"", "photos.example", "http://photos.example", "http://192.168.1.5:2283", "https://me:secret@photos.example", "https://photos.example?x=1", "https://photos.example#x", "file:///etc", "http://localhost.evil.example", "http://a b"} {
 		if _, err := NewClient(bad, "key"); !errors.Is(err, cpar.ErrInput) || strings.Contains(fmt.Sprint(err, hint.Of(err)), "secret") {
 			t.Errorf("%q: %v", bad, err)
@@ -38,7 +38,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestTheKeyIsNotPrinted(t *testing.T) {
+func TestClientDoesNotPrintKey(t *testing.T) {
 	c, err := NewClient("https://photos.example", "much-secret")
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTheKeyIsNotPrinted(t *testing.T) {
 	}
 }
 
-// answers is a library behind a server that answers everything in one way.
+// answers is a library behind a server with one handler.
 func answers(t *testing.T, h http.HandlerFunc) (*Library, *int) {
 	w := newWorld(t)
 	calls := new(int)
@@ -63,7 +63,7 @@ func answers(t *testing.T, h http.HandlerFunc) (*Library, *int) {
 	return NewLibrary(w.newClient(immichtest.Key), w.journal), calls
 }
 
-// paging is a server whose pages never end: page p has the photo of a number, none for 0.
+// paging is a server with endless pages, each with one photo, none for 0.
 func paging(photo func(page int) int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ Page int }
@@ -78,7 +78,7 @@ func paging(photo func(page int) int) http.HandlerFunc {
 	}
 }
 
-func TestHostileServer(t *testing.T) {
+func TestHostileServerIsRefused(t *testing.T) {
 	page := func(items string) string { return `{"assets":{"items":` + items + `,"nextPage":null}}` }
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	defer elsewhere.Close()
@@ -135,8 +135,7 @@ func TestHostileServer(t *testing.T) {
 	}
 }
 
-// A server that is busy says how long, within limits.
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterIsBounded(t *testing.T) {
 	l, _ := answers(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "100000000000")
 		w.WriteHeader(429)
@@ -156,7 +155,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestMissingPermissions(t *testing.T) {
+func TestMissingPermissionIsNamed(t *testing.T) {
 	for _, p := range []string{"asset.read", "asset.view", "tag.read", "tag.create", "tag.asset"} {
 		w := newWorld(t, "dog")
 		for i, may := range w.May {
@@ -171,8 +170,7 @@ func TestMissingPermissions(t *testing.T) {
 	}
 }
 
-// The key goes over loopback in the clear only if it ends there.
-func TestNamesOffLoopback(t *testing.T) {
+func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 	c, err := NewClient("http://localhost:1", "key")
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +179,7 @@ func TestNamesOffLoopback(t *testing.T) {
 	if tr.Proxy != nil {
 		t.Error("a proxy would see the key")
 	}
-	conn, err := tr.DialContext(t.Context(), "udp", "192.0.2.1:9") // connects without a packet
+	conn, err := tr.DialContext(t.Context(), "udp", "192.0.2.1:9") // sends no packet
 	if err == nil {
 		conn.Close()
 		t.Error("another machine was reached")
@@ -221,7 +219,7 @@ func TestLiveImmich(t *testing.T) {
 	}
 }
 
-// Whatever a server says is read within bounds, or refused.
+// Responses are read within bounds or refused.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"assets":{"items":[{"id":"`+immichtest.ID(1, 1)+`","type":"IMAGE","originalFileName":"a","checksum":"b"}],"nextPage":"2"}}`), 1)
 	f.Add([]byte(`[{"id":"`+immichtest.ID(1, 1)+`","value":"auto/dog","parentId":"`+immichtest.ID(1, 2)+`"}]`), 2)

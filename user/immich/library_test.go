@@ -14,7 +14,7 @@ import (
 	"cpar/model/rank"
 )
 
-func TestAnnotate(t *testing.T) {
+func TestAnnotateTagsNewPhotosOnly(t *testing.T) {
 	w := newWorld(t, "dog beach", "", "dog black/white", "refused", "?")
 	var results []Result
 	got := w.annotate(Options{Each: func(r Result) { results = append(results, r) }})
@@ -26,11 +26,11 @@ func TestAnnotate(t *testing.T) {
 	if len(results) != 5 || !slices.Equal(results[0].Tags, []string{"auto/dog", "auto/beach"}) || !errors.Is(results[4].Err, errPicture) || !errors.Is(results[3].Err, cpar.ErrCloud) {
 		t.Errorf("%+v", results)
 	}
-	// Again: nothing is asked, but what failed.
+	// A repeated run requests only failed photos.
 	if got := w.annotate(Options{}); got.Known != 3 || got.Done != 0 || got.Failed != 2 || len(w.index.asked) != 5 {
 		t.Errorf("%+v, asked %v", got, w.index.asked)
 	}
-	// A file that was replaced, another state of the index, and --again.
+	// A replaced file, another generation, and Again.
 	w.Photos[0].Checksum = "other"
 	if got := w.annotate(Options{}); got.Known != 2 || got.Done != 1 || got.Tags != 0 {
 		t.Errorf("%+v", got)
@@ -44,9 +44,8 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
-// What a person has tagged is not tagged again, however it is written, and the spelling
-// of a tag that is there is kept.
-func TestAnnotateBesidePeople(t *testing.T) {
+// The comparison ignores spelling, and existing tags keep theirs.
+func TestAnnotateSkipsTagsOfUsers(t *testing.T) {
 	w := newWorld(t, "dog Cat sea beach sun")
 	for _, v := range []string{"Animals/DOG", "cat", "auto/Beach"} {
 		w.Make(v)
@@ -57,14 +56,14 @@ func TestAnnotateBesidePeople(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	w.want("Animals/DOG auto/Beach auto/Sea auto/sun cat", "Animals Animals/DOG auto auto/Beach auto/Sea auto/sun cat")
-	// Undone, all is as it was: the tag that a run has made goes, the others stay.
+	// Undo deletes the tag that the run created and keeps the others.
 	if u, err := w.library().Undo(t.Context(), "", false, nil); err != nil || u.Removed != 2 || u.Tags != 1 {
 		t.Errorf("%+v, %v", u, err)
 	}
 	w.want("Animals/DOG auto/Beach cat", "Animals Animals/DOG auto auto/Beach auto/Sea cat")
 }
 
-func TestDryRun(t *testing.T) {
+func TestDryRunSetsNoTags(t *testing.T) {
 	w := newWorld(t, "dog", "beach")
 	var tags []string
 	s := w.annotate(Options{DryRun: true, Each: func(r Result) { tags = append(tags, r.Tags...) }})
@@ -82,7 +81,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-func TestFilters(t *testing.T) {
+func TestFilterSelectsPhotos(t *testing.T) {
 	w := newWorld(t, "a", "b", "c", "d", "e")
 	w.Page = 2
 	w.Photos[1].Album, w.Photos[2].Type, w.Photos[3].Trashed = immichtest.ID(5, 5), "VIDEO", true
@@ -97,9 +96,9 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A partner's photo cannot be tagged, and one that has got the tag meanwhile is no work of
-// ours to be undone.
-func TestAnnotateOthers(t *testing.T) {
+// A partner's photo cannot be tagged, and a tag that another client sets in the
+// meantime is not undone.
+func TestAnnotateSkipsForeignPhotos(t *testing.T) {
 	w := newWorld(t, "dog", "dog", "dog")
 	w.Photos[0].Foreign = true
 	first := true
@@ -122,9 +121,9 @@ func TestAnnotateOthers(t *testing.T) {
 	w.want("; auto/dog; ", "auto auto/dog")
 }
 
-// A run that ends at any call is finished by the next one, and both are undone to what was
-// before, whatever had happened.
-func TestBrokenOff(t *testing.T) {
+// A run is interrupted at every call, continued by the next, and both are
+// undone.
+func TestInterruptedRunContinuesAndUndoes(t *testing.T) {
 	lines := []string{"dog beach", "dog", "sea", "beach sea"}
 	whole := newWorld(t, lines...)
 	whole.annotate(Options{})
@@ -142,7 +141,7 @@ func TestBrokenOff(t *testing.T) {
 		if _, err := w.library().Annotate(t.Context(), w.index, Options{}); err == nil {
 			t.Fatalf("call %d of %d failed without an error", at, calls)
 		}
-		w.Lock() // a call that was given up may still be coming in
+		w.Lock() // an abandoned call may still arrive
 		w.Before = nil
 		w.Unlock()
 		w.annotate(Options{})
@@ -158,8 +157,7 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-// Where the cloud is gone half way, what is done is done.
-func TestCloudGone(t *testing.T) {
+func TestCloudFailureKeepsFinishedPhotos(t *testing.T) {
 	w := newWorld(t, "dog", "beach", "sea")
 	w.index.broken = 2
 	told := 0
@@ -174,7 +172,7 @@ func TestCloudGone(t *testing.T) {
 	}
 }
 
-func TestLacks(t *testing.T) {
+func TestLacksIgnoresPresentTags(t *testing.T) {
 	tagger := &tagger{spelt: map[string]string{}}
 	got := tagger.lacks(nil, []rank.Keyword{{Word: "Dog"}, {Word: "dog"}, {Word: " "}, {Word: "a/b"}})
 	if !slices.Equal(got, []string{"auto/Dog", "auto/a-b"}) {

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-func TestUndo(t *testing.T) {
+func TestUndoRemovesTagsOfRun(t *testing.T) {
 	w := newWorld(t, "dog beach", "dog", "sea")
 	first := w.annotate(Options{})
 	dry, err := w.library().Undo(t.Context(), first.Run, true, nil)
@@ -20,7 +20,8 @@ func TestUndo(t *testing.T) {
 		t.Errorf("%+v, %v", dry, err)
 	}
 	w.want("auto/beach auto/dog; auto/dog; auto/sea", "auto auto/beach auto/dog auto/sea")
-	// A second run uses a tag of the first one; a person uses another, and has taken one off.
+	// A second run uses a tag of the first. A user uses another tag and removes
+	// one.
 	w.Photos = append(w.Photos, &immichtest.Photo{ID: immichtest.ID(1, 9), Preview: []byte("jpeg")})
 	keywords[immichtest.ID(1, 9)] = "dog"
 	second := w.annotate(Options{})
@@ -34,7 +35,7 @@ func TestUndo(t *testing.T) {
 	if _, err := w.library().Undo(t.Context(), first.Run, false, nil); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("twice: %v", err)
 	}
-	// The last one that is not undone is the second. Its tag was made by the first.
+	// The second run is the last. The first run created its tag.
 	u, err = w.library().Undo(t.Context(), "", false, nil)
 	if err != nil || u != (Undone{Run: second.Run, Removed: 1, Tags: 1}) {
 		t.Errorf("%+v, %v", u, err)
@@ -45,14 +46,15 @@ func TestUndo(t *testing.T) {
 			t.Errorf("%q: %v", run, err)
 		}
 	}
-	// What was undone is asked about again.
+	// Undone photos are annotated again.
 	if s := w.annotate(Options{}); s.Known != 0 || s.Done != 4 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// A tag in the trash is in use, and a key that may not remove tags leaves them.
-func TestUndoLeavesTags(t *testing.T) {
+// Tags of photos in the trash are in use, and a key without tag.delete keeps
+// all tags.
+func TestUndoKeepsTagsInUse(t *testing.T) {
 	w := newWorld(t, "dog", "sea")
 	w.annotate(Options{})
 	w.Photos = append(w.Photos, &immichtest.Photo{ID: immichtest.ID(1, 9), Trashed: true, Tags: []string{"auto/sea"}})
@@ -64,8 +66,9 @@ func TestUndoLeavesTags(t *testing.T) {
 	w.want("; ; auto/sea", "auto auto/dog auto/sea")
 }
 
-// Immich drops all tags of a photo when it reads its file again; a person some of them.
-func TestCheck(t *testing.T) {
+// Immich drops all tags of a photo when it reads its file again, a user drops
+// some.
+func TestCheckRestoresDroppedTags(t *testing.T) {
 	w := newWorld(t, "dog beach", "dog beach", "dog beach", "dog", "sea")
 	w.annotate(Options{})
 	w.Photos[0].Tags = []string{"from the file"}
@@ -84,16 +87,16 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	w.want("auto/beach auto/dog from the file; auto/dog; auto/beach auto/dog; auto/sea", "auto auto/beach auto/dog auto/sea from the file")
-	// All that is put back is the run's, and goes with it.
+	// Restored tags belong to the run and are undone with it.
 	if _, err := w.library().Undo(t.Context(), "", false, nil); err != nil {
 		t.Error(err)
 	}
 	w.want("from the file; ; ; ", "from the file")
 }
 
-// What Immich has done, and a proxy has lost the answer of, is the run's all the same: it is
-// told so, and taken off. What a person did meanwhile and no lost call can have done is not.
-func TestAnswersThatWereLost(t *testing.T) {
+// A change whose response was lost belongs to the run. A user's change does
+// not.
+func TestLostResponsesBelongToRun(t *testing.T) {
 	w := newWorld(t, "dog beach", "dog")
 	lose := http.StatusGatewayTimeout
 	n := 0
@@ -128,7 +131,7 @@ func TestAnswersThatWereLost(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	w.want("; ", "")
-	// A server that says "too many" has not begun: here a person was quicker.
+	// After "too many requests" the call had no effect, so a user was faster.
 	lose = http.StatusTooManyRequests
 	if s := w.annotate(Options{}); s.Tags != 0 {
 		t.Errorf("a person's tags count as the run's: %+v", s)

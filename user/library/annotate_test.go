@@ -77,8 +77,8 @@ func TestAnnotateAndUndo(t *testing.T) {
 	}
 }
 
-// A photo that was moved, copied or given another keyword is the same one.
-func TestKnownByContent(t *testing.T) {
+// A photo moved, copied or given another keyword keeps its identity.
+func TestMovedPhotoIsKnownByContent(t *testing.T) {
 	w := newWorld(t, 3)
 	w.annotate(sidecars())
 	asked := w.questions()
@@ -99,7 +99,7 @@ func TestKnownByContent(t *testing.T) {
 	if _, sum := w.annotate(o); w.questions() != asked+1 || sum.Known != 0 || sum.Written != 0 {
 		t.Errorf("again: %d questions, %+v", w.questions()-asked, sum)
 	}
-	// More words are wanted: nothing is asked, and they are added.
+	// With a higher limit, words are added without a request.
 	o = sidecars()
 	o.MaxKeywords = 8
 	if _, sum := w.annotate(o); w.questions() != asked+1 || sum.Written == 0 {
@@ -107,8 +107,7 @@ func TestKnownByContent(t *testing.T) {
 	}
 }
 
-// What a person takes away is not written again.
-func TestTakenAway(t *testing.T) {
+func TestRemovedWordIsNotWrittenAgain(t *testing.T) {
 	w := newWorld(t, 1)
 	all, _ := w.annotate(sidecars())
 	word := all[0].Added[0]
@@ -127,8 +126,7 @@ func TestTakenAway(t *testing.T) {
 	}
 }
 
-// A reply that was altered is a photo that failed, and is asked about again.
-func TestRefusedReply(t *testing.T) {
+func TestAlteredReplyFailsPhoto(t *testing.T) {
 	w := newWorld(t, 20)
 	w.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
 	all, sum := w.annotate(sidecars())
@@ -148,7 +146,7 @@ func TestRefusedReply(t *testing.T) {
 	if _, sum := w.annotate(sidecars()); sum.Failed != 0 || sum.Known != 20-refused || sum.Written != refused || w.questions() == 2 {
 		t.Errorf("again: %d questions, %+v", w.questions(), sum)
 	}
-	// --on-errors ends a run that is lied to.
+	// OnErrors ends a run with a lying cloud.
 	w.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
 	o := sidecars()
 	o.Again, o.OnErrors = true, 0
@@ -157,7 +155,7 @@ func TestRefusedReply(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestOnErrorsStopsRun(t *testing.T) {
 	w := newWorld(t, 40)
 	for _, i := range []int{2, 5, 30} {
 		w.write(w.list[i].Path, []byte("no picture"))
@@ -172,7 +170,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("bearing %d: %v, %+v, %d told", c.bear, err, sum, len(all))
 		}
 	}
-	if w.questions() != 3 { // 37 photos by sixteen; none before the stop
+	if w.questions() != 3 { // 37 photos in batches of sixteen, none before the stop
 		t.Errorf("%d questions", w.questions())
 	}
 	if got := w.words(w.list[39].Path); len(got) == 0 {
@@ -180,9 +178,10 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What cannot be written does not change what is asked: where a reply is refused, nothing
-// is written that could fail. A folder that is read-only is seen before.
-func TestUnwritable(t *testing.T) {
+// Write errors must not change the requests. For a rejected reply nothing is
+// written that could fail, and a read-only folder is detected before any
+// request.
+func TestWriteErrorsDoNotChangeRequests(t *testing.T) {
 	w := newWorld(t, 33)
 	for i := range 3 {
 		w.write(w.list[i].Path+".xmp", []byte("<broken"))
@@ -203,8 +202,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// A run that ends half way has finished what it was answered, and the next goes on.
-func TestCloudThatEnds(t *testing.T) {
+func TestNextRunContinuesAfterCloudFailure(t *testing.T) {
 	w := newWorld(t, 40)
 	w.before = func(n int) {
 		if n > 1 {
@@ -223,7 +221,7 @@ func TestCloudThatEnds(t *testing.T) {
 	}
 }
 
-func TestDryRun(t *testing.T) {
+func TestDryRunWritesNothing(t *testing.T) {
 	w := newWorld(t, 5)
 	before := w.tree()
 	o := sidecars()
@@ -244,8 +242,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// Ask leaves no trace.
-func TestAsk(t *testing.T) {
+func TestAskLeavesNoTrace(t *testing.T) {
 	w := newWorld(t, 5)
 	o := sidecars()
 	for range 2 {
@@ -260,8 +257,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// The files of one shot share an answer, and two photos may share a sidecar.
-func TestShots(t *testing.T) {
+// The files of a shot share an answer, and two photos may share a sidecar.
+func TestFilesOfShotShareAnswer(t *testing.T) {
 	w := newWorld(t, 2)
 	raw := filepath.Join(w.dir, "p00.CR2")
 	w.write(raw, []byte("a raw file"))
@@ -289,8 +286,7 @@ func TestShots(t *testing.T) {
 	}
 }
 
-// An interrupt ends the asking; what was answered is written and known.
-func TestInterrupted(t *testing.T) {
+func TestInterruptedRunKeepsAnswers(t *testing.T) {
 	w := newWorld(t, 40)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.before = func(n int) {
@@ -309,8 +305,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A photo whose end is missing is annotated by what is there, and named.
-func TestCutShort(t *testing.T) {
+func TestTruncatedPhotoIsAnnotated(t *testing.T) {
 	w := newWorld(t, 2)
 	b, err := os.ReadFile(w.list[0].Path)
 	if err != nil {

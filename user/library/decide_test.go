@@ -14,9 +14,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// What a person accepts is theirs, what they reject is not written again, and all of it is
-// found, learnt from, and taken back.
-func TestDecide(t *testing.T) {
+// Decisions are written, found, respected by later runs, and undone.
+func TestDecideWritesAndUndoes(t *testing.T) {
 	w := newWorld(t, 2)
 	all, _ := w.annotate(sidecars())
 	before := w.tree()
@@ -65,9 +64,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A photo that another program has moved, and taken our marks from, is known by its name
-// and what it shows.
-func TestMachineWhereItWasMoved(t *testing.T) {
+func TestMachineFindsMovedPhoto(t *testing.T) {
 	w := newWorld(t, 2)
 	all, _ := w.annotate(sidecars())
 	b, err := os.ReadFile(w.list[0].Path)
@@ -89,8 +86,7 @@ func TestMachineWhereItWasMoved(t *testing.T) {
 	}
 }
 
-// A decision that is not the newest waits for those since, and is not forgotten.
-func TestUndoOfAnOlderDecision(t *testing.T) {
+func TestUndoOfOlderDecisionWaits(t *testing.T) {
 	w := newWorld(t, 1)
 	all, _ := w.annotate(sidecars())
 	path, words, before := w.list[0].Path, all[0].Added, w.tree()
@@ -122,7 +118,7 @@ func TestUndoOfAnOlderDecision(t *testing.T) {
 	if !maps.Equal(before, w.tree()) {
 		t.Error("not as before")
 	}
-	// Words of one's own alone are taken out in any order.
+	// Added words alone can be removed in any order.
 	added := decide(nil, nil, []string{"mine"})
 	decide(nil, words[1:2], nil)
 	if u := w.undo(added); len(u.Retracted) != 1 || len(u.Left) > 0 {
@@ -130,9 +126,9 @@ func TestUndoOfAnOlderDecision(t *testing.T) {
 	}
 }
 
-// Where another program has changed the file since, a decision is said to stay. An undo that is
-// taken up again finds what it has done.
-func TestUndoOfADecisionAfterOthers(t *testing.T) {
+// If another program has changed the file, the decision stays. A repeated undo
+// continues.
+func TestUndoOfDecisionAfterExternalChange(t *testing.T) {
 	w := newWorld(t, 1)
 	also := w.paint("also.jpg", 41)
 	w.list = w.list[:1]
@@ -163,8 +159,7 @@ func TestUndoOfADecisionAfterOthers(t *testing.T) {
 	}
 }
 
-// Files keep their time where that is asked for.
-func TestDecideKeepsTheTime(t *testing.T) {
+func TestDecideKeepsModificationTime(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		w := newWorld(t, 1)
 		path, old := w.list[0].Path, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -27,19 +27,19 @@ import (
 	"cpar/user/device"
 )
 
-// A world is an index of painted photos at a cloud that counts questions, a device, and a
-// folder of photos to annotate.
+// A world is an index of painted photos at a cloud, a device, and a folder of
+// photos to annotate.
 type world struct {
 	t    *testing.T
 	key  *user.Key
 	dev  *device.Device
-	dir  string // of photos
+	dir  string // with the photos
 	list []photo.Photo
 	lib  *Library
 	*site
 }
 
-// built is made once for all tests.
+// built is shared by all tests.
 var built = sync.OnceValues(func() (*world, error) {
 	dir, err := os.MkdirTemp("", "library")
 	if err != nil {
@@ -73,7 +73,7 @@ var built = sync.OnceValues(func() (*world, error) {
 	return w, w.dev.Made(w.key, filepath.Join(dir, "index"), nil)
 })
 
-// A site is a cloud that counts questions and may lie.
+// A site is a cloud that counts requests and may lie.
 type site struct {
 	*cparhttp.Client
 	mu      sync.Mutex
@@ -143,7 +143,7 @@ func (s *site) serve(h http.Handler, rw http.ResponseWriter, r *http.Request) {
 	rw.Write(body)
 }
 
-// paint adds a photo to those that are to be annotated.
+// paint adds a photo to annotate.
 func (w *world) paint(name string, scenery int) string {
 	w.t.Helper()
 	jpg, err := painted(scenery)
@@ -156,7 +156,7 @@ func (w *world) paint(name string, scenery int) string {
 	return path
 }
 
-// painted scenes are shared by the tests: painting is what costs.
+// painted caches scenes, because painting is slow.
 func painted(scenery int) ([]byte, error) {
 	if b, ok := scenes.Load(scenery); ok {
 		return b.([]byte), nil
@@ -178,7 +178,7 @@ func (w *world) write(path string, b []byte) {
 	}
 }
 
-// open opens the library anew, as another process does.
+// open opens the library again, as another process would.
 func (w *world) open() *Library {
 	w.t.Helper()
 	l, err := Open(w.key, w.dev)
@@ -197,12 +197,12 @@ func (w *world) index() *device.Index {
 	return x
 }
 
-// sidecars are the usual options: many words, so that every photo has some.
+// sidecars returns options under which every photo gets words.
 func sidecars() Options {
 	return Options{Where: metadata.Sidecar, Style: metadata.Follow, OnErrors: -1, MinProbability: 0.02, MaxKeywords: 4}
 }
 
-// annotate is one run, by another process.
+// annotate performs one run in a new process.
 func (w *world) annotate(o Options) ([]Result, Summary) {
 	w.t.Helper()
 	all, sum, err := w.try(o)
@@ -228,7 +228,7 @@ func (w *world) undo(id string) Undone {
 	return u
 }
 
-// tree is what the photos' folder holds, names and bytes.
+// tree returns the names and digests of the files in the photo folder.
 func (w *world) tree() map[string][32]byte {
 	w.t.Helper()
 	out := map[string][32]byte{}
@@ -246,7 +246,7 @@ func (w *world) tree() map[string][32]byte {
 	return out
 }
 
-// words are those that a photo has of a machine.
+// words returns the machine keywords of a photo.
 func (w *world) words(path string) []string {
 	w.t.Helper()
 	words, problems, err := metadata.ReadFile(path)

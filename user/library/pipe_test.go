@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// A pipe where a sidecar was keeps nobody waiting: neither an undo nor what looks after a killed process.
-func TestUndoOverPipes(t *testing.T) {
+// A pipe in place of a sidecar blocks neither an undo nor the cleanup after a
+// killed process.
+func TestUndoDoesNotBlockOnPipe(t *testing.T) {
 	w := newWorld(t, 2)
 	w.annotate(sidecars())
 	pipe := w.list[0].Path + ".xmp"

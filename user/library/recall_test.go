@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestRecall: who only looks asks nobody, and is told what was answered before, and nothing of a reply that was refused.
-func TestRecall(t *testing.T) {
+func TestRecallSendsNoRequest(t *testing.T) {
 	w := newWorld(t, 20)
 	o := sidecars()
 	o.Where = ""
@@ -38,7 +37,7 @@ func TestRecall(t *testing.T) {
 			t.Errorf("photo %d: %+v, was %+v", i, r, told[i])
 		}
 	}
-	// Another file of that name is another photo.
+	// Another file with this name is another photo.
 	w.paint("p00.jpg", 33)
 	if r := recall()[0]; r.Known {
 		t.Errorf("of another photo: %+v", r)
@@ -48,8 +47,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// Two processes that remember at once miss nothing of each other.
-func TestRememberBesideOthers(t *testing.T) {
+func TestConcurrentProcessesShareJournal(t *testing.T) {
 	w := newWorld(t, 0)
 	both := []*Library{w.open(), w.open()}
 	var writers sync.WaitGroup
@@ -75,7 +73,7 @@ func TestRememberBesideOthers(t *testing.T) {
 			t.Errorf("process %d knows of %d runs, %v", n, len(runs), err)
 		}
 	}
-	// Alone it need not read again what it has written.
+	// A single process need not read its own records again.
 	l := both[0]
 	if err := l.remember(record{Began: beginning("last", "", false)}); err != nil || l.read < 0 {
 		t.Error(l.read, err)

@@ -9,9 +9,9 @@ import (
 	"cpar/model/rank"
 )
 
-// What is suggested besides the keywords is written with them and undone with them, and never
-// learnt from. Nothing else is asked; a run that changes nothing is none.
-func TestSuggest(t *testing.T) {
+// Suggested words are written and undone with the keywords, never learnt from,
+// and cause no request.
+func TestSuggestedWordsAreWrittenAndUndone(t *testing.T) {
 	w := newWorld(t, 3)
 	before := w.tree()
 	_, plain := w.annotate(sidecars())

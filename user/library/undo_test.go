@@ -16,8 +16,7 @@ import (
 	"cpar/photo/metadata"
 )
 
-// A file that another program has changed since loses the run's words and nothing else.
-func TestUndoAfterOthers(t *testing.T) {
+func TestUndoRemovesOnlyWordsOfRun(t *testing.T) {
 	w := newWorld(t, 4)
 	all, _ := w.annotate(sidecars())
 	name := func(i int) string { return w.list[i].Path + ".xmp" }
@@ -43,12 +42,12 @@ func TestUndoAfterOthers(t *testing.T) {
 	if err != nil || runs[0].Undone || runs[0].Left != 1 {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	// What is left counts as the machine's, the rest does not.
+	// Words left behind still count as machine words.
 	l := w.open()
 	if len(l.Machine(w.list[2].Path)) == 0 || len(l.Machine(w.list[3].Path)) > 0 {
 		t.Errorf("machine: %q, %q", l.Machine(w.list[2].Path), l.Machine(w.list[3].Path))
 	}
-	// With what was in the way gone, the same command finishes it.
+	// Without the obstacle, the same undo completes.
 	os.Remove(name(2))
 	if u := w.undo(all[0].Run); len(u.Left) > 0 || len(u.Retracted)+len(u.Restored) > 0 {
 		t.Errorf("%+v", u)
@@ -58,8 +57,7 @@ func TestUndoAfterOthers(t *testing.T) {
 	}
 }
 
-// A dry run says what an undo would do.
-func TestUndoDryRunAndInterrupt(t *testing.T) {
+func TestUndoDryRunChangesNothing(t *testing.T) {
 	w := newWorld(t, 3)
 	before := w.tree()
 	w.annotate(sidecars())
@@ -82,8 +80,7 @@ func TestUndoDryRunAndInterrupt(t *testing.T) {
 	}
 }
 
-// Two runs over the same files are taken back in any order.
-func TestUndoOrder(t *testing.T) {
+func TestUndoInAnyOrder(t *testing.T) {
 	for _, newestFirst := range []bool{true, false} {
 		w := newWorld(t, 2)
 		before := w.tree()
@@ -107,9 +104,8 @@ func TestUndoOrder(t *testing.T) {
 	}
 }
 
-// A process that was killed between the journal and the file, or the file and the journal,
-// leaves nothing that the next does not find out.
-func TestKilled(t *testing.T) {
+// A process is killed before, during or after writing a file.
+func TestNextRunSettlesKilledProcess(t *testing.T) {
 	w := newWorld(t, 3)
 	before := w.tree()
 	l := w.open()
@@ -127,11 +123,11 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch i {
-		case 0: // written, and not noted
+		case 0: // written but not recorded
 			if err := e.Apply(false); err != nil {
 				t.Fatal(err)
 			}
-		case 1: // half written beside
+		case 1: // partly written
 			tmp, err := durable.Create(durable.OS, w.dir, filepath.Base(e.Path), 0o600)
 			if err != nil {
 				t.Fatal(err)
@@ -159,8 +155,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// What undo needs can be forgotten; whose words they are is not.
-func TestForget(t *testing.T) {
+// Forget drops undo data but keeps the record of machine words.
+func TestForgetKeepsMachineWords(t *testing.T) {
 	w := newWorld(t, 3)
 	all, first := w.annotate(sidecars())
 	o := sidecars()
@@ -204,7 +200,7 @@ func TestForget(t *testing.T) {
 	if w.annotate(sidecars()); w.questions() != asked {
 		t.Error("answers were forgotten, too")
 	}
-	// Beyond its bound the log forgets by itself, and grows again.
+	// Above its bound the journal is compacted and may grow again.
 	l = w.open()
 	l.keep = 1000
 	for range 2 {
@@ -218,8 +214,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A journal that was damaged in one place is told of, and undone in the others.
-func TestDamagedJournal(t *testing.T) {
+func TestUndoSkipsDamagedRecords(t *testing.T) {
 	w := newWorld(t, 20)
 	w.annotate(sidecars())
 	logs, err := filepath.Glob(filepath.Join(w.dev.State, "library", "*", "logs", "*"))
@@ -246,7 +241,6 @@ func (w *world) lastRun() string {
 	return runs[len(runs)-1].ID
 }
 
-// Nothing of photos or words can be read in what lies at home.
 func TestStateIsEncrypted(t *testing.T) {
 	w := newWorld(t, 3)
 	all, _ := w.annotate(sidecars())
@@ -276,7 +270,7 @@ func TestStateIsEncrypted(t *testing.T) {
 	}
 }
 
-func TestRunsHaveIds(t *testing.T) {
+func TestUndoRejectsUnknownRun(t *testing.T) {
 	l := &Library{mem: newMemory()}
 	seen := map[string]bool{}
 	for range 100 {
@@ -291,8 +285,7 @@ func TestRunsHaveIds(t *testing.T) {
 	}
 }
 
-// A disk that is away takes nothing of the run's undo with it.
-func TestUndoWhileTheDiskIsAway(t *testing.T) {
+func TestUndoKeepsRunWhileDiskIsAway(t *testing.T) {
 	w := newWorld(t, 3)
 	before := w.tree()
 	_, sum := w.annotate(sidecars())
@@ -301,7 +294,7 @@ func TestUndoWhileTheDiskIsAway(t *testing.T) {
 		if err := os.Rename(w.dir, away); err != nil {
 			t.Fatal(err)
 		}
-		if mountPoint { // an empty folder stays where a disk was mounted
+		if mountPoint { // the mount point stays as an empty folder
 			if err := os.Mkdir(w.dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -323,13 +316,12 @@ func TestUndoWhileTheDiskIsAway(t *testing.T) {
 	}
 }
 
-// A run is not undone while it is written.
-func TestUndoWhileRunning(t *testing.T) {
-	w := newWorld(t, 20) // two questions
+func TestUndoRejectsRunInProgress(t *testing.T) {
+	w := newWorld(t, 20) // two batches
 	before := w.tree()
 	other, refused := w.open(), 0
 	w.site.before = func(question int) {
-		for runs := []Run(nil); question > 1 && len(runs) == 0; { // of the first question are written now
+		for runs := []Run(nil); question > 1 && len(runs) == 0; { // the first batch is being written
 			var err error
 			if runs, err = other.Runs(); err != nil {
 				t.Error(err)
@@ -353,9 +345,9 @@ func TestUndoWhileRunning(t *testing.T) {
 	}
 }
 
-// A run that has ended is undone beside others; of one that was killed nobody knows until
+// An ended run can be undone while others run. A killed run can be undone once
 // the others have ended.
-func TestUndoBesideOthers(t *testing.T) {
+func TestUndoEndedRunBesideOthers(t *testing.T) {
 	w := newWorld(t, 1)
 	_, sum := w.annotate(sidecars())
 	l := w.open()
@@ -378,8 +370,7 @@ func TestUndoBesideOthers(t *testing.T) {
 	}
 }
 
-// What a run writes after its undo is to be undone as well.
-func TestWrittenAfterUndo(t *testing.T) {
+func TestWordsWrittenAfterUndoCanBeUndone(t *testing.T) {
 	m := newMemory()
 	for _, r := range []record{{Began: &began{Run: "r"}}, {Undone: &undone{Run: "r", Left: []string{"b"}}}, {Undone: &undone{Run: "r"}}, {Intent: &intent{Run: "r", Photo: "a"}}} {
 		m.take(&r)

@@ -20,8 +20,7 @@ func readAll(t *testing.T, j *Journal[entry]) (runs []string) {
 	return runs
 }
 
-// Entries that hold one plain JSON record, as Immich's journal did, are read
-// beside compressed ones.
+// Immich's journal held one plain JSON record per entry.
 func TestJournalReadsPlainAndCompressedEntries(t *testing.T) {
 	s := open(t, t.TempDir(), 1, 0)
 	j, err := OpenJournal[entry](s, "immich")

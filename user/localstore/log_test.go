@@ -45,7 +45,7 @@ func all(l *Log) string {
 	return strings.Join(out, " ")
 }
 
-func TestLog(t *testing.T) {
+func TestLogKeepsOrder(t *testing.T) {
 	dir := t.TempDir()
 	v := open(t, dir, 1, 0)
 	l := logOf(t, v)
@@ -67,7 +67,7 @@ func TestLog(t *testing.T) {
 	if got := all(l); got != "b c d" {
 		t.Errorf("replaced: %q", got)
 	}
-	for record := range l.All() { // stopping early is fine
+	for record := range l.All() { // stopping early is allowed
 		if string(record) != "b" {
 			t.Errorf("%q", record)
 		}
@@ -75,9 +75,9 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A crash may leave any part of the last batch, or zeros in its place. What came before
-// stays, and the next batch follows it.
-func TestTornTail(t *testing.T) {
+// A crash may leave any prefix of the last batch, or zeros. Earlier batches
+// stay, and the next batch follows them.
+func TestTruncatedTailIsDropped(t *testing.T) {
 	v := open(t, t.TempDir(), 1, 0)
 	l := logOf(t, v)
 	appendTo(t, l, "one")
@@ -111,8 +111,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// Damage before the end is told, and the rest is read all the same.
-func TestDamagedBatch(t *testing.T) {
+func TestDamagedBatchIsReported(t *testing.T) {
 	v := open(t, t.TempDir(), 1, 0)
 	l := logOf(t, v)
 	for _, word := range []string{"one", "two", "three"} {
@@ -136,7 +135,7 @@ func TestDamagedBatch(t *testing.T) {
 	}
 }
 
-func TestManyAppend(t *testing.T) {
+func TestConcurrentAppends(t *testing.T) {
 	dir := t.TempDir()
 	var g sync.WaitGroup
 	for i := range 8 {
@@ -165,8 +164,9 @@ func TestManyAppend(t *testing.T) {
 	}
 }
 
-// A damaged length is told, and what it hides is kept when the log goes on.
-func TestDamagedLength(t *testing.T) {
+// The batches hidden by a damaged length are kept in a file when the log
+// continues.
+func TestDamagedLengthKeepsTail(t *testing.T) {
 	v := open(t, t.TempDir(), 1, 0)
 	l := logOf(t, v)
 	for _, word := range []string{"one", "two", "three"} {

@@ -38,7 +38,7 @@ func get(v *Store, kind, name string) string {
 	return string(b)
 }
 
-func TestEntries(t *testing.T) {
+func TestEntriesAreBoundToKeyAndName(t *testing.T) {
 	dir := t.TempDir()
 	v := open(t, dir, 1, 0)
 	put(t, v, "feature", "beach.jpg", "sand")
@@ -58,7 +58,7 @@ func TestEntries(t *testing.T) {
 			t.Errorf("%s of %s: %q, want %q", c.kind, c.name, got, c.want)
 		}
 	}
-	// What lies under one name is no value of another.
+	// An entry moved to another name is not a value of that name.
 	if err := os.Rename(v.path("answer", []byte("beach.jpg")), v.path("feature", []byte("beach.jpg"))); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestDelete(t *testing.T) {
+func TestDeleteIsIdempotent(t *testing.T) {
 	v := open(t, t.TempDir(), 1, 0)
 	put(t, v, "a", "b", "c")
 	for range 2 {
@@ -80,8 +80,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// The folder says nothing of names and values, to anybody but its owner.
-func TestFolderTellsNothing(t *testing.T) {
+func TestFilesRevealNoNamesOrValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "home")
 	v := open(t, dir, 1, 0)
 	put(t, v, "keywords", "private-beach.jpg", "secret words")
@@ -128,7 +127,7 @@ func TestFolderTellsNothing(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
+func TestLimitRemovesOldestEntries(t *testing.T) {
 	dir := t.TempDir()
 	v := open(t, dir, 1, 10_000)
 	long := strings.Repeat("x", 970) // 998 bytes sealed
@@ -153,8 +152,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A process that was killed leaves temporary files; they go once they are old.
-func TestStaleTemporaries(t *testing.T) {
+func TestStaleTemporariesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "ab")
 	stale, fresh := filepath.Join(folder, temporary+"1"), filepath.Join(folder, temporary+"2")
@@ -185,7 +183,7 @@ func TestStaleTemporaries(t *testing.T) {
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpenRejectsBadFolder(t *testing.T) {
 	if _, err := Open("", [32]byte{}, 0); !errors.Is(err, cpar.ErrInput) {
 		t.Error(err)
 	}

@@ -19,8 +19,8 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-// asPhotoPrism is a request as PhotoPrism's client writes it: every field that it
-// always or sometimes sends.
+// asPhotoPrism builds a request with every field that PhotoPrism's client may
+// send.
 func asPhotoPrism(pictures ...string) map[string]any {
 	return map[string]any{
 		"id": "b0db2187-7a09-438c-8649-a9c6c0f7b8a1", "model": "cpar", "version": "latest", "suffix": "", "stream": false,
@@ -64,8 +64,8 @@ func post(t *testing.T, url, key string, body any) (int, []byte) {
 	return resp.StatusCode, all
 }
 
-// shape is what PhotoPrism reads of an answer: the path to a field, its kind in JSON, and
-// whether an answer with labels must have it.
+// shape lists the response fields that PhotoPrism reads: path, JSON kind, and
+// whether a response with labels requires it.
 var shape = []struct {
 	path, kind string
 	required   bool
@@ -88,7 +88,7 @@ var shape = []struct {
 	{"result.labels.0.categories", "array", false},
 }
 
-// conforms holds an answer with labels to shape.
+// conforms checks a response with labels against shape.
 func conforms(t *testing.T, answer []byte) {
 	t.Helper()
 	var v any
@@ -140,7 +140,7 @@ func kindOf(v any) string {
 	return "another kind"
 }
 
-// service is a server whose labels are those given.
+// service starts a server.
 func service(t *testing.T, o Options) (url string, log *bytes.Buffer) {
 	t.Helper()
 	log = &bytes.Buffer{}
@@ -150,7 +150,7 @@ func service(t *testing.T, o Options) (url string, log *bytes.Buffer) {
 	return s.URL + "/api/v1/vision/labels", log
 }
 
-func TestContract(t *testing.T) {
+func TestResponseMatchesContract(t *testing.T) {
 	photo, left := []byte("centre of a photo"), []byte("left of a photo")
 	var got [][]byte
 	url, log := service(t, Options{Label: func(_ context.Context, pictures [][]byte) ([]Label, error) {
@@ -182,8 +182,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// A photo without likely keywords is no error.
-func TestNoLabels(t *testing.T) {
+func TestNoLikelyLabelsIsNoError(t *testing.T) {
 	url, _ := service(t, Options{Label: func(context.Context, [][]byte) ([]Label, error) { return []Label{}, nil }})
 	status, answer := post(t, url, token, asPhotoPrism(dataURL([]byte("x"))))
 	if want := `"code":200,"model":{"type":"labels","name":"cpar","version":"latest"},"result":{}}`; status != 200 || !strings.Contains(string(answer), want) {
@@ -191,7 +190,8 @@ func TestNoLabels(t *testing.T) {
 	}
 }
 
-// PhotoPrism speaks the protocol as a service, too: a live one is held to the same table.
+// A live PhotoPrism implements the protocol as a server, too, and must match
+// the same table.
 func TestLivePhotoPrism(t *testing.T) {
 	address, key := os.Getenv("CPAR_LIVE_PHOTOPRISM"), os.Getenv("CPAR_LIVE_PHOTOPRISM_KEY")
 	if address == "" || key == "" {

@@ -28,7 +28,7 @@ func never(t *testing.T) func(context.Context, [][]byte) ([]Label, error) {
 	}
 }
 
-func TestRefusedRequests(t *testing.T) {
+func TestBadRequestsAreRefused(t *testing.T) {
 	image := dataURL([]byte("x"))
 	many := make([]string, 10_000)
 	for i := range many {
@@ -75,7 +75,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestGuardRequiresKeyAndHost(t *testing.T) {
 	good := asPhotoPrism(dataURL([]byte("x")))
 	body, err := json.Marshal(good)
 	if err != nil {
@@ -135,7 +135,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	})
 }
 
-func TestOtherRoutes(t *testing.T) {
+func TestUnknownRoutesAreRefused(t *testing.T) {
 	url, _ := service(t, Options{Label: never(t)})
 	base := strings.TrimSuffix(url, "/labels")
 	for _, path := range []string{"/caption", "/nsfw", "/face", "/labels/a/b/c", ""} {
@@ -145,8 +145,7 @@ func TestOtherRoutes(t *testing.T) {
 	}
 }
 
-// A body that stops half way ends its request and nothing else.
-func TestSlowBody(t *testing.T) {
+func TestSlowBodyTimesOut(t *testing.T) {
 	s := httptest.NewServer(newServer(Options{Token: token, Label: never(t), Log: slog.New(slog.DiscardHandler)}, 20*time.Millisecond))
 	defer s.Close()
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -167,9 +166,8 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// More requests than there is room for are sent away; the others are worked on a few at
-// a time.
-func TestManyAtOnce(t *testing.T) {
+// Requests above the limit are rejected, the others processed a few at a time.
+func TestExcessRequestsAreRejected(t *testing.T) {
 	var mu sync.Mutex
 	at, most := 0, 0
 	full, open := make(chan struct{}), make(chan struct{})
@@ -205,9 +203,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// What goes wrong behind the service is told to the log, and to PhotoPrism only that it
-// did.
-func TestFailures(t *testing.T) {
+// The log has the error, PhotoPrism only its status.
+func TestFailuresAreLoggedNotSent(t *testing.T) {
 	for _, c := range []struct {
 		err    error
 		status int

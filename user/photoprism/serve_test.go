@@ -19,7 +19,7 @@ import (
 	"cpar/user/device"
 )
 
-func TestServe(t *testing.T) {
+func TestServeFinishesRunningRequests(t *testing.T) {
 	donor := httptest.NewTLSServer(nil)
 	donor.Close()
 	quiet := slog.New(slog.DiscardHandler)
@@ -51,7 +51,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-func TestListenOffLoopback(t *testing.T) {
+func TestListenRequiresCertificateOffLoopback(t *testing.T) {
 	if _, _, err := Listen("0.0.0.0:0", nil); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("without a certificate: %v", err)
 	}
@@ -65,7 +65,7 @@ func TestListenOffLoopback(t *testing.T) {
 	}
 }
 
-func TestToken(t *testing.T) {
+func TestMadeTokenIsReused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "token")
 	first, made, err := MadeToken(path)
 	if err != nil || !made || CheckToken(first) != nil {
@@ -93,8 +93,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// What any part of a photo shows, the photo shows.
-func TestMerged(t *testing.T) {
+func TestMergedTakesHighestProbability(t *testing.T) {
 	x := NewIndex(nil, device.AnnotateOptions{Ranking: user.Ranking{MaxKeywords: 3}})
 	got, err := x.merged([]device.Annotated{
 		{Keywords: []rank.Keyword{{Word: "sky", Probability: 0.6}, {Word: "dog", Probability: 0.51234567}}},
@@ -111,8 +110,7 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// Whoever waits for the index stops waiting when the request ends.
-func TestTurn(t *testing.T) {
+func TestWaitForIndexEndsWithRequest(t *testing.T) {
 	x := NewIndex(nil, device.AnnotateOptions{})
 	x.turn <- struct{}{}
 	ctx, stop := context.WithCancel(t.Context())

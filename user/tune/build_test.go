@@ -8,8 +8,8 @@ import (
 	"cpar/user"
 )
 
-// TestCheckBeforeTheProfileIsKnown: a block width that suits some profiles is refused
-// only where the profile is none of them, one that suits none always.
+// A block width that suits only some profiles is refused once the profile is
+// known, one that suits none at once.
 func TestCheckBeforeTheProfileIsKnown(t *testing.T) {
 	for _, c := range []struct {
 		plan Plan

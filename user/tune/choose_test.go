@@ -12,8 +12,7 @@ import (
 	"cpar/user"
 )
 
-// TestDecide: every way the measurement can come out.
-func TestDecide(t *testing.T) {
+func TestDecideCoversEveryOutcome(t *testing.T) {
 	row := func(search string, ms, recall float64) Measured {
 		return Measured{map[string]string{"depth": "cpar", "ivf": "ivf"}[search], search, ms, recall}
 	}
@@ -40,8 +39,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestChoiceIsApplied: what was chosen is what the index is built of.
-func TestChoiceIsApplied(t *testing.T) {
+func TestApplySetsChosenScheme(t *testing.T) {
 	opt := user.Options{Scheme: cpar.SchemeCPAR, PCA: 128, Trees: 3, Lists: 12, Order: user.OrderOPE}
 	for _, c := range []struct {
 		choice Choice
@@ -72,9 +70,8 @@ func TestChoiceIsApplied(t *testing.T) {
 	}
 }
 
-// TestChooseMeasuresTheIndex: what is measured is the scan and the searches of
-// the index in the clear, the profile is fitted once, and the index is of what was
-// chosen.
+// The scan and the searches run on the plaintext of the index, and the profile
+// is fitted once.
 func TestChooseMeasuresTheIndex(t *testing.T) {
 	images := madeImages(300, 4)
 	var mu sync.Mutex
@@ -111,9 +108,8 @@ func TestChooseMeasuresTheIndex(t *testing.T) {
 	}
 }
 
-// TestChooseHidesShortVectors: what cpar and capia cannot hide goes to sealed, also
-// where the profile was fitted before; and so does everything where the key does not
-// allow them.
+// Collections that cpar and capia cannot hide, or that the key does not allow
+// for them, use sealed, even with a fitted profile.
 func TestChooseHidesShortVectors(t *testing.T) {
 	images := madeImages(60, 4)
 	b, c, err := Choose(t.Context(), testKey(), images, user.Options{Profile: profile.Learned, Trees: 3, Lists: 6})
@@ -137,8 +133,7 @@ func TestChooseHidesShortVectors(t *testing.T) {
 	}
 }
 
-// TestBuildDecides what it is asked to, and nothing else.
-func TestBuildDecides(t *testing.T) {
+func TestBuildDecidesOnlyWhatIsPlanned(t *testing.T) {
 	images := madeEmbedded(100, 4)
 	build := func(o Plan) (*user.Builder, Decided) {
 		t.Helper()

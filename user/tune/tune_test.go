@@ -21,7 +21,7 @@ import (
 	"cpar/user"
 )
 
-// testKey is a key that allows every scheme.
+// testKey returns a key that allows every scheme.
 func testKey() *user.Key { return user.NewKey(cpar.Schemes()...) }
 
 func madeImages(n int, seed uint64) []user.Photo   { return images(syntheticphotos.Photos(n, seed)) }
@@ -34,7 +34,7 @@ func images(photos []syntheticphotos.Photo) (out []user.Photo) {
 	return out
 }
 
-// madeRow is a row whose folds have merits: P and R are equal then.
+// madeRow returns a row whose folds have the given merits, with P = R.
 func madeRow(p profile.Kind, r rank.Kind, ms float64, bytes uint64, merits ...float64) Row {
 	var folds []rank.Quality
 	for _, m := range merits {
@@ -43,8 +43,7 @@ func madeRow(p profile.Kind, r rank.Kind, ms float64, bytes uint64, merits ...fl
 	return Row{Profile: p, Ranker: r, OwnerMS: ms, IndexBytes: IndexBytes{CAPIA: bytes}, Validation: *rank.NewValidation(90, 5, folds)}
 }
 
-// TestRecommend: every way the figures can come out.
-func TestRecommend(t *testing.T) {
+func TestRecommendCoversEveryOutcome(t *testing.T) {
 	paper := func(merits ...float64) []Row {
 		return []Row{madeRow(profile.Paper, rank.KindPaper, 30, 50e6, merits...), madeRow(profile.Paper, rank.KindCalibrated, 30, 50e6, merits...)}
 	}
@@ -85,7 +84,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-func TestTuneRefuses(t *testing.T) {
+func TestTuneRejectsUselessCollections(t *testing.T) {
 	none := madeImages(20, 1)
 	for i := range none {
 		none[i].Keywords = nil
@@ -102,8 +101,8 @@ func TestTuneRefuses(t *testing.T) {
 	}
 }
 
-// Three photos cannot be divided into the folds that learning needs.
-func TestTuneThreePhotos(t *testing.T) {
+// Three photos cannot be divided into the folds for learning.
+func TestTuneHandlesThreePhotos(t *testing.T) {
 	got, err := Tune(t.Context(), madeImages(3, 1), Options{PCA: 128})
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +116,9 @@ func TestTuneThreePhotos(t *testing.T) {
 	}
 }
 
-// TestTune: rows of every profile, whose sizes are those of the indexes that are
-// then built of what Tune has fitted.
-func TestTune(t *testing.T) {
+// Each profile has rows, whose sizes equal those of the indexes built from
+// Tune's fits.
+func TestTuneSizesMatchBuiltIndexes(t *testing.T) {
 	images := madeEmbedded(120, 5)
 	folder := t.TempDir()
 	var items []dataset.Photo
@@ -145,7 +144,7 @@ func TestTune(t *testing.T) {
 			row.CloudMS <= 0 || row.Photos != 120 || row.Keywords != 5 || !(row.P > 0 && row.P <= 100) || !(row.R > 0 && row.R <= 100) {
 			t.Errorf("row %d: %+v", i, row)
 		}
-		if timed := row.OwnerMS > 0; timed != (row.Profile != profile.Network) { // of which no model was given
+		if timed := row.OwnerMS > 0; timed != (row.Profile != profile.Network) { // no model was given
 			t.Errorf("row %d: %g ms", i, row.OwnerMS)
 		}
 		got.Recommended.Profile, got.Recommended.Ranker = row.Profile, row.Ranker

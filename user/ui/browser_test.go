@@ -13,7 +13,7 @@ import (
 
 var pictures = flag.String("pictures", "", "write pictures of every view into this folder")
 
-// pictured keeps a picture of the window, if asked to.
+// pictured saves a screenshot if requested.
 func pictured(t *testing.T, p *browser.Page, name string) {
 	t.Helper()
 	if *pictures == "" {
@@ -25,9 +25,9 @@ func pictured(t *testing.T, p *browser.Page, name string) {
 	}
 }
 
-// TestEveryView: in both themes and at two widths, every view can be used without eyes and
-// without a mouse (axe-core), nothing is complained of, and nothing is fetched from elsewhere.
-func TestEveryView(t *testing.T) {
+// In both themes and at two widths, every view passes axe-core, logs no errors,
+// and loads nothing from elsewhere.
+func TestEveryViewIsAccessible(t *testing.T) {
 	f := newFake(t, 24)
 	s, address := start(t, f)
 	all, _ := s.photos.list()
@@ -87,8 +87,8 @@ func TestEveryView(t *testing.T) {
 	}
 }
 
-// TestKeys: what the keys do, and that they do nothing while a person types or has switched them off.
-func TestKeys(t *testing.T) {
+// Keys do nothing while the user types or has switched them off.
+func TestKeyboardShortcuts(t *testing.T) {
 	f := newFake(t, 3)
 	s, address := start(t, f)
 	p := browser.New(t)
@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 	at(1)
 	p.Press("ArrowRight")
 	at(2)
-	p.Press("ArrowRight") // the last
+	p.Press("ArrowRight") // last photo
 	p.Press("ArrowLeft")
 	at(1)
 	p.Press("s")
@@ -127,7 +127,7 @@ func TestKeys(t *testing.T) {
 	chosen(second)
 	p.Press("r", "n")
 	p.Await(`document.activeElement.id === 'add'`)
-	p.Press("a", "r", "w", "s", "?", "Enter") // letters of a word
+	p.Press("a", "r", "w", "s", "?", "Enter") // typed into a word
 	p.Await(`document.querySelector('.chips .new')?.textContent === 'arws?'`)
 	p.Press("Escape")
 	p.Await(`document.activeElement.id !== 'add'`)
@@ -153,14 +153,13 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestMarkupIsText: names and keywords that look like markup are shown as they are.
-func TestMarkupIsText(t *testing.T) {
+func TestMarkupIsShownAsText(t *testing.T) {
 	f := newFake(t, 1)
 	evil := `<img src=x onerror=alert(1)>`
 	for path, words := range f.truth {
 		other := filepath.Join(filepath.Dir(path), evil+".jpg")
 		if err := os.Rename(path, other); err != nil {
-			t.Skip(err) // not every system takes such names
+			t.Skip(err) // some systems forbid such names
 		}
 		f.truth = map[string][]string{other: append(words, evil, "javascript:alert(1)")}
 		f.known = map[string]*Known{other: {Yours: []string{evil + "yours"}}}

@@ -2,8 +2,7 @@ package ui
 
 import "testing"
 
-// Photos that are in no folder stay in memory up to a sum of bytes; those looked at
-// longest ago go first, and one that is larger than the sum goes at once.
+// The least recently used go first, and a photo above the bound goes at once.
 func TestDroppedBytesAreBounded(t *testing.T) {
 	d := newDropped()
 	d.most = 100

@@ -17,7 +17,8 @@ import (
 	"cpar/model/rank"
 )
 
-// A fake is a library without an index: it suggests what its photos were painted with.
+// A fake is a library without an index. It suggests the words that its photos
+// were painted with.
 type fake struct {
 	dir string
 
@@ -27,14 +28,13 @@ type fake struct {
 	runs  []Run
 	undo  map[string]func()
 	asked int
-	fail  error // of asking, if any
-	// writing is called while a photo is written, if it is not nil.
+	fail  error // returned when annotating
+	// writing, if not nil, is called during a write.
 	writing func()
 }
 
 const fakeWord = "dusk"
 
-// newFake paints n photos.
 func newFake(t testing.TB, n int) *fake {
 	t.Helper()
 	f := &fake{dir: t.TempDir(), known: map[string]*Known{}, truth: map[string][]string{}, undo: map[string]func(){}}
@@ -167,7 +167,7 @@ func (f *fake) Find(_ context.Context, word string) (paths []string, err error) 
 	return append(paths, "/elsewhere/photo.jpg"), nil
 }
 
-// start serves a fake's photos and returns the server, and the address that a person opens.
+// start serves a fake and returns the server and its address.
 func start(t testing.TB, f *fake) (s *Server, address string) {
 	t.Helper()
 	photos, err := openShelf([]string{f.dir})

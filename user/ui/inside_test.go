@@ -11,9 +11,7 @@ import (
 	"cpar/model/rank"
 )
 
-// A sidecar, or another file of a shot, that is a link out of the folders is neither read
-// nor written; one that stays inside is.
-func TestSidecarsOutOfTheFolders(t *testing.T) {
+func TestLinkedSidecarsOutsideFoldersAreRefused(t *testing.T) {
 	h := newHouse(t, rank.KindPaper)
 	const empty = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""/></rdf:RDF></x:xmpmeta>`
 	write := func(path string) string {

@@ -27,7 +27,8 @@ import (
 	"cpar/user/library"
 )
 
-// A house is an owner with an index of 32 painted photos at a cloud, and a folder of three that are new.
+// A house is an owner with an index of 32 painted photos at a cloud and a
+// folder of three new ones.
 type house struct {
 	*LibraryBackend
 	dir   string
@@ -114,7 +115,7 @@ func (h *house) look(t *testing.T, path string) *Known {
 	return k
 }
 
-// cached is how many files the cache has.
+// cached returns the number of files in the cache.
 func (h *house) cached(t *testing.T) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(h.cache, func(_ string, e fs.DirEntry, err error) error {
@@ -129,7 +130,7 @@ func (h *house) cached(t *testing.T) (n int) {
 	return n
 }
 
-// likely are the words that are written without a person's word.
+// likely returns the words written without confirmation.
 func likely(k *Known) (words []string) {
 	for _, w := range k.Keywords {
 		if w.Probability >= 0.5 {
@@ -140,8 +141,8 @@ func likely(k *Known) (words []string) {
 	return words
 }
 
-// TestOwner: a photo is asked about once, its keywords and a person's are written as two runs, found, and taken back.
-func TestOwner(t *testing.T) {
+// Machine keywords and the user's are written in two runs.
+func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	listing, err := h.Photos(t.Context())
 	if err != nil || len(listing.Paths) != 3 {
@@ -208,9 +209,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestStranger: of a photo that is in no folder nothing is written anywhere, and its sidecar says what a
-// person and the machine say.
-func TestStranger(t *testing.T) {
+func TestPhotoOutsideFoldersIsNotWritten(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
 	data, err := os.ReadFile(filepath.Join(h.dir, "new1.jpg"))
@@ -256,9 +255,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestWithoutProbabilities: of an index that gives weights nothing is sure, and only what a person says is
-// written.
-func TestWithoutProbabilities(t *testing.T) {
+func TestWithoutProbabilitiesNothingIsSure(t *testing.T) {
 	h := newHouse(t, rank.KindPaper)
 	path := filepath.Join(h.dir, "new0.jpg")
 	a, err := h.Annotate(t.Context(), []string{path})
@@ -277,9 +274,7 @@ func TestWithoutProbabilities(t *testing.T) {
 	}
 }
 
-// TestRefusedOnThePage: a reply that was tampered with is an error of its photo, which is asked
-// about again.
-func TestRefusedOnThePage(t *testing.T) {
+func TestAlteredReplyFailsItsPhoto(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
 	h.alter = func(b []byte) { b[len(b)-9] ^= 0x10 }
 	path := filepath.Join(h.dir, "new0.jpg")

@@ -14,11 +14,11 @@ import (
 	"cpar/internal/scene"
 )
 
-// A caller is the page, or who pretends to be it.
+// A caller is the page or an attacker.
 type caller struct {
 	t testing.TB
 	s *Server
-	// alter changes what a browser would send.
+	// alter changes the request that a browser would send.
 	alter func(*http.Request)
 }
 
@@ -53,7 +53,7 @@ func (c caller) call(method, path string, body []byte) (status int, answer []byt
 	return resp.StatusCode, answer
 }
 
-// ask is a call whose answer is wanted.
+// ask makes a call that must succeed.
 func ask[T any](c caller, method, path string, body any) (v T) {
 	c.t.Helper()
 	var b []byte
@@ -72,8 +72,8 @@ func ask[T any](c caller, method, path string, body any) (v T) {
 	return v
 }
 
-// TestPolicy: what a browser is told, by the letter: the tests of calls compare it with itself.
-func TestPolicy(t *testing.T) {
+// Other tests compare the policy with itself, so this one spells it out.
+func TestContentSecurityPolicy(t *testing.T) {
 	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 	if policy != want {
@@ -90,7 +90,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// calls are one of each kind.
+// calls lists one call of each kind.
 func calls(id string) map[string]string {
 	return map[string]string{
 		"GET /api/settings": "", "GET /api/photos": "", "GET /api/runs": "", "GET /api/find?word=x": "", "GET /api/cloud/" + id: "", "GET /api/picture/" + id: "",
@@ -99,7 +99,7 @@ func calls(id string) map[string]string {
 	}
 }
 
-// opened is a request of a browser that opens an address.
+// opened returns the headers of a browser that opens an address.
 func opened(from, into string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Header.Del("Origin")
@@ -109,9 +109,9 @@ func opened(from, into string) func(*http.Request) {
 	}
 }
 
-// TestWhoIsRefused: no call is answered without the token, under another name, or for another
-// page; and the page itself not under another name or inside one.
-func TestWhoIsRefused(t *testing.T) {
+// API calls need the token, the right host and the right origin. The page needs
+// the right host and refuses frames.
+func TestGuardRefusesForeignRequests(t *testing.T) {
 	f := newFake(t, 2)
 	s, _ := start(t, f)
 	id := s.photos.all[0].id
@@ -150,7 +150,7 @@ func TestWhoIsRefused(t *testing.T) {
 	if f.asked > 0 || len(f.runs) > 0 || !s.decided.of(id).empty() {
 		t.Error("something was done for who was refused")
 	}
-	// The page's own calls are answered: so it is not all refused.
+	// Calls by the page succeed.
 	for line, body := range calls(id) {
 		method, path, _ := strings.Cut(line, " ")
 		if status, answer := (caller{t, s, nil}).call(method, path, []byte(body)); status >= 500 || status == 401 || status == 403 {
@@ -159,8 +159,7 @@ func TestWhoIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsServed: no file but the page's, no listing, no path.
-func TestNothingElseIsServed(t *testing.T) {
+func TestOnlyPageFilesAreServed(t *testing.T) {
 	f := newFake(t, 2)
 	if err := os.WriteFile(filepath.Join(f.dir, "secret.txt"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -181,7 +180,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	for line := range calls("x") {
 		method, path, _ := strings.Cut(line, " ")
 		if method = map[string]string{"GET": "POST", "POST": "GET"}[method]; method == "GET" {
-			continue // answered as a page that is not there
+			continue // responds as for a missing page
 		}
 		if status, _ := c.call(method, path, nil); status != http.StatusMethodNotAllowed {
 			t.Errorf("%s %s: %d", method, path, status)
@@ -189,8 +188,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestLinksOutOfTheFolder: a photo that has become a link is not followed out of its folder.
-func TestLinksOutOfTheFolder(t *testing.T) {
+func TestLinksOutsideFolderAreNotFollowed(t *testing.T) {
 	f := newFake(t, 2)
 	s, _ := start(t, f)
 	p := s.photos.all[0]
@@ -217,7 +215,7 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 	if all, skipped := s.photos.list(); len(all) != 1 || !strings.Contains(skipped, "left out: 1 that lead") {
 		t.Errorf("a link out of the folder is listed: %d, %q", len(all), skipped)
 	}
-	// A folder's link, too.
+	// The folder of a photo becomes a link.
 	if err := os.RemoveAll(filepath.Join(f.dir, "hills")); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +228,6 @@ func TestLinksOutOfTheFolder(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBounded: what the page sends is small, but for photos.
 func TestBodiesAreBounded(t *testing.T) {
 	f := newFake(t, 1)
 	s, _ := start(t, f)
@@ -250,7 +247,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	for _, word := range []string{"", "  ", "a\nb", "a\x00", "\xff", strings.Repeat("a", maxWordBytes+1)} {
 		b, _ := json.Marshal(mark{s.photos.all[0].id, word, "add"})
 		if strings.Contains(word, "\xff") {
-			continue // JSON has none
+			continue // sends no JSON
 		}
 		if status, answer := c.call("POST", "/api/decide", b); status != 422 {
 			t.Errorf("keyword %.10q: %d %.80s", word, status, answer)
@@ -258,8 +255,8 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// TestDeciding: what a person decides waits, counts however a word is spelt, and is written once.
-func TestDeciding(t *testing.T) {
+// Decisions wait, ignore spelling variants, and are written once.
+func TestDecisionsWaitUntilWritten(t *testing.T) {
 	f := newFake(t, 2)
 	s, _ := start(t, f)
 	c := caller{t: t, s: s}
@@ -275,7 +272,7 @@ func TestDeciding(t *testing.T) {
 	decide(truth[1], "")
 	decide(truth[1], "reject")
 	decide("Café", "add")
-	decide("café", "add") // composed in another way, too, is one word
+	decide("café", "add") // another Unicode composition of the same word
 	v := decide(strings.ToUpper(fakeWord), "add")
 	if !v.Pending || len(v.Added) != 1 || v.Words[0].Mark != "accept" || v.Words[1].Mark != "reject" {
 		t.Errorf("decided: %+v", v)
@@ -313,8 +310,7 @@ func TestDeciding(t *testing.T) {
 	}
 }
 
-// TestDecidingWhileItIsWritten: what is decided while a write runs is not in the file, so it waits.
-func TestDecidingWhileItIsWritten(t *testing.T) {
+func TestDecisionDuringWriteWaits(t *testing.T) {
 	f := newFake(t, 1)
 	s, _ := start(t, f)
 	c := caller{t: t, s: s}
@@ -327,8 +323,8 @@ func TestDecidingWhileItIsWritten(t *testing.T) {
 	decide("before", "add")
 	f.writing = func() {
 		decide("meanwhile", "add")
-		decide(truth[1], "reject") // another mind
-		decide(truth[0], "accept") // the same
+		decide(truth[1], "reject") // changed
+		decide(truth[0], "accept") // unchanged
 	}
 	ask[Written](c, "POST", "/api/write", map[string]string{"id": p.id})
 	d := s.decided.of(p.id)
@@ -342,8 +338,8 @@ func TestDecidingWhileItIsWritten(t *testing.T) {
 	}
 }
 
-// TestDropping: a photo is known by its picture, whatever it is called; a stranger stays in memory.
-func TestDropping(t *testing.T) {
+// A photo is identified by its image. Other photos stay in memory.
+func TestDroppedPhotoIsIdentifiedByImage(t *testing.T) {
 	f := newFake(t, 4)
 	s, _ := start(t, f)
 	p := s.photos.all[2]
@@ -386,7 +382,7 @@ func TestDropping(t *testing.T) {
 		t.Errorf("a stranger was written: %d", status)
 	}
 	for range maxDropped {
-		ask[found](c, "POST", "/api/drop", append(stranger, 0)) // bytes after the end
+		ask[found](c, "POST", "/api/drop", append(stranger, 0)) // trailing bytes
 	}
 	if status, _ := c.call("GET", "/api/sidecar/"+got.ID, nil); status != http.StatusNotFound {
 		t.Errorf("an old stranger is remembered: %d", status)

@@ -9,8 +9,7 @@ import (
 	"cpar/internal/scene"
 )
 
-// TestPictures are small, upright JPEG files without metadata, and kept.
-func TestPictures(t *testing.T) {
+func TestThumbnailsAreSmallAndUpright(t *testing.T) {
 	f := newFake(t, 1)
 	s, _ := start(t, f)
 	c := caller{t: t, s: s}
@@ -24,7 +23,7 @@ func TestPictures(t *testing.T) {
 	if s.thumbs.small.Len() != 1 || s.thumbs.large.Len() != 1 {
 		t.Error("they are not kept")
 	}
-	// Another file of that name is another picture.
+	// Another file with this name is another image.
 	other, _, err := scene.RenderJPEG(12, 3)
 	if err == nil {
 		err = os.WriteFile(p.path, append(other, "another size"...), 0o600)

@@ -9,9 +9,8 @@ import (
 	"cpar/model/rank"
 )
 
-// TestSuggestions: what is likely enough is sure, the rest is not, and nothing that the photo has or that was
-// rejected is offered.
-func TestSuggestions(t *testing.T) {
+// Keywords that the photo has or that were rejected are left out.
+func TestSuggestionsOmitPresentAndRejected(t *testing.T) {
 	f := newFake(t, 1)
 	s, _ := start(t, f)
 	known := &Known{Yours: []string{"Sea"}, Rejected: []string{"BOAT"}, Machine: []string{"pier", "sky"}, Keywords: []rank.Keyword{
@@ -25,7 +24,7 @@ func TestSuggestions(t *testing.T) {
 	if fmt.Sprint(got) != want {
 		t.Errorf("%v, want %v", got, want)
 	}
-	// A ranker without probabilities makes nothing sure.
+	// Without probabilities no keyword is sure.
 	for _, w := range s.suggestions(&Known{Keywords: []rank.Keyword{{Word: "sea", Weight: 8}, {Word: "sky", Weight: 2}}}, Decision{}) {
 		if w.Sure || w.Percent != 0 || w.Bar != map[string]int{"sea": 100, "sky": 25}[w.Word] {
 			t.Errorf("%+v", w)
@@ -33,8 +32,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// TestOutcomes: an unreachable cloud is told with advice, and an unknown photo is.
-func TestOutcomes(t *testing.T) {
+func TestFailuresHaveHints(t *testing.T) {
 	f := newFake(t, 2)
 	s, _ := start(t, f)
 	c := caller{t: t, s: s}
@@ -52,8 +50,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestNeighbours: the nearest has the longest bar.
-func TestNeighbours(t *testing.T) {
+func TestNearestNeighbourHasLongestBar(t *testing.T) {
 	got := neighbours([]rank.Neighbour{{Dis: -0.1}, {Dis: 0}, {Dis: 0.5}})
 	if got[0].Bar != 100 || got[1].Bar != 100 || got[2].Bar != 0 {
 		t.Errorf("%+v", got)
