@@ -18,10 +18,8 @@ const addendDim = 2
 // a row.
 func SlotDim(dim int) int { return dim + addendDim }
 
-// addendScale returns M.
 func (p Params) addendScale() int64 { return int64(math.Ceil(math.Sqrt(float64(p.Addend)))) }
 
-// split divides an addend.
 func (p Params) split(addend int64) (high, low int64) {
 	m := p.addendScale()
 	if m == 0 {

@@ -26,12 +26,10 @@ func (g *Group) Fits(p Params, id cpar.IndexID) bool {
 		len(g.Addends) == p.Records()*WordBytes && len(g.Matrix) == p.MatrixBytes()
 }
 
-// GroupSize returns the encoded length of a group in bytes.
 func (p Params) GroupSize() int {
 	return headerSize + SeedSize + 8 + p.Records()*WordBytes + p.MatrixBytes()
 }
 
-// AppendBinary appends the canonical encoding of g.
 func (g *Group) AppendBinary(b []byte) []byte {
 	b = AppendHeader(b, KindGroup, g.Index)
 	b = append(b, g.Seed[:]...)

@@ -15,7 +15,6 @@ func (p Params) Scatter(matrix []byte, evaluations []uint64, b int) {
 	}
 }
 
-// Gather inverts Scatter.
 func (p Params) Gather(evaluations []uint64, matrix []byte, b int) {
 	for k := range p.Records() {
 		Words(evaluations[k*p.Block:(k+1)*p.Block], p.Row(matrix, k)[b*p.Block*WordBytes:])
@@ -48,16 +47,13 @@ func (p Params) PackHint(b []byte, coefficients []uint64) []byte {
 	return b
 }
 
-// UnpackHint inverts PackHint up to rounding.
 func (p Params) UnpackHint(dst []uint64, b []byte) {
 	r := p.Ring()
 	r.tables().kernels.Fields(dst, b, r.LogQ-hintBits)
 }
 
-// HintBytes returns the length of a packed hint.
 func (p Params) HintBytes() int { return p.Ring().N / 8 * hintBits }
 
-// HintSize returns the encoded length of a hint in bytes.
 func (p Params) HintSize() int { return headerSize + SeedSize + 8 + p.HintBytes() }
 
 // Score returns the integer nearest to phase/Δ modulo t, in [−t/2, t/2). phase is below Q

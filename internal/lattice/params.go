@@ -137,7 +137,6 @@ func (p Params) Balance() (Params, error) {
 // ParamsSize is the encoded length of Params.
 const ParamsSize = 36
 
-// AppendBinary appends the canonical encoding of p.
 func (p Params) AppendBinary(b []byte) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("writing sealed parameters: %w", err)

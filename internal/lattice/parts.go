@@ -56,7 +56,6 @@ func (p Sections) Validate() error {
 	return nil
 }
 
-// AppendBinary appends the canonical encoding of p.
 func (p Sections) AppendBinary(b []byte) ([]byte, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("writing sealed parameters: %w", err)

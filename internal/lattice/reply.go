@@ -20,13 +20,10 @@ type Reply struct {
 	Words []uint64
 }
 
-// ReplySize returns the encoded length of a reply with the given number of
-// groups.
 func (p Params) ReplySize(groups int) int {
 	return headerSize + NumberSize + sha256.Size + 8 + groups*p.Records()*WordBytes
 }
 
-// AppendBinary appends the canonical encoding of a under p.
 func (a *Reply) AppendBinary(p Params, b []byte) []byte {
 	b = AppendHeader(b, KindReply, a.Index)
 	b = append(b, a.Number[:]...)

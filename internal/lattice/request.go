@@ -17,10 +17,8 @@ type Request struct {
 	Matrix []byte
 }
 
-// RequestSize returns the encoded length of a request.
 func (p Params) RequestSize() int { return headerSize + NumberSize + p.MatrixBytes() }
 
-// AppendBinary appends the canonical encoding of q.
 func (q *Request) AppendBinary(b []byte) []byte {
 	b = AppendHeader(b, KindRequest, q.Index)
 	b = append(b, q.Number[:]...)

@@ -53,7 +53,6 @@ func newRing(logN, logQ int, gap uint64) *Ring {
 	return r
 }
 
-// ringOf returns the ring of degree 2^logN, or nil.
 func ringOf(logN int) *Ring {
 	for _, r := range []*Ring{Fast, Careful} {
 		if r.LogN == logN {
@@ -63,7 +62,6 @@ func ringOf(logN int) *Ring {
 	return nil
 }
 
-// plan holds the tables of lattigo's ring and of the kernels.
 type plan struct {
 	*ring.SubRing
 	kernels *mod48.Modulus
@@ -207,5 +205,4 @@ func (r *Ring) AddScaled(sum, x []uint64, factor uint64) {
 	}
 }
 
-// Mod returns x modulo Q.
 func (r *Ring) Mod(x uint64) uint64 { return ring.BRedAdd(x, r.Q, r.tables().BRedConstant) }

@@ -19,7 +19,6 @@ import (
 // and only K points are transformed back instead of N (decimation in
 // frequency).
 
-// minPoints is the length of lattigo's shortest transform.
 const minPoints = 16
 
 // Evaluate transforms coefficients to evaluations in place. len(p) is N or K.

@@ -111,7 +111,6 @@ func (r *Reader) U16s(what string) []uint16 {
 	return v
 }
 
-// AppendU16s inverts U16s.
 func AppendU16s(b []byte, v []uint16) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(v)))
 	for _, x := range v {
@@ -129,7 +128,6 @@ func (r *Reader) Encoded(what string, into encoding.BinaryUnmarshaler) error {
 	return into.UnmarshalBinary(enc)
 }
 
-// AppendEncoded inverts Encoded.
 func AppendEncoded(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
 	enc, err := m.MarshalBinary()
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(enc))), enc...), err
@@ -151,10 +149,8 @@ func (r *Reader) Zeros(n int, what string) {
 	}
 }
 
-// Left returns the number of unread bytes.
 func (r *Reader) Left() int { return len(r.all) - r.at }
 
-// Err returns the first failure, or nil.
 func (r *Reader) Err() error { return r.err }
 
 // Close returns the first failure and treats unread bytes as one.
@@ -165,7 +161,6 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// littleEndian reports whether this machine is little-endian.
 var littleEndian = func() bool {
 	w := uint16(1)
 	return *(*byte)(unsafe.Pointer(&w)) == 1

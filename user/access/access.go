@@ -36,7 +36,6 @@ type Access struct {
 	Cert, Key string
 }
 
-// maxFileBytes exceeds the size of any valid file.
 const maxFileBytes = 1 << 20
 
 func read(what, path string) ([]byte, error) {

@@ -234,7 +234,6 @@ func (x *Index) askOnce(ctx context.Context, photos []numbered, w AnnotateOption
 	return all, err
 }
 
-// photoRequest is a photo between preparation and reply.
 type photoRequest struct {
 	Annotated
 	in      *user.Owner   // for the generation that was requested
@@ -248,7 +247,6 @@ type photoRequest struct {
 	neighbours int
 }
 
-// prepare computes the features and the requests of a photo.
 func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w AnnotateOptions) error {
 	begun := time.Now()
 	lap := func(to *time.Duration) {
@@ -280,7 +278,6 @@ func (x *Index) prepare(a *photoRequest, photo Photo, params cpar.Params, w Anno
 	return nil
 }
 
-// request builds one request for a vector, or one for every cell.
 func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, exact bool) (err error) {
 	a.neighbours = int(params.L)
 	if !exact {

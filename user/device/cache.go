@@ -62,7 +62,6 @@ type Kept struct {
 	dir   string
 }
 
-// kept lists the folders of the cache with their descriptions.
 var kept = []struct{ folder, what string }{
 	{vaultsFolder, "features of photos and what was found out from them (encrypted)"},
 	{"held", "what indexes need at home (encrypted)"},

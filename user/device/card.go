@@ -20,7 +20,6 @@ type IndexGeneration struct {
 	Digest     cpar.Digest  `json:"state"`
 }
 
-// generationOf returns the generation that an owner has open.
 func generationOf(o *user.Owner) IndexGeneration {
 	return IndexGeneration{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), Digest: o.Digest()}
 }

@@ -66,7 +66,6 @@ func stateFolder() (string, error) {
 	return filepath.Join(home, ".local", "state", "cpar"), err
 }
 
-// cached returns a path in the cache, or "" without a cache.
 func (d *Device) cached(names ...string) string {
 	if d.Cache == "" {
 		return ""
@@ -111,7 +110,6 @@ func (d *Device) Allow(key *user.Key) error {
 	})
 }
 
-// readSmall reads a small file and returns nil if there is none.
 func readSmall(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +121,6 @@ func readSmall(path string) ([]byte, error) {
 	return b, nil
 }
 
-// writeSmall writes a small file atomically.
 func writeSmall(path string, b []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {

@@ -96,7 +96,6 @@ func sortListed(list []ListedIndex) {
 	})
 }
 
-// row describes one index.
 func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) ListedIndex {
 	r := ListedIndex{ID: info.ID, Scheme: info.Scheme, Photos: int(info.Records), Bytes: info.Bytes}
 	if info.Damaged != "" {
@@ -129,7 +128,6 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 	return r
 }
 
-// recall returns a copy of the memory of a key.
 func (d *Device) recall(key *user.Key) (*memory, error) {
 	var copied memory
 	err := d.withMemory(key.Fingerprint(), func(m *memory) error {

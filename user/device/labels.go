@@ -22,7 +22,6 @@ type label struct {
 	Bytes  uint64      `json:"bytes"`
 }
 
-// labels stores the labels of one key by origin.
 type labels struct{ vault *localstore.Store }
 
 const labelKind = "label"
@@ -37,7 +36,6 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-// keepLabel stores the label of an index that was built or opened here.
 func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes()}
 	l, err := d.labels(key)
@@ -79,7 +77,6 @@ func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *lookin
 
 const foreignKind = "ledger of another key"
 
-// look reads the label of one index.
 func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar.Manifest, error) {
 	if k.looked++; k.looked > maxLookedAt {
 		return nil, nil, fmt.Errorf("%w: not looked at, since the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)

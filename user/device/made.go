@@ -62,8 +62,6 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	return writeSmall(d.madeFile(digestOf(now)), b)
 }
 
-// madeHere returns the record of a generation, or false if it was not made
-// here.
 func (d *Device) madeHere(digest cpar.Digest) (m made, ok bool, err error) {
 	path := d.madeFile(digest)
 	b, err := readSmall(path)

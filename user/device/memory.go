@@ -12,7 +12,6 @@ import (
 	"cpar/user"
 )
 
-// memory holds what a device remembers about one key.
 type memory struct {
 	// Allows is the policy known here, nil until the device has seen the key.
 	Allows *user.Policy `json:"allows"`
@@ -26,7 +25,6 @@ type memory struct {
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
 
-// see records s as the newest generation of its index and unmarks a deletion.
 func (m *memory) see(s IndexGeneration) {
 	m.Seen[s.Origin.String()] = s
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })

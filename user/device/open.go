@@ -57,12 +57,10 @@ type Index struct {
 	Fetched uint64
 
 	answers Answerer
-	// alone is set if the cloud does not support batches.
-	alone  bool
-	opener *opener // nil after OpenedByHand
+	alone   bool
+	opener  *opener // nil after OpenedByHand
 }
 
-// opener remembers how an index was opened, to open it again.
 type opener struct {
 	device *Device
 	cloud  Cloud
@@ -209,7 +207,6 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
-// fetching fetches ledger and profile and remembers the downloads.
 type fetching struct {
 	*opener
 	ctx   context.Context
@@ -232,7 +229,6 @@ func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
 	return b, err
 }
 
-// folderOf names the cache folders that hold one file per index.
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
 // keep caches the downloads, after the key has authenticated them, so that a
@@ -292,14 +288,12 @@ func (h *opener) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cac
 	return buffer.Bytes(), true, err
 }
 
-// keep writes a copy into the cache.
 func keep(path string, b []byte) {
 	if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
 		_ = durable.WriteFile(path, b, 0o600)
 	}
 }
 
-// dropOthers removes cached segments that an update has replaced.
 func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
 	folder := d.cached("held", id.String())
 	entries, _ := os.ReadDir(folder)
@@ -310,7 +304,6 @@ func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {
 	}
 }
 
-// forget removes the cached segments of a replaced index.
 func (d *Device) forget(id cpar.IndexID) {
 	if d.Cache != "" {
 		_ = os.RemoveAll(d.cached("held", id.String()))

@@ -101,7 +101,6 @@ func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder strin
 	return p, nil
 }
 
-// checkPush refuses a push that would undo an update.
 func (d *Device) checkPush(ctx context.Context, client *cparhttp.Client, m *cpar.Manifest, mine made, replaces cpar.IndexID) error {
 	if err := d.checkPushed(mine); err != nil {
 		return err

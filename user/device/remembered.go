@@ -34,7 +34,6 @@ func (SystemKeyring) Set(service, name, secret string) error {
 func (SystemKeyring) Get(service, name string) (string, error) { return keyring.Get(service, name) }
 func (SystemKeyring) Delete(service, name string) error        { return keyring.Delete(service, name) }
 
-// keyringService is the service name of our entries.
 const keyringService = "cpar key file"
 
 var errKeyring = errors.New("the system's keyring")

@@ -42,20 +42,16 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 // whereIDs is a hint to ids that no cloud has chosen.
 const whereIDs = "cpar build and cpar push print the id"
 
-// weakIndex is the error for an index that shows distances and that the user
-// did not name.
 func weakIndex() error {
 	return hint.Add(fmt.Errorf("%w: it offers an index of a scheme that shows it distances", cpar.ErrCloud),
 		"if you built it and know what it shows (SECURITY.md), name it each time with --index; %s", whereIDs)
 }
 
-// otherIndex is the error for a cloud that does not offer the default index.
 func otherIndex(used cpar.IndexID) error {
 	return hint.Add(fmt.Errorf("%w: it offers another index of this key than the one in use (%v)", cpar.ErrCloud, used),
 		"if you have built the collection anew, name the new index once with --index; %s", whereIDs)
 }
 
-// deletedIndex is the error for a cloud that still offers a deleted index.
 func deletedIndex() error {
 	return hint.Add(fmt.Errorf("%w: it offers an index that was deleted from this device", cpar.ErrCloud),
 		"if you have pushed it again elsewhere, name it once with --index and its id; %s", whereIDs)

@@ -17,7 +17,6 @@ type Filter struct {
 	Albums []string  // ids, none for all photos
 }
 
-// search is the body of a search request.
 type search struct {
 	Type        string     `json:"type,omitempty"`
 	Page        int        `json:"page"`
@@ -29,7 +28,6 @@ type search struct {
 	WithDeleted bool       `json:"withDeleted,omitempty"`
 }
 
-// photos lists all photos that match a filter.
 func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (all []asset, err error) {
 	s := search{Type: "IMAGE", Page: 1, Size: pageSize, Order: "asc", AlbumIDs: f.Albums}
 	if !f.Taken.IsZero() {
@@ -73,7 +71,6 @@ func (c *Client) notThere(err error) error {
 	return err
 }
 
-// tagsOf returns the values of a photo's current tags.
 func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
 	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo), nil, maxAnswer)
 	if err != nil {
@@ -86,7 +83,6 @@ func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
 	return values, err
 }
 
-// preview fetches Immich's preview of a photo.
 func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
 	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo)+"/thumbnail?size=preview", nil, maxPicture)
 	if err != nil {
@@ -95,7 +91,6 @@ func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
 	return b, nil
 }
 
-// tags lists all tags of the key's owner.
 func (c *Client) tags(ctx context.Context) ([]tag, error) {
 	b, err := c.call(ctx, http.MethodGet, "/tags", nil, maxAnswer)
 	if err != nil {
@@ -111,7 +106,6 @@ func (c *Client) read(tags []tag, err error) ([]tag, error) {
 	return tags, nil
 }
 
-// upsert creates missing tags and their parents.
 func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
 	b, err := c.call(ctx, http.MethodPut, "/tags", map[string][]string{"tags": values}, maxAnswer)
 	if err != nil {
@@ -155,7 +149,6 @@ func (c *Client) used(ctx context.Context, tag id) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// remove deletes a tag.
 func (c *Client) remove(ctx context.Context, tag id) error {
 	_, err := c.call(ctx, http.MethodDelete, "/tags/"+string(tag), nil, maxAnswer)
 	if err != nil {

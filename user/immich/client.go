@@ -189,7 +189,6 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 	return nil, busy, time.Duration(min(max(seconds, 0), 3600)) * time.Second, c.refusal(resp.StatusCode, out)
 }
 
-// refusal returns the error for a status other than success.
 func (c *Client) refusal(status int, body []byte) error {
 	says := ""
 	var v struct {

@@ -48,7 +48,6 @@ func valueOf(word string) string {
 // ours reports whether a tag is below Root.
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
-// leaf returns the last element of a tag's value.
 func leaf(value string) string { return value[strings.LastIndex(value, "/")+1:] }
 
 // parents returns the ancestors of a tag and the tag, top level first.

@@ -54,7 +54,6 @@ func newRun(r record) *Run {
 	return &Run{ID: r.Run, Began: r.At, Server: r.Server, state: r.State, made: map[string]bool{}, ids: map[string]id{}, has: map[string]map[id]bool{}, done: map[id]string{}}
 }
 
-// take applies a record.
 func (run *Run) take(r record) {
 	switch r.Kind {
 	case "make":
@@ -84,7 +83,6 @@ func (run *Run) take(r record) {
 	}
 }
 
-// values returns the tags that the run set, sorted.
 func (run *Run) values() (all []string) {
 	for v, photos := range run.has {
 		if len(photos) > 0 {
@@ -108,7 +106,6 @@ func OpenJournal(key *user.Key, d *device.Device) (*Journal, error) {
 	return &Journal{j}, err
 }
 
-// append writes records, all or none.
 func (j *Journal) append(records ...record) error {
 	_, err := j.Append(records...)
 	return err
@@ -161,8 +158,6 @@ func (j *Journal) find(server, runID string) (*Run, []*Run, error) {
 	return nil, nil, hint.Add(fmt.Errorf("%w: there is no such run at %s", cpar.ErrInput, server), "cpar immich runs lists them")
 }
 
-// known returns the checksums of the photos finished in a generation of the
-// index.
 func known(runs []*Run, state string) map[id]string {
 	all := map[id]string{}
 	for _, r := range runs {

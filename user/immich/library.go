@@ -65,10 +65,8 @@ type Summary struct {
 // group is the number of photos fetched, annotated and tagged together.
 const group = 32
 
-// fetching is the number of concurrent downloads.
 const fetching = 4
 
-// run is a run in progress.
 type run struct {
 	*Library
 	o       Options
@@ -123,7 +121,6 @@ func (r *run) begin(ctx context.Context) ([]asset, error) {
 	return photos, r.journal.append(record{Kind: "begin", Run: run, At: now, Server: r.client.Address(), State: digest})
 }
 
-// photo is a photo of the current group.
 type photo struct {
 	asset
 	has      []string // values of its tags
@@ -131,7 +128,6 @@ type photo struct {
 	result   Result
 }
 
-// group annotates and tags one group.
 func (r *run) group(ctx context.Context, assets []asset) error {
 	photos, err := r.fetch(ctx, assets)
 	if err != nil {
@@ -188,7 +184,6 @@ func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
 	return ctx.Err()
 }
 
-// ask annotates photos and returns those with an answer.
 func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken error) {
 	var questions []device.Photo
 	for _, p := range photos {
@@ -212,7 +207,6 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 	return slices.DeleteFunc(asked, func(p *photo) bool { return p.result.Err != nil }), broken
 }
 
-// tag sets the tags and records the photos as finished.
 func (r *run) tag(ctx context.Context, photos []*photo) error {
 	wanted := map[string][]id{}
 	finished := record{Kind: "done", Run: r.summary.Run}

@@ -21,7 +21,6 @@ type tagger struct {
 	spelt map[string]string // values below Root by folded form
 }
 
-// taggerOf loads the tags of a server.
 func (l *Library) taggerOf(ctx context.Context, run string) (*tagger, error) {
 	tags, err := l.client.tags(ctx)
 	if err != nil {
@@ -69,7 +68,6 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 // missed maps a tag's value and a photo to the reason why the tag was not set.
 type missed map[string]map[id]string
 
-// records returns the journal records of the missed tags.
 func (m missed) records(run string) (all []record) {
 	for _, v := range slices.Sorted(maps.Keys(m)) {
 		all = append(all, record{Kind: "not", Run: run, Value: v, Photos: slices.Sorted(maps.Keys(m[v]))})
@@ -125,7 +123,6 @@ func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error
 	return out, nil
 }
 
-// reason returns a known error word, or "unknown".
 func (o outcome) reason() string {
 	switch o.Error {
 	case "duplicate", "no_permission", "not_found":

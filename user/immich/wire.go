@@ -33,7 +33,6 @@ func (i *id) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// asset is a photo in a listing.
 type asset struct {
 	ID       id     `json:"id"`
 	Type     string `json:"type"`
@@ -41,14 +40,12 @@ type asset struct {
 	Checksum string `json:"checksum"`
 }
 
-// tag is a tag. Parent is nil at the top level.
 type tag struct {
 	ID     id     `json:"id"`
 	Value  string `json:"value"`
 	Parent *id    `json:"parentId"`
 }
 
-// outcome is the result for one of several photos.
 type outcome struct {
 	ID      id     `json:"id"`
 	Success bool   `json:"success"`
@@ -113,7 +110,6 @@ func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	return assets, next, nil
 }
 
-// decodeTagsOf decodes the tags of a photo.
 func decodeTagsOf(b []byte) ([]string, error) {
 	var v struct {
 		ID   id              `json:"id"`
@@ -143,7 +139,6 @@ func decodeTags(b []byte) ([]tag, error) {
 	return tags, err
 }
 
-// decodeOutcomes decodes the outcomes for named photos.
 func decodeOutcomes(b []byte, named int) ([]outcome, error) {
 	return list[outcome](b, named)
 }

@@ -175,8 +175,6 @@ func keyOf(x *device.Index, o Options) (string, error) {
 	return shortDigest(x.Origin(), state, params, o.Ranker, o.Rare), nil
 }
 
-// wanted returns a digest of the writing to do for photos whose answers have a
-// key.
 func (w *annotator) wanted(key string) string {
 	if w.o.Where == "" {
 		return ""
@@ -193,7 +191,6 @@ func shortDigest(parts ...any) string {
 	return hex.EncodeToString(d[:8])
 }
 
-// annotator is one call of Annotate.
 type annotator struct {
 	l         *Library // nil without a journal
 	x         *device.Index
@@ -212,7 +209,6 @@ type annotator struct {
 	confirm []record // done but not yet in the journal
 }
 
-// A job is a photo in progress.
 type job struct {
 	at       int
 	path     string // absolute
@@ -264,7 +260,6 @@ func (w *annotator) annotateAll(ctx context.Context) error {
 	return err
 }
 
-// fail records the failure of a photo.
 func (w *annotator) fail(j *job, err error) {
 	w.failLate(j, err)
 	w.failed.Add(1)
@@ -364,7 +359,6 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 	return out, err
 }
 
-// absolute returns the path under which the journal knows a photo.
 func absolute(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -60,8 +60,6 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 	return w.results[0], ctx.Err()
 }
 
-// decide changes one file and returns the records that are not in the journal
-// yet.
 func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]record, error) {
 	for {
 		w.planChange(t, c)
@@ -144,7 +142,6 @@ func (l *Library) Find(word string) []Result {
 	return out
 }
 
-// given returns the words of a photo from runs and decisions.
 func (m *memory) given(path string) []string {
 	words := m.wroteTo(path, false)
 	if words == nil {

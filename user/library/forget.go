@@ -85,7 +85,6 @@ func nameOf(r *record) string {
 	return ""
 }
 
-// lastOf maps each name to the position of its last record.
 func lastOf(all []record) map[string]int {
 	last := map[string]int{}
 	for n := range all {

@@ -45,7 +45,6 @@ func Open(key *user.Key, d *device.Device) (*Library, error) {
 	return &Library{journal: journal, lock: filepath.Join(dir, "lock"), keep: keepBytes}, nil
 }
 
-// refresh reads the journal unless all of it is in memory.
 func (l *Library) refresh() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +129,6 @@ func (l *Library) lockExclusive() (release func(), err error) {
 	return func() { lock.Close() }, l.refresh()
 }
 
-// storage wraps a system error in cpar.ErrStorage.
 func storage(err error) error {
 	if errors.Is(err, cpar.ErrStorage) || errors.Is(err, cpar.ErrCorrupt) || errors.Is(err, cpar.ErrInput) {
 		return err

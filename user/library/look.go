@@ -17,7 +17,6 @@ import (
 	"cpar/user/device"
 )
 
-// look returns the photos with work left to do.
 func (w *annotator) look(ctx context.Context) ([]*job, error) {
 	var todo []*job
 	folders := map[string]error{}
@@ -106,7 +105,6 @@ func (w *annotator) known(j *job) bool {
 	return ok && w.recall(j)
 }
 
-// recall loads the stored answer for the content of a photo.
 func (w *annotator) recall(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
@@ -122,7 +120,6 @@ func (w *annotator) recall(j *job) bool {
 	return true
 }
 
-// tell fills in the result from the answer.
 func (w *annotator) tell(j *job) {
 	r := &w.results[j.at]
 	w.told[j.at] = true
@@ -182,7 +179,6 @@ func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, worker
 	}
 }
 
-// prepare reads a photo and computes its features unless an answer is stored.
 func (w *annotator) prepare(j *job) error {
 	if j.seen && w.recall(j) {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// memory is the state that follows from the journal.
 type memory struct {
 	runs    map[string]*run
 	order   []string // run ids, oldest first
@@ -26,7 +25,6 @@ type answerKey struct {
 	key     string
 }
 
-// run is a run reconstructed from the journal.
 type run struct {
 	began
 	files, words int
@@ -35,7 +33,6 @@ type run struct {
 	left         []string // photos with files that an undo could not revert
 }
 
-// knownPhoto describes a photo by its path.
 type knownPhoto struct {
 	also    []string
 	stat    stat
@@ -51,13 +48,11 @@ type finished struct {
 	want, run string
 }
 
-// wrote lists the words that a run wrote for a photo.
 type wrote struct {
 	run   string
 	words []string
 }
 
-// stat detects an unchanged file without reading it.
 type stat struct {
 	Size  int64  `json:"size"`
 	Time  int64  `json:"time"` // nanoseconds
@@ -188,7 +183,6 @@ func (m *memory) wroteTo(path string, sure bool) map[string]string {
 	return words
 }
 
-// machine returns the words that runs wrote and no user accepted.
 func (m *memory) machine(path string) []string {
 	words := m.wroteTo(path, false)
 	if len(words) == 0 {

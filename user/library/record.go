@@ -28,7 +28,6 @@ type record struct {
 	Bound int64 `json:"bound,omitempty"`
 }
 
-// began precedes the first intent of a run.
 type began struct {
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
@@ -38,7 +37,6 @@ type began struct {
 	Words bool `json:"words,omitempty"`
 }
 
-// asked holds the answer for one photo.
 type asked struct {
 	Content digest          `json:"content"`
 	Key     string          `json:"key"` // see keyOf
@@ -77,7 +75,6 @@ type done struct {
 	Run     string   `json:"run,omitempty"` // "" if nothing was written
 }
 
-// decided is a user's decision on a photo.
 type decided struct {
 	Run    string   `json:"run"`
 	Photo  string   `json:"photo"`

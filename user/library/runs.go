@@ -13,16 +13,14 @@ import (
 
 // A Run is one call that changed files.
 type Run struct {
-	ID       string    `json:"run"`
-	Began    time.Time `json:"began"`
-	Command  string    `json:"command"`
-	Files    int       `json:"files"`
-	Keywords int       `json:"words"`
-	Undone   bool      `json:"undone"`
-	// Left is the number of files that an undo could not revert.
-	Left int `json:"left,omitempty"`
-	// Forgotten runs cannot be undone.
-	Forgotten bool `json:"forgotten,omitempty"`
+	ID        string    `json:"run"`
+	Began     time.Time `json:"began"`
+	Command   string    `json:"command"`
+	Files     int       `json:"files"`
+	Keywords  int       `json:"words"`
+	Undone    bool      `json:"undone"`
+	Left      int       `json:"left,omitempty"`
+	Forgotten bool      `json:"forgotten,omitempty"`
 }
 
 // Runs lists the runs, oldest first.

@@ -30,7 +30,6 @@ type Undone struct {
 	Damaged int `json:"damaged,omitempty"`
 }
 
-// Left is a file that could not be changed.
 type Left struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
@@ -84,7 +83,6 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	return u, l.remember(record{Undone: end})
 }
 
-// A history is the part of the journal that an undo needs.
 type history struct {
 	intents []*intent         // written or about to be
 	decided bool              // words were accepted or rejected, which Retract cannot revert
@@ -221,7 +219,6 @@ func (l *Library) also(photo string) []string {
 	return nil
 }
 
-// made reports whether the intended change was carried out.
 func (i *intent) made() bool {
 	now, err := readRegular(i.Path)
 	return err == nil && sha256.Sum256(now) == i.After

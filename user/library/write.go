@@ -12,7 +12,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// finish fills in the results of a group and writes its keywords.
 func (w *annotator) finish(g group) error {
 	var records []record
 	for _, j := range g.jobs {
@@ -42,7 +41,6 @@ func (w *annotator) finish(g group) error {
 	return w.write(g, records)
 }
 
-// flush confirms the last group and ends the run.
 func (w *annotator) flush() error {
 	if w.l == nil {
 		return nil
@@ -55,7 +53,6 @@ func (w *annotator) flush() error {
 	return w.l.remember(records...)
 }
 
-// A target is a photo file to write words into or beside.
 type target struct {
 	j     *job
 	path  string
@@ -164,7 +161,6 @@ func (w *annotator) words(j *job) ([]string, error) {
 	return slices.DeleteFunc(words, func(s string) bool { return before[metadata.Fold(s)] != "" }), nil
 }
 
-// each calls work for targets concurrently.
 func (w *annotator) each(targets []*target, work func(*target)) {
 	var all errgroup.Group
 	all.SetLimit(w.o.Jobs)
@@ -174,7 +170,6 @@ func (w *annotator) each(targets []*target, work func(*target)) {
 	_ = all.Wait()
 }
 
-// plan computes the edit for a target.
 func (w *annotator) plan(t *target) {
 	w.planChange(t, metadata.Change{Suggest: t.words, Run: w.run})
 }

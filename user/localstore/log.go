@@ -98,7 +98,6 @@ func yieldBatch(plain []byte, err error, yield func([]byte, error) bool) bool {
 	return true
 }
 
-// readBatch reads one sealed batch.
 func readBatch(r io.Reader) ([]byte, error) {
 	n, err := readLength(r)
 	if err != nil {
@@ -109,7 +108,6 @@ func readBatch(r io.Reader) ([]byte, error) {
 	return sealed, err
 }
 
-// headSize is the length of the header of a sealed batch.
 const headSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -245,7 +243,6 @@ func (l *Log) Replace(records [][]byte) error {
 	})
 }
 
-// locked runs work while holding the file's lock.
 func (l *Log) locked(work func() error) error {
 	lock := flock.New(l.path+".lock", flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {

@@ -87,7 +87,6 @@ func (v *Store) Get(kind string, name []byte) (value []byte, ok bool) {
 	return value, err == nil
 }
 
-// temporary is the name prefix of incomplete files.
 const temporary = "tmp-"
 
 // Put writes an entry atomically. It does not sync, so an entry may be missing

@@ -84,7 +84,6 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// named reports whether requests may use a host name.
 func (s *server) named(hostport string) bool {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -74,7 +74,6 @@ type result struct {
 	Labels []Label `json:"labels,omitempty"`
 }
 
-// response is a response. An empty result is sent as PhotoPrism sends it.
 type response struct {
 	ID     string `json:"id,omitempty"`
 	Code   int    `json:"code"`

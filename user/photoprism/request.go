@@ -13,7 +13,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// request holds the fields of a request that are used.
 type request struct {
 	ID     string `json:"id"`
 	URL    string `json:"url"`

@@ -91,7 +91,6 @@ func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Op
 	return b, c, err
 }
 
-// apply sets the chosen scheme in opt.
 func (c *Choice) apply(opt user.Options) user.Options {
 	opt.Scheme, _ = cpar.ParseScheme(c.Scheme)
 	if opt.Scheme == cpar.SchemeCPAR {
@@ -185,7 +184,6 @@ func measure(ctx context.Context, b *user.Builder, n int, progress user.Progress
 	return c, nil
 }
 
-// share returns the fraction of the truth found, without the record itself.
 func share(hits, truth []kdforest.Hit, itself uint32) float64 {
 	found, all := 0, 0
 	for _, t := range truth {

@@ -48,8 +48,6 @@ func timePhotos(ctx context.Context, photos [][]byte, how feature.Options) (floa
 	return humanfmt.Median(times), nil
 }
 
-// timeOwner measures feature extraction and the computation of the profile's
-// vector.
 func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	extract := r.extract
 	if r.kind == profile.Network {
@@ -81,7 +79,6 @@ func (r *trial) timeOwner(ctx context.Context) (float64, error) {
 	return humanfmt.Round(extract+humanfmt.Median(times), 3), nil
 }
 
-// better returns the time of the faster of two runs in milliseconds.
 func better(work func()) float64 {
 	best := math.Inf(1)
 	for range 2 {

@@ -48,7 +48,6 @@ func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	return sum[:], true
 }
 
-// read returns a stored Tuning, or nil.
 func read(k Keeper, name []byte) *Tuning {
 	if k == nil || name == nil {
 		return nil

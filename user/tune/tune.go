@@ -156,15 +156,13 @@ func (t *Tuning) row(p profile.Kind, r rank.Kind) *Row {
 	return nil
 }
 
-// A trial evaluates one profile.
 type trial struct {
-	kind    profile.Kind
-	images  []user.Photo
-	photos  [][]byte
-	extract float64 // timePhotos without a network
-	opt     Options
-	fit     *profile.Fitted
-	// projector computes z, as the owner does for every photo.
+	kind      profile.Kind
+	images    []user.Photo
+	photos    [][]byte
+	extract   float64 // timePhotos without a network
+	opt       Options
+	fit       *profile.Fitted
 	projector profile.Projector
 }
 
@@ -208,7 +206,6 @@ func (r *trial) run(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// indexBytes returns the sizes of the index that Encrypt would write.
 func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	keywords := user.Keywords(r.images)
 	if size.CAPIA, err = user.IndexBytes(cpar.SchemeCAPIA, r.fit.Profile, ranker, keywords); err == nil {
@@ -217,8 +214,6 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 	return size, err
 }
 
-// fitAndAsk fits the profile, finds the nearest neighbours of some photos, and
-// calibrates a ranker.
 func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	features := make([]*feature.Vectors, len(r.images))
 	for i, im := range r.images {

@@ -50,7 +50,6 @@ func answer(mux *http.ServeMux, pattern string, call func(w http.ResponseWriter,
 	})
 }
 
-// problem is an error as shown on the page.
 type problem struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
@@ -58,7 +57,6 @@ type problem struct {
 
 var errUnknown = fmt.Errorf("%w: there is no such photo any more", cpar.ErrInput)
 
-// fail responds with an error and the matching status.
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	var large *http.MaxBytesError
@@ -83,7 +81,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v) // fails only if the browser has disconnected
 }
 
-// body decodes a request body.
 func body[T any](w http.ResponseWriter, r *http.Request) (v T, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
@@ -137,7 +134,6 @@ type ids struct {
 	IDs []string `json:"ids"`
 }
 
-// look returns the views of photos, in order.
 func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	asked, err := body[ids](w, r)
 	if err != nil {
@@ -160,7 +156,6 @@ func (s *Server) look(w http.ResponseWriter, r *http.Request) (any, error) {
 	return views, nil
 }
 
-// annotate requests keywords for photos.
 func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	asked, err := body[ids](w, r)
 	if err != nil {
@@ -195,7 +190,6 @@ func (s *Server) annotate(w http.ResponseWriter, r *http.Request) (any, error) {
 	return outcomes, err
 }
 
-// An outcome is the result of annotating a photo.
 type outcome struct {
 	ID    string `json:"id"`
 	Error string `json:"error,omitempty"`

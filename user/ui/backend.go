@@ -28,7 +28,6 @@ import (
 // A Backend performs the owner's operations for the page. It must be safe for
 // concurrent use. Paths are those returned by Photos.
 type Backend interface {
-	// Settings returns the current settings.
 	Settings() Settings
 	// Photos lists the photos below the folders and the number of other files.
 	Photos(ctx context.Context) (*Listing, error)
@@ -49,11 +48,9 @@ type Backend interface {
 	// Runs lists the runs, newest first, and Undo undoes one.
 	Runs() ([]Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
-	// Find lists photos with a keyword.
 	Find(ctx context.Context, word string) ([]string, error)
 }
 
-// Settings are the current settings for display.
 type Settings struct {
 	Index     string `json:"index"` // name or id
 	Records   int    `json:"records"`
@@ -123,14 +120,13 @@ type Written struct {
 
 // A Run is a run that wrote keywords.
 type Run struct {
-	ID       string    `json:"id"`
-	Began    time.Time `json:"began"`
-	Command  string    `json:"command"`
-	Files    int       `json:"files"`
-	Keywords int       `json:"words"`
-	Undone   bool      `json:"undone"`
-	// Forgotten runs cannot be undone.
-	Forgotten bool `json:"forgotten"`
+	ID        string    `json:"id"`
+	Began     time.Time `json:"began"`
+	Command   string    `json:"command"`
+	Files     int       `json:"files"`
+	Keywords  int       `json:"words"`
+	Undone    bool      `json:"undone"`
+	Forgotten bool      `json:"forgotten"`
 }
 
 // Undone counts the files of an undone run.

@@ -26,7 +26,6 @@ type decisions struct {
 
 func newDecisions() *decisions { return &decisions{by: map[string]Decision{}} }
 
-// of returns a copy of a photo's decision.
 func (d *decisions) of(id string) Decision {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,7 +81,6 @@ func (d *decisions) mark(id, word, mark string) error {
 
 func (d Decision) empty() bool { return len(d.Accept)+len(d.Reject)+len(d.Add) == 0 }
 
-// without returns words without those that equal one of some after folding.
 func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }

@@ -53,7 +53,6 @@ func newDropped() *dropped {
 	return &dropped{by: newCache[string, *drop](maxDropped), most: maxDropBytes, receiving: make(chan struct{}, 1), content: map[contentKey][32]byte{}}
 }
 
-// put keeps a photo that is in no folder.
 func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	b := make([]byte, 12)
 	rand.Read(b)
@@ -76,7 +75,6 @@ func (d *dropped) bound() {
 	}
 }
 
-// baseName returns the last element of a file name sent by a browser.
 func baseName(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	if name == "." || name == "/" || len(name) > 255 {
@@ -144,7 +142,6 @@ func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 	return digest, nil
 }
 
-// annotateDrop annotates a photo that is in no folder.
 func (s *Server) annotateDrop(ctx context.Context, x *drop) error {
 	if _, err := decode.Decode(x.data); err != nil {
 		return err

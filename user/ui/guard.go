@@ -12,7 +12,6 @@ import (
 // to set it, which this server never grants.
 const tokenHeader = "X-Cpar-Token"
 
-// newToken returns 256 random bits in characters valid in a fragment.
 func newToken() string {
 	b := make([]byte, 32)
 	rand.Read(b)
@@ -24,7 +23,6 @@ func newToken() string {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// headers are sent with every response.
 var headers = map[string]string{
 	"Content-Security-Policy":      policy,
 	"Cache-Control":                "no-store",

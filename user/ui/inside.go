@@ -49,7 +49,6 @@ func (w *LibraryBackend) leadsInside(name string) error {
 		"name the folder that it leads to, too, or remove the link")
 }
 
-// resolved returns the absolute path with links resolved.
 func resolved(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -27,8 +27,7 @@ const (
 	guess = 0.1
 	// maxShownWords bounds the keywords shown and written per photo.
 	maxShownWords = 12
-	// startBytes is the number of bytes of a request kept for display.
-	startBytes = 6144
+	startBytes    = 6144
 )
 
 // LibraryOptions configure the page of a library.
@@ -78,7 +77,6 @@ func (w *LibraryBackend) keepState() {
 	w.state.Store(&x)
 }
 
-// Settings returns the current settings.
 func (w *LibraryBackend) Settings() Settings {
 	x := w.state.Load()
 	short := x.Profile().Kind() != profile.Paper
@@ -112,7 +110,6 @@ func (w *LibraryBackend) Photos(ctx context.Context) (*Listing, error) {
 	return l, nil
 }
 
-// shots returns photos with the further files of their shots.
 func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,8 +120,6 @@ func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
 	return list
 }
 
-// options returns the options for annotating and showing photos, guesses
-// included.
 func (w *LibraryBackend) options() library.Options {
 	o := library.Options{Params: w.o.Params, OnErrors: -1, MaxKeywords: maxShownWords, MinProbability: guess, Command: "ui"}
 	if w.o.Threshold == 0 {
@@ -262,7 +257,6 @@ func (w *LibraryBackend) Runs() ([]Run, error) {
 	return runs, nil
 }
 
-// Undo undoes a run.
 func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	u, err := w.library.Undo(ctx, id, false, nil)
 	if err != nil {
@@ -271,7 +265,6 @@ func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {
 	return &Undone{len(u.Restored), len(u.Retracted), len(u.Left) + len(u.Gone)}, nil
 }
 
-// Find lists photos with a keyword given on this device.
 func (w *LibraryBackend) Find(_ context.Context, word string) (paths []string, err error) {
 	for _, r := range w.library.Find(word) {
 		paths = append(paths, r.Path)

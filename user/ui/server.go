@@ -46,7 +46,6 @@ type Server struct {
 	cloudViews *lru.Cache[string, *CloudView] // by photo id
 }
 
-// maxSaw is the number of requests kept for display.
 const maxSaw = 64
 
 // newCache returns a cache of the given size with LRU eviction.
@@ -125,7 +124,6 @@ type silent struct{}
 
 func (silent) Write(p []byte) (int, error) { return len(p), nil }
 
-// handler returns the handler of all routes.
 func (s *Server) handler() http.Handler {
 	page, err := fs.Sub(embedded, "page")
 	if err != nil {

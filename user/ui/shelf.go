@@ -43,7 +43,6 @@ type folder struct {
 	root *os.Root
 }
 
-// A shelfPhoto is a photo below a folder.
 type shelfPhoto struct {
 	id     string
 	folder int
@@ -111,7 +110,6 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	return nil
 }
 
-// place finds the folder that contains a file.
 func (s *shelf) place(path string) (*shelfPhoto, bool) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -133,7 +131,6 @@ func (s *shelf) id(folder int, name string) string {
 	return "p" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// get returns the photo with an id.
 func (s *shelf) get(id string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -141,7 +138,6 @@ func (s *shelf) get(id string) (*shelfPhoto, bool) {
 	return p, ok
 }
 
-// at returns the photo at a path of the backend.
 func (s *shelf) at(path string) (*shelfPhoto, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

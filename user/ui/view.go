@@ -31,7 +31,6 @@ type view struct {
 	Pending  bool         `json:"pending"` // a decision is not written yet
 }
 
-// A suggestion is a suggested keyword.
 type suggestion struct {
 	Word string `json:"word"`
 	// Percent is the probability, 0 if the ranker has none. Bar is the length
@@ -50,7 +49,6 @@ type neighbour struct {
 	Keywords []string `json:"keywords"`
 }
 
-// view combines the keywords, the answer and the decision of a photo.
 func (s *Server) view(id string) (*view, error) {
 	v := &view{ID: id}
 	var known *Known
@@ -154,7 +152,6 @@ type mark struct {
 	Mark string `json:"mark"`
 }
 
-// decide records a decision on one keyword and returns the photo's view.
 func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 	m, err := body[mark](w, r)
 	if err != nil {
@@ -178,7 +175,6 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request) (any, error) {
 	return s.view(m.ID)
 }
 
-// write writes the decision on a photo.
 func (s *Server) write(w http.ResponseWriter, r *http.Request) (any, error) {
 	which, err := body[struct {
 		ID string `json:"id"`
@@ -227,7 +223,6 @@ func (s *Server) picture(w http.ResponseWriter, r *http.Request) {
 	w.Write(made)
 }
 
-// sidecar responds with the sidecar of a photo outside the folders.
 func (s *Server) sidecar(w http.ResponseWriter, r *http.Request) {
 	x, ok := s.dropped.by.Get(r.PathValue("id"))
 	if !ok {
