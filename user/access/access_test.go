@@ -33,7 +33,7 @@ func TestSameComparesAddresses(t *testing.T) {
 	}
 }
 
-func TestReadTokenRejectsBadTokens(t *testing.T) {
+func TestReadTokenChecksAndHidesToken(t *testing.T) {
 	token := bearer.New()
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path, []byte("  "+token.Reveal()+"\r\n"), 0o600); err != nil {

@@ -270,7 +270,7 @@ func TestStateIsEncrypted(t *testing.T) {
 	}
 }
 
-func TestUndoRejectsUnknownRun(t *testing.T) {
+func TestNewRunReturnsUniqueIDs(t *testing.T) {
 	l := &Library{mem: newMemory()}
 	seen := map[string]bool{}
 	for range 100 {
