@@ -1,4 +1,4 @@
-// What the cloud saw: the request as it was sent, byte by byte.
+// The cloud's view of a photo: the bytes of the request.
 
 import { h, size, count } from './element.js';
 import { get } from './session.js';
@@ -11,8 +11,8 @@ export async function cloud(view) {
   const { saw } = view.asked ? await get(`cloud/${view.id}`) : {};
   if (!saw) {
     section.append(h('p', { class: 'soft' }, view.asked
-      ? 'Nothing was sent for this photo just now: it was asked about before, or is searched on this machine.'
-      : 'Nothing yet. The photo itself is never sent.'));
+      ? 'No request is shown: the keywords come from an earlier request or from a search on this machine.'
+      : 'Nothing so far. The photo itself is never sent.'));
     return section;
   }
   const bytes = Uint8Array.from(atob(saw.start), (c) => c.charCodeAt(0));
@@ -20,10 +20,10 @@ export async function cloud(view) {
     h('p', {}, `It learnt ${saw.learnt}.`),
     h('div', { class: 'bytes' }, drawing(bytes), dump(bytes, saw.bytes)),
     h('dl', { class: 'figures' },
-      pair('Scheme', saw.scheme), pair('Sent', size(saw.sent)), pair('Came back', size(saw.received)), pair('Compared', count(saw.visited, 'record'))),
+      pair('Scheme', saw.scheme), pair('Sent', size(saw.sent)), pair('Received', size(saw.received)), pair('Compared', count(saw.visited, 'record'))),
     h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Parts of the request' }, h('table', {},
       h('caption', {}, 'The request, part by part'),
-      h('thead', {}, h('tr', {}, ['What', 'Bytes', 'What the cloud learns from it'].map((t) => h('th', { scope: 'col' }, t)))),
+      h('thead', {}, h('tr', {}, ['Part', 'Bytes', 'What the cloud learns'].map((t) => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, saw.parts.map((p) => h('tr', {},
         h('th', { scope: 'row' }, p.what), h('td', { class: 'number' }, p.bytes.toLocaleString('en')), h('td', {}, p.learns)))))));
   return section;
@@ -31,7 +31,7 @@ export async function cloud(view) {
 
 const pair = (name, value) => h('div', {}, h('dt', {}, name), h('dd', {}, value));
 
-// drawing shows the bytes as grey pixels. Encrypted, they are noise.
+// drawing shows the encrypted bytes as grey pixels, which look like noise.
 function drawing(bytes) {
   const rows = Math.max(1, Math.floor(bytes.length / columns));
   const canvas = h('canvas', { width: columns, height: rows, role: 'img', 'aria-label': 'The first bytes of the request, drawn as grey pixels: noise' });
@@ -44,7 +44,7 @@ function drawing(bytes) {
   return h('figure', {}, canvas, h('figcaption', { class: 'soft' }, 'your photo, as the cloud saw it'));
 }
 
-// dump is the beginning as a programmer reads it.
+// dump shows the first bytes in hexadecimal.
 function dump(bytes, all) {
   const out = [];
   for (let at = 0; at < Math.min(bytes.length, 16 * lines); at += 16) {
@@ -54,6 +54,6 @@ function dump(bytes, all) {
     out.push(`${at.toString(16).padStart(4, '0')}  ${hex}  ${text}`);
   }
   const left = all - 16 * out.length;
-  if (left > 0) out.push(`and ${left.toLocaleString('en')} bytes more`);
+  if (left > 0) out.push(`and ${left.toLocaleString('en')} more bytes`);
   return h('pre', { tabindex: '0', role: 'region', 'aria-label': 'The first bytes of the request in hexadecimal' }, out.join('\n'));
 }

@@ -1,5 +1,5 @@
-// A photo that is dropped onto the page, or chosen as a file: one of the library's, or a
-// stranger, whose sidecar can be downloaded.
+// Photos dropped onto the page or chosen as a file. The sidecar of a photo outside
+// the folders can be downloaded.
 
 import { upload, post } from './session.js';
 import { look, keep } from './photos.js';
@@ -25,16 +25,15 @@ export function takeDrops() {
 
 async function take(files) {
   if (files.length === 0) return;
-  if (files.length > 1) say('One photo at a time: the first is taken');
+  if (files.length > 1) say('One photo at a time: using the first');
   const name = files[0].name;
   say(`Looking at ${name}`);
   try {
     const found = await upload(files[0]);
     if (found.matched) say(`${name} is in your folders`);
-    else if (found.whole) say(`${name} is in none of the folders: its sidecar can be downloaded`);
-    else say(`${name} is not in the folders under this name or size: its sidecar can be downloaded`);
+    else if (found.whole) say(`${name} is not in your folders. You can download its sidecar.`);
+    else say(`${name} was not found in your folders by name or size. You can download its sidecar.`);
     location.hash = `#/photo/${found.id}`;
-    // Who drops a photo wants its keywords.
     const [view] = await look([found.id], true);
     if (!view.asked) {
       const [outcome] = await post('annotate', { ids: [found.id] });

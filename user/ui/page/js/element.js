@@ -1,4 +1,5 @@
-// Elements, made without markup in strings: text from files and from a cloud stays text.
+// Elements are created without markup in strings, so that text from files and from
+// a cloud stays text.
 
 export function h(tag, properties = {}, ...children) {
   const e = document.createElement(tag);
@@ -20,7 +21,7 @@ const shapes = {
   undo: 'M9 7L4 12l5 5M4 12h10a5 5 0 0 1 0 10h-2',
 };
 
-// icon is a drawing that says nothing to a screen reader: whatever holds it has a name.
+// icon is hidden from screen readers. Its container has a label.
 export function icon(name) {
   const space = 'http://www.w3.org/2000/svg';
   const svg = document.createElementNS(space, 'svg');
@@ -32,7 +33,7 @@ export function icon(name) {
   return svg;
 }
 
-// bar draws a probability; its figure stands beside it as text.
+// bar draws a probability, which is also shown as text.
 export const bar = (percent, kind = '') => h('span', { class: `bar ${kind}`, bar: percent, 'aria-hidden': 'true' });
 
 export const count = (n, one, many = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
@@ -43,6 +44,6 @@ export function size(bytes) {
   return `${Math.round(bytes / 1_000_000).toLocaleString('en')} MB`;
 }
 
-// failed is an error as the page shows it, with what to do about it.
+// failed shows an error and its hint.
 export const failed = (e) =>
   h('div', { class: 'failed', role: 'alert' }, h('p', {}, e.message), e.hint ? h('p', { class: 'soft' }, e.hint) : null);

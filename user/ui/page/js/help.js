@@ -1,12 +1,12 @@
-// Help: the keys, and where what one sees comes from.
+// Help: the keys, and the origin of the keywords.
 
 import { h } from './element.js';
 
 const rows = [
-  ['Left, Right', 'the photo before, the next one'],
+  ['Left, Right', 'previous photo, next photo'],
   ['Up, Down', 'choose a keyword'],
   ['a', 'accept the keyword'],
-  ['r', 'reject it; it will not come again'],
+  ['r', 'reject it for good'],
   ['n', 'add a keyword of your own'],
   ['s', 'suggest keywords for this photo'],
   ['w', 'write'],
@@ -22,13 +22,13 @@ export function help() {
   const title = h('h2', { id: 'help-title', tabindex: '-1' }, 'Help');
   dialog.replaceChildren(
     title,
-    h('p', {}, 'A photo is never sent. The cloud gets an encrypted request and returns encrypted keywords of photos that are near; they are decrypted and ranked here.'),
-    h('p', {}, 'Nothing is written before you press Write. What is sure and what you accept or add is then written for your photo program; every write is a run, and can be undone.'),
+    h('p', {}, 'Your photos are never sent. The cloud receives an encrypted request and returns the encrypted keywords of similar photos, which are decrypted and ranked here.'),
+    h('p', {}, 'Nothing is written until you press Write. Write saves the sure keywords and those you accepted or added, for your photo program. Every write is a run, which you can undo.'),
     h('table', {}, h('caption', { class: 'hidden' }, 'Keys'),
       h('thead', { class: 'hidden' }, h('tr', {}, h('th', { scope: 'col' }, 'Key'), h('th', { scope: 'col' }, 'What it does'))),
       h('tbody', {}, rows.map(([key, what]) =>
         h('tr', {}, h('th', { scope: 'row' }, key.split(', ').map((k) => h('kbd', {}, k))), h('td', {}, what))))),
     h('p', { class: 'acts' }, close));
   dialog.showModal();
-  title.focus(); // the beginning, on a small window, too
+  title.focus(); // scrolls to the top in a small window
 }

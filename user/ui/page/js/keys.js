@@ -1,5 +1,5 @@
-// Single keys. They do nothing while a person types, and can be switched off (settings), since
-// voice control may take speech for keys.
+// Keyboard shortcuts. They are ignored while the user types and can be switched off
+// in the settings, because voice control may trigger them.
 
 const kept = 'keys';
 export const enabled = () => localStorage.getItem(kept) !== 'off';
@@ -7,7 +7,7 @@ export const enable = (on) => localStorage.setItem(kept, on ? 'on' : 'off');
 
 const typing = (e) => e.target.closest('input:not([type=checkbox]):not([type=file]), textarea, select, dialog[open]');
 
-// keys calls the function of a key, until the signal is aborted.
+// keys binds functions to keys until the signal is aborted.
 export function keys(table, signal) {
   addEventListener('keydown', (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing || typing(e) || !enabled()) return;

@@ -1,4 +1,4 @@
-// The library: all photos, and a way to ask about many of them.
+// The library: all photos, and a button to annotate them.
 
 import { h, count, failed } from './element.js';
 import { list } from './photos.js';
@@ -21,8 +21,8 @@ export async function library(main, signal) {
 }
 
 const empty = () => h('div', { class: 'empty' },
-  h('h2', {}, 'There are no photos here'),
-  h('p', { class: 'soft' }, 'Start cpar ui with a folder that holds some, or drop a photo onto this page.'));
+  h('h2', {}, 'No photos here'),
+  h('p', { class: 'soft' }, 'Start cpar ui with a folder of photos, or drop a photo onto this page.'));
 
 async function rescan(main, signal) {
   try {
@@ -33,7 +33,7 @@ async function rescan(main, signal) {
   }
 }
 
-// ask asks about all photos; what was answered before is not sent again.
+// ask annotates all photos. Known answers are not requested again.
 async function ask(ids, button) {
   button.disabled = true;
   await suggest(ids);

@@ -1,4 +1,4 @@
-// The page: which view is shown, keys that work everywhere, and photos that are dropped.
+// The page: views, global keys and dropped photos.
 
 import { failed } from './element.js';
 import { library } from './library.js';
@@ -20,7 +20,7 @@ const pages = [
   [/^.*$/, library, 'Photos'],
 ];
 
-let leave = new AbortController(); // ends what the view before has begun
+let leave = new AbortController(); // cancels the work of the previous view
 let before = null;
 const scrolled = new Map();
 
@@ -51,7 +51,7 @@ async function turn() {
   before = hash;
 }
 
-// mark is the icon of the tab, drawn here because images come from memory only.
+// mark is the tab's icon, drawn here because the policy permits images from memory only.
 function mark() {
   const drawing = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#0d6b4f"/><path d="M4 8.5l3 3 5.5-7" fill="none" stroke="#fff" stroke-width="2"/></svg>';
   const link = document.createElement('link');

@@ -1,5 +1,5 @@
-// The photos of the collection that are nearest: their keywords were counted. The photos
-// themselves are not at hand; the collection may lie on another machine.
+// The nearest photos of the collection, whose keywords were counted. The photos
+// themselves may be on another machine.
 
 import { h, bar } from './element.js';
 
@@ -7,7 +7,7 @@ export async function near(view) {
   const title = h('h2', { id: 'near-title' }, 'Where these keywords come from');
   if (!view.near.length) {
     return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,
-      h('p', { class: 'soft' }, view.asked ? 'The nearest photos are not remembered.' : 'Not asked about yet.'));
+      h('p', { class: 'soft' }, view.asked ? 'The nearest photos were not stored.' : 'No request yet.'));
   }
   const counted = new Set(view.words.map((w) => w.word));
   return h('section', { class: 'near', 'aria-labelledby': 'near-title' }, title,

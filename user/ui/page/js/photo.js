@@ -1,4 +1,4 @@
-// One photo: large, its keywords, who gave them, and what the cloud saw.
+// One photo with its keywords, its neighbours and the cloud's view.
 
 import { h, icon, count, failed } from './element.js';
 import { show, post, download } from './session.js';
@@ -10,7 +10,7 @@ import { cloud } from './cloud.js';
 import { say, complain } from './say.js';
 
 export async function photo(main, signal, id) {
-  // Before anything is waited for: who goes through photos fast must not lose a step.
+  // Bind before the first await, so that fast stepping loses no key.
   keys({ ArrowLeft: () => go(id, -1), ArrowRight: () => go(id, 1), Escape: () => { location.hash = '#/'; } }, signal);
   if (!place(id).at) setOrder((await list()).photos.map((p) => p.id)); // after a reload
   let [view] = await look([id]);
@@ -25,7 +25,7 @@ export async function photo(main, signal, id) {
     if (!signal.aborted) stage.append(failed(e));
   });
 
-  // Keys may come faster than answers: what a person does, happens in that order.
+  // Run actions in order, since keys may arrive faster than responses.
   let last = Promise.resolve();
   const inTurn = (f) => (...args) => { last = last.then(() => f(...args)); return last; };
 
@@ -56,13 +56,13 @@ export async function photo(main, signal, id) {
     if (asking || view.asked) return;
     asking = true;
     draw();
-    say(`Asking about ${view.name}`);
+    say(`Requesting keywords for ${view.name}`);
     try {
       const [outcome] = await post('annotate', { ids: [id] });
       asking = false;
       keep((await look([id], true))[0]);
       if (outcome?.error) say(outcome.error, 'bad');
-      else say(view.words.length ? `Suggested: ${count(view.words.length, 'keyword')}` : 'Nothing is likely enough to be suggested');
+      else say(view.words.length ? `Suggested: ${count(view.words.length, 'keyword')}` : 'No keyword is likely enough to suggest');
     } catch (e) {
       asking = false;
       draw();
@@ -75,7 +75,7 @@ export async function photo(main, signal, id) {
       if (view.dropped) await save(view);
       else {
         const done = await post('write', { id });
-        say(done.file ? `Written to ${done.file}` : 'There was nothing to write');
+        say(done.file ? `Written to ${done.file}` : 'Nothing to write');
       }
       keep((await look([id], true))[0]);
     } catch (e) {
@@ -83,13 +83,13 @@ export async function photo(main, signal, id) {
     }
   }
 
-  // doing is what can be done with the photo as a whole.
+  // doing returns the buttons for the whole photo.
   function doing(v) {
     const n = toWrite(v).length + v.words.filter((w) => w.mark === 'reject').length;
     const asks = h('button', { type: 'button', class: v.asked ? 'quiet' : 'main', onclick: inTurn(suggest), disabled: asking },
-      asking ? 'Asking…' : 'Suggest keywords');
+      asking ? 'Requesting…' : 'Suggest keywords');
     const writes = h('button', { type: 'button', class: 'main', onclick: inTurn(write), id: 'write', disabled: n === 0 },
-      v.dropped ? 'Download the sidecar' : 'Write');
+      v.dropped ? 'Download sidecar' : 'Write');
     return h('div', { class: 'doing' },
       h('p', { class: 'soft', id: 'will' }, will(v)),
       h('div', { class: 'acts' }, v.asked ? null : asks, v.asked || n ? writes : null));
@@ -113,7 +113,7 @@ export async function photo(main, signal, id) {
 
 function heading(v) {
   const { at, of } = place(v.id);
-  const where = v.dropped ? 'in none of the folders' : [v.folder === '.' ? '' : v.folder, at ? `${at} of ${of}` : ''].filter(Boolean).join(', ');
+  const where = v.dropped ? 'outside your folders' : [v.folder === '.' ? '' : v.folder, at ? `${at} of ${of}` : ''].filter(Boolean).join(', ');
   return h('header', {}, h('h1', { id: 'photo-name' }, v.name), h('p', { class: 'soft' }, where),
     v.problems.map((p) => h('p', { class: 'problem' }, p)));
 }
@@ -122,7 +122,7 @@ const accepted = (v) => v.words.filter((w) => w.mark === 'accept').map((w) => w.
 const unsaid = (v) => v.words.filter((w) => w.mark === '' && w.sure && !w.written).map((w) => w.word);
 const toWrite = (v) => accepted(v).concat(unsaid(v));
 
-// will says what a write would do.
+// will describes the next write.
 function will(v) {
   const yours = accepted(v).length;
   const machine = unsaid(v).length;
@@ -131,7 +131,7 @@ function will(v) {
   if (yours) parts.push(`${yours} as yours`);
   if (machine) parts.push(`${machine} as suggested`);
   if (gone) parts.push(`${gone} rejected`);
-  if (!parts.length) return v.asked ? 'Nothing waits to be written.' : '';
+  if (!parts.length) return v.asked ? 'Nothing to write.' : '';
   return `To be written: ${parts.join(', ')}.`;
 }
 
@@ -140,7 +140,7 @@ async function save(v) {
   const address = URL.createObjectURL(blob);
   h('a', { href: address, download: `${v.name}.xmp` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  say(`Put ${v.name}.xmp beside the photo`);
+  say(`Save ${v.name}.xmp beside the photo`);
 }
 
 function go(id, by) {
@@ -151,6 +151,6 @@ function go(id, by) {
 function step(id, by) {
   const next = beside(id, by);
   if (!next) return null;
-  const [name, shape, kind] = by < 0 ? ['The photo before', 'before', 'left'] : ['The next photo', 'after', 'right'];
+  const [name, shape, kind] = by < 0 ? ['Previous photo', 'before', 'left'] : ['Next photo', 'after', 'right'];
   return h('a', { class: `step ${kind}`, href: `#/photo/${next}`, 'aria-label': name }, icon(shape));
 }

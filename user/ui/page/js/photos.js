@@ -1,4 +1,4 @@
-// The photos: their order as last shown, and what is known of those that were looked at.
+// The photos: the order last shown, and cached views.
 
 import { get, post } from './session.js';
 
@@ -7,13 +7,13 @@ const watchers = new Set();
 let all = null;
 let order = [];
 
-// list names all photos; again looks into the folders first.
+// list returns all photos. With again it first rescans the folders.
 export async function list(again = false) {
   if (!all || again) all = await get(again ? 'photos?again' : 'photos');
   return all;
 }
 
-// look tells what is known of photos, in order.
+// look returns the views of photos, in order.
 export async function look(ids, fresh = false) {
   const missing = ids.filter((id) => fresh || !known.has(id));
   for (let i = 0; i < missing.length; i += 60) {
@@ -22,23 +22,23 @@ export async function look(ids, fresh = false) {
   return ids.map((id) => known.get(id));
 }
 
-// keep takes over a newer view of a photo, and tells whoever shows it.
+// keep stores a newer view and notifies the watchers.
 export function keep(view) {
   known.set(view.id, view);
   for (const watch of watchers) watch(view);
 }
 
-// refresh looks anew at those photos that were looked at.
+// refresh reloads the cached views of photos.
 export async function refresh(ids) {
   for (const view of await look(ids.filter((id) => known.has(id)), true)) keep(view);
 }
 
-// forget is for when files have changed behind the page's back, as an undo does.
+// forget drops all views after files have changed, for example by an undo.
 export function forget() {
   for (const [id, view] of known) if (!view.pending && !view.dropped) known.delete(id);
 }
 
-// watch calls f with every view that changes, until the signal is aborted.
+// watch calls f with every changed view until the signal is aborted.
 export function watch(f, signal) {
   watchers.add(f);
   signal.addEventListener('abort', () => watchers.delete(f));
@@ -46,7 +46,7 @@ export function watch(f, signal) {
 
 export const setOrder = (ids) => { order = ids; };
 
-// beside is the photo so many steps from another, in the order that was shown last.
+// beside returns the photo a number of steps away in the order last shown.
 export function beside(id, step) {
   const at = order.indexOf(id);
   return at < 0 ? undefined : order[at + step];

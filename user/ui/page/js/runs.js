@@ -1,4 +1,4 @@
-// What was written, run by run, and taking it back.
+// The list of runs, with undo.
 
 import { h, icon, count } from './element.js';
 import { get, post } from './session.js';
@@ -12,15 +12,15 @@ export async function runs(main, signal) {
   if (signal.aborted) return;
   main.replaceChildren(
     h('div', { class: 'head' }, h('div', {}, h('h1', {}, 'Runs'),
-      h('p', { class: 'soft' }, 'Every write to your photos, the newest first. Undoing one brings back the bytes of before; where a file has changed since, only the keywords of the run go.'))),
-    all.length ? h('ul', { class: 'runs' }, all.map((run) => entry(run, () => runs(main, signal)))) : h('p', { class: 'empty soft' }, 'Nothing was written yet.'));
+      h('p', { class: 'soft' }, 'Every write to your photos, newest first. Undo restores the former bytes of each file. If a file has changed since, undo removes only the keywords of the run.'))),
+    all.length ? h('ul', { class: 'runs' }, all.map((run) => entry(run, () => runs(main, signal)))) : h('p', { class: 'empty soft' }, 'Nothing written yet.'));
 }
 
 function entry(run, again) {
   const acts = h('div', { class: 'acts' });
   const offer = () => {
     const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Undo run ${run.id}`, onclick: confirm }, icon('undo'), 'Undo');
-    acts.replaceChildren(run.undone || run.forgotten ? h('span', { class: 'soft' }, run.undone ? 'undone' : 'too long ago to be undone') : button);
+    acts.replaceChildren(run.undone || run.forgotten ? h('span', { class: 'soft' }, run.undone ? 'undone' : 'too old to undo') : button);
     return button;
   };
   function confirm() {
@@ -33,10 +33,10 @@ function entry(run, again) {
       const done = await post('undo', { run: run.id });
       forget();
       const parts = [];
-      if (done.restored) parts.push(`${count(done.restored, 'file')} as before`);
-      if (done.retracted) parts.push(`from ${count(done.retracted, 'file')} only the keywords were taken`);
+      if (done.restored) parts.push(`${count(done.restored, 'file')} restored`);
+      if (done.retracted) parts.push(`only the keywords removed from ${count(done.retracted, 'file')}`);
       if (done.left) parts.push(`${count(done.left, 'file')} could not be changed`);
-      say(`Undone: ${parts.join(', ') || 'nothing was left to undo'}`, done.left ? 'bad' : '');
+      say(`Undone: ${parts.join(', ') || 'nothing left to undo'}`, done.left ? 'bad' : '');
       await again();
     } catch (e) {
       complain(e);

@@ -1,11 +1,11 @@
-// What has happened, for the eye at the foot of the page and for a screen reader.
+// Status messages at the foot of the page, also for screen readers.
 
 const place = document.getElementById('said');
 let fading;
 
 export function say(text, kind = '') {
   place.className = `said ${kind} shown`;
-  // The same words twice in a row are news, too.
+  // Announce a repeated message again.
   place.textContent = '';
   requestAnimationFrame(() => { place.textContent = text; });
   clearTimeout(fading);

@@ -18,7 +18,7 @@ export async function search(main, signal, asked) {
       else location.hash = hash;
     } }, h('label', { for: 'word' }, 'Keyword'), h('span', { class: 'field' }, input, h('button', { type: 'submit', class: 'main' }, 'Search'))),
     results);
-  if (!word) results.append(h('p', { class: 'soft' }, 'Finds photos that have the keyword, yours or written for you.'));
+  if (!word) results.append(h('p', { class: 'soft' }, 'Finds photos with a keyword that you or cpar wrote.'));
 
   async function find(w) {
     try {
@@ -27,7 +27,7 @@ export async function search(main, signal, asked) {
       const told = found.ids.length ? `${count(found.ids.length, 'photo')} with ${w}` : `No photo with ${w}`;
       say(told);
       results.replaceChildren(h('h2', {}, told),
-        found.elsewhere ? h('p', { class: 'soft' }, `${count(found.elsewhere, 'photo')} with it outside the folders that are open`) : '',
+        found.elsewhere ? h('p', { class: 'soft' }, `${count(found.elsewhere, 'photo')} outside the open folders`) : '',
         found.ids.length ? tiles(found.ids, signal) : '');
     } catch (e) {
       if (!signal.aborted) results.replaceChildren(failed(e));

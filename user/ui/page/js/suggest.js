@@ -1,12 +1,11 @@
-// Asking about photos, some at a time, while the person goes on looking. Photos that could not
-// be read are told at the end.
+// Annotates photos in batches in the background and reports unreadable photos at the end.
 
 import { h, count } from './element.js';
 import { post } from './session.js';
 import { refresh } from './photos.js';
 import { say, complain } from './say.js';
 
-const atOnce = 16; // as many as are asked about in one request to the cloud
+const atOnce = 16; // a batch of requests to the cloud
 const place = document.getElementById('working');
 let stopping = null;
 
@@ -17,14 +16,14 @@ export async function suggest(ids) {
   let stop = false;
   stopping = () => { stop = true; };
   const figure = h('span', {}, '');
-  const bar = h('progress', { max: ids.length, value: 0, 'aria-label': 'photos that were asked about' });
+  const bar = h('progress', { max: ids.length, value: 0, 'aria-label': 'photos annotated' });
   place.replaceChildren(figure, bar, h('button', { type: 'button', class: 'quiet', onclick: () => stopping?.() }, 'Stop'));
   place.hidden = false;
   const bad = [];
   let done = 0;
   try {
     while (done < ids.length && !stop) {
-      figure.textContent = `Asking about ${count(ids.length, 'photo')}`;
+      figure.textContent = `Requesting keywords for ${count(ids.length, 'photo')}`;
       const some = ids.slice(done, done + atOnce);
       const outcomes = await post('annotate', { ids: some });
       bad.push(...outcomes.filter((o) => o.error));
@@ -32,8 +31,8 @@ export async function suggest(ids) {
       done += some.length;
       bar.value = done;
     }
-    const told = `${count(done, 'photo')} asked about`;
-    if (bad.length) say(`${told}; ${bad.length} could not be read: ${bad[0].error}`, 'bad');
+    const told = `${count(done, 'photo')} annotated`;
+    if (bad.length) say(`${told}, ${bad.length} failed: ${bad[0].error}`, 'bad');
     else say(told);
   } catch (e) {
     complain(e);

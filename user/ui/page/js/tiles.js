@@ -1,4 +1,4 @@
-// A wall of photos. Pictures and keywords are fetched when they come near the window.
+// A grid of photos. Images and keywords are loaded when they approach the viewport.
 
 import { h, bar, count } from './element.js';
 import { show } from './session.js';
@@ -69,7 +69,7 @@ async function fetchPicture(img, signal) {
   }
 }
 
-// caption is what fits below a small photo: what it has, then what was suggested.
+// caption shows a photo's keywords, then suggestions, below its thumbnail.
 function caption(view) {
   const yours = view.yours.concat(view.added);
   const sure = view.words.filter((w) => w.mark !== 'reject' && (w.sure || w.mark === 'accept'));
@@ -79,7 +79,7 @@ function caption(view) {
     out.push(h('span', { class: `word ${w.sure || w.mark === 'accept' ? 'sure' : 'maybe'}` }, w.word, w.bar ? bar(w.bar) : null));
   }
   if (view.pending) out.push(h('span', { class: 'word unwritten' }, 'not yet written'));
-  if (out.length === 0) out.push(h('span', { class: 'word none' }, view.asked ? 'nothing likely' : 'no keywords'));
+  if (out.length === 0) out.push(h('span', { class: 'word none' }, view.asked ? 'no suggestions' : 'no keywords'));
   return out;
 }
 

@@ -1,11 +1,11 @@
-// The keywords of one photo: what it has, what is sure, what may be, and what a person says.
+// The keywords of one photo: its own, sure suggestions, possible ones, and the decision.
 
 import { h, icon, bar } from './element.js';
 import { say } from './say.js';
 
 export function words(decide) {
   let view;
-  let chosen = null; // the word that keys act on
+  let chosen = null; // the word selected for keys
   let root = null;
   let focused = null;
 
@@ -22,8 +22,8 @@ export function words(decide) {
         v.yours.map((w) => h('li', {}, w)), v.added.map(own))) : null,
       sure.length ? group('Sure', 'sure', h('ul', { class: 'rows' }, sure.map(row))) : null,
       maybe.length ? group('Maybe', 'maybe', h('ul', { class: 'rows' }, maybe.map(row)), 'written only if you accept it') : null,
-      v.asked && !v.words.length ? h('p', { class: 'soft' }, 'Nothing is likely enough to be suggested.') : null,
-      !v.asked && !v.words.length && !asking ? h('p', { class: 'soft' }, 'Not asked about yet.') : null,
+      v.asked && !v.words.length ? h('p', { class: 'soft' }, 'No keyword is likely enough to suggest.') : null,
+      !v.asked && !v.words.length && !asking ? h('p', { class: 'soft' }, 'No request yet.') : null,
       adding());
     const typed = root?.querySelector('input')?.value;
     root = next;
@@ -32,8 +32,7 @@ export function words(decide) {
     return next;
   }
 
-  // settle gives the focus back to what had it, now that the new list is on the page. Later would
-  // be too late: the person may have gone on.
+  // settle restores the focus synchronously after a redraw, before the user can move it.
   function settle() {
     if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     focused = null;
@@ -64,10 +63,10 @@ export function words(decide) {
     return text ? h('small', {}, ' ', text) : null;
   };
 
-  // own is a keyword that a person has added and not yet written.
+  // own is an added, unwritten keyword.
   const own = (word) => h('li', { class: 'new' }, word, h('button', {
-    type: 'button', class: 'act', 'aria-label': `Take ${word} away again`, 'data-key': `own ${word}`,
-    onclick: () => decide(word, '').then((ok) => ok && say(`${word} is not added`)),
+    type: 'button', class: 'act', 'aria-label': `Remove ${word}`, 'data-key': `own ${word}`,
+    onclick: () => decide(word, '').then((ok) => ok && say(`${word} removed`)),
   }, icon('reject')));
 
   function adding() {
@@ -91,7 +90,7 @@ export function words(decide) {
     for (const li of root.querySelectorAll('.row')) li.classList.toggle('chosen', li.dataset.word === word);
   }
 
-  // move chooses another word and lets a screen reader read it.
+  // move selects another word and announces it.
   function move(by) {
     const all = view.words.map((w) => w.word);
     if (!all.length) return;
@@ -104,11 +103,11 @@ export function words(decide) {
   async function put(w, mark) {
     const now = w.mark === mark ? '' : mark;
     if (await decide(w.word, now)) {
-      say(`${w.word}: ${{ accept: 'accepted', reject: 'rejected', '': 'open again' }[now]}`);
+      say(`${w.word}: ${{ accept: 'accepted', reject: 'rejected', '': 'undecided' }[now]}`);
     }
   }
 
-  // act decides on the chosen word and goes on to the next that is open.
+  // act decides on the selected word and moves to the next undecided one.
   async function act(mark) {
     const w = view.words.find((x) => x.word === chosen);
     if (!w) return;
