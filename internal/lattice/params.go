@@ -32,7 +32,7 @@ type Params struct {
 	LogRecordScale int
 	// RecordNorm and RequestNorm bound the Euclidean norms of records and
 	// requests, and Addend bounds the magnitude of addends. Rows of several
-	// records contain their addends (cells.go). If RecordNorm·RequestNorm +
+	// records contain their addends (layout.go). If RecordNorm·RequestNorm +
 	// Addend < t/2, no score can wrap.
 	RecordNorm, RequestNorm, Addend int64
 }

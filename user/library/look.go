@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/photo"
 	"cpar/photo/decode"
 	"cpar/user/device"
 )
@@ -198,4 +199,22 @@ func (w *annotator) prepare(j *job) error {
 	w.results[j.at].CutShort = decode.Truncated(data)
 	j.features = device.Extracted(w.list[j.at].Path, features)
 	return nil
+}
+
+// Recall returns the stored results of photos, in order, without a request.
+// Known is false if no answer is stored or the photo has changed since.
+func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
+	release, err := l.lockShared()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	key, err := keyOf(x, o)
+	if err != nil {
+		return nil, err
+	}
+	o.OnErrors = -1
+	w := &annotator{l: l, x: x, owner: x.Owner, o: o, list: list, key: key, told: make([]bool, len(list)), results: make([]Result, len(list))}
+	_, err = w.look(ctx)
+	return w.results, err
 }
