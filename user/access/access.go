@@ -98,11 +98,11 @@ func (a Access) HTTP() (*http.Client, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(b) {
-			return nil, hint.Add(fmt.Errorf("reading the certificates of the cloud: %w: %s holds none", cpar.ErrInput, a.CA), "it is a file in PEM form, which begins with -----BEGIN CERTIFICATE-----")
+			return nil, hint.Add(fmt.Errorf("reading the certificates of the cloud: %w: %s holds none", cpar.ErrInput, a.CA), "it is a file in PEM form, starting with -----BEGIN CERTIFICATE-----")
 		}
 	}
 	if (a.Cert == "") != (a.Key == "") {
-		return nil, fmt.Errorf("showing a certificate: %w: certificate and key belong together, and one of them was not named", cpar.ErrInput)
+		return nil, fmt.Errorf("showing a certificate: %w: certificate and key must be given together", cpar.ErrInput)
 	}
 	if a.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)

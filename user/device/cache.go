@@ -63,11 +63,11 @@ type Kept struct {
 }
 
 var kept = []struct{ folder, what string }{
-	{vaultsFolder, "features of photos and what was found out from them (encrypted)"},
-	{"held", "what indexes need at home (encrypted)"},
+	{vaultsFolder, "features of photos and results computed from them (encrypted)"},
+	{"held", "segments of indexes (encrypted)"},
 	{"ledgers", "ledgers of indexes (encrypted)"},
 	{"profiles", "profiles of indexes (encrypted)"},
-	{"features", "features of photos in the clear, of cpar demo, cpar-eval and earlier versions"},
+	{"features", "unencrypted features of photos, from cpar demo, cpar-eval and earlier versions"},
 }
 
 // Kept lists the contents of the cache, all of which can be fetched or computed
@@ -91,7 +91,7 @@ func (d *Device) Kept() ([]Kept, error) {
 			return nil
 		})
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("looking into the cache: %w: %w", cpar.ErrStorage, err)
+			return nil, fmt.Errorf("reading the cache: %w: %w", cpar.ErrStorage, err)
 		}
 		out = append(out, one)
 	}

@@ -43,7 +43,7 @@ type Device struct{ State, Cache string }
 func This() (*Device, error) {
 	state, err := stateFolder()
 	if err != nil {
-		return nil, hint.Add(fmt.Errorf("finding the folder that remembers what was seen: %w: %w", cpar.ErrStorage, err), "set XDG_STATE_HOME to a folder of yours")
+		return nil, hint.Add(fmt.Errorf("finding the state folder: %w: %w", cpar.ErrStorage, err), "set XDG_STATE_HOME to a folder you own")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -116,7 +116,7 @@ func readSmall(path string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what was seen before: %w: %w", cpar.ErrStorage, err)
+		return nil, fmt.Errorf("reading the device's memory: %w: %w", cpar.ErrStorage, err)
 	}
 	return b, nil
 }
@@ -127,7 +127,7 @@ func writeSmall(path string, b []byte) error {
 		err = durable.WriteFile(path, b, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("remembering what was seen: %w: %w", cpar.ErrStorage, err)
+		return fmt.Errorf("writing the device's memory: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ const foreignKind = "ledger of another key"
 
 func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar.Manifest, error) {
 	if k.looked++; k.looked > maxLookedAt {
-		return nil, nil, fmt.Errorf("%w: not looked at, since the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
+		return nil, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
 	}
 	m, err := k.cloud.Manifest(ctx, id)
 	if err != nil {
@@ -95,7 +95,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar
 			}
 		}
 		if s.Bytes > k.left {
-			return nil, fmt.Errorf("%w: not looked at, since the ledgers before it had %d MB", cpar.ErrInput, (maxLabelBytes-k.left)>>20)
+			return nil, fmt.Errorf("%w: skipped, because the ledgers before it had %d MB", cpar.ErrInput, (maxLabelBytes-k.left)>>20)
 		}
 		b, err := f.fetch(s)
 		if len(f.fresh) > 0 || err != nil {

@@ -67,8 +67,8 @@ func (d *Device) withMemory(fingerprint string, work func(*memory) error) error 
 }
 
 func unreadable(path string, err error) error {
-	return hint.Add(fmt.Errorf("reading what was seen before: %w: %s: %w", cpar.ErrCorrupt, path, err),
-		"remove the file if you trust the cloud to show the newest state now; what the key may be used with is then what its own file says")
+	return hint.Add(fmt.Errorf("reading the device's memory: %w: %s: %w", cpar.ErrCorrupt, path, err),
+		"if you trust the cloud to show the newest state now, remove the file; the policy in the key file then applies")
 }
 
 // pushed records a generation that this device made and pushed, if it is newer

@@ -125,8 +125,8 @@ func (d *Device) checkReplaced(ctx context.Context, client *cparhttp.Client, id 
 	if err != nil || ours {
 		return err
 	}
-	return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state that this folder was not made of here; another device may have added photos to it", cpar.ErrCloud, client.URL(), id),
+	return hint.Add(fmt.Errorf("pushing: %w: the cloud at %s has index %v in a state from which this folder was not made here; another device may have added photos to it", cpar.ErrCloud, client.URL(), id),
 		replacing)
 }
 
-const replacing = "add what is new to a copy of the folder that was pushed last, and push that; or pass --force to replace what is there"
+const replacing = "add the new photos to a copy of the folder that was pushed last and push that copy, or pass --force to replace the index at the cloud"

@@ -39,7 +39,7 @@ const keyringService = "cpar key file"
 var errKeyring = errors.New("the system's keyring")
 
 // keyringHint applies to systems without a keyring, such as an SSH host.
-const keyringHint = "nothing was remembered, and nothing is ever kept in a file instead; the passphrase is asked for as before"
+const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
 // marker returns the path of a file that marks a remembered identity. Without a
 // marker the keyring is not queried, because a query may open a window.

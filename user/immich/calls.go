@@ -36,7 +36,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 	seen := map[id]bool{}
 	for pages := 0; s.Page > 0; pages++ {
 		if pages == maxPages {
-			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", maxPages)), "take fewer at once, with --album or --since")
+			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", maxPages)), "select fewer photos with --album or --since")
 		}
 		b, err := c.call(ctx, http.MethodPost, "/search/metadata", s, maxAnswer)
 		if err != nil {
@@ -44,7 +44,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 		}
 		page, next, err := decodePage(b, s.Page)
 		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: %v", err))
+			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: %v", err))
 		}
 		before := len(seen)
 		for _, a := range page {
@@ -54,7 +54,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 			seen[a.ID] = true
 		}
 		if next > 0 && len(seen) == before { // otherwise the listing might never end
-			return nil, fmt.Errorf("listing photos: %w", c.faultf("does not speak as it should: page %d has nothing new, and is not the last", s.Page))
+			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: page %d has nothing new, and is not the last", s.Page))
 		}
 		report.Report("list photos", len(all), len(all)+next)
 		s.Page = next
@@ -66,7 +66,7 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 // supports.
 func (c *Client) notThere(err error) error {
 	if errors.Is(err, errGone) {
-		return hint.Add(err, "is that Immich's address, and does an album of that id exist? Immich 2 or later is needed")
+		return hint.Add(err, "check the address of Immich and the album's id; Immich 2 or later is required")
 	}
 	return err
 }
@@ -78,7 +78,7 @@ func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
 	}
 	values, err := decodeTagsOf(b)
 	if err != nil {
-		err = fmt.Errorf("reading a photo's tags: %w", c.faultf("does not speak as it should: %v", err))
+		err = fmt.Errorf("reading a photo's tags: %w", c.faultf("sent an invalid response: %v", err))
 	}
 	return values, err
 }
@@ -101,7 +101,7 @@ func (c *Client) tags(ctx context.Context) ([]tag, error) {
 
 func (c *Client) read(tags []tag, err error) ([]tag, error) {
 	if err != nil {
-		return nil, fmt.Errorf("listing tags: %w", c.faultf("does not speak as it should: %v", err))
+		return nil, fmt.Errorf("listing tags: %w", c.faultf("sent an invalid response: %v", err))
 	}
 	return tags, nil
 }
@@ -126,7 +126,7 @@ func (c *Client) assign(ctx context.Context, method string, tag id, photos []id)
 		}
 		out, err := decodeOutcomes(b, len(some))
 		if err != nil {
-			return all, fmt.Errorf("tagging photos: %w", c.faultf("does not speak as it should: %v", err))
+			return all, fmt.Errorf("tagging photos: %w", c.faultf("sent an invalid response: %v", err))
 		}
 		for i := range out {
 			out[i].again = again
@@ -144,7 +144,7 @@ func (c *Client) used(ctx context.Context, tag id) (bool, error) {
 	}
 	found, _, err := decodePage(b, 1)
 	if err != nil {
-		return false, fmt.Errorf("looking for photos with a tag: %w", c.faultf("does not speak as it should: %v", err))
+		return false, fmt.Errorf("looking for photos with a tag: %w", c.faultf("sent an invalid response: %v", err))
 	}
 	return len(found) > 0, nil
 }

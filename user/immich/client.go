@@ -50,10 +50,10 @@ func NewClient(address, key string) (*Client, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		err = fmt.Errorf("%w: Immich's address has a user, query or fragment", cpar.ErrInput)
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, hint.Add(fmt.Errorf("%w: over http:// everybody on the way to %s would see the API key and the photos", cpar.ErrInput, sanitize.Text(u.Host)),
+		return nil, hint.Add(fmt.Errorf("%w: over http:// the API key and the photos would be readable on the way to %s", cpar.ErrInput, sanitize.Text(u.Host)),
 			"use https://, or a tunnel: ssh -L 2283:127.0.0.1:2283 that-machine, and http://127.0.0.1:2283")
 	case key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return nil, hint.Add(fmt.Errorf("%w: no API key, or one with other characters than letters, digits and signs", cpar.ErrInput),
+		return nil, hint.Add(fmt.Errorf("%w: the API key is empty or has characters other than letters, digits and signs", cpar.ErrInput),
 			"pass --api-key-file, or set CPAR_IMMICH_API_KEY")
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Client) once(ctx context.Context, method, path string, body []byte, lim
 		if errors.As(err, &e) {
 			err = e.Err
 		}
-		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", sanitize.Text(err.Error())), "is it running, and is the address right?")
+		return nil, true, 0, hint.Add(c.faultf("cannot be reached: %s", sanitize.Text(err.Error())), "check that it is running and that the address is right")
 	}
 	defer resp.Body.Close()
 	out, err = io.ReadAll(io.LimitReader(resp.Body, limit+1))
@@ -201,7 +201,7 @@ func (c *Client) refusal(status int, body []byte) error {
 	}
 	switch {
 	case status/100 == 3:
-		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, c.faultf("sends the request elsewhere, and the key is not sent there")), "name the address that it redirects to")
+		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, c.faultf("redirects the request, and the key is not sent there")), "use the address that it redirects to")
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, &refused{c.faultf("refuses the API key%s", says)}), "the key needs these permissions: %s", Permissions)
 	case status == http.StatusBadRequest, status == http.StatusNotFound:
@@ -226,4 +226,4 @@ func (t tooMany) Unwrap() error        { return t.error }
 type refused struct{ error }
 
 // Permissions lists exactly what the API key needs.
-const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete if undo shall remove empty tags at once"
+const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete for undo to remove empty tags at once"

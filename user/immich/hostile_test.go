@@ -94,11 +94,11 @@ func TestHostileServerIsRefused(t *testing.T) {
 		says   string
 		calls  int
 	}{
-		"garbage":               {say(200, "<html>"), cpar.ErrCloud, "no page of a search", 1},
-		"nothing":               {say(200, ""), cpar.ErrCloud, "no page of a search", 1},
+		"garbage":               {say(200, "<html>"), cpar.ErrCloud, "not a page of a search", 1},
+		"nothing":               {say(200, ""), cpar.ErrCloud, "not a page of a search", 1},
 		"an id that is a path":  {say(200, page(`[{"id":"../../api-keys","type":"IMAGE"}]`)), cpar.ErrCloud, "cannot be read", 1},
 		"no id":                 {say(200, page(`[{"type":"IMAGE"}]`)), cpar.ErrCloud, "without id", 1},
-		"no list":               {say(200, page(`{}`)), cpar.ErrCloud, "no list", 1},
+		"not a list":               {say(200, page(`{}`)), cpar.ErrCloud, "not a list", 1},
 		"too long a list":       {say(200, page("["+strings.Repeat(`{"id":"`+immichtest.ID(1, 1)+`"},`, pageSize)+`{}]`)), cpar.ErrCloud, "more than 1000", 1},
 		"round and round":       {say(200, `{"assets":{"items":[],"nextPage":"1"}}`), cpar.ErrCloud, "page after page 1", 1},
 		"a page that is none":   {say(200, `{"assets":{"items":[],"nextPage":"x"}}`), cpar.ErrCloud, "page after page 1", 1},
@@ -112,7 +112,7 @@ func TestHostileServerIsRefused(t *testing.T) {
 		"a teapot":              {say(418, ""), cpar.ErrCloud, "status 418", 1},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
-		}, cpar.ErrInput, "sends the request elsewhere", 1},
+		}, cpar.ErrInput, "redirects the request", 1},
 		"a name without end": {say(200, page(`[{"id":"`+immichtest.ID(1, 1)+`","originalFileName":"`+strings.Repeat("a", longestText+1)+`"}]`)), cpar.ErrCloud, "name or checksum of more than 4096", 1},
 		"the same for ever":  {paging(func(int) int { return 1 }), cpar.ErrCloud, "page 2 has nothing new", 2},
 		"nothing for ever":   {paging(func(int) int { return 0 }), cpar.ErrCloud, "page 1 has nothing new", 1},

@@ -164,7 +164,7 @@ func (t *tagger) make(ctx context.Context, values []string) error {
 	}
 	for _, v := range missing {
 		if t.tags[v] == "" {
-			return fmt.Errorf("making tags: %w", t.client.faultf("made none of a name that it was given"))
+			return fmt.Errorf("making tags: %w", t.client.faultf("did not create a requested tag"))
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ type id string
 func (i *id) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil || !uuid.MatchString(s) {
-		return fmt.Errorf("an id that is no UUID")
+		return fmt.Errorf("an id that is not a UUID")
 	}
 	*i = id(s)
 	return nil
@@ -60,7 +60,7 @@ type outcome struct {
 func list[T any](b []byte, most int) ([]T, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, fmt.Errorf("no list")
+		return nil, fmt.Errorf("not a list")
 	}
 	var out []T
 	for d.More() {
@@ -74,7 +74,7 @@ func list[T any](b []byte, most int) ([]T, error) {
 		out = append(out, v)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("a list without end")
+		return nil, fmt.Errorf("an unterminated list")
 	}
 	return out, nil
 }
@@ -89,7 +89,7 @@ func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 		} `json:"assets"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
-		return nil, 0, fmt.Errorf("no page of a search")
+		return nil, 0, fmt.Errorf("not a page of a search")
 	}
 	if assets, err = list[asset](v.Assets.Items, pageSize); err != nil {
 		return nil, 0, err
@@ -104,7 +104,7 @@ func decodePage(b []byte, page int) (assets []asset, next int, err error) {
 	}
 	if v.Assets.Next != nil {
 		if next, err = strconv.Atoi(*v.Assets.Next); err != nil || next <= page {
-			return nil, 0, fmt.Errorf("the page after page %d is not one", page)
+			return nil, 0, fmt.Errorf("the number of the page after page %d is invalid", page)
 		}
 	}
 	return assets, next, nil
@@ -116,7 +116,7 @@ func decodeTagsOf(b []byte) ([]string, error) {
 		Tags json.RawMessage `json:"tags"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil || v.ID == "" {
-		return nil, fmt.Errorf("no photo")
+		return nil, fmt.Errorf("not a photo")
 	}
 	if v.Tags == nil || string(v.Tags) == "null" {
 		return nil, nil

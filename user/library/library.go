@@ -73,7 +73,7 @@ func (l *Library) remember(records ...record) error {
 		grows, err = l.journal.Append(records...)
 	}
 	if err != nil {
-		return fmt.Errorf("remembering what was done: %w", err)
+		return fmt.Errorf("writing the journal: %w", err)
 	}
 	for i := range records {
 		l.mem.take(&records[i])
@@ -111,7 +111,7 @@ func (l *Library) lockShared() (release func(), err error) {
 	}
 	if err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("opening what was done to photos: %w", storage(err))
+		return nil, fmt.Errorf("opening the journal: %w", storage(err))
 	}
 	return func() { lock.Close() }, nil
 }

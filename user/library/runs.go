@@ -79,5 +79,5 @@ func (l *Library) find(id string) (*run, error) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no run that could be undone", cpar.ErrInput)
+	return nil, fmt.Errorf("%w: there is no run to undo", cpar.ErrInput)
 }

@@ -55,9 +55,9 @@ func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progres
 	case r.undone:
 		return u, nil
 	case !r.ended: // lockShared ends the runs of dead processes
-		return u, hint.Add(fmt.Errorf("undoing run %s: %w: it is still writing, or another cpar is at work", r.Run, cpar.ErrStorage), "wait until it has ended")
+		return u, hint.Add(fmt.Errorf("undoing run %s: %w: it is still writing, or another cpar is running", r.Run, cpar.ErrStorage), "wait until it has ended")
 	case r.began.Words:
-		return u, hint.Add(fmt.Errorf("undoing run %s: %w: how to undo it was forgotten", r.Run, cpar.ErrInput), "its words are in the files as keywords below auto; photo programs can remove that one")
+		return u, hint.Add(fmt.Errorf("undoing run %s: %w: its undo data was dropped", r.Run, cpar.ErrInput), "its words are in the files as keywords below auto, which photo programs can remove")
 	}
 	h, err := l.history(r.Run)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *history) retractable(i *intent, now digest) error {
 	case since != "":
 		return fmt.Errorf("run %s has changed it since: undo that one first", since)
 	}
-	return errors.New("it was changed since: what was accepted or rejected stays")
+	return errors.New("it has changed since, so accepted and rejected keywords stay")
 }
 
 // away reports whether a folder is missing or empty, like an unused mount
@@ -143,7 +143,7 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	now, err := readRegular(i.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && away(filepath.Dir(i.Path)):
-		return errors.New("its folder is missing or empty: if that is on a disk that is away, connect it")
+		return errors.New("its folder is missing or empty: if it is on a disconnected disk, connect the disk")
 	case errors.Is(err, fs.ErrNotExist) && i.Removed:
 	case errors.Is(err, fs.ErrNotExist):
 		u.Gone = append(u.Gone, i.Path)

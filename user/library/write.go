@@ -22,7 +22,7 @@ func (w *annotator) finish(g group) error {
 		}
 		b, err := json.Marshal(j.answer)
 		if err != nil {
-			return fmt.Errorf("remembering an answer: %w", err)
+			return fmt.Errorf("encoding an answer: %w", err)
 		}
 		records = append(records, record{Asked: &asked{j.content, g.key, b}})
 		j.answer = nil

@@ -30,7 +30,7 @@ import (
 // damaged length hides all following batches. Append copies them to a file
 // beside the log.
 type Log struct {
-	vault *Store
+	store *Store
 	path  string
 	bound []byte
 }
@@ -70,7 +70,7 @@ func (l *Log) All() iter.Seq2[[]byte, error] {
 			if err != nil {
 				return // the end, or a truncated batch
 			}
-			plain, err := l.vault.box.Open(sealed, l.bound)
+			plain, err := l.store.box.Open(sealed, l.bound)
 			if err != nil {
 				if _, end := r.Peek(1); end != nil {
 					return
@@ -188,7 +188,7 @@ func (l *Log) batch(records [][]byte) []byte {
 		plain = binary.LittleEndian.AppendUint32(plain, uint32(len(r)))
 		plain = append(plain, r...)
 	}
-	sealed := l.vault.seal(plain, l.bound)
+	sealed := l.store.seal(plain, l.bound)
 	return append(appendHead(nil, len(sealed)), sealed...)
 }
 
@@ -215,7 +215,7 @@ func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if _, err := l.vault.box.Open(sealed, l.bound); err != nil {
+	if _, err := l.store.box.Open(sealed, l.bound); err != nil {
 		return last, true, nil
 	}
 	return at, false, nil

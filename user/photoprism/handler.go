@@ -71,7 +71,7 @@ func (s *server) guard(next http.Handler) http.Handler {
 		switch {
 		case !s.named(r.Host):
 			// Any web page can point its own name at this machine.
-			s.refuse(w, "", http.StatusForbidden, "this service does not go by that name")
+			s.refuse(w, "", http.StatusForbidden, "this service does not accept that host name")
 		case origin.Check(r) != nil:
 			s.refuse(w, "", http.StatusForbidden, "requests from other sites' pages are refused")
 		case !s.knows(r):
@@ -158,7 +158,7 @@ func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, pr
 	case errors.As(err, &large):
 		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
 	case err != nil:
-		return nil, http.StatusRequestTimeout, "the request did not come whole"
+		return nil, http.StatusRequestTimeout, "the request is incomplete"
 	}
 	return body, 0, ""
 }

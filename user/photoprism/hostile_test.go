@@ -47,7 +47,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"ten thousand":         {asPhotoPrism(many...), 400, "more than 8 images"},
 		"none":                 {map[string]any{"id": "1"}, 400, "no images"},
 		"an empty list":        {map[string]any{"images": []string{}}, 400, "no images"},
-		"no list":              {map[string]any{"images": image}, 400, "images is not a list of strings"},
+		"not a list":              {map[string]any{"images": image}, 400, "images is not a list of strings"},
 		"a list of numbers":    {map[string]any{"images": []int{1}}, 400, "images is not a list of strings"},
 		"null":                 {map[string]any{"images": nil}, 400, "images is not a list of strings"},
 		"no JSON":              {[]byte("hello"), 400, "not JSON"},
@@ -161,7 +161,7 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	if resp.StatusCode != http.StatusRequestTimeout {
 		t.Errorf("status %d", resp.StatusCode)
 	}
-	if rest, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(rest), "did not come whole") {
+	if rest, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(rest), "is incomplete") {
 		t.Errorf("%q, %v", rest, err)
 	}
 }
@@ -210,7 +210,7 @@ func TestFailuresAreLoggedNotSent(t *testing.T) {
 		status int
 		says   string
 	}{
-		{fmt.Errorf("image 1: %w: not a picture that can be read", cpar.ErrInput), 400, "image 1: unusable input: not a picture that can be read"},
+		{fmt.Errorf("image 1: %w: not a readable image", cpar.ErrInput), 400, "image 1: unusable input: not a readable image"},
 		{fmt.Errorf("asking: %w: no route to cloud.example", cpar.ErrCloud), 503, "the log of cpar says why"},
 		{errors.New("beach"), 503, "the log of cpar says why"},
 	} {

@@ -37,7 +37,7 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 		f, err := owner.UncachedFeatures(p)
 		if err != nil {
 			// Omit the decoder's message, which may quote the file.
-			return nil, fmt.Errorf("image %d: %w: not a picture that can be read", i+1, cpar.ErrInput)
+			return nil, fmt.Errorf("image %d: %w: not a readable image", i+1, cpar.ErrInput)
 		}
 		photos[i] = device.Extracted("", f)
 		if err := ctx.Err(); err != nil {

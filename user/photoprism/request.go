@@ -46,7 +46,7 @@ var (
 	errNoList     = fmt.Errorf("%w: images is not a list of strings", cpar.ErrInput)
 	errManyImages = fmt.Errorf("%w: more than %d images", cpar.ErrInput, MaxImages)
 	errNoImages   = fmt.Errorf("%w: no images", cpar.ErrInput)
-	errAddress    = hint.Add(fmt.Errorf("%w: an address instead of picture data; this service fetches no addresses", cpar.ErrInput), "set FileScheme: data in vision.yml")
+	errAddress    = hint.Add(fmt.Errorf("%w: an address instead of image data; this service fetches no addresses", cpar.ErrInput), "set FileScheme: data in vision.yml")
 )
 
 var cleanID = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)

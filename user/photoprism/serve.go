@@ -91,7 +91,7 @@ func CheckToken(token string) error {
 	if len(token) >= 16 && plain {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("reading the service's key: %w: it has fewer than 16 characters, or others than letters, digits and signs", cpar.ErrInput),
+	return hint.Add(fmt.Errorf("reading the service's key: %w: it has fewer than 16 characters, or characters other than letters, digits and signs", cpar.ErrInput),
 		"let cpar make one: leave out --token-file and CPAR_VISION_TOKEN")
 }
 

@@ -127,7 +127,7 @@ func decodeTuning(b []byte) (*Tuning, error) {
 	}
 	known := slices.ContainsFunc(t.Rows, func(row Row) bool { return row.Profile == t.Recommended.Profile && row.Ranker == t.Recommended.Ranker })
 	if !known || t.fits[t.Recommended.Profile] == nil {
-		return nil, fmt.Errorf("%w: it recommends what it has not tried", cpar.ErrCorrupt)
+		return nil, fmt.Errorf("%w: it recommends a profile that it has not tried", cpar.ErrCorrupt)
 	}
 	return t, nil
 }

@@ -23,7 +23,7 @@ const (
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {
-		t.Reason = fmt.Sprintf("%d photos are too few to tell profiles apart: %d are the least", t.Photos, tooFew)
+		t.Reason = fmt.Sprintf("%d photos are too few to tell profiles apart: at least %d are needed", t.Photos, tooFew)
 		return
 	}
 	var champions []*Row

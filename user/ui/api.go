@@ -55,7 +55,7 @@ type problem struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-var errUnknown = fmt.Errorf("%w: there is no such photo any more", cpar.ErrInput)
+var errUnknown = fmt.Errorf("%w: this photo no longer exists", cpar.ErrInput)
 
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError

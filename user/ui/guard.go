@@ -119,7 +119,7 @@ func (w *LibraryBackend) leadsInside(name string) error {
 			return nil
 		}
 	}
-	return hint.Add(fmt.Errorf("looking at a photo: %w: %s is a link that leads out of the folders", cpar.ErrInput, sanitize.Text(filepath.Base(name))),
+	return hint.Add(fmt.Errorf("looking at a photo: %w: %s is a link to a place outside the folders", cpar.ErrInput, sanitize.Text(filepath.Base(name))),
 		"name the folder that it leads to, too, or remove the link")
 }
 

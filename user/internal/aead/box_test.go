@@ -22,7 +22,7 @@ func TestOpenIsTheInverseOfSeal(t *testing.T) {
 		t.Error("it opens elsewhere")
 	}
 	if _, err := New(seed.Secret{3}).Open(first, here); err == nil {
-		t.Error("another key opens it")
+		t.Error("of another key")
 	}
 	for i := range first {
 		bad := bytes.Clone(first)
