@@ -22,7 +22,7 @@ type label struct {
 	Bytes  uint64      `json:"bytes"`
 }
 
-type labels struct{ vault *localstore.Store }
+type labels struct{ store *localstore.Store }
 
 const labelKind = "label"
 
@@ -32,7 +32,7 @@ func (d *Device) labels(key *user.Key) (labels, error) {
 }
 
 func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
-	b, ok := l.vault.Get(labelKind, origin[:])
+	b, ok := l.store.Get(labelKind, origin[:])
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
@@ -50,7 +50,7 @@ func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error
 		return err
 	}
 	origin := o.Origin()
-	return l.vault.Put(labelKind, origin[:], b)
+	return l.store.Put(labelKind, origin[:], b)
 }
 
 // maxLookedAt and maxLabelBytes bound what is fetched to read the names of a

@@ -192,9 +192,9 @@ func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken 
 			asked = append(asked, p)
 		}
 	}
-	walk := r.o.Annotate
-	walk.Progress = nil // reported per group
-	answers, broken := r.x.Annotate(ctx, questions, walk)
+	ask := r.o.Annotate
+	ask.Progress = nil // reported per group
+	answers, broken := r.x.Annotate(ctx, questions, ask)
 	asked = asked[:len(answers)]
 	for i, a := range answers {
 		switch p := asked[i]; {

@@ -123,7 +123,7 @@ func TestFilesRevealNoNamesOrValues(t *testing.T) {
 		t.Error(seen, err)
 	}
 	if got := fmt.Sprintf("%v %+v %#v", v, v, v); strings.Contains(got, "names") {
-		t.Errorf("a vault prints as %s", got)
+		t.Errorf("a store prints as %s", got)
 	}
 }
 

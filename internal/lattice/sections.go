@@ -49,7 +49,7 @@ func (p Sections) Validate() error {
 	}
 	switch c := p.Clustered; {
 	case p.Open.LogSlots != 0 || c.LogSlots == 0 || c.LogN != p.Open.LogN || c.Block != p.Open.Block:
-		return refuse("a clustered part with rows of %d records, %d in the other", c.Slots(), p.Open.Slots())
+		return refuse("a clustered section with rows of %d records, %d in the open one", c.Slots(), p.Open.Slots())
 	case p.Records < c.Slots() || p.Records > cpar.MaxRecords:
 		return refuse("%d records in %d clusters", p.Records, c.Slots())
 	}
