@@ -106,7 +106,7 @@ func (c *Client) Address() string { return c.base.String() }
 // it.
 var errGone = errors.New("it is not there")
 
-// A fault is an error of the server. It wraps cpar.ErrCloud without its text.
+// A fault is an error of the server. It is a cpar.ErrCloud with its own text.
 type fault struct{ text string }
 
 func (f fault) Error() string        { return f.text }

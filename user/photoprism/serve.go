@@ -21,7 +21,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// grace is how long shutdown waits for running requests.
+// grace limits the time that shutdown waits for running requests.
 const grace = 10 * time.Second
 
 // Listen opens an address. Beyond loopback it requires a certificate, because

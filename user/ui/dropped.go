@@ -62,7 +62,7 @@ func (d *dropped) put(name string, data []byte, known *Known) *drop {
 	return x
 }
 
-// bound evicts the least recently used photos until the rest fits.
+// bound evicts photos in LRU order until the rest fits.
 func (d *dropped) bound() {
 	sum := 0
 	for _, x := range d.by.Values() {
