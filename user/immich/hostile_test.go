@@ -98,7 +98,7 @@ func TestHostileServerIsRefused(t *testing.T) {
 		"nothing":               {say(200, ""), cpar.ErrCloud, "not a page of a search", 1},
 		"an id that is a path":  {say(200, page(`[{"id":"../../api-keys","type":"IMAGE"}]`)), cpar.ErrCloud, "cannot be read", 1},
 		"no id":                 {say(200, page(`[{"type":"IMAGE"}]`)), cpar.ErrCloud, "without id", 1},
-		"not a list":               {say(200, page(`{}`)), cpar.ErrCloud, "not a list", 1},
+		"not a list":            {say(200, page(`{}`)), cpar.ErrCloud, "not a list", 1},
 		"too long a list":       {say(200, page("["+strings.Repeat(`{"id":"`+immichtest.ID(1, 1)+`"},`, pageSize)+`{}]`)), cpar.ErrCloud, "more than 1000", 1},
 		"round and round":       {say(200, `{"assets":{"items":[],"nextPage":"1"}}`), cpar.ErrCloud, "page after page 1", 1},
 		"a page that is none":   {say(200, `{"assets":{"items":[],"nextPage":"x"}}`), cpar.ErrCloud, "page after page 1", 1},

@@ -47,7 +47,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"ten thousand":         {asPhotoPrism(many...), 400, "more than 8 images"},
 		"none":                 {map[string]any{"id": "1"}, 400, "no images"},
 		"an empty list":        {map[string]any{"images": []string{}}, 400, "no images"},
-		"not a list":              {map[string]any{"images": image}, 400, "images is not a list of strings"},
+		"not a list":           {map[string]any{"images": image}, 400, "images is not a list of strings"},
 		"a list of numbers":    {map[string]any{"images": []int{1}}, 400, "images is not a list of strings"},
 		"null":                 {map[string]any{"images": nil}, 400, "images is not a list of strings"},
 		"no JSON":              {[]byte("hello"), 400, "not JSON"},
