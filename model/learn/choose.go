@@ -15,37 +15,40 @@ import (
 	"cpar/model/rank"
 )
 
-// Space is the set of options that Choose tries. Zero values of fields other than Base
-// stand for the defaults given there.
+// Grid is the set of options that Choose tries. Zero fields other than Base
+// take the defaults given here.
 type Grid struct {
-	Base       Options   // Blocks, Components, Seed and Progress of every choice
+	Base       Options   // Blocks, Components, Seed and Progress for every trial
 	Ridges     []float64 // 0.03, 0.1, 0.3, 1
-	Dims       []int     // 64, 96: an index of 20,000 photos stays below 25 MB
+	Dims       []int     // 64, 96, which keep an index of 20,000 photos below 25 MB
 	Landmarks  []int     // 0, 1000
-	Skips      [][]bool  // default: no block left out
-	Folds      int       // 5, or 10 of some hundred photos, or as many as there are photos
-	Keep       int       // keywords per annotated photo; 5
-	Neighbours int       // number that vote; 0 to choose it too
-	// MaxPhotos is the most photos that the choice is made on; 5000. Fit uses all. In a
-	// larger collection neighbours are nearer than those the ranker was calibrated on.
+	Skips      [][]bool  // {nil}: no block left out
+	Folds      int       // 5, or 10 for 300 to 1,000 photos, at most the number of photos
+	Keep       int       // keywords per annotated photo, 5
+	Neighbours int       // number of voting neighbours, 0 to choose it too
+	// MaxPhotos bounds the photos that the choice is made on, 5000. Fit uses
+	// all photos. In a larger collection neighbours are nearer than those the
+	// ranker was calibrated on.
 	MaxPhotos int
 }
 
-// With some hundred photos a fold that knows a fifth less finds less, and probabilities that
-// are learnt from folds are too low: ten folds know more. docs/quality.md says from when on.
+// With a few hundred photos, training on four fifths costs accuracy and makes
+// probabilities from folds too low, so Choose takes ten folds. docs/quality.md
+// has the measurements behind these limits.
 const minTenFolds, maxTenFolds = 300, 1000
 
-// A Trial is one set of options with its quality on the collection's own photos.
+// A Trial is one set of options with its quality on the collection's own
+// photos.
 type Trial struct {
 	Options Options
 	Quality rank.Quality
 }
 
-// Choice is the best of the trials.
+// Choice is the best trial.
 type Choice struct {
 	Trial
-	Ranker *rank.Calibrated // with the photos and keywords of the whole collection
-	Trials []Trial          // all trials, in order
+	Ranker *rank.Calibrated // calibrated for the keywords of the whole collection
+	Trials []Trial
 	// Samples are the annotated photos with their neighbours in the best trial.
 	Samples []rank.Sample
 }
@@ -98,14 +101,17 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	return blocks, nil
 }
 
-// Choose tries options by cross-validation on the collection alone: a photo is annotated
-// by the calibrated ranker with neighbours from the other folds, at distances learnt from
-// the other folds. The best trial has the greatest Quality.Merit. It first tries all
-// pairs of blocks and landmarks, with the middle ridge and the most dimensions, then all
-// pairs of ridge and dimensions for the best of these, then squared correlations. Principal components and
-// landmarks, which do not use keywords, come from all photos that the choice is made on.
-// The result depends only on the arguments. Choose stops within a trial when ctx
-// ends. Errors wrap cpar.ErrInput.
+// Choose tries options by cross-validation on the collection alone. The
+// calibrated ranker annotates each photo with neighbours from the other folds,
+// at distances learnt from the other folds. The trial with the highest
+// Quality.Merit wins.
+//
+// Choose first tries all pairs of blocks and landmarks with the middle ridge
+// and the most dimensions. It then tries all pairs of ridge and dimensions for
+// the best of these, and finally squared correlations. Principal components and
+// landmarks do not depend on keywords, so they come from all photos, test
+// photos included. The result depends only on the arguments. Choose returns
+// within a trial of ctx ending. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
 	if err != nil {
@@ -151,7 +157,8 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		}
 		trial := Trial{o, quality}
 		best.Trials = append(best.Trials, trial)
-		// Of equals take the first: fewer parts, a smaller ridge, fewer dimensions.
+		// Of equals take the first: fewer blocks, a smaller ridge, fewer
+		// dimensions.
 		if best.Ranker == nil || quality.Merit() > best.Quality.Merit() {
 			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
 		}
@@ -213,12 +220,12 @@ func pick[T any](from []T, which []int) []T {
 	return out
 }
 
-// validation is a fitting divided into folds.
+// validation is a ccaProblem divided into folds.
 type validation struct {
 	f            *ccaProblem
-	words        [][]string // stand-ins for the indices, since the ranker takes strings
-	heldOut      [][]int    // photos of every fold
-	trainMoments []*moments // of the photos outside each fold
+	words        [][]string // keywords of every photo, for the ranker
+	heldOut      [][]int    // photos of each fold
+	trainMoments []*moments // moments of the photos outside each fold
 	trainRows    [][]int
 }
 
@@ -257,8 +264,8 @@ func (f *ccaProblem) validation(ctx context.Context, words [][]string, space Gri
 	return v, nil
 }
 
-// solutions returns the solution of every fold. A fold has none if the photos outside
-// it cannot be told apart; its photos are not tested.
+// solutions solves the problem of every fold. A fold without a solution,
+// because the photos outside it are indistinguishable, is not tested.
 func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
 	out := make([]solution, len(v.trainMoments))
 	var failed error
@@ -283,10 +290,10 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 	return out, nil
 }
 
-// samples returns the tested photos with their neighbours, in the first dim directions. A
-// fold is measured in two halves: with five folds each is a tenth of the photos, as large
-// as the usual test set. What a mean over words rewards depends on the number of test
-// photos.
+// samples returns the tested photos with their neighbours in the first dim
+// directions. Each fold is measured in two halves, because a mean over keywords
+// depends on the number of test photos: half of one fold in five is a tenth of
+// the photos, the usual size of a test set.
 func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
 	var samples []rank.Sample
 	group := 0
@@ -326,11 +333,11 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 	return samples, nil
 }
 
-// neighbours finds the neighbours of some photos of a fold among the records, the photos
-// of the other folds.
+// neighbours finds the neighbours of the queried photos of a fold among the
+// records, the photos of the other folds.
 func (v *validation) neighbours(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
 	var samples []rank.Sample
-	// A few hundred at a time: a table of all distances could be large.
+	// Chunks bound the memory of the distance table.
 	for now := range slices.Chunk(asked, 256) {
 		inner := product(rowsOf(all, now), records, true)
 		got := make([]rank.Sample, len(now))
@@ -348,7 +355,8 @@ func (v *validation) neighbours(all, records blas64.General, asked []int, fold, 
 	return samples
 }
 
-// largest returns the indices of the k greatest values, greatest first, ties to the lower index.
+// largest returns the indices of the k largest values in falling order, ties to
+// the lower index.
 func largest(x []float64, k int) []int {
 	k = min(k, len(x))
 	top := make([]int, 0, k+1)

@@ -15,16 +15,16 @@ import (
 	"cpar/internal/parallel"
 )
 
-// moments are sums over photos from which covariances are computed. Those of a fold are
-// subtracted from those of all folds, so that a cross-validation costs as much as one
-// pass over everything.
+// moments are sums over photos from which covariances follow. Subtracting the
+// moments of one fold from the total costs far less than summing the other
+// folds again.
 type moments struct {
 	n          float64
 	sx, sy     []float64      // q, v
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
-// moments returns the moments of the rows in use; all rows if nil.
+// moments sums over the rows in use, or over all rows if use is nil.
 func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	x, of := f.x, f.y.byPhoto
 	if use != nil {
@@ -56,15 +56,15 @@ func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	return m, nil
 }
 
-// squares returns xᵀx, a few of its rows at a time.
+// squares returns xᵀx, computed in bands of rows.
 func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
-	const some = 512 // eight tasks of product
+	const band = 512
 	out := matrix(x.Cols, x.Cols)
-	for from := 0; from < x.Cols; from += some {
+	for from := 0; from < x.Cols; from += band {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
-		n := min(some, x.Cols-from)
+		n := min(band, x.Cols-from)
 		copy(slice(out, from, from+n).Data, product(transposed(columns(x, from, n)), x, false).Data)
 	}
 	return out, nil
@@ -78,7 +78,7 @@ func rowsOf(m blas64.General, use []int) blas64.General {
 	return out
 }
 
-// add adds factor times the moments of another part to m.
+// add adds factor times the moments of part to m.
 func (m *moments) add(factor float64, part *moments) {
 	m.n += factor * part.n
 	for _, pair := range [][2][]float64{{m.sx, part.sx}, {m.sy, part.sy},
@@ -89,7 +89,7 @@ func (m *moments) add(factor float64, part *moments) {
 	}
 }
 
-// zero returns the moments of no photos, with the size of m.
+// zero returns the moments of no photos, in the size of m.
 func (m *moments) zero() *moments {
 	return &moments{sx: make([]float64, len(m.sx)), sy: make([]float64, len(m.sy)),
 		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
@@ -98,16 +98,11 @@ func (m *moments) zero() *moments {
 // covariances returns centred covariances, with keywords weighted by log(n/f).
 func (m *moments) covariances() (xx, xy, yy blas64.General) {
 	idf := m.idf()
-	// transposed: b·aᵀ holds the sums of a·bᵀ.
-	cov := func(c blas64.General, transposed bool, a, b, wa, wb []float64) blas64.General {
+	cov := func(c blas64.General, a, b, wa, wb []float64) blas64.General {
 		out := matrix(len(a), len(b))
 		for i := range a {
 			for j := range b {
-				at := i*c.Stride + j
-				if transposed {
-					at = j*c.Stride + i
-				}
-				v := c.Data[at]/m.n - a[i]/m.n*(b[j]/m.n)
+				v := c.Data[i*c.Stride+j]/m.n - a[i]/m.n*(b[j]/m.n)
 				if wa != nil {
 					v *= wa[i]
 				}
@@ -119,19 +114,20 @@ func (m *moments) covariances() (xx, xy, yy blas64.General) {
 		}
 		return out
 	}
-	return cov(m.xx, false, m.sx, m.sx, nil, nil), cov(m.yx, true, m.sx, m.sy, nil, idf), cov(m.yy, false, m.sy, m.sy, idf, idf)
+	return cov(m.xx, m.sx, m.sx, nil, nil), cov(transposed(m.yx), m.sx, m.sy, nil, idf), cov(m.yy, m.sy, m.sy, idf, idf)
 }
 
-// A solution is what moments say: the directions of vectors, and a regression of the
-// keywords themselves.
+// A solution holds the directions of the projection and the regression of the
+// keywords.
 type solution struct {
-	directions   blas64.General // A^{-1/2} U S, q × dim or with as many columns as there are
-	correlations []float64      // S of every direction
+	directions   blas64.General // A^{-1/2} U S, q × dim, or fewer columns if the rank is lower
+	correlations []float64      // S, one per direction
 	guess        blas64.General // A⁻¹ Cxy without weights, q × v
 }
 
-// correlate solves the package comment's formulas. A^{-1/2} is the inverse of a Cholesky
-// factor, which differs from the symmetric root by a rotation that U undoes.
+// correlate evaluates the formulas of the package comment. It uses the inverse
+// of a Cholesky factor as A^{-1/2}. The symmetric root differs by a rotation,
+// which U undoes.
 func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	xx, t, yy := m.covariances()
 	lx, err := cholesky(xx, ridge)
@@ -146,8 +142,8 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	s.guess = m.regression(lx, t)
 	blas64.Trsm(blas.Right, blas.Trans, 1, ly, t) // T = Lx⁻¹ Cxy Ly⁻ᵀ
 
-	// T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only correlations below
-	// 10⁻⁸, which have hardly a weight.
+	// T = U S Vᵀ from the smaller of TTᵀ and TᵀT. Squaring loses only
+	// correlations below 10⁻⁸, which have negligible weight.
 	wide := t.Cols > t.Rows
 	side := min(t.Rows, t.Cols)
 	short := t
@@ -178,7 +174,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 		weight := math.Sqrt(max(0, values[side-1-k])) // S
 		s.correlations = append(s.correlations, weight)
 		if !wide {
-			weight = 1 // U·S has it
+			weight = 1 // already in U·S
 		}
 		sign, largest := 1.0, 0.0
 		for i := range u.Rows {
@@ -195,7 +191,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	return s, nil
 }
 
-// squared returns the solution with directions A^{-1/2} U S².
+// scaleByCorrelation returns the solution with directions A^{-1/2} U S².
 func (s solution) scaleByCorrelation() solution {
 	s.directions = slice(s.directions, 0, s.directions.Rows)
 	s.directions.Data = slices.Clone(s.directions.Data)
@@ -207,13 +203,13 @@ func (s solution) scaleByCorrelation() solution {
 	return s
 }
 
-// regression returns A⁻¹ Cxy of Lx⁻¹ Cxy, whose keywords are weighted.
+// regression returns A⁻¹ Cxy, given t = Lx⁻¹ Cxy with weighted keywords.
 func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
 	out := matrix(t.Rows, t.Cols)
 	idf := m.idf()
 	for i := range t.Rows {
 		for j, w := range idf {
-			if w > 0 { // else the word says nothing: it stays at its mean
+			if w > 0 { // otherwise the keyword is uninformative and stays at its mean
 				out.Data[i*out.Stride+j] = t.Data[i*t.Stride+j] / w
 			}
 		}
@@ -222,18 +218,18 @@ func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.Gene
 	return out
 }
 
-// idf are the weights of the keywords, log(n/f).
+// idf returns the keyword weights log(n/f).
 func (m *moments) idf() []float64 {
 	idf := make([]float64, len(m.sy))
 	for j, f := range m.sy {
-		if f > 0 { // 0 for words that only the rest has
+		if f > 0 { // 0 for keywords that occur only in the held-out fold
 			idf[j] = math.Log(m.n / f)
 		}
 	}
 	return idf
 }
 
-// correlateUntil is correlate, but waits no longer than ctx lasts.
+// correlateUntil calls correlate and returns early if ctx ends.
 func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (solution, error) {
 	type result struct {
 		s   solution
@@ -249,7 +245,7 @@ func correlateUntil(ctx context.Context, m *moments, ridge float64, dim int) (so
 	return r.s, r.err
 }
 
-// factor returns the lower Cholesky factor of c with the ridge added.
+// cholesky returns the lower Cholesky factor of c with the ridge added.
 func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	n, trace := c.Rows, 0.0
 	for i := range n {
@@ -260,7 +256,7 @@ func cholesky(c blas64.General, ridge float64) (blas64.Triangular, error) {
 	}
 	l, ok := lapack64.Potrf(blas64.Symmetric{N: n, Stride: c.Stride, Uplo: blas.Lower, Data: c.Data})
 	if !ok || !(trace > 0) {
-		return l, fmt.Errorf("%w: nothing varies", cpar.ErrInput)
+		return l, fmt.Errorf("%w: no variance", cpar.ErrInput)
 	}
 	return l, nil
 }

@@ -17,23 +17,26 @@ import (
 //	12  blocks uint32, 1 to 64
 //	16  landmarks m uint32, 0 to 2048
 //	20  dimensions d uint32, 1 to 512
-//	24  per block: length uint32; components c uint32, 0 if left out; and if
-//	    not, scale float32, width float32 (0 without landmarks), weight float32 (1
-//	    without landmarks), mean, length × float32, and the components, c × length
-//	 …  landmarks, m × p, p the components of all blocks
+//	24  per block: length uint32, components c uint32, 0 if skipped. Unless
+//	    skipped: scale float32, width float32 (0 without landmarks), weight
+//	    float32 (1 without landmarks), mean, length × float32, and the
+//	    components, c × length
+//	 …  landmarks, m × p, p the number of components of all blocks
 //	 …  mean, q × float32, where q is m, or p without landmarks
 //	 …  directions, d × q
-//	 …  the regression of keywords: words uint32, 0 to 512; for each length uint32 and
-//	    bytes, all different; zeros to a multiple of 65,536 bytes, from the count on; mean,
-//	    512 × float32; its rows, 512 × q, of which those without a word are 0
+//	 …  the keyword regression: words uint32, 0 to 512, then the length uint32
+//	    and bytes of each word, all different, zero-padded from the count on to
+//	    a multiple of 65,536 bytes, mean, 512 × float32, and its rows, 512 × q,
+//	    0 for rows without a word
 //
-// A matrix is a float32 scale for every row, then the int16 values of all rows; a value
-// stands for scale·value. A projection has one encoding, and nothing may follow it.
+// A matrix is one float32 scale per row, then the int16 values of all rows. A
+// value stands for scale·value. Every projection has exactly one encoding,
+// without trailing bytes.
 const (
 	magic      = "cpar.lrn"
 	version    = 3
 	headerSize = 24
-	// maxFloat bounds every value of a decoded projection, so that no result overflows.
+	// maxFloat bounds every decoded value, so that no result overflows.
 	maxFloat = 1e30
 )
 
@@ -62,12 +65,13 @@ func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 	return p.guess.append(p.direction.append(appendFloats(data, p.mean))), nil
 }
 
-// MarshalBinary is AppendBinary to a new slice.
+// MarshalBinary returns the encoding of p. The error is always nil.
 func (p *Projection) MarshalBinary() ([]byte, error) { return p.AppendBinary(nil) }
 
-// UnmarshalBinary decodes data without keeping it. It ensures finite vectors and uses no
-// more memory than len(data), but bytes that may be forged must be authenticated. On
-// error p is unchanged. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
+// UnmarshalBinary decodes data without keeping it, using no more memory than
+// len(data). All decoded vectors are finite. Data from an untrusted source must
+// be authenticated first. On error p is unchanged. Errors wrap cpar.ErrCorrupt
+// or cpar.ErrVersion.
 func (p *Projection) UnmarshalBinary(data []byte) error {
 	out, err := decode(data)
 	if err != nil {
@@ -135,7 +139,7 @@ func decode(data []byte) (*Projection, error) {
 	return out, nil
 }
 
-// reader takes parts off the front of an encoding. After an error it gives zeros.
+// reader consumes an encoding. After an error it returns zeros.
 type reader struct {
 	rest []byte
 	err  error

@@ -18,17 +18,19 @@ import (
 
 const (
 	defaultComponents = 128
-	// maxWords bounds the keywords that are correlated, the collection's most frequent:
-	// the time is cubic in their number, and rarer words have too few photos to show what
-	// they look like.
+	// maxWords is the number of keywords that are correlated, the most frequent
+	// ones. Time is cubic in their number, and rarer keywords have too few
+	// photos to learn from.
 	maxWords = 512
-	// maxReduced bounds the photos for the principal components, which hardly change with more.
+	// maxReduced bounds the photos used for principal components, which hardly
+	// change with more.
 	maxReduced = 5000
 )
 
-// Fit fits a projection to n rows and the keywords of each; repeated words count once.
-// The result depends only on the arguments, not on the number of cores; another processor
-// architecture may round differently. Errors wrap cpar.ErrInput.
+// Fit fits a projection to n rows and the keywords of each. Repeated keywords
+// count once. The result depends only on the arguments, not on the number of
+// cores, up to the rounding of the processor architecture. Errors wrap
+// cpar.ErrInput.
 func Fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
 	p, err := fit(ctx, rows, keywords, opt)
 	if err != nil {
@@ -87,7 +89,7 @@ func (p *progress) step() {
 // check returns the lengths of the blocks.
 func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	if len(rows) < 2 || len(rows) != len(keywords) {
-		return nil, fmt.Errorf("%w: %d rows, keywords of %d; want at least two and as many", cpar.ErrInput, len(rows), len(keywords))
+		return nil, fmt.Errorf("%w: %d rows and %d keyword lists, want the same number and at least two", cpar.ErrInput, len(rows), len(keywords))
 	}
 	blocks := o.Blocks
 	if blocks == nil {
@@ -113,33 +115,33 @@ func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	return blocks, o.bounds(len(blocks))
 }
 
-// bounds checks everything but the rows.
+// bounds checks the options other than the block lengths.
 func (o Options) bounds(blocks int) error {
 	switch {
 	case blocks > MaxBlocks, o.Skip != nil && len(o.Skip) != blocks:
-		return fmt.Errorf("%w: %d blocks, %d marks of those to leave out", cpar.ErrInput, blocks, len(o.Skip))
+		return fmt.Errorf("%w: %d blocks, %d skip flags", cpar.ErrInput, blocks, len(o.Skip))
 	case o.Weights != nil && (len(o.Weights) != blocks || slices.ContainsFunc(o.Weights, func(w float32) bool { return !(w >= 1.0/maxWeight && w <= maxWeight) })):
 		return fmt.Errorf("%w: weights %v of %d blocks, want %d from 1/%d to %d", cpar.ErrInput, o.Weights, blocks, blocks, maxWeight, maxWeight)
 	case o.Dim < 1 || o.Dim > MaxDim:
 		return fmt.Errorf("%w: %d dimensions, want 1 to %d", cpar.ErrInput, o.Dim, MaxDim)
 	case !(o.Ridge >= 1e-6 && o.Ridge <= 1e6):
-		return fmt.Errorf("%w: a ridge of %v, want 1e-6 to 1e6", cpar.ErrInput, o.Ridge)
+		return fmt.Errorf("%w: ridge %v, want 1e-6 to 1e6", cpar.ErrInput, o.Ridge)
 	case o.Components < 0 || o.Components > MaxComponents:
-		return fmt.Errorf("%w: %d components of a block, want at most %d", cpar.ErrInput, o.Components, MaxComponents)
+		return fmt.Errorf("%w: %d components per block, want at most %d", cpar.ErrInput, o.Components, MaxComponents)
 	case o.Landmarks < 0 || o.Landmarks > MaxLandmarks:
 		return fmt.Errorf("%w: %d landmarks, want at most %d", cpar.ErrInput, o.Landmarks, MaxLandmarks)
 	}
 	return nil
 }
 
-// labels are the keywords of every photo as columns, from 0 to words − 1.
+// labels holds the keywords of every photo as columns from 0 to words−1.
 type labels struct {
 	words   int
 	byPhoto [][]int
-	column  map[string]int // the column of every word
+	column  map[string]int // column of each keyword
 }
 
-// label assigns a column to each of the most frequent words.
+// label assigns a column to each of the most frequent keywords.
 func label(keywords [][]string) (labels, error) {
 	count := map[string]int{}
 	for _, words := range keywords {
@@ -151,12 +153,12 @@ func label(keywords [][]string) (labels, error) {
 	}
 	var words []string
 	for w, c := range count {
-		if c < len(keywords) { // a word on every photo says nothing
+		if c < len(keywords) { // a keyword on every photo carries no information
 			words = append(words, w)
 		}
 	}
 	if len(words) == 0 {
-		return labels{}, fmt.Errorf("%w: no keyword tells photos apart", cpar.ErrInput)
+		return labels{}, fmt.Errorf("%w: no keyword distinguishes photos", cpar.ErrInput)
 	}
 	slices.SortFunc(words, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	words = words[:min(len(words), maxWords)]
@@ -178,7 +180,7 @@ func label(keywords [][]string) (labels, error) {
 // reduction holds a collection's blocks as scaled principal components.
 type reduction struct {
 	n      int
-	blocks []block          // a block left out, or equal in all photos, has no basis
+	blocks []block          // skipped and constant blocks have no basis
 	parts  []blas64.General // n × components
 }
 
@@ -266,15 +268,17 @@ func variance(rows [][]float32, mean []float32) float64 {
 	return total / float64(len(rows))
 }
 
-// fitting is a collection in the form that canonical correlation uses.
+// ccaProblem is a collection prepared for canonical correlation. With
+// landmarks, x holds the similarities to the landmarks times L⁻ᵀ, where K = LLᵀ
+// is the matrix of the landmarks' own similarities.
 type ccaProblem struct {
-	p      Projection        // everything but mean and direction
-	x      blas64.General    // n × q
-	y      labels            // of the n photos
-	factor blas64.Triangular // L, m × m, where K = LLᵀ is the landmarks' similarities; x is the similarities to the landmarks times L⁻ᵀ
+	p      Projection     // complete except for mean and direction
+	x      blas64.General // n × q
+	y      labels
+	factor blas64.Triangular // L, m × m
 }
 
-// fitting selects the blocks that opt does not skip.
+// fitting builds the problem from the blocks that opt does not skip.
 func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*ccaProblem, error) {
 	f := &ccaProblem{y: y}
 	var parts []blas64.General
@@ -307,7 +311,8 @@ func (r *reduction) fitting(ctx context.Context, y labels, opt Options) (*ccaPro
 	return f, nil
 }
 
-// projection completes the projection with a solution in the space of x.
+// projection completes the projection with a solution in the space of x. It
+// scales s.directions in place.
 func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 	p, w := f.p, s.directions
 	mean := blas64.Vector{N: f.x.Cols, Inc: 1, Data: make([]float64, f.x.Cols)}
@@ -321,21 +326,20 @@ func (f *ccaProblem) projection(m *moments, s solution) *Projection {
 		blas64.Trsm(blas.Left, blas.Trans, 1, f.factor, s.guess)
 		blas64.Trmv(blas.NoTrans, f.factor, mean)
 	}
-	// Only the direction of the vector matters: one common scale keeps float32 from
-	// overflowing, whatever the features' unit.
+	// Only the direction of a vector matters, so one common scale keeps float32
+	// from overflowing for features of any unit.
 	largest := 0.0
 	for _, v := range w.Data {
 		largest = max(largest, math.Abs(v))
 	}
-	t := matrix(w.Cols, w.Rows)
-	for i := range w.Rows {
-		for j := range w.Cols {
-			if largest > 0 {
-				t.Data[j*t.Stride+i] = w.Data[i*w.Stride+j] / largest
-			}
-		}
+	if !(largest > 0) {
+		clear(w.Data)
+		largest = 1
 	}
-	p.direction = round16(t)
+	for i := range w.Data {
+		w.Data[i] /= largest
+	}
+	p.direction = round16(transposed(w))
 	p.guess = newGuesser(f.y, m, s.guess)
 	for _, v := range mean.Data {
 		p.mean = append(p.mean, float32(v))

@@ -10,30 +10,28 @@ import (
 	"cpar/model/rank"
 )
 
-// A guesser is the regression of keywords on what the directions take. It has maxWords
-// rows whatever the collection has, those without a word 0: the length of a projection
-// must not tell how many keywords there are.
+// A guesser is the ridge regression of keywords on the centred input of the
+// directions. It always has maxWords rows, zero for missing keywords, because
+// the length of a projection must not reveal the number of keywords.
 type guesser struct {
-	words map[string]int // the row of every word
-	mean  []float32      // maxWords, a word's share of the photos
+	words map[string]int // row of each keyword
+	mean  []float32      // maxWords, each keyword's share of the photos
 	rows  matrix16       // maxWords × q
 }
 
-// newGuesser returns the guesser of a regression with coefficients w, q × v.
+// newGuesser returns the guesser with coefficients w, q × v.
 func newGuesser(y labels, m *moments, w blas64.General) guesser {
 	g := guesser{words: y.column, mean: make([]float32, maxWords)}
 	t := matrix(maxWords, w.Rows)
 	for j := range y.words {
 		g.mean[j] = float32(m.sy[j] / m.n)
-		for i := range w.Rows {
-			t.Data[j*t.Stride+i] = w.Data[i*w.Stride+j]
-		}
 	}
+	copy(t.Data, transposed(w).Data) // v rows of q values
 	g.rows = round16(t)
 	return g
 }
 
-// of is the guess of a photo, whose x is centred.
+// guess estimates the keywords of a photo from its centred x.
 func (g guesser) guess(x []float64) *rank.Guess {
 	out := &rank.Guess{Words: g.words, Share: make([]float32, len(g.words))}
 	for i, v := range g.rows.first(len(g.words)).times(x) {
@@ -42,13 +40,13 @@ func (g guesser) guess(x []float64) *rank.Guess {
 	return out
 }
 
-// guesses returns for rows of x what the regression w says of every word.
+// guesses applies the regression w to uncentred rows of x, which it overwrites.
 func (m *moments) guesses(x, w blas64.General) [][]float32 {
 	mean := make([]float64, len(m.sx))
 	for j, s := range m.sx {
 		mean[j] = s / m.n
 	}
-	for i := range x.Rows { // a copy, which rowsOf made
+	for i := range x.Rows {
 		blas64.Axpy(-1, blas64.Vector{N: len(mean), Inc: 1, Data: mean}, blas64.Vector{N: x.Cols, Inc: 1, Data: x.Data[i*x.Stride:]})
 	}
 	all := product(x, w, false)
@@ -62,7 +60,7 @@ func (m *moments) guesses(x, w blas64.General) [][]float32 {
 	return out
 }
 
-// paddedNames is what the count and the names of words are filled up to a multiple of.
+// The keyword count and names are padded to a multiple of paddedNames bytes.
 const paddedNames = 1 << 16
 
 func namePadding(size int) int { return (paddedNames - size%paddedNames) % paddedNames }
@@ -80,11 +78,11 @@ func (g guesser) append(data []byte) []byte {
 	return g.rows.append(appendFloats(data, g.mean))
 }
 
-// guesser takes a regression of q values off the front.
+// guesser reads a regression on q values.
 func (r *reader) guesser(q int) (g guesser) {
 	n, size := r.word(), 4
 	if n > maxWords {
-		r.fail("a regression of %d words", n)
+		r.fail("regression of %d words, want at most %d", n, maxWords)
 		return g
 	}
 	g.words = make(map[string]int, n)
@@ -92,7 +90,7 @@ func (r *reader) guesser(q int) (g guesser) {
 		length := int(r.word())
 		w := string(r.take(length))
 		if _, again := g.words[w]; again && r.err == nil {
-			r.fail("a word twice")
+			r.fail("duplicate word")
 		}
 		if r.err != nil {
 			return g
@@ -101,7 +99,7 @@ func (r *reader) guesser(q int) (g guesser) {
 	}
 	for _, x := range r.take(namePadding(size)) {
 		if x != 0 {
-			r.fail("names are not followed by zeros")
+			r.fail("nonzero padding after the names")
 		}
 	}
 	g.mean, g.rows = r.floats(maxWords), r.matrix(maxWords, q)

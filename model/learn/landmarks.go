@@ -15,18 +15,18 @@ import (
 	"cpar/internal/parallel"
 )
 
-// jitter is added to a landmark's similarity to itself, as a share of m, so that rounding
-// does not separate landmarks that are nearly equal.
+// jitter·m is added to a landmark's similarity to itself, so that rounding does
+// not separate nearly equal landmarks.
 const jitter = 1e-6
 
-// lift replaces x by coordinates whose inner products are the similarities, as far as m
-// landmarks determine them.
+// mapToLandmarks replaces x by coordinates whose inner products are the
+// similarities, as far as m landmarks determine them.
 func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) error {
 	picked := rand.New(rand.NewPCG(opt.Seed, 0x6c6561726e)).Perm(f.x.Rows)[:m] // "learn"
 	landmarks := round16(rowsOf(f.x, picked))
-	l := landmarks.dense() // as Apply will use them
+	l := landmarks.dense() // the rounded values that Apply uses
 	if !f.setWidths(l) {
-		return nil // no distances between landmarks: stay linear
+		return nil // all landmarks are equal, so stay linear
 	}
 	f.p.landmarks = landmarks
 	for b, w := range opt.Weights {
@@ -43,7 +43,7 @@ func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) err
 	if !ok {
 		return fmt.Errorf("%w: the landmarks' similarities have no Cholesky factor", cpar.ErrInput)
 	}
-	// A few photos at a time, as many as fit in a core's cache.
+	// Each batch fits in a core's cache.
 	const batch = 256
 	x := matrix(f.x.Rows, m)
 	some := func(b int) {
@@ -59,14 +59,15 @@ func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) err
 	return nil
 }
 
-// slice returns rows from to to−1 of m without copying.
+// slice returns a view of rows from to to−1 of m.
 func slice(m blas64.General, from, to int) blas64.General {
 	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
 	return m
 }
 
-// widths sets the widths of the blocks from the landmarks' distances and reports whether
-// any is positive. If most landmarks are equal, the mean replaces the median.
+// setWidths sets the widths of the blocks from the landmarks' distances and
+// reports whether any is positive. The mean replaces the median if most
+// landmarks are equal.
 func (f *ccaProblem) setWidths(l blas64.General) bool {
 	found, at := false, 0
 	for k := range f.p.blocks {
@@ -85,7 +86,7 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 		}
 		slices.Sort(apart)
 		typical := apart[len(apart)/2]
-		// Below 10⁻⁹ of a total spread of 1, a distance is rounding.
+		// Below 10⁻⁹ of a total variance of 1, a distance is rounding error.
 		if typical < 1e-9 {
 			typical = total / float64(len(apart))
 		}
@@ -117,13 +118,13 @@ func (f *ccaProblem) kernel(x, l blas64.General) blas64.General {
 	return out
 }
 
-// columns returns n columns of m starting at from, without copying.
+// columns returns a view of n columns of m starting at from.
 func columns(m blas64.General, from, n int) blas64.General {
 	m.Cols, m.Data = n, m.Data[from:]
 	return m
 }
 
-// distances returns the squared distances between all rows of a and of b.
+// distances returns the squared distances between all rows of a and b.
 func distances(a, b blas64.General) blas64.General {
 	squares := func(m blas64.General) []float64 {
 		out := make([]float64, m.Rows)

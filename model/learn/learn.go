@@ -1,57 +1,59 @@
-// Package learn finds the projection of photos' features that is most informative about
-// their keywords.
+// Package learn fits a projection of photo features that is as informative as
+// possible about the photos' keywords.
 //
-//	Fit:    n rows of in float32, with keywords ─▶ Projection
-//	Choose: the same ─▶ Options by cross-validation, and a ranker for them
-//	Apply:  one row of in float32 ─▶ Dim float32 of length 1; a guess of its keywords
+//	Fit:    n rows of in float32, n keyword lists ─▶ Projection
+//	Choose: the same ─▶ Options by cross-validation, and a calibrated ranker
+//	Apply:  one row of in float32 ─▶ Dim float32 of length 1, keyword guesses
 //
-// A row is made of blocks: the features of package feature (Row, FeatureGrid) or the
-// output of a network (EmbeddingRow, EmbeddingGrid). Each block goes through a signed
-// square root, which turns distances of histograms into Hellinger distances. It is then
-// centred, reduced to its first principal components and divided by its total standard
-// deviation, so that blocks have equal weight. Regularised canonical correlation with the
-// keywords follows (Hotelling, "Relations between two sets of variates", Biometrika 1936;
-// with a ridge as in Vinod, "Canonical ridge and econometrics of joint production",
-// 1976). Keyword t with document frequency f_t in n photos is a column of 0 and
-// log(n/f_t). With
+// A row is a sequence of blocks: the features of package feature (Row,
+// FeatureGrid) or the output of a network (EmbeddingRow, EmbeddingGrid). Fit
+// takes the signed square root of every value, which turns distances of
+// histograms into Hellinger distances. It centres each block, reduces it to its
+// first principal components and divides it by its total standard deviation, so
+// that blocks have equal weight. Regularised canonical correlation with the
+// keywords follows (Hotelling, "Relations between two sets of variates",
+// Biometrika 1936, with the ridge of Vinod, "Canonical ridge and econometrics
+// of joint production", 1976). Keyword t with document frequency f_t in n
+// photos is a column of 0 and log(n/f_t). With
 //
 //	A = Cxx + ρ·tr(Cxx)/p·I,  B = Cyy + ρ·tr(Cyy)/v·I,  A^{-1/2} Cxy B^{-1/2} = U S Vᵀ
 //
-// the projection is A^{-1/2} U S: every direction is weighted by its regularised
-// correlation, or by the square of that, whichever cross-validation finds better. The vector is scaled to length 1, so that the squared
-// Euclidean distance of two is 2 − 2·cosine, at most 4.
+// the projection is A^{-1/2} U S, or A^{-1/2} U S² with Options.Square.
+// Cross-validation picks one of the two. Vectors are scaled to length 1, so the
+// squared Euclidean distance of two is 2 − 2·cosine, at most 4.
 //
 // # Landmarks
 //
-// With landmarks, a photo is described by its similarities to that many photos of the
-// collection, and the projection is linear in these: kernel canonical correlation (as in
-// Ballan, Uricchio, Seidenari, Del Bimbo, "A cross-media model for automatic image
-// annotation", ICMR 2014) by Nyström's approximation (Williams, Seeger, "Using the
-// Nyström method to speed up kernel machines", NIPS 2000). The kernel is the mean over the
-// blocks of one kernel each, with weights w that sum to 1,
+// With landmarks, a photo is represented by its similarities to m photos of the
+// collection, and the projection is linear in these similarities. This is
+// kernel canonical correlation (as in Ballan, Uricchio, Seidenari, Del Bimbo,
+// "A cross-media model for automatic image annotation", ICMR 2014) by Nyström's
+// approximation (Williams, Seeger, "Using the Nyström method to speed up kernel
+// machines", NIPS 2000). The kernel is a weighted mean of one kernel per block,
+// with weights w that sum to 1,
 //
 //	k(x, l) = Σ_i w_i·exp(−‖x_i − l_i‖²/(2·median_i))
 //
-// where median_i is the median of the squared distances among the landmarks. The
-// landmarks are derived from private photos and are kept like them; the vectors from
-// Apply have no more values than without.
+// where median_i is the median squared distance among the landmarks. Landmarks
+// are derived from private photos and need the same protection.
 //
 // # Guesses
 //
-// The moments that give the directions also give the ridge regression of the keywords
-// themselves, A⁻¹ Cxy without the weights of words. It says of a photo what its own
-// features say, without neighbours: the direct way from features to words, which a vector
-// of Dim values is too short for and which costs nothing at the cloud. package rank adds it
-// to the neighbours' votes. It stays at home, as the photo does.
+// The moments that give the directions also give the ridge regression of the
+// keywords themselves, A⁻¹ Cxy without keyword weights. It estimates keywords
+// from the photo's own features, without neighbours, and package rank blends
+// the estimate with the neighbours' votes. The guess costs the server nothing
+// and never leaves the device.
 //
-// # What is rounded
+// # Rounding
 //
-// Fit rounds the components, landmarks, directions and regression to int16 with one scale per row, so
-// that an encoding is small and gives exactly the same vectors. Of more than 5,000
-// photos, 5,000 determine the principal components, and as many are used to choose the
-// options.
+// Fit rounds components, landmarks, directions and regression to int16 with one
+// scale per row, so that an encoding is small and reproduces the same vectors
+// exactly. Fit computes principal components from at most 5,000 photos, and
+// Choose selects options on at most 5,000.
 //
-// A Projection reveals much about the collection. It stays with the owner.
+// A Projection reveals much about the collection and stays with the owner. This
+// package must not import user/ or cloud/.
 package learn
 
 import (
@@ -65,7 +67,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Bounds of options, here and in the encoding.
+// Bounds of options, in memory and in the encoding.
 const (
 	MaxDim        = 512
 	MaxLandmarks  = 2048
@@ -74,40 +76,39 @@ const (
 	maxWeight     = 16
 )
 
-// Options say what to fit. Zero values work for all fields but Dim and Ridge.
+// Options configures Fit. Only Dim and Ridge have no usable zero value.
 type Options struct {
 	Dim    int     // directions to keep, 1 to MaxDim
 	Ridge  float64 // ρ, above 0
-	Blocks []int   // lengths of the blocks of a row, in order; nil for one
-	Skip   []bool  // blocks to leave out; nil for none
-	// Weights are those of the blocks' kernels, 1/16 to 16; nil for equal ones. They count
-	// with landmarks only.
+	Blocks []int   // lengths of the blocks of a row, in order, nil for a single block
+	Skip   []bool  // blocks to leave out, nil for none
+	// Weights are the kernel weights of the blocks, 1/16 to 16, nil for equal
+	// weights. They matter only with landmarks.
 	Weights []float32
-	// Square weights a direction by the square of its correlation.
+	// Square weights each direction by its squared correlation.
 	Square     bool
-	Components int    // most principal components of a block; 0 for 128
-	Landmarks  int    // number of landmarks, at most n/2 are used; 0 for none
-	Seed       uint64 // starts the principal components and picks the photos; not secret
-	// Progress, if set, is called after every step with the number of steps done of
-	// total, on the caller's goroutine.
+	Components int    // maximum number of principal components per block, 0 for 128
+	Landmarks  int    // number of landmarks, capped at n/2, 0 for none
+	Seed       uint64 // seeds principal components and sampling, not secret
+	// Progress, if set, is called on the caller's goroutine after every step.
 	Progress func(done, total int) `json:"-"`
 }
 
 // Projection turns rows into vectors. It is safe for concurrent use.
 type Projection struct {
 	blocks    []block
-	landmarks matrix16  // m × p; empty without landmarks
-	mean      []float32 // q, mean of the input of direction
+	landmarks matrix16  // m × p, empty without landmarks
+	mean      []float32 // q, the mean of the input of direction
 	direction matrix16  // dim × q
 	guess     guesser
 }
 
-// block says how one block is reduced. A block left out has no basis.
+// block holds the reduction of one block. A skipped block has no basis.
 type block struct {
 	length int
 	scale  float32
-	width  float32 // exp(−width·‖x − l‖²); 0 without landmarks
-	weight float32 // of its kernel among those of the other blocks; 1 without landmarks
+	width  float32 // exp(−width·‖x − l‖²), 0 without landmarks
+	weight float32 // kernel weight, 1 without landmarks
 	mean   []float32
 	basis  matrix16 // components × length
 }
@@ -121,15 +122,15 @@ func (p *Projection) In() int {
 	return in
 }
 
-// Dim returns the number of values of a vector. It is below Options.Dim if the collection
-// has fewer keywords or directions.
+// Dim returns the number of values of a vector. It is below Options.Dim if the
+// collection has fewer keywords or directions.
 func (p *Projection) Dim() int { return p.direction.rows }
 
 // Landmarks returns the number of landmarks.
 func (p *Projection) Landmarks() int { return p.landmarks.rows }
 
-// Apply projects one row. The result has length 1, or is all 0 if the row is at the
-// centre of the collection. Errors wrap cpar.ErrInput.
+// Apply projects one row. The result has length 1, or is all 0 if the row
+// equals the collection's centre. Errors wrap cpar.ErrInput.
 func (p *Projection) Apply(row []float32) ([]float32, error) {
 	x, err := p.centred(row)
 	if err != nil {
@@ -138,7 +139,7 @@ func (p *Projection) Apply(row []float32) ([]float32, error) {
 	return unit(p.direction.times(x)), nil
 }
 
-// ApplyWithGuess is Apply, and what the row itself says of the keywords.
+// ApplyWithGuess returns Apply's vector and the keyword guess of the same row.
 func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, error) {
 	x, err := p.centred(row)
 	if err != nil {
@@ -147,7 +148,8 @@ func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, erro
 	return unit(p.direction.times(x)), p.guess.guess(x), nil
 }
 
-// centred returns what directions and regression take of a row.
+// centred returns the reduced and centred row, the input of directions and
+// regression.
 func (p *Projection) centred(row []float32) ([]float64, error) {
 	if len(row) != p.In() {
 		return nil, fmt.Errorf("projecting features: %w: %d values, want %d", cpar.ErrInput, len(row), p.In())
@@ -198,7 +200,7 @@ func (p *Projection) reduce(row []float32) []float64 {
 	return x
 }
 
-// signedRoot returns the square root of every value's magnitude, with its sign.
+// signedRoot returns sign(v)·√|v| for every value.
 func signedRoot(x []float32) []float32 {
 	out := make([]float32, len(x))
 	for i, v := range x {

@@ -7,16 +7,17 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// matrix16 is a matrix whose values are int16 times a scale per row. A projection stores
-// it: it takes half as much as float32, and the rounding costs far less than the choice
-// of photos to learn from.
+// matrix16 stores each value as an int16 times the scale of its row. It takes
+// half the space of float32, and the rounding error is far below the error of
+// sampling the photos.
 type matrix16 struct {
 	rows, cols int
 	scale      []float32
 	data       []int16
 }
 
-// round16 returns the nearest matrix16; every row's largest value becomes ±32767.
+// round16 returns the nearest matrix16. The largest value of every row becomes
+// ±32767.
 func round16(m blas64.General) matrix16 {
 	out := matrix16{m.Rows, m.Cols, make([]float32, m.Rows), make([]int16, m.Rows*m.Cols)}
 	for i := range m.Rows {
@@ -44,7 +45,7 @@ func (m matrix16) first(n int) matrix16 {
 	return matrix16{n, m.cols, m.scale[:n], m.data[:n*m.cols]}
 }
 
-// dense returns m in float64.
+// dense returns m as float64 values.
 func (m matrix16) dense() blas64.General {
 	out := matrix(m.rows, m.cols)
 	for i := range m.rows {
@@ -55,7 +56,7 @@ func (m matrix16) dense() blas64.General {
 	return out
 }
 
-// times returns m·x. Four sums at once keep the processor's adders busy.
+// times returns m·x. Four independent sums keep the processor's adders busy.
 func (m matrix16) times(x []float64) []float64 {
 	out := make([]float64, m.rows)
 	for i := range out {
@@ -84,5 +85,5 @@ func (m matrix16) append(data []byte) []byte {
 	return data
 }
 
-// size16 is the length of the encoding of a matrix16.
+// size16 returns the encoded size of a matrix16 in bytes.
 func size16(rows, cols int) int { return 4*rows + 2*rows*cols }

@@ -2,12 +2,14 @@ package learn
 
 import (
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 
 	"cpar/internal/f32"
 	"cpar/internal/parallel"
 )
 
-// productRows rows of a product are one task.
+// product returns a·b, or a·bᵀ with transB, on all cores. The values do not
+// depend on the number of cores.
 const productRows = 64
 
 // product returns a·b, or a·bᵀ, on all cores. A value does not depend on how many there are.
@@ -31,13 +33,13 @@ func product(a, b blas64.General, transB bool) blas64.General {
 	return c
 }
 
-// transposed returns mᵀ, a copy.
+// transposed returns a copy of mᵀ.
 func transposed(m blas64.General) blas64.General {
-	t := matrix(m.Cols, m.Rows)
-	for i := range m.Rows {
-		for j := range m.Cols {
-			t.Data[j*t.Stride+i] = m.Data[i*m.Stride+j]
-		}
+	if m.Rows == 0 || m.Cols == 0 {
+		return matrix(m.Cols, m.Rows)
 	}
-	return t
+	var in, t mat.Dense
+	in.SetRawMatrix(m)
+	t.CloneFrom(in.T())
+	return t.RawMatrix()
 }

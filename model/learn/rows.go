@@ -2,7 +2,7 @@ package learn
 
 import "cpar/model/feature"
 
-// Row concatenates all features.
+// Row concatenates all features of a photo.
 func Row(v *feature.Vectors) []float32 {
 	var row []float32
 	for _, b := range feature.Blocks() {
@@ -11,8 +11,8 @@ func Row(v *feature.Vectors) []float32 {
 	return row
 }
 
-// FeatureGrid is the Space for Rows: all features, or all but gaborq and haarq, whose
-// values are phases and signs and not magnitudes.
+// FeatureGrid returns the Grid for Row: all features, or all but gaborq and
+// haarq, which are phases and signs rather than magnitudes.
 func FeatureGrid() Grid {
 	var lengths []int
 	var weights []float32
@@ -21,7 +21,7 @@ func FeatureGrid() Grid {
 		lengths = append(lengths, b.Len)
 		weight := float32(1)
 		if b.Name == "patches" {
-			weight = 6 // with about half of the kernel, they tell most (docs/quality.md)
+			weight = 6 // about half of the kernel: patches are the most informative (docs/quality.md)
 		}
 		weights = append(weights, weight)
 		quantised = append(quantised, b.Kind == feature.Quantised)
@@ -29,8 +29,8 @@ func FeatureGrid() Grid {
 	return Grid{Base: Options{Blocks: lengths, Weights: weights}, Skips: [][]bool{nil, quantised}}
 }
 
-// EmbeddingRow concatenates a network's embedding, the three colour histograms of v and its patches;
-// just the embedding if v is nil.
+// EmbeddingRow concatenates a network's embedding with the colour histograms
+// and patches of v, or returns just the embedding if v is nil.
 func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	row := append([]float32(nil), embedding...)
 	if v != nil {
@@ -41,15 +41,14 @@ func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	return row
 }
 
-// EmbeddingGrid is the Space for rows that are embeddings of dim values. With
-// features, cross-validation decides whether they help. With up to 4,000 values an index
-// of 20,000 photos stays below 25 MB.
+// EmbeddingGrid returns the Grid for embeddings of dim values. With features,
+// cross-validation decides whether the features help.
 func EmbeddingGrid(dim int, features bool) Grid {
 	s := Grid{Base: Options{Blocks: []int{dim}}}
 	if features {
 		s.Base.Blocks = append(s.Base.Blocks, feature.ColorDim, feature.ColorDim, feature.ColorDim, feature.PatchDim)
 		s.Skips = [][]bool{nil, {false, true, true, true, true}}
-		// An embedding says more than they do.
+		// An embedding is more informative than the features.
 		s.Base.Weights = []float32{2, 1, 1, 1, 1}
 	}
 	return s
