@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// laneBits hold one value of z; a word has lanes of them.
+	// Each 64-bit word holds four lanes, one value of z each.
 	laneBits = 16
 	lanes    = 64 / laneBits
-	// tileWords words of z, a cache line, are summed over all coordinates at a time: for
-	// 20,000 photos they take 1.3 MB and stay in a core's cache, together with the walk
-	// of a coordinate.
+	// tileWords words of z, a cache line, are summed over all coordinates at a
+	// time. For 20,000 photos they take 1.3 MB and stay in a core's cache, with
+	// the prefix sums of a coordinate.
 	tileWords = 8
 	tileCols  = tileWords * lanes
 	tileBytes = tileCols / 8
@@ -20,7 +20,7 @@ const (
 	coordinatesAtOnce = 4
 )
 
-// spread4 has bit i of its index in the lowest bit of lane i.
+// spread4[b] has bit i of b in the lowest bit of lane i.
 var spread4 = func() (table [16]uint64) {
 	for b := range table {
 		for i := range lanes {
@@ -30,24 +30,24 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
-// coordinate is what the photos of a collection need from one coordinate.
+// coordinate holds one coordinate of all photos and the stream for its range.
 type coordinate struct {
-	low, high int      // least and greatest level, the baseline's included
-	levels    []uint16 // of every photo, above low
+	low, high int      // lowest and highest level, including the baseline
+	levels    []uint16 // per photo, relative to low
 	bits      []byte   // steps low+1 to high
 }
 
-// EmbedAll embeds a collection on all cores: n × m̂ values, one slice per photo. Every
-// step of the stream is generated once, and not at all if all photos take it, or none.
-// Errors wrap cpar.ErrInput.
+// EmbedAll embeds a collection on all cores: n × m̂ values, one slice per
+// photo. It generates every step of the stream at most once, and skips steps
+// that all photos share. Errors wrap cpar.ErrInput.
 //
-// In addition to levels and result (2·m and 2·m̂ bytes per photo) it needs 2·m bytes per
-// photo and m̂/8 for every level within the range of a coordinate: at most 152 MB with
-// the paper's numbers, and 4 MB for Corel-5k.
+// In addition to levels and result (2·m and 2·m̂ bytes per photo) it needs 2·m
+// bytes per photo and m̂/8 for every level within the range of a coordinate: at
+// most 152 MB with the paper's numbers, and 4 MB for Corel-5k.
 //
-// Four values share a 64-bit word. Sums of words are sums of their lanes if the final
-// value of every lane is within ±32,767, which MaxSteps ensures; what lanes borrow from
-// each other on the way is linear too and cancels.
+// Four values share a 64-bit word. Sums of words are sums of their lanes if the
+// final value of every lane is within ±32,767, which MaxSteps ensures. Borrows
+// between lanes are linear too and cancel.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {
@@ -102,6 +102,7 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	return z, nil
 }
 
+// coordinate returns coordinate d of all photos.
 func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	c := coordinate{low: int(p.baselines[d]), high: int(p.baselines[d]), levels: make([]uint16, len(levels))}
 	for _, x := range levels {
@@ -117,8 +118,8 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// walk returns the sums of ones from the baseline to every level of c, tileWords words
-// each, in the columns of a tile. It reuses walk.
+// prefixSums returns the sums of ones from the baseline to every level of c, as
+// tileWords words each, in the columns of a tile. It reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {
@@ -142,7 +143,7 @@ func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int
 	return walk
 }
 
-// addPrefixSums adds to every photo's sums the walk to the photo's level.
+// addPrefixSums adds to every photo's sums the prefix sum at the photo's level.
 func addPrefixSums(sums, walk []uint64, levels []uint16) {
 	for i, l := range levels {
 		to := (*[tileWords]uint64)(sums[i*tileWords:])
@@ -158,8 +159,8 @@ func addPrefixSums(sums, walk []uint64, levels []uint16) {
 	}
 }
 
-// addPrefixSums4 is addPrefixSums for several coordinates at once: the sums are loaded and stored
-// once instead of four times.
+// addPrefixSums4 is addPrefixSums for four coordinates. It loads and stores the
+// sums once instead of four times.
 func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[coordinatesAtOnce][]uint16) {
 	w0, w1, w2, w3 := walks[0], walks[1], walks[2], walks[3]
 	n := len(levels[0])
@@ -185,8 +186,8 @@ func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[
 func unpack(z []int16, words []uint64, balance int16) {
 	for j := range z {
 		word := &words[j/lanes]
-		ones := int16(*word) // the lowest lane, with its sign
-		// Subtracting it also returns what it borrowed from the next lane.
+		ones := int16(*word) // the lowest lane, sign-extended
+		// Subtracting the lane also returns its borrow from the next lane.
 		*word = (*word - uint64(int64(ones))) >> laneBits
 		z[j] = 2*ones - balance
 	}

@@ -2,32 +2,35 @@
 //
 //	levels (m × uint16 in 0…β) ─▶ z (m̂ × int16),  ‖z_a − z_b‖² ≈ m̂·L1Levels(a, b)
 //
-// The paper maps a level x to the unary vector of x ones and β − x zeros, where L1 and
-// squared L2 agree, and projects the m·β elements to m̂ = α·m·log_γ(β+1) by a random
-// matrix of ±1 (Johnson and Lindenstrauss; Achlioptas 2003). With m = 864, β = 999,
-// α = 1, γ = 100 that takes 863,136 elements to 1296, with a matrix of a gigabyte.
+// The paper maps a level x to the unary vector of x ones and β − x zeros, where
+// L1 and squared L2 agree, and projects the m·β elements to m̂ = α·m·log_γ(β+1)
+// values by a random matrix of ±1 (Johnson and Lindenstrauss, Achlioptas 2003).
+// With m = 864, β = 999, α = 1, γ = 100 this takes 863,136 elements to 1296,
+// with a matrix of a gigabyte.
 //
-// Neither is ever formed here. The projection of a unary vector is a sum over the
-// coordinates of a walk of x steps, each step being m̂ signs. Counting the walks from a
-// common baseline instead of 0 changes no difference:
+// This package forms neither the unary vector nor the matrix. The projection of
+// a unary vector is a sum over the coordinates of a walk of x steps, each of m̂
+// signs. Starting all walks at a common baseline instead of 0 changes no
+// difference:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
-// So only the steps between a photo and the baseline are needed. Steps are read from a
-// keyed stream by position, so they also exist for a later photo outside the collection's
-// range.
+// So only the steps between a photo and the baseline are needed. Steps are read
+// from a keyed stream by position, so they also exist for a later photo outside
+// the collection's range.
 //
-// ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean relative error of
-// √(4/(π·m̂)), 3.1 % for 1296, whatever the distance. β/2 levels are one unit of L1.
+// ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean
+// relative error of √(4/(π·m̂)), 3.1 % for 1296, at every distance. β/2 levels
+// are one unit of L1.
 //
 // # The stream
 //
-// The key is HKDF-SHA-256(secret, no salt, info) of 32 bytes, where info is the 12 bytes
-// "cpar embed 1" and m, β, m̂ as little-endian uint64. With R = ⌈m̂/128⌉, step (d, l), d
-// from 0 and l from 1, is the R blocks of AES-256-CTR starting at counter
-// (d·β + l − 1)·R, a big-endian 128-bit word. Bit i mod 8 (lowest first) of byte ⌊i/8⌋ is
-// sign i: 1 for +1, 0 for −1. Anyone with the secret can invert the projection, so it
-// stays with the owner.
+// The key is HKDF-SHA-256(secret, no salt, info) of 32 bytes, where info is the
+// 12 bytes "cpar embed 1" and m, β, m̂ as little-endian uint64. With R =
+// ⌈m̂/128⌉, step (d, l), d from 0 and l from 1, is the R blocks of AES-256-CTR
+// starting at counter (d·β + l − 1)·R, a big-endian 128-bit word. Bit i mod 8
+// (lowest first) of byte ⌊i/8⌋ is sign i: 1 for +1, 0 for −1. The secret
+// suffices to invert the projection, so it stays with the owner.
 package embed
 
 import (
@@ -49,11 +52,12 @@ const (
 	maxMHat = 1 << 16
 )
 
-// parts is the number of L1-normalised features in a vector of profile paper, each with Σ|x| ≤ 1.
+// l1Features is the number of L1-normalised features in a vector of profile
+// paper, each with Σ|x| ≤ 1.
 const l1Features = 6
 
-// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296 for
-// m = 864, β = 999, α = 1, γ = 100. It returns 0 if that is not a positive number.
+// Dimension returns m̂ = α·m·log_γ(β+1), rounded to the nearest integer: 1296
+// for m = 864, β = 999, α = 1, γ = 100. It returns 0 unless m̂ is positive.
 func Dimension(m, beta int, alpha, gamma float64) int {
 	d := math.Round(alpha * float64(m) * math.Log(float64(beta)+1) / math.Log(gamma))
 	if !(d > 0 && d <= math.MaxInt32) {
@@ -62,19 +66,21 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 	return int(d)
 }
 
-// MaxSteps bounds Σ_d |x_d − base_d| for vectors of profile paper, and so |z_j|. A photo
-// is at most B = 6·β/2 + m/2 from the middle level: six features of norm at most 1, β/2
-// levels per unit, and half a level of rounding per coordinate. A median is on average at
-// most twice as far from any point as its photos are (half of them are at least as far,
-// on the same side), so baselines are at most 2B away and a photo at most 3B = 10,287
-// from them. The result is also at most 32,767, for which the sums of EmbedAll are exact.
+// MaxSteps bounds Σ_d |x_d − base_d|, and so |z_j|, for vectors of profile
+// paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
+// of norm at most 1, β/2 levels per unit, and half a level of rounding per
+// coordinate. At least half of the photos are as far from any point as the
+// median of their side is, so the median is on average at most twice as far as
+// the photos are. Baselines are therefore at most 2B away and a photo at most
+// 3B = 10,287 from them. The result is at most 32,767, which keeps the sums of
+// EmbedAll exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
 
-// Baselines returns the median level of each coordinate over a collection, the lower one
-// of an even number. It is the baseline that needs the fewest steps. All of levels must
-// have one length and be at most beta. Errors wrap cpar.ErrInput.
+// Baselines returns the median level of each coordinate over a collection, the
+// lower one of an even number. Medians minimise the number of steps. All of
+// levels must have one length and be at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -112,18 +118,18 @@ func checkLevels(x []uint16, m, beta int) error {
 	return nil
 }
 
-// Projection embeds levels with one secret. It prints as "embed projection (redacted)"
-// and is safe for concurrent use.
+// Projection embeds levels under one secret. It prints as "embed projection
+// (redacted)" and is safe for concurrent use.
 type Projection struct {
-	block         cipher.Block // AES under the derived key: never print it
+	block         cipher.Block // AES under the derived key, never printed
 	m, beta, mhat int
 	maxSteps      int
 	baselines     []uint16
 }
 
-// New returns the projection of m levels 0 to beta to mhat values that secret determines,
-// relative to baselines (m levels, copied). Photos are comparable if all three numbers,
-// the secret and the baselines are the same. Errors wrap cpar.ErrInput.
+// New derives from secret the projection of m levels 0 to beta to mhat values,
+// relative to baselines (m levels, copied). Vectors are comparable only under
+// the same dimensions, secret and baselines. Errors wrap cpar.ErrInput.
 func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, error) {
 	if m < 1 || m > maxM || beta < 1 || beta > maxBeta || mhat < 1 || mhat > maxMHat {
 		return nil, fmt.Errorf("making a projection: %w: m = %d, β = %d, m̂ = %d", cpar.ErrInput, m, beta, mhat)
@@ -152,7 +158,7 @@ func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, e
 // MHat returns m̂, the number of values of an embedded photo.
 func (p *Projection) MHat() int { return p.mhat }
 
-// Printing a value or a pointer, with any verb, reveals nothing.
+// Printing a value or a pointer with any verb reveals nothing.
 const redacted = "embed projection (redacted)"
 
 func (Projection) String() string               { return redacted }
@@ -161,21 +167,21 @@ func (Projection) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Projection) Format(f fmt.State, _ rune)   { fmt.Fprint(f, redacted) }
 func (Projection) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// rowBytes is the length of a step in the stream, in whole AES blocks.
+// rowBytes returns the length of a step in the stream, in whole AES blocks.
 func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSize }
 
 // steps fills bits with the stream of steps (d, first), (d, first+1), …
 func (p *Projection) steps(bits []byte, d, first int) {
 	blocks := uint64(p.rowBytes() / aes.BlockSize)
 	var counter [aes.BlockSize]byte
-	// Below 2²⁰·2¹⁶·2⁹: the upper half of the counter stays 0.
+	// Below 2²⁰·2¹⁶·2⁹, so the upper half of the counter stays 0.
 	binary.BigEndian.PutUint64(counter[8:], uint64(d*p.beta+first-1)*blocks)
 	clear(bits)
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check refuses levels that do not fit this projection, and those farther from the
-// baseline than any vector of the profile can be.
+// check rejects levels that do not fit this projection, and levels farther from
+// the baseline than any vector of the profile can be.
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err

@@ -2,7 +2,7 @@ package embed
 
 import "fmt"
 
-// spread8 has bit i of its index in the lowest bit of byte i.
+// spread8[b] has bit i of b in the lowest bit of byte i.
 var spread8 = func() (table [256]uint64) {
 	for b := range table {
 		for i := range 8 {
@@ -15,7 +15,7 @@ var spread8 = func() (table [256]uint64) {
 // tally counts the ones in each column of up to 2³¹ rows of bits.
 type tally struct {
 	lanes  []uint64 // eight columns per word, a byte each
-	rows   int      // added to lanes, at most 255
+	rows   int      // rows in lanes, at most 255
 	counts []int32  // sums already carried out of lanes
 }
 
@@ -44,16 +44,16 @@ func (t *tally) carry() {
 	t.rows = 0
 }
 
-// stretch is the number of steps taken from the stream at a time.
+// stepsPerRead is the number of steps read from the stream at a time.
 const stepsPerRead = 256
 
-// Embed embeds one photo: m̂ values, the same as EmbedAll's. Errors wrap cpar.ErrInput.
+// Embed embeds one photo with EmbedAll's result. Errors wrap cpar.ErrInput.
 func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	if err := p.check(levels); err != nil {
 		return nil, fmt.Errorf("embedding a photo: %w", err)
 	}
-	// A step's signs are 2b − 1 for bits b, so z = 2·(ones above − ones below) − (steps
-	// above − steps below).
+	// A step's signs are 2b − 1 for bits b, so z = 2·(ones above − ones below)
+	// − (steps above − steps below).
 	size := p.rowBytes()
 	above, below := newTally(size), newTally(size)
 	bits := make([]byte, min(p.beta, stepsPerRead)*size)

@@ -17,13 +17,13 @@ import (
 //	20  mean, in × float32
 //	 …  components, out × in × float32, row by row
 //
-// A basis has one encoding, and nothing may follow it.
+// Every basis has exactly one encoding, without trailing bytes.
 const (
 	magic      = "cpar.pca"
 	version    = 1
 	headerSize = len(magic) + 3*4
-	// unitSlack bounds how far the squared length of a decoded component may be from 1;
-	// float32 rounding causes about 10⁻⁷.
+	// unitSlack bounds how far the squared length of a decoded component may
+	// differ from 1. float32 rounding causes about 10⁻⁷.
 	unitSlack = 1e-3
 )
 
@@ -41,15 +41,16 @@ func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// MarshalBinary is AppendBinary to a new slice.
+// MarshalBinary returns the encoding of b. The error is always nil.
 func (b *Basis) MarshalBinary() ([]byte, error) {
 	return b.AppendBinary(make([]byte, 0, headerSize+4*(len(b.mean)+len(b.components))))
 }
 
-// UnmarshalBinary decodes data without keeping it. It refuses what could make a
-// projection overflow: non-finite values, and components whose length is neither 1 nor 0.
-// It does not check that components are orthogonal; bytes that may be forged must be
-// authenticated. On error b is unchanged. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
+// UnmarshalBinary decodes data without keeping it. It rejects anything that
+// could make a projection overflow: non-finite values, and components whose
+// length is neither 1 nor 0. It does not check orthogonality, so data from an
+// untrusted source must be authenticated first. On error b is unchanged. Errors
+// wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (b *Basis) UnmarshalBinary(data []byte) error {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return fmt.Errorf("decoding a PCA basis: %w: wrong header", cpar.ErrCorrupt)
@@ -62,7 +63,7 @@ func (b *Basis) UnmarshalBinary(data []byte) error {
 	if in < 1 || in > MaxIn || out < 1 || out > in {
 		return fmt.Errorf("decoding a PCA basis: %w: %d components of %d values", cpar.ErrCorrupt, out, in)
 	}
-	// At most 4·(2¹⁶ + 2³²) bytes: no overflow. Check before allocating.
+	// At most 4·(2¹⁶ + 2³²) bytes, so no overflow. Check before allocating.
 	if want := uint64(headerSize) + 4*(in+out*in); uint64(len(data)) != want {
 		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
 	}

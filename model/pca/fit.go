@@ -15,18 +15,16 @@ import (
 	"cpar/internal/parallel"
 )
 
-// MaxIn bounds the length of a row, here and in the encoding.
+// MaxIn bounds the length of a row, in memory and in the encoding.
 const MaxIn = 1 << 16
 
-// The Krylov space has krylovFactor·out + krylovExtra dimensions and grows by a quarter
-// of out at a time, within minBlock and maxBlock. On the haarq of Corel-5k, whose
-// variances hardly fall (128 of 4096 components hold a fifth), 128 components capture
-// 0.998 of the variance that the best do, on haar 0.99999. Narrower blocks would do
-// better but read the rows more often. 20,000 rows of 4096 take about 8 seconds of
-// processor time for 128 components with AVX2, 2 of them in the kernels of package f32, as
-// much in centring the rows, which is the speed of memory, and 2 in float64.
-// Fitting on a sample of the rows and correcting by one step with all takes half as long
-// and loses 2 % of the variance that haarq keeps.
+// The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
+// out/4 at a time, within minBlock and maxBlock. On the haarq of Corel-5k,
+// whose variances fall slowly (128 of 4096 components hold a fifth), 128
+// components capture 0.998 of the variance of the best ones, on haar 0.99999.
+// Narrower blocks would do better but read the rows more often. 20,000 rows of
+// 4096 take about 8 seconds of processor time for 128 components with AVX2: 2
+// in the kernels of package f32, 2 in memory-bound centring, 2 in float64.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -34,19 +32,17 @@ const (
 	maxBlock     = 128
 )
 
-const (
-	// floor is the share of the total variance below which a direction may be rounding of
-	// the float32 products, which are accurate to about 10⁻⁷ of it.
-	minVarianceShare = 1e-6
-)
+// minVarianceShare is the share of the total variance below which a direction
+// may be rounding error of the float32 products, about 10⁻⁷ of the total.
+const minVarianceShare = 1e-6
 
-// Fit returns the out directions of greatest variance of rows (n × in, read-only).
-// Collections of up to 3·out + 64 rows are decomposed exactly. The result depends only on
-// rows, out and seed, not on the number of cores; another processor architecture may
-// round differently. The seed only starts the iteration and is not secret. Errors wrap
-// cpar.ErrInput, or are those of ctx, which ends the iteration.
+// Fit returns the out directions of largest variance of rows (n × in,
+// read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
+// result depends only on rows, out and seed, not on the number of cores, up to
+// the rounding of the processor architecture. The seed starts the iteration and
+// is not secret. Errors wrap cpar.ErrInput or are ctx's.
 //
-// In addition to the rows it needs about 50·in·(out+64) bytes.
+// Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
 	if err := checkRows(rows, out); err != nil {
 		return nil, fmt.Errorf("fitting principal components: %w", err)
@@ -60,7 +56,7 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 	for j, m := range c.mean {
 		b.mean[j] = float32(m)
 	}
-	if c.total == 0 { // one row, or all rows alike
+	if c.total == 0 { // one row, or identical rows
 		return b, nil
 	}
 
@@ -80,8 +76,9 @@ func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, e
 	return b, nil
 }
 
-// krylov returns the out directions of greatest variance, or fewer, in the space K = [Q,
-// CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q of orthonormal rows.
+// krylov returns the out directions of largest variance, or fewer, in the space
+// K = [Q, CQ, C²Q, …] of size dimensions, for C = XᵀX and a random Q with
+// orthonormal rows.
 func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (blas64.General, error) {
 	in := len(c.mean)
 	width := min(max(minBlock, min(out/4, maxBlock)), in)
@@ -104,7 +101,7 @@ func (c *centred) krylov(ctx context.Context, size, out int, rng *rand.Rand) (bl
 		return err
 	})
 	if ctx.Err() != nil {
-		return k.General, ctx.Err() // found may still be written to
+		return k.General, ctx.Err() // a goroutine may still write to found
 	}
 	return found, err
 }
@@ -128,16 +125,17 @@ func checkRows(rows [][]float32, out int) error {
 	return nil
 }
 
-// centred is a view of rows as X = scale·(rows − mean), n × in. Only one block of it
-// exists at a time.
+// centred is a view of rows as X = scale·(rows − mean), n × in. Only one block
+// of X is in memory at a time.
 type centred struct {
 	rows  [][]float32
 	mean  []float64
-	scale float64 // a power of two that keeps squares of X within float32
-	total float64 // Σ of the squares of X
+	scale float64 // a power of two that keeps the squares of X within float32
+	total float64 // sum of the squares of X
 }
 
-// centre also detects non-finite values: their column has no finite mean.
+// centre computes mean and scale. It detects non-finite values by the mean of
+// their column.
 func centre(rows [][]float32) (centred, error) {
 	in := len(rows[0])
 	c := centred{rows: rows, mean: make([]float64, in), scale: 1}
@@ -150,14 +148,14 @@ func centre(rows [][]float32) (centred, error) {
 			for _, row := range rows {
 				f32.AddTo64(mean, row[start:end])
 			}
-			// A sum of equal float32 values is exact in float64 and so is its quotient:
-			// identical rows are centred to exact zeros.
+			// A sum of equal float32 values is exact in float64 and so is its
+			// quotient: identical rows are centred to exact zeros.
 			for j := range mean {
 				mean[j] /= float64(len(rows))
 			}
 			most, sum := 0.0, 0.0
 			for _, row := range rows {
-				square := 0.0 // of a row: sums of several rows are under way at once
+				square := 0.0 // per row, so that sums of several rows overlap
 				for j, v := range row[start:end] {
 					x := float64(v) - mean[j]
 					if x := math.Abs(x); x > most {
@@ -171,7 +169,7 @@ func centre(rows [][]float32) (centred, error) {
 		}
 	})
 	for _, t := range total {
-		c.total += t // finite for all finite rows: float32 squares are far within float64
+		c.total += t // finite for finite rows: float32 squares are far within float64
 	}
 	if math.IsNaN(c.total) || math.IsInf(c.total, 0) {
 		return c, notFinite(rows)
@@ -204,8 +202,8 @@ func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	return c.backward(ctx, z, p)
 }
 
-// rayleighRitz returns the out directions of greatest variance, above least, in the space
-// K: those of the eigenvectors of K·C·Kᵀ = Z·Kᵀ.
+// rayleighRitz returns the out directions of largest variance, above least, in
+// the space K. They come from the eigenvectors of K·C·Kᵀ = Z·Kᵀ.
 func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, error) {
 	t := matrix(k.Rows, k.Rows)
 	addProduct(t, z, k, true)
@@ -220,9 +218,8 @@ func rayleighRitz(k, z blas64.General, out int, least float64) (blas64.General, 
 	return found, nil
 }
 
-// fitExact handles collections with so few rows that the matrix of their inner products
-// is small: C = XᵀX has the eigenvalues of XXᵀ, and the eigenvector Xᵀu/√λ for every
-// eigenvector u of that.
+// fitExact decomposes collections with few rows. C = XᵀX has the eigenvalues of
+// XXᵀ, and the eigenvector Xᵀu/√λ for every eigenvector u of XXᵀ.
 func fitExact(b *Basis, c *centred) error {
 	n, in := len(c.rows), b.in
 	x := matrix(n, in)
@@ -248,9 +245,8 @@ func fitExact(b *Basis, c *centred) error {
 	return nil
 }
 
-// eigenvectors returns, as rows, the eigenvectors of t, symmetric up to rounding, for its
-// greatest eigenvalues above least, at most out of them, greatest first, with the
-// eigenvalues.
+// eigenvectors returns, as rows, at most out eigenvectors of t, and their
+// eigenvalues, largest first, above least. t is symmetric up to rounding.
 func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []float64, error) {
 	l := t.Rows
 	symmetric := mat.NewSymDense(l, nil)
@@ -275,7 +271,7 @@ func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []f
 	return rowsOf(top, 0, len(values)), values, nil
 }
 
-// set stores the rows of found as components, each with its sign fixed.
+// setComponents stores the rows of found as components with their signs fixed.
 func (b *Basis) setComponents(found blas64.General) {
 	for i := range found.Rows {
 		v := row(found, i).Data
@@ -286,7 +282,8 @@ func (b *Basis) setComponents(found blas64.General) {
 	}
 }
 
-// signOf returns the sign of the entry of largest magnitude, the first if several are equal.
+// signOf returns the sign of the entry of largest magnitude, the first among
+// equals.
 func signOf(row []float64) float64 {
 	best := 0
 	for j, v := range row {

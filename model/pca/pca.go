@@ -1,25 +1,25 @@
 // Package pca reduces feature vectors to their principal components.
 //
 //	Fit:     n rows of in float32 ─▶ Basis: mean (in) and components (out × in)
-//	Project: one row of in float32 ─▶ out float64, component i of it ⟨c_i, x − mean⟩
+//	Project: one row of in float32 ─▶ out float64, component i being ⟨c_i, x − mean⟩
 //
-// Profile paper reduces haar and haarq, 4096 values each, by "PCA-X" to 4096/X: PCA-32,
-// the paper's choice, gives 128. Components are in order of falling variance, are not
-// whitened, and have the units of the features. The collection's owner fits a basis once
-// and projects every later photo with it.
+// Profile paper reduces haar and haarq, 4096 values each, by "PCA-X" to 4096/X
+// values: the paper's PCA-32 gives 128. Components are in order of falling
+// variance, are not whitened, and have the units of the features. The owner
+// fits a basis once and projects every later photo with it.
 //
-// Fit is the randomised block Krylov method of Musco and Musco, "Randomized block Krylov
-// methods for stronger and faster approximate singular value decomposition" (2015),
-// algorithm 2. It is approximate, and exact for rows so short that the Krylov space is
-// the whole space.
+// Fit is the randomised block Krylov method of Musco and Musco, "Randomized
+// block Krylov methods for stronger and faster approximate singular value
+// decomposition" (2015), algorithm 2. It is approximate, and exact for rows so
+// short that the Krylov space is the whole space.
 //
-// # What is not determined
+// # Conventions
 //
-// A component is determined up to its sign; here its entry of largest magnitude is
-// positive. If a collection has fewer directions than requested (too few rows, or
-// dependent rows), the remaining components are rows of zeros and project everything to
-// 0. An orthonormal completion would be arbitrary: the collection has no extent along it,
-// so it could only add a new photo's noise to every distance. Rank returns the number of
+// The sign of a component is arbitrary. Here its entry of largest magnitude is
+// positive. If a collection has fewer directions than requested, because of too
+// few or dependent rows, the remaining components are rows of zeros and project
+// everything to 0. An orthonormal completion would be arbitrary and would only
+// add a new photo's noise to every distance. Rank returns the number of
 // non-zero components.
 package pca
 
@@ -32,8 +32,8 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and out orthonormal components of in values each, the last of which may
-// be rows of zeros. It is safe for concurrent use.
+// Basis is a mean and out orthonormal components of in values each. Components
+// beyond the rank are rows of zeros. It is safe for concurrent use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in
@@ -46,7 +46,7 @@ func (b *Basis) In() int { return b.in }
 // Out returns the number of values of a projection.
 func (b *Basis) Out() int { return b.out }
 
-// Rank returns the number of components that are not rows of zeros.
+// Rank returns the number of non-zero components.
 func (b *Basis) Rank() int {
 	rank := 0
 	for i := range b.out {
@@ -60,15 +60,16 @@ func (b *Basis) Rank() int {
 	return rank
 }
 
-// Component returns row i of the basis, a read-only view.
+// Component returns component i as a read-only view.
 func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*b.in] }
 
-// Mean returns the mean of the fitted rows, a read-only view.
+// Mean returns the mean of the fitted rows as a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project computes the out components of x, in float64 throughout. It writes them into
-// dst if that has room, else into a new slice, and returns them. It panics unless x has
-// In values: features have fixed lengths, so compare In once, on decoding a basis.
+// Project computes the out components of x in float64. It writes them into dst,
+// or into a new slice if dst is too small, and returns them. It panics unless x
+// has In values, because features have fixed lengths that decoding a basis has
+// checked.
 func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))
@@ -81,14 +82,14 @@ func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	return dst
 }
 
-// batchRows rows share one widening of the components, panel by panel.
+// projectPanel columns of the components are widened once for batchRows rows.
 const (
 	batchRows    = 64
 	projectPanel = 512
 )
 
-// ProjectAll projects every row, on all cores. Its results equal those of Project to the
-// last bit. Errors wrap cpar.ErrInput.
+// ProjectAll projects every row on all cores. Its results equal Project's to
+// the last bit. Errors wrap cpar.ErrInput.
 func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	for i, row := range rows {
 		if len(row) != b.in {
@@ -109,9 +110,9 @@ func (b *Basis) ProjectAll(rows [][]float32) ([][]float64, error) {
 	return all, nil
 }
 
-// project handles a few rows at a time and widens to float64 on the way: a widened copy
-// of the components would treble the memory of a basis. The order of additions is the
-// same for any number of rows.
+// project widens components to float64 panel by panel, because a widened copy
+// would treble the memory of a basis. The order of additions is the same for
+// any number of rows.
 func (b *Basis) project(dst []float64, rows [][]float32) {
 	clear(dst)
 	centred := make([]float64, len(rows)*projectPanel)
@@ -129,7 +130,6 @@ func (b *Basis) project(dst []float64, rows [][]float32) {
 	}
 }
 
-// finite reports whether v is neither NaN nor infinite.
 func finite(v float32) bool {
 	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// panel is how many products are summed in float32, by the kernels of package f32; sums
-	// of panels are float64. The kernels add one product after the other: with longer panels
-	// they would round more.
+	// panel is the number of products that the kernels of package f32 sum in
+	// float32. Sums of panels are float64. The kernels add one product after
+	// the other, so longer panels would round more.
 	panel = 128
-	// forwardRows rows of X are multiplied at a time: with 4096 values 2 MB, of which a
-	// panel stays in a core's second cache.
+	// forwardRows rows of X are multiplied at a time. At 4096 values they take
+	// 2 MB, of which a panel stays in a core's second-level cache.
 	forwardRows = 128
-	// backwardCols columns of a panel of X are.
+	// backwardCols columns of a panel of X are multiplied at a time.
 	backwardCols = 512
 )
 
@@ -30,7 +30,7 @@ func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, err
 			narrow[i*in+j] = float32(v)
 		}
 	}
-	var directions []*f32.Right // by panel: panel × l
+	var directions []*f32.Right // one per panel, panel × l
 	for k := 0; k < in; k += panel {
 		directions = append(directions, f32.PackRight(narrow[k:], in, min(panel, in-k), l, true))
 	}

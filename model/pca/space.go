@@ -13,7 +13,7 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
 }
 
-// rowsOf returns a view of rows start to end of m.
+// rowsOf returns a view of rows start to end−1 of m.
 func rowsOf(m blas64.General, start, end int) blas64.General {
 	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
 }
@@ -36,7 +36,7 @@ func addProduct(c, a, b blas64.General, transB bool) {
 	})
 }
 
-// space is a growing set of orthonormal rows.
+// subspace is a growing set of orthonormal rows.
 type subspace struct {
 	blas64.General
 	rng *rand.Rand
@@ -54,13 +54,13 @@ func (s *subspace) randomise(m blas64.General) {
 	}
 }
 
-// lost is the share of a row's length below which its remainder, after removing the part
-// within the space, is rounding of float32 products.
+// minRemainder is the share of a row's length below which its part outside the
+// space is rounding error of float32 products.
 const minRemainder = 1e-6
 
-// extend adds the directions of the rows of m, which it overwrites. If rows add no
-// direction, as when all of a collection's are in the space already, random ones replace
-// them: the space always grows by m.Rows.
+// extend adds the directions of the rows of m, which it overwrites. Random
+// directions replace rows that already lie in the space, so the space always
+// grows by m.Rows.
 func (s *subspace) extend(m blas64.General) {
 	before := make([]float64, m.Rows)
 	for i := range before {
@@ -77,8 +77,8 @@ func (s *subspace) extend(m blas64.General) {
 	}
 }
 
-// remove subtracts from the rows of m their parts along rows start to end of the space.
-// Twice is enough (Kahan, Parlett).
+// remove subtracts from the rows of m their components along rows start to
+// end−1 of the space. Twice is enough (Kahan, Parlett).
 func (s *subspace) remove(m blas64.General, start, end int) {
 	if start == end {
 		return
@@ -94,8 +94,9 @@ func (s *subspace) remove(m blas64.General, start, end int) {
 	}
 }
 
-// add adds the direction of the single row of v, already orthogonal to the rows before
-// start, unless less than lost·norm of it is new.
+// add adds the direction of the single row of v, which is already orthogonal to
+// the rows before start. It returns false if less than minRemainder·norm of v
+// is new.
 func (s *subspace) add(v blas64.General, start int, norm float64) bool {
 	s.remove(v, start, s.Rows)
 	left := blas64.Nrm2(row(v, 0))
