@@ -16,7 +16,7 @@ const (
 	tileWords = 8
 	tileCols  = tileWords * lanes
 	tileBytes = tileCols / 8
-	// coordinatesAtOnce coordinates are added at a time, as addPrefixSums4 is written.
+	// coordinatesAtOnce is the number of coordinates that addPrefixSums4 adds.
 	coordinatesAtOnce = 4
 )
 

@@ -10,31 +10,32 @@ import (
 	"cpar/photo/decode"
 )
 
-// Options say how photos become vectors. The zero value is usable.
+// Options configures extraction. The zero value is usable.
 type Options struct {
 	// Cache, if set, is consulted before an image is decoded.
 	Cache *Cache
-	// Network, if set, also gives every image an embedding.
+	// Network, if set, also computes an embedding of every image.
 	Network Encoder
-	// Progress, if set, is called after every image, including failed ones, with the
-	// number done of total. Calls come one at a time, with done rising by one.
+	// Progress, if set, is called after every image, including failed ones,
+	// with the number done of total. Calls are serial, with done rising by one.
 	Progress func(done, total int)
 }
 
 // A Result is the outcome for one image: its vectors or an error. Content is
-// picture.Content of the file, zero where it could not be loaded.
+// decode.ContentDigest of the file, or zero if loading failed.
 type Result struct {
 	Vectors *Vectors
 	Content [sha256.Size]byte
 	Err     error
 }
 
-// All computes the vectors of n images on all cores. load returns the bytes of image i;
-// several goroutines call it at once. Results are in the order of the images. If an image
-// cannot be loaded or decoded, its result has the error and the others continue.
+// ExtractAll computes the vectors of n images on all cores. load returns the
+// bytes of image i and is called concurrently. Results are in the order of the
+// images. If an image cannot be loaded or decoded, its Result has the error and
+// the others continue.
 //
-// When ctx ends, All starts no further image and returns the results so far with ctx's
-// error. Images not started have that error too.
+// When ctx ends, ExtractAll starts no further image and returns the results so
+// far with ctx's error. Images not started have that error too.
 func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) ([]Result, error) {
 	results := make([]Result, n)
 	var mu sync.Mutex // guards done and calls of Progress

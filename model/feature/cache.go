@@ -7,32 +7,33 @@ import (
 	"math"
 )
 
-// A Cache keeps vectors and embeddings, so that a photo is looked at only once, and a word
-// embedded once. What is kept of a photo is named by what the picture shows (picture.Content): renaming or moving a photo, or
-// giving it other keywords, keeps its entries; editing it does not.
+// A Cache stores vectors and embeddings, so that a photo is decoded only once
+// and a text embedded once. Entries of a photo are named by
+// decode.ContentDigest: renaming or moving the photo, or changing its keywords,
+// keeps the entries, and editing the image does not.
 //
-// It lies in one of two places: in a vault (NewCache), encrypted under the owner's key and
-// bounded, or in a folder in the clear (OpenCache), for measurements, where there is no key.
+// A Cache lives in a localstore.Store, encrypted under the owner's key and
+// bounded in size (NewCache), or in a plaintext folder for measurements, which
+// have no key (OpenCache).
 //
-// An entry that is damaged, truncated or of another version counts as missing; it is
-// computed again and replaced. A Cache is safe for concurrent use, also by several
-// processes. A nil *Cache keeps nothing.
+// Entries that are damaged, truncated or of another version count as missing
+// and are computed again. A Cache is safe for concurrent use, also by several
+// processes. A nil *Cache stores nothing.
 type Cache struct {
-	store store
-	// readOnly is for dry runs.
-	readOnly bool
+	store    store
+	readOnly bool // for dry runs
 }
 
-// A store keeps values by kind and name; a *vault.Vault is one.
+// A store keeps values by kind and name.
 type store interface {
 	Get(kind string, name []byte) (value []byte, ok bool)
 	Put(kind string, name, value []byte) error
 }
 
-// NewCache is a cache in a vault, or in another store of the kind.
+// NewCache returns a cache in s.
 func NewCache(s store) *Cache { return &Cache{store: s} }
 
-// ReadOnly is the same cache, which nothing is written to.
+// ReadOnly returns a view of c that never writes.
 func (c *Cache) ReadOnly() *Cache {
 	if c == nil {
 		return nil
@@ -40,7 +41,7 @@ func (c *Cache) ReadOnly() *Cache {
 	return &Cache{store: c.store, readOnly: true}
 }
 
-// embeddingVersion identifies how embeddings are kept.
+// embeddingVersion identifies the format of stored embeddings.
 const embeddingVersion = 1
 
 var (
@@ -49,8 +50,8 @@ var (
 	textKind      = fmt.Sprintf("text %d", embeddingVersion)
 )
 
-// cached is the value of an entry, or what compute makes, which is kept. If keeping it fails,
-// it is still returned.
+// cached returns the stored value, or computes and stores it. A failure to
+// store is ignored.
 func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, bool), compute func() (T, error), encode func(T) []byte) (T, error) {
 	if c != nil {
 		if body, ok := c.store.Get(kind, name); ok {
@@ -66,7 +67,7 @@ func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, b
 	return value, err
 }
 
-// vectors are those of the picture with this content.
+// vectors returns the vectors of the image with this content.
 func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
 	decode := func(b []byte) (*Vectors, bool) {
 		if len(b) != vectorsSize {
@@ -77,13 +78,13 @@ func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, err
 	return cached(c, vectorsKind, content[:], decode, compute, encodeVectors)
 }
 
-// Embedding is the result of a network for the picture with this content.
+// Embedding returns the embedding of the image with this content by a network.
 func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text is the vector of a text, or of what is made of several, under a name that identifies
-// all that it depends on.
+// Text returns the vector of one or several texts. name identifies everything
+// that the vector depends on.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }
@@ -99,7 +100,7 @@ func decodeEmbedding(b []byte) ([]float32, bool) {
 	return values, true
 }
 
-// vectorsSize is the length of the body of a vectors entry.
+// vectorsSize is the length of an encoded Vectors.
 var vectorsSize = func() (n int) {
 	for _, b := range blocks {
 		n += b.size()
@@ -107,9 +108,9 @@ var vectorsSize = func() (n int) {
 	return n
 }()
 
-// size is the length of a block in an entry.
+// size returns the encoded length of a block.
 func (b Block) size() int {
-	if b.Kind == Quantised { // a byte each
+	if b.Kind == Quantised { // one byte per value
 		return b.Len
 	}
 	return 4 * b.Len

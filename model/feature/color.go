@@ -7,17 +7,17 @@ const (
 	colorSide = 256 // longest side at which colours are counted
 )
 
-// colorCounts are the counts of three colour spaces, 16 bins for each of the
-// three channels.
+// colorCounts are histograms of three colour spaces, 16 bins per channel.
 type colorCounts struct {
 	pixels        int
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is one channel of a pixel in [0, 1]: as stored by sRGB, and linear.
+// A light is one channel of a pixel in [0, 1]: as stored in sRGB, and linear.
 type light struct{ stored, linear float64 }
 
-// byteLights are the lights of 8-bit channel values, plus one at the end for interpolation.
+// byteLights holds the lights of 8-bit channel values, plus one entry at the
+// end for interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255
@@ -29,14 +29,14 @@ var byteLights = func() (t [257]light) {
 	return t
 }()
 
-// meanLight is the light of a mean of bytes, 0 to 255.
+// meanLight returns the light of a mean of bytes, 0 to 255.
 func meanLight(x float64) light {
 	i := int(x)
 	dark, bright := byteLights[i].linear, byteLights[i+1].linear
 	return light{x / 255, dark + (x-float64(i))*(bright-dark)}
 }
 
-// addBytes counts a row of RGB.
+// addBytes counts a row of RGB pixels.
 func (c *colorCounts) addBytes(row []byte) {
 	for ; len(row) >= 3; row = row[3:] {
 		c.add(byteLights[row[0]], byteLights[row[1]], byteLights[row[2]])
@@ -78,8 +78,10 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Greys have no hue, and black no saturation; this makes them 0. It also puts ratios
-	// of small integers, which are often at the edge of a bin, just below it.
+	// Dividing by slightly more makes the hue of greys and the saturation of
+	// black
+	// 0. It also moves ratios of small integers, which are often at the edge of a
+	// bin, just below the edge.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)
@@ -97,18 +99,19 @@ func hsv(r, g, b float64) (h, s, v float64) {
 	return h / 6, s, v
 }
 
-// lab returns CIE L*a*b* (D65) of linear light: L* from 0 … 100, a* and b* from −128 …
-// 128, all scaled to [0, 1].
+// lab returns CIE L*a*b* (D65) of linear light, L* from 0…100, a* and b* from
+// −128…128, all scaled to [0, 1].
 func lab(r, g, b float64) (l, a, bb float64) {
 	fx := labRoot((0.412453*r + 0.357580*g + 0.180423*b) / 0.950456)
 	fy := labRoot(0.212671*r + 0.715160*g + 0.072169*b)
 	fz := labRoot((0.019334*r + 0.119193*g + 0.950227*b) / 1.088754)
-	// Greys lie at the edge between two bins of a* and of b*: rounding must not put them below it.
+	// Greys lie at the edge between two bins of a* and b*. Rounding must not
+	// put them below it.
 	const tiny = 1e-9
 	return (116*fy - 16) / 100, (500*(fx-fy)+128)/256 + tiny, (200*(fy-fz)+128)/256 + tiny
 }
 
-// labRoot is the cube root, with a linear segment near 0.
+// labRoot returns the cube root, with a linear segment near 0.
 func labRoot(t float64) float64 {
 	const threshold, slope = 216.0 / 24389, 24389.0 / 27
 	if t > threshold {

@@ -8,10 +8,10 @@ import (
 	"cpar/photo/decode"
 )
 
-// An Extractor is the workspace of one goroutine: about 1.7 MB of buffers, reused for
-// image after image. It must not be used concurrently.
+// An Extractor is the workspace of one goroutine: about 1.7 MB of buffers,
+// reused for every image. It must not be used concurrently.
 type Extractor struct {
-	plan  *plan // for the last picture's size: collections have few sizes
+	plan  *plan // for the size of the previous image, because collections have few sizes
 	color colorCounts
 	gabor *gaborScratch
 	haar  [haarSide * haarSide]float64
@@ -21,14 +21,14 @@ type Extractor struct {
 // NewExtractor returns an empty workspace.
 func NewExtractor() *Extractor { return &Extractor{gabor: newGaborScratch(), patch: newPatchScratch()} }
 
-// A plan describes how pictures of one size are reduced.
+// A plan holds the reductions of images of one size.
 type plan struct {
 	w, h            int
 	reducer         *reducer
 	grey128, grey64 *target
 	patch           *target // in colour
 	patchWidth      int
-	small           *target // for colours, if a side exceeds 256 pixels; else nil
+	small           *target // for colours, nil unless a side exceeds 256 pixels
 }
 
 func newPlan(w, h int) *plan {
@@ -48,10 +48,10 @@ func newPlan(w, h int) *plan {
 	return pl
 }
 
-// Extract computes the vectors of a picture in one pass over its rows.
+// Extract computes the vectors of an image in one pass over its rows.
 func (e *Extractor) Extract(p *decode.Image) (*Vectors, error) {
 	if p == nil || p.Width <= 0 || p.Height <= 0 || len(p.RGB) != 3*p.Width*p.Height {
-		return nil, fmt.Errorf("extracting features: %w: not a picture", cpar.ErrInput)
+		return nil, fmt.Errorf("extracting features: %w: invalid image dimensions", cpar.ErrInput)
 	}
 	if e.plan == nil || e.plan.w != p.Width || e.plan.h != p.Height {
 		e.plan = newPlan(p.Width, p.Height)

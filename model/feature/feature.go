@@ -1,27 +1,30 @@
-// Package feature computes the features of a photo: the seven of the paper, on which its
-// profile is based, and patches. Profile learned has all of them.
+// Package feature computes the features of a photo: the paper's seven, which
+// profile paper uses, and patches. Profile learned uses all of them.
 //
-//	Picture ─▶ Extract ─▶ Vectors
+//	decode.Image ─▶ Extract ─▶ Vectors
 //	             │ rgb hsv lab    3 × 16 bins, each vector sums to 1
 //	             │ gabor gaborq   4 orientations × 8×8 blocks
 //	             │ haar  haarq    64×64 coefficients, 6 levels
-//	             └ patches        4 quarters × 400 words
+//	             └ patches        4 quarters × 400 patch words
 //
-// Vectors are returned as extracted: before principal components and L1 normalisation. Up
-// to rounding, the seven are the features of OpenCV and PyWavelets, the libraries named by the
-// paper's authors; tests compare them.
+// Vectors are returned as extracted, before principal components and L1
+// normalisation. Up to rounding, the seven equal those of OpenCV and
+// PyWavelets, the libraries named by the paper's authors, and tests compare
+// them.
 //
-// Colours are counted in the picture itself if its longest side is at most 256 pixels,
-// otherwise in the picture reduced to that by area averaging. Grey is 0.299 R + 0.587
-// G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for Haar whatever the aspect
-// ratio. The paper's twelve Gabor responses cannot make 256 values: here the three scales
-// are averaged, and each of four orientations has 64 blocks.
+// Colours are counted in the image itself if its longest side is at most 256
+// pixels, otherwise in the image reduced to 256 pixels by area averaging. Grey
+// is 0.299 R + 0.587 G + 0.114 B, scaled to 128×128 for Gabor and to 64×64 for
+// Haar, ignoring the aspect ratio. The paper's twelve Gabor responses cannot
+// give 256 values. Here the three scales are averaged, and each of four
+// orientations has 64 blocks.
 //
 // The features follow Tian, Hou, Yuan, "CPAR: Cloud-Assisted Privacy-preserving
-// Image Annotation with Randomized KD-Forest", and the baseline they build on,
-// Makadia, Pavlovic, Kumar, "A New Baseline for Image Annotation", ECCV 2008.
+// Image Annotation with Randomized KD-Forest", and its baseline, Makadia,
+// Pavlovic, Kumar, "A New Baseline for Image Annotation", ECCV 2008.
 //
-// Nothing here is secret by itself, but all of it is plaintext: it stays with the owner.
+// Features are plaintext and stay with the owner. This package must not import
+// user/ or cloud/.
 package feature
 
 import (
@@ -31,8 +34,9 @@ import (
 	"strconv"
 )
 
-// Version identifies the definition of the vectors. It changes whenever some image's
-// vector could change by more than rounding, and every cache key changes with it.
+// Version identifies the definition of the vectors. It changes whenever the
+// vector of some image could change by more than rounding, and every cache key
+// with it.
 const Version = 5
 
 // The lengths of the vectors.
@@ -49,26 +53,26 @@ type Vectors struct {
 	HSV    []float32 // 48, histogram
 	Lab    []float32 // 48, histogram
 	Gabor  []float32 // 256, mean magnitude, grey in [0, 1]
-	GaborQ []float32 // 256, mean phase in eighths of a turn: 0 … 7
+	GaborQ []float32 // 256, mean phase in eighths of a turn, 0…7
 	Haar   []float32 // 4096, magnitudes, grey in [0, 1]
-	HaarQ  []float32 // 4096, signs: -1, 0, 1
-	// Patches are 1600, how much each word is in each quarter: top left, top right, bottom left, bottom right.
+	HaarQ  []float32 // 4096, signs -1, 0, 1
+	// Patches has 1600 values: the strength of each patch word in each quarter,
+	// top left, top right, bottom left, bottom right.
 	Patches []float32
 	// Embedding is set if a network was used. It is not part of the JSON.
 	Embedding *Embedding `json:"-"`
 }
 
-// A Kind says what kind of values a block has.
+// A Kind classifies the values of a block.
 type Kind int
 
-// The kinds of values.
 const (
-	Histogram Kind = iota // shares of the pixels, which sum to 1
+	Histogram Kind = iota // shares of the pixels, summing to 1
 	Magnitude             // non-negative
 	Quantised             // small integers
 )
 
-// A Block is one of the features: its name, its length, and its place in Vectors.
+// A Block is one of the features: its name, length, and field in Vectors.
 type Block struct {
 	Name string
 	Kind Kind
@@ -90,7 +94,7 @@ var blocks = []Block{
 	{"patches", Magnitude, PatchDim, func(v *Vectors) *[]float32 { return &v.Patches }},
 }
 
-// Blocks returns the features, in the order of Vectors.
+// Blocks returns the features in the order of Vectors.
 func Blocks() []Block { return slices.Clone(blocks) }
 
 // New returns zero vectors.
@@ -102,7 +106,7 @@ func New() *Vectors {
 	return v
 }
 
-// MarshalJSON writes an object of the blocks, with seven decimals: more would be
+// MarshalJSON writes an object of the blocks with seven decimals. More would be
 // float32 noise.
 func (v Vectors) MarshalJSON() ([]byte, error) {
 	buf := make([]byte, 0, 64<<10)

@@ -7,12 +7,13 @@ const (
 	fftLanes = fourier.Lanes
 )
 
-// An fft transforms the rows and columns of a matrix of fftSide², fftLanes at a time.
+// An fft transforms the rows and columns of an fftSide² matrix, fftLanes at a
+// time.
 type fft struct{ *fourier.FFT }
 
 func newFFT() *fft { return &fft{fourier.New(4, 4, 4, 3)} }
 
-// rows transforms the first `filled` rows of a square matrix in place, fftLanes rows at a time.
+// rows transforms the first filled rows of a square matrix in place.
 func (f *fft) rows(matrix []complex128, filled int) {
 	const n = fftSide
 	for ; filled > 0; filled -= fftLanes {

@@ -16,16 +16,18 @@ import (
 	"cpar"
 )
 
-// A folder is a store in the clear, for measurements, which have no key:
+// A dirStore stores plaintext entries in a folder, for measurements without a
+// key:
 //
-//	DIR/ab/abcd…ef.features-4    "cparkept" · kind and name, each with its length (4 bytes) ·
-//	                             value · CRC-32C of all that (4)
+//	DIR/ab/abcd…ef.features-4    "cparkept" · kind and name, each after its length (4 bytes) ·
+//	                             value · CRC-32C of the preceding bytes (4)
 //
-// Numbers are little-endian; a file is named by the first 32 bytes of the name, and by a few
-// more where there are more. Files appear by rename, so a process killed while writing leaves
-// only a temporary file, which OpenCache removes. They are not synced to disk: a power failure
-// may lose some, and the checksum detects torn ones. It protects against accidents, not against
-// someone who can write to the folder. Files are 0600, folders 0700.
+// Numbers are little-endian. The file name is the hex of the first 32 bytes of
+// the entry's name, and of up to 8 more. Files appear by rename, so a process
+// killed while writing leaves only a temporary file, which OpenCache removes.
+// They are not synced to disk: a power failure may lose some, and the checksum
+// detects torn ones. The checksum protects against accidents, not against an
+// attacker with write access. Files have mode 0600, folders 0700.
 type dirStore struct{ dir string }
 
 const (
@@ -35,8 +37,9 @@ const (
 	maxNameBytes = 32
 )
 
-// OpenCache opens a cache in a folder in the clear, creating it if necessary, and removes what
-// killed processes left in it. Errors wrap cpar.ErrInput or cpar.ErrStorage.
+// OpenCache opens a plaintext cache in a folder, creating it if necessary, and
+// removes temporary files of killed processes. Errors wrap cpar.ErrInput or
+// cpar.ErrStorage.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
@@ -44,7 +47,8 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	// Only in folders of entries: the user may name a folder that holds other things too.
+	// Only in folders of entries, because the user may name a folder that holds
+	// other things too.
 	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
 	for _, path := range stale {
 		// A recent one may belong to a process that is still writing.
@@ -55,15 +59,15 @@ func OpenCache(dir string) (*Cache, error) {
 	return NewCache(dirStore{dir}), nil
 }
 
-// escapeGlob keeps brackets and stars in a folder's name from acting as a pattern.
+// escapeGlob quotes the characters of path that Glob would take as a pattern.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
-		return path // no escaping there, so a stale file may remain
+		return path // Windows has no escaping, so a stale file may remain
 	}
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// An entry is a file of a folder: its path and its first bytes.
+// An entry is the path and header of a file.
 type entry struct {
 	path   string
 	header []byte
@@ -81,7 +85,6 @@ func (f dirStore) entry(kind string, name []byte) entry {
 	return entry{filepath.Join(f.dir, file[:2], file), header}
 }
 
-// Get reads an entry.
 func (f dirStore) Get(kind string, name []byte) ([]byte, bool) {
 	e := f.entry(kind, name)
 	b, err := os.ReadFile(e.path)
@@ -91,7 +94,7 @@ func (f dirStore) Get(kind string, name []byte) ([]byte, bool) {
 	return e.decode(b)
 }
 
-// Put writes a file beside the entry and renames it into place.
+// Put writes a temporary file beside the entry and renames it into place.
 func (f dirStore) Put(kind string, name, value []byte) error {
 	e := f.entry(kind, name)
 	parent := filepath.Dir(e.path)
@@ -114,13 +117,13 @@ func (f dirStore) Put(kind string, name, value []byte) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode adds the header before a value and the checksum after it.
+// encode adds the header before the value and the checksum after it.
 func (e entry) encode(value []byte) []byte {
 	b := append(bytes.Clone(e.header), value...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decode returns the value of an encoded entry; ok is false if it is invalid.
+// decode returns the value of an encoded entry, or false if it is invalid.
 func (e entry) decode(b []byte) (value []byte, ok bool) {
 	end := len(b) - 4
 	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {

@@ -18,18 +18,18 @@ const (
 	gaborReach  = 24
 	gaborPadded = gaborSide + 2*gaborReach
 
-	// gaborNoise is far above the float64 residue of a zero response (below 1e-13) and
-	// far below the response to one grey level (above 1e-5).
+	// gaborNoise is far above the float64 residue of a zero response (below
+	// 1e-13) and far below the response to one grey level (above 1e-5).
 	gaborNoise = 1e-11
 )
 
-// gaborWavelengths are the three scales, in pixels.
+// gaborWavelengths are the three scales in pixels.
 var gaborWavelengths = [3]float64{4, 8, 16}
 
-// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real part (ψ = 0)
-// and imaginary part (ψ = π/2), before the mean of the real part is removed. OpenCV fills
-// the kernel back to front, which only changes the sign of the odd part, and filter2D
-// correlates.
+// gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real
+// part (ψ = 0) and imaginary part (ψ = π/2), before the mean of the real part
+// is removed. OpenCV fills the kernel back to front, which only changes the
+// sign of the odd part, and filter2D correlates.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -40,13 +40,14 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	return envelope * re, envelope * im
 }
 
-// gaborHalf is the reach of a kernel to each side: 3σ, so sides of 13, 25 and 49.
+// gaborHalf returns the reach of a kernel to each side, 3σ: sides of 13, 25 and
+// 49.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
-// gaborSpectrum is the transfer function of a kernel without the mean of its real part,
-// fftSide², divided by its number of elements so that no pass over a result has to do
-// that. It is real, since a kernel k is conjugate-symmetric about its centre:
-// k(−d) = conj k(d).
+// gaborSpectrum returns the transfer function of a kernel without the mean of
+// its real part, fftSide², divided by its number of elements so that filtered
+// images need no scaling. It is real, since a kernel k is conjugate-symmetric
+// about its centre: k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -74,8 +75,8 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	return spectrum
 }
 
-// gaborSpectra are the spectra of all scales and orientations, 3.5 MB, computed for the
-// first picture.
+// gaborSpectra returns the spectra of all scales and orientations, 3.5 MB,
+// computed for the first image.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
@@ -90,7 +91,7 @@ var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 type gaborScratch struct {
 	fft        *fft
 	image      []complex128 // fftSide²: the padded image, then its spectrum
-	rows       []complex128 // 128 filtered rows of fftSide, of which 128 pixels count
+	rows       []complex128 // 128 filtered rows of fftSide, of which 128 pixels are used
 	mag, phase [GaborDim]float64
 }
 
@@ -102,8 +103,8 @@ func newGaborScratch() *gaborScratch {
 	}
 }
 
-// respond writes magnitudes and quantised phases of a 128×128 grey image in [0, 1],
-// averaged over the pixels of a block and the three scales.
+// respond writes the magnitudes and quantised phases of a 128×128 grey image in
+// [0, 1], averaged over the pixels of a block and the three scales.
 func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])
@@ -135,14 +136,14 @@ func (s *gaborScratch) transform(grey []float64) {
 	}
 	s.fft.rows(s.image, gaborPadded)
 	s.fft.columns(s.image)
-	// This used e^{+iω}. Since the image is real, the conjugate is the transform with
-	// e^{−iω}, whose inverse is the transform in filter.
+	// The transform above used e^{+iω}. For a real image, the conjugate is the
+	// transform with e^{−iω}, whose inverse is the transform in filter.
 	for i, c := range s.image {
 		s.image[i] = complex(real(c), -imag(c))
 	}
 }
 
-// reflect101 mirrors an index that is less than a side beyond the border.
+// reflect101 mirrors an index that lies less than a side beyond the border.
 func reflect101(i int) int {
 	switch {
 	case i < 0:
@@ -153,8 +154,8 @@ func reflect101(i int) int {
 	return i
 }
 
-// filter multiplies the image's spectrum by a real one and transforms it back. It keeps
-// only the rows of the image, without the padding.
+// filter multiplies the image's spectrum by a real one and transforms it back.
+// It keeps only the rows of the image, without the padding.
 func (s *gaborScratch) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {

@@ -5,21 +5,21 @@ import "math"
 const (
 	haarSide   = 64
 	haarLevels = 6
-	haarZero   = 1e-3 // a coefficient below counts as 0 in haarq
+	haarZero   = 1e-3 // smaller magnitudes count as 0 in haarq
 )
 
-// haarTransform writes the full 2-D Haar decomposition of a 64×64 grey image in [0, 1] to
-// out, in the layout of pywt.coeffs_to_array: at each level the average is top left,
-// details along x top right, along y bottom left, along both bottom right. It is
-// orthonormal, so one level is (±a ±b ±c ±d)/2; the sign of a detail is first minus
-// second, as in PyWavelets.
+// haarTransform writes the full 2-D Haar decomposition of a 64×64 grey image in
+// [0, 1] to out, in the layout of pywt.coeffs_to_array: at each level the
+// average is top left, details along x top right, along y bottom left, along
+// both bottom right. It is orthonormal, so one level is (±a ±b ±c ±d)/2. The
+// sign of a detail is first minus second, as in PyWavelets.
 func haarTransform(grey, out []float64) {
 	var average [haarSide * haarSide]float64
 	copy(average[:], grey)
 	for level, half := 0, haarSide/2; level < haarLevels; level, half = level+1, half/2 {
 		for y := range half {
 			for x := range half {
-				// The averages stay in rows of 64; (y, x) is read before it is
+				// The averages stay in rows of 64. (y, x) is read before it is
 				// overwritten, as 2y ≥ y and 2x ≥ x.
 				a, b := average[2*y*haarSide+2*x], average[2*y*haarSide+2*x+1]
 				c, d := average[(2*y+1)*haarSide+2*x], average[(2*y+1)*haarSide+2*x+1]

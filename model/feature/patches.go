@@ -8,16 +8,17 @@ import (
 	"cpar/internal/f32"
 )
 
-// Patches say which small structures a picture has, and in which quarter: edges, corners,
-// blobs and gratings of some colours and directions, found by clustering rather than by
-// design. They follow Coates, Ng, Lee, "An analysis of single-layer networks in unsupervised
-// feature learning", AISTATS 2011, and "Learning feature representations with k-means", 2012.
+// Patches measure which small structures an image has in which quarter: edges,
+// corners, blobs and gratings of some colours and directions, found by
+// clustering rather than by design. They follow Coates, Ng, Lee, "An analysis
+// of single-layer networks in unsupervised feature learning", AISTATS 2011, and
+// "Learning feature representations with k-means", 2012.
 //
-//	picture ─▶ 96×64 (or 64×96) RGB ─▶ every second 6×6 patch, of mean 0 and variance 1
+//	image ─▶ 96×64 (or 64×96) RGB ─▶ every second 6×6 patch, of mean 0 and variance 1
 //	  ─▶ 400 words: max(0, word·patch − offset) ─▶ mean over each quarter, 4 × 400 values
 //
-// A word is a centroid times the whitening of patches: go generate makes both, of pictures
-// that it draws itself, so that nothing here depends on anybody's photos.
+// A patch word is a centroid times the whitening of patches. go generate
+// computes both from synthetic images, so the package contains nobody's photos.
 
 //go:generate go run ./patchgen -out patches.bin
 
@@ -26,25 +27,27 @@ const (
 	patchValues = 3 * patchSide * patchSide
 	patchStep   = 2
 	patchWords  = 400
-	// Sides of the picture that patches are cut from, the longer one along its longer one.
+	// Sides of the reduced image, the longer one along the image's longer side.
 	patchLong, patchShort = 96, 64
-	// patchFloor is added to the variance of a patch, in units of 0 … 255: sky is flat.
+	// patchFloor is added to the variance of a patch, in units of 0…255,
+	// because areas such as sky are flat.
 	patchFloor = 10
-	// patchThreshold is subtracted from what a word says of a patch.
+	// patchThreshold is subtracted from the response of a word to a patch.
 	patchThreshold = 0.5
 )
 
-// patchFile has for each word a scale and an offset, float32, and the word's patchValues
-// values as multiples of the scale, int16; by channel, row and column.
+// patchFile holds for each word a scale and an offset, float32, and the word's
+// patchValues values as int16 multiples of the scale, by channel, row and
+// column.
 //
 //go:embed patches.bin
 var patchFile []byte
 
-// A patchScratch finds patches. It is for one goroutine.
+// A patchScratch is the workspace of one goroutine.
 type patchScratch struct {
 	words                       []float32 // patchWords × patchValues
 	offsets                     []float32
-	patches, responses, scratch []float32 // of a row of patches
+	patches, responses, scratch []float32 // for one row of patches
 }
 
 func newPatchScratch() *patchScratch {
@@ -65,10 +68,11 @@ func newPatchScratch() *patchScratch {
 	return s
 }
 
-// patchesOf is the number of patches along a side.
+// patchesOf returns the number of patches along a side.
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
-// respond writes the means of a picture of w columns of RGB values, 0 … 255, to out.
+// respond writes the mean responses to an image of w columns of RGB values,
+// 0…255, to out.
 func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	across, down := patchesOf(w), patchesOf(len(rgb)/3/w)
 	for y := range down {
@@ -91,7 +95,8 @@ func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 	}
 }
 
-// normalPatch cuts a patch out, by channel, row and column, with mean 0 and variance 1.
+// normalPatch copies a patch by channel, row and column, normalised to mean 0
+// and variance 1.
 func normalPatch(to []float32, rgb []float64, w, x, y int) {
 	k, sum, squares := 0, 0.0, 0.0
 	var values [patchValues]float64

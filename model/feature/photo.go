@@ -8,11 +8,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// A Network computes embeddings of pictures: an image network and its preprocessing. It
-// is safe for concurrent use.
+// An Encoder computes embeddings of images with an image network and its
+// preprocessing. It is safe for concurrent use.
 type Encoder interface {
-	// Digest identifies everything that determines the results of Embed: two networks
-	// with the same digest give the same values up to rounding.
+	// Digest identifies everything that determines the results of Embed:
+	// networks with the same digest give the same values up to rounding.
 	Digest() [sha256.Size]byte
 	Embed(p *decode.Image) ([]float32, error)
 }
@@ -23,14 +23,14 @@ type Embedding struct {
 	Values  []float32
 }
 
-// Photo returns the vectors for an image file's bytes, and the embedding if opts has a
-// network, from the cache if possible. It decodes the file at most once. It ignores
-// opts.Progress.
+// Photo returns the vectors of an encoded image file, and the embedding if opts
+// has a network, from the cache if possible. It decodes the file at most once
+// and ignores opts.Progress.
 func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	return e.photo(data, decode.ContentDigest(data), opts)
 }
 
-// photo is Photo of a file whose content is known.
+// photo is Photo for a file with a known content digest.
 func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Vectors, error) {
 	decoded := sync.OnceValues(func() (*decode.Image, error) { return decode.Decode(data) })
 	v, err := opts.Cache.vectors(key, func() (*Vectors, error) {

@@ -2,22 +2,23 @@ package feature
 
 import "slices"
 
-// A picture is reduced as by OpenCV's INTER_AREA. That is linear and separable, so one
-// pass over the rows serves any number of reductions: a run of pixels with the same
-// weights in all of them is first summed in integers, and only the sums are multiplied by
-// weights.
+// An image is reduced as by OpenCV's INTER_AREA, which is linear and separable,
+// so one pass over the rows serves any number of reductions. A run of pixels
+// with the same weights in all reductions is first summed in integers, and only
+// the sums are multiplied by weights.
 
-// A tap says that a source position has weight w in destination position dst.
+// A tap is the weight w of a source position in destination position dst.
 type tap struct {
 	dst int
 	w   float64
 }
 
-// areaTaps returns the taps of each of n source positions for d ≤ n destinations. A
-// destination averages the positions it covers, the outer ones in part.
+// areaTaps returns the taps of each of n source positions for d ≤ n
+// destinations. A destination averages the positions it covers, the outer ones
+// in part.
 func areaTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
-	for i := range n { // source i covers i·d … (i+1)·d, destination j j·n … (j+1)·n
+	for i := range n { // source i covers i·d … (i+1)·d, destination j covers j·n … (j+1)·n
 		for j := i * d / n; j*n < (i+1)*d; j++ {
 			overlap := min((i+1)*d, (j+1)*n) - max(i*d, j*n)
 			taps[i] = append(taps[i], tap{j, float64(overlap) / float64(n)})
@@ -26,8 +27,8 @@ func areaTaps(n, d int) [][]tap {
 	return taps
 }
 
-// linearTaps is what OpenCV's INTER_AREA really does if either axis grows: two taps,
-// placed so that whole factors replicate.
+// linearTaps implements INTER_AREA for axes that grow: two taps, placed so that
+// whole factors replicate.
 func linearTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for j := range d {
@@ -44,8 +45,8 @@ func linearTaps(n, d int) [][]tap {
 	return taps
 }
 
-// A target is one reduction of a picture to w×h values of 3 channels (RGB) or 1
-// (grey), in 0 … 255.
+// A target is one reduction of an image to w×h values of 3 channels (RGB) or 1
+// (grey), in 0…255.
 type target struct {
 	channels     int
 	xTaps, yTaps [][]tap
@@ -54,7 +55,7 @@ type target struct {
 	bySegment    [][]tap
 }
 
-// newTarget returns a target for pictures of fromW×fromH pixels.
+// newTarget returns a target for images of fromW×fromH pixels.
 func newTarget(fromW, fromH, w, h, channels int) *target {
 	taps := areaTaps
 	if fromW < w || fromH < h {
@@ -66,7 +67,7 @@ func newTarget(fromW, fromH, w, h, channels int) *target {
 	}
 }
 
-// unit scales the values to [0, 1]. Call it at most once per picture.
+// scaleToUnit scales the values to [0, 1]. Call it at most once per image.
 func (t *target) scaleToUnit() []float64 {
 	for i := range t.out {
 		t.out[i] /= 255
@@ -74,12 +75,12 @@ func (t *target) scaleToUnit() []float64 {
 	return t.out
 }
 
-// A reducer sums rows by segment and hands the sums to its targets.
+// A reducer sums rows by segment and distributes the sums to its targets.
 type reducer struct {
 	targets []*target
 	ends    []int    // segment s is pixels ends[s-1] … ends[s]-1
 	flush   []bool   // whether row y is the last of its run
-	sums    []uint64 // 3 for each segment, of the rows since the last flush
+	sums    []uint64 // 3 per segment, over the rows since the last flush
 	rgb     []float64
 	grey    []float64
 }
@@ -103,7 +104,7 @@ func newReducer(w, h int, targets []*target) *reducer {
 	return r
 }
 
-// differs reports whether source positions i and i+1 weigh differently.
+// differs reports whether source positions i and i+1 have different weights.
 func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 	for _, t := range targets {
 		if !slices.Equal(axis(t)[i], axis(t)[i+1]) {
@@ -113,7 +114,7 @@ func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 	return false
 }
 
-// reset makes the reducer ready for another picture of the same size.
+// reset prepares the reducer for another image of the same size.
 func (r *reducer) reset() {
 	clear(r.sums)
 	for _, t := range r.targets {
@@ -121,7 +122,7 @@ func (r *reducer) reset() {
 	}
 }
 
-// add adds row y; rows must come in order.
+// add adds row y. Rows must come in order.
 func (r *reducer) add(y int, row []byte) {
 	x := 0
 	for s, end := range r.ends {

@@ -11,10 +11,10 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/seed"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/feature"
 	"cpar/model/profile"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 func fit(kind profile.Kind, photos []syntheticphotos.Photo) (*profile.Fitted, []*feature.Vectors, error) {

@@ -1,21 +1,21 @@
-// Package vector assembles the plaintext vector of a photo: New for profile paper,
-// Embedded for the others, whose vectors are compared by squared L2 distance.
+// Package vector assembles the plaintext vector of a photo: New for profile
+// paper, Embedded for profiles compared by squared L2 distance.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)
 //
 // haar and haarq are the p principal components that "PCA-X" keeps of 4096 Haar
-// coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the paper's two
-// dimensions, m_L1 = 864 and m_KL = 48.
+// coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the
+// paper's dimensions m_L1 = 864 and m_KL = 48.
 //
-// Each of the six features is L1-normalised separately, so every element lies in [-1, 1]
-// and Σ|L1| is at most 6; the distance of two photos is at most 12. Levels are the same
-// elements as integers 0 to β = 999, as the paper's unary map needs: β/2 levels are one
-// unit of L1.
+// Each of the six L1 features is normalised separately, so every element lies
+// in [-1, 1], Σ|L1| is at most 6, and the distance of two photos at most 12.
+// Levels are the elements as integers 0 to β = 999 for the paper's unary map:
+// β/2 levels are one unit of L1.
 //
-// lab is a histogram, compared by Kullback-Leibler divergence; Smoothing is first added
-// to every bin so that no logarithm of 0 occurs. The paper counts log 0 as 0 instead,
-// which makes photos without a common colour identical.
+// lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
+// first added to every bin so that no logarithm of 0 occurs. The paper counts
+// log 0 as 0 instead, which makes photos without a common colour identical.
 package vector
 
 import (
@@ -27,28 +27,30 @@ import (
 )
 
 const (
-	// Beta is the paper's β: elements of [-1, 1] become levels 0 to Beta, after "+1", over [0, 2].
+	// Beta is the paper's β. Elements of [-1, 1] become levels 0 to Beta.
 	Beta = 999
-	// Smoothing is added to every bin of lab before it is normalised (again). It is not
+	// Smoothing is added to every bin of lab before normalisation. It is not
 	// from the paper.
 	Smoothing = 1e-3
-	// Parts is the number of features in the L1 part, and a bound on Σ|L1|.
+	// L1Features is the number of L1-normalised features, an upper bound on
+	// Σ|L1|.
 	L1Features = 6
 	// DimensionKL is m_KL, 16 bins for each of 3 channels.
 	DimensionKL = colourDim
 
 	colourDim = 48
 	gaborDim  = 256
-	// minNorm avoids division by zero for a feature of zeros, such as the Haar part of
-	// a collection of identical photos; it stays zero.
+	// minNorm avoids division by zero for a zero feature, such as the Haar part
+	// of a collection of identical photos. The feature stays zero.
 	minNorm = 1e-12
 )
 
-// Dimension returns m_L1 for haar and haarq of p components each: 864 for the paper's 128.
+// Dimension returns m_L1 for p components each of haar and haarq: 864 for p =
+// 128.
 func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
 
-// Features are the seven features of a photo: haar and haarq after PCA, the others as
-// extracted. They need not be normalised.
+// Features are the seven features of a photo: haar and haarq after PCA, the
+// others as extracted, not necessarily normalised.
 type Features struct {
 	RGB, HSV      []float64 // 48 each
 	Gabor, GaborQ []float64 // 256 each
@@ -56,22 +58,24 @@ type Features struct {
 	Lab           []float64 // 48
 }
 
-// Vector is the plaintext of a photo, as private as the photo itself. A profile with
-// distance L1 + KL sets Levels and KL; one with squared L2 sets X, and Levels for
-// splitting.
+// Vector is the plaintext of a photo, as private as the photo itself. Profiles
+// with distance L1 + KL set Levels and KL. Profiles with squared L2 set X, and
+// Levels for splitting.
 type Vector struct {
-	Levels []uint16  // the elements in levels, 0 to Beta
+	Levels []uint16  // 0 to Beta
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
 	// X has length 1, or 0 for a photo at the centre of the collection.
 	X []float32
-	// Guess is what the photo's own features say of its keywords; nil where the profile
-	// knows none, and of the photos of a collection. It is never encrypted nor sent.
+	// Guess estimates the keywords from the photo's own features. It is nil for
+	// profiles without a guess and for photos of a collection. It is never
+	// encrypted or sent.
 	Guess *rank.Guess
 }
 
-// Embedded returns the vector x of a profile with squared L2 distance, padded with zeros
-// to dim dimensions. Its levels are only for splitting. Errors wrap cpar.ErrInput: too
-// many dimensions, a length above 1, or values that are not finite.
+// Embedded returns the vector x of a profile with squared L2 distance,
+// zero-padded to dim dimensions. Its levels serve only for splitting. Errors
+// wrap cpar.ErrInput: too many dimensions, a length above 1, or non-finite
+// values.
 func Embedded(x []float32, dim int) (*Vector, error) {
 	if len(x) > dim {
 		return nil, fmt.Errorf("assembling a vector: %w: %d dimensions, want at most %d", cpar.ErrInput, len(x), dim)
@@ -90,8 +94,8 @@ func Embedded(x []float32, dim int) (*Vector, error) {
 	return v, nil
 }
 
-// New assembles the vector of a photo. Errors wrap cpar.ErrInput: features of wrong
-// length, values that are not finite, or negative histogram values.
+// New assembles the vector of a photo. Errors wrap cpar.ErrInput: features of
+// the wrong length, non-finite values, or negative histogram values.
 func New(f Features) (*Vector, error) {
 	elements, err := L1(f)
 	if err != nil {
@@ -107,8 +111,8 @@ func New(f Features) (*Vector, error) {
 	return &Vector{Levels: Quantise(elements), KL: NormaliseL1(smoothed)}, nil
 }
 
-// L1 returns the part of a photo's vector that is compared by L1, before rounding to
-// levels: the features in order, each normalised.
+// L1 returns the L1 part of a photo's vector before rounding to levels: the
+// features in order, each normalised.
 func L1(f Features) ([]float64, error) {
 	p := len(f.Haar)
 	if p == 0 {
@@ -164,9 +168,9 @@ func NormaliseL1(x []float64) []float64 {
 	return out
 }
 
-// Quantise maps elements of [-1, 1] to levels 0 to Beta, rounding halves to the even
-// level. Elements outside, which normalised vectors do not have, go to the nearest end,
-// and NaN to the middle.
+// Quantise maps elements of [-1, 1] to levels 0 to Beta, rounding halves to the
+// even level. Elements outside the range go to the nearest end, and NaN to the
+// middle.
 func Quantise(x []float64) []uint16 {
 	levels := make([]uint16, len(x))
 	for i, v := range x {

@@ -1,7 +1,8 @@
-// Command patchgen makes the words of package feature's patches, by k-means on the sphere of
-// whitened patches of pictures that it draws: dead leaves, which hide each other as things do
-// (Lee, Mumford, Huang, "Occlusion models for natural images", IJCV 2001), with shades and
-// gratings on them.
+// Command patchgen computes the patch words of package feature by k-means on
+// the sphere of whitened patches of synthetic images. The images are dead
+// leaves, which occlude each other as objects do (Lee, Mumford, Huang,
+// "Occlusion models for natural images", IJCV 2001), with shades and gratings
+// on them.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 	"cpar/internal/parallel"
 )
 
-// As package feature has them.
+// These constants equal those of package feature.
 const (
 	side   = 6
 	values = 3 * side * side
@@ -28,11 +29,11 @@ const (
 
 const (
 	pictures  = 1000
-	per       = 200 // patches of a picture
+	per       = 200 // patches per image
 	width     = 96
 	height    = 64
 	rounds    = 15
-	smoothing = 0.1 // added to variances before patches are whitened
+	smoothing = 0.1 // added to variances before whitening
 )
 
 func main() {
@@ -57,8 +58,8 @@ func main() {
 	}
 }
 
-// draw is a picture of dead leaves, 3 values a pixel, 0 … 255. It is drawn twice as large:
-// edges have a width.
+// draw returns an image of dead leaves, 3 values a pixel, 0…255. It draws at
+// twice the size, so that edges have a width.
 func draw(rng *rand.Rand) []float64 {
 	const w, h = 2 * width, 2 * height
 	large := make([]float64, 3*w*h)
@@ -78,7 +79,7 @@ func draw(rng *rand.Rand) []float64 {
 	return out
 }
 
-// leaf draws a disc or a rectangle over what is there, its size by the inverse cube.
+// leaf draws a disc or a rectangle with a size distributed by the inverse cube.
 func leaf(rng *rand.Rand, p []float64, w, h int) {
 	const least, most = 3, 160
 	r := 1 / math.Sqrt(1/float64(most*most)+rng.Float64()*(1/float64(least*least)-1/float64(most*most)))
@@ -108,7 +109,7 @@ func leaf(rng *rand.Rand, p []float64, w, h int) {
 	}
 }
 
-// patch is a patch by channel, row and column, of mean 0 and variance 1.
+// patch returns a patch by channel, row and column, of mean 0 and variance 1.
 func patch(p []float64, x, y int) []float32 {
 	all, sum, squares := make([]float64, 0, values), 0.0, 0.0
 	for c := range 3 {
@@ -127,7 +128,8 @@ func patch(p []float64, x, y int) []float32 {
 	return out
 }
 
-// whiten returns the mean of patches and the matrix that makes their covariance the identity.
+// whiten returns the mean of patches and the matrix that makes their covariance
+// the identity.
 func whiten(x []float32) (mean, whitening []float32) {
 	n := len(x) / values
 	sums, squares := make([]float64, values), mat.NewSymDense(values, nil)
@@ -172,8 +174,8 @@ func product(x, m []float32, n int) []float32 {
 	return out
 }
 
-// cluster returns words unit vectors, each the direction of the patches that are most like
-// it or its opposite.
+// cluster returns words unit vectors, each the direction of the patches that
+// are most parallel to it, up to sign.
 func cluster(rng *rand.Rand, x []float32) []float32 {
 	d := make([]float32, words*values)
 	for i := range d {
@@ -199,7 +201,7 @@ func cluster(rng *rand.Rand, x []float32) []float32 {
 				}
 			}
 		})
-		for i := range n { // onto what was: a word of few patches moves less
+		for i := range n { // added to the previous centroid, so that a word with few patches moves less
 			f32.Axpy(best[i], x[i*values:][:values], d[at[i]*values:][:values])
 		}
 		normalise(d)
@@ -217,7 +219,7 @@ func normalise(d []float32) {
 	}
 }
 
-// encode writes for each word a scale, an offset and multiples of the scale.
+// encode writes each word as a scale, an offset and multiples of the scale.
 func encode(d, mean []float32) (b []byte) {
 	for k := range words {
 		row, most := d[k*values:][:values], 0.0
