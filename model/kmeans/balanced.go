@@ -11,23 +11,23 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Cells are a collection in clusters that all have the same number of cells, so that
-// nothing about the collection follows from their sizes. Every record is in the cluster
-// that is its own, and in others that it nearly belongs to, until no cell is empty.
+// BalancedCells divides a collection into cells with the same number of slots,
+// so that cell sizes reveal nothing about the collection. Every record is in
+// its own cell, and in other cells that it nearly belongs to, until no slot is
+// empty.
 //
-//	rows ─▶ KMeans, the best of some (choose.go) ─▶ Centroids ─▶ each cluster takes the records that are
-//	                               nearest to being its own ─▶ Records
+//	rows ─▶ the best of several Fits (choose.go) ─▶ Centroids
+//	     ─▶ each cell takes the records nearest to belonging to it ─▶ Records
 type BalancedCells struct {
-	// Centroids has the centre of each cluster. What is nearest to it belongs to it.
+	// Centroids has the centre of each cell. A row belongs to the nearest one.
 	Centroids [][]float32
-	// Records has the records in the cells of each cluster, ascending, none twice.
+	// Records has the records of each cell, ascending, without duplicates.
 	Records [][]uint32
 }
 
-// Balance divides rows (n×d, read-only) into so many clusters of size cells each, by
-// squared L2. There must be a cell for every row, and no cluster can have more cells than
-// there are rows. The result depends on the rows and the seed alone. Errors wrap
-// cpar.ErrInput.
+// Balance divides rows (n×d, read-only) into cells of size slots each, by
+// squared L2. There must be at least n slots in all and at most n per cell. The
+// result depends only on the rows and the seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
 	if clusters < 1 || size < 1 || size > n || clusters > n || clusters*size < n {
@@ -42,11 +42,12 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 	return c, nil
 }
 
-// fill gives every cluster its records.
+// fill assigns records to every cell.
 func (c *BalancedCells) fill(rows [][]float32, size int) {
 	n, clusters := len(rows), len(c.Centroids)
 	c.Records = make([][]uint32, clusters)
-	// How much farther each record is from a centroid than from its own.
+	// beyond[i·clusters+k] is how much farther record i is from centroid k than
+	// from its own.
 	beyond := make([]float32, n*clusters)
 	own := make([]uint32, n)
 	parallel.Ranges(n, 0, func(from, to int) {
@@ -81,8 +82,8 @@ func (c *BalancedCells) fill(rows [][]float32, size int) {
 	})
 }
 
-// home moves records out of clusters that are the own one of more than there are cells,
-// those first that are nearest to a cluster with room.
+// reassignOverfull moves records out of cells that own more records than they
+// have slots, starting with the records nearest to a cell with room.
 func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size int) {
 	k := len(c.Centroids)
 	count := make([]int, k)
@@ -115,7 +116,7 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 			return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.record, b.record))
 		})
 		for _, m := range moves[:count[full]-size] {
-			if count[m.to] < size { // else in the next round
+			if count[m.to] < size { // otherwise move it in the next round
 				own[m.record] = m.to
 				count[m.to]++
 				count[full]--
@@ -124,12 +125,13 @@ func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size in
 	}
 }
 
-// Nearest is the cluster that a row belongs to, the lower of two that are as near.
+// Nearest returns the cell of a row, the lower one of equally near cells.
 func (c *BalancedCells) Nearest(row []float32) int {
 	return c.distances(make([]float32, len(c.Centroids)), row)
 }
 
-// measure writes the squared distance from every centroid and returns the nearest.
+// distances writes the squared distances from all centroids to to and returns
+// the nearest.
 func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	for k, centroid := range c.Centroids {
 		to[k] = squaredL2(row, centroid)

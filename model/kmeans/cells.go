@@ -9,15 +9,16 @@ import (
 	"cpar/internal/wire"
 )
 
-// Cells are as few bytes as a bit for every record and cluster: numbers of records would
-// take log₂ n bits for each of 1.72·n cells, four times as much at a million. All numbers are
-// little-endian; lengths depend on how many there are of everything, and on nothing else.
+// The encoding of BalancedCells takes one bit per record and cell. Record
+// numbers would take log₂ n bits for each of 1.72·n slots, four times as much
+// at a million records. Numbers are little-endian. The length depends only on
+// the four counts.
 //
-//	records (4)  clusters (4)  cells of a cluster (4)  d (4)
+//	records (4)  cells (4)  slots of a cell (4)  d (4)
 //	centroids, d float32 each
-//	for each cluster ⌈records/8⌉ bytes: bit i mod 8 of byte i/8 is set where it has record i
+//	for each cell ⌈records/8⌉ bytes: bit i mod 8 of byte i/8 is set if it has record i
 
-// AppendBinary appends the canonical encoding of c, cells of n records.
+// AppendBinary appends the canonical encoding of c for n records.
 func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
 	for _, x := range []int{n, len(c.Records), len(c.Records[0]), len(c.Centroids[0])} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(x))
@@ -37,11 +38,11 @@ func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
 	return b
 }
 
-// maxCells and maxWidth bound what ReadBalancedCells allocates for.
+// maxCells and maxWidth bound the allocations of ReadBalancedCells.
 const maxCells, maxWidth = 1 << 8, 1 << 16
 
-// ReadBalancedCells reads what AppendBinary appends, and refuses cells that Balance cannot make of
-// n records of d numbers. Errors are the reader's.
+// ReadBalancedCells reads the encoding of AppendBinary and rejects cells that
+// Balance cannot produce for n records of d numbers. Errors are the reader's.
 func ReadBalancedCells(r *wire.Reader, n, d int) (*BalancedCells, error) {
 	records, clusters, size, width := int(r.U32("records")), int(r.U32("clusters")), int(r.U32("cells")), int(r.U32("dimension"))
 	if r.Err() == nil && (records != n || width != d || d > maxWidth || clusters < 1 || clusters > maxCells) {

@@ -9,22 +9,26 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Divisions differ in what is found in the cluster that is asked: where some clusters are far
-// larger than others, what is nearly in the large ones does not fit into their cells. So the best
-// of some is taken, judged by the rows themselves: of some the nearest others are known, and it
-// counts how many of these are in the cells that the row would ask. Of Corel-5k, profile `learned`,
-// in eight clusters with 1.72 places a record it found 0.861 of the ten nearest (mean of five seeds, the
-// least 0.855); the most even of eight divisions 0.850 (0.833), of 32 with 1.7 places 0.856 (0.845). Copies
-// chosen by the distance from the border between two clusters instead found no more.
+// Divisions differ in the share of neighbours found in the queried cell: if
+// some cells are far larger than others, records that nearly belong to the
+// large ones do not fit into their slots. choose therefore takes the best of
+// several divisions. It counts how many of the nearest others of sampled rows
+// are in the cells that these rows would query.
+//
+// On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, this
+// finds 0.861 of the ten nearest (mean of five seeds, minimum 0.855). The most
+// even of eight divisions finds 0.850 (0.833), of 32 with 1.7 slots 0.856
+// (0.845). Choosing copies by the distance from the border between two cells
+// found no more.
 const (
-	// starts is how many divisions are tried, and sampled how many rows, evenly spaced, are
-	// divided.
+	// restarts divisions of sampled evenly spaced rows are tried.
 	restarts, sampled = 32, 1 << 14
-	// judges of these rows say which is best, by evalNeighbours nearest others.
+	// A division is evaluated by evalNeighbours nearest others of evalRows rows.
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 
-// choose returns the centroids of the best division of rows into clusters of size cells.
+// choose returns the centroids of the best division of rows into clusters cells
+// of size slots.
 func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (best [][]float32, err error) {
 	some := spaced(rows, max(sampled, clusters))
 	size = min(len(some), (size*len(some)+len(rows)-1)/len(rows))
@@ -50,7 +54,7 @@ func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]
 	return best, nil
 }
 
-// spaced returns n of the rows, or all.
+// spaced returns n evenly spaced rows, or all rows if there are fewer.
 func spaced(rows [][]float32, n int) [][]float32 {
 	n = min(n, len(rows))
 	out := make([][]float32, n)
@@ -60,10 +64,10 @@ func spaced(rows [][]float32, n int) [][]float32 {
 	return out
 }
 
-// place is where the ith of n rows stands that are evenly spaced among all.
+// spacedIndex returns the index of the ith of n evenly spaced rows among all.
 func spacedIndex(i, n, all int) int { return i * all / n }
 
-// nearestOthers are the rows nearest to each of n, by number, but itself.
+// nearestOthers returns the nearest other rows of each of n evenly spaced rows.
 func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, error) {
 	out := make([][]uint32, n)
 	parallel.For(n, func(i int) {
@@ -89,7 +93,8 @@ func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, er
 	return out, ctx.Err()
 }
 
-// found is how many of the rows near to so many of them are in the cells that these ask.
+// countFound counts the neighbours in near that are in the cell of their query
+// row.
 func (c *BalancedCells) countFound(rows [][]float32, near [][]uint32) (n int) {
 	for i, others := range near {
 		records := c.Records[c.Nearest(rows[spacedIndex(i, len(near), len(rows))])]

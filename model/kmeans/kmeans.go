@@ -13,16 +13,16 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options say how rows are clustered. The zero value did best in measurements.
+// Options configures clustering. The zero value did best in measurements.
 type Options struct {
-	// Lists is k, the number of lists; 0: DefaultCells, which only Photos supports. There
-	// are never more lists than rows.
+	// Cells is k, the number of cells, capped at the number of rows. 0 means
+	// DefaultCells in FitPhotos and is invalid in Fit.
 	Cells int
-	// Iterations bounds the rounds of Lloyd's algorithm; 0: 12. It stops earlier if no
-	// row changes its list.
+	// Iterations bounds the rounds of Lloyd's algorithm, 0 for 12. It stops
+	// earlier once no row changes its cell.
 	Iterations int
-	// Seed is the only source of randomness: equal rows, options and seed give equal
-	// lists, whatever the number of cores.
+	// Seed is the only source of randomness. Equal rows, options and seed give
+	// equal cells on any number of cores.
 	Seed [32]byte
 }
 
@@ -30,10 +30,10 @@ const (
 	defaultIterations = 12
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
-	// none marks a row that is not in a list yet.
+	// none marks a row without a cell.
 	none = ^uint32(0)
-	// chunkRows rows are compared with all centroids at a time: 512 × 256 products take
-	// half a megabyte.
+	// chunkRows rows are compared with all centroids at a time. 512 × 256
+	// products take half a megabyte.
 	chunkRows = 512
 )
 
@@ -42,18 +42,19 @@ func (opt Options) withDefaults(n int) (Options, error) {
 		opt.Iterations = defaultIterations
 	}
 	if opt.Cells < 1 || opt.Iterations < 1 {
-		return opt, fmt.Errorf("%w: %d lists in %d iterations", cpar.ErrInput, opt.Cells, opt.Iterations)
+		return opt, fmt.Errorf("%w: %d cells in %d iterations", cpar.ErrInput, opt.Cells, opt.Iterations)
 	}
 	opt.Cells = min(opt.Cells, n)
 	return opt, nil
 }
 
-// KMeans divides rows (n×d, read-only) into at most opt.Lists lists, at least one, by
-// Lloyd's algorithm, so that rows are near the centroid of their list by squared L2. No
-// list is empty. It starts from rows drawn by k-means++ (Arthur and Vassilvitskii 2007).
-// Errors wrap cpar.ErrInput.
+// Fit divides rows (n×d, read-only) into at most opt.Cells non-empty cells by
+// Lloyd's algorithm, so that rows are near the centroid of their cell by
+// squared L2. It starts from rows drawn by k-means++ (Arthur and Vassilvitskii
+// 2007). Errors wrap cpar.ErrInput.
 //
-// It takes O(iterations·n·k·d) time on all cores, and memory for a copy of the rows.
+// It takes O(iterations·n·k·d) time on all cores, and memory for a copy of the
+// rows.
 func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error) {
 	points, err := newPoints(rows)
 	if err != nil {
@@ -73,7 +74,7 @@ func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error)
 		}
 		m.update()
 	}
-	// The order in which centroids were drawn would reveal outlying lists.
+	// The order in which centroids were drawn would reveal outlying cells.
 	numbers := m.rng.Perm(m.k)
 	for i, c := range m.cell {
 		m.cell[i] = uint32(numbers[c])
@@ -89,8 +90,8 @@ func newRand(seed [32]byte) *rand.Rand {
 	return rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))
 }
 
-// points are rows laid out for products, relative to their mean: that does not change
-// distances and keeps |x|² − 2x·c + |c|² from cancelling.
+// points are rows relative to their mean. Centring keeps distances and prevents
+// cancellation in |x|² − 2x·c + |c|².
 type points struct {
 	n, d   int
 	data   []float32 // n×d
@@ -127,7 +128,8 @@ func newPoints(rows [][]float32) (*points, error) {
 			to[j] = float32(float64(x) - mean[j])
 			sum += float64(to[j]) * float64(to[j])
 		}
-		// Sixteen squared distances must fit; NaN fails this test too.
+		// Sixteen squared distances must fit into float32. NaN fails this test
+		// too.
 		if !(sum < math.MaxFloat32/16) {
 			return nil, fmt.Errorf("%w: row %d is not finite or too large", cpar.ErrInput, i)
 		}
@@ -144,13 +146,13 @@ type lloyd struct {
 	k         int
 	rng       *rand.Rand
 	centroids []float32 // k×d
-	cell      []uint32  // of each row
-	distance  []float32 // of each row from its centroid, squared
-	size      []int     // of each list
+	cell      []uint32  // cell of each row
+	distance  []float32 // squared distance of each row from its centroid
+	size      []int     // number of rows of each cell
 }
 
-// start draws the first centroids: each is a row, drawn with probability proportional to
-// its squared distance from the nearest earlier one.
+// start draws the first centroids from the rows, each with probability
+// proportional to its squared distance from the nearest earlier one.
 func (m *lloyd) start() {
 	m.centroids = make([]float32, 0, m.k*m.d)
 	m.cell = make([]uint32, m.n)
@@ -178,8 +180,8 @@ func (m *lloyd) start() {
 	}
 }
 
-// draw returns a row with probability proportional to m.distance. If all rows equal
-// centroids already, it draws evenly, and assign repairs the consequences.
+// draw returns a row with probability proportional to m.distance. If every row
+// equals a centroid, it draws uniformly, and assign repairs the empty cells.
 func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
@@ -201,9 +203,9 @@ func (m *lloyd) draw() int {
 	return last
 }
 
-// assign puts every row into the list of its nearest centroid, ties to the lower list,
-// and fills lists that would be empty. It returns how many rows changed their list; at
-// first, all.
+// assign moves every row to the cell of its nearest centroid, ties to the lower
+// cell, and fills empty cells. It returns the number of rows that changed their
+// cell.
 func (m *lloyd) assign() int {
 	squares := make([]float32, m.k)
 	for c := range squares {
@@ -247,9 +249,9 @@ func (m *lloyd) count() {
 	}
 }
 
-// fill moves one row into every empty list: the row farthest from its centroid among
-// lists that can spare one, from the largest list if several rows are as far. So it
-// splits the worst represented list.
+// fill moves one row into every empty cell: the row farthest from its centroid
+// among cells of at least two rows, ties to the largest cell. This splits the
+// worst represented cell.
 func (m *lloyd) fill() {
 	for empty := range m.size {
 		if m.size[empty] > 0 {
@@ -271,8 +273,8 @@ func (m *lloyd) fill() {
 	}
 }
 
-// update moves every centroid to the mean of its rows. One goroutine sums each list in
-// the order of rows, so the number of cores changes nothing.
+// update moves every centroid to the mean of its rows. One goroutine sums each
+// cell in row order, so the number of cores has no effect.
 func (m *lloyd) update() {
 	lists := newPartition(m.cell, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {

@@ -4,14 +4,14 @@ import (
 	"math"
 )
 
-// Lists is a division of n records into lists, none of them empty.
+// Partition is a division of n records into non-empty cells.
 type Partition struct {
-	// List is the list of each record, in the order given.
+	// Cell is the cell of each record.
 	Cell []uint32
-	// Order has the records sorted by list, and within a list in the order given: record
-	// p of an index that is searched by list is record Order[p].
+	// Order lists the records by cell, and within a cell in their original
+	// order: record p of the cell-ordered index is record Order[p].
 	Order []uint32
-	// First has the start of each list in Order, and n at the end.
+	// Starts has the start of each cell in Order, and n at the end.
 	Starts []uint32
 }
 
@@ -32,17 +32,17 @@ func newPartition(list []uint32, k int) *Partition {
 	return l
 }
 
-// Len is the number of lists.
+// Len returns the number of cells.
 func (l *Partition) Len() int { return len(l.Starts) - 1 }
 
-// Members returns the records of a list, by the caller's numbers.
+// Members returns the records of a cell by their original numbers.
 func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l.Starts[list+1]] }
 
-// DefaultCells is the number of lists for a collection of n photos with width numbers
-// each. For long vectors, as in profile paper, it is 2·√n: 134 for 4,500 and 283 for
-// 20,000. More lists find more with the same visits, but their centroids are read for
-// every request too. Counting all rows read, visits and centroids, the share found of the
-// true ten nearest is
+// DefaultCells returns the number of cells for a collection of n photos of
+// width numbers each. For long vectors, as in profile paper, it is 2·√n: 134
+// for 4,500 and 283 for 20,000. More cells find more with the same visits, but
+// every request reads their centroids too. By rows read, visits and centroids
+// together, the share found of the true ten nearest is
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
@@ -50,10 +50,11 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 //	20,000  k = 128   0.84    0.92   0.95   0.99   k = 256 0.88    0.95   0.97   1.00
 //	        k = 384   0.88    0.95   0.97   1.00   k = 512 0.86    0.95   0.98   1.00
 //
-// For short vectors, as in profiles learned and network, it is 6·√n, but at least ten
-// photos per list unless 2·√n gives more lists: 402 for 4,500 and 849 for 20,000. Their
-// centroids are cheap to read, and their ranker wants as many as eighty neighbours, of
-// which AP-10 visits (4,500 records, learned and network, four keys):
+// For short vectors, as in profiles learned and network, it is 6·√n, but at
+// least ten photos per cell unless 2·√n gives more cells: 402 for 4,500 and 849
+// for 20,000. Their centroids are cheap to read, and their ranker uses up to
+// eighty neighbours, of which AP-10 visits (4,500 records, learned and network,
+// four keys):
 //
 //	k       the true ten nearest   eighty nearest   P lost at most   centroids and visits, µs
 //	134     0.96   0.98            0.88   0.94      0.9   2.6 %      55
@@ -68,5 +69,5 @@ func DefaultCells(n, width int) int {
 	return int(max(1, few, min(many, math.Floor(float64(n)/10))))
 }
 
-// maxShort is the greatest number of coordinates that is cheap to read.
+// maxShort is the maximum number of coordinates of a short vector.
 const maxShort = 128

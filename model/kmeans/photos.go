@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// components is the number of principal components used for clustering. From 24 to 64
-	// the share found changes by 0.01.
+	// components is the number of principal components used for clustering.
+	// From 24 to 64 the share found changes by 0.01.
 	components = 48
-	// basisRows is the greatest number of photos that the components are fitted on.
+	// basisRows bounds the photos that the components are fitted on.
 	basisRows = 6000
-	// projectedRows photos are laid out at a time: 20 MB.
+	// projectedRows photos are laid out at a time, 20 MB.
 	projectedRows = 4096
 )
 
-// Photos divides a collection into lists by the distance with which its records will be
-// compared. z has the n Johnson–Lindenstrauss vectors, histograms the n smoothed
-// histograms; unit is F, squared JL units per unit of distance (combined.Budget.Unit).
-// All are read-only. Errors wrap cpar.ErrInput.
+// FitPhotos divides a collection into cells by the distance of its records. z
+// holds the n Johnson–Lindenstrauss vectors, histograms the n smoothed
+// histograms, and unit is F, squared JL units per unit of distance
+// (scorevector.Budget.Unit). All are read-only. Errors wrap cpar.ErrInput.
 //
-// The result depends only on these and opt, not on the number of cores. Lists are
-// numbered at random.
+// The result depends only on the arguments, not on the number of cores. Cells
+// are numbered at random.
 func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Partition, error) {
 	if len(z) == 0 || len(z) != len(histograms) {
 		return nil, fmt.Errorf("clustering photos: %w: %d vectors and %d histograms", cpar.ErrInput, len(z), len(histograms))
 	}
 	if !(unit >= 0 && unit <= math.MaxInt32) {
-		return nil, fmt.Errorf("clustering photos: %w: a unit of %g", cpar.ErrInput, unit)
+		return nil, fmt.Errorf("clustering photos: %w: unit %g", cpar.ErrInput, unit)
 	}
 	for i := range z {
 		if len(z[i]) != len(z[0]) || len(histograms[i]) != len(histograms[0]) {
@@ -45,7 +45,7 @@ func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit fl
 	if opt.Cells == 0 {
 		opt.Cells = DefaultCells(len(z), width)
 	}
-	if width <= maxShort { // learnt vectors have nothing to drop
+	if width <= maxShort { // learnt vectors carry no projection noise to drop
 		return Fit(ctx, layout.rows(0, len(z), 1), opt)
 	}
 	step := (len(z) + basisRows - 1) / basisRows
@@ -74,8 +74,8 @@ func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit fl
 	return Fit(ctx, rows, opt)
 }
 
-// photoRows lays out photos as rows whose squared L2 distance approximates the distance
-// of the photos.
+// photoRows lays out photos as rows whose squared L2 distance approximates the
+// distance of the photos.
 type photoRows struct {
 	z          [][]int16
 	histograms [][]float64
@@ -103,10 +103,11 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 	return rows
 }
 
-// Centroid returns a list's centroid as a record: z is the rounded mean of the members'
-// vectors and v the mean of their histograms, so that combined.Budget.Record scores it
-// like any record. A mean is never farther from the baseline than its farthest member;
-// Budget.Clamp handles what rounding adds.
+// Centroid returns a cell's centroid as a record: z is the rounded mean of the
+// members' vectors and v the mean of their histograms, so that
+// scorevector.Budget.Record scores it like any record. A mean is never farther
+// from the baseline than its farthest member. Budget.Clamp absorbs the
+// rounding.
 func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)
 	sums := make([]int64, len(z[0]))
@@ -122,8 +123,8 @@ func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mea
 	mean = make([]int16, len(sums))
 	n := int64(len(members))
 	for j, s := range sums {
-		// Round halves away from 0 on either side: the floor of (2s + n)/2n would shift
-		// every centroid.
+		// Round halves away from 0 on either side. The floor of (2s + n)/2n
+		// would shift every centroid.
 		if s < 0 {
 			mean[j] = -int16((-2*s + n) / (2 * n))
 		} else {

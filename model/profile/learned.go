@@ -19,30 +19,31 @@ import (
 )
 
 const (
-	// unitsPerLength is how many units of z a length of 1 is: F is a million. Rounding
-	// then moves a distance d by about √(2d/3)/1000, the noise by less.
+	// unitsPerLength is the length of z for a vector of length 1, so F is a
+	// million. Rounding then moves a distance d by about √(2d/3)/1000, less
+	// than the noise.
 	unitsPerLength = 1000
-	// minPhotos can be divided into the folds of package learn.
+	// minPhotos is the minimum that package learn can divide into folds.
 	minPhotos = 5
 	// MaxLearnedDim bounds the dimensions of a learnt vector.
 	MaxLearnedDim = 128
 )
 
-// LearnedProfile is profiles `learned` and `network`: vectors of length 1 whose squared
-// Euclidean distance was learnt from the collection's keywords.
+// LearnedProfile implements profiles `learned` and `network`: vectors of length
+// 1 whose squared Euclidean distance was learnt from the collection's keywords.
 type LearnedProfile struct {
 	kind       Kind
 	projection *learn.Projection
-	// dim is what vectors are filled up to with zeros: the number of directions
-	// would tell the number of keywords, where these are few.
+	// dim is the length to which vectors are zero-padded, because the number of
+	// directions would reveal a small number of keywords.
 	dim int
-	// network is the digest of the image network and embedding the length of its
-	// embeddings; with profile `network` only.
+	// network is the digest of the image network and embedding the length of
+	// its embeddings, for profile `network` only.
 	network   [sha256.Size]byte
 	embedding int
 }
 
-// fitLearned learns the projection and the ranker, whose options it chooses by
+// fitLearned learns the projection and the ranker. It chooses their options by
 // cross-validation on the collection alone.
 func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][]string, opt Options) (*Fitted, error) {
 	p := &LearnedProfile{kind: kind}
@@ -74,7 +75,7 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 	return &Fitted{Profile: p, Ranker: choice.Ranker, Samples: choice.Samples}, nil
 }
 
-// space is what the projection is chosen from.
+// grid returns the options to choose from.
 func (p *LearnedProfile) grid() learn.Grid {
 	if p.kind == Learned {
 		return learn.FeatureGrid()
@@ -82,7 +83,7 @@ func (p *LearnedProfile) grid() learn.Grid {
 	return learn.EmbeddingGrid(p.embedding, true)
 }
 
-// row is what the projection takes. It refuses another network's embedding.
+// row returns the projection's input. It rejects another network's embedding.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	if err := checkHaar(photo); err != nil {
 		return nil, err
@@ -102,33 +103,34 @@ func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	return learn.EmbeddingRow(e.Values, photo), nil
 }
 
-// NoNetwork says that an index needs an image network and none was named.
+// NoNetwork returns the error for an index that needs an image network when the
+// user named none.
 func NoNetwork() error {
 	return hint.Add(fmt.Errorf("%w: the index was built with profile network, and no image network was named", cpar.ErrInput), "pass the model file that it was built with (--model FILE)")
 }
 
-// OtherNetwork says that an index was built with another image network, under which
-// distances would mean nothing.
+// OtherNetwork returns the error for an index built with another image network,
+// whose distances would be meaningless.
 func OtherNetwork(want, got [sha256.Size]byte) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with network %x…, this one is %x…", cpar.ErrInput, want[:6], got[:6]),
 		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
 }
 
-// Kind is Learned or Network.
+// Kind returns Learned or Network.
 func (p *LearnedProfile) Kind() Kind { return p.kind }
 
-// Dimensions is at most MaxLearnedDim.
+// Dimensions returns the padded length, at most MaxLearnedDim.
 func (p *LearnedProfile) Dimensions() int { return p.dim }
 
-// Layout has as many coordinates as there are dimensions.
+// Layout has one coordinate per dimension.
 func (p *LearnedProfile) Layout() vectorlayout.Params {
 	return vectorlayout.SquaredL2(p.dim, unitsPerLength)
 }
 
-// Network is the digest of the network that was used.
+// Network returns the digest of the network, and whether the profile uses one.
 func (p *LearnedProfile) Network() (digest [32]byte, ok bool) { return p.network, p.kind == Network }
 
-// Vector projects one photo.
+// Vector projects one photo and guesses its keywords.
 func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	row, err := p.row(photo)
 	if err != nil {
@@ -146,7 +148,7 @@ func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) 
 	return v, nil
 }
 
-// Vectors projects many, without guesses.
+// Vectors projects many photos, without guesses.
 func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	rows, err := mapRows(photos, p.row)
 	if err != nil {
@@ -165,22 +167,23 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 	return out, nil
 }
 
-// ForCollection changes nothing.
+// ForCollection returns p, which does not depend on the collection's vectors.
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
-// Projector rounds: the vectors themselves are encrypted.
+// Projector returns a projector that only rounds, because the vectors
+// themselves are encrypted.
 func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.dim}, nil
 }
 
-// rounding makes z of vectors of length 1: 1000 times each value, rounded.
+// roundingProjector computes z as 1000 times each value, rounded.
 type roundingProjector struct{ dim int }
 
 func (r roundingProjector) Project(v *vector.Vector) ([]int16, error) {
 	if len(v.X) != r.dim {
 		return nil, fmt.Errorf("%w: a vector of %d dimensions, want %d", cpar.ErrInput, len(v.X), r.dim)
 	}
-	z := make([]int16, r.dim) // lengths are at most 1: z is within ±1000
+	z := make([]int16, r.dim) // lengths are at most 1, so z is within ±1000
 	for i, x := range v.X {
 		z[i] = int16(math.RoundToEven(float64(x) * unitsPerLength))
 	}
@@ -199,8 +202,7 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// AppendBinary appends the dimensions, the network where there is one, and the
-// projection.
+// AppendBinary appends the dimensions, the network if any, and the projection.
 func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
 	b = le.AppendUint16(b, uint16(p.dim))
@@ -220,7 +222,7 @@ func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
 	return p, r.Encoded("projection", p.projection)
 }
 
-// Validate checks what was decoded.
+// Validate checks a decoded profile.
 func (p *LearnedProfile) Validate() error {
 	if p.dim < 1 || p.dim > MaxLearnedDim || p.projection.Dim() > p.dim {
 		return fmt.Errorf("%d directions in %d dimensions", p.projection.Dim(), p.dim)

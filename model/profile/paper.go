@@ -24,20 +24,20 @@ const (
 	Gamma = 100
 )
 
-// DefaultPCA is the paper's X of PCA-X.
+// DefaultPCA is the paper's X in PCA-X.
 const DefaultPCA = 32
 
-// PCAFactors are the X of PCA-X that can be chosen.
+// PCAFactors are the supported X in PCA-X.
 var PCAFactors = []int{8, 16, 32, 64, 128}
 
-// PaperProfile is profile `paper`: PCA of haar and haarq, then L1 normalisation, levels,
-// smoothed lab.
+// PaperProfile implements profile `paper`: PCA of haar and haarq, L1
+// normalisation, levels, and smoothed lab.
 type PaperProfile struct {
-	// factor is X of PCA-X: haar and haarq keep 4096/X dimensions.
+	// factor is X in PCA-X. haar and haarq keep 4096/X dimensions.
 	factor      uint16
 	haar, haarq *pca.Basis
-	// baselines holds, for each L1 coordinate, the level from which the unary
-	// walk starts; nil until For.
+	// baselines holds the level of each L1 coordinate from which unary walks
+	// start, nil until ForCollection.
 	baselines []uint16
 }
 
@@ -70,22 +70,22 @@ func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*Pap
 	return p, nil
 }
 
-// Kind is Paper.
+// Kind returns Paper.
 func (p *PaperProfile) Kind() Kind { return Paper }
 
-// Dimensions is 2·(48 + 256) + 2·4096/X.
+// Dimensions returns 2·(48 + 256) + 2·4096/X.
 func (p *PaperProfile) Dimensions() int { return vector.Dimension(p.haar.Out()) }
 
 // Layout has m̂ coordinates for L1 and 48 for KL.
 func (p *PaperProfile) Layout() vectorlayout.Params { return PaperLayout(int(p.factor)) }
 
-// PaperLayout is the layout of profile `paper` at PCA-X.
+// PaperLayout returns the layout of profile `paper` at PCA-factor.
 func PaperLayout(factor int) vectorlayout.Params {
 	levels := vector.Dimension(feature.HaarDim / factor)
 	return vectorlayout.L1KL(embed.Dimension(levels, vector.Beta, Alpha, Gamma), vector.DimensionKL, vector.Beta)
 }
 
-// Network says that no network is needed.
+// Network returns false.
 func (p *PaperProfile) Network() (digest [32]byte, ok bool) { return digest, false }
 
 // Vector assembles the vector of one photo.
@@ -97,7 +97,8 @@ func (p *PaperProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	return vector.New(f)
 }
 
-// Features are those that a vector is assembled from, haar and haarq after PCA.
+// Features returns the features that a vector is assembled from, with haar and
+// haarq after PCA.
 func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error) {
 	if err := checkHaar(photo); err != nil {
 		return vector.Features{}, err
@@ -143,7 +144,7 @@ func checkHaar(f *feature.Vectors) error {
 	return nil
 }
 
-// features are a photo's, with haar and haarq projected.
+// features combines a photo's features with its projected haar and haarq.
 func features(f *feature.Vectors, haar, haarq []float64) vector.Features {
 	return vector.Features{
 		RGB: wide(f.RGB), HSV: wide(f.HSV), Lab: wide(f.Lab),
@@ -160,8 +161,8 @@ func wide(x []float32) []float64 {
 	return y
 }
 
-// ForCollection gives the profile the baselines of an index: the median levels of its
-// vectors, from which its walks are shortest.
+// ForCollection returns a copy of the profile with the median levels of vectors
+// as baselines, which make the walks shortest.
 func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) {
 	own := *p
 	var err error
@@ -169,22 +170,22 @@ func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) 
 	return &own, err
 }
 
-// Baselines are the levels that z counts from.
+// Baselines returns the levels relative to which z is computed.
 func (p *PaperProfile) Baselines() []uint16 { return p.baselines }
 
-// Projector is the secret Johnson–Lindenstrauss projection of the levels.
+// Projector returns the secret Johnson–Lindenstrauss projection of the levels.
 func (p *PaperProfile) Projector(secret seed.Secret) (Projector, error) {
 	projection, err := embed.New(secret, p.Dimensions(), vector.Beta, p.Layout().JL, p.baselines)
 	return PaperProjector{projection}, err
 }
 
-// Walk is the projector of profile `paper`.
+// PaperProjector is the projector of profile `paper`.
 type PaperProjector struct{ *embed.Projection }
 
-// Project is z of one photo.
+// Project returns z of one photo.
 func (w PaperProjector) Project(v *vector.Vector) ([]int16, error) { return w.Embed(v.Levels) }
 
-// ProjectAll is z of many.
+// ProjectAll returns z of many photos.
 func (w PaperProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return w.EmbedAll(levelsOf(v))
 }
@@ -221,7 +222,7 @@ func readPaper(r *wire.Reader) (*PaperProfile, error) {
 	return p, r.Err()
 }
 
-// Validate checks what was decoded.
+// Validate checks a decoded profile.
 func (p *PaperProfile) Validate() error {
 	if p.haar.In() != feature.HaarDim || p.haarq.In() != feature.HaarDim || p.haar.Out() != p.haarq.Out() || p.haar.Out()*int(p.factor) != feature.HaarDim {
 		return fmt.Errorf("PCA-%d, bases %d×%d and %d×%d", p.factor, p.haar.Out(), p.haar.In(), p.haarq.Out(), p.haarq.In())

@@ -1,11 +1,13 @@
-// Package profile is what is looked at in a photo before anything is encrypted.
+// Package profile turns the features of a photo into the integers that the
+// schemes encrypt.
 //
-//	Fit        a collection's features and keywords ─▶ Fitted: a Profile, perhaps a ranker
+//	Fit        features and keywords of a collection ─▶ Fitted: a Profile, perhaps a ranker
 //	Profile    features ─▶ vector.Vector
 //	Projector  vector.Vector ─▶ z, small integers, which every scheme encrypts
 //
-// A profile is fitted once, on the collection, and stays with the owner: it was
-// learnt from private photos, and `learned` and `network` from their keywords.
+// A profile is fitted once, on the collection, and stays with the owner,
+// because it was learnt from private photos and, for `learned` and `network`,
+// from their keywords. This package must not import user/ or cloud/.
 package profile
 
 import (
@@ -27,15 +29,14 @@ import (
 // A Kind names a profile.
 type Kind uint8
 
-// The profiles.
 const (
-	// Paper: seven features of colour and texture, compared by L1 and KL.
+	// Paper compares seven features of colour and texture by L1 and KL.
 	Paper Kind = 0
-	// Learned: a projection of these and of patches that was learnt from the
-	// collection's keywords, compared by squared L2.
+	// Learned compares a projection of these features and patches, learnt from
+	// the collection's keywords, by squared L2.
 	Learned Kind = 1
-	// Network: a projection, learnt in the same way, of the embedding of an image
-	// network, compared by squared L2.
+	// Network compares a projection of an image network's embedding, learnt in
+	// the same way, by squared L2.
 	Network Kind = 2
 )
 
@@ -49,10 +50,10 @@ func (k Kind) String() string { return kinds.String(k) }
 // Valid reports whether k is one of the profiles.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
-// MarshalText writes a profile in JSON as String does.
+// MarshalText returns the name of the profile.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText is ParseKind.
+// UnmarshalText parses the name of a profile.
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseKind(string(text))
 	return err
@@ -61,7 +62,8 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 // ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
-// Ranker is the kind of ranker that k gets where asked for another or for none.
+// Ranker returns the kind of ranker that profile k uses if asked is
+// KindDefault, and asked otherwise.
 func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	if k == Paper {
 		return cmp.Or(asked, rank.KindPaper)
@@ -69,60 +71,63 @@ func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	return cmp.Or(asked, rank.KindCalibrated)
 }
 
-// A Profile turns the features of photos into vectors. It does not change, and
-// its methods may be called concurrently.
+// A Profile turns the features of photos into vectors. It is immutable and safe
+// for concurrent use.
 type Profile interface {
 	Kind() Kind
-	// Dimensions is the length of a vector before it is projected: 864 levels with
+	// Dimensions is the length of a vector before projection: 864 levels with
 	// `paper` at PCA-32, at most MaxLearnedDim values with the others.
 	Dimensions() int
 	// Layout describes encrypted vectors and the unit of their distance.
 	Layout() vectorlayout.Params
-	// Network is the digest of the image network whose embeddings it takes; ok is
-	// false where it takes none.
+	// Network returns the digest of the image network that the profile needs.
+	// ok is false if it needs none.
 	Network() (digest [32]byte, ok bool)
-	// Vector makes the vector of one photo, with a guess of its keywords where the profile
-	// has one; Vectors the same vectors for many at once, without guesses.
+	// Vector returns the vector of one photo, with a keyword guess if the
+	// profile supports it. Vectors returns the same vectors for many photos,
+	// without guesses.
 	Vector(photo *feature.Vectors) (*vector.Vector, error)
 	Vectors(photos []*feature.Vectors) ([]*vector.Vector, error)
-	// ForCollection is the profile with whatever depends on the vectors of one index.
+	// ForCollection returns the profile with any state that depends on the
+	// vectors of one index.
 	ForCollection(vectors []*vector.Vector) (Profile, error)
-	// Projector makes the integers; secret is the index's secret `projection`.
+	// Projector returns the projector under the index's secret `projection`.
 	Projector(secret seed.Secret) (Projector, error)
-	// AppendBinary appends the profile, without its kind.
+	// AppendBinary appends the profile without its kind.
 	AppendBinary(b []byte) ([]byte, error)
-	// Validate checks what was decoded.
+	// Validate checks a decoded profile.
 	Validate() error
 }
 
-// A Projector makes of a vector the integers z that are encrypted: the squared
-// Euclidean distance of two z, in Layout().Unit, stands for the distance of the vectors.
+// A Projector turns a vector into the integers z that are encrypted. The
+// squared Euclidean distance of two z, in Layout().Unit, represents the
+// vectors' distance.
 type Projector interface {
 	Project(v *vector.Vector) ([]int16, error)
 	ProjectAll(v []*vector.Vector) ([][]int16, error)
 }
 
-// Options say how a profile is fitted.
+// Options configures Fit.
 type Options struct {
-	// PCA is X of PCA-X in profile `paper`, one of PCAFactors; 0 means DefaultPCA.
+	// PCA is X in PCA-X for profile `paper`, one of PCAFactors, 0 for
+	// DefaultPCA.
 	PCA int
-	// Asked bounds the photos of a cross-validation; 0 for the default of package
-	// learn.
+	// MaxValidationPhotos bounds the photos of a cross-validation, 0 for the
+	// default of package learn.
 	MaxValidationPhotos int
 	Progress            progress.Func
 }
 
-// A Fitted is a profile that was fitted to a collection, and what was found out on
-// the way.
+// A Fitted is a fitted profile with the by-products of fitting.
 type Fitted struct {
 	Profile Profile
-	// Ranker is a calibrated one where fitting gives one, else nil.
+	// Ranker is the calibrated ranker, nil if fitting gives none.
 	Ranker *rank.Calibrated
-	// Samples are photos with their nearest others while fitting did not know them;
-	// of profiles that are learnt from keywords only.
+	// Samples are photos with their nearest others, each found while fitting
+	// did not know the photo. Only learnt profiles have them.
 	Samples []rank.Sample
-	// Validation is what was measured of the ranker that was asked for; nil if
-	// nothing was.
+	// Validation is the measured quality of the requested ranker, nil if not
+	// measured.
 	Validation *rank.Validation
 }
 
@@ -136,10 +141,10 @@ func Fit(ctx context.Context, kind Kind, photos []*feature.Vectors, keywords [][
 	return fitLearned(ctx, kind, photos, keywords, opt)
 }
 
-// Append appends a profile, its kind first.
+// Append appends a profile after its kind.
 func Append(b []byte, p Profile) ([]byte, error) { return p.AppendBinary(append(b, byte(p.Kind()))) }
 
-// Read is the inverse of Append.
+// Read decodes the output of Append.
 func Read(r *wire.Reader) (Profile, error) {
 	kind := Kind(r.U8("profile"))
 	switch {

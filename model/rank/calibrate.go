@@ -10,18 +10,19 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Sample is a photo with known keywords and its nearest photos, which exclude the photo
-// itself and, if the distance was learnt, every photo that it was learnt from.
+// Sample is a photo with known keywords and its nearest photos. These exclude
+// the photo itself and, if the distance was learnt, every photo it was learnt
+// from.
 type Sample struct {
-	Near  []Neighbour // at least as many as may vote; at most MostNeighbours are used
+	Near  []Neighbour // at least as many as may vote, of which at most MostNeighbours are used
 	Truth []string
-	Guess *Guess // what the photo's own features say, learnt without it; nil for nothing
-	Fold  int    // from 0; photos of one fold are measured together as one test
+	Guess *Guess // learnt without this photo, nil for none
+	Fold  int    // from 0, photos of one fold form one test
 }
 
-// Quality is the result of a choice of parameters on the samples it was chosen by, as the
-// mean of their folds. A mean over words depends on the number of test photos: the more
-// there are, the more words with only one or two photos.
+// Quality is the result on the samples by which parameters were chosen, as the
+// mean of their folds. A mean over words depends on the number of test photos,
+// because more photos bring more words with only one or two photos.
 type Quality struct {
 	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
 	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
@@ -30,8 +31,8 @@ type Quality struct {
 	ECE   float64 `json:"ece"`   // calibration error over all words of all neighbours, ten bins
 }
 
-// Merit is the harmonic mean of P and R, by which parameters are chosen: an arithmetic
-// mean would trade precision for recall, which is easier.
+// Merit is the harmonic mean of P and R, by which parameters are chosen. An
+// arithmetic mean would reward trading precision for recall, which is easier.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
@@ -39,16 +40,17 @@ func (q Quality) Merit() float64 {
 	return 2 * q.P * q.R / (q.P + q.R)
 }
 
-// MostNeighbours is the greatest number of neighbours that Calibrate lets vote.
+// MostNeighbours is the maximum number of neighbours that vote.
 const MostNeighbours = 80
 
-// mostRarity bounds the exponent of loudness, here and in the encoding.
+// maxRarity bounds the exponent of loudness, in memory and in the encoding.
 const maxRarity = 2
 
-// defaultGuessShare is the guess's share of a vote while neighbours, decay and rarity are chosen.
+// defaultGuessShare is the guess's share of a vote while neighbours, decay and
+// rarity are chosen.
 const defaultGuessShare = 0.5
 
-// What Calibrate chooses from.
+// The grid of parameters that Calibrate searches.
 var (
 	neighbourChoices  = []int{5, 10, 20, 40, MostNeighbours}
 	decayChoices      = []float64{0, 2, 4, 6, 8, 10, 12, 16}
@@ -56,14 +58,15 @@ var (
 	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
 )
 
-// nearlyBest is the share of the best merit that is good enough for fewer neighbours:
-// they make replies shorter, and a partial search misses less.
+// nearlyBest is the share of the best merit that suffices for choosing fewer
+// neighbours, which make replies shorter and which a partial search misses
+// less.
 const nearlyBest = 0.995
 
-// Calibrate chooses the parameters that annotate the samples best with keep keywords
-// each, and fits the probabilities. collection has the keywords of every photo that will
-// be searched. neighbours fixes the number of neighbours; 0 chooses it too. Errors wrap
-// cpar.ErrInput, or are those of ctx.
+// Calibrate chooses the parameters that annotate the samples best with keep
+// keywords each, and fits the probabilities. collection has the keywords of
+// every photo that will be searched. neighbours fixes the number of neighbours,
+// 0 chooses it too. Errors wrap cpar.ErrInput or are ctx's.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -86,14 +89,14 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if n.guessed() {
 		c.guessShare = defaultGuessShare
 	}
-	// Every pair of neighbours and decay on its own core.
+	// Each task evaluates one pair of neighbours and decay.
 	grid := make([][]Quality, len(ks)*len(decayChoices))
 	try := func(i int) {
 		voted := n.vote(ks[i/len(decayChoices)], decayChoices[i%len(decayChoices)], c.guessShare)
 		loud := n.loudnessOutOfFold(voted)
 		for _, rarity := range exponentChoices {
 			if ctx.Err() != nil {
-				return // with half a row: nobody will read it
+				return // parallel.Until fails, so the partial row is never read
 			}
 			grid[i] = append(grid[i], n.measure(voted, loud, rarity, keep))
 		}
@@ -101,7 +104,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if err := parallel.Until(ctx, len(grid), func() func(int) { return try }); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
-	// The best of every number of neighbours; of equals, the one with the smaller correction.
+	// Take the best of each number of neighbours, the smaller correction among
+	// equals.
 	best := make([]Quality, len(ks))
 	at := make([][2]int, len(ks))
 	most := 0.0
@@ -132,8 +136,8 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	return c, quality, nil
 }
 
-// chooseGuessShare chooses the guess's share, and the rarity again, for the neighbours and the
-// decay that are chosen.
+// chooseGuessShare chooses the guess's share, and the rarity again, for the
+// chosen neighbours and decay.
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int) Quality {
 	for _, own := range guessShareChoices {
 		voted := n.vote(c.neighbours, c.decay, own)
@@ -152,22 +156,22 @@ func (n *indexedSamples) guessed() bool {
 	return slices.ContainsFunc(n.guessVotes, func(g []float32) bool { return g != nil })
 }
 
-// numbered holds the samples with words as numbers, so that a grid of a few hundred
-// parameters takes seconds.
+// indexedSamples holds the samples with words as numbers, so that searching a
+// few hundred parameters takes seconds.
 type indexedSamples struct {
 	names      []string
 	dis        [][]float64
 	words      [][][]int   // words of every sample's neighbours
-	guessVotes [][]float32 // guesses of these, in order of first occurrence
+	guessVotes [][]float32 // guesses for these words, in order of first occurrence
 	truth      [][]int
-	folds      [][]int   // the samples of every fold
-	share      []float64 // of every word
+	folds      [][]int   // samples of every fold
+	share      []float64 // π of every word
 }
 
 func (c *Calibrated) number(samples []Sample) *indexedSamples {
 	n := &indexedSamples{}
 	number := map[string]int{}
-	// Many neighbours share one slice of strings: number it once.
+	// Many neighbours share one slice of strings, so number each slice once.
 	type key struct {
 		at  *string
 		len int
@@ -215,14 +219,13 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 	return n
 }
 
-// voted is a word with its vote.
 type wordVote struct {
 	word int
 	vote float64
 }
 
-// vote counts the votes of the k nearest of every sample, in order of first occurrence,
-// with a share own for the guess.
+// vote counts the votes of the k nearest neighbours of every sample, in order
+// of first occurrence, with share own for the guess.
 func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	out := make([][]wordVote, len(n.dis))
 	place := make([]int, len(n.share))
@@ -249,8 +252,8 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 	return out
 }
 
-// measure annotates every sample with its keep best words; empty folds do not count. loud
-// is λ of every word for every fold.
+// measure annotates every sample with its keep best words and skips empty
+// folds. loud is λ of every word for every fold.
 func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity float64, keep int) Quality {
 	due := make([]float64, len(n.share))
 	hit, said, real := make([]int, len(due)), make([]int, len(due)), make([]int, len(due))
@@ -285,13 +288,14 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	return mean
 }
 
-// topWords returns the keep words of greatest vote times due, in the order of Keywords.
+// topWords returns the keep words with the largest vote times due, in the order
+// of Keywords.
 func topWords(list []wordVote, due []float64, keep int) []wordVote {
 	top := make([]wordVote, 0, min(keep, len(list))+1)
 	for _, v := range list {
 		v.vote *= due[v.word]
 		at := len(top)
-		for at > 0 && top[at-1].vote < v.vote { // after equal votes: stable
+		for at > 0 && top[at-1].vote < v.vote { // after equal votes, so the order is stable
 			at--
 		}
 		if at < keep {

@@ -9,46 +9,49 @@ import (
 	"cpar"
 )
 
-// Calibrated is a ranker with a few parameters chosen on a collection. The neighbours
-// vote with weights that fall with distance, as in Guillaumin, Mensink, Verbeek, Schmid,
-// "TagProp", ICCV 2009. A keyword's vote is compared with how common it is, which is the
-// purpose of the balanced neighbours of Verma, Jawahar, "Image annotation using metric
-// learning in semantic neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns it into
-// a probability:
+// Calibrated is a ranker with a few parameters chosen on a collection.
+// Neighbours vote with weights that fall with distance, as in Guillaumin,
+// Mensink, Verbeek, Schmid, "TagProp", ICCV 2009. A keyword's vote is compared
+// with its frequency, which serves the purpose of the balanced neighbours of
+// Verma, Jawahar, "Image annotation using metric learning in semantic
+// neighbourhoods" (2PKNN), ECCV 2012. A logistic curve turns it into a
+// probability:
 //
-//	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest; Σ a_I = 1
+//	a_I = exp(−Decay·Dis_I/Dis_k) / Σ       over the k nearest, with Σ a_I = 1
 //	v_t = (1 − Own)·Σ a_I over the neighbours that have t + Own·g_t, 0 … 1
 //	π_t = the share of the collection's photos that have t
-//	λ_t = ∜(mean of v_t⁴ over the calibration photos): how loud t's votes are
+//	λ_t = ∜(mean of v_t⁴ over the calibration photos), the loudness of t
 //	Weight_t = v_t / λ_t^Rarity             the order of Keywords
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
-// corrected by a rising line (straighten.go). Only ratios of distances matter, so their
-// unit does not. g_t is what the photo's own features say of t (Guess), where they say
-// anything: the neighbours alone vote for other words, and for all if there is no guess.
-// λ_t grows with π_t, about as a power of it, and more if t's photos crowd together in the
-// space of vectors. Dividing by it favours rare and isolated words, which precision and
-// recall as means over words reward. The order of Weight is not that of the
-// probabilities, which Probable uses: it returns the words that are most likely right. A
-// Calibrated is immutable and safe for concurrent use. It contains keyword counts of the
-// collection: it stays with the owner.
+// corrected by isotonic regression (isotonic.go). Only ratios of distances
+// matter, so their unit does not. g_t is the estimate of t from the photo's own
+// features (Guess). Without an estimate, the neighbours alone vote. λ_t grows
+// with π_t, about as a power of it, and grows further if t's photos crowd
+// together in the space of vectors. Dividing by λ_t favours rare and isolated
+// words, which precision and recall as means over words reward. ByProbability
+// orders by probability instead and returns the words that are most likely
+// right.
+//
+// A Calibrated is immutable and safe for concurrent use. It contains keyword
+// counts of the collection and stays with the owner.
 type Calibrated struct {
 	neighbours       int
 	decay            float64
-	guessShare       float64 // the share of the photo's own Guess in a vote
+	guessShare       float64 // share of the photo's own Guess in a vote
 	loudnessExponent float64
 	curve            [curveTerms]float64
-	isotonic         []knot // corrects the curve; rising
+	isotonic         []knot // corrects the curve, rising
 	photos           int
 	words            map[string]wordStats
 	// trend is log λ = trend[0] + trend[1]·log π, fitted over the words.
 	trend [2]float64
 }
 
-// word is what is known about one keyword.
+// wordStats holds the statistics of one keyword.
 type wordStats struct {
-	count int // photos that have it, 1 … photos
-	// louder is λ divided by that of the trend; 1 if unknown.
+	count int // number of photos with the word, 1 … photos
+	// loudnessRatio is λ relative to the trend, 1 if unknown.
 	loudnessRatio float32
 }
 
@@ -58,7 +61,7 @@ const curveTerms = 6
 // Kind returns KindCalibrated.
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
-// Rank is Keywords if rare words are preferred, else Probable.
+// Rank orders words by Keywords if rare is set, otherwise by ByProbability.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	if rare {
 		return c.Keywords(near, guess, n)
@@ -69,14 +72,14 @@ func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Ke
 // Neighbours returns the number of nearest photos that vote.
 func (c *Calibrated) Neighbours() int { return c.neighbours }
 
-// Keywords ranks the words of the nearest Neighbours() of near by weight, which favours
-// rare words, and returns the first n, or all if there are fewer. Ties, order and
-// non-finite distances are handled as in the function Keywords.
+// Keywords ranks the words of the nearest Neighbours() of near by weight, which
+// favours rare words, and returns the first n, or all if there are fewer. It
+// treats ties, order and non-finite distances like the function Keywords.
 func (c *Calibrated) Keywords(near []Neighbour, guess *Guess, n int) []Keyword {
 	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
 }
 
-// Probable is Keywords in the order of probability: the words most likely right.
+// ByProbability ranks like Keywords, but by probability.
 func (c *Calibrated) ByProbability(near []Neighbour, guess *Guess, n int) []Keyword {
 	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
 }
@@ -96,9 +99,9 @@ func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a,
 	return words[:max(0, min(n, len(words)))]
 }
 
-// loudness returns λ of a word, or that of the trend if nothing is known about it.
+// loudness returns λ of a word, or the trend's λ for an unknown word.
 func (c *Calibrated) loudness(w string) float64 {
-	// A weight stays finite, whatever was decoded.
+	// Clamping keeps a weight finite for any decoded trend.
 	trend := min(max(math.Exp(c.trend[0]+c.trend[1]*math.Log(c.share(w))), 1e-30), 1e30)
 	if known, ok := c.words[w]; ok {
 		return trend * float64(known.loudnessRatio)
@@ -106,7 +109,8 @@ func (c *Calibrated) loudness(w string) float64 {
 	return trend
 }
 
-// share returns π of a word. An uncounted word, added since, is treated as the rarest possible.
+// share returns π of a word. A word added since calibration counts as the
+// rarest possible.
 func (c *Calibrated) share(word string) float64 {
 	return float64(max(1, c.words[word].count)) / float64(c.photos)
 }
@@ -119,13 +123,13 @@ func distances(near []Neighbour) []float64 {
 	return dis
 }
 
-// votes returns the a_I for ascending distances. If all are 0, they vote equally.
+// votes returns a_I for ascending distances. If all are 0, they vote equally.
 func votes(dis []float64, decay float64) []float64 {
 	a := make([]float64, len(dis))
 	sum := 0.0
 	for i, d := range dis {
 		if last := dis[len(dis)-1]; last > 0 {
-			// Relative to the nearest, which cancels in the quotient.
+			// Subtracting the nearest distance avoids underflow and cancels.
 			a[i] = math.Exp(-decay * (d/last - dis[0]/last))
 		} else {
 			a[i] = 1
@@ -138,8 +142,9 @@ func votes(dis []float64, decay float64) []float64 {
 	return a
 }
 
-// terms are the linear terms of the logistic curve. The vote's logarithm fits the many
-// small votes, the powers the few large ones; a negligible vote counts as 10⁻³.
+// terms returns the linear terms of the logistic curve. The vote's logarithm
+// fits the many small votes, the powers the few large ones. A negligible vote
+// counts as 10⁻³.
 func terms(v, share float64) [curveTerms]float64 {
 	v = min(max(v, 1e-3), 1)
 	small, common := math.Log(v), math.Log(share)
@@ -155,20 +160,20 @@ func dot(a, b [curveTerms]float64) float64 {
 }
 
 func sigmoid(x float64) float64 {
-	// Beyond ±36 float64 rounds to 1, but a probability must never be exactly 0 or 1.
+	// Beyond ±36 float64 rounds to 0 or 1, which a probability must never be.
 	return 1 / (1 + math.Exp(-min(max(x, -36), 36)))
 }
 
 // Bin is one bin of a reliability diagram.
 type Bin struct {
 	Predicted float64 `json:"said"`  // mean probability
-	Observed  float64 `json:"found"` // share that were right
+	Observed  float64 `json:"found"` // share that was right
 	Count     int     `json:"count"`
 }
 
-// Reliability divides predictions into bins of equal width and returns them with the
-// expected calibration error, Σ count·|said − found| / Σ count. Errors wrap
-// cpar.ErrInput.
+// Reliability divides predictions into bins of equal width and returns them
+// with the expected calibration error, Σ count·|said − found| / Σ count. Errors
+// wrap cpar.ErrInput.
 func Reliability(probability []float64, right []bool, bins int) ([]Bin, float64, error) {
 	if len(probability) != len(right) || bins < 1 {
 		return nil, 0, fmt.Errorf("measuring reliability: %w: %d probabilities, %d answers, %d bins", cpar.ErrInput, len(probability), len(right), bins)

@@ -11,29 +11,29 @@ import (
 	"cpar/internal/parallel"
 )
 
-// A Validation is a ranker's result on photos of the collection itself: each photo was
-// annotated by the others, and the keywords were compared with its own. Whatever was
-// learnt from keywords was learnt from photos other than the test photos, including the
-// parameters of a calibrated ranker, fold by fold. One optimistic bias remains: the
-// options of a learnt projection are the best of a few dozen on the test photos.
+// A Validation is a ranker's result on photos of the collection itself: each
+// photo was annotated by the others, and the keywords were compared with its
+// own. All learning, including a calibrated ranker's parameters, excluded the
+// fold under test. One optimistic bias remains: the options of a learnt
+// projection are the best of a few dozen on the test photos.
 //
-// The figures follow the usual protocol of image annotation, each a mean over folds. A
-// mean over words depends on the number of test photos: compare the figures with others
-// of the same collection, not with those of another test.
+// The figures follow the usual protocol of image annotation, each a mean over
+// folds. A mean over words depends on the number of test photos, so compare
+// figures only within the same collection and test.
 type Validation struct {
 	Photos   int     `json:"photos"`   // test photos
 	Keywords int     `json:"keywords"` // given to each
 	P        float64 `json:"P"`        // per cent, mean over words of precision
 	R        float64 `json:"R"`        // per cent, mean over words of recall
 	Nplus    float64 `json:"Nplus"`    // words recalled at least once
-	Words    float64 `json:"words"`    // words of the photos of a fold
+	Words    float64 `json:"words"`    // words per fold
 	// folds are unrounded, from 0 to 1.
 	folds []Quality
 }
 
-// CrossValidate annotates every sample with keep keywords. A calibrated ranker is
-// calibrated for each fold on the samples of the others. collection has the keywords of
-// all photos, spelt as in the samples. Errors wrap cpar.ErrInput.
+// CrossValidate annotates every sample with keep keywords. A calibrated ranker
+// is calibrated for each fold on the samples of the others. collection has the
+// keywords of all photos, spelt as in the samples. Errors wrap cpar.ErrInput.
 func CrossValidate(ctx context.Context, samples []Sample, collection [][]string, kind Kind, keep int) (*Validation, error) {
 	folds := foldsOf(samples)
 	if len(folds) < 2 {
@@ -57,7 +57,8 @@ func CrossValidate(ctx context.Context, samples []Sample, collection [][]string,
 	return NewValidation(len(samples), keep, quality), nil
 }
 
-// NewValidation is of what folds of so many photos gave, which got keep keywords each.
+// NewValidation summarises the folds of a test on photos with keep keywords
+// each.
 func NewValidation(photos, keep int, folds []Quality) *Validation {
 	v := &Validation{Photos: photos, Keywords: keep, folds: folds}
 	m := v.mean()
@@ -80,7 +81,7 @@ func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 // Folds returns the number of non-empty folds.
 func Folds(samples []Sample) int { return len(foldsOf(samples)) }
 
-// foldsOf returns the samples by fold, without empty folds.
+// foldsOf groups the samples by fold, without empty folds.
 func foldsOf(samples []Sample) (folds [][]Sample) {
 	byFold := map[int][]Sample{}
 	var numbers []int
@@ -97,7 +98,8 @@ func foldsOf(samples []Sample) (folds [][]Sample) {
 	return folds
 }
 
-// without returns the samples of all folds but one, renumbering the folds.
+// trainingFolds returns the samples of all folds but out, renumbering the
+// folds.
 func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
 	fold := 0
 	for i, list := range folds {
@@ -113,7 +115,7 @@ func trainingFolds(folds [][]Sample, out int) (rest []Sample) {
 	return rest
 }
 
-// Merit compares profiles: the harmonic mean of P and R, 0 to 1.
+// Merit is the harmonic mean of P and R, 0 to 1, for comparing profiles.
 func (v *Validation) Merit() float64 { return v.mean().Merit() }
 
 func (v *Validation) mean() (m Quality) {
@@ -124,15 +126,15 @@ func (v *Validation) mean() (m Quality) {
 	return m
 }
 
-// WithinNoise reports whether the merits of a and b differ by at most twice the standard
-// error of their difference (StandardError).
+// WithinNoise reports whether the merits of a and b differ by at most twice
+// StandardError.
 func WithinNoise(a, b *Validation, same bool) bool {
 	return math.Abs(a.Merit()-b.Merit()) <= 2*StandardError(a, b, same)
 }
 
-// StandardError estimates the standard error of the difference of two merits from the
-// variation between folds. same means that both used the same photos in the same folds:
-// then the differences of folds are what varies.
+// StandardError estimates the standard error of the difference of two merits
+// from the variation between folds. same means that both used the same photos
+// in the same folds, so only the differences per fold vary.
 func StandardError(a, b *Validation, same bool) float64 {
 	x, y := merits(a), merits(b)
 	if same {
@@ -152,7 +154,7 @@ func merits(v *Validation) []float64 {
 	return out
 }
 
-// variance estimates the variance of a distribution from at least two samples x.
+// variance estimates the variance of a distribution from at least two samples.
 func variance(x []float64) (sum float64) {
 	mean := 0.0
 	for _, v := range x {

@@ -6,26 +6,25 @@ import (
 	"slices"
 )
 
-// The curve from votes to probabilities, fitted to the votes that the calibration photos
-// got. A few photos leave most of it unseen: no word had such a share, or hardly a vote.
-// There six terms may say anything, and did (a word with a thousandth of the votes was
-// called 0.82 probable after 80 photos). So a prior holds it, as if more words had been
-// voted for, all over the plane of votes and shares, and been right as often as a curve
-// of one parameter says.
+// The curve maps votes to probabilities and is fitted to the votes of the
+// calibration photos. A few photos leave most of the plane of votes and shares
+// unseen, where six unconstrained terms may give any value (after 80 photos, a
+// word with a thousandth of the votes got probability 0.82). A prior constrains
+// them: additional predictions all over the plane, right as often as a
+// one-parameter curve predicts.
 
-// priorWords is how many predictions the prior counts for: a twentieth of those of 80
-// photos, and a thousandth of those of 4,500. It was chosen on 80, 200 and 500 photos of
-// Corel-5k, where 100 to 1,000 did as well.
+// priorWords is the total weight of the prior's predictions: a twentieth of the
+// predictions of 80 photos, and a thousandth of those from 4,500. It was chosen
+// on 80, 200 and 500 photos of Corel-5k, where 100 to 1,000 did as well.
 const priorWords = 300
 
-// priorVotes are where on the axis of votes they are, priorShares how many places there
-// are on that of shares.
+// The prior's predictions form a grid of priorVotes and priorShares shares.
 var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1}
 
 const priorShares = 8
 
-// predictions are votes with the shares of their words, how often they were right, and
-// how many they count for.
+// predictions are votes with the shares of their words, their outcomes (1 for
+// right) and weights.
 type predictions struct {
 	x                           [][curveTerms]float64
 	vote, share, right, weights []float64
@@ -37,8 +36,8 @@ func (r *predictions) add(vote, share, right, weight float64) {
 	r.right, r.weights = append(r.right, right), append(r.weights, weight)
 }
 
-// fitCurve fits the curve and the line that corrects it to votes for samples, and returns
-// what they say of them with what was right.
+// fitCurve fits the curve and its isotonic correction to the votes, and returns
+// the corrected probabilities with the outcomes.
 func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]wordVote) (p []float64, y []bool, err error) {
 	var seen predictions
 	for i, list := range lists {
@@ -67,12 +66,12 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	return p, y, nil
 }
 
-// addPrior adds the prior's predictions to those that were seen.
+// addPrior appends the prior's predictions.
 func (r *predictions) addPrior() {
 	if len(r.x) == 0 {
 		return
 	}
-	// Of many predictions some are enough.
+	// A subset of about 20,000 predictions suffices.
 	some := predictions{}
 	for i := 0; i < len(r.x); i += 1 + len(r.x)/20000 {
 		some.vote, some.share, some.right = append(some.vote, r.vote[i]), append(some.share, r.share[i]), append(some.right, r.right[i])
@@ -87,13 +86,13 @@ func (r *predictions) addPrior() {
 	}
 }
 
-// trusted is the prior's curve. Votes that mean nothing leave a word as probable as it is
-// common; votes that mean everything are probabilities.
+// priorProbability is the prior's curve. With trust 0 a word is as probable as
+// it is frequent, with trust 1 its vote is the probability.
 func priorProbability(vote, share, trust float64) float64 {
 	return clampProbability(share + trust*(min(vote, 1)-share))
 }
 
-// trust is the likeliest trust in votes, in steps of a twentieth.
+// trust returns the likeliest trust in votes, in steps of a twentieth.
 func (r *predictions) trust() float64 {
 	best, at := math.Inf(-1), 0.0
 	for k := 1; k < 20; k++ {
@@ -112,11 +111,11 @@ func (r *predictions) trust() float64 {
 	return at
 }
 
-// pull keeps the curve's coefficients finite if right and wrong are perfectly separable;
-// it has the weight of about one prediction.
+// regularization keeps the coefficients finite if right and wrong are perfectly
+// separable. It has the weight of about one prediction.
 const regularization = 1e-2
 
-// logistic fits the regression of what was right on the terms by Newton's method with
+// logistic fits the regression of outcomes on the terms by Newton's method with
 // step halving.
 func logistic(ctx context.Context, r *predictions) ([curveTerms]float64, error) {
 	loss := func(c [curveTerms]float64) float64 {

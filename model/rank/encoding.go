@@ -17,16 +17,16 @@ import (
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
 //	24  decay, rarity, own, six coefficients of the curve, two of the trend of λ: float64 each
-//	112 knots uint32, 0 to 24; for each: said, found: float64, both rising in (0, 1)
-//	 …  per word, in rising order of bytes: count uint32, 1 to photos; loudness relative
-//	    to the trend, float32, 10⁻⁶ to 10⁶; length uint32, the bytes
+//	112 knots uint32, 0 to 24, then per knot: said, found: float64, both rising in (0, 1)
+//	 …  per word, in rising order of bytes: count uint32, 1 to photos, loudness relative
+//	    to the trend, float32, 10⁻⁶ to 10⁶, length uint32, the bytes
 //
-// A ranker has one encoding, and nothing may follow it.
+// Every ranker has exactly one encoding, without trailing bytes.
 const (
 	calMagic   = "cpar.cal"
 	calVersion = 3
 	calHeader  = 24 + 8*(3+curveTerms+2) + 4
-	// maxLouder bounds how far a word may be from the trend.
+	// maxLouder bounds a word's loudness relative to the trend.
 	maxLouder = 1e6
 )
 
@@ -58,11 +58,11 @@ func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// MarshalBinary is AppendBinary to a new slice.
+// MarshalBinary returns the encoding of c. The error is always nil.
 func (c *Calibrated) MarshalBinary() ([]byte, error) { return c.AppendBinary(nil) }
 
-// UnmarshalBinary decodes data without keeping it. On error c is unchanged. Errors wrap
-// cpar.ErrCorrupt or cpar.ErrVersion.
+// UnmarshalBinary decodes data without keeping it. On error c is unchanged.
+// Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	corrupt := func(what string) error {
 		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
@@ -82,7 +82,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	var values [3 + curveTerms + 2]float64
 	for i := range values {
 		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
-		// 1000 is far beyond any fit, and keeps every weight finite.
+		// 1000 is far beyond any fit and keeps every weight finite.
 		if !(math.Abs(values[i]) <= 1000) {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}
@@ -101,7 +101,7 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	for range knots {
 		k := knot{math.Float64frombits(binary.LittleEndian.Uint64(rest)), math.Float64frombits(binary.LittleEndian.Uint64(rest[8:]))}
 		if !(k.predicted > before.predicted && k.predicted < 1 && k.observed > before.observed && k.observed < 1) {
-			return corrupt("a line that is not rising")
+			return corrupt("calibration knots are not rising")
 		}
 		out.isotonic, before, rest = append(out.isotonic, k), k, rest[16:]
 	}

@@ -1,14 +1,14 @@
 package rank
 
-// A Guess is what a photo's own features say of keywords before any other photo is asked:
-// for each of some words an estimate of its probability, by a regression that was learnt
-// with the profile. It comes from the photo in the clear and stays with the owner.
+// A Guess estimates a photo's keywords from its own features, without
+// neighbours, by a regression that was learnt with the profile. It comes from
+// the plaintext photo and stays with the owner.
 type Guess struct {
-	Words map[string]int // the place of each word in Share; one map for all photos of a profile
+	Words map[string]int // index of each word in Share, one map for all photos of a profile
 	Share []float32
 }
 
-// of returns the estimate for a word, 0 … 1; ok is false if there is none.
+// of returns the estimate for a word, 0 … 1, or false if there is none.
 func (g *Guess) of(word string) (share float64, ok bool) {
 	if g == nil {
 		return 0, false
@@ -20,14 +20,14 @@ func (g *Guess) of(word string) (share float64, ok bool) {
 	return min(max(0, float64(g.Share[at])), 1), true
 }
 
-// blended is a word's vote with the guess, whose share of it is own.
+// blended returns the vote of a word, with share own for the guess.
 func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
 
-// unguessed marks a word without a guess.
+// noGuess marks a word without a guess.
 const noGuess = -1
 
-// guesses returns the guess of every word of a sample's neighbours, in order of first
-// occurrence, as vote lists them; nil if the sample has none.
+// guesses returns the guess for every word of a sample's neighbours, in order
+// of first occurrence, or nil if g is nil.
 func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
 	if g == nil {
 		return nil
@@ -43,7 +43,7 @@ func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
 	return out
 }
 
-// firsts returns the words in order of first occurrence.
+// firstOccurrences returns the words in order of first occurrence.
 func firstOccurrences(words [][]int) (out []int) {
 	seen := map[int]bool{}
 	for _, list := range words {

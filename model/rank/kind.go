@@ -10,12 +10,13 @@ type Kind uint8
 
 // The kinds of ranker.
 const (
-	// KindDefault is the paper's for profile paper, calibrated for others.
+	// KindDefault means KindPaper for profile paper and KindCalibrated for
+	// others.
 	KindDefault Kind = 0
-	// KindPaper: the paper's weights W_t (Weights).
+	// KindPaper ranks by the paper's weights W_t (PaperRanker).
 	KindPaper Kind = 1
-	// KindCalibrated: votes weighted by distance and rarity, with a probability for each
-	// keyword (Calibrated).
+	// KindCalibrated weights votes by distance and rarity and gives each
+	// keyword a probability (Calibrated).
 	KindCalibrated Kind = 2
 )
 
@@ -26,10 +27,10 @@ func (k Kind) String() string { return kinds.String(k) }
 // Valid reports whether k is one of the kinds.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
-// MarshalText writes the name that String returns.
+// MarshalText returns the name of the kind.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText is ParseKind.
+// UnmarshalText parses the name of a kind.
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseKind(string(text))
 	return err
@@ -41,17 +42,18 @@ func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInp
 // A Ranker turns neighbours into keywords. It is safe for concurrent use.
 type Ranker interface {
 	Kind() Kind
-	// Neighbours returns how many of the nearest photos the ranker wants.
+	// Neighbours returns the number of nearest photos that the ranker uses.
 	Neighbours() int
-	// Rank returns the n best words of near, or all if there are fewer. guess is the
-	// photo's own, nil for none; rare prefers rare words. A ranker may support neither.
+	// Rank returns the n best words of near, or all if there are fewer. guess
+	// is for the new photo, nil for none, and rare prefers rare words. A ranker
+	// may ignore both.
 	Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword
 }
 
-// Weights ranks by the paper's weights W_t (Keywords). It has no parameters.
+// PaperRanker ranks by the paper's weights W_t. It has no parameters.
 type PaperRanker struct{}
 
-// PaperNeighbours is the number of neighbours that the paper ranks.
+// PaperNeighbours is the paper's number of neighbours.
 const PaperNeighbours = 10
 
 // Kind returns KindPaper.
@@ -60,7 +62,7 @@ func (PaperRanker) Kind() Kind { return KindPaper }
 // Neighbours returns PaperNeighbours.
 func (PaperRanker) Neighbours() int { return PaperNeighbours }
 
-// Rank is Keywords; the paper's weights ignore the rest.
+// Rank calls Keywords and ignores guess and rare.
 func (PaperRanker) Rank(near []Neighbour, _ *Guess, n int, _ bool) []Keyword {
 	return Keywords(near, n)
 }

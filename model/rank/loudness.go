@@ -2,13 +2,12 @@ package rank
 
 import "math"
 
-// The loudness of words: λ_t = ∜(mean of v_t⁴) over photos, and its trend with π_t. The
-// trend stands in for a word that received no votes.
-//
-// A high norm hears the loudest votes of a word and overhears its murmur, with which it is
-// not given anyway. docs/quality.md has what other powers find.
+// The loudness of words is λ_t = ∜(mean of v_t⁴) over photos. Its trend with
+// π_t replaces it for words without votes. The fourth power emphasises a word's
+// strong votes over the weak ones, which rarely make it a keyword.
+// docs/quality.md compares other powers.
 
-// fourths returns Σ v⁴ of every word for every fold, and over all folds.
+// fourthPowers returns Σ v⁴ of every word for every fold, and over all folds.
 func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, all []float64) {
 	all = make([]float64, len(n.share))
 	for _, fold := range n.folds {
@@ -27,19 +26,20 @@ func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, a
 	return byFold, all
 }
 
-// loudness returns λ of every word from its sum of fourth powers over a number of photos, and the trend.
+// loudness returns λ of every word from its sum of fourth powers over photos,
+// and the trend.
 func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64, trend [2]float64) {
 	loud = make([]float64, len(fourths))
 	var sw, sx, sy, sxx, sxy float64
 	for w, sum := range fourths {
-		// A tiny difference of sums is only rounding.
+		// A tiny difference of sums is only rounding error.
 		if sum > 1e-12 && photos > 0 {
 			loud[w] = math.Sqrt(math.Sqrt(sum / float64(photos)))
 			x, y := math.Log(n.share[w]), math.Log(loud[w])
 			sw, sx, sy, sxx, sxy = sw+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
 	}
-	// Least squares; a constant if all words have the same share.
+	// Least squares, or a constant if all words have the same share.
 	if d := sw*sxx - sx*sx; d > 1e-9*sw*sw {
 		trend[1] = (sw*sxy - sx*sy) / d
 	}
@@ -54,9 +54,9 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 	return loud, trend
 }
 
-// loudnessOutOfFold returns λ of every word for every fold, from the photos of the other folds:
-// a photo's own votes must not determine how loud its words are. A single fold has no
-// others.
+// loudnessOutOfFold returns λ of every word for every fold, from the photos of
+// the other folds, because a photo's own votes must not influence the loudness
+// of its words. A single fold uses all photos.
 func (n *indexedSamples) loudnessOutOfFold(votes [][]wordVote) [][]float64 {
 	byFold, all := n.fourthPowers(votes)
 	filled := 0
@@ -80,7 +80,7 @@ func (n *indexedSamples) loudnessOutOfFold(votes [][]wordVote) [][]float64 {
 	return out
 }
 
-// setLoudness stores in c how loud words are.
+// setLoudness stores the loudness of all words in c.
 func (c *Calibrated) setLoudness(n *indexedSamples, votes [][]wordVote) {
 	_, all := n.fourthPowers(votes)
 	loud, trend := n.loudness(all, len(votes))

@@ -2,24 +2,26 @@
 //
 //	neighbours: distance Dis_I and keywords each ─▶ keywords, best first, with weights
 //
-// It is the last step of the paper. Neighbour I of the k returned ones has the weight
-// W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the neighbours that
-// have it, and the keywords of greatest weight annotate the photo. Dis is D_L1 + D_KL in
-// units of normalised features, at least 0.
+// It is the last step of the paper. Neighbour I of the k returned ones has the
+// weight W_I = 1 − Dis_I/ΣDis. Keyword t has the weight W_t = Σ W_I over the
+// neighbours that have it, and the keywords of largest weight annotate the
+// photo. Dis is D_L1 + D_KL in units of normalised features, at least 0. This
+// package must not import user/ or cloud/.
 //
-// # What the weights mean
+// # Meaning of the weights
 //
 // If n_t neighbours have t and the sum of their distances is D_t, then W_t is
-// n_t − D_t/ΣDis. Since D_t/ΣDis lies in [0, 1], a keyword with more neighbours never
-// weighs less than one with fewer: first by the number of neighbours, then by nearness.
+// n_t − D_t/ΣDis. Since D_t/ΣDis lies in [0, 1], a keyword with more neighbours
+// never weighs less than one with fewer. Nearness breaks ties.
 //
-// # Where it corrects the paper
+// # Corrections to the paper
 //
-// A single neighbour has weight 1, where the printed formula gives 1 − 1 = 0. Neighbours
-// that are all at distance 0 have weight 1 − 1/k each, the limit for equal distances,
-// where the printed formula is 0/0. The weights are not invariant to a shift of the
-// distances, so an unknown offset must be removed first, and Dis is clamped at 0:
-// distances from encrypted scores can be slightly negative for nearly equal photos.
+// A single neighbour has weight 1, where the printed formula gives 1 − 1 = 0.
+// Neighbours that are all at distance 0 have weight 1 − 1/k each, the limit for
+// equal distances, where the printed formula is 0/0. The weights are not
+// invariant to a shift of the distances, so an unknown offset must be removed
+// first. Dis is clamped at 0, because distances from encrypted scores can be
+// slightly negative for nearly equal photos.
 package rank
 
 import (
@@ -28,27 +30,28 @@ import (
 	"slices"
 )
 
-// Neighbour is one of the nearest annotated photos: a decrypted record of a reply.
+// Neighbour is one of the nearest annotated photos: a decrypted record of a
+// reply.
 type Neighbour struct {
 	Record   uint32   `json:"record"`
-	Dis      float64  `json:"distance"` // to the new photo; below 0 counts as 0
+	Dis      float64  `json:"distance"` // from the new photo, below 0 counts as 0
 	Keywords []string `json:"keywords"` // repeated words count once
 }
 
 // Keyword is a keyword for the new photo.
 type Keyword struct {
 	Word string `json:"word"`
-	// Weight orders the words; W_t lies in [0, k] for k neighbours.
+	// Weight orders the words. W_t lies in [0, k] for k neighbours.
 	Weight float64 `json:"weight"`
 	// Probability is in (0, 1), or 0 if the ranker has none.
 	Probability float64 `json:"probability,omitempty"`
 }
 
-// Keywords ranks the words of near by weight and returns the first n, or all if there are
-// fewer. Words of equal weight are in order of first occurrence, nearest neighbour first;
-// near may be in any order and is not changed. A neighbour with a NaN or infinite
-// distance is ignored, as if it had not been returned: it would make every weight
-// meaningless.
+// Keywords ranks the words of near by weight and returns the first n, or all if
+// there are fewer. Words of equal weight are in order of first occurrence,
+// nearest neighbour first. near may be in any order and is not changed.
+// Neighbours with a NaN or infinite distance are ignored, because they would
+// make every weight meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
 	sorted := nearest(near, len(near))
 	words := tally(sorted, neighbourWeights(sorted)) // W_t = Σ W_I
@@ -56,8 +59,8 @@ func Keywords(near []Neighbour, n int) []Keyword {
 	return words[:max(0, min(n, len(words)))]
 }
 
-// nearest returns the k nearest of near in order, without non-finite distances. Photos
-// at equal distances keep their order.
+// nearest returns the k nearest of near in order, without non-finite distances.
+// Photos at equal distances keep their order.
 func nearest(near []Neighbour, k int) []Neighbour {
 	sorted := slices.DeleteFunc(slices.Clone(near), func(i Neighbour) bool {
 		return math.IsNaN(i.Dis) || math.IsInf(i.Dis, 0)
@@ -66,8 +69,8 @@ func nearest(near []Neighbour, k int) []Neighbour {
 	return sorted[:min(k, len(sorted))]
 }
 
-// tally adds up the weights of the neighbours that have a word. Words are in order of
-// first occurrence; no word is an empty list, not null in JSON.
+// tally adds up the weights of the neighbours of each word. Words are in order
+// of first occurrence. The result is never nil, so that JSON has an empty list.
 func tally(near []Neighbour, weights []float64) []Keyword {
 	words := []Keyword{}
 	place := make(map[string]int)

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// Recounted returns c for a collection that has changed, of which so many of the photos have
-// each word. The loudness of a word that is new follows the trend. c is unchanged.
+// WithCounts returns a copy of c for a changed collection of photos with counts
+// photos per word. The loudness of a new word follows the trend.
 func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
 	out := *c
 	out.photos, out.words = max(1, photos), map[string]wordStats{}
@@ -19,7 +19,7 @@ func (c *Calibrated) WithCounts(counts map[string]int, photos int) *Calibrated {
 	return &out
 }
 
-// Count counts the photos that have each word.
+// Count returns the number of photos that have each word.
 func Count(collection [][]string) map[string]int {
 	counts := map[string]int{}
 	for _, words := range collection {

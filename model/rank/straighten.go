@@ -6,30 +6,31 @@ import (
 	"slices"
 )
 
-// maxKnots bounds the knots of the line that corrects the logistic curve, and so the
-// groups of predictions. Each group has the same number of expected words, and
-// minExpected at least: a few photos would bend the line by chance.
+// maxKnots bounds the knots of the isotonic correction, and so the groups of
+// predictions. Each group has the same number of expected words, at least
+// minExpected, because a few photos would bend the line by chance.
 const (
 	maxKnots    = 24
 	minExpected = 60
 )
 
-// A knot is a probability according to the curve and the share actually found.
+// A knot is a probability predicted by the curve and the share observed.
 type knot struct{ predicted, observed float64 }
 
-// A group is a number of predictions: the sums of what was said and of what was found.
+// A group sums the probabilities and outcomes of several predictions.
 type group struct{ predicted, observed, count float64 }
 
-// straighten returns the rising line through groups of predictions, by pooling adjacent
-// violators (Ayer and others, Annals of Mathematical Statistics 1955). It corrects what a
-// curve of few terms cannot follow, such as votes beyond which more votes add nothing.
+// fitIsotonic returns the rising line through groups of predictions, by pooling
+// adjacent violators (Ayer and others, Annals of Mathematical Statistics 1955).
+// It corrects deviations that a curve of few terms cannot follow, such as votes
+// beyond which more votes add nothing.
 func fitIsotonic(p []float64, right []bool) []knot {
 	groups := pooled(p, right)
 	var line []knot
 	for _, g := range groups {
 		line = rising(line, knot{g.predicted / g.count, g.observed / g.count})
 	}
-	// Beyond the last group's mean as steep as from 0 to there.
+	// Beyond the last group's mean, keep the slope from 0 to the mean.
 	if n := len(line); n > 0 {
 		last, most := line[n-1], slices.Max(p)
 		line = rising(line, knot{most, min(last.observed/last.predicted*most, (1+last.observed)/2)})
@@ -37,8 +38,8 @@ func fitIsotonic(p []float64, right []bool) []knot {
 	return line
 }
 
-// rising appends a knot, unless the line would fall or stay level, as by the rounding of
-// quotients.
+// rising appends a knot, unless the line would fall or stay level, for example
+// by rounding.
 func rising(line []knot, k knot) []knot {
 	if n := len(line); n == 0 || k.predicted > line[n-1].predicted && k.observed > line[n-1].observed {
 		return append(line, k)
@@ -68,8 +69,8 @@ func pooled(p []float64, right []bool) (groups []group) {
 		if !last && (now.predicted < enough || p[order[at+1]] == p[i]) {
 			continue
 		}
-		// Add as many that are right as often as predicted as make minExpected words: chance
-		// has less of a say, and the share is never 0 or 1.
+		// Shrink towards the prediction by minExpected words, which limits the
+		// effect of chance and keeps the share strictly between 0 and 1.
 		now = group{now.predicted + minExpected, now.observed + minExpected, now.count * (1 + minExpected/now.predicted)}
 		groups = append(groups, now)
 		now = group{}
@@ -81,7 +82,8 @@ func pooled(p []float64, right []bool) (groups []group) {
 	return groups
 }
 
-// straightened returns p corrected by the line, which starts at 0 and is level after the last knot.
+// applyIsotonic returns p corrected by the line, which starts at 0 and is level
+// after the last knot.
 func applyIsotonic(p float64, line []knot) float64 {
 	var before knot
 	for _, k := range line {
@@ -97,5 +99,5 @@ func applyIsotonic(p float64, line []knot) float64 {
 	return clampProbability(p)
 }
 
-// inside keeps a probability away from 0 and 1.
+// clampProbability keeps a probability away from 0 and 1.
 func clampProbability(p float64) float64 { return min(max(p, 1e-12), math.Nextafter(1, 0)) }
