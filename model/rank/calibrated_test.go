@@ -2,6 +2,7 @@ package rank
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"cpar"
+	"cpar/internal/parallel/interrupt"
 )
 
 // synthetic makes samples of a world where a photo's keywords are a random part of its
@@ -437,4 +439,29 @@ func BenchmarkCalibrated(b *testing.B) {
 	for b.Loop() {
 		c.Keywords(samples[0].Near, nil, 5)
 	}
+}
+
+// TestInterrupted: calibration stops between two choices of parameters and between two
+// steps of the regression.
+func TestInterrupted(t *testing.T) {
+	var samples []Sample
+	var collection [][]string
+	for i := range 60 {
+		words := []string{fmt.Sprint("word ", i%5), fmt.Sprint("word ", i%7)}
+		collection = append(collection, words)
+		s := Sample{Truth: words, Fold: i % 3}
+		for j := range 20 {
+			s.Near = append(s.Near, Neighbour{Dis: float64(j), Keywords: []string{fmt.Sprint("word ", (i+j)%5)}})
+		}
+		samples = append(samples, s)
+	}
+	choices := int64(len(neighbourChoices) * len(decayChoices) * len(exponentChoices))
+	interrupt.Everywhere(t, choices, func(ctx context.Context) error {
+		_, _, err := Calibrate(ctx, samples, collection, 3, 0)
+		return err
+	})
+	interrupt.Everywhere(t, 3*choices, func(ctx context.Context) error {
+		_, err := CrossValidate(ctx, samples, collection, KindCalibrated, 3)
+		return err
+	})
 }

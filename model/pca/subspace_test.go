@@ -1,12 +1,15 @@
 package pca
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"cpar/internal/parallel/interrupt"
 )
 
 // Whatever rows are added, the space stays orthonormal and grows.
@@ -37,4 +40,20 @@ func TestSpaceExtend(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestInterrupted: the iteration stops within a product.
+func TestInterrupted(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := make([][]float32, 400)
+	for i := range rows {
+		rows[i] = make([]float32, 300)
+		for j := range rows[i] {
+			rows[i][j] = float32(rng.NormFloat64())
+		}
+	}
+	interrupt.Everywhere(t, 40, func(ctx context.Context) error {
+		_, err := Fit(ctx, rows, 8, 1)
+		return err
+	})
 }

@@ -1,0 +1,16 @@
+// Package model documents the packages that turn decoded images into vectors
+// and neighbours into keywords. It holds no code.
+//
+//	images      ─▶ feature ─┐
+//	embeddings  ────────────┼─▶ profile ─▶ z, small integers ─▶ user/ encrypts them
+//	keywords    ─▶ learn ───┘     │  pca, embed, vector, vectorlayout
+//	                              └─▶ kmeans ─▶ cells and centroids
+//	neighbours, keyword counts ─▶ rank ─▶ keywords with weights and probabilities
+//
+// In: decoded images (photo/decode), embeddings and keywords. Out: vectors,
+// rankers, profiles, and the cells of an index.
+//
+// All of it is plaintext that stays with the owner, but none of it handles
+// keys. The packages may import photo/. They must not import encoder/, user/ or
+// cloud/: an encoder reaches them through the interface feature.Encoder.
+package model
