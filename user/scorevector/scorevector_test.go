@@ -204,53 +204,6 @@ func TestErratumDisOfTheCombinedScore(t *testing.T) {
 	}
 }
 
-// The two worst photos in KL are two different single bins: no pair of random histograms
-// is farther apart, and all of Dis fits into [0, 22].
-func TestDistanceRangeHoldsEveryPair(t *testing.T) {
-	const bins = 48
-	one := func(i int) []float64 {
-		v := make([]float64, bins)
-		v[i] = 1
-		return smooth(v, 1)
-	}
-	kl := func(v, c []float64) (s float64) {
-		for i := range v {
-			s += v[i] * math.Log(v[i]/c[i])
-		}
-		return s
-	}
-	worst := kl(one(3), one(40))
-	if want := math.Log(1001) / 1.048; math.Abs(worst-want) > 1e-12 {
-		t.Errorf("disjoint bins diverge by %.4f, want %.4f", worst, want)
-	}
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 3000 {
-		// Sparse ones too: they come closest to the vertices.
-		v, c := make([]float64, bins), make([]float64, bins)
-		for range 1 + r.IntN(4) {
-			v[r.IntN(bins)] += r.Float64() + 1e-9
-			c[r.IntN(bins)] += r.Float64() + 1e-9
-		}
-		sum := func(x []float64) (s float64) {
-			for _, y := range x {
-				s += y
-			}
-			return s
-		}
-		if d := kl(smooth(v, sum(v)), smooth(c, sum(c))); d > worst || d < 0 {
-			t.Fatalf("KL = %.4f outside [0, %.4f]", d, worst)
-		}
-	}
-	if total := 12 + 864/499.5 + worst; total > vectorlayout.MaxDistance {
-		t.Errorf("Dis up to %.2f", total)
-	}
-	for _, x := range one(0) {
-		if -math.Log(x) > vectorlayout.MaxLog {
-			t.Errorf("a smoothed bin of %g is refused", x)
-		}
-	}
-}
-
 // At the limits of Record and Request, with every e at its worst, the 128-bit value of
 // the word must equal the 64-bit one, and the score must be right.
 func TestNothingAdmittedWraps(t *testing.T) {
