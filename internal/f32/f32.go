@@ -1,43 +1,46 @@
-// Package f32 multiplies matrices of float32, and computes a few functions of many
-// float32 values at once.
+// Package f32 multiplies matrices of float32 and evaluates functions of many
+// float32 values.
 //
 //	matrices   []float32, row by row; ld is the distance between rows, at least their length
-//	Mul        c = a·b, c = a·bᵀ, or added to c
-//	Left       a constant a (m×k), packed once: convolutions, whose b is made of shifted rows
+//	Mul        c = a·b or c = a·bᵀ, optionally added to c
+//	Left       a constant a (m×k), packed once: convolutions, whose b consists of shifted rows
 //	Right      a constant b (k×n), packed once: linear layers
 //	Mul64      c += a·b in float64, where b may be float32: principal components
 //	Taps       depthwise convolutions
 //	vectors    Dot, Axpy, Sum, Largest, Line, Times, Larger, AddTo64, Centre; Exp, Erf, Tanh, Sigmoid, Gelu
 //
-// Everything runs on the caller's core: whoever has several shares out the work
-// (internal/parallel). Memory that is needed on the way is passed in (scratch), so that one
-// image costs what its plan says.
+// Everything runs on the caller's core. Callers with several cores divide the
+// work (internal/parallel). Callers also pass in scratch memory, which makes
+// the memory of an image predictable.
 //
-// # How it multiplies
+// # Multiplication
 //
-// A product is cut three times (Goto and van de Geijn, "Anatomy of high-performance matrix
-// multiplication", 2008): into blocks of depth values of k, so that a strip of b as wide as
-// a tile stays in the first cache; into blocks of rows of a that stay in the second; and
-// into tiles of sums that stay in registers, 6×16 for AVX2 and 12×32 for AVX-512. Both
-// sides are packed, so that a tile reads them as two streams. Strips of a are of nearly
-// equal height instead of whole tiles and a rest: 50 rows are nine strips of five or six.
+// A product is cut three times (Goto and van de Geijn, "Anatomy of
+// high-performance matrix multiplication", 2008): into blocks of depth values
+// of k, so that a tile-wide strip of b stays in the first-level cache, into
+// blocks of rows of a that stay in the second, and into tiles of sums that stay
+// in registers, 6×16 for AVX2 and 12×32 for AVX-512. Both sides are packed, so
+// that a tile reads them as two streams. Strips of a have nearly equal heights
+// instead of whole tiles and a remainder: 50 rows are nine strips of five or
+// six.
 //
-// Sums of one depth are in one float32 register each, in the order of k, and depths are
-// added in order: the result does not depend on m, n or where a value lies, only on the
-// level. Products are fused with their sums in assembly, and rounded apart from them in
-// plain Go where the processor does not fuse. Infinities and NaNs come out as they would
-// one product at a time.
+// The sums of one depth are in one float32 register each, in the order of k,
+// and depths are added in order. The result therefore depends only on the
+// level, not on m, n or the position of a value. Assembly fuses products and
+// sums. Plain Go rounds them separately where the processor does not fuse.
+// Infinities and NaNs propagate as in the definition.
 //
-// Plain Go (plain.go) defines what the kernels mean, and runs where there are no vector
-// instructions that they know. Package gen writes the kernels: edit that and run go
-// generate. Build tag purego leaves them out.
+// Plain Go (plain.go) defines the kernels and runs on processors without
+// suitable vector instructions. Package gen writes the assembly, which build
+// tag purego leaves out. To change a kernel, edit gen and run go generate.
 package f32
 
-// An Epilogue is what happens to a product on its way to memory.
+// An Epilogue is applied to a product on its way to memory.
 type Epilogue struct {
-	// Bias is added: one value for each row of Left's product, for each column of Right's.
+	// Bias is added: one value per row of Left's product, per column of
+	// Right's.
 	Bias []float32
-	// Clip limits the result to Lo … Hi; what is not a number stays so.
+	// Clip limits the result to Lo … Hi. NaN stays NaN.
 	Clip   bool
 	Lo, Hi float32
 }

@@ -2,28 +2,29 @@ package f32
 
 import "math"
 
-// Functions of every value of in, into out, which may be the same slice. The plain twins
-// below take the same steps as the kernels, which gen writes; they round differently where
-// the processor does not fuse products and sums. Bounds are over all float32 values that
-// the tests try, against package math.
+// These functions apply to every value of in and write to out, which may be the
+// same slice. The plain versions take the same steps as the kernels but round
+// differently where the processor does not fuse products and sums. The error
+// bounds hold for all float32 values that the tests compare with package math.
 
-// Exp is eˣ, within 2 units in the last place (less for results below 10⁻³⁸).
+// Exp computes eˣ, within 2 units in the last place (less precise below 10⁻³⁸).
 func Exp(out, in []float32) { apply(expOf, out, in) }
 
-// Erf is the error function, within 2·10⁻⁷ relative.
+// Erf computes the error function, within 2·10⁻⁷ relative.
 func Erf(out, in []float32) { apply(erfOf, out, in) }
 
-// Tanh is the hyperbolic tangent, within 3·10⁻⁷ relative.
+// Tanh computes the hyperbolic tangent, within 3·10⁻⁷ relative.
 func Tanh(out, in []float32) { apply(tanhOf, out, in) }
 
-// Sigmoid is 1/(1+e⁻ˣ), within 3·10⁻⁷ relative (less for results below 10⁻³⁸).
+// Sigmoid computes 1/(1+e⁻ˣ), within 3·10⁻⁷ relative (less precise below
+// 10⁻³⁸).
 func Sigmoid(out, in []float32) { apply(sigmoidOf, out, in) }
 
-// Gelu is x·Φ(x) = x/2·(1 + erf(x/√2)), within 2·10⁻⁷·|x|. Below −5, where x·Φ(x) is
-// less than that, it is nought or nearly so.
+// Gelu computes x·Φ(x) = x/2·(1 + erf(x/√2)), within 2·10⁻⁷·|x|. Below −5,
+// where x·Φ(x) is smaller than that bound, the result is 0 or nearly 0.
 func Gelu(out, in []float32) { apply(geluOf, out, in) }
 
-// apply runs over whole registers, and over the rest in one that is filled up.
+// apply runs f over whole registers, and over the remainder in a padded one.
 func apply(f function, out, in []float32) {
 	out = out[:len(in)]
 	lanes := active.tiling().lanes
@@ -48,7 +49,8 @@ func each(f func(float32) float32) func(out, in []float32) {
 
 const (
 	log2E = 1.44269504
-	// ln 2 in two parts; the first has so few digits that its multiples are exact.
+	// ln 2 in two parts. The first is short enough that its multiples are
+	// exact.
 	ln2High, ln2Low = 0.693359375, -2.12194440e-4
 )
 
@@ -57,21 +59,21 @@ func exp(x float32) float32 {
 	if x != x {
 		return x
 	}
-	x = clip(x, -104, 89) // e⁸⁹ is infinite, e⁻¹⁰⁴ nought
+	x = clip(x, -104, 89) // e⁸⁹ is infinite, e⁻¹⁰⁴ is 0
 	n := float32(math.RoundToEven(float64(x * log2E)))
 	x -= n * ln2High
 	x -= n * ln2Low
 	y := ((((1.9875691500e-4*x+1.3981999507e-3)*x+8.3334519073e-3)*x+4.1665795894e-2)*x+1.6666665459e-1)*x + 5.0000001201e-1
 	y = y*(x*x) + x + 1
-	// 2ⁿ in two factors: n may be beyond the exponents of float32.
+	// 2ⁿ in two factors, because n may exceed the exponents of float32.
 	half := int32(n) >> 1
 	return y * power2(half) * power2(int32(n)-half)
 }
 
 func power2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 
-// erf is x plus an odd polynomial, and further out 1 minus the exponential of one (found
-// by N. Juffa by minimax approximation).
+// erf is x plus an odd polynomial, or for large |x| 1 minus the exponential of
+// one (minimax approximation by N. Juffa).
 func erf(x float32) float32 {
 	t := float32(math.Abs(float64(x)))
 	s := x * x
@@ -86,7 +88,7 @@ func erf(x float32) float32 {
 	return float32(math.Copysign(float64(y), float64(x)))
 }
 
-// tanh is x plus an odd polynomial (Cephes), and further out 1 − 2/(e²ˣ+1).
+// tanh is x plus an odd polynomial (Cephes), or for large |x| 1 − 2/(e²ˣ+1).
 func tanh(x float32) float32 {
 	t := float32(math.Abs(float64(x)))
 	if t < 0.625 {

@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor has and whose registers the system saves
+// best returns the best level that the processor and the system support
 // (package cpu checks both).
 func best() level {
 	x := &cpu.X86
@@ -23,10 +23,10 @@ func best() level {
 	return plain
 }
 
-// A tileKernel multiplies one tile; distances are in bytes.
+// A tileKernel multiplies one tile. Distances are in bytes.
 type tileKernel func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)
 
-// The functions below take slices whose lengths have been checked, and pass on only their
+// The functions below take slices with checked lengths and pass on only
 // addresses.
 
 func (l level) tile(t *tile) {
@@ -47,7 +47,7 @@ func (l level) tile(t *tile) {
 	f(t.k, unsafe.SliceData(t.a), unsafe.SliceData(t.b), unsafe.SliceData(t.c), 4*t.ldc, unsafe.SliceData(t.from), step, t.lo, t.hi)
 }
 
-// A wideKernel adds one tile of float64; ldc is in bytes.
+// A wideKernel adds one float64 tile. ldc is in bytes.
 type wideKernel func(k int, a, b, c *float64, ldc int)
 
 func (l level) wide(rows, k int, a, b, c []float64, ldc int) {
@@ -190,7 +190,7 @@ func (l level) apply(f function, out, in []float32) {
 	}
 }
 
-// A function is one of functions.go by its kernels, over whole registers.
+// A function holds the implementations of one function of functions.go.
 type function struct {
 	plain        func(out, in []float32)
 	avx2, avx512 func(out, in *float32, vectors int)

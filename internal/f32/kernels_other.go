@@ -28,7 +28,7 @@ func (level) centre(out, x []float32, mean []float64, scale float64) {
 }
 func (level) apply(f function, out, in []float32) { f.plain(out, in) }
 
-// A function is one of functions.go.
+// A function holds the implementation of one function of functions.go.
 type function struct{ plain func(out, in []float32) }
 
 var (

@@ -11,14 +11,14 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level that this processor has.
+// active is the level in use. Tests try every level of this processor.
 var active = best()
 
-// A tiling is how a level cuts and packs matrices.
+// A tiling holds the sizes in which a level cuts and packs matrices.
 type tiling struct {
-	rows  int // of a tile, at most
-	lanes int // values of a register: a tile is one or two of them wide
-	depth int // of a block: a strip of b, 2·lanes wide, stays in the first cache with one of a
+	rows  int // maximum per tile
+	lanes int // values per register, with one or two registers per tile row
+	depth int // of a block: strips of b, 2·lanes wide, and of a share the first-level cache
 	// Tiles of float64 have at most wideRows rows of wideWidth values.
 	wideRows, wideWidth int
 }
@@ -27,25 +27,25 @@ var tilings = [...]tiling{plain: {4, 2, 256, 4, 12}, withAVX2: {6, 8, 256, 4, 12
 
 func (l level) tiling() tiling { return tilings[l] }
 
-// width is that of a strip of b.
+// width returns the width of a strip of b.
 func (t tiling) width() int { return 2 * t.lanes }
 
 const (
-	// blockColumns of b are packed at a time: with depth 256 half a megabyte, which the
-	// second or third cache holds.
+	// blockColumns of b are packed at a time. At depth 256 they take half a
+	// megabyte, which the second- or third-level cache holds.
 	blockColumns = 512
-	// blockRows of a, times depth, stay in the second cache while strips of b pass by.
+	// blockRows of a, times depth, stay in the second-level cache.
 	blockRows = 144
 )
 
-// strips cut n rows into strips of at most most rows and of nearly equal height.
+// strips cuts n rows into strips of bounded and nearly equal height.
 type strips struct{ n, count int }
 
 func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
 
 func (s strips) start(i int) int { return i * s.n / s.count }
 
-// steps of k: blocks of nearly equal depth.
+// depths cuts k into blocks of nearly equal depth.
 func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

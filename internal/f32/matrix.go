@@ -5,36 +5,36 @@ import (
 	"math"
 )
 
-// A tile is one call of a tile's kernel: depth k of packed a, rows wide, and of packed b,
+// A tile is one kernel call: depth k of packed a, rows wide, and of packed b,
 // vectors·lanes wide.
 type tile struct {
 	k, rows, vectors int
 	a, b             []float32
 	c                []float32
 	ldc              int
-	from             []float32 // what the product is added to
-	step             int       // distance of its rows; oneEach: one value for each row
+	from             []float32 // the product is added to these values
+	step             int       // distance of rows of from, or oneEach for one value per row
 	lo, hi           float32
 }
 
 const oneEach = -1
 
-// A start is what a product is added to.
+// A start selects the values that a product is added to.
 type start int
 
 const (
 	nothing start = iota
-	itself        // what is in c
-	eachRow       // the bias, one value for each row
+	itself        // the values in c
+	eachRow       // the bias, one value per row
 	eachColumn
 )
 
-// zeros are the start from nothing, as wide as the widest tile.
+// zeros is as wide as the widest tile.
 var zeros [64]float32
 
 var infinity = float32(math.Inf(1))
 
-// A block is one product of packed blocks: m×k by k×n into c.
+// A block is one product of packed blocks, m×k by k×n, into c.
 type block struct {
 	tiling
 	level   level
@@ -48,7 +48,7 @@ type block struct {
 	own     []float32 // memory of one tile
 }
 
-// begin is a block of the depth-th of depths of a product with an epilogue.
+// begin returns the block at index depth of a product with an epilogue.
 func (l level) begin(c []float32, ldc int, add bool, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
@@ -63,8 +63,8 @@ func (l level) begin(c []float32, ldc int, add bool, e *Epilogue, biasFor start,
 	return p
 }
 
-// multiply runs over the tiles, a's strips in the inner loop: a strip of b stays in the
-// first cache, and a's come from the second.
+// multiply runs over the tiles with a's strips in the inner loop: a strip of b
+// stays in the first-level cache, and a's strips come from the second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -88,7 +88,7 @@ func (p *block) multiply() {
 	}
 }
 
-// inner multiplies a tile at row i, column j that lies in c as a whole.
+// inner multiplies a tile at row i, column j that lies entirely in c.
 func (p *block) inner(t *tile, i, j int) {
 	t.c, t.ldc = p.c[i*p.ldc+j:], p.ldc
 	switch p.start {
@@ -104,7 +104,8 @@ func (p *block) inner(t *tile, i, j int) {
 	p.level.tile(t)
 }
 
-// edge multiplies a tile of which only wide columns belong to c, in memory of its own.
+// edge multiplies a tile of which only wide columns belong to c, in separate
+// memory.
 func (p *block) edge(t *tile, i, j, wide, whole int) {
 	own, c := p.own[:t.rows*whole], p.c[i*p.ldc+j:]
 	t.c, t.ldc = own, whole
@@ -128,11 +129,11 @@ func (p *block) edge(t *tile, i, j, wide, whole int) {
 	}
 }
 
-// ownTile is the memory of one tile, and of a bias for it.
+// ownTile returns the memory of one tile and a bias for it.
 func (t tiling) ownTile() int { return (t.rows + 1) * t.width() }
 
-// checkMatrix panics unless m rows of n values, ld apart, lie within x: kernels would go
-// beyond it.
+// checkMatrix panics unless x holds m rows of n values, ld apart, because
+// kernels do not check bounds.
 func checkMatrix[T float32 | float64](name string, x []T, ld, m, n int) {
 	if m < 1 || n < 1 || ld < n || (m-1)*ld+n > len(x) {
 		panic(fmt.Sprintf("f32: %s has %d values, too few for %d rows of %d, %d apart", name, len(x), m, n, ld))

@@ -1,7 +1,7 @@
 package f32
 
-// packLeft packs m rows of k values, lda apart: strip by strip, a strip's values of one
-// column side by side.
+// packLeft packs m rows of k values, lda apart, strip by strip, with a strip's
+// values of one column adjacent.
 func (t tiling) packLeft(dst, a []float32, lda, m, k int) {
 	s := stripsOf(m, t.rows)
 	for i := range s.count {
@@ -11,8 +11,8 @@ func (t tiling) packLeft(dst, a []float32, lda, m, k int) {
 	}
 }
 
-// packRight packs k rows of n values in strips as wide as a tile, the last one as wide as
-// one or two registers, of which the rest is undefined. Row i is at b[offsets[i]:].
+// packRight packs k rows of n values in tile-wide strips. The last strip is one
+// or two registers wide, with undefined padding. Row i is at b[offsets[i]:].
 func (l level) packRight(dst, b []float32, offsets []int, n int) {
 	t, k := l.tiling(), len(offsets)
 	furthest := 0
@@ -23,7 +23,7 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 		wide := min(t.width(), n-j)
 		whole := roundUp(wide, t.lanes)
 		to := dst[j*k:][:whole*k]
-		if furthest+j+whole <= len(b) { // reading on is reading something else of b
+		if furthest+j+whole <= len(b) { // the padding reads other values of b
 			l.pack(to, b[j:], offsets, whole)
 			continue
 		}
@@ -34,8 +34,8 @@ func (l level) packRight(dst, b []float32, offsets []int, n int) {
 	}
 }
 
-// packRightTransposed packs columns first to first+k of the n rows of b, ldb apart, as
-// packRight does the rows of bᵀ.
+// packRightTransposed packs columns first to first+k−1 of the n rows of b, ldb
+// apart, as packRight packs the rows of bᵀ.
 func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	for j := 0; j < n; j += t.width() {
 		wide := min(t.width(), n-j)
@@ -48,8 +48,8 @@ func (t tiling) packRightTransposed(dst, b []float32, ldb, n, k int) {
 	}
 }
 
-// packAcross writes rows of k values as columns of dst, whose rows are ld apart. Four rows
-// at a time, so that what is written lies together.
+// packAcross writes rows of k values as columns of dst, whose rows are ld
+// apart. It takes four rows at a time, so that writes are contiguous.
 func packAcross[To, From float32 | float64](dst []To, from []From, lda, rows, k, ld int) {
 	r := 0
 	for ; r+4 <= rows; r += 4 {

@@ -1,7 +1,7 @@
 package f32
 
-// The kernels in plain Go: they define what those in assembly mean, and run where no
-// vector instructions are known.
+// These kernels in plain Go define the assembly and run on processors without
+// suitable vector instructions.
 
 // tilePlain sets rows×vectors·lanes values of c to from + aᵀ·b, within lo and hi.
 func tilePlain(t *tile, lanes int) {
@@ -21,7 +21,7 @@ func tilePlain(t *tile, lanes int) {
 	}
 }
 
-// begin is what value j of row r is added to.
+// begin returns the value that value j of row r is added to.
 func (t *tile) begin(r, j int) float32 {
 	if t.step == oneEach {
 		return t.from[r]
@@ -62,7 +62,7 @@ func tile4x4(t *tile) {
 	}
 }
 
-// clip limits v to lo … hi; what is not a number stays so.
+// clip limits v to lo … hi. NaN stays NaN.
 func clip(v, lo, hi float32) float32 {
 	if v < lo {
 		v = lo

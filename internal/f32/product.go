@@ -1,15 +1,16 @@
 package f32
 
-// Scratch returns how many values of scratch Mul needs for matrices of these sizes, or
-// smaller ones.
+// Scratch returns the number of scratch values that Mul needs for matrices of
+// up to these sizes.
 func Scratch(m, n, k int) int {
 	t := active.tiling()
 	k = min(k, t.depth)
 	return t.ownTile() + min(m, blockRows)*k + min(roundUp(n, t.lanes), blockColumns)*k
 }
 
-// Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is n×k; with
-// add it adds that to c. Rows are lda, ldb and ldc values apart. c must not overlap the others.
+// Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is
+// n×k. With add it adds the product to c. Rows are lda, ldb and ldc values
+// apart. c must not overlap the others.
 func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB, add bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
@@ -51,15 +52,16 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 // take cuts n values off scratch.
 func take(scratch []float32, n int) (own, rest []float32) { return scratch[:n:n], scratch[n:] }
 
-// maxDepth is at least the depth of every level.
+// maxDepth bounds the depth of every level.
 const maxDepth = 256
 
-// A Left is a constant m×k matrix on the left of products: the weights of a convolution,
-// one row for each channel that comes out. It takes no more memory than the matrix.
+// A Left is a constant m×k matrix on the left of products: the weights of a
+// convolution, one row per output channel. It takes no more memory than the
+// matrix.
 type Left struct {
 	level level
 	m, k  int
-	data  []float32 // depth by depth, each packed
+	data  []float32 // packed depth by depth
 }
 
 // PackLeft packs m rows of k values, lda apart.
@@ -75,23 +77,24 @@ func PackLeft(a []float32, lda, m, k int) *Left {
 	return l
 }
 
-// Scratch returns how many values of scratch a product with n columns, or fewer, needs.
+// Scratch returns the number of scratch values for products with up to n
+// columns.
 func (l *Left) Scratch(n int) int {
 	t := l.level.tiling()
 	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
 }
 
-// Mul sets c = a·b, or adds that to c, for the k×n matrix b.
+// Mul sets c = a·b, or c += a·b with add, for the k×n matrix b.
 func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, add bool, scratch []float32) {
 	checkMatrix("b", b, ldb, l.k, n)
 	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, add, nil, scratch)
 }
 
-// MulRows sets c = a·b, with an epilogue if it is not nil. Row i of b is b[offsets[i]:],
-// of n values: rows may overlap, as the windows of an image do.
+// MulRows sets c = a·b with an optional epilogue. Row i of b is b[offsets[i]:],
+// of n values. Rows may overlap, as the windows of an image do.
 func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, e *Epilogue, scratch []float32) {
 	if len(offsets) != l.k {
-		panic("f32: as many offsets as columns of the matrix are needed")
+		panic("f32: the number of offsets differs from the columns of the matrix")
 	}
 	for _, o := range offsets {
 		checkMatrix("b", b[o:], n, 1, n)
@@ -122,16 +125,17 @@ func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int
 	}
 }
 
-// A Right is a constant k×n matrix on the right of products: the weights of a linear
-// layer, one column for each value that comes out. It takes no more memory than the
-// matrix, but for less than a register's width of columns.
+// A Right is a constant k×n matrix on the right of products: the weights of a
+// linear layer, one column per output value. It takes no more memory than the
+// matrix, padded to a register's width.
 type Right struct {
 	level level
 	k, n  int
 	data  []float32
 }
 
-// PackRight packs k rows of n values, ldb apart, or with trans the columns of n rows of k.
+// PackRight packs k rows of n values, ldb apart, or with trans the columns of n
+// rows of k.
 func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	if trans {
 		checkMatrix("b", b, ldb, n, k)
@@ -158,18 +162,18 @@ func PackRight(b []float32, ldb, k, n int, trans bool) *Right {
 	return r
 }
 
-// Scratch returns how many values of scratch a product with m rows, or fewer, needs.
+// Scratch returns the number of scratch values for products with up to m rows.
 func (r *Right) Scratch(m int) int {
 	t := r.level.tiling()
 	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)
 }
 
-// Mul sets c = a·b, or adds that to c, for the m×k matrix a.
+// Mul sets c = a·b, or c += a·b with add, for the m×k matrix a.
 func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, add bool, scratch []float32) {
 	r.product(c, ldc, a, lda, m, add, nil, scratch)
 }
 
-// MulEpilogue is Mul, and what happens to the product on its way.
+// MulEpilogue sets c = a·b and applies the epilogue.
 func (r *Right) MulEpilogue(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, scratch []float32) {
 	r.product(c, ldc, a, lda, m, false, e, scratch)
 }

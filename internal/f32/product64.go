@@ -1,21 +1,22 @@
 package f32
 
 const (
-	// wideColumns and wideRows of b and a are packed at a time.
-	wideColumns = 240 // of whole tiles at every level
+	// wideColumns columns of b and wideRows rows of a are packed at a time.
+	wideColumns = 240 // whole tiles at every level
 	wideRows    = 64
 )
 
-// Scratch64 returns how many values of scratch Mul64 needs for matrices of these sizes, or
-// smaller ones.
+// Scratch64 returns the number of scratch values that Mul64 needs for matrices
+// of up to these sizes.
 func Scratch64(m, n, k int) int {
 	t := active.tiling()
 	return t.wideRows*t.wideWidth + (min(m, wideRows)+min(roundUp(n, t.wideWidth), wideColumns))*min(k, maxDepth)
 }
 
-// Mul64 adds a·b to c, of m×k and k×n values, or a·bᵀ with transB, where b is n×k. Rows
-// are ldc, lda and ldb values apart. Each value of c is added to in the order of k, so that
-// it does not depend on m, n or its place. c must not overlap the others.
+// Mul64 adds a·b to c, of m×k and k×n values, or a·bᵀ with transB, where b is
+// n×k. Rows are ldc, lda and ldb values apart. Products are added in the order
+// of k, so a value of c does not depend on m, n or its position. c must not
+// overlap the others.
 func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []T, ldb int, m, n, k int, transB bool, scratch []float64) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
@@ -45,7 +46,7 @@ func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 	}
 }
 
-// A wideBlock is packed b, room for packed a, and one tile.
+// A wideBlock holds packed b, room for packed a, and one tile.
 type wideBlock struct {
 	tiling
 	level     level
@@ -53,7 +54,7 @@ type wideBlock struct {
 	k         int
 }
 
-// packWide packs n columns of b in strips as wide as a tile, the last filled up with zeros.
+// packWide packs n columns of b in tile-wide strips, the last one zero-padded.
 func packWide[T float32 | float64](p *wideBlock, b []T, ldb, n int, transB bool) {
 	for j := 0; j < n; j += p.wideWidth {
 		wide := min(p.wideWidth, n-j)

@@ -1,13 +1,13 @@
 package f32
 
-// Dot returns Σ x[i]·y[i]. y must not be shorter than x; the rest of y is ignored.
+// Dot returns Σ x[i]·y[i] over the length of x, which y must reach.
 func Dot(x, y []float32) float32 {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
 	return active.dot(x[:whole], y[:whole]) + dotPlain(x[whole:], y[whole:])
 }
 
-// Axpy adds a·x to y. y must not be shorter than x; the rest of y is unchanged.
+// Axpy adds a·x to y over the length of x, which y must reach.
 func Axpy(a float32, x, y []float32) {
 	y = y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -15,8 +15,8 @@ func Axpy(a float32, x, y []float32) {
 	axpyPlain(a, x[whole:], y[whole:])
 }
 
-// Line sets out[i] = in[i]·by + plus, within lo … hi; what is not a number stays so. out
-// must not be shorter than in, and may be the same.
+// Line sets out[i] = in[i]·by + plus, within lo … hi. NaN stays NaN. out must
+// not be shorter than in, and may be the same slice.
 func Line(out, in []float32, by, plus, lo, hi float32) {
 	out = out[:len(in)]
 	whole := len(in) &^ (active.tiling().lanes - 1)
@@ -24,7 +24,8 @@ func Line(out, in []float32, by, plus, lo, hi float32) {
 	linePlain(out[whole:], in[whole:], by, plus, lo, hi)
 }
 
-// Times sets out[i] = x[i]·y[i]. out and y must not be shorter than x; out may be either.
+// Times sets out[i] = x[i]·y[i]. out and y must not be shorter than x. out may
+// be either.
 func Times(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -32,8 +33,8 @@ func Times(out, x, y []float32) {
 	timesPlain(out[whole:], x[whole:], y[whole:])
 }
 
-// Larger sets out[i] to the larger of x[i] and y[i], or to no number if one is none. out
-// and y must not be shorter than x; out may be either.
+// Larger sets out[i] to the larger of x[i] and y[i], or to NaN if either is
+// NaN. out and y must not be shorter than x. out may be either.
 func Larger(out, x, y []float32) {
 	out, y = out[:len(x)], y[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -41,13 +42,13 @@ func Larger(out, x, y []float32) {
 	largerPlain(out[whole:], x[whole:], y[whole:])
 }
 
-// Largest returns the largest of x, −∞ of nothing; what is not a number is passed over.
+// Largest returns the largest value of x, ignoring NaN, or −∞ if x is empty.
 func Largest(x []float32) float32 {
 	whole := len(x) &^ (active.tiling().lanes - 1)
 	return max(active.largest(x[:whole]), largestPlain(x[whole:]))
 }
 
-// ones are as many as Sum adds in float32.
+// Sum adds pieces of len(ones) values in float32.
 var ones = func() (x [256]float32) {
 	for i := range x {
 		x[i] = 1
@@ -55,7 +56,7 @@ var ones = func() (x [256]float32) {
 	return x
 }()
 
-// Sum returns Σ x, pieces of which are added in float32.
+// Sum returns Σ x, adding pieces in float32 and the pieces' sums in float64.
 func Sum(x []float32) float64 {
 	sum := 0.0
 	for len(x) > 0 {
@@ -74,8 +75,8 @@ func AddTo64(sum []float64, x []float32) {
 	widenPlain(sum[whole:], x[whole:])
 }
 
-// Centre sets out[i] = (x[i] − mean[i])·scale, computed in float64. out and mean must not
-// be shorter than x.
+// Centre sets out[i] = (x[i] − mean[i])·scale, computed in float64. out and
+// mean must not be shorter than x.
 func Centre(out, x []float32, mean []float64, scale float64) {
 	out, mean = out[:len(x)], mean[:len(x)]
 	whole := len(x) &^ (active.tiling().lanes - 1)
@@ -83,12 +84,12 @@ func Centre(out, x []float32, mean []float64, scale float64) {
 	centrePlain(out[whole:], x[whole:], mean[whole:], scale)
 }
 
-// TapsScratch is how many values of scratch Taps needs.
+// TapsScratch is the number of scratch values that Taps needs.
 const TapsScratch = 64
 
-// Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i], within e's bounds; e's bias is
-// not used. It is a depthwise convolution of one channel that has been laid out so that
-// each tap reads one run of it.
+// Taps sets out[i] = bias + Σ weights[t]·x[offsets[t]+i] within e's bounds,
+// ignoring e's bias. It is a depthwise convolution of one channel laid out so
+// that each tap reads one run.
 func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *Epilogue, scratch []float32) {
 	lo, hi := -infinity, infinity
 	if e != nil && e.Clip {
@@ -99,7 +100,7 @@ func Taps(out, x []float32, offsets []int, weights []float32, bias float32, e *E
 		furthest = max(furthest, o)
 	}
 	weights = weights[:len(offsets)]
-	x = x[:max(len(x), furthest+len(out))] // panics if it is too short
+	x = x[:max(len(x), furthest+len(out))] // panics if x is too short
 	lanes := active.tiling().lanes
 	whole := len(out) &^ (lanes - 1)
 	active.taps(out[:whole], x, offsets, weights, bias, lo, hi)

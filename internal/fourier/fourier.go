@@ -2,14 +2,15 @@
 //
 //	n values of each of 4 lanes, complex128 ─▶ FFT.Run ─▶ Σ x[j]·e^{+2πi·jk/n}, 4 lanes of n
 //
-// It uses decimation in time in Stockham's form: each pass goes from one buffer to the
-// other, and nothing is permuted. (C. Van Loan, "Computational Frameworks for the Fast
-// Fourier Transform", 1992, section 1.7.) The lanes lie side by side, so that each twiddle
-// factor is loaded once for all of them, the columns of a matrix need no transposition, and
-// a register of AVX2 holds two of them.
+// It uses decimation in time in Stockham's form: each pass goes from one buffer
+// to the other, without a permutation (C. Van Loan, "Computational Frameworks
+// for the Fast Fourier Transform", 1992, section 1.7). The lanes are adjacent,
+// so that each twiddle factor is loaded once for all of them, the columns of a
+// matrix need no transposition, and an AVX2 register holds two lanes.
 //
-// plain.go defines the passes; package gen writes them for AVX2, with products fused to
-// their sums, so that the two agree to rounding. Build tag purego leaves assembly out.
+// plain.go defines the passes. Package gen writes them for AVX2 with fused
+// products and sums, so the two agree up to rounding. Build tag purego leaves
+// the assembly out.
 package fourier
 
 import (
@@ -18,18 +19,19 @@ import (
 	"math/cmplx"
 )
 
-// Lanes is the number of sequences that run side by side.
+// Lanes is the number of sequences transformed at once.
 const Lanes = 4
 
-// An FFT is a transform of a fixed length and its buffers. It must not be used concurrently.
+// An FFT holds a transform of fixed length and its buffers. It must not be used
+// concurrently.
 type FFT struct {
 	passes []pass
 	x, y   []complex128
 }
 
-// A pass combines results of the passes before it.
+// A pass combines the results of earlier passes.
 type pass struct {
-	radix, done, stride int          // earlier radices multiply to done; inputs are a stride apart
+	radix, done, stride int          // done is the product of earlier radices, stride the distance of inputs
 	twiddles            []complex128 // radix−1 for each of done
 }
 
@@ -60,8 +62,8 @@ func New(radices ...int) *FFT {
 // Input returns the buffer to fill before Run: element j of lane l at index j·Lanes + l.
 func (f *FFT) Input() []complex128 { return f.x }
 
-// Run transforms what is in Input and returns the result, laid out as that is. It is
-// overwritten by what is written to the next Input.
+// Run transforms Input and returns the result in the same layout. Filling the
+// next Input overwrites it.
 func (f *FFT) Run() []complex128 {
 	for i := range f.passes {
 		if p := &f.passes[i]; p.radix == 4 {
@@ -74,8 +76,8 @@ func (f *FFT) Run() []complex128 {
 	return f.x
 }
 
-// ScaleLanes writes the first Lanes values of each row of src to dst, row after row, each
-// times its value of by; rows of src and by are ld values apart.
+// ScaleLanes writes the first Lanes values of each row of src to dst,
+// multiplied by the values of by. Rows of src and by are ld values apart.
 func ScaleLanes(dst, src []complex128, by []float64, ld int) {
 	rows := len(dst) / Lanes
 	if rows == 0 {

@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// vectors says whether the kernels are used. Tests try both.
+// vectors selects the kernels. Tests try both values.
 var vectors = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 func pass3(p *pass, x, y []complex128) {

@@ -1,5 +1,5 @@
-// Package kernelgen is what the generators of assembly kernels have in common: a few idioms
-// over avo, and how their files are written and held to what is in the repository.
+// Package kernelgen supports the generators of assembly kernels: idioms over
+// avo, and functions that write the files and compare them with the repository.
 //
 //	a context of kernels ─▶ NAME_amd64.s and NAME_amd64.go, its declarations
 //
@@ -23,7 +23,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Kernels is avo's context and a few idioms.
+// Kernels extends avo's context with a few idioms.
 type Kernels struct{ *build.Context }
 
 // New begins a file that build tag purego leaves out.
@@ -33,8 +33,8 @@ func New() Kernels {
 	return k
 }
 
-// Files compiles the kernels and returns the text of their two files. generator is the
-// folder of the command that writes them.
+// Files compiles the kernels and returns the text of their two files. generator
+// is the folder of the command that writes them.
 func (k Kernels) Files(generator, pkg, name string) (map[string][]byte, error) {
 	file, err := k.Result()
 	if err != nil {
@@ -57,7 +57,7 @@ func (k Kernels) Files(generator, pkg, name string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Main is the command: it writes the files into the folder that -dir names.
+// Main writes the generated files into the folder given by -dir.
 func Main(generate func() (map[string][]byte, error)) {
 	log.SetFlags(0)
 	log.SetPrefix("gen: ")
@@ -74,8 +74,8 @@ func Main(generate func() (map[string][]byte, error)) {
 	}
 }
 
-// Differences are the files of a folder that are not what is generated, and assembly that
-// nothing generates.
+// Differences lists the files of a folder that differ from the generated text,
+// and assembly files without a generator.
 func Differences(dir string, files map[string][]byte) (out []string) {
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
@@ -94,9 +94,10 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 	return out
 }
 
-// Jumps are the places where order or time may depend on the words of a kernel: every jump
-// must be on a count or a length, and flags be set from registers that hold such alone. A file
-// without jumps is named too: nothing was read in it.
+// Jumps lists the instructions at which order or time may depend on a kernel's
+// words. Every jump must depend on a count or a length, and flags must come
+// from registers that hold only these. It also reports files without jumps,
+// because parsing them must have failed.
 func Jumps(files map[string][]byte) (out []string) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, ".s") {
@@ -108,7 +109,7 @@ func Jumps(files map[string][]byte) (out []string) {
 				continue
 			}
 			jumps++
-			// TEST and CMP of registers; DEC of a counter.
+			// TEST and CMP of registers, or DEC of a counter.
 			before := strings.TrimSpace(lines[i-1])
 			op, _, _ := strings.Cut(before, " ")
 			if !strings.HasPrefix(op, "TESTQ") && op != "CMPQ" && op != "DECQ" || strings.Contains(before, "(") {
@@ -122,7 +123,7 @@ func Jumps(files map[string][]byte) (out []string) {
 	return out
 }
 
-// Begin opens a function without a frame; its pointers do not escape.
+// Begin opens a function without a stack frame, whose pointers do not escape.
 func (k Kernels) Begin(name, signature, doc string) {
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)
@@ -141,11 +142,11 @@ func (k Kernels) Params(names ...string) []reg.GPVirtual {
 	return out
 }
 
-// Address is where a parameter lies.
+// Address returns the address of a parameter.
 func (k Kernels) Address(name string) operand.Mem {
 	p, err := k.Param(name).Resolve()
 	if err != nil {
-		panic(err) // a bug of the generator
+		panic(err) // a bug in the generator
 	}
 	return p.Addr
 }
@@ -161,7 +162,7 @@ func (k Kernels) Count(label string, n reg.GPVirtual, body func()) {
 	k.Label(label + "_done")
 }
 
-// Part returns n>>shift in a new register, only its low bits if mask is not 0.
+// Part returns n>>shift in a new register, masked unless mask is 0.
 func (k Kernels) Part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
 	out := k.GP64()
 	k.MOVQ(n, out)
@@ -174,12 +175,12 @@ func (k Kernels) Part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
 	return out
 }
 
-// Advance moves pointers on.
+// Advance adds bytes to pointers.
 func (k Kernels) Advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
 		k.ADDQ(operand.U32(uint32(bytes)), p)
 	}
 }
 
-// At is the word or vector at p + off bytes.
+// At returns the operand at p + off bytes.
 func At(p reg.Register, off int) operand.Mem { return operand.Mem{Base: p, Disp: off} }

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// constants is a table in the file of kernels, each value in all lanes.
+// constants is a table in the kernels' file, each value repeated in all lanes.
 type constants struct {
 	known map[uint32]Mem
 	next  int
@@ -45,8 +45,8 @@ func (k kernels) horner(x reg.VecVirtual, coefficients ...float32) reg.VecVirtua
 	return sum
 }
 
-// functions are those of functions.go in the folder above, where the same steps are in
-// plain Go and the constants are explained.
+// functions emits the functions of f32/functions.go, which explains the
+// constants.
 func (k kernels) functions() {
 	k.function("exp", k.exp)
 	k.function("erf", k.erf)
@@ -89,7 +89,7 @@ func (k kernels) exp(x reg.VecVirtual) reg.VecVirtual {
 	k.VMULPS(x, x, square)
 	k.VFMADD213PS(x, square, y)
 	k.VADDPS(k.float(1), y, y)
-	// 2ⁿ in two factors: n may be beyond the exponents of float32.
+	// 2ⁿ in two factors, because n may exceed the exponents of float32.
 	half := k.vec()
 	k.VPSRAD(Imm(1), n, half)
 	k.VPSUBD(half, n, n)

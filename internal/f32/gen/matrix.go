@@ -11,10 +11,10 @@ func (l level) tileName(rows, vectors int) string {
 	return fmt.Sprintf("tile%dx%d%s", rows, vectors*l.lanes, l.name)
 }
 
-// tile is the product of packed a (k×rows) and packed b (k×vectors·lanes), whose sums
-// stay in registers: rows broadcasts and vectors loads for rows·vectors multiply-adds.
-// With 6 rows of 2 registers that is 8 loads in the 6 cycles of 12 operations, so that
-// the multipliers are busy and the loads are not.
+// tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
+// sums in registers: rows broadcasts and vectors loads for rows·vectors
+// multiply-adds. 6 rows of 2 registers take 8 loads in the 6 cycles of 12
+// operations, which keeps the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	k.begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step "+
@@ -72,7 +72,7 @@ func (k kernels) tile(rows, vectors int) {
 	lo, hi := k.number("lo"), k.number("hi")
 	for r := range acc {
 		for v, x := range acc[r] {
-			// The second source is what comes out if one of the two is not a number.
+			// If an operand is NaN, the result is the second source.
 			k.VMAXPS(x, lo, x)
 			k.VMINPS(x, hi, x)
 			k.VMOVUPS(x, at(q[0], v*k.bytes()))
@@ -101,8 +101,8 @@ func (k kernels) packRows(vectors int) {
 	k.end()
 }
 
-// taps is a depthwise convolution of what lies so that each tap reads a run: one weight
-// for each, and no sum leaves its register before it is complete.
+// taps is a depthwise convolution of a channel laid out so that each tap reads
+// one run. A sum stays in its register until it is complete.
 func (k kernels) taps() {
 	k.begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
 		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes))
@@ -148,11 +148,11 @@ func (l level) wideName(rows int) string {
 	return fmt.Sprintf("wide%dx%d%s", rows, wideVectors*l.lanes/2, l.name)
 }
 
-// wideVectors registers of float64 are the width of a tile of float64.
+// wideVectors registers of float64 make the width of a float64 tile.
 const wideVectors = 3
 
-// wide is a tile of float64, added to what is at c: 4 rows of 3 registers are 7 loads for
-// 12 operations.
+// wide adds a float64 tile to c: 4 rows of 3 registers are 7 loads for 12
+// operations.
 func (k kernels) wide(rows int) {
 	width := wideVectors * k.lanes / 2
 	k.begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(

@@ -44,8 +44,8 @@ func (k kernels) axpy() {
 	k.end()
 }
 
-// four emits step for registers 0 to 3 as long as there are four, then for one at a time;
-// n counts them, and pointers move on.
+// four emits step for registers 0 to 3 while at least four remain, then for one
+// at a time. n counts them, and pointers advance.
 func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtual) {
 	k.Count("four", k.Part(n, 0, 2), func() {
 		for i := range 4 {
@@ -66,7 +66,7 @@ func (k kernels) line() {
 	k.four(p[2], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
 		k.VFMADD213PS(plus, by, x)
-		// As in a tile: what is not a number stays so.
+		// As in a tile, NaN stays NaN.
 		k.VMAXPS(x, lo, x)
 		k.VMINPS(x, hi, x)
 		k.VMOVUPS(x, at(p[0], i*k.bytes()))
@@ -85,8 +85,9 @@ func (k kernels) times() {
 	k.end()
 }
 
-// larger asks twice: what comes out is the second source if one of the two is not a
-// number, and of two results of which one is not a number the bits together are none.
+// larger takes the maximum in both operand orders, because the instruction
+// returns the second source if an operand is NaN. Combining the bits of both
+// results keeps a NaN.
 func (k kernels) larger() {
 	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger of so many whole registers.")
 	p := k.Params("out", "x", "y", "vectors")
@@ -107,7 +108,7 @@ func (k kernels) largest() {
 	for i := range acc {
 		acc[i] = k.load(k.float(float32(math.Inf(-1))))
 	}
-	// What is not a number gives way to the second source.
+	// NaN in the first source is skipped in favour of the second.
 	k.four(p[1], func(i int) { k.VMAXPS(acc[i], k.load(at(p[0], i*k.bytes())), acc[i]) }, p[0])
 	k.VMAXPS(acc[1], acc[0], acc[0])
 	k.VMAXPS(acc[3], acc[2], acc[2])
@@ -146,7 +147,7 @@ func (k kernels) widen() {
 	k.end()
 }
 
-// less returns a mask of the lanes in which x < y; not where one is not a number.
+// less returns a mask of the lanes in which x < y, which excludes NaN.
 func (k kernels) less(y Op, x reg.VecVirtual) reg.Register {
 	const orderedLess = 17
 	if k.lanes == 16 {
@@ -159,7 +160,7 @@ func (k kernels) less(y Op, x reg.VecVirtual) reg.Register {
 	return mask
 }
 
-// choose returns yes where mask is set, else no.
+// choose returns yes where mask is set, and no otherwise.
 func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtual {
 	out := k.vec()
 	if k.lanes == 16 {
@@ -170,7 +171,7 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 	return out
 }
 
-// centre makes half a register at a time, with differences in float64.
+// centre computes half a register at a time, with differences in float64.
 func (k kernels) centre() {
 	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre of so many whole registers.")
 	p := k.Params("out", "x", "mean", "vectors")

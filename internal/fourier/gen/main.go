@@ -1,9 +1,9 @@
-// Command gen writes the kernels of package fourier in Go assembly, for AVX2.
+// Command gen writes the kernels of package fourier in Go assembly for AVX2.
 //
 //	go generate cpar/internal/fourier
 //
-// A register holds two complex values: two of the lanes that run side by side. Steps are
-// those of plain.go.
+// A register holds two complex values, of two adjacent lanes. The steps equal
+// plain.go's.
 package main
 
 import (
@@ -31,7 +31,7 @@ func generate() (map[string][]byte, error) {
 
 type kernels struct{ kernelgen.Kernels }
 
-// size is that of a complex value.
+// size is the size of a complex value in bytes.
 const size = 16
 
 func (k kernels) load(m Mem) reg.VecVirtual {
@@ -40,7 +40,7 @@ func (k kernels) load(m Mem) reg.VecVirtual {
 	return v
 }
 
-// factor is a complex number, each part in all lanes.
+// factor is a complex number with each part in all lanes.
 type factor struct{ re, im reg.VecVirtual }
 
 func (k kernels) factors(n int, p reg.GPVirtual) (out []factor) {
@@ -68,7 +68,7 @@ func (k kernels) times(x reg.VecVirtual, f factor) {
 	k.VFMADDSUB213PD(other, f.re, x)
 }
 
-// sum, difference and turned are x + y, x − y and x + i·y.
+// sum, difference and turned return x + y, x − y and x + i·y.
 func (k kernels) sum(x, y reg.VecVirtual) reg.VecVirtual {
 	out := k.YMM()
 	k.VADDPD(y, x, out)
@@ -87,17 +87,17 @@ func (k kernels) turned(x, y reg.VecVirtual) reg.VecVirtual {
 	return other
 }
 
-// pass emits the loops of a pass over blocks of radix·stride values, with pointers to each
-// input and output of a block. body gets the factors and returns the outputs.
+// pass emits the loops of a pass over blocks of radix·stride values, with
+// pointers to each input and output of a block. body returns the outputs.
 func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []reg.VecVirtual) {
 	p := k.Params("x", "y", "twiddles", "done", "stride")
 	x, y, twiddles, n, stride := p[0], p[1], p[2], p[3], p[4]
 	bytes, apart := k.GP64(), k.GP64()
 	k.MOVQ(stride, bytes)
 	k.SHLQ(Imm(4), bytes)
-	k.MOVQ(bytes, apart) // of the outputs: done·stride
+	k.MOVQ(bytes, apart) // distance of the outputs, done·stride
 	k.IMULQ(n, apart)
-	// Three inputs and outputs further on are reached from one further.
+	// The fourth input and output are two strides from the second.
 	from3, to3 := k.GP64(), k.GP64()
 	address := func(p, p1, step reg.GPVirtual, i int) Mem {
 		switch i {
