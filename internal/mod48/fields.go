@@ -13,9 +13,10 @@ const (
 	fieldBlockBytes = fieldBlock * FieldBits / 8
 )
 
-// prepareFields says where fields are. Eight are 26 bytes; each begins in the first byte of the
-// eight, or four, that are taken for it. What lies beyond is read as well, so the second eight and
-// the last four are taken from where a read ends with the last of sixteen.
+// prepareFields computes the positions of fields. Eight fields are 26 bytes.
+// Each is read as eight (or four) bytes from the byte where it begins. Reads
+// extend past the field, so the second eight and the last four fields are read
+// such that the read ends with the last of sixteen fields.
 func (c *constants) prepareFields() {
 	c.fieldMask = 1<<FieldBits - 1
 	for i := range 8 {
@@ -34,8 +35,9 @@ func (c *constants) prepareFields() {
 	}
 }
 
-// Fields reads len(dst) numbers of 26 bits, least significant bit first and without gaps, and
-// shifts each to the left. Lengths are multiples of sixteen numbers.
+// Fields reads len(dst) numbers of 26 bits, least significant bit first and
+// without gaps, and shifts each to the left by up. Lengths are multiples of
+// sixteen numbers.
 func (m *Modulus) Fields(dst []uint64, b []byte, up int) {
 	if len(dst)%fieldBlock != 0 || len(b) != len(dst)/fieldBlock*fieldBlockBytes || up < 0 || up > 64-FieldBits {
 		panic(fmt.Sprintf("mod48: %d fields of %d bytes, shifted by %d", len(dst), len(b), up))
@@ -43,7 +45,6 @@ func (m *Modulus) Fields(dst []uint64, b []byte, up int) {
 	m.fields(dst, b, up)
 }
 
-// fieldsPlain is fields.
 func fieldsPlain(dst []uint64, b []byte, up int) {
 	var last [16]byte
 	for ; len(dst) >= 4; dst, b = dst[4:], b[13:] {
@@ -58,9 +59,9 @@ func fieldsPlain(dst []uint64, b []byte, up int) {
 	}
 }
 
-// Cut sets dst to words of b, 64 bits each, little-endian, of which it keeps as many upper bits as q
-// has, and reports whether all are below q. Lengths are multiples of sixteen words; b may be the
-// memory of dst.
+// Cut sets dst to the upper bits of the 64-bit little-endian words of b, as
+// many bits as q has, and reports whether all are below q. Lengths are
+// multiples of sixteen words. b may share dst's memory.
 func (m *Modulus) Cut(dst []uint64, b []byte) bool {
 	if len(dst)%16 != 0 || len(b) != 8*len(dst) {
 		panic(fmt.Sprintf("mod48: %d words of %d bytes", len(dst), len(b)))
@@ -68,7 +69,6 @@ func (m *Modulus) Cut(dst []uint64, b []byte) bool {
 	return m.cut(dst, b)
 }
 
-// cutPlain is cut.
 func (m *Modulus) cutPlain(dst []uint64, b []byte) bool {
 	over := uint64(0)
 	for i := range dst {

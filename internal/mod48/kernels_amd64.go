@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor has and whose registers the system saves
+// best returns the best level that the processor and the system support
 // (package cpu checks both).
 func best() level {
 	x := &cpu.X86
@@ -25,8 +25,8 @@ func best() level {
 
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
-// multiply is Rows for len(dst) rows of n words, at most limit, that begin at word from. Lengths
-// have been checked: only addresses are passed on.
+// multiply implements Rows for len(dst) rows of n words, at most limit, from
+// word from on. It passes on addresses of slices with checked lengths.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte
@@ -46,7 +46,6 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 // tileRows is the number of rows that the kernels multiply at once.
 const tileRows = 6
 
-// times is Times.
 func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	n := len(t.requests[0])
 	for first := 0; first < len(rows); first += tileRows {
@@ -69,7 +68,7 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// part multiplies n words from at on.
+// part multiplies n words from word at on.
 func (t *Tile) part(dst *[tileRows][MaxRequests]uint64, rows, ahead *[tileRows]*byte, at, n int) {
 	var room [tileRows][block]uint64
 	c, x := t.m.c.all(), &t.packed[lanes*t.groups*at]
@@ -84,7 +83,6 @@ func (t *Tile) part(dst *[tileRows][MaxRequests]uint64, rows, ahead *[tileRows]*
 	}
 }
 
-// cut is Cut.
 func (m *Modulus) cut(dst []uint64, b []byte) bool {
 	c, to, from, sixteens := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(b), len(dst)/columns
 	var over [8]uint64
@@ -103,7 +101,6 @@ func (m *Modulus) cut(dst []uint64, b []byte) bool {
 	return all>>63 == 0
 }
 
-// fields is Fields.
 func (m *Modulus) fields(dst []uint64, b []byte, up int) {
 	c, to, from, blocks := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(b), len(dst)/fieldBlock
 	switch active {
@@ -116,7 +113,6 @@ func (m *Modulus) fields(dst []uint64, b []byte, up int) {
 	}
 }
 
-// evaluate is Evaluate.
 func (t *Transform) evaluate(p []uint64, k int) {
 	c, to := t.m.c.all(), unsafe.SliceData(p)
 	switch active {
@@ -136,7 +132,7 @@ func (t *Transform) evaluate(p []uint64, k int) {
 	}
 }
 
-// products is Products of rows of n words.
+// products implements Products for rows of n words.
 func (m *Modulus) products(dst, a, b []uint64, n int) {
 	c, to, x, y := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b)
 	switch active {

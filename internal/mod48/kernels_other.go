@@ -9,7 +9,7 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 }
 
 func (t *Tile) times([][MaxRequests]uint64, [][]byte, [][]byte) {
-	panic("mod48: a kernel that is not there")
+	panic("mod48: no tile kernels in this build")
 }
 
 func (m *Modulus) cut(dst []uint64, b []byte) bool { return m.cutPlain(dst, b) }

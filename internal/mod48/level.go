@@ -1,6 +1,6 @@
 package mod48
 
-// A level is a set of kernels; each level includes those below it.
+// A level is a set of kernels. Each level includes those below it.
 type level int
 
 const (
@@ -9,5 +9,5 @@ const (
 	withIFMA
 )
 
-// active is the level in use. Tests try every level that this processor has.
+// active is the level in use. Tests try every level of this processor.
 var active = best()

@@ -1,11 +1,12 @@
-// Package mod48 computes with words modulo a prime of 47 or 48 bits: the arithmetic of a cloud that
-// answers requests of scheme sealed, and of an owner who reads the replies.
+// Package mod48 computes with words modulo a prime of 47 or 48 bits: the
+// arithmetic of a server that answers requests of scheme sealed, and of an
+// owner who decrypts the replies.
 //
-//	cloud   in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
+//	server  in   []byte, rows of words of 6 bytes, little-endian and without gaps, each below q
 //	             []uint64, rows of a request, each word below q, prepared once
 //	        out  Σ a[i]·b[i] mod q, below q
 //
-//	        one request     Rows, four matrices at once: the memory system sees four streams
+//	        one request     Rows, four matrices at once, as four memory streams
 //	        many requests   Tile, which multiplies rows by up to sixteen of them
 //
 //	owner   Fields     packed numbers of 26 bits ─▶ words
@@ -13,16 +14,17 @@
 //	        Products   rows of words below q, and others ─▶ Σ a[i]·b[i] mod q
 //	        Cut        a stream of random bytes ─▶ words, and whether all are below q
 //
-// It knows nothing of keys, and running time depends only on lengths.
+// It handles no keys, and running time depends only on lengths.
 //
-// The cloud's rows are of whole blocks of sixteen words, 96 bytes. Plain Go (plain.go, and the end of each
-// of the owner's files) defines what these mean.
-// On amd64 they run in assembly for AVX2 or AVX-512 with IFMA and VBMI, whichever the processor has
-// (level.go); build tag purego leaves the assembly out. Package gen, below, writes it: edit that
-// and run go generate. Tests compare every kernel that the processor supports with big integers.
+// The server's rows consist of whole blocks of sixteen words, 96 bytes.
+// Functions in plain Go, named …Plain, define the operations. On amd64 they run
+// in assembly for AVX2, or AVX-512 with IFMA and VBMI (level.go), which package
+// gen writes and build tag purego leaves out. To change a kernel, edit gen and
+// run go generate. Tests compare every kernel that the processor supports with
+// big integers.
 //
-// What limits them, per core with IFMA: Rows waits for memory. A Tile of sixteen requests waits for
-// the multiplier, one cycle for eight products.
+// Per core with IFMA, Rows is limited by memory, and a Tile of sixteen requests
+// by the multiplier, at one cycle for eight products.
 package mod48
 
 import (
@@ -39,32 +41,34 @@ const (
 
 	block      = 16 // words that the kernels multiply at once
 	blockBytes = block * WordBytes
-	// limit is the number of products that the kernels' sums hold, whatever the words.
+	// limit is the number of products that the kernels' sums hold for any
+	// words.
 	limit = 2048
 )
 
-// A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸: reductions take 2^bits − q, which has at
-// most 17 bits, for 2^bits.
+// A Modulus is a prime a little below 2⁴⁷ or 2⁴⁸. Reductions replace 2^bits by
+// 2^bits − q, which has at most 17 bits.
 type Modulus struct{ c constants }
 
-// constants are what the kernels need of a modulus. gen/main.go knows where each is.
+// constants holds the kernels' constants of a modulus. gen/main.go has the
+// offsets.
 type constants struct {
-	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and the square of that
-	carry, carried                uint64 // 52 − bits; excess·2^carry
+	q, bits, mask, excess, square uint64 // 2^bits − 1, 2^bits − q and its square
+	carry, carried                uint64 // 52 − bits and excess·2^carry
 	middle, top, upper            uint64 // bits − 24, bits − 32, 48 − bits
 	middleMask, topMask           uint64
-	words                         [2][64]byte    // from where VPERMB takes the bytes of eight words
-	places                        [2][8]uint32   // from where VPERMD takes those of four
-	halves                        [2][2][16]byte // from where VPSHUFB takes the lower and the upper halves of two
+	words                         [2][64]byte    // VPERMB indices of the bytes of eight words
+	places                        [2][8]uint32   // VPERMD indices of four words
+	halves                        [2][2][16]byte // VPSHUFB indices of the lower and upper halves of two
 
-	// for what the owner computes
-	last, drop              uint64  // q − 1; 64 − bits
-	twice, low52, half      uint64  // 2q; 2⁵² − 1; 2²⁴ − 1
-	float, inverse, float52 float64 // q; 1/q; 2⁵²
+	// for the owner's kernels
+	last, drop              uint64  // q − 1 and 64 − bits
+	twice, low52, half      uint64  // 2q, 2⁵² − 1 and 2²⁴ − 1
+	float, inverse, float52 float64 // q, 1/q and 2⁵²
 	fieldShifts             [8]uint64
 	fieldMask               uint64
-	fields                  [2][64]byte    // from where VPERMB takes the bytes of eight fields
-	quads                   [2][2][16]byte // from where VPSHUFB takes those of four, two at a time
+	fields                  [2][64]byte    // VPERMB indices of the bytes of eight fields
+	quads                   [2][2][16]byte // VPSHUFB indices of four fields, two at a time
 }
 
 // New returns the modulus q.
@@ -78,10 +82,11 @@ func New(q uint64) *Modulus {
 	c.middle, c.top, c.upper = c.bits-24, c.bits-32, 48-c.bits
 	c.middleMask, c.topMask = 1<<c.middle-1, 1<<c.top-1
 	for i := range 64 {
-		// The second eight words begin 16 bytes into what is read of them.
+		// The second eight words begin 16 bytes into the bytes read for them.
 		c.words[0][i], c.words[1][i] = byte(i/8*6+i%8), byte(16+i/8*6+i%8)
 	}
-	// The last four words of a block begin 8 bytes into what is read of them.
+	// The last four words of a block begin 8 bytes into the bytes read for
+	// them.
 	c.places = [2][8]uint32{{0, 1, 2, 0, 3, 4, 5, 0}, {2, 3, 4, 0, 5, 6, 7, 0}}
 	for i, from := range [2]byte{0, 3} {
 		const zero = 0x80

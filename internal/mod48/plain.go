@@ -5,19 +5,20 @@ import (
 	"math/bits"
 )
 
-// The arithmetic in plain Go: it defines every kernel, and runs where no vector instructions are
-// known.
+// These functions in plain Go define the kernels and run on processors without
+// suitable vector instructions.
 
-// word is the packed word at the beginning of b.
+// word returns the packed word at the beginning of b.
 func word(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }
 
-// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. 2³² products of numbers below 2⁴⁸ fit in 128 bits.
+// dotPlain returns Σ a[i]·b[i] mod q, where a is packed. 2³² products of
+// numbers below 2⁴⁸ fit in 128 bits.
 func (m *Modulus) dotPlain(a []byte, b []uint64) uint64 {
 	a = a[:WordBytes*len(b)]
 	var hi, lo, h, l, c uint64
-	for len(b) >= 4 && len(a) >= 32 { // eight bytes are read where six are used
+	for len(b) >= 4 && len(a) >= 32 { // each read of eight bytes uses six
 		h, l = bits.Mul64(binary.LittleEndian.Uint64(a)&(1<<48-1), b[0])
 		lo, c = bits.Add64(lo, l, 0)
 		hi, _ = bits.Add64(hi, h, c)
@@ -40,7 +41,6 @@ func (m *Modulus) dotPlain(a []byte, b []uint64) uint64 {
 	return bits.Rem64(hi, lo, m.c.q)
 }
 
-// multiplyPlain is multiply.
 func (o *Operand) multiplyPlain(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	for k := range dst {
 		at := from + k*n

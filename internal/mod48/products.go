@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// Products sets dst[k] = ⟨row k of a, row k of b⟩ mod q. Both have len(dst) rows, a multiple of four,
-// of at most 2,048 words below q, a multiple of eight.
+// Products sets dst[k] = ⟨row k of a, row k of b⟩ mod q. Both have len(dst)
+// rows, a multiple of four, of at most 2,048 words below q, a multiple of
+// eight.
 func (m *Modulus) Products(dst, a, b []uint64) {
 	if len(dst) == 0 {
 		return
@@ -18,7 +19,6 @@ func (m *Modulus) Products(dst, a, b []uint64) {
 	m.products(dst, a, b, n)
 }
 
-// productsPlain is products.
 func (m *Modulus) productsPlain(dst, a, b []uint64, n int) {
 	for k := range dst {
 		y := b[k*n : (k+1)*n]

@@ -2,17 +2,20 @@ package mod48
 
 import "fmt"
 
-// An Operand is the rows of a request, prepared to be multiplied by those of many matrices.
+// An Operand holds the rows of a request, prepared for multiplication by the
+// rows of many matrices.
 type Operand struct {
 	m    *Modulus
 	x    []uint64 // the request's rows
 	rows int
-	// halves are what the kernels for AVX2 take instead: of eight words their lower and upper halves, each
-	// in a half of a word, then in four words the sums of the halves of the first four, and of the last.
+	// halves is the operand of the AVX2 kernels. For each eight words it has
+	// the lower and upper halves of each word in one word, then four words with
+	// the sums of the halves of the first four and of the last four.
 	halves []uint64
 }
 
-// Prepare returns the operand of so many rows, all of one length, one after the other. It refers to x.
+// Prepare returns the operand of x, rows concatenated rows of equal length. It
+// keeps x.
 func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	if rows < 1 || len(x)%rows != 0 || len(x)/rows%block != 0 {
 		panic(fmt.Sprintf("mod48: %d words are not %d rows of whole blocks", len(x), rows))
@@ -22,13 +25,13 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	return o
 }
 
-// prepare makes o an operand, with the memory that it had before.
+// prepare initialises o and reuses its memory.
 func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	o.m, o.x, o.rows = m, x, rows
 	if active != withAVX2 {
 		return
 	}
-	size := len(x)/8*12 + 1 // the last word is read in part, and ignored
+	size := len(x)/8*12 + 1 // the last word is read only in part and ignored
 	if cap(o.halves) < size {
 		o.halves = make([]uint64, size)
 	}
@@ -46,14 +49,14 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	}
 }
 
-// Rows multiplies the rows of four matrices by those of o: dst[k][s] = ⟨row k of matrices[s], row k
-// of o⟩ mod q. All have len(dst) contiguous rows.
+// Rows multiplies the rows of four matrices by the rows of o: dst[k][s] = ⟨row
+// k of matrices[s], row k of o⟩ mod q. All have len(dst) contiguous rows.
 //
-// The rows of each matrix are read in order, and what follows them is prefetched: matrices whose
-// next parts follow in memory are read as fast as memory delivers.
+// Rows reads each matrix in order and prefetches beyond it, so reading matrices
+// that continue in memory reaches memory speed.
 func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 	if len(dst) != o.rows {
-		panic(fmt.Sprintf("mod48: products of %d rows, not %d", len(dst), o.rows))
+		panic(fmt.Sprintf("mod48: %d results for %d rows", len(dst), o.rows))
 	}
 	for _, b := range matrices {
 		_ = b[:WordBytes*len(o.x)] // assembly checks no bounds
@@ -63,7 +66,7 @@ func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 		o.multiply(dst, matrices, 0, n)
 		return
 	}
-	// Row by row, in parts of which the sums fit.
+	// Row by row, in parts whose sums fit.
 	var part [1][Streams]uint64
 	for k := range dst {
 		dst[k] = [Streams]uint64{}

@@ -3,25 +3,28 @@ package mod48
 import "fmt"
 
 const (
-	// Most is the number of requests that a Tile holds, lanes that of a group of them.
+	// MaxRequests is the number of requests that a Tile holds, lanes the number
+	// per group.
 	MaxRequests, lanes = 16, 8
-	// TileRows is a number of rows that Times takes at any level without repeating one.
+	// TileRows is a multiple of the number of rows in a tile at every level.
 	TileRows = 12
 )
 
-// A Tile is a row of each of several requests, at most Most, prepared to be multiplied by many rows.
-// From four requests on that is faster than Rows for each.
+// A Tile holds one row of each of up to MaxRequests requests, prepared for
+// multiplication by many rows. With four requests or more it is faster than
+// Rows for each.
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64
-	// packed interleaves the requests' rows, in one group of lanes or two, of which the rest are zeros.
+	// packed interleaves the requests' rows in one or two zero-padded groups of
+	// lanes.
 	packed []uint64
 	groups int
-	alone  [MaxRequests]Operand // where there are no kernels for tiles
+	alone  [MaxRequests]Operand // for levels without tile kernels
 }
 
-// Set makes t the operand of these rows, all of one length, to which it refers. It uses the memory
-// that t had before.
+// Set makes t the operand of these rows, all of one length, and reuses t's
+// memory. It keeps requests.
 func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	if len(requests) < 1 || len(requests) > MaxRequests {
 		panic(fmt.Sprintf("mod48: a tile of %d requests", len(requests)))
@@ -29,7 +32,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	n := len(requests[0])
 	for _, x := range requests {
 		if len(x) != n || n%block != 0 {
-			panic("mod48: rows of different lengths, or not of whole blocks")
+			panic("mod48: requests of different lengths, or not of whole blocks")
 		}
 	}
 	t.m, t.requests, t.groups = m, append(t.requests[:0], requests...), (len(requests)+lanes-1)/lanes
@@ -44,7 +47,8 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 		t.packed = make([]uint64, width*n)
 	}
 	t.packed = t.packed[:width*n]
-	// Eight words of each at a time: what is written stays in the cache until its lines are full.
+	// Eight words of each at a time, so that cache lines are filled before
+	// eviction.
 	for from := 0; from < n; from += lanes {
 		to := t.packed[width*from:][:width*lanes]
 		for j := range width {
@@ -59,9 +63,10 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 	}
 }
 
-// Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for all rows, which are packed and as long as
-// the requests are. Products beyond those of the last request mean nothing. ahead is prefetched: it
-// holds as many rows, those that come next, or is nil.
+// Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
+// requests' length. Products beyond the last request are undefined. ahead holds
+// the same number of rows, which are multiplied next and therefore prefetched,
+// or is nil.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
@@ -71,16 +76,16 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		}
 	}
 	if ahead == nil {
-		ahead = rows // nothing more is to be read
+		ahead = rows // no more rows follow
 	}
 	if len(ahead) < len(rows) || len(dst) < len(rows) {
-		panic("mod48: products of more rows than there is room for")
+		panic("mod48: more rows than results")
 	}
 	if active == withIFMA {
 		t.times(dst, rows, ahead)
 		return
 	}
-	// Four rows stay in the cache while all requests pass by.
+	// Four rows stay in the cache for all requests.
 	var out [1][Streams]uint64
 	for j := range t.requests {
 		o := &t.alone[j]
@@ -97,6 +102,6 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// Tiles reports whether the processor multiplies tiles: sixteen requests then take two or three times
-// as long as one, and else fifteen times.
+// Tiles reports whether the processor has tile kernels. Sixteen requests then
+// take two or three times as long as one, and fifteen times otherwise.
 func Tiles() bool { return active == withIFMA }

@@ -6,29 +6,32 @@ import (
 	"math/bits"
 )
 
-// A Transform evaluates polynomials modulo Y^K+1 at K points: the roots of Y^K = −1 modulo q, in
-// bit-reversed order. It makes many of them at once, each in a column of a matrix, so that
-// butterflies are of rows and nothing is moved between lanes (Cooley and Tukey, "An algorithm for
-// the machine calculation of complex Fourier series", 1965; Shoup's multiplication by a constant).
+// A Transform evaluates polynomials modulo Y^K+1 at K points: the roots of Y^K
+// = −1 modulo q, in bit-reversed order. It transforms many polynomials at once,
+// each in a column of a matrix, so that butterflies combine rows and no value
+// changes lanes (Cooley and Tukey, "An algorithm for the machine calculation of
+// complex Fourier series", 1965, with Shoup's multiplication by a constant).
 type Transform struct {
 	m     *Modulus
 	roots []root
 }
 
-// A root is what a word is multiplied by: w below q; ⌊w·2⁶⁴/q⌋; ⌊w·2⁵²/q⌋; and as numbers of
-// float64, w between −q/2 and q/2, and w/q.
+// A root is a factor of words: w below q, ⌊w·2⁶⁴/q⌋, ⌊w·2⁵²/q⌋, and as float64
+// bits w between −q/2 and q/2, and w/q.
 type root [5]uint64
 
 const (
-	// maxPoints bounds K: sums of the kernels for AVX2 would not be exact with more than nine levels.
+	// maxPoints bounds K: with more than nine levels the AVX2 sums would not be
+	// exact.
 	maxPoints = 256
-	// columns is a divisor of the number of columns.
+	// The number of columns is a multiple of columns.
 	columns = 16
 )
 
-// NewTransform returns the transform with these roots: roots[h+j] is the factor of block j where
-// there are h blocks, which is ψ to the power of the bits of h+j reversed, ψ a primitive 2K-th root
-// of unity. Transforms of fewer points take the first of them.
+// NewTransform returns the transform with these roots. With h blocks,
+// roots[h+j] is the factor of block j: ψ to the power of the reversed bits of
+// h+j, where ψ is a primitive 2K-th root of unity. Transforms of fewer points
+// use a prefix of roots.
 func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	if n := len(roots); n < 2 || n > maxPoints || bits.OnesCount(uint(n)) != 1 {
 		panic(fmt.Sprintf("mod48: a transform of %d points", n))
@@ -36,7 +39,7 @@ func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	t := &Transform{m: m}
 	for _, w := range roots {
 		if w >= m.c.q {
-			panic("mod48: a root that is not below the modulus")
+			panic("mod48: root not below the modulus")
 		}
 		over, _ := bits.Div64(w, 0, m.c.q)
 		signed := float64(int64(w))
@@ -48,8 +51,9 @@ func (m *Modulus) NewTransform(roots []uint64) *Transform {
 	return t
 }
 
-// Evaluate evaluates the polynomial in each column of p, which has k rows of words below q, in
-// place: row i has the coefficients of Y^i, then the values at point i.
+// Evaluate evaluates the polynomial in each column of p, which has k rows of
+// words below q, in place: row i holds the coefficients of Y^i, then the values
+// at point i.
 func (t *Transform) Evaluate(p []uint64, k int) {
 	if k < 2 || k > len(t.roots) || bits.OnesCount(uint(k)) != 1 || len(p) == 0 || len(p)%(columns*k) != 0 {
 		panic(fmt.Sprintf("mod48: %d points of %d words", k, len(p)))
@@ -57,7 +61,6 @@ func (t *Transform) Evaluate(p []uint64, k int) {
 	t.evaluate(p, k)
 }
 
-// evaluatePlain is evaluate.
 func (t *Transform) evaluatePlain(p []uint64, k int) {
 	q := t.m.c.q
 	for blocks := 1; blocks < k; blocks *= 2 {
@@ -75,7 +78,7 @@ func (t *Transform) evaluatePlain(p []uint64, k int) {
 	}
 }
 
-// lessModulus is x mod q for x below 2q, without a branch.
+// lessModulus returns x mod q for x below 2q, without a branch.
 func lessModulus(x, q uint64) uint64 {
 	less, borrow := bits.Sub64(x, q, 0)
 	return less + q&-borrow

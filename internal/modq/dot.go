@@ -1,43 +1,44 @@
 package modq
 
-// Dot returns Σ a[i]·b[i] modulo 2⁶⁴. b must not be shorter than a; the rest of b is ignored.
+// Dot returns Σ a[i]·b[i] modulo 2⁶⁴ over the length of a, which b must reach.
 func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 
-// Axpy adds alpha·x to y, element by element modulo 2⁶⁴. y must not be shorter than x;
-// the rest of y is unchanged. x and y may be the same slice but must not overlap
-// otherwise.
+// Axpy adds alpha·x to y modulo 2⁶⁴, over the length of x, which y must reach.
+// x and y may be the same slice but must not overlap otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows have the length of y. ahead is the
-// memory to be read next, if known: it is prefetched.
+// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows have the length of y. ahead
+// is the memory that is read next, if known, and is prefetched.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {
-			panic("modq: rows to add differ in length from their sum")
+			panic("modq: rows and sum differ in length")
 		}
 	}
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴. It does only one addition per word, so it takes as long
-// as reading x from memory: the yardstick for the other kernels, with SumFour.
+// Sum returns Σ x[i] modulo 2⁶⁴. With one addition per word it takes as long as
+// reading x from memory, which makes Sum and SumFour the reference for the
+// other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
-// SumFour is Sum in another order: with AVX-512 it reads the four quarters of x at once, as Rows
-// does, where Sum reads eight pages. Which is faster depends on the machine.
+// SumFour is Sum in another order: with AVX-512 it reads the four quarters of x
+// at once, like Rows, while Sum reads eight pages at once. The faster one
+// depends on the machine.
 func SumFour(x []uint64) uint64 { return sumFour(x) }
 
-// DotLanes adds to sum[l] the inner product of row and lane l of x. x holds Lanes
-// interleaved vectors: element k of vector l is x[k·Lanes+l].
+// DotLanes adds to sum[l] the inner product of row and lane l of x. x holds
+// Lanes interleaved vectors: element k of vector l is x[k·Lanes+l].
 func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(row)*Lanes]) }
 
-// Rows sets dst[i] = ⟨row i of matrix, x⟩. Rows have len(x) words and are contiguous;
-// matrix must hold len(dst) of them. One core reads the matrix at memory speed.
+// Rows sets dst[i] = ⟨row i of matrix, x⟩ for len(dst) contiguous rows of
+// len(x) words. One core reads the matrix at memory speed.
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
-// Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words. dst must not
-// be shorter than index. The next row is fetched while one is multiplied, or the next four
-// while four are; index may have any order and repeat rows.
+// Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
+// dst must not be shorter than index. It prefetches the next row, or the next
+// four, during a multiplication. index may have any order and repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

@@ -10,7 +10,7 @@ import (
 
 //go:generate go run ./gen
 
-// best returns the best level that the processor has and whose registers the system saves
+// best returns the best level that the processor and the system support
 // (package cpu checks both).
 func best() level {
 	x := &cpu.X86
@@ -23,7 +23,7 @@ func best() level {
 	return plain
 }
 
-// The functions below take slices whose lengths have been checked, and pass on only their
+// The functions below take slices with checked lengths and pass on only
 // addresses.
 
 func dot(a, b []uint64) uint64 {
@@ -66,8 +66,8 @@ func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	return r
 }
 
-// fetch returns the address to prefetch from. If there is nothing to prefetch, it returns
-// instead, which is read anyway.
+// fetch returns the address to prefetch from, or instead, which is read anyway,
+// if ahead is empty.
 func fetch(ahead []uint64, instead *uint64) uintptr {
 	if len(ahead) == 0 {
 		return uintptr(unsafe.Pointer(instead))
@@ -132,7 +132,8 @@ func gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// gatherFours is gather for four rows at a time, while there are as many. It returns how many rows it took.
+// gatherFours is gather for groups of four rows. It returns the number of rows
+// it took.
 func gatherFours(dst, matrix []uint64, index []uint32, x []uint64) (done int) {
 	n := len(x)
 	for ; done+4 <= len(index); done += 4 {

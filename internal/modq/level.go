@@ -1,6 +1,6 @@
 package modq
 
-// A level is a set of kernels; each level includes those below it.
+// A level is a set of kernels. Each level includes those below it.
 type level int
 
 const (
@@ -11,8 +11,9 @@ const (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
 
-// active is the level in use. Tests try every level that this processor has.
+// active is the level in use. Tests try every level of this processor.
 var active = best()
 
-// Kernels names the kernels in use, for reports of timings: "plain Go", "AVX2" or "AVX-512".
+// Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
+// "AVX-512".
 func Kernels() string { return active.String() }

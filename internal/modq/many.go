@@ -5,17 +5,18 @@ import "fmt"
 const (
 	// Lanes is the number of interleaved vectors in a Group.
 	Lanes = 8
-	// TileRows is the number of rows that Tile multiplies at once, TileGroups the
-	// greatest number of groups.
+	// TileRows is the number of rows that Tile multiplies at once, TileGroups
+	// the maximum number of groups.
 	TileRows, TileGroups = 4, 2
 
-	// Up to few requests are multiplied one by one with fewRows rows while these are in
-	// the cache: a group padded with zeros would take longer.
+	// Up to few requests are multiplied one by one with fewRows cached rows,
+	// because a zero-padded group would take longer.
 	few, fewRows = 3, 16
 )
 
-// A Group is Lanes interleaved vectors of equal length: element k of vector l is
-// X[k·Lanes+l]. Pairs[l] is the result of SumPairs for the part of X that is multiplied.
+// A Group is Lanes interleaved vectors of equal length: element k of vector l
+// is X[k·Lanes+l]. Pairs[l] is the result of SumPairs for the part of X that is
+// multiplied.
 type Group struct {
 	X     []uint64
 	Pairs [Lanes]uint64
@@ -35,19 +36,19 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 	}
 }
 
-// Tile multiplies TileRows rows of equal length with each vector of one or two
+// Tile multiplies TileRows rows of equal length by each vector of one or two
 // groups: dst[g][q][l] = ⟨rows[q], vector l of groups[g]⟩.
 //
-// The kernels need half as many multiplications as the definition, by S. Winograd's
-// identity ("A new algorithm for inner product", IEEE Transactions on Computers C-17,
-// 1968), which holds in any commutative ring:
+// The kernels halve the number of multiplications by S. Winograd's identity ("A
+// new algorithm for inner product", IEEE Transactions on Computers C-17, 1968),
+// which holds in any commutative ring:
 //
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
-// The second sum belongs to the row, the third to the vector (Pairs); neither is
-// recomputed for every product of a row and a vector. The results are identical.
+// The second sum depends only on the row and the third only on the vector
+// (Pairs), so neither is recomputed per product. The results are identical.
 //
-// ahead is the memory to be read next, if known: it is prefetched.
+// ahead is the memory that is read next, if known, and is prefetched.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {
 	n := len(rows[0])
 	for _, r := range rows {
@@ -64,7 +65,7 @@ func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) 
 	tile(dst, rows, groups, ahead)
 }
 
-// PackedLen is the number of words in n packed requests of dim words each.
+// PackedLen returns the number of words in n packed requests of dim words each.
 func PackedLen(n, dim int) int {
 	if n <= few {
 		return n * dim
@@ -74,9 +75,9 @@ func PackedLen(n, dim int) int {
 
 func groupsOf(n int) int { return (n + Lanes - 1) / Lanes }
 
-// Pack lays out requests, all of one length, for RowsMany: groups of Lanes interleaved
-// requests, each after its sums of pairs, the last padded with zeros. Up to three
-// requests are simply concatenated.
+// Pack lays out requests of one length for RowsMany: groups of Lanes
+// interleaved requests, each after its sums of pairs, the last one zero-padded.
+// Up to three requests are simply concatenated.
 func Pack(requests [][]uint64) []uint64 {
 	if len(requests) == 0 {
 		return nil
@@ -106,10 +107,9 @@ func Pack(requests [][]uint64) []uint64 {
 	return packed
 }
 
-// RowsMany sets dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests that Pack
-// laid out in packed. There are len(dst)/n contiguous rows. The matrix is read from
-// memory once for all requests; from about eight requests on, multiplying takes longer
-// than reading.
+// RowsMany sets dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests in
+// packed and len(dst)/n contiguous rows. It reads the matrix from memory once.
+// With about eight requests or more, multiplying takes longer than reading.
 func RowsMany(dst, matrix, packed []uint64, n int) {
 	if n == 0 {
 		return

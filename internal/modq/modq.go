@@ -3,35 +3,34 @@
 //	in   []uint64, each word an element of Z/2⁶⁴; signed integers in two's complement
 //	out  words of the same ring, or signed integers read from them
 //
-// Unsigned words of Go wrap, so every sum and product here is exact modulo q and nothing
-// is rounded. A result is an integer again only if the caller knows that the true value
-// lies in [-2⁶³, 2⁶³).
+// Unsigned words wrap in Go, so every sum and product is exact modulo q. A
+// result is an integer again only if the caller knows that the true value lies
+// in [-2⁶³, 2⁶³).
 //
-// Both sides of the wall use it: the owner to encrypt, the cloud to score. It knows
-// nothing of keys. Running time depends only on lengths and on the rows that Gather
-// reads.
+// The owner uses it to encrypt, the server to score. It handles no keys.
+// Running time depends only on lengths and on the rows that Gather reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
 //	many vectors   Tile, four rows by sixteen vectors: encryption
-//	none           Sum and SumFour, which only read: the faster is the speed of memory
+//	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
-// Plain Go (plain.go) defines what all of these mean. On amd64 they run in assembly for
-// AVX2 or AVX-512, whichever the processor has (level.go); build tag purego leaves the
-// assembly out. Package gen, below, writes it: edit that and run go generate. Tests
-// compare every kernel that the processor supports with one multiplication at a time.
+// Plain Go (plain.go) defines the operations. On amd64 they run in assembly for
+// AVX2 or AVX-512 (level.go), which package gen writes and build tag purego
+// leaves out. To change a kernel, edit gen and run go generate. Tests compare
+// every kernel that the processor supports with plain multiplication.
 //
-// What limits them, per core with AVX-512: Dot, Rows and Gather wait for memory (a row in
-// the cache is five times as fast), and so does Axpy on rows beyond the caches. RowsMany
-// waits for the multiplier from about eight requests on: it takes 1.4 times as long as
-// one scan for eight, 2.4 times for sixteen. VPMULLQ is three operations on two ports and
-// an addition is one, which would be two cycles for eight products; Tile halves the
+// Per core with AVX-512, Dot, Rows and Gather are limited by memory (a cached
+// row is five times as fast), and so is Axpy on rows beyond the caches.
+// RowsMany is limited by the multiplier from about eight requests on: it takes
+// 1.4 times as long as one scan for eight, 2.4 times for sixteen. VPMULLQ and
+// an addition would take two cycles for eight products. Tile halves the
 // multiplications and takes one and a half.
 package modq
 
-// RoundShift reads x as a signed word and divides it by 2^shift, rounding to the nearest
-// integer and ties towards +∞. It cannot overflow: the rounding bit is taken from the
-// word itself and added after the shift.
+// RoundShift reads x as a signed word and divides it by 2^shift, rounding to
+// the nearest integer and ties towards +∞. It cannot overflow: the rounding bit
+// is taken from the word and added after the shift.
 func RoundShift(x uint64, shift uint) int64 {
 	if shift == 0 {
 		return int64(x)
@@ -48,8 +47,8 @@ func FromSigned(dst []uint64, src []int64) {
 	}
 }
 
-// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which must
-// be as long as src.
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which
+// must have the length of src.
 func ToSigned(dst []int64, src []uint64) {
 	dst = dst[:len(src)]
 	for i, x := range src {
@@ -57,11 +56,11 @@ func ToSigned(dst []int64, src []uint64) {
 	}
 }
 
-// InverseOdd returns the inverse of an odd word modulo 2⁶⁴. For an even word, which has
-// none, the result is meaningless.
+// InverseOdd returns the inverse of an odd word modulo 2⁶⁴. The result for an
+// even word is meaningless.
 func InverseOdd(a uint64) uint64 {
-	// a·a ≡ 1 modulo 8 for odd a; each Newton step doubles the number of correct bits: 3,
-	// 6, 12, 24, 48, 96.
+	// a·a ≡ 1 modulo 8 for odd a, and each Newton step doubles the number of
+	// correct bits: 3, 6, 12, 24, 48, 96.
 	x := a
 	for range 5 {
 		x *= 2 - a*x

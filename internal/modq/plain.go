@@ -1,12 +1,10 @@
 package modq
 
-// The arithmetic in plain Go: it defines every kernel, and runs where no vector
-// instructions are known.
+// These functions in plain Go define the kernels and run on processors without
+// suitable vector instructions.
 
-// DotGeneric is Dot in plain Go, for comparisons.
-//
-// Four sums run side by side so that a multiplication need not wait for the previous
-// addition; the plain loop takes twice as long.
+// DotGeneric is Dot in plain Go, for comparisons. Four sums avoid waiting for
+// the previous addition and halve the time.
 func DotGeneric(a, b []uint64) uint64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 uint64

@@ -5,14 +5,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX2, which multiplies half words, four at once: a = a₀ + 2²⁴·a₁, and likewise b.
-// Three products are enough (Karatsuba):
+// AVX2 multiplies half words, four at once. With a = a₀ + 2²⁴·a₁, and likewise
+// b, three products suffice (Karatsuba):
 //
 //	a₀b₁ + a₁b₀ = (a₀+a₁)(b₀+b₁) − a₀b₀ − a₁b₁
 //
-// None has more than 50 bits, so sums of 2,048 fit in a word. VPMULUDQ ignores the upper halves of
-// lanes: of eight words of the operand there are b₀ and b₁ in the halves of eight lanes, and the sums
-// of four and of the other four in those of another four. The upper are read four bytes further on.
+// No product exceeds 50 bits, so sums of 2,048 fit in a word. VPMULUDQ ignores
+// the upper halves of lanes. The operand stores b₀ and b₁ of eight words in the
+// halves of eight lanes, and the sums b₀+b₁ of two groups of four in the halves
+// of four more lanes. Upper halves are read at an offset of four bytes.
 
 func avx2(k kernels) {
 	k.foursAVX2()
@@ -43,7 +44,8 @@ func (k kernels) foursAVX2() {
 			}
 		}
 		k.Count("fours", k.Part(blocks, 0, 0), func() {
-			// Four words are 24 bytes. The last four are read with the eight bytes before them.
+			// Four words are 24 bytes. The last four are read with the eight
+			// bytes before.
 			for i, off := range [...]int{0, 24, 48, 64} {
 				for q := range r {
 					if i%2 == 0 {
@@ -68,7 +70,8 @@ func (k kernels) foursAVX2() {
 	k.RET()
 }
 
-// fmaAVX2 adds the products of the four packed words at m, where places says, and b₀, b₀+b₁ and b₁.
+// fmaAVX2 adds the products of the four packed words at m, unpacked by places,
+// with b₀, b₀+b₁ and b₁.
 func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b func(what int) Mem) {
 	word, low, product := k.YMM(), k.YMM(), k.YMM()
 	k.VMOVDQU(places, product)
@@ -84,11 +87,12 @@ func (k kernels) fmaAVX2(s [3]reg.VecVirtual, m, places Mem, c reg.GPVirtual, b 
 	k.VPADDQ(word, s[2], s[2])
 }
 
-// closeAVX2 returns four rows' sums modulo q, of which 2^bits is excess: with
+// closeAVX2 reduces four rows' sums modulo q, where 2^bits = q + excess. With
 //
 //	s₀ + 2²⁴·(s₁ − s₀ − s₂) + 2⁴⁸·s₂ = l + 2^bits·(h₀ + 2³²·h₁)
 //
-// it is l + h₀·excess + 2³²·h₁·excess, of which the last has a part beyond 2^bits again.
+// the result is l + h₀·excess + 2³²·h₁·excess, whose last term exceeds 2^bits
+// again.
 func (k kernels) closeAVX2(c reg.GPVirtual, s [3]reg.VecVirtual) reg.VecVirtual {
 	l, t := k.YMM(), k.YMM()
 	mask, excess := k.constant(c, atMask, l), k.constant(c, atExcess, l)
@@ -120,12 +124,12 @@ func (k kernels) closeAVX2(c reg.GPVirtual, s [3]reg.VecVirtual) reg.VecVirtual 
 	return l
 }
 
-// foldFourAVX2 is foldFour.
 func (k kernels) foldFourAVX2(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	return k.joinAVX2(k.foldTwoAVX2(a, b), k.foldTwoAVX2(c, d))
 }
 
-// foldTwoAVX2 adds up the lanes of two registers in pairs, and joinAVX2 those of two such.
+// foldTwoAVX2 adds pairs of lanes of two registers. joinAVX2 combines two such
+// results.
 func (k kernels) foldTwoAVX2(a, b reg.VecVirtual) reg.VecVirtual {
 	even, odd := k.YMM(), k.YMM()
 	k.VPUNPCKLQDQ(b, a, even)

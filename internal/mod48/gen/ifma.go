@@ -7,10 +7,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX-512 with IFMA and VBMI. VPERMB spreads packed words, VPMADD52 multiplies
-// eight of them by eight others and adds the low 52 bits of the products to one sum and the rest
-// to another: two for eight products. Sums of up to 2,048 products fit, also when eight lanes
-// are added up.
+// The kernels for AVX-512 with IFMA and VBMI. VPERMB unpacks words. VPMADD52
+// multiplies eight of them by eight others and adds the low 52 bits of the
+// products to one sum and the high bits to another, so eight products take two
+// instructions. Sums of up to 2,048 products fit, even after adding up eight
+// lanes.
 
 func ifma(k kernels) {
 	k.foursIFMA()
@@ -42,14 +43,14 @@ func (k kernels) clear(sums []sum) {
 	}
 }
 
-// fma adds a·b.
+// fma adds a·b to s.
 func (k kernels) fma(s sum, a, b reg.VecVirtual) {
 	k.VPMADD52LUQ(a, b, s.low)
 	k.VPMADD52HUQ(a, b, s.high)
 }
 
-// A spreader makes two registers of words of sixteen packed ones. It reads their 96 bytes and
-// no others: 64 from the beginning, and 64 to the end.
+// A spreader unpacks sixteen words into two registers. It reads exactly their
+// 96 bytes: the first 64 and the last 64.
 type spreader struct {
 	words [2]reg.VecVirtual
 	mask  reg.Register
@@ -73,7 +74,7 @@ func (k kernels) spread(s spreader, p reg.GPVirtual, i int) reg.VecVirtual {
 	return out
 }
 
-// foldFour returns the sums of the lanes of four registers, in the lanes of one.
+// foldFour returns the lane sums of four registers in the lanes of one.
 func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	pair := func(a, b reg.VecVirtual) reg.VecVirtual {
 		even, odd := k.ZMM(), k.ZMM()
@@ -93,14 +94,15 @@ func (k kernels) foldFour(a, b, c, d reg.VecVirtual) reg.VecVirtual {
 	return out
 }
 
-// close returns a sum modulo q, of which 2^bits is excess. It overwrites its registers, of any width. With
+// close reduces a sum modulo q, where 2^bits = q + excess. It overwrites its
+// registers, of any width. With
 //
 //	low + 2⁵²·high = l + 2^bits·(h + 2^bits·t)   l and h below 2^bits
 //
-// it is l + h·excess + t·excess², and h·excess has a part beyond 2⁵².
+// the result is l + h·excess + t·excess², where h·excess exceeds 2⁵².
 //
-// carry is a register to use: avo takes its clearing for a use of what it held before, and would
-// keep a new one for every call.
+// carry is a scratch register: avo counts clearing a register as a use of its
+// previous value, and would keep a new one for every call.
 func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtual {
 	mask, excess := k.constant(c, atMask, s.low), k.constant(c, atExcess, s.low)
 	l, rest, h := s.low, s.high, k.like(mask)
@@ -122,7 +124,7 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 	return l
 }
 
-// foursIFMA reads four rows at once: the memory system sees four streams.
+// foursIFMA reads four rows at once, as four memory streams.
 func (k kernels) foursIFMA() {
 	k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"foursIFMA is Rows for rows of so many blocks of sixteen words.")
@@ -156,12 +158,13 @@ func (k kernels) foursIFMA() {
 	k.RET()
 }
 
-// tileRows is the number of rows in a tile: two sums for each, twice, and there are 32 registers.
+// tileRows is the number of rows in a tile. Each needs two sums for each of two
+// groups, and there are 32 registers.
 const tileRows = 6
 
-// tileIFMA multiplies six rows by groups of eight interleaved requests, of which each lane sums
-// one: nothing is added up across lanes. The rows' words are spread sixteen at a time into room,
-// from where single ones are broadcast.
+// tileIFMA multiplies six rows by groups of eight interleaved requests. Each
+// lane sums one request, so nothing is added across lanes. The rows' words are
+// unpacked sixteen at a time into room and broadcast from there one by one.
 func (k kernels) tileIFMA(name string, groups int) {
 	k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
 		fmt.Sprintf("%s multiplies six rows of so many blocks of sixteen words, from these bytes on, by %d requests.", name, 8*groups))

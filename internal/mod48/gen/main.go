@@ -1,11 +1,11 @@
-// Command gen writes the kernels of package mod48 in Go assembly: for each processor level
-// one file of kernels and one of declarations.
+// Command gen writes the kernels of package mod48 in Go assembly: for each
+// processor level one file of kernels and one of declarations.
 //
 //	go generate cpar/internal/mod48
 //
-// No kernel branches on the words it multiplies or uses them as addresses; none calls
-// anything or has a stack frame. All read only their slices. A prefetch may name an
-// address beyond them, on which no processor faults.
+// No kernel branches on the words it multiplies or uses them as addresses,
+// calls a function, or has a stack frame. Kernels read only their slices. A
+// prefetch may name an address beyond them, on which no processor faults.
 package main
 
 import (
@@ -38,17 +38,17 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// kernels are those of both levels.
+// kernels holds the kernels of both levels.
 type kernels struct{ kernelgen.Kernels }
 
 const (
-	// rowsAhead is the distance in bytes at which rows are prefetched: 2 to 3 KB are best.
+	// rowsAhead is the prefetch distance of rows in bytes. 2 to 3 KB are best.
 	rowsAhead = 2560
-	// blockBytes is the length of sixteen packed words, which a step multiplies.
+	// blockBytes is the length of the sixteen packed words of a step.
 	blockBytes = 96
 )
 
-// Where the fields of mod48.constants are, in bytes.
+// Offsets of the fields of mod48.constants in bytes.
 const (
 	atQ, atBits, atMask, atExcess, atSquare = 0, 8, 16, 24, 32
 	atCarry, atCarried                      = 40, 48 // IFMA
@@ -62,14 +62,14 @@ const (
 	atFields, atQuads                       = 488, 616
 )
 
-// constant returns the word at an offset of the constants in every lane of a register like like.
+// constant broadcasts the constant at off into a register of the width of like.
 func (k kernels) constant(c reg.GPVirtual, off int, like reg.VecVirtual) reg.VecVirtual {
 	out := k.like(like)
 	k.VPBROADCASTQ(at(c, off), out)
 	return out
 }
 
-// like returns a register of the same width.
+// like returns a register of the width of v.
 func (k kernels) like(v reg.VecVirtual) reg.VecVirtual {
 	if v.Size() == 64 {
 		return k.ZMM()
@@ -77,14 +77,13 @@ func (k kernels) like(v reg.VecVirtual) reg.VecVirtual {
 	return k.YMM()
 }
 
-// right returns v shifted by the number at an offset of the constants.
+// right returns v shifted right by the constant at off.
 func (k kernels) right(c reg.GPVirtual, off int, v reg.VecVirtual) reg.VecVirtual {
 	out := k.like(v)
 	k.VPSRLVQ(k.constant(c, off, v), v, out)
 	return out
 }
 
-// add adds all terms to sum.
 func (k kernels) add(sum reg.VecVirtual, terms ...reg.VecVirtual) {
 	for _, t := range terms {
 		k.VPADDQ(t, sum, sum)

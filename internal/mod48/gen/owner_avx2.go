@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What the owner computes, for AVX2 and FMA.
+// The owner's kernels for AVX2 and FMA.
 
 // cutAVX2 is cutIFMA, four words at once.
 func (k kernels) cutAVX2() {
@@ -47,7 +47,8 @@ func (k kernels) fieldsAVX2() {
 	}
 	k.Count("fields", blocks, func() {
 		k.PREFETCHT0(at(b, rowsAhead))
-		// Four are 13 bytes. The last are read with the three bytes before them.
+		// Four are 13 bytes. The last four are read with the three bytes
+		// before.
 		for i, off := range [...]int{0, 13, 26, 36} {
 			x := k.YMM()
 			k.VBROADCASTI128(at(b, off), x)
@@ -64,17 +65,19 @@ func (k kernels) fieldsAVX2() {
 	k.RET()
 }
 
-// Transforms are in float64, four words at once. All values are integers, and all but one operation
-// are exact. With |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸
+// Transforms use float64, four words at once. All values are integers, and all
+// operations but one are exact. With |y| ≤ 7q, |w| ≤ q/2 and q below 2⁴⁸
 //
 //	h = y·w rounded     l = y·w − h     n = y·(w/q) rounded to an integer     z = (h − n·q) + l
 //
-// n is off y·w/q by less than 1/2 and the rounding of a number of at most 2⁵⁰ twice, so |z| < 3q/4,
-// and z = y·w − n·q: l is exact as every error of a product is that fused multiplication gives, and
-// h − n·q is an integer below 2⁵³. So a level adds 3q/4 at most to what begins below q, and after
-// eight it is at most 7q. No number is subnormal: time does not depend on words.
+// n differs from y·w/q by less than 1/2 plus two roundings of a number of at
+// most 2⁵⁰, so
+// |z| < 3q/4 and z = y·w − n·q. l is exact because fused multiplication gives the exact error of
+// a product, and h − n·q is an integer below 2⁵³. A level adds at most 3q/4 to
+// values that begin below q, which makes at most 7q after eight levels. No
+// number is subnormal, so time does not depend on words.
 
-// wordsAVX2 emits a loop over so many times sixteen words at p, four at a time.
+// wordsAVX2 emits a loop over sixteens·16 words at p, four at a time.
 func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual)) {
 	k.Count("words", sixteens, func() {
 		for off := 0; off < 128; off += 32 {
@@ -89,15 +92,15 @@ func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual
 	k.RET()
 }
 
-// float returns a number at an offset of the constants in every lane.
+// float broadcasts the number at an offset of the constants into every lane.
 func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 	out := k.YMM()
 	k.VBROADCASTSD(at(p, off), out)
 	return out
 }
 
-// floatsAVX2 makes float64 of words: the bits of a word are those that 2⁵² plus the word has behind
-// its exponent.
+// floatsAVX2 converts words to float64: the bits of a word are the mantissa of
+// 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
 	k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"floatsAVX2 makes float64 of so many times sixteen words below 2⁵².")
@@ -109,7 +112,7 @@ func (k kernels) floatsAVX2() {
 	})
 }
 
-// reduceAVX2 is the inverse of floatsAVX2, modulo q.
+// reduceAVX2 inverts floatsAVX2 modulo q.
 func (k kernels) reduceAVX2() {
 	k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"reduceAVX2 makes words below q of so many times sixteen integers of float64 of up to 7q.")
@@ -159,7 +162,7 @@ func (k kernels) levelAVX2() {
 			k.Advance(128, p, other)
 		})
 		k.Advance(40, roots)
-		// The next block begins where this one's other half ends.
+		// The next block begins at the end of this one's second half.
 		span := k.Part(other, 0, 0)
 		k.SUBQ(p, span)
 		k.ADDQ(span, p)
@@ -169,7 +172,8 @@ func (k kernels) levelAVX2() {
 	k.RET()
 }
 
-// productsAVX2 multiplies halves of words as foursAVX2 does, two rows at once, in two turns.
+// productsAVX2 multiplies half words like foursAVX2, two rows at once, in two
+// turns.
 func (k kernels) productsAVX2() {
 	k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
 		"productsAVX2 is Products of so many times four rows of so many times four words.")
@@ -211,7 +215,7 @@ func (k kernels) productsAVX2() {
 	k.RET()
 }
 
-// productAVX2 adds the products of four words, as fmaAVX2 does.
+// productAVX2 adds the products of four words like fmaAVX2.
 func (k kernels) productAVX2(s [3]reg.VecVirtual, a, b Mem, mask reg.VecVirtual) {
 	a0, a1, b0, b1 := k.YMM(), k.YMM(), k.YMM(), k.YMM()
 	for _, x := range []struct {

@@ -5,9 +5,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What the owner computes, for AVX-512 with IFMA and VBMI.
+// The owner's kernels for AVX-512 with IFMA and VBMI.
 
-// cutIFMA cuts eight words at once. q − 1 − x is negative where x is too large.
+// cutIFMA cuts eight words at once. q − 1 − x is negative if x is too large.
 func (k kernels) cutIFMA() {
 	k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"cutIFMA is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.")
@@ -33,7 +33,8 @@ func (k kernels) cutIFMA() {
 	k.RET()
 }
 
-// fieldsIFMA reads eight fields at once: a byte shuffle takes each to a word of its own.
+// fieldsIFMA reads eight fields at once: a byte shuffle moves each to its own
+// word.
 func (k kernels) fieldsIFMA() {
 	k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"fieldsIFMA is Fields of so many times sixteen.")
@@ -51,7 +52,7 @@ func (k kernels) fieldsIFMA() {
 		k.PREFETCHT0(at(b, rowsAhead))
 		for i, v := range places {
 			bytes := k.YMM()
-			k.VMOVDQU64(at(b, 20*i), bytes) // 32 of the 52 bytes; the others of the register are zeros
+			k.VMOVDQU64(at(b, 20*i), bytes) // 32 of the 52 bytes, zero-padded
 			x := bytes.AsZ()
 			k.VPERMB(x, v, x)
 			k.VPSRLVQ(shifts, x, x)
@@ -66,8 +67,8 @@ func (k kernels) fieldsIFMA() {
 	k.RET()
 }
 
-// levelIFMA makes butterflies of words below 4q, which stay below 4q (Harvey, "Faster arithmetic
-// for number-theoretic transforms", 2014):
+// levelIFMA computes butterflies of words below 4q, which stay below 4q
+// (Harvey, "Faster arithmetic for number-theoretic transforms", 2014):
 //
 //	x, y ─▶ x + w·y, x − w·y     w·y mod q, below 2q, is w·y − ⌊⌊w·2⁵²/q⌋·y/2⁵²⌋·q in 52 bits
 func (k kernels) levelIFMA() {
@@ -110,7 +111,7 @@ func (k kernels) levelIFMA() {
 			k.Advance(128, p, other)
 		})
 		k.Advance(40, roots)
-		// The next block begins where this one's other half ends.
+		// The next block begins at the end of this one's second half.
 		span := k.Part(other, 0, 0)
 		k.SUBQ(p, span)
 		k.ADDQ(span, p)
@@ -120,7 +121,7 @@ func (k kernels) levelIFMA() {
 	k.RET()
 }
 
-// reduceIFMA takes words below 4q modulo q.
+// reduceIFMA reduces words below 4q modulo q.
 func (k kernels) reduceIFMA() {
 	k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"reduceIFMA takes so many times sixteen words below 4q modulo q.")
@@ -153,7 +154,7 @@ func (k kernels) productsIFMA() {
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)
 	k.SHLQ(Imm(6), row)
-	rows := k.Part(row, 0, 0) // three of them
+	rows := k.Part(row, 0, 0) // three rows
 	k.LEAQ(Mem{Base: rows, Index: rows, Scale: 2}, rows)
 	acc, carry := k.sums(4), k.YMM()
 	k.Count("four", fours, func() {
@@ -177,7 +178,8 @@ func (k kernels) productsIFMA() {
 	k.RET()
 }
 
-// rowOf is where row i of four is at p: row is the length of one in bytes, rows that of three.
+// rowOf returns the address of row i of four at p, where row is the length of a
+// row in bytes and rows the length of three.
 func rowOf(p, row, rows reg.GPVirtual, i int) Mem {
 	return [4]Mem{
 		{Base: p}, {Base: p, Index: row, Scale: 1}, {Base: p, Index: row, Scale: 2}, {Base: p, Index: rows, Scale: 1},

@@ -5,12 +5,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX2, which multiplies only half words. Modulo 2⁶⁴
+// AVX2 multiplies only half words. Modulo 2⁶⁴
 //
 //	a·b = a₀b₀ + 2³²·(a₁b₀ + a₀b₁)   where a = a₀ + 2³²·a₁, b = b₀ + 2³²·b₁
 //
-// The low and the high products are summed separately and shifted once at the end. Tails
-// of fewer than four words use the scalar multiplier.
+// The low and the high products are summed separately and combined once at the
+// end. Tails of fewer than four words use the scalar multiplier.
 
 func avx2(k kernels) {
 	k.dot2()
@@ -35,7 +35,7 @@ func (k kernels) wides(n int) []wide {
 	return out
 }
 
-// fma adds a·b and overwrites their registers.
+// fma adds a·b to w and overwrites a and b.
 func (k kernels) fma(w wide, a, b reg.VecVirtual) {
 	ah, bh := k.YMM(), k.YMM()
 	k.VPSRLQ(Imm(32), a, ah)
@@ -48,7 +48,7 @@ func (k kernels) fma(w wide, a, b reg.VecVirtual) {
 	k.VPADDQ(bh, w.hi, w.hi)
 }
 
-// close combines the two parts in lo.
+// close combines both parts in lo.
 func (k kernels) close(w wide) {
 	k.VPSLLQ(Imm(32), w.hi, w.hi)
 	k.VPADDQ(w.hi, w.lo, w.lo)
@@ -60,8 +60,8 @@ func (k kernels) load2(m Mem) reg.VecVirtual {
 	return y
 }
 
-// product2 emits Σ a[i]·b[i] over n words into a general register. It advances a, b and,
-// if it is not nil, next.
+// product2 emits Σ a[i]·b[i] over n words into a general register. It advances
+// a, b and, unless nil, next.
 func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off int), next reg.GPVirtual) reg.GPVirtual {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {
@@ -229,7 +229,8 @@ func (k kernels) lanes2() {
 	k.RET()
 }
 
-// tile2 is tile512 for eight vectors, two rows at a time because there are only sixteen registers.
+// tile2 is tile512 for eight vectors, two rows at a time because there are only
+// sixteen registers.
 func (k kernels) tile2() {
 	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
 		"tile8AVX2 is Tile for 8 vectors.")

@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels for AVX-512. VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations,
-// the addition is a fourth, and two ports share them: two cycles for eight products.
-// Tails are loaded under a mask, which reads nothing beyond.
+// VPMULLQ multiplies eight words modulo 2⁶⁴ in three operations, the addition
+// is a fourth, and two ports share them: two cycles for eight products. Tails
+// are loaded under a mask, which reads nothing beyond the slice.
 
 func avx512(k kernels) {
 	k.dot512()
@@ -45,7 +45,7 @@ func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
 	return mask
 }
 
-// fold adds up all lanes of all of acc; the sum is in the lowest lane of the returned register.
+// fold returns the sum of all lanes of acc in the lowest lane of a register.
 func (k kernels) fold(acc []reg.VecVirtual) reg.Register {
 	for n := len(acc); n > 1; n = (n + 1) / 2 {
 		for i := range n / 2 {
@@ -68,8 +68,8 @@ func (k kernels) foldY(y reg.VecVirtual) reg.Register {
 	return x
 }
 
-// product512 emits Σ a[i]·b[i] over n words. It advances a, b and, if it is not nil,
-// next, which runs ahead in memory and is prefetched.
+// product512 emits Σ a[i]·b[i] over n words. It advances a, b and, unless nil,
+// next, the address of a prefetch.
 func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVirtual, mask reg.Register, ahead func(off int), next reg.GPVirtual) {
 	moving := []reg.GPVirtual{a, b}
 	if next != nil {
@@ -149,8 +149,8 @@ func (k kernels) axpy512() {
 	k.RET()
 }
 
-// axpyRows512 reads and writes y once for four rows. It prefetches as much of the next
-// data as it reads.
+// axpyRows512 reads and writes y once for four rows. It prefetches the same
+// amount of data as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
 		"axpyRowsAVX512 is AxpyRows of n words.")
@@ -189,7 +189,7 @@ func (k kernels) axpyRows512() {
 	k.RET()
 }
 
-// streams pages are summed side by side: that keeps more of the memory system busy than
+// streams pages are summed side by side, which uses more memory bandwidth than
 // one page after another.
 const streams, page = 8, 4096
 
@@ -224,7 +224,7 @@ func (k kernels) sum512() {
 	k.RET()
 }
 
-// sumFour512 reads as quarters512 does.
+// sumFour512 reads in the order of quarters512.
 func (k kernels) sumFour512() {
 	k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "sumFourAVX512 is Sum of 4·n words, n from each quarter at once, a multiple of 16.")
 	p := k.Params("x", "n")
@@ -248,8 +248,8 @@ func (k kernels) sumFour512() {
 	k.RET()
 }
 
-// fourRows emits the inner products of four rows and x, advances all of them and those of more that
-// move along, and stores the products where out says. Each row prefetches what ahead says.
+// fourRows emits the inner products of four rows and x, advances x, the rows
+// and more, and stores the products at out. Each row prefetches from ahead.
 func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, mask reg.Register, acc []reg.VecVirtual,
 	ahead func(q, off int) Mem, out func(q int) Mem, more ...reg.GPVirtual) {
 	moving := append(append([]reg.GPVirtual{x}, r...), more...)
@@ -283,7 +283,7 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	}
 }
 
-// rows512 is for what quarters512 leaves over.
+// rows512 multiplies the rows that quarters512 leaves over.
 func (k kernels) rows512() {
 	k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"rowsAVX512 is Rows for rows of n words, one by one.")
@@ -301,11 +301,11 @@ func (k kernels) rows512() {
 	k.RET()
 }
 
-// quartersAhead is the prefetch distance of quarters in bytes.
+// quartersAhead is the prefetch distance of quarters512 in bytes.
 const quartersAhead = 2048
 
-// quarters512 takes one row from each quarter of the matrix, so that the memory system sees four
-// streams that go on beyond their rows, and loads x once for all.
+// quarters512 takes one row from each quarter of the matrix, as four continuous
+// memory streams, and loads x once for all.
 func (k kernels) quarters512() {
 	k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
@@ -336,7 +336,7 @@ func (k kernels) quarters512() {
 	k.RET()
 }
 
-// four512 multiplies four rows from anywhere.
+// four512 multiplies four rows at arbitrary addresses.
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n int, a0, a1, a2, a3 uintptr)",
 		"fourAVX512 is Gather for four rows of n words. Meanwhile it prefetches as many others.")
@@ -392,9 +392,9 @@ func (k kernels) lanes512() {
 	k.RET()
 }
 
-// tile512 writes the product of four rows and groups of eight interleaved vectors by
-// Winograd's identity (see Tile): one multiplication for two products, which saves more
-// than its two extra additions cost.
+// tile512 writes the product of four rows and groups of eight interleaved
+// vectors by Winograd's identity (see Tile). One multiplication yields two
+// products, which saves more than its two extra additions cost.
 func (k kernels) tile512(name string, groups int) {
 	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
 	if groups == 2 {
@@ -428,7 +428,7 @@ func (k kernels) tile512(name string, groups int) {
 				k.VPMULLQ(a, b, a)
 				k.VPADDQ(a, acc[q*groups+g], acc[q*groups+g])
 			}
-			// The row's own pairs use the scalar multiplier, which is idle.
+			// The row's own pairs use the otherwise idle scalar multiplier.
 			pair := k.GP64()
 			k.MOVQ(at(r[q], 0), pair)
 			k.IMULQ(at(r[q], 8), pair)

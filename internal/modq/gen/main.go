@@ -1,11 +1,11 @@
-// Command gen writes the kernels of package modq in Go assembly: for each processor level
-// one file of kernels and one of declarations.
+// Command gen writes the kernels of package modq in Go assembly: for each
+// processor level one file of kernels and one of declarations.
 //
 //	go generate cpar/internal/modq
 //
-// No kernel branches on the words it multiplies or uses them as addresses; none calls
-// anything or has a stack frame. All read only their slices. A prefetch may name an
-// address beyond them, on which no processor faults.
+// No kernel branches on the words it multiplies or uses them as addresses,
+// calls a function, or has a stack frame. Kernels read only their slices. A
+// prefetch may name an address beyond them, on which no processor faults.
 package main
 
 import (
@@ -39,11 +39,11 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// kernels are those of both levels.
+// kernels holds the kernels of both levels.
 type kernels struct{ kernelgen.Kernels }
 
-// gather emits the row loop of Gather. product emits one row, at a, with x; ahead is the
-// address of the next row, or of the last row itself.
+// gather emits the row loop of Gather. product emits one row at a with x. ahead
+// is the address of the next row, or of the last row itself.
 func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.Mem)) {
 	p := k.Params("dst", "matrix", "index", "rows", "n")
 	dst, matrix, index, rows, n := p[0], p[1], p[2], p[3], p[4]
