@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkMul takes the shapes of a vision transformer and of a convolutional network.
+// BenchmarkMul uses shapes of a vision transformer and a convolutional network.
 func BenchmarkMul(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][3]int{{50, 3072, 768}, {197, 768, 3072}, {64, 3136, 576}, {512, 55, 4608}, {24, 3136, 144}, {50, 50, 64}, {1000, 1000, 1000}} {

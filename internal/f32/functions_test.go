@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// every tries values of all exponents and signs, dense where the functions are not flat,
-// and those at which something begins.
+// every returns values of all exponents and signs, denser where the functions
+// are not flat, and all thresholds.
 func every() []float32 {
 	var x []float32
 	for b := uint32(0); b < 0x7f800000; b += 9973 {
@@ -32,7 +32,7 @@ func TestFunctions(t *testing.T) {
 		name  string
 		f     func(out, in []float32)
 		want  func(float64) float64
-		bound func(x, y float64) float64 // the error that is accepted
+		bound func(x, y float64) float64 // accepted error
 	}{
 		{"Exp", Exp, math.Exp, func(_, y float64) float64 { return 0x1p-22*y + 0x1p-148 }},
 		{"Erf", Erf, math.Erf, func(_, y float64) float64 { return 2e-7*math.Abs(y) + 0x1p-149 }},
@@ -51,7 +51,7 @@ func TestFunctions(t *testing.T) {
 			for i, x := range in {
 				y := f.want(float64(x))
 				if f.name == "Gelu" && math.IsInf(float64(x), -1) {
-					continue // −∞·0, as elsewhere
+					continue // −∞·0
 				}
 				if float32(y) != float32(y) || math.IsInf(float64(float32(y)), 0) {
 					if out[i] == out[i] != (y == y) || y == y && out[i] != float32(y) {
@@ -68,7 +68,7 @@ func TestFunctions(t *testing.T) {
 				}
 			}
 			t.Logf("%s: relative error at most %.2g", f.name, worst)
-			// In place, of any length, and nothing beyond.
+			// In place, for any length, without writing beyond.
 			for n := range 40 {
 				x := slices.Clone(in[1000:1041])
 				f.f(x, x[:n])

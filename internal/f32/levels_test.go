@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// eachLevel runs f with the kernels of each level that this processor has.
+// eachLevel runs f at each level of this processor.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	for l := plain; l <= withAVX512; l++ {
@@ -29,7 +29,7 @@ func random(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// A fenced slice lies between values that nobody may write.
+// A fenced slice lies between guard values that must not change.
 type fenced struct{ all, values []float32 }
 
 const guard, guardValues = -12345.5, 40
@@ -53,8 +53,8 @@ func (f fenced) check(t *testing.T, what string) {
 	}
 }
 
-// near compares sums of products: size is Σ|aᵢ·bᵢ| of the sum, k its length. Infinite and
-// undefined values must be just that.
+// near compares sums of k products, where size is Σ|aᵢ·bᵢ|. Infinity and NaN
+// must match.
 func near(got float32, want, size float64, k int) bool {
 	switch {
 	case math.IsNaN(want):

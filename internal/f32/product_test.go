@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A sum is a value of a product by the definition, and the sum of its terms' sizes.
+// A sum is a value of a product and the sum of its terms' magnitudes.
 type sum struct{ value, size float64 }
 
-// naive is a·b, plus what is in c with add, b(i, j) being its value in row i.
+// naive returns a·b plus from, where b(i, j) is a value of b in row i.
 func naive(a []float32, lda int, b func(i, j int) float32, m, n, k int, from func(i, j int) float32) []sum {
 	out := make([]sum, 0, m*n)
 	for i := range m {
@@ -46,7 +46,7 @@ func compare(t *testing.T, what string, c fenced, ldc int, want []sum, m, n, k i
 	}
 }
 
-// output is an m×n matrix with gaps between rows, in which nobody may write.
+// output is a fenced m×n matrix with gaps between rows.
 func output(r *rand.Rand, m, n, ldc int) fenced {
 	c := fence(r, (m-1)*ldc+n)
 	for i := range c.values {
@@ -57,7 +57,7 @@ func output(r *rand.Rand, m, n, ldc int) fenced {
 	return c
 }
 
-// sizes are one, primes, those about the tiles of every level and about the blocks.
+// sizes include one, primes, and sizes near tiles and blocks of every level.
 var sizes = [][3]int{
 	{1, 1, 1}, {1, 1, 7}, {1, 17, 1}, {2, 3, 5}, {3, 8, 300}, {4, 4, 4}, {5, 15, 11}, {6, 16, 2}, {7, 17, 3},
 	{11, 31, 64}, {12, 32, 193}, {13, 33, 65}, {17, 1, 256}, {1, 100, 257}, {23, 47, 29}, {37, 64, 512},
@@ -109,7 +109,6 @@ func TestMul(t *testing.T) {
 	})
 }
 
-// TestEpilogue: bias and bounds, and rows of b that overlap.
 func TestEpilogue(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -156,8 +155,7 @@ func (e *Epilogue) clipped(s []sum) []sum {
 	return s
 }
 
-// TestNotFinite: an infinity or a NaN reaches its row or column and nothing else, and
-// bounds do not hide a NaN.
+// Infinity and NaN affect only their row or column, and bounds keep NaN.
 func TestNotFinite(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -249,7 +247,6 @@ func TestVectors(t *testing.T) {
 	})
 }
 
-// TestEach: operators of each value, among them what is no number, nothing and infinity.
 func TestEach(t *testing.T) {
 	nan, odd := float32(math.NaN()), []float32{float32(math.NaN()), infinity, -infinity, 0, -0x1p-149, math.MaxFloat32}
 	same := func(x, y float32) bool { return x == y || x != x && y != y }
@@ -257,7 +254,7 @@ func TestEach(t *testing.T) {
 		r := rand.New(rand.NewPCG(13, 14))
 		for n := range 200 {
 			x, y := random(r, n), random(r, n)
-			for i := range n / 4 { // each with each other in time
+			for i := range n / 4 { // every pair in turn
 				x[r.IntN(n)], y[r.IntN(n)] = odd[i%len(odd)], odd[r.IntN(len(odd))]
 			}
 			check := func(what string, f func(out []float32), want func(x, y float32) float32) {
@@ -341,7 +338,6 @@ func TestMul64(t *testing.T) {
 						t.Fatalf("%v, transposed %v: value %d is %g or %g, want %g", s, transB, i, c[i], same[i], w)
 					}
 				}
-				// The last row alone has the same bits.
 				alone := make([]float64, n)
 				for j := range alone {
 					alone[j] = float64((m-1)*(n+2) + j)

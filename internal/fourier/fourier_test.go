@@ -14,7 +14,6 @@ func randomly(x []complex128, rng *rand.Rand) {
 	}
 }
 
-// TestAgainstSum: every length against the definition.
 func TestAgainstSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, radices := range [][]int{{3}, {4}, {3, 4}, {4, 3}, {3, 3}, {4, 4, 4, 3}, {4, 4, 4}, {3, 4, 3, 4}} {
@@ -37,7 +36,8 @@ func TestAgainstSum(t *testing.T) {
 	}
 }
 
-// TestPasses: each kernel against its plain twin, and nothing beyond what it may write.
+// TestPasses compares each kernel with plain Go and checks for writes out of
+// bounds.
 func TestPasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, done := range []int{1, 2, 3, 16, 64} {

@@ -11,9 +11,10 @@ import (
 	"cpar/internal/modq"
 )
 
-// The size of an index of 20,000 records of 1,344 numbers, which no cache holds: 161 MB, also as rows
-// of 96 numbers. Times are the least of a benchmark's rounds, each beside a plain read of the same
-// bytes, so that a slow spell of the machine affects both.
+// The size of an index of 20,000 records of 1,344 numbers, 161 MB, which
+// exceeds every cache. Each round is timed beside a plain read of the same
+// bytes, and the minimum counts, because other load on the machine affects
+// both.
 const benchWords = 20000 * 1344
 
 var benchMatrix []byte
@@ -32,7 +33,7 @@ func matrix(m *Modulus) []byte {
 
 var sink uint64
 
-// besideRead runs f in turn with a plain read of b, at every level, and reports both.
+// besideRead runs f alternately with a plain read of all, at every level.
 func besideRead(b *testing.B, all []byte, f func()) {
 	view := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(all))), len(all)/8)
 	for _, l := range levels() {
@@ -100,7 +101,8 @@ func BenchmarkTimes(b *testing.B) {
 	}
 }
 
-// What reading the reply of one group takes, at N = 2048 and D = 32. Times are the least of many.
+// BenchmarkOwner measures reading the reply of one group, at N = 2048 and D =
+// 32.
 func BenchmarkOwner(b *testing.B) {
 	const n, k = 2048, 64
 	r := rand.New(rand.NewPCG(5, 6))

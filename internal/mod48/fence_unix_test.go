@@ -10,8 +10,8 @@ import (
 	"cpar/internal/testing/guardpage"
 )
 
-// A read beyond a slice would end the test program here: words are packed, and kernels read more
-// than they use. Prefetches may go beyond.
+// An inaccessible page follows the slices, because kernels read whole vectors
+// of packed words. Prefetches may go beyond.
 func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	m := New(moduli[1])
@@ -41,7 +41,6 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	}
 }
 
-// What the owner computes neither reads nor writes beyond its slices.
 func TestNothingOfTheOwnersIsTouchedBeyondTheSlices(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	m := New(moduli[1])

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// eachShape runs f with words of every mould below every modulus, at every length to 1,504 and at
-// lengths of which the sums do not fit in one part.
+// eachShape runs f with words of every mould below every modulus, at every
+// length to 1,504 and at lengths that need several parts.
 func eachShape(t *testing.T, f func(t *testing.T, r *rand.Rand, m *Modulus, of mould, n int)) {
 	t.Helper()
 	for i, of := range moulds {
@@ -34,7 +34,7 @@ func TestRowsAtEveryLength(t *testing.T) {
 		var matrices [Streams][]byte
 		for s := range matrices {
 			plainWords[s] = words(r, q, rows*n, 0, of)
-			matrices[s] = pack(plainWords[s], (n/block+7*s)%64) // any address will do
+			matrices[s] = pack(plainWords[s], (n/block+7*s)%64) // at any alignment
 		}
 		want := make([][Streams]uint64, rows)
 		for k := range want {
@@ -68,7 +68,6 @@ func TestTimesAtEveryLength(t *testing.T) {
 	})
 }
 
-// Every number of requests, and of rows.
 func TestTimesOfEveryNumber(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := 1; n <= MaxRequests; n++ {
@@ -78,7 +77,7 @@ func TestTimesOfEveryNumber(t *testing.T) {
 	}
 }
 
-// used is used again and again: what was there before must not matter.
+// used is reused by all tests, because old contents must not matter.
 var used Tile
 
 func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, rows int) {

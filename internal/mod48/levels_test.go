@@ -7,7 +7,6 @@ import (
 
 func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512 IFMA"}[l] }
 
-// levels are the levels that this processor supports.
 func levels() []level {
 	var out []level
 	for l := plain; l <= best(); l++ {
@@ -16,7 +15,6 @@ func levels() []level {
 	return out
 }
 
-// atEachLevel runs f with the kernels of every level, one after the other.
 func atEachLevel(f func(l level)) {
 	defer func(l level) { active = l }(active)
 	for _, active = range levels() {
@@ -24,11 +22,12 @@ func atEachLevel(f func(l level)) {
 	}
 }
 
-// moduli are the largest primes below 2⁴⁷ and 2⁴⁸ that are 1 modulo 4096 or 8192, as rings of degree 2,048 and 4,096
-// want them, and a number with the largest excess of all.
+// moduli are the largest primes below 2⁴⁷ and 2⁴⁸ that are 1 modulo 4096 or
+// 8192, for rings of degree 2,048 and 4,096, and a number with the largest
+// excess.
 var moduli = []uint64{1<<47 - 80<<10 + 1, 1<<48 - 16<<10 + 1, 1<<47 - 1<<17 + 1}
 
-// A mould makes words for a test to multiply.
+// A mould generates words for a test.
 type mould struct {
 	name string
 	fill func(r *rand.Rand, q uint64) uint64
@@ -44,7 +43,7 @@ var moulds = []mould{
 	}},
 }
 
-// placed returns room for n bytes or words at some distance from a boundary, with others around.
+// placed returns room for n values at an offset, with others around.
 func placed[T byte | uint64](n, off int) []T { return make([]T, 9+off+n+9)[9+off:][:n:n] }
 
 func words(r *rand.Rand, q uint64, n, off int, of mould) []uint64 {
@@ -55,7 +54,7 @@ func words(r *rand.Rand, q uint64, n, off int, of mould) []uint64 {
 	return x
 }
 
-// pack is the definition of packed words.
+// pack defines packed words.
 func pack(x []uint64, off int) []byte {
 	b := placed[byte](WordBytes*len(x), off)
 	for i, w := range x {
@@ -66,7 +65,7 @@ func pack(x []uint64, off int) []byte {
 	return b
 }
 
-// slowDot is Σ a[i]·b[i] mod q in big integers, one word at a time.
+// slowDot returns Σ a[i]·b[i] mod q in big integers.
 func slowDot(q uint64, a, b []uint64) uint64 {
 	var sum, x, y big.Int
 	for i := range a {

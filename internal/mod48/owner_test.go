@@ -83,7 +83,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// rootsOf are k roots in the order of NewTransform, found by searching for one: ψ^k = −1.
+// rootsOf returns k roots in the order of NewTransform, from a ψ with ψ^k = −1.
 func rootsOf(q uint64, k int) []uint64 {
 	modulus := new(big.Int).SetUint64(q)
 	psi := new(big.Int)
@@ -101,7 +101,7 @@ func rootsOf(q uint64, k int) []uint64 {
 	return roots
 }
 
-// Values at the points, by Horner's rule in big integers.
+// The expected values come from Horner's rule in big integers.
 func TestEvaluate(t *testing.T) {
 	for _, q := range moduli[:2] { // which have roots
 		for k := 2; k <= maxPoints; k *= 2 {
@@ -115,7 +115,8 @@ func TestEvaluate(t *testing.T) {
 					want := make([]uint64, len(p))
 					var value, point big.Int
 					for row := range k {
-						// The points are the odd powers of ψ = roots[k/2], in bit-reversed order.
+						// The points are the odd powers of ψ = roots[k/2], in
+						// bit-reversed order.
 						odd := 2*int64(bits.Reverse16(uint16(row))>>(17-bits.Len(uint(k)))) + 1
 						point.Exp(new(big.Int).SetUint64(transform.roots[k/2][0]), big.NewInt(odd), modulus)
 						for column := range width {
@@ -142,7 +143,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Roots may be any words: what bounds the sums of the kernels must not depend on them.
+// Kernels' bounds must hold for any words as roots.
 func TestEvaluateWithAnyRoots(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for _, q := range moduli {
@@ -167,7 +168,7 @@ func TestEvaluateWithAnyRoots(t *testing.T) {
 	}
 }
 
-// slowLevels are the levels of butterflies in big integers.
+// slowLevels computes the butterflies in big integers.
 func slowLevels(q uint64, p, roots []uint64) []uint64 {
 	p = slices.Clone(p)
 	modulus := new(big.Int).SetUint64(q)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The sizes of an index of 20,000 records: 216 MB. Rates in GB/s count the bytes read
-// from the matrix. A matrix in the caches of this machine would flatter them, so partial
-// reads go round a whole one.
+// The sizes of an index of 20,000 records, 216 MB. Rates in GB/s count bytes of
+// the matrix. Partial reads rotate through the whole matrix, so that no cache
+// holds it.
 const benchRows, benchDim = 20000, 1347
 
 var bigMatrix []uint64
@@ -25,7 +25,6 @@ func benchMatrix() []uint64 {
 	return bigMatrix
 }
 
-// perLevel runs a benchmark for each level; f does the work once.
 func perLevel(b *testing.B, bytes int, products int, f func()) {
 	for _, l := range levels() {
 		b.Run(l.String(), func(b *testing.B) {
@@ -64,7 +63,7 @@ func BenchmarkDotLanes(b *testing.B) {
 	perLevel(b, 0, benchDim*Lanes, func() { DotLanes(&s, row, x) })
 }
 
-// Rows that stay in the cache show the cost of multiplication alone.
+// Cached rows show the cost of multiplication alone.
 func BenchmarkTile16(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	m := words(r, TileRows*benchDim)
@@ -80,7 +79,7 @@ func BenchmarkSum(b *testing.B) {
 	b.Run("quarters", func(b *testing.B) { perLevel(b, 8*len(m), 0, func() { sink += SumFour(m) }) })
 }
 
-// dims are those of profile paper, and of records of 96 numbers.
+// dims are the dimensions of profile paper and of records of 96 numbers.
 var dims = []int{benchDim, 99}
 
 func BenchmarkRows(b *testing.B) {
@@ -93,7 +92,7 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// A tenth of the rows, in random order, different every time.
+// A different random tenth of the rows each time.
 func BenchmarkGather(b *testing.B) {
 	m := benchMatrix()
 	for _, dim := range dims {

@@ -10,7 +10,7 @@ import (
 	"cpar/internal/testing/guardpage"
 )
 
-// edge returns n words that end just before an inaccessible page, or begin just after one.
+// edge returns n words at the end or the beginning of accessible memory.
 func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	t.Helper()
 	x := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(guardpage.Bytes(t, 8*n, atEnd)))), n)
@@ -20,7 +20,7 @@ func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 	return x
 }
 
-// A read beyond a slice would end the test program here. Prefetches may go beyond.
+// A read beyond a slice crashes this test. Prefetches may go beyond.
 func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// eachShape runs f at every level with words from every mould, every length and every
-// distance from a boundary.
+// eachShape runs f at every level, for every mould, length and alignment.
 func eachShape(t *testing.T, lengths []int, f func(t *testing.T, r *rand.Rand, m mould, n, off int)) {
 	t.Helper()
 	eachLevel(t, func(t *testing.T) {
@@ -275,7 +274,6 @@ func TestShortSlicesPanic(t *testing.T) {
 	})
 }
 
-// The hot kernels must not allocate.
 func TestKernelsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	matrix, x, dst := words(r, 40), words(r, 10), make([]uint64, 4)
@@ -298,7 +296,7 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
-// wordsOf turns a fuzzer's bytes into words; the last may be incomplete.
+// wordsOf turns a fuzzer's bytes into words.
 func wordsOf(b []byte) []uint64 {
 	out := make([]uint64, (len(b)+7)/8)
 	for i := range out {

@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// levels are the levels that this processor supports.
 func levels() []level {
 	var out []level
 	for l := plain; l <= best(); l++ {
@@ -14,7 +13,6 @@ func levels() []level {
 	return out
 }
 
-// eachLevel runs f with the kernels of each level.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	for _, l := range levels() {
@@ -26,7 +24,7 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// lengths are all short ones, and some about those of real rows.
+// lengths returns all short lengths and some near real rows.
 func lengths() []int {
 	var out []int
 	for n := range 201 {
@@ -43,7 +41,7 @@ func words(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// A mould makes words for a test to multiply.
+// A mould generates words for a test.
 type mould struct {
 	name string
 	fill func(r *rand.Rand) uint64
@@ -62,8 +60,8 @@ var moulds = []mould{
 
 const guard, guardWords = 0xfeedfacecafebeef, 9
 
-// A fenced slice starts at a given distance from a 64-byte boundary, between words that
-// must not be written.
+// A fenced slice has an offset from a 64-byte boundary and guard words around
+// it.
 type fenced struct{ all, words []uint64 }
 
 func fence(r *rand.Rand, n, off int, m mould) fenced {
@@ -88,8 +86,6 @@ func (f fenced) check(t *testing.T, what string) {
 		}
 	}
 }
-
-// The expected results, computed one word at a time.
 
 func naiveDot(a, b []uint64) (s uint64) {
 	for i := range a {

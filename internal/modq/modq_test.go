@@ -48,7 +48,7 @@ func TestRoundShiftAgainstBigIntegers(t *testing.T) {
 		if r.Uint64()&1 == 0 {
 			x = -x
 		}
-		// floor((x + 2^(shift-1)) / 2^shift); big's Rsh rounds down.
+		// floor((x + 2^(shift-1)) / 2^shift), since big's Rsh rounds down.
 		v := big.NewInt(int64(x))
 		v.Add(v, new(big.Int).Lsh(big.NewInt(1), shift-1))
 		v.Rsh(v, shift)

@@ -29,15 +29,14 @@ func mustNew(t testing.TB, secret [32]byte, m, beta, mhat int, baselines []uint1
 	return p
 }
 
-// sign is entry j of step (d, l).
 func (p *Projection) sign(d, l, j int) int {
 	row := make([]byte, p.rowBytes())
 	p.steps(row, d, l)
 	return 2*int(row[j/8]>>(j%8)&1) - 1
 }
 
-// naive is the twin of Embed: the unary vector of m·β elements times the matrix of
-// m̂ × m·β signs, minus the same for the baselines.
+// naive multiplies the unary vector of m·β elements by the m̂ × m·β signs and
+// subtracts the same for the baselines.
 func naive(p *Projection, matrix [][]int, levels []uint16) []int16 {
 	unary := func(x []uint16) []int {
 		u := make([]int, p.m*p.beta)
@@ -106,8 +105,7 @@ func TestEmbedEqualsUnaryTimesMatrix(t *testing.T) {
 	}
 }
 
-// photoLevels makes the levels of n synthetic photos shaped as in profile paper: six
-// L1-normalised features, unevenly filled.
+// photoLevels returns levels of n synthetic photos shaped as in profile paper.
 func photoLevels(t testing.TB, n int, seed uint64) (levels [][]uint16, l1 [][]float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -176,8 +174,8 @@ func TestEmbedAllEqualsEmbed(t *testing.T) {
 	}
 }
 
-// Vectors at the limit of what normalisation allows: all weight in one element of each
-// feature, far from the baseline. Bytes and lanes of the sums are fullest here.
+// All weight in one element of each feature, far from the baseline, fills bytes
+// and lanes most.
 func TestEmbedFarFromTheBaseline(t *testing.T) {
 	unit := func(dimension, at int, sign float64) []float64 {
 		x := make([]float64, dimension)
@@ -211,8 +209,8 @@ func TestEmbedFarFromTheBaseline(t *testing.T) {
 	}
 }
 
-// With every sign +1 all values of a photo are its signed number of steps: the largest
-// that lanes and the bytes of a tally must hold. A stream of ones replaces AES.
+// A stream of ones makes all values the signed number of steps, the maximum
+// that lanes and tallies must hold.
 type ones struct{}
 
 func (ones) BlockSize() int        { return 16 }
@@ -258,7 +256,8 @@ func TestMaxSteps(t *testing.T) {
 	if got := MaxSteps(864, 65535); got != math.MaxInt16 {
 		t.Errorf("MaxSteps of the largest β is %d", got)
 	}
-	// The first half of the proof: no photo is farther than 3,429 from the middle.
+	// The first half of the proof: no photo is farther than 3,429 from the
+	// middle.
 	levels, _ := photoLevels(t, 50, 4)
 	base := mustBaselines(t, levels, vector.Beta)
 	for _, x := range levels {
@@ -275,8 +274,8 @@ func TestMaxSteps(t *testing.T) {
 	}
 }
 
-// ‖z_a − z_b‖² estimates m̂·β/2·L1; the mean relative error of the estimate is
-// √(4/(π·m̂)) = 3.1 %, the paper measured 3.61 %, baseline.py 3.2 %.
+// The mean relative error should be √(4/(π·m̂)) = 3.1 %. The paper measured
+// 3.61 %, baseline.py 3.2 %.
 func TestErrorOfTheEstimate(t *testing.T) {
 	const mhat, photos = 1296, 120
 	levels, l1 := photoLevels(t, photos, 7)
@@ -293,7 +292,8 @@ func TestErrorOfTheEstimate(t *testing.T) {
 				want := distance.L1(l1[i], l1[k])
 				got := float64(distance.SquaredL2Int(z[i], z[k])) / mhat / (vector.Beta / 2.)
 				sum += math.Abs(got-want) / want
-				// Quantisation is biased for small features; the projection is not.
+				// Compare in levels, because quantisation is biased for small
+				// features.
 				inLevels := float64(distance.L1Levels(levels[i], levels[k])) / (vector.Beta / 2.)
 				signed += (got - inLevels) / inLevels
 				pairs++
@@ -303,8 +303,7 @@ func TestErrorOfTheEstimate(t *testing.T) {
 		bias += signed / pairs / 5
 		total += sum / pairs / 5
 	}
-	// The estimates of one secret share an error of up to about a percent: they use the
-	// same few photos.
+	// Estimates under one secret share an error of up to about a percent.
 	if math.Abs(bias) > 0.005 {
 		t.Errorf("estimates are off by %.2f %% on average", 100*bias)
 	}

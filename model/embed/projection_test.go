@@ -14,7 +14,7 @@ import (
 )
 
 func TestStreamIsPinned(t *testing.T) {
-	// Computed from the package comment alone, with Python's hmac and openssl enc.
+	// Computed from the package comment with Python's hmac and openssl enc.
 	p := mustNew(t, [32]byte{}, 3, 4, 130, make([]uint16, 3))
 	bits := make([]byte, 2*p.rowBytes())
 	p.steps(bits, 1, 2)
@@ -22,7 +22,6 @@ func TestStreamIsPinned(t *testing.T) {
 	if got := hex.EncodeToString(bits[:40]); got != want {
 		t.Errorf("steps (1, 2) and (1, 3) begin %s, want %s", got, want)
 	}
-	// Any step can be computed directly.
 	one := make([]byte, p.rowBytes())
 	p.steps(one, 1, 3)
 	if !slices.Equal(one, bits[p.rowBytes():]) {

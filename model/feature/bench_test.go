@@ -8,11 +8,11 @@ import (
 	"cpar/photo/decode"
 )
 
-// photo is a JPEG with a texture of some depth, 4:2:0.
+// photo returns a textured JPEG, 4:2:0.
 func photo(b *testing.B, w, h int) []byte {
 	b.Helper()
 	p := synthetic(w, h)
-	for i, v := range p.RGB { // a quarter of the texture, or the file is all noise
+	for i, v := range p.RGB { // a quarter of the texture, because more would look like noise
 		p.RGB[i] = 96 + v/4
 	}
 	var data bytes.Buffer
@@ -22,10 +22,8 @@ func photo(b *testing.B, w, h int) []byte {
 	return data.Bytes()
 }
 
-// From a file's bytes to vectors, for an image of Corel's size.
 func BenchmarkExtract192x128(b *testing.B) { benchmarkPhoto(b, photo(b, 192, 128)) }
 
-// The same for a phone's photo.
 func Benchmark12MP420(b *testing.B) { benchmarkPhoto(b, photo(b, 4000, 3000)) }
 
 func benchmarkPhoto(b *testing.B, data []byte) {
@@ -37,7 +35,6 @@ func benchmarkPhoto(b *testing.B, data []byte) {
 	}
 }
 
-// The stages of this, for 192×128.
 func BenchmarkStages(b *testing.B) {
 	data := photo(b, 192, 128)
 	p, err := decode.Decode(data)

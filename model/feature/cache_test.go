@@ -50,7 +50,6 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: mode %v, want %v", path, info.Mode().Perm(), mode)
 		}
 	}
-	// Damage of any kind is detected and repaired.
 	for i, bad := range [][]byte{nil, good[:len(good)-1], append(bytes.Clone(good), 0), make([]byte, len(good)), e.encode(good[:99])} {
 		os.WriteFile(e.path, bad, 0o600)
 		get("damaged", i+2)
@@ -67,7 +66,7 @@ func TestCache(t *testing.T) {
 	if _, ok := c.store.(dirStore).entry(vectorsKind, other[:]).decode(good); ok {
 		t.Error("the entry of one image is taken for another's")
 	}
-	// A bad image is not cached, and fails every time.
+	// Failures are not cached.
 	for range 2 {
 		if _, err := NewExtractor().Photo([]byte("nothing"), Options{Cache: c}); !errors.Is(err, cpar.ErrInput) {
 			t.Error(err)
@@ -85,11 +84,11 @@ func TestCacheStorage(t *testing.T) {
 	if _, err := OpenCache(file); !errors.Is(err, cpar.ErrStorage) {
 		t.Error(err)
 	}
-	// A cache that cannot be written still answers.
+	// An unwritable cache still answers.
 	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: NewCache(dirStore{file})}); err != nil || v == nil {
 		t.Error(err)
 	}
-	// Remains of a killed process are removed once they are old, and only then.
+	// Only old temporary files are removed.
 	odd := filepath.Join(dir, "odd[1]*")
 	old, young := filepath.Join(odd, "ab", cacheTemp+"1"), filepath.Join(odd, "ab", cacheTemp+"2")
 	os.MkdirAll(filepath.Dir(old), 0o700)
@@ -107,7 +106,7 @@ func TestCacheStorage(t *testing.T) {
 	}
 }
 
-// FuzzEntry uses its input as a cache file, and as the body of one.
+// FuzzEntry uses its input as a cache file and as its body.
 func FuzzEntry(f *testing.F) {
 	var store dirStore
 	vectors, embedding := store.entry(vectorsKind, make([]byte, 32)), store.entry(embeddingKind, make([]byte, 64))
@@ -211,7 +210,6 @@ func TestAllCancelled(t *testing.T) {
 	}
 }
 
-// A hundred goroutines on one cold cache and one image.
 func TestCacheShared(t *testing.T) {
 	cache, err := OpenCache(t.TempDir())
 	if err != nil {
@@ -234,7 +232,6 @@ func TestCacheShared(t *testing.T) {
 	}
 }
 
-// TestOpenCacheRemovesItsOwnOnly: in a folder with other things, nothing else is removed.
 func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * staleAfter)
@@ -265,8 +262,8 @@ func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
 	}
 }
 
-// TestVaultKeeps: a cache in a vault gives what was put into it, to the same key alone, and a
-// photo that was renamed or given other keywords is not looked at again.
+// A cache in a localstore.Store serves only the same key, and a renamed or
+// re-tagged photo is not decoded again.
 func TestVaultKeeps(t *testing.T) {
 	dir := t.TempDir()
 	open := func(secret byte) *Cache {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Means of equal bytes are counted like the bytes, although rounding makes them slightly
-// different: flat areas are often at the edge of a bin.
+// Rounding must not move means of equal bytes across the edge of a bin.
 func TestMeansAsBytes(t *testing.T) {
 	var want, got colorCounts
 	p := synthetic(97, 61)
@@ -27,7 +26,7 @@ func TestMeansAsBytes(t *testing.T) {
 func TestColourSpaces(t *testing.T) {
 	for _, c := range []struct {
 		rgb      [3]byte
-		hsv, lab [3]float64 // of published tables: turns, shares; L*, a*, b*
+		hsv, lab [3]float64 // from published tables: turns, shares, L*, a*, b*
 	}{
 		{[3]byte{255, 255, 255}, [3]float64{0, 0, 1}, [3]float64{100, 0, 0}},
 		{[3]byte{0, 0, 0}, [3]float64{0, 0, 0}, [3]float64{0, 0, 0}},

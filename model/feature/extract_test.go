@@ -25,7 +25,6 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-// A workspace keeps nothing from the previous picture.
 func TestExtractorReused(t *testing.T) {
 	e := NewExtractor()
 	for _, size := range [][2]int{{60, 40}, {300, 200}, {60, 40}, {60, 40}, {300, 200}, {300, 200}} {
@@ -36,7 +35,6 @@ func TestExtractorReused(t *testing.T) {
 	}
 }
 
-// Reduction in runs against one weighted sum per value.
 func TestReducerAgainstSum(t *testing.T) {
 	for _, c := range [][4]int{{192, 128, 128, 128}, {301, 417, 64, 64}, {50, 300, 128, 128}, {7, 5, 64, 64}, {256, 256, 128, 128}} {
 		w, h, dw, dh := c[0], c[1], c[2], c[3]
@@ -64,9 +62,8 @@ func TestReducerAgainstSum(t *testing.T) {
 	}
 }
 
-// Large JPEGs at reduced and at full size. The sides are not whole numbers of cells, and
-// edge cells count like the others, which haar shows most. Repeated tables send a file to
-// image/jpeg.
+// Large JPEGs at reduced and at full size. The sides are not whole cells, and
+// edge cells count fully. Repeated tables force image/jpeg.
 func TestReducedPictures(t *testing.T) {
 	large := &decode.Image{Width: 1571, Height: 781}
 	rng := rand.New(rand.NewPCG(1, 7))
@@ -130,7 +127,6 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzExtract uses its input as a picture.
 func FuzzExtract(f *testing.F) {
 	f.Add(uint16(20), synthetic(20, 30).RGB)
 	f.Add(uint16(1), []byte{255, 0, 1})

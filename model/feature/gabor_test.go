@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// directGabor is filter2D by definition: a sum over the window, with the borders reflected.
+// directGabor is filter2D by definition, with reflected borders.
 func directGabor(grey []float64, wavelength float64, orientation int, y, x int) complex128 {
 	half := gaborHalf(wavelength)
 	var sum, mean, box complex128
@@ -52,7 +52,6 @@ func TestGaborAgainstDirectSum(t *testing.T) {
 	}
 }
 
-// The sum of sixteen angles from two arctangents against sixteen.
 func TestBlockRowAgainstAtan2(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 20000 {
@@ -83,8 +82,8 @@ func TestBlockRowAgainstAtan2(t *testing.T) {
 	}
 }
 
-// Flat, striped and black images leave only noise, and the noise must not show: the phase
-// is that of no angle at all, level 4.
+// Flat, striped and black images have only noise, which must not affect the
+// phase: level 4.
 func TestGaborFlat(t *testing.T) {
 	s := newGaborScratch()
 	magnitude, level := make([]float32, GaborDim), make([]float32, GaborDim)
@@ -119,7 +118,6 @@ func TestHaarAgainstDefinition(t *testing.T) {
 	if math.Abs(sum-energy) > 1e-9*energy {
 		t.Errorf("energy %g, want %g: the transform is orthonormal", sum, energy)
 	}
-	// The finest details of the block at (10, 20) by their definition.
 	a, b := grey[20*64+40], grey[20*64+41]
 	c, d := grey[21*64+40], grey[21*64+41]
 	for _, x := range []struct{ at, want float64 }{

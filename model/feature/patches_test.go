@@ -8,8 +8,7 @@ import (
 	"cpar/photo/decode"
 )
 
-// TestPatchesAgainstLoops: the kernels against one sum per word and patch, with the words as
-// the file has them.
+// TestPatchesAgainstLoops compares the kernels with one sum per word and patch.
 func TestPatchesAgainstLoops(t *testing.T) {
 	if len(patchFile) != patchWords*(8+2*patchValues) {
 		t.Fatalf("words of %d bytes", len(patchFile))
@@ -60,7 +59,7 @@ func TestPatchesAgainstLoops(t *testing.T) {
 	}
 }
 
-// TestNormalPatch: mean 0, and a variance of 1 but for what a flat patch is given.
+// The variance is 1 minus the effect of patchFloor.
 func TestNormalPatch(t *testing.T) {
 	rgb := make([]float64, 3*8*8)
 	for i := range rgb {
@@ -75,14 +74,14 @@ func TestNormalPatch(t *testing.T) {
 	if math.Abs(sum) > 1e-4 || math.Abs(squares/patchValues-1) > 0.01 {
 		t.Errorf("mean %g, variance %g", sum/patchValues, squares/patchValues)
 	}
-	// Its second value of green is that of column 3 and row 1; its scale is that of the first.
+	// The second green value is at column 3, row 1, in the scale of the first.
 	if got, want := float64(p[37]-p[36])/float64(p[1]-p[0]), (rgb[3*11+1]-rgb[3*10+1])/(rgb[3*11]-rgb[3*10]); math.Abs(got-want) > 1e-4 {
 		t.Errorf("green over red rises by %g, want %g", got, want)
 	}
 }
 
-// TestPatchesOfAQuarter: what is in one quarter alone is said of that one, whatever the
-// brightness, and a picture of one colour shows nothing.
+// A structure in one quarter affects only its words at any brightness, and a
+// plain image has none.
 func TestPatchesOfAQuarter(t *testing.T) {
 	paint := func(level byte, stripes bool) *Vectors {
 		p := &decode.Image{Width: 192, Height: 128, RGB: make([]byte, 3*192*128)}

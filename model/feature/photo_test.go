@@ -15,7 +15,7 @@ import (
 	"cpar/photo/decode"
 )
 
-// countingNetwork embeds a picture as its size, and counts calls.
+// countingNetwork embeds an image as its size and counts calls.
 type countingNetwork struct {
 	name  byte
 	calls *atomic.Int64
@@ -76,7 +76,7 @@ func TestEmbeddings(t *testing.T) {
 	get("mended", 1, 3)
 }
 
-// TestAllWithANetwork: every image has an embedding or an error, also if the network fails.
+// Every image has an embedding or an error, even if the network fails.
 func TestAllWithANetwork(t *testing.T) {
 	calls := new(atomic.Int64)
 	photos := [][]byte{encodePNG(t, synthetic(20, 30)), []byte("no photo"), encodePNG(t, synthetic(40, 20))}

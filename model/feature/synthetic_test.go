@@ -10,7 +10,7 @@ import (
 	"cpar/photo/decode"
 )
 
-// synthetic is the picture behind testdata/opencv.json.
+// synthetic returns the image behind testdata/opencv.json.
 func synthetic(w, h int) *decode.Image {
 	p := &decode.Image{Width: w, Height: h}
 	for y := range h {
@@ -38,8 +38,8 @@ func extract(t testing.TB, p *decode.Image) *Vectors {
 	return v
 }
 
-// Sizes that grow, shrink, do both at once, are odd, portrait, one pixel, or exceed 256
-// pixels, against OpenCV. The file holds every sixteenth element of the Haar vectors.
+// Sizes that grow, shrink, do both, are odd, portrait, one pixel, or exceed 256
+// pixels, against OpenCV. The file holds every sixteenth Haar element.
 func TestGoldenSizes(t *testing.T) {
 	for name, want := range readGolden(t, filepath.Join("testdata", "opencv.json")) {
 		var w, h int
@@ -53,7 +53,7 @@ func TestGoldenSizes(t *testing.T) {
 		if !a.within(0.02, 1e-5) || a["haarq"] < 0.99 {
 			t.Errorf("%s: too far from OpenCV: %v", name, a)
 		}
-		// Pictures without texture have phases of noise.
+		// Images without texture have noise as phases.
 		if w*h > 10 && a["gaborq"] < 0.94 {
 			t.Errorf("%s: phases agree in %.4f", name, a["gaborq"])
 		}

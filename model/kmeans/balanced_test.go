@@ -21,12 +21,12 @@ func mustBalance(t testing.TB, rows [][]float32, clusters, size int) *BalancedCe
 	return c
 }
 
-// TestClustersAreBalanced: every cluster has exactly its cells, every record one at least,
-// and what is in a cluster that is not nearest is nearer to being there than what is not.
+// Every cell is full, every record is in a cell, and records from other cells
+// are nearer than the records left out.
 func TestClustersAreBalanced(t *testing.T) {
 	for name, c := range map[string]struct{ n, d, groups, clusters, size int }{
 		"groups":         {400, 12, 8, 8, 75},
-		"lopsided":       {400, 5, 2, 8, 75}, // two groups: half of the clusters are too large
+		"lopsided":       {400, 5, 2, 8, 75}, // two groups, so half of the cells overflow
 		"no copies":      {400, 5, 3, 8, 50},
 		"all in all":     {30, 4, 3, 4, 30},
 		"one cluster":    {50, 4, 2, 1, 50},
@@ -52,8 +52,8 @@ func TestClustersAreBalanced(t *testing.T) {
 	}
 }
 
-// TestCopiesAreWhereTheyAreNearlyAtHome: with room for all, the records of a cluster are
-// its own and those that are least beyond its border.
+// With room for all, a cell holds its own records and those least beyond its
+// border.
 func TestCopiesAreWhereTheyAreNearlyAtHome(t *testing.T) {
 	rows := blobs(testRand(5), 600, 8, 30, 2)
 	cells := mustBalance(t, rows, 4, 400)
@@ -75,7 +75,6 @@ func TestCopiesAreWhereTheyAreNearlyAtHome(t *testing.T) {
 	}
 }
 
-// TestNearestIsTheOwnCluster: a record that is asked about is in the cluster asked.
 func TestNearestIsTheOwnCluster(t *testing.T) {
 	rows := blobs(testRand(7), 300, 6, 8, 1)
 	cells := mustBalance(t, rows, 4, 150)
@@ -112,8 +111,8 @@ func read(b []byte, n, d int) (*BalancedCells, error) {
 	return c, err
 }
 
-// TestCellsInBytes: what is written is read, its length tells nothing but how many there
-// are, and damage is refused.
+// Cells round-trip, damage is detected, and the length depends only on the
+// counts.
 func TestCellsInBytes(t *testing.T) {
 	lengths := map[int]bool{}
 	for groups := range 4 {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestBestDivisionIsChosen: of all divisions that are tried none has more of the nearest others in
-// the cells asked, counted one by one.
+// No tried division has more of the nearest others in the queried cells.
 func TestBestDivisionIsChosen(t *testing.T) {
 	const clusters, size = 4, 90
 	rows := blobs(testRand(11), 200, 6, 9, 1)
@@ -58,8 +57,7 @@ func TestBestDivisionIsChosen(t *testing.T) {
 	}
 }
 
-// TestManyRowsAreSampled: a large collection is divided by some of its rows, all of which
-// get a cell.
+// Every record of a sampled collection gets a cell.
 func TestManyRowsAreSampled(t *testing.T) {
 	rows := blobs(testRand(12), sampled+500, 4, 5, 1)
 	if some := spaced(rows, sampled); len(some) != sampled || &some[0][0] != &rows[0][0] || &some[sampled-1][0] == &rows[sampled-1][0] {

@@ -16,7 +16,7 @@ import (
 
 func testRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x636c7573)) }
 
-// blobs makes n rows around group centres; row i is in group i mod groups.
+// blobs returns n rows around group centres, row i in group i mod groups.
 func blobs(rng *rand.Rand, n, d, groups int, spread float64) [][]float32 {
 	centres := make([][]float64, groups)
 	for g := range centres {
@@ -43,7 +43,7 @@ func mustKMeans(t testing.TB, rows [][]float32, opt Options) *Partition {
 	return l
 }
 
-// check verifies what lists promise.
+// check verifies the invariants of a Partition.
 func check(t testing.TB, l *Partition, n int) {
 	t.Helper()
 	if len(l.Cell) != n || len(l.Order) != n || l.Starts[0] != 0 || int(l.Starts[l.Len()]) != n {
@@ -67,7 +67,7 @@ func check(t testing.TB, l *Partition, n int) {
 	}
 }
 
-// lloydRound is one round of the textbook algorithm, in float64.
+// lloydRound is one textbook round in float64.
 func lloydRound(rows [][]float64, centroids [][]float64) (list []uint32, moved [][]float64) {
 	list = make([]uint32, len(rows))
 	moved = make([][]float64, len(centroids))
@@ -128,7 +128,7 @@ func TestRoundsEqualLloydByTheBook(t *testing.T) {
 			differ := 0
 			for i := range want {
 				if m.cell[i] != want[i] {
-					differ++ // if two centroids are equally near to seven digits
+					differ++ // two centroids equally near to seven digits
 				}
 			}
 			if differ > 1 {
@@ -164,7 +164,7 @@ func TestGroupsAreFound(t *testing.T) {
 	}
 }
 
-// The first centroids nearly always come from different groups, unlike rows drawn evenly.
+// The first centroids nearly always come from different groups.
 func TestStartSpreads(t *testing.T) {
 	rows := blobs(testRand(2), 400, 8, 20, 1e-3)
 	points, err := newPoints(rows)
@@ -186,7 +186,6 @@ func TestStartSpreads(t *testing.T) {
 	}
 }
 
-// A row midway between two centroids is in the lower list.
 func TestTiesGoToTheLowerList(t *testing.T) {
 	points, err := newPoints([][]float32{{-2}, {0}, {2}})
 	if err != nil {
@@ -202,8 +201,8 @@ func TestTiesGoToTheLowerList(t *testing.T) {
 	}
 }
 
-// An empty list takes the worst represented row, but never the only one of a list; of
-// equally bad rows, one from the largest list.
+// An empty cell takes the farthest row, never a cell's only one, from the
+// largest cell among equals.
 func TestFill(t *testing.T) {
 	for name, c := range map[string]struct {
 		list     []uint32
@@ -224,8 +223,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// Rows far from 0 but near each other are distinguished: 1000.5² leaves float32 no room
-// for thousandths.
+// Rows far from 0 but near each other stay distinct, although 1000.5² exceeds
+// float32's precision.
 func TestFarFromTheOrigin(t *testing.T) {
 	rng := testRand(6)
 	rows := make([][]float32, 200)

@@ -17,8 +17,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// collection makes photos in groups; photo i is in group i mod groups. spread is that of
-// z; the histograms in a group differ little.
+// collection returns photos in groups, photo i in group i mod groups. spread
+// applies to z, and histograms of a group differ little.
 func collection(rng *rand.Rand, n, groups, jl, bins int, spread float64) (z [][]int16, histograms [][]float64) {
 	centre := make([][]float64, groups)
 	peak := make([]int, groups)
@@ -71,8 +71,8 @@ func TestPhotosOfAGroupShareAList(t *testing.T) {
 	}
 }
 
-// Photos that differ in only one of the two parts are separated by it; with a unit of 0
-// the histogram does not count.
+// Photos that differ in one part are separated by it. With unit 0 the histogram
+// is ignored.
 func TestBothPartsCount(t *testing.T) {
 	z, v := collection(testRand(21), 300, 2, 64, 48, 3)
 	for i := range z {
@@ -101,7 +101,6 @@ func TestBothPartsCount(t *testing.T) {
 	}
 }
 
-// The squared distance of rows is close to the distance by which records are scored.
 func TestRowsHaveTheDistanceOfRecords(t *testing.T) {
 	const unit = 64 * 499.5
 	z, v := collection(testRand(22), 60, 3, 64, 48, 10)
@@ -143,7 +142,6 @@ func TestPhotosOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-// Short vectors are clustered as they are, long ones by their principal components.
 func TestShortVectorsAreAllThere(t *testing.T) {
 	for _, jl := range []int{maxShort - 48, maxShort - 47} {
 		z, v := collection(testRand(30), 500, 20, jl, 48, 60)
@@ -171,7 +169,6 @@ func TestFewOrEqualPhotos(t *testing.T) {
 	if l := mustPhotos(t, same, bins, 30000, Options{}); l.Len() != DefaultCells(300, 112) {
 		t.Errorf("300 equal photos: %d lists", l.Len())
 	}
-	// More photos than the basis is fitted on.
 	many, hist := collection(testRand(25), basisRows+projectedRows, 5, 8, 4, 1)
 	l := mustPhotos(t, many, hist, 1000, Options{Cells: 5})
 	for i := range many {
@@ -252,7 +249,7 @@ func TestCentroidIsTheMean(t *testing.T) {
 	}
 }
 
-// twin scores rows of combined vectors for one request.
+// twin scores plaintext records for one request.
 type twin struct {
 	budget  *scorevector.Budget
 	rows    [][]int64
@@ -265,9 +262,8 @@ func (s *twin) Run(first uint32, scores []int64) {
 	}
 }
 
-// End to end: clustered, laid out as records with centroids, and searched. A request near
-// a photo finds most of its ten nearest in a tenth of the collection, and all of them in
-// all of it.
+// End to end: a request finds most of its ten nearest in a tenth of the
+// collection, and all ten in the whole collection.
 func TestSearchOfClusteredRecords(t *testing.T) {
 	const n, jl, bins = 1200, 96, 48
 	rng := testRand(28)

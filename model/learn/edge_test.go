@@ -13,8 +13,8 @@ import (
 	"cpar/model/feature"
 )
 
-// Collections that are small, poor or strange. Each is fitted with and without landmarks
-// and options are chosen for it; its vectors have length 1 or 0, or it is refused.
+// Small, poor and strange collections give vectors of length 1 or 0, or an
+// error.
 func TestOddCollections(t *testing.T) {
 	first := func(n int) ([][]float32, [][]string) { return collection(n, 1, uint64(n)) }
 	each := func(n int, words func(i int) []string) [][]string {
@@ -96,7 +96,6 @@ func TestOddCollections(t *testing.T) {
 	}
 }
 
-// More photos than MaxPhotos, and than the principal components are fitted on.
 func TestLargeCollections(t *testing.T) {
 	rows, keywords := collection(maxReduced+200, 1, 11)
 	p := mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 0.3, Blocks: both, Landmarks: 30})
@@ -113,8 +112,8 @@ func TestLargeCollections(t *testing.T) {
 	}
 }
 
-// Inner products of the landmarks' coordinates are the kernel of the package comment,
-// computed value by value.
+// Inner products of landmark coordinates equal the kernel of the package
+// comment.
 func TestKernelByHand(t *testing.T) {
 	rows, keywords := collection(40, 1, 12)
 	opt := Options{Dim: 2, Ridge: 1, Blocks: both}
@@ -179,8 +178,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Some hundred photos are divided into more folds than fewer or more, and nobody into more
-// than there are.
+// A few hundred photos get ten folds, others five, at most one per photo.
 func TestFolds(t *testing.T) {
 	for photos, want := range map[int]int{4: 4, 299: 5, 300: 10, 1000: 10, 1001: 5} {
 		if got := (Grid{}).filled(photos).Folds; got != want {
@@ -192,8 +190,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// The rows of both Spaces are as long as their blocks, and every skip fits them. What is
-// said to tell most has the greatest weight: patches, and an embedding.
+// Rows match the blocks and skips of their Grid. The most informative block,
+// patches or the embedding, has the largest weight.
 func TestSpacesFitTheirRows(t *testing.T) {
 	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2
@@ -204,7 +202,7 @@ func TestSpacesFitTheirRows(t *testing.T) {
 	for name, c := range map[string]struct {
 		row   []float32
 		space Grid
-		most  int // the block of the greatest weight
+		most  int // the block with the largest weight
 	}{
 		"features":         {Row(v), FeatureGrid(), slices.IndexFunc(feature.Blocks(), func(b feature.Block) bool { return b.Name == "patches" })},
 		"with features":    {with, EmbeddingGrid(3, true), 0},

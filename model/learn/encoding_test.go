@@ -54,7 +54,7 @@ func TestDecodingRefuses(t *testing.T) {
 		"a long block": {changed(kernel, 24, 1<<16), cpar.ErrCorrupt}, "huge components": {changed(kernel, 28, math.MaxUint32), cpar.ErrCorrupt},
 		"many components": {changed(kernel, 28, MaxComponents), cpar.ErrCorrupt}, "scale": {changed(kernel, 32, nan), cpar.ErrCorrupt},
 		"width NaN": {changed(kernel, 36, nan), cpar.ErrCorrupt}, "width below 0": {changed(kernel, 36, 1<<31), cpar.ErrCorrupt},
-		"a width": {changed(linear, 44, math.Float32bits(1)), cpar.ErrCorrupt}, // of the second block; the first is left out
+		"a width": {changed(linear, 44, math.Float32bits(1)), cpar.ErrCorrupt}, // of the second block, because the first is skipped
 		"a mean":  {changed(kernel, 40, nan), cpar.ErrCorrupt},
 	} {
 		p := Projection{mean: []float32{77}}
@@ -102,8 +102,7 @@ func examples(t testing.TB) (linear, kernel []byte) {
 		encoded(t, mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 1, Blocks: both, Landmarks: 4}))
 }
 
-// The twin of times and round16: float64 throughout, and every value within half a step,
-// which is 1/32767 of its row's largest.
+// TestMatrix16 compares with float64, within half a step of each value.
 func TestMatrix16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := matrix(5, 23)
@@ -135,8 +134,9 @@ func TestMatrix16(t *testing.T) {
 	}
 }
 
-// The largest projection that the Spaces for photos choose keeps an index of 20,000
-// photos, (8·(dim+3)+92) bytes each and 0.3 MB of other things, within 25 MB.
+// The largest projection of FeatureGrid and EmbeddingGrid keeps an index of
+// 20,000 photos, (8·(dim+3)+92) bytes each and 0.3 MB of overhead, within 25
+// MB.
 func TestEncodingsAreSmallEnough(t *testing.T) {
 	size := func(blocks []int, landmarks, dim int) int {
 		total, p := headerSize, 0

@@ -14,8 +14,8 @@ import (
 	"cpar"
 )
 
-// The guesses of a fit are a ridge regression of the keywords on what the directions take,
-// solved here by the normal equations of the photos one by one; encoding them changes none.
+// Guesses equal a ridge regression solved by the normal equations, also after
+// encoding.
 func TestGuessIsRidgeRegression(t *testing.T) {
 	rows, keywords := collection(60, 1, 4)
 	for _, landmarks := range []int{0, 12} {
@@ -76,8 +76,7 @@ func TestGuessIsRidgeRegression(t *testing.T) {
 	}
 }
 
-// The guesses of a cross-validation come from the other folds: of words that each photo
-// has for its own they know nothing.
+// Guesses know nothing of keywords that only the test photo has.
 func TestGuessesAreFromOtherFolds(t *testing.T) {
 	rows, keywords := collection(50, 1, 6)
 	for i := range keywords {
@@ -94,7 +93,6 @@ func TestGuessesAreFromOtherFolds(t *testing.T) {
 	}
 }
 
-// The length of an encoding does not depend on the words.
 func TestEncodingHidesWords(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	more := make([][]string, len(keywords))
@@ -108,7 +106,6 @@ func TestEncodingHidesWords(t *testing.T) {
 	}
 }
 
-// A regression that no Fit has written is refused.
 func TestGuesserRefuses(t *testing.T) {
 	linear, _ := examples(t)
 	rest := size16(maxWords, len(must(decode(linear)).mean)) + 4*maxWords

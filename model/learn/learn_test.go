@@ -19,8 +19,8 @@ import (
 	"cpar/model/rank"
 )
 
-// collection makes n photos of two blocks, 6 and 10 values. Every topic moves two values
-// of the second block and adds words; the rest is noise.
+// collection returns n photos of two blocks, 6 and 10 values. Every topic moves
+// two values of the second block and adds words. Other values are noise.
 func collection(n int, noise float64, seed uint64) (rows [][]float32, keywords [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range n {
@@ -52,7 +52,7 @@ func mustFit(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	return p
 }
 
-// prepare is fit up to the correlation.
+// prepare runs Fit up to the correlation.
 func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *ccaProblem {
 	t.Helper()
 	y, err := label(keywords)
@@ -83,7 +83,7 @@ func encoded(t testing.TB, p *Projection) []byte {
 	return data
 }
 
-// root is the inverse of the symmetric square root of a.
+// root returns the inverse symmetric square root of a.
 func root(a *mat.SymDense) *mat.Dense {
 	var e mat.EigenSym
 	e.Factorize(a, true)
@@ -97,8 +97,9 @@ func root(a *mat.SymDense) *mat.Dense {
 	return &out
 }
 
-// textbook is the package comment's formula step by step, with symmetric roots and a
-// singular value decomposition, on x (n × p) and y (n × v); correlations to a power.
+// textbook evaluates the package comment's formula with symmetric roots and a
+// singular value decomposition, on x (n × p) and y (n × v), with correlations
+// to a power.
 func textbook(x, y [][]float64, ridge float64, dim int, power float64) *mat.Dense {
 	centre := func(rows [][]float64) *mat.Dense {
 		m := mat.NewDense(len(rows), len(rows[0]), nil)
@@ -181,7 +182,8 @@ func TestFitEqualsTextbook(t *testing.T) {
 			power = 2
 		}
 		want := textbook(toRows(f.x), y, opt.Ridge, opt.Dim, power)
-		// The signs of directions are arbitrary: compare cosines between photos.
+		// The signs of directions are arbitrary, so compare cosines between
+		// photos.
 		for i, row := range rows {
 			got, err := p.Apply(row)
 			if err != nil {
@@ -208,7 +210,6 @@ func toRows(m blas64.General) [][]float64 {
 	return out
 }
 
-// Photos with the same words are near each other, although most of the features are noise.
 func TestProjectionFindsTopics(t *testing.T) {
 	rows, keywords := collection(400, 1.5, 2)
 	fresh, truth := collection(100, 1.5, 3)
@@ -269,7 +270,6 @@ func TestSameWhateverTheCores(t *testing.T) {
 	}
 }
 
-// The moments of all but a fold are those of the rows outside it.
 func TestMomentsOfTheRest(t *testing.T) {
 	rows, keywords := collection(40, 1, 5)
 	f := prepare(t, rows, keywords, Options{Dim: 2, Ridge: 1, Blocks: both})
@@ -289,8 +289,7 @@ func TestMomentsOfTheRest(t *testing.T) {
 	}
 }
 
-// Neither the photo itself nor a photo of its fold is a neighbour, and the neighbours are
-// the nearest of an exhaustive search.
+// Neighbours come from other folds and equal those of an exhaustive search.
 func TestSamplesAreFromOtherFolds(t *testing.T) {
 	rows, _ := collection(50, 1, 6)
 	keywords := make([][]string, len(rows)) // every photo has its own word
@@ -343,7 +342,7 @@ func TestSamplesAreFromOtherFolds(t *testing.T) {
 
 func TestChooseDropsNoise(t *testing.T) {
 	rows, keywords := collection(400, 1, 7)
-	for _, r := range rows { // the first block is noise, and loud
+	for _, r := range rows { // the first block is strong noise
 		for j := range 6 {
 			r[j] *= 50
 		}
@@ -427,7 +426,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// must is for what only an interrupt ends.
+// must fails on errors other than an interrupt.
 func must[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
@@ -435,7 +434,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// someRows are rows and keywords that can be told apart, enough for landmarks and folds.
+// someRows returns rows and keywords sufficient for landmarks and folds.
 func someRows(n, in int) ([][]float32, [][]string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows, words := make([][]float32, n), make([][]string, n)
@@ -449,7 +448,6 @@ func someRows(n, in int) ([][]float32, [][]string) {
 	return rows, words
 }
 
-// TestInterrupted: learning stops within its loops, not after them.
 func TestInterrupted(t *testing.T) {
 	rows, words := someRows(600, 40)
 	opt := Options{Dim: 8, Ridge: 0.1, Landmarks: 100, Components: 8, Seed: 1}

@@ -37,7 +37,6 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// The exact bytes, so that a change of format is noticed.
 func TestEncodingBytes(t *testing.T) {
 	b := &Basis{in: 2, out: 1, mean: []float32{0.5, -2}, components: []float32{1, 0}}
 	want := "cpar.pca\x01\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00" +

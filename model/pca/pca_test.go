@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// sloped makes n rows of in values whose variances fall as decay^i, mixed so that no axis
-// is special, around a non-zero mean.
+// sloped returns n rows whose variances fall as decay^i along rotated axes,
+// around a non-zero mean.
 func sloped(n, in int, decay float64, seed uint64) [][]float32 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	reflect := make([]float64, in) // a Householder reflection mixes the axes
@@ -39,7 +39,7 @@ func sloped(n, in int, decay float64, seed uint64) [][]float32 {
 	return rows
 }
 
-// exactly is the twin of Fit: the eigenvectors of the covariance matrix.
+// exactly returns the eigenvectors of the covariance matrix.
 func exactly(rows [][]float32) (values []float64, vectors *mat.Dense) {
 	n, in := len(rows), len(rows[0])
 	mean := make([]float64, in)
@@ -65,7 +65,7 @@ func exactly(rows [][]float32) (values []float64, vectors *mat.Dense) {
 	return eigen.Values(nil), vectors
 }
 
-// captured is the variance of the projections of rows.
+// captured returns the variance of the projected rows.
 func captured(t *testing.T, b *Basis, rows [][]float32) float64 {
 	t.Helper()
 	projections, err := b.ProjectAll(rows)
@@ -126,8 +126,8 @@ func TestFitEqualsExactDecomposition(t *testing.T) {
 			for j, v := range b.Component(k) {
 				dot += exact[j] * float64(v)
 			}
-			// Float32 products resolve a direction only if its variance is well above
-			// 10⁻⁶ of the greatest.
+			// Float32 products resolve only directions with a variance well
+			// above 10⁻⁶ of the largest.
 			if values[c.in-1-k] > 1e-4*values[c.in-1] && math.Abs(math.Abs(dot)-1) > 1e-4 {
 				t.Errorf("%d × %d: component %d has cosine %g with the exact one", c.n, c.in, k, dot)
 			}
@@ -136,7 +136,8 @@ func TestFitEqualsExactDecomposition(t *testing.T) {
 }
 
 func TestFitCapturesVariance(t *testing.T) {
-	// Many more dimensions than the Krylov space, with a gentle slope.
+	// Many more dimensions than the Krylov space, with slowly falling
+	// variances.
 	rows := sloped(2000, 400, 0.98, 3)
 	values, _ := exactly(rows)
 	for out, share := range map[int]float64{4: 0.995, 16: 0.999, 64: 0.999} {
@@ -205,7 +206,6 @@ func TestFewDirections(t *testing.T) {
 		out := min(12, len(c.rows[0]))
 		b := mustFit(t, c.rows, out, 1)
 		checkOrthonormal(t, b, c.rank)
-		// All of the variance is captured, however small it is.
 		total := 0.0
 		values, _ := exactly(c.rows[:min(100, len(c.rows))])
 		for _, v := range values {
@@ -245,7 +245,7 @@ func TestFitIsReproducible(t *testing.T) {
 	if !slices.Equal(got.components, want.components) || !slices.Equal(got.mean, want.mean) {
 		t.Error("the same rows and seed gave another basis on one core")
 	}
-	// Another seed approaches the same directions, including signs.
+	// Another seed gives the same directions, including signs.
 	other := mustFit(t, rows, 10, 2)
 	if slices.Equal(other.components, want.components) {
 		t.Error("the seed has no effect")
@@ -319,8 +319,8 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The sizes of the paper: 20,000 photos, 4096 Haar coefficients; out 128 is
-// PCA-32 and 512 is PCA-8.
+// The paper's sizes: 20,000 photos, 4096 coefficients, PCA-32 (128) and PCA-8
+// (512).
 func BenchmarkFit(b *testing.B) {
 	rows := haarLike(20000)
 	for _, out := range []int{32, 128, 512} {
@@ -332,7 +332,7 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// haarLike makes rows cheaply whose variances fall like those of Haar coefficients.
+// haarLike returns rows whose variances fall like those of Haar coefficients.
 func haarLike(n int) [][]float32 {
 	rng := rand.New(rand.NewPCG(1, 1))
 	rows := make([][]float32, n)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Sizes at, below and above those of panels, tasks and groups of eight rows.
+// Sizes at, below and above panels, tasks and groups of eight rows.
 func TestProducts(t *testing.T) {
 	for _, s := range []struct{ n, in, l int }{
 		{1, 1, 1}, {3, 7, 2}, {31, 130, 17}, {513, 129, 3}, {515, 512, 16}, {530, 1030, 33}, {1024, 128, 20},
@@ -56,8 +56,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// A request's photo is projected alone, a record's among thousands: the same photo must
-// give the same bits in any position of any batch.
+// A photo's bits must not depend on its position in a batch.
 func TestProjectAloneAndAmongOthers(t *testing.T) {
 	const in, out = 1100, 21 // more than two panels, no multiple of a group of components
 	rows := sloped(2*batchRows+3, in, 0.99, 2)

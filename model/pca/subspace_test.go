@@ -12,7 +12,6 @@ import (
 	"cpar/internal/parallel/interrupt"
 )
 
-// Whatever rows are added, the space stays orthonormal and grows.
 func TestSpaceExtend(t *testing.T) {
 	const in = 12
 	s := newSubspace(in, in, rand.New(rand.NewPCG(1, 1)))
@@ -42,7 +41,6 @@ func TestSpaceExtend(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the iteration stops within a product.
 func TestInterrupted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows := make([][]float32, 400)

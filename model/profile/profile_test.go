@@ -27,8 +27,8 @@ func fit(kind profile.Kind, photos []syntheticphotos.Photo) (*profile.Fitted, []
 	return f, vectors, err
 }
 
-// TestOneAndMany: the vector of one photo is that which many are given, and z
-// likewise; also by the profile that was read again.
+// Vector and Vectors agree, as do Project and ProjectAll, also after decoding
+// the profile.
 func TestOneAndMany(t *testing.T) {
 	for _, kind := range profile.Kinds() {
 		f, photos, err := fit(kind, syntheticphotos.Embedded(40, 1))
@@ -85,8 +85,7 @@ func TestOneAndMany(t *testing.T) {
 	}
 }
 
-// TestNothingToLearnFrom: a collection without keywords that differ has a clear
-// error that names what will do.
+// The error for a collection without differing keywords names an alternative.
 func TestNothingToLearnFrom(t *testing.T) {
 	photos := syntheticphotos.Photos(20, 1)
 	for i := range photos {

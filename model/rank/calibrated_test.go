@@ -17,8 +17,8 @@ import (
 	"cpar/internal/parallel/interrupt"
 )
 
-// synthetic makes samples of a world where a photo's keywords are a random part of its
-// kind's, and nearer neighbours are more often of the same kind.
+// synthetic returns samples of photos with random keywords of their kind, where
+// near photos are more often of the same kind.
 func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	kind := func() int { return int(20 * math.Pow(rng.Float64(), 2)) } // some are rare
@@ -59,7 +59,7 @@ func calibrated(t testing.TB, samples []Sample, collection [][]string) (*Calibra
 	return c, q
 }
 
-// Probabilities match frequencies, on photos other than those that the ranker was calibrated on.
+// Probabilities match frequencies on photos outside the calibration set.
 func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
 	samples, collection := synthetic(3000, 1)
 	c, q := calibrated(t, samples[:1500], collection)
@@ -88,7 +88,7 @@ func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
 	}
 }
 
-// quality is the twin of measure: recall and precision of Keywords, averaged word by word.
+// quality computes recall and precision of Keywords word by word.
 func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	var mean Quality
 	for fold := range 2 {
@@ -100,7 +100,7 @@ func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	return mean
 }
 
-// heard is c with loudness from other samples, computed plainly.
+// heard returns c with loudness computed directly from other samples.
 func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain := *c
 	plain.loudnessExponent = 0 // weights are votes
@@ -175,7 +175,6 @@ func TestCalibrateMeasuresItsKeywords(t *testing.T) {
 	if math.Abs(q.P-want.P) > 1e-9 || math.Abs(q.R-want.R) > 1e-9 || q.Nplus != want.Nplus || q.Words != want.Words {
 		t.Errorf("%+v, want %+v", q, want)
 	}
-	// Nearly the best of its grid, also with other numbers of neighbours.
 	for _, other := range []Calibrated{{neighbours: 5}, {neighbours: 80}, {neighbours: 10, decay: 4, loudnessExponent: 0.5}} {
 		other.photos, other.words = c.photos, c.words
 		if o := quality(&other, samples, 5); nearlyBest*o.Merit() > q.Merit()+1e-12 {
@@ -213,7 +212,6 @@ func TestCalibratedByHand(t *testing.T) {
 	if len(c.Keywords(near, nil, -1)) != 0 || len(c.Keywords(near, nil, 1)) != 1 || len(c.Keywords(nil, nil, 5)) != 0 {
 		t.Error("other numbers of keywords")
 	}
-	// Only ratios of distances matter.
 	far := []Neighbour{{Dis: 2e9, Keywords: []string{"sky"}}, {Dis: 1e9, Keywords: []string{"fox", "sky"}}}
 	if again := c.Keywords(far, nil, 9); math.Abs(again[0].Weight-got[0].Weight) > 1e-9 {
 		t.Errorf("in another unit: %+v", again)
@@ -225,7 +223,7 @@ func TestCalibratedByHand(t *testing.T) {
 	}
 }
 
-// A rare word with a third of the votes precedes a common one with two.
+// A rare word with a third of the votes precedes a common one with two thirds.
 func TestRareWordsAreGivenTheirDue(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]wordStats{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
@@ -236,12 +234,11 @@ func TestRareWordsAreGivenTheirDue(t *testing.T) {
 	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("with: %v", got)
 	}
-	// So does a word whose votes are seldom loud, however common.
+	// So does a word with low loudness, even if it is common.
 	c.words["rare"] = wordStats{500, 1e-2}
 	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("lonely: %v", got)
 	}
-	// By probability there is no such preference.
 	c.curve = [curveTerms]float64{0, 1}
 	if got := c.ByProbability(near, nil, 1); got[0].Word != "common" {
 		t.Errorf("by probability: %v", got)
@@ -264,7 +261,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The terms are similar to each other, so coefficients may differ where curves do not.
+	// The terms are similar, so coefficients may differ where curves agree.
 	for _, v := range []float64{0.05, 0.3, 0.6, 0.95} {
 		for _, share := range []float64{0.01, 0.1, 0.8} {
 			if a, b := sigmoid(dot(got, terms(v, share))), sigmoid(dot(want, terms(v, share))); math.Abs(a-b) > 0.02 {
@@ -281,7 +278,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	if math.Abs(sum-right) > 0.1 {
 		t.Errorf("%g said, %g found", sum, right)
 	}
-	// Perfect separation, or nothing at all: finite.
+	// Perfect separation, or no predictions, gives finite values.
 	for _, first := range []float64{1, 0} {
 		var two predictions
 		two.add(0.1, 0.5, first, 1)
@@ -298,7 +295,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	}
 }
 
-// A step, which no smooth curve follows, comes out as a step, and the line rises.
+// A step, which no smooth curve follows, is kept.
 func TestStraighten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var p []float64
@@ -441,8 +438,6 @@ func BenchmarkCalibrated(b *testing.B) {
 	}
 }
 
-// TestInterrupted: calibration stops between two choices of parameters and between two
-// steps of the regression.
 func TestInterrupted(t *testing.T) {
 	var samples []Sample
 	var collection [][]string

@@ -11,11 +11,12 @@ import (
 	"cpar"
 )
 
-// The noise is that of the folds: of one and the same photos that of differences.
+// The error comes from the variation of folds, or of their differences for the
+// same photos.
 func TestNoise(t *testing.T) {
 	of := func(merits ...float64) *Validation {
 		var folds []Quality
-		for _, m := range merits { // the harmonic mean of P and R is either
+		for _, m := range merits { // also the harmonic mean of P and R
 			folds = append(folds, Quality{P: m, R: m})
 		}
 		return NewValidation(90, 3, folds)
@@ -33,17 +34,16 @@ func TestNoise(t *testing.T) {
 	if !WithinNoise(a, b, false) || WithinNoise(a, b, true) {
 		t.Error("a difference of 0.02 in every fold is certain of the same photos, and only of them")
 	}
-	// Twice the standard error is 0.163.
 	if near, far := of(0.35, 0.45, 0.55), of(0.38, 0.48, 0.58); !WithinNoise(a, near, false) || WithinNoise(a, far, false) || WithinNoise(far, a, false) {
 		t.Error("0.15 is within noise, 0.18 is not")
 	}
 }
 
-// TestValidateMeasuresOtherFolds: a ranker is measured on photos that its
-// parameters were not chosen on, by the protocol of package rank.
+// A ranker is measured on photos that its parameters were not chosen on.
 func TestValidateMeasuresOtherFolds(t *testing.T) {
 	t.Run("folds alike", func(t *testing.T) { testOtherFolds(t, false) })
-	// Of one fold the nearest are wrong: whoever knew it would rank otherwise.
+	// The nearest photos of one fold are wrong, so a ranker that knew it would
+	// differ.
 	t.Run("one fold unlike", func(t *testing.T) { testOtherFolds(t, true) })
 }
 
@@ -102,7 +102,6 @@ func testOtherFolds(t *testing.T, unlike bool) {
 		if unlike {
 			continue
 		}
-		// What Calibrate measures on the samples it chose by is measured alike.
 		var p, r, nplus float64
 		for other := range 2 {
 			q := say(slices.DeleteFunc(slices.Clone(others), func(s Sample) bool { return s.Fold != other }))
@@ -120,8 +119,9 @@ func testOtherFolds(t *testing.T, unlike bool) {
 func TestMeasureByHand(t *testing.T) {
 	given := [][]string{{"sky", "sea"}, {"sky", "fox"}, nil}
 	truth := [][]string{{"sky", "sky", "tree"}, {"sea"}, {"sky"}}
-	// sky: given twice, right once, present twice; sea: given once, wrong, present once;
-	// tree: never given, present once; fox is not a word of the photos.
+	// sky: given twice, right once, present twice. sea: given once, wrong,
+	// present once. tree: never given, present once. fox is not a word of the
+	// photos.
 	if got, want := Measure(given, truth), (Quality{P: 0.5 / 3, R: 0.5 / 3, Nplus: 1, Words: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

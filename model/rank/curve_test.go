@@ -5,10 +5,8 @@ import (
 	"testing"
 )
 
-// TestHardlyAVoteIsHardlyProbable: after few photos most of the curve is unseen, and what
-// was fitted there by chance must not be believed. Without the prior a word with a
-// thousandth of the votes is called 0.81 probable after 40 of these photos (seed 5), 0.82
-// after 80 (seed 6).
+// Without the prior, a word with a thousandth of the votes is called 0.81
+// probable after 40 of these photos (seed 5), and 0.82 after 80 (seed 6).
 func TestHardlyAVoteIsHardlyProbable(t *testing.T) {
 	for _, photos := range []int{40, 80} {
 		for seed := range uint64(8) {
@@ -36,13 +34,11 @@ func TestHardlyAVoteIsHardlyProbable(t *testing.T) {
 	}
 }
 
-// TestTrust is found where votes mean so much.
 func TestTrust(t *testing.T) {
 	for _, want := range []float64{0.2, 0.6, 0.9} {
 		var seen predictions
 		for i := range 4000 {
 			v, share := float64(i%97)/97, float64(i%13+1)/40
-			// As many right ones as the trust says, without chance.
 			p := priorProbability(v, share, want)
 			seen.add(v, share, math.Floor(p+float64(i*61%100)/100), 1)
 		}
@@ -52,7 +48,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestPriorFadesAway: with many predictions it is not noticed, with none there is none.
+// Many predictions outweigh the prior, and no predictions have none.
 func TestPriorFadesAway(t *testing.T) {
 	samples, collection := synthetic(500, 3)
 	c, _ := calibrated(t, samples, collection)

@@ -6,7 +6,7 @@ import (
 	"cpar/model/rank"
 )
 
-// Keywords by the paper's weights: each neighbour counts the more, the nearer it is.
+// By the paper's weights, near neighbours count more.
 func ExampleKeywords() {
 	near := []rank.Neighbour{
 		{Dis: 1, Keywords: []string{"beach", "sea"}},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// guessing gives samples guesses that know something of the truth, of some words.
+// guessing adds informative guesses for some words.
 func guessing(samples []Sample, collection [][]string) []Sample {
 	words := map[string]int{}
 	for w := range Count(collection) {
@@ -39,8 +39,8 @@ func guessing(samples []Sample, collection [][]string) []Sample {
 	return out
 }
 
-// Guesses that know something get a share of the votes, and more is found with them; what is
-// measured is what Keywords gives, and an encoding keeps the share.
+// Informative guesses get a share and raise the merit. An encoding keeps the
+// share.
 func TestGuessesHaveAShare(t *testing.T) {
 	samples, collection := synthetic(600, 3)
 	for i := range samples[:200] {
@@ -62,8 +62,7 @@ func TestGuessesHaveAShare(t *testing.T) {
 	}
 }
 
-// A vote is the sum of the neighbours' with the guess, by hand; a word without a guess keeps
-// that of its neighbours, and so do all without one.
+// A word without a guess keeps its neighbours' vote.
 func TestGuessIsBlended(t *testing.T) {
 	c := &Calibrated{neighbours: 4, guessShare: 0.25, photos: 4, words: map[string]wordStats{}}
 	near := []Neighbour{{Dis: 1, Keywords: []string{"sea", "sky"}}, {Dis: 2, Keywords: []string{"sea", "sun"}}, {Dis: 3, Keywords: []string{"car"}}, {Dis: 4, Keywords: []string{"car"}}}

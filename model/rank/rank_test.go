@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// annotate is the twin of Keywords: baseline.py's annotate, statement by
-// statement, for distances it is defined for. Python's sorted is stable and its
-// dictionaries keep the order of insertion.
+// annotate is baseline.py's annotate, statement by statement. Python's sorted
+// is stable and its dictionaries keep the order of insertion.
 func annotate(near []Neighbour, keep int) []Keyword {
 	sorted := slices.Clone(near)
 	sort.SliceStable(sorted, func(a, b int) bool { return sorted[a].Dis < sorted[b].Dis })
@@ -68,7 +67,7 @@ func TestKeywordsEqualsReference(t *testing.T) {
 	}
 }
 
-// Results of baseline.py's annotate for the same input.
+// Expected values come from baseline.py.
 func TestKeywordsByHand(t *testing.T) {
 	near := []Neighbour{
 		{Dis: 4, Keywords: []string{"sky", "tree"}},
@@ -124,7 +123,6 @@ func TestKeywordJSON(t *testing.T) {
 	}
 }
 
-// The number of neighbours with a word ranks first; see the package comment.
 func TestCountsRankBeforeDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -172,8 +170,8 @@ func TestErratumAllDistancesZero(t *testing.T) {
 	}
 }
 
-// Erratum: distances decrypted from noisy scores can be negative; then the printed
-// weights leave [0, 1] and ΣDis can vanish.
+// Erratum: distances decrypted from noisy scores can be negative. Then the
+// printed weights leave [0, 1] and ΣDis can vanish.
 func TestErratumNegativeDistanceIsClamped(t *testing.T) {
 	near := []Neighbour{{Dis: -0.001, Keywords: []string{"a"}}, {Dis: 0.0005, Keywords: []string{"b"}}, {Dis: 0.0005, Keywords: []string{"c"}}}
 	got := Keywords(near, 5) // printed: ΣDis = 0
@@ -187,9 +185,9 @@ func TestErratumNegativeDistanceIsClamped(t *testing.T) {
 	}
 }
 
-// Erratum: the weights are not shift-invariant, so scores cannot replace distances.
-// Comp/r_s = Dis − r without the "+ r" ranks differently, whether clamped (here) or not
-// (printed).
+// Erratum: the weights are not shift-invariant, so scores cannot replace
+// distances. Comp/r_s = Dis − r without the "+ r" ranks differently, clamped
+// (here) or not (printed).
 func TestErratumWeightsAreNotShiftInvariant(t *testing.T) {
 	near := func(offset float64) []Neighbour {
 		return []Neighbour{{Dis: 1 + offset, Keywords: []string{"x"}}, {Dis: 2 + offset, Keywords: []string{"y"}}, {Dis: 3 + offset, Keywords: []string{"y"}}, {Dis: 9 + offset, Keywords: []string{"x"}}}
@@ -205,8 +203,8 @@ func TestErratumWeightsAreNotShiftInvariant(t *testing.T) {
 	if got := words(annotate(near(-r), 2)); slices.Equal(got, want) { // annotate has no clamp
 		t.Error("an offset does not change the ranking of the printed weights")
 	}
-	// A positive offset, as the printed 2r + Σv² + Comp/r_s leaves, moves every weight
-	// towards 1 − 1/k.
+	// A positive offset, which the printed 2r + Σv² + Comp/r_s leaves, moves
+	// every weight towards 1 − 1/k.
 	if a, b := Keywords(near(0), 1)[0].Weight, Keywords(near(r), 1)[0].Weight; math.Abs(a-b) < 0.1 {
 		t.Errorf("weights %g and %g with and without an offset", a, b)
 	}

@@ -13,10 +13,10 @@ import (
 	"cpar/model/feature"
 )
 
-// Erratum: the colour features are called 3-D histograms, but m_L1 = 864 and m_KL = 48
-// leave 16 bins for each channel separately: a 3-D histogram with 16 bins per side has
-// 4,096. So two pictures whose channels have the same values in different combinations
-// have the same rgb feature.
+// Erratum: the colour features are called 3-D histograms, but m_L1 = 864 and
+// m_KL = 48 leave 16 bins per channel, where a 3-D histogram has 4,096. Images
+// whose channels have the same values in different combinations therefore have
+// the same rgb feature.
 func TestErratumSixteenBinsAChannel(t *testing.T) {
 	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each.
 	if Dimension(128) != 864 || DimensionKL != 48 {
@@ -67,9 +67,8 @@ func TestErratumSixteenBinsAChannel(t *testing.T) {
 	}
 }
 
-// Erratum: with log 0 = 0 histograms without a common bin are at distance 0 or below.
-// Here every bin is raised first, so that photos without a common colour are far apart,
-// but finitely; and the divergence itself does not treat log 0 as 0.
+// Erratum: with log 0 = 0, histograms without a common bin are at distance 0 or
+// below. Smoothing makes their distance large and finite.
 func TestErratumPhotosWithoutACommonColourAreFarApart(t *testing.T) {
 	one, other := features(1, 128), features(2, 128)
 	one.Lab, other.Lab = make([]float64, 48), make([]float64, 48)

@@ -39,7 +39,6 @@ func sumAbs(x []float64) float64 {
 	return sum
 }
 
-// mustL1 returns the part of a vector that is compared by L1.
 func mustL1(t *testing.T, f Features) []float64 {
 	t.Helper()
 	x, err := L1(f)
@@ -159,8 +158,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Features extracted by OpenCV and PyWavelets, with 128 Haar coefficients instead of
-// principal components: every photo stays within the bounds that later steps rely on.
+// Features of OpenCV and PyWavelets, with 128 Haar coefficients instead of
+// principal components, stay within the bounds of later steps.
 func TestVectorsOfPhotos(t *testing.T) {
 	data, err := os.ReadFile(oracle.Path(t, "reference/golden.json"))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A machine executes the text of kernels, so that those for AVX-512 are tried on
-// processors without it: every instruction that the generator uses, in the widths of
-// their registers, and memory of which each value must have been granted.
+// A machine interprets kernels, so that AVX-512 is tested on processors without
+// it. It knows every instruction that the generator uses, and checks access to
+// memory.
 type machine struct {
 	functions map[string][]string
 	constants map[string][]byte
@@ -22,7 +22,7 @@ type machine struct {
 	general   map[string]uint64
 	vectors   [32][16]uint32
 	masks     map[string]uint16
-	flags     int64 // the value that the last comparison or count left
+	flags     int64 // result of the last comparison or count
 }
 
 const base = 1 << 20
@@ -50,18 +50,17 @@ func newMachine(text []byte) *machine {
 	return m
 }
 
-// reset forgets memory.
 func (m *machine) reset() {
 	m.memory, m.granted = nil, nil
 	m.general, m.masks = map[string]uint64{}, map[string]uint16{}
 	for i := range m.vectors {
 		for l := range m.vectors[i] {
-			m.vectors[i][l] = 0x7fc0dead // nobody may count on zeros
+			m.vectors[i][l] = 0x7fc0dead // no kernel may rely on zeros
 		}
 	}
 }
 
-// grant puts bytes into memory, far from others, and returns their address.
+// grant copies bytes into separate memory and returns their address.
 func (m *machine) grant(b []byte) uint64 {
 	const gap = 1024
 	m.memory = append(m.memory, make([]byte, gap)...)
@@ -82,7 +81,6 @@ func (m *machine) floats(x []float32) uint64 {
 	return m.grant(b)
 }
 
-// read returns n values of float32 at an address.
 func (m *machine) read(address uint64, n int) []float32 {
 	out := make([]float32, n)
 	for i := range out {
@@ -91,7 +89,7 @@ func (m *machine) read(address uint64, n int) []float32 {
 	return out
 }
 
-// at is n bytes of memory that must have been granted.
+// at returns n bytes of granted memory.
 func (m *machine) at(address uint64, n int) []byte {
 	i := int(address - base)
 	for j := i; j < i+n; j++ {
@@ -104,8 +102,7 @@ func (m *machine) at(address uint64, n int) []byte {
 
 var operands = regexp.MustCompile(`\$-?[0-9xa-f]+|[a-z0-9A-Z_<>]*[+-]?[0-9]*\([A-Z0-9]+\)(\([A-Z0-9]+\*[0-9]\))?|[A-Za-z][A-Za-z0-9_]*`)
 
-// call runs a function with words as its parameters, eight bytes each but for floats of
-// four, which come as float32.
+// call runs a function. Parameters take eight bytes, float32 four.
 func (m *machine) call(name string, params ...any) {
 	m.params, m.result = map[int]uint64{}, 0
 	offset := 0
@@ -170,7 +167,7 @@ var (
 	vector    = regexp.MustCompile(`^([XYZ])([0-9]+)$`)
 )
 
-// bytesOf is n bytes of an operand in memory.
+// bytesOf returns n bytes of a memory operand.
 func (m *machine) bytesOf(o string, n int) []byte {
 	if p := parameter.FindStringSubmatch(o); p != nil {
 		return binary.LittleEndian.AppendUint64(nil, m.params[int(number(p[1]))])[:n]
@@ -192,7 +189,7 @@ func (m *machine) bytesOf(o string, n int) []byte {
 	return m.at(where, n)
 }
 
-// word is the value of an operand of eight bytes.
+// word returns an operand of eight bytes.
 func (m *machine) word(o string) uint64 {
 	if o[0] == '$' {
 		return uint64(number(o[1:]))
@@ -203,7 +200,7 @@ func (m *machine) word(o string) uint64 {
 	return m.general[o]
 }
 
-// lanesOf is how many lanes a register has, and its number.
+// lanesOf returns the number of lanes of a register, and its number.
 func lanesOf(o string) (lanes, register int) {
 	v := vector.FindStringSubmatch(o)
 	if v == nil {
@@ -212,7 +209,7 @@ func lanesOf(o string) (lanes, register int) {
 	return map[string]int{"X": 4, "Y": 8, "Z": 16}[v[1]], int(number(v[2]))
 }
 
-// value is a vector, of a register or in memory.
+// value returns a vector from a register or memory.
 func (m *machine) value(o string, lanes int) (out [16]uint32) {
 	if !strings.Contains(o, "(") {
 		_, r := lanesOf(o)
@@ -226,7 +223,7 @@ func (m *machine) value(o string, lanes int) (out [16]uint32) {
 	return out
 }
 
-// set writes a vector; the rest of a register becomes zero.
+// set writes a vector and zeroes the rest of a register.
 func (m *machine) set(o string, v [16]uint32, lanes int) {
 	if !strings.Contains(o, "(") {
 		_, r := lanesOf(o)
@@ -244,7 +241,7 @@ func (m *machine) set(o string, v [16]uint32, lanes int) {
 	}
 }
 
-// execute runs one instruction; the last operand is where the result goes.
+// execute runs one instruction, whose last operand is the result.
 func (m *machine) execute(op string, o []string, line string) {
 	last := o[len(o)-1]
 	switch op {

@@ -6,8 +6,8 @@ func real(b uint32) float64       { return float64(math.Float32frombits(b)) }
 func bitsOf(v float64) uint32     { return math.Float32bits(float32(v)) }
 func fused(x, y, z uint32) uint32 { return bitsOf(math.FMA(real(x), real(y), real(z))) }
 
-// lanewise are the operations that make each lane of the last operand from those of the
-// others, first to last as written, and of what the last one held (old).
+// lanewise holds operations that compute each lane of the last operand from the
+// lanes of the others, in written order, and its old value.
 var lanewise = map[string]func(a, b, old uint32) uint32{
 	"VFMADD231PS":  func(a, b, old uint32) uint32 { return fused(a, b, old) },
 	"VFNMADD231PS": func(a, b, old uint32) uint32 { return fused(a^signBit, b, old) },
@@ -22,7 +22,7 @@ var lanewise = map[string]func(a, b, old uint32) uint32{
 	"VORPS":        func(a, b, _ uint32) uint32 { return a | b },
 	"VPADDD":       func(a, b, _ uint32) uint32 { return a + b },
 	"VPSUBD":       func(a, b, _ uint32) uint32 { return b - a },
-	// What is written first comes out unless the other is greater, or less.
+	// The first source results unless the second is larger, or smaller.
 	"VMAXPS": func(a, b, _ uint32) uint32 {
 		if real(b) > real(a) {
 			return b
@@ -37,7 +37,6 @@ var lanewise = map[string]func(a, b, old uint32) uint32{
 	},
 }
 
-// unary are those with one operand.
 var unary = map[string]func(a uint32) uint32{
 	"VMOVUPS": func(a uint32) uint32 { return a },
 	"VMOVUPD": func(a uint32) uint32 { return a },
@@ -159,7 +158,7 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 	m.set(last, out, lanes)
 }
 
-// wide is value i of a vector of float64.
+// wide returns value i of a float64 vector.
 func wide(x [16]uint32, i int) float64 {
 	return math.Float64frombits(uint64(x[2*i]) | uint64(x[2*i+1])<<32)
 }
@@ -169,7 +168,7 @@ func setWide(x *[16]uint32, i int, v float64) {
 	x[2*i], x[2*i+1] = uint32(b), uint32(b>>32)
 }
 
-// compare knows one comparison, less and ordered, into a register or a mask.
+// compare implements "less, ordered" into a register or a mask.
 func (m *machine) compare(o []string, lanes int) {
 	if m.word(o[0]) != 17 {
 		panic("the machine does not know this comparison")

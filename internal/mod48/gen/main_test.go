@@ -7,8 +7,6 @@ import (
 	"cpar/internal/kernelgen"
 )
 
-// The kernels in the folder above are those that this generator writes, and there
-// are no others.
 func TestKernelsAreThoseGenerated(t *testing.T) {
 	files, err := generate()
 	if err != nil {
@@ -29,8 +27,8 @@ func TestJumpsFollowLengthsOnly(t *testing.T) {
 	}
 }
 
-// The assembler would take registers and instructions of AVX-512 without a word, and the processors
-// that the file is for would not.
+// The assembler would accept AVX-512 in this file, which AVX2 processors cannot
+// run.
 func TestAVX2IsAVX2(t *testing.T) {
 	files, err := generate()
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"cpar/internal/kernelgen"
 )
 
-// The kernels in the folder above are those that this generator writes, and there
-// are no others.
 func TestKernelsAreThoseGenerated(t *testing.T) {
 	files, err := generate()
 	if err != nil {
