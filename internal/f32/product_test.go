@@ -156,7 +156,7 @@ func (e *Epilogue) clipped(s []sum) []sum {
 }
 
 // Infinity and NaN affect only their row or column, and bounds keep NaN.
-func TestNotFinite(t *testing.T) {
+func TestMulPropagatesInfinityAndNaN(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		inf, nan := infinity, float32(math.NaN())
@@ -247,7 +247,7 @@ func TestVectors(t *testing.T) {
 	})
 }
 
-func TestEach(t *testing.T) {
+func TestElementwiseOperators(t *testing.T) {
 	nan, odd := float32(math.NaN()), []float32{float32(math.NaN()), infinity, -infinity, 0, -0x1p-149, math.MaxFloat32}
 	same := func(x, y float32) bool { return x == y || x != x && y != y }
 	eachLevel(t, func(t *testing.T) {

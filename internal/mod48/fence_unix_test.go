@@ -12,7 +12,7 @@ import (
 
 // An inaccessible page follows the slices, because kernels read whole vectors
 // of packed words. Prefetches may go beyond.
-func TestNothingIsReadBeyondTheSlices(t *testing.T) {
+func TestKernelsStayWithinSlices(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	m := New(moduli[1])
 	for n := 0; n <= 160; n += block {
@@ -41,7 +41,7 @@ func TestNothingIsReadBeyondTheSlices(t *testing.T) {
 	}
 }
 
-func TestNothingOfTheOwnersIsTouchedBeyondTheSlices(t *testing.T) {
+func TestOwnerKernelsStayWithinSlices(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	m := New(moduli[1])
 	transform := m.NewTransform(words(r, m.c.q, 8, 0, moulds[0]))

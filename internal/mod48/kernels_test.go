@@ -68,7 +68,7 @@ func TestTimesAtEveryLength(t *testing.T) {
 	})
 }
 
-func TestTimesOfEveryNumber(t *testing.T) {
+func TestTimesForAnyRequestCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := 1; n <= MaxRequests; n++ {
 		for rows := range TileRows + 2 {
@@ -122,7 +122,7 @@ func testTimes(t *testing.T, r *rand.Rand, m *Modulus, of mould, n, requests, ro
 }
 
 // Assembly checks no bounds, so the exported functions must.
-func TestWhatDoesNotFitPanics(t *testing.T) {
+func TestRowsAndTimesPanicOnWrongLengths(t *testing.T) {
 	m := New(moduli[0])
 	x, b := make([]uint64, 32), make([]byte, 32*WordBytes)
 	tile := func(requests ...[]uint64) *Tile {

@@ -218,7 +218,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitTheOwnerPanics(t *testing.T) {
+func TestOwnerFunctionsPanicOnWrongLengths(t *testing.T) {
 	m := New(moduli[0])
 	transform := m.NewTransform(make([]uint64, 16))
 	x, b := make([]uint64, 256), make([]byte, 52)

@@ -21,7 +21,7 @@ func edge(t *testing.T, r *rand.Rand, n int, atEnd bool) []uint64 {
 }
 
 // A read beyond a slice crashes this test. Prefetches may go beyond.
-func TestNothingIsReadBeyondTheSlices(t *testing.T) {
+func TestKernelsStayWithinSlices(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for n := range 72 {

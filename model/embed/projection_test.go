@@ -90,7 +90,7 @@ func TestBaselines(t *testing.T) {
 	}
 }
 
-func TestRefuses(t *testing.T) {
+func TestNewRejectsBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		m, beta, mhat int
 		base          []uint16

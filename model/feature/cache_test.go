@@ -129,7 +129,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-func TestAll(t *testing.T) {
+func TestExtractAll(t *testing.T) {
 	const n = 23
 	images := make([][]byte, n)
 	for i := range images {
@@ -185,7 +185,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-func TestAllCancelled(t *testing.T) {
+func TestExtractAllStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	image := encodePNG(t, synthetic(20, 30))
 	var loads atomic.Int32
@@ -232,7 +232,7 @@ func TestCacheShared(t *testing.T) {
 	}
 }
 
-func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
+func TestOpenCacheRemovesOnlyItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Now().Add(-2 * staleAfter)
 	kept := []string{"project/tmp-results.csv", "tmp-notes", "ab/notes"}
@@ -264,7 +264,7 @@ func TestOpenCacheRemovesItsOwnOnly(t *testing.T) {
 
 // A cache in a localstore.Store serves only the same key, and a renamed or
 // re-tagged photo is not decoded again.
-func TestVaultKeeps(t *testing.T) {
+func TestCacheInStoreSurvivesRename(t *testing.T) {
 	dir := t.TempDir()
 	open := func(secret byte) *Cache {
 		t.Helper()

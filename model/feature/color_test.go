@@ -6,7 +6,7 @@ import (
 )
 
 // Rounding must not move means of equal bytes across the edge of a bin.
-func TestMeansAsBytes(t *testing.T) {
+func TestMeansCountLikeBytes(t *testing.T) {
 	var want, got colorCounts
 	p := synthetic(97, 61)
 	for i, v := range []byte{0, 255, 128} { // and greys

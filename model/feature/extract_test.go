@@ -25,7 +25,7 @@ func TestExtractRefuses(t *testing.T) {
 	}
 }
 
-func TestExtractorReused(t *testing.T) {
+func TestExtractorKeepsNoState(t *testing.T) {
 	e := NewExtractor()
 	for _, size := range [][2]int{{60, 40}, {300, 200}, {60, 40}, {60, 40}, {300, 200}, {300, 200}} {
 		p := synthetic(size[0], size[1])
@@ -64,7 +64,7 @@ func TestReducerAgainstSum(t *testing.T) {
 
 // Large JPEGs at reduced and at full size. The sides are not whole cells, and
 // edge cells count fully. Repeated tables force image/jpeg.
-func TestReducedPictures(t *testing.T) {
+func TestReducedJPEGsKeepFeatures(t *testing.T) {
 	large := &decode.Image{Width: 1571, Height: 781}
 	rng := rand.New(rand.NewPCG(1, 7))
 	for y := range large.Height {

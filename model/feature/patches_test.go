@@ -82,7 +82,7 @@ func TestNormalPatch(t *testing.T) {
 
 // A structure in one quarter affects only its words at any brightness, and a
 // plain image has none.
-func TestPatchesOfAQuarter(t *testing.T) {
+func TestPatchesStayInTheirQuarter(t *testing.T) {
 	paint := func(level byte, stripes bool) *Vectors {
 		p := &decode.Image{Width: 192, Height: 128, RGB: make([]byte, 3*192*128)}
 		for i := range p.RGB {

@@ -77,7 +77,7 @@ func TestEmbeddings(t *testing.T) {
 }
 
 // Every image has an embedding or an error, even if the network fails.
-func TestAllWithANetwork(t *testing.T) {
+func TestExtractAllEmbedsEveryImage(t *testing.T) {
 	calls := new(atomic.Int64)
 	photos := [][]byte{encodePNG(t, synthetic(20, 30)), []byte("no photo"), encodePNG(t, synthetic(40, 20))}
 	load := func(i int) ([]byte, error) { return photos[i], nil }

@@ -23,7 +23,7 @@ func mustBalance(t testing.TB, rows [][]float32, clusters, size int) *BalancedCe
 
 // Every cell is full, every record is in a cell, and records from other cells
 // are nearer than the records left out.
-func TestClustersAreBalanced(t *testing.T) {
+func TestBalanceFillsEveryCell(t *testing.T) {
 	for name, c := range map[string]struct{ n, d, groups, clusters, size int }{
 		"groups":         {400, 12, 8, 8, 75},
 		"lopsided":       {400, 5, 2, 8, 75}, // two groups, so half of the cells overflow
@@ -54,7 +54,7 @@ func TestClustersAreBalanced(t *testing.T) {
 
 // With room for all, a cell holds its own records and those least beyond its
 // border.
-func TestCopiesAreWhereTheyAreNearlyAtHome(t *testing.T) {
+func TestCopiesGoToTheNextNearestCell(t *testing.T) {
 	rows := blobs(testRand(5), 600, 8, 30, 2)
 	cells := mustBalance(t, rows, 4, 400)
 	for k, records := range cells.Records {
@@ -75,7 +75,7 @@ func TestCopiesAreWhereTheyAreNearlyAtHome(t *testing.T) {
 	}
 }
 
-func TestNearestIsTheOwnCluster(t *testing.T) {
+func TestNearestCellHoldsTheRecord(t *testing.T) {
 	rows := blobs(testRand(7), 300, 6, 8, 1)
 	cells := mustBalance(t, rows, 4, 150)
 	for i, row := range rows {
@@ -113,7 +113,7 @@ func read(b []byte, n, d int) (*BalancedCells, error) {
 
 // Cells round-trip, damage is detected, and the length depends only on the
 // counts.
-func TestCellsInBytes(t *testing.T) {
+func TestCellsRoundTrip(t *testing.T) {
 	lengths := map[int]bool{}
 	for groups := range 4 {
 		rows := blobs(testRand(uint64(groups)), 101, 5, groups+1, 1)

@@ -58,7 +58,7 @@ func TestBestDivisionIsChosen(t *testing.T) {
 }
 
 // Every record of a sampled collection gets a cell.
-func TestManyRowsAreSampled(t *testing.T) {
+func TestBalanceSamplesLargeCollections(t *testing.T) {
 	rows := blobs(testRand(12), sampled+500, 4, 5, 1)
 	if some := spaced(rows, sampled); len(some) != sampled || &some[0][0] != &rows[0][0] || &some[sampled-1][0] == &rows[sampled-1][0] {
 		t.Error("the rows are not spread")

@@ -111,7 +111,7 @@ func wide(flat []float32, d int) [][]float64 {
 	return rows
 }
 
-func TestRoundsEqualLloydByTheBook(t *testing.T) {
+func TestRoundsEqualTextbookLloyd(t *testing.T) {
 	for round := range 20 {
 		rng := testRand(uint64(round))
 		rows := blobs(rng, 1100, 1+round, 12, 0.6)
@@ -186,7 +186,7 @@ func TestStartSpreads(t *testing.T) {
 	}
 }
 
-func TestTiesGoToTheLowerList(t *testing.T) {
+func TestTiesGoToTheLowerCell(t *testing.T) {
 	points, err := newPoints([][]float32{{-2}, {0}, {2}})
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestTiesGoToTheLowerList(t *testing.T) {
 
 // An empty cell takes the farthest row, never a cell's only one, from the
 // largest cell among equals.
-func TestFill(t *testing.T) {
+func TestFillSplitsTheWorstCell(t *testing.T) {
 	for name, c := range map[string]struct {
 		list     []uint32
 		distance []float32
@@ -332,7 +332,7 @@ func TestKMeansRefuses(t *testing.T) {
 	}
 }
 
-func TestDefaultLists(t *testing.T) {
+func TestDefaultCells(t *testing.T) {
 	for n, want := range map[int][2]int{0: {1, 1}, 1: {2, 2}, 100: {20, 20}, 400: {40, 40}, 1000: {63, 100}, 4500: {134, 402}, 20000: {283, 849}} {
 		for i, width := range []int{maxShort + 1, maxShort} {
 			if got := DefaultCells(n, width); got != want[i] {

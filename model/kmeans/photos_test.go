@@ -58,7 +58,7 @@ func mustPhotos(t testing.TB, z [][]int16, histograms [][]float64, unit float64,
 	return l
 }
 
-func TestPhotosOfAGroupShareAList(t *testing.T) {
+func TestPhotosOfAGroupShareACell(t *testing.T) {
 	const unit = 64 * 499.5
 	for name, spread := range map[string]float64{"near": 0.5, "farther": 4} {
 		z, v := collection(testRand(20), 400, 8, 64, 48, spread)
@@ -142,7 +142,7 @@ func TestPhotosOnAnyNumberOfCores(t *testing.T) {
 	}
 }
 
-func TestShortVectorsAreAllThere(t *testing.T) {
+func TestShortVectorsKeepAllCoordinates(t *testing.T) {
 	for _, jl := range []int{maxShort - 48, maxShort - 47} {
 		z, v := collection(testRand(30), 500, 20, jl, 48, 60)
 		got := mustPhotos(t, z, v, 1000, Options{Cells: 25})

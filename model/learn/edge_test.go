@@ -15,7 +15,7 @@ import (
 
 // Small, poor and strange collections give vectors of length 1 or 0, or an
 // error.
-func TestOddCollections(t *testing.T) {
+func TestUnusualCollections(t *testing.T) {
 	first := func(n int) ([][]float32, [][]string) { return collection(n, 1, uint64(n)) }
 	each := func(n int, words func(i int) []string) [][]string {
 		out := make([][]string, n)
@@ -179,7 +179,7 @@ func TestProgress(t *testing.T) {
 }
 
 // A few hundred photos get ten folds, others five, at most one per photo.
-func TestFolds(t *testing.T) {
+func TestFoldCountDependsOnPhotos(t *testing.T) {
 	for photos, want := range map[int]int{4: 4, 299: 5, 300: 10, 1000: 10, 1001: 5} {
 		if got := (Grid{}).filled(photos).Folds; got != want {
 			t.Errorf("%d photos: %d folds, want %d", photos, got, want)
@@ -192,7 +192,7 @@ func TestFolds(t *testing.T) {
 
 // Rows match the blocks and skips of their Grid. The most informative block,
 // patches or the embedding, has the largest weight.
-func TestSpacesFitTheirRows(t *testing.T) {
+func TestGridsMatchTheirRows(t *testing.T) {
 	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2
 	with := EmbeddingRow([]float32{7, 8, 9}, v)

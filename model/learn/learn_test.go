@@ -243,7 +243,7 @@ func TestProjectionFindsTopics(t *testing.T) {
 	}
 }
 
-func TestSameWhateverTheCores(t *testing.T) {
+func TestResultIndependentOfCores(t *testing.T) {
 	rows, keywords := collection(300, 1, 4)
 	space := Grid{Base: Options{Blocks: both}, Dims: []int{2, 3}, Ridges: []float64{0.1, 1}, Landmarks: []int{0, 70}, Folds: 3}
 	fit := func() ([]byte, *Choice) {
@@ -360,7 +360,7 @@ func TestChooseDropsNoise(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestFitRejectsBadInput(t *testing.T) {
 	rows, keywords := collection(20, 1, 8)
 	nan := slices.Clone(rows)
 	nan[3] = slices.Clone(rows[3])

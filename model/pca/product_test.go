@@ -57,7 +57,7 @@ func TestProducts(t *testing.T) {
 }
 
 // A photo's bits must not depend on its position in a batch.
-func TestProjectAloneAndAmongOthers(t *testing.T) {
+func TestProjectEqualsProjectAll(t *testing.T) {
 	const in, out = 1100, 21 // more than two panels, no multiple of a group of components
 	rows := sloped(2*batchRows+3, in, 0.99, 2)
 	b := mustFit(t, rows, out, 1)

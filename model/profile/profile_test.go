@@ -29,7 +29,7 @@ func fit(kind profile.Kind, photos []syntheticphotos.Photo) (*profile.Fitted, []
 
 // Vector and Vectors agree, as do Project and ProjectAll, also after decoding
 // the profile.
-func TestOneAndMany(t *testing.T) {
+func TestVectorEqualsVectors(t *testing.T) {
 	for _, kind := range profile.Kinds() {
 		f, photos, err := fit(kind, syntheticphotos.Embedded(40, 1))
 		if err != nil {
@@ -86,7 +86,7 @@ func TestOneAndMany(t *testing.T) {
 }
 
 // The error for a collection without differing keywords names an alternative.
-func TestNothingToLearnFrom(t *testing.T) {
+func TestFitRejectsUninformativeKeywords(t *testing.T) {
 	photos := syntheticphotos.Photos(20, 1)
 	for i := range photos {
 		photos[i].Keywords = nil

@@ -60,7 +60,7 @@ func calibrated(t testing.TB, samples []Sample, collection [][]string) (*Calibra
 }
 
 // Probabilities match frequencies on photos outside the calibration set.
-func TestProbabilitiesMeanWhatTheySay(t *testing.T) {
+func TestProbabilitiesMatchFrequencies(t *testing.T) {
 	samples, collection := synthetic(3000, 1)
 	c, q := calibrated(t, samples[:1500], collection)
 	var p, raw []float64
@@ -224,7 +224,7 @@ func TestCalibratedByHand(t *testing.T) {
 }
 
 // A rare word with a third of the votes precedes a common one with two thirds.
-func TestRareWordsAreGivenTheirDue(t *testing.T) {
+func TestRareWordsArePreferred(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]wordStats{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
 	if got := c.Keywords(near, nil, 1); got[0].Word != "common" {
@@ -296,7 +296,7 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 }
 
 // A step, which no smooth curve follows, is kept.
-func TestStraighten(t *testing.T) {
+func TestIsotonicFitsAStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var p []float64
 	var right []bool

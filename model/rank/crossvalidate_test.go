@@ -13,7 +13,7 @@ import (
 
 // The error comes from the variation of folds, or of their differences for the
 // same photos.
-func TestNoise(t *testing.T) {
+func TestStandardErrorFromFolds(t *testing.T) {
 	of := func(merits ...float64) *Validation {
 		var folds []Quality
 		for _, m := range merits { // also the harmonic mean of P and R

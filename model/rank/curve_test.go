@@ -7,7 +7,7 @@ import (
 
 // Without the prior, a word with a thousandth of the votes is called 0.81
 // probable after 40 of these photos (seed 5), and 0.82 after 80 (seed 6).
-func TestHardlyAVoteIsHardlyProbable(t *testing.T) {
+func TestPriorLimitsSmallVotes(t *testing.T) {
 	for _, photos := range []int{40, 80} {
 		for seed := range uint64(8) {
 			samples, collection := synthetic(photos, seed)
@@ -34,7 +34,7 @@ func TestHardlyAVoteIsHardlyProbable(t *testing.T) {
 	}
 }
 
-func TestTrust(t *testing.T) {
+func TestTrustIsEstimated(t *testing.T) {
 	for _, want := range []float64{0.2, 0.6, 0.9} {
 		var seen predictions
 		for i := range 4000 {

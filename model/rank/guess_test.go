@@ -41,7 +41,7 @@ func guessing(samples []Sample, collection [][]string) []Sample {
 
 // Informative guesses get a share and raise the merit. An encoding keeps the
 // share.
-func TestGuessesHaveAShare(t *testing.T) {
+func TestGuessesImproveMerit(t *testing.T) {
 	samples, collection := synthetic(600, 3)
 	for i := range samples[:200] {
 		samples[i].Fold = 1

@@ -105,7 +105,7 @@ func TestNumberOfKeywords(t *testing.T) {
 	}
 }
 
-func TestDistancesThatAreNoNumbers(t *testing.T) {
+func TestNonFiniteDistancesAreIgnored(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"a"}}, {Dis: 3, Keywords: []string{"b"}}}
 	want := Keywords(near, 5)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {

@@ -126,7 +126,7 @@ func TestWideTilesInTheMachine(t *testing.T) {
 	})
 }
 
-func TestRowsInTheMachine(t *testing.T) {
+func TestPackingInTheMachine(t *testing.T) {
 	eachMachine(t, func(t *testing.T, l level, m *machine, r *rand.Rand) {
 		for vectors := 1; vectors <= 2; vectors++ {
 			wide, offsets := vectors*l.lanes, []int{3, 0, 7}

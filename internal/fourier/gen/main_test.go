@@ -6,7 +6,7 @@ import (
 	"cpar/internal/kernelgen"
 )
 
-func TestKernelsAreThoseGenerated(t *testing.T) {
+func TestGeneratedFilesAreCurrent(t *testing.T) {
 	files, err := generate()
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/kernelgen"
 )
 
-func TestKernelsAreThoseGenerated(t *testing.T) {
+func TestGeneratedFilesAreCurrent(t *testing.T) {
 	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestJumpsFollowLengthsOnly(t *testing.T) {
 
 // The assembler would accept AVX-512 in this file, which AVX2 processors cannot
 // run.
-func TestAVX2IsAVX2(t *testing.T) {
+func TestAVX2FileUsesNoAVX512(t *testing.T) {
 	files, err := generate()
 	if err != nil {
 		t.Fatal(err)
