@@ -1,6 +1,5 @@
 package f32
 
-// A level is a set of kernels.
 type level int
 
 const (
@@ -27,7 +26,6 @@ var tilings = [...]tiling{plain: {4, 2, 256, 4, 12}, withAVX2: {6, 8, 256, 4, 12
 
 func (l level) tiling() tiling { return tilings[l] }
 
-// width returns the width of a strip of b.
 func (t tiling) width() int { return 2 * t.lanes }
 
 const (

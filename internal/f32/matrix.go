@@ -29,7 +29,6 @@ const (
 	eachColumn
 )
 
-// zeros is as wide as the widest tile.
 var zeros [64]float32
 
 var infinity = float32(math.Inf(1))

@@ -73,7 +73,6 @@ func clip(v, lo, hi float32) float32 {
 	return v
 }
 
-// packPlain copies wide values from each b[offset:].
 func packPlain(dst, b []float32, offsets []int, wide int) {
 	for i, o := range offsets {
 		copy(dst[i*wide:][:wide], b[o:])

@@ -49,7 +49,6 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 	}
 }
 
-// take cuts n values off scratch.
 func take(scratch []float32, n int) (own, rest []float32) { return scratch[:n:n], scratch[n:] }
 
 // maxDepth bounds the depth of every level.

@@ -1,6 +1,5 @@
 package fourier
 
-// turn multiplies by i.
 func turn(c complex128) complex128 { return complex(-imag(c), real(c)) }
 
 func scaled(c complex128, f float64) complex128 { return complex(real(c)*f, imag(c)*f) }

@@ -142,7 +142,6 @@ func (k Kernels) Params(names ...string) []reg.GPVirtual {
 	return out
 }
 
-// Address returns the address of a parameter.
 func (k Kernels) Address(name string) operand.Mem {
 	p, err := k.Param(name).Resolve()
 	if err != nil {
@@ -175,12 +174,10 @@ func (k Kernels) Part(n reg.GPVirtual, mask, shift int) reg.GPVirtual {
 	return out
 }
 
-// Advance adds bytes to pointers.
 func (k Kernels) Advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
 		k.ADDQ(operand.U32(uint32(bytes)), p)
 	}
 }
 
-// At returns the operand at p + off bytes.
 func At(p reg.Register, off int) operand.Mem { return operand.Mem{Base: p, Disp: off} }

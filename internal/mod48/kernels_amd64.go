@@ -68,7 +68,6 @@ func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// part multiplies n words from word at on.
 func (t *Tile) part(dst *[tileRows][MaxRequests]uint64, rows, ahead *[tileRows]*byte, at, n int) {
 	var room [tileRows][block]uint64
 	c, x := t.m.c.all(), &t.packed[lanes*t.groups*at]
@@ -132,7 +131,6 @@ func (t *Transform) evaluate(p []uint64, k int) {
 	}
 }
 
-// products implements Products for rows of n words.
 func (m *Modulus) products(dst, a, b []uint64, n int) {
 	c, to, x, y := m.c.all(), unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b)
 	switch active {

@@ -18,7 +18,7 @@
 //
 // The server's rows consist of whole blocks of sixteen words, 96 bytes.
 // Functions in plain Go, named …Plain, define the operations. On amd64 they run
-// in assembly for AVX2, or AVX-512 with IFMA and VBMI (level.go), which package
+// in assembly for AVX2, or AVX-512 with IFMA and VBMI, which package
 // gen writes and build tag purego leaves out. To change a kernel, edit gen and
 // run go generate. Tests compare every kernel that the processor supports with
 // big integers.
@@ -32,7 +32,6 @@ import (
 	"math/bits"
 )
 
-// WordBytes is the length of a packed word.
 const WordBytes = 6
 
 const (
@@ -105,3 +104,14 @@ func New(q uint64) *Modulus {
 func (m *Modulus) add(x, y uint64) uint64 {
 	return lessModulus(x+y, m.c.q)
 }
+
+type level int
+
+const (
+	plain level = iota
+	withAVX2
+	withIFMA
+)
+
+// active is the level in use. Tests try every level of this processor.
+var active = best()

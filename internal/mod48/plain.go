@@ -8,7 +8,6 @@ import (
 // These functions in plain Go define the kernels and run on processors without
 // suitable vector instructions.
 
-// word returns the packed word at the beginning of b.
 func word(b []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint16(b[4:]))<<32
 }

@@ -25,7 +25,6 @@ func (m *Modulus) Prepare(x []uint64, rows int) *Operand {
 	return o
 }
 
-// prepare initialises o and reuses its memory.
 func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 	o.m, o.x, o.rows = m, x, rows
 	if active != withAVX2 {
@@ -66,7 +65,6 @@ func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 		o.multiply(dst, matrices, 0, n)
 		return
 	}
-	// Row by row, in parts whose sums fit.
 	var part [1][Streams]uint64
 	for k := range dst {
 		dst[k] = [Streams]uint64{}

@@ -85,7 +85,6 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 		t.times(dst, rows, ahead)
 		return
 	}
-	// Four rows stay in the cache for all requests.
 	var out [1][Streams]uint64
 	for j := range t.requests {
 		o := &t.alone[j]

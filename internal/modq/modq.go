@@ -16,7 +16,7 @@
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
 // Plain Go (plain.go) defines the operations. On amd64 they run in assembly for
-// AVX2 or AVX-512 (level.go), which package gen writes and build tag purego
+// AVX2 or AVX-512, which package gen writes and build tag purego
 // leaves out. To change a kernel, edit gen and run go generate. Tests compare
 // every kernel that the processor supports with plain multiplication.
 //
@@ -67,3 +67,20 @@ func InverseOdd(a uint64) uint64 {
 	}
 	return x
 }
+
+type level int
+
+const (
+	plain level = iota
+	withAVX2
+	withAVX512
+)
+
+func (l level) String() string { return [...]string{"plain Go", "AVX2", "AVX-512"}[l] }
+
+// active is the level in use. Tests try every level of this processor.
+var active = best()
+
+// Kernels names the kernels in use for timing reports: "plain Go", "AVX2" or
+// "AVX-512".
+func Kernels() string { return active.String() }

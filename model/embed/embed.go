@@ -169,7 +169,6 @@ func (Projection) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted +
 // rowBytes returns the length of a step in the stream, in whole AES blocks.
 func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSize }
 
-// steps fills bits with the stream of steps (d, first), (d, first+1), …
 func (p *Projection) steps(bits []byte, d, first int) {
 	blocks := uint64(p.rowBytes() / aes.BlockSize)
 	var counter [aes.BlockSize]byte
@@ -237,7 +236,6 @@ func (t *tally) carry() {
 	t.rows = 0
 }
 
-// stepsPerRead is the number of steps read from the stream at a time.
 const stepsPerRead = 256
 
 // Embed embeds one photo with EmbedAll's result. Errors wrap cpar.ErrInput.

@@ -30,7 +30,6 @@ var spread4 = func() (table [16]uint64) {
 	return table
 }()
 
-// coordinate holds one coordinate of all photos and the stream for its range.
 type coordinate struct {
 	low, high int      // lowest and highest level, including the baseline
 	levels    []uint16 // per photo, relative to low
@@ -102,7 +101,6 @@ func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	return z, nil
 }
 
-// coordinate returns coordinate d of all photos.
 func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	c := coordinate{low: int(p.baselines[d]), high: int(p.baselines[d]), levels: make([]uint16, len(levels))}
 	for _, x := range levels {

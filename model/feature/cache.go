@@ -41,7 +41,6 @@ func (c *Cache) ReadOnly() *Cache {
 	return &Cache{store: c.store, readOnly: true}
 }
 
-// embeddingVersion identifies the format of stored embeddings.
 const embeddingVersion = 1
 
 var (
@@ -67,7 +66,6 @@ func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, b
 	return value, err
 }
 
-// vectors returns the vectors of the image with this content.
 func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
 	decode := func(b []byte) (*Vectors, bool) {
 		if len(b) != vectorsSize {
@@ -100,7 +98,6 @@ func decodeEmbedding(b []byte) ([]float32, bool) {
 	return values, true
 }
 
-// vectorsSize is the length of an encoded Vectors.
 var vectorsSize = func() (n int) {
 	for _, b := range blocks {
 		n += b.size()
@@ -108,7 +105,6 @@ var vectorsSize = func() (n int) {
 	return n
 }()
 
-// size returns the encoded length of a block.
 func (b Block) size() int {
 	if b.Kind == Quantised { // one byte per value
 		return b.Len

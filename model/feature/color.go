@@ -36,14 +36,12 @@ func meanLight(x float64) light {
 	return light{x / 255, dark + (x-float64(i))*(bright-dark)}
 }
 
-// addBytes counts a row of RGB pixels.
 func (c *colorCounts) addBytes(row []byte) {
 	for ; len(row) >= 3; row = row[3:] {
 		c.add(byteLights[row[0]], byteLights[row[1]], byteLights[row[2]])
 	}
 }
 
-// addMeans counts pixels whose channels are means of bytes.
 func (c *colorCounts) addMeans(pix []float64) {
 	for ; len(pix) >= 3; pix = pix[3:] {
 		c.add(meanLight(pix[0]), meanLight(pix[1]), meanLight(pix[2]))

@@ -94,7 +94,6 @@ func (f dirStore) Get(kind string, name []byte) ([]byte, bool) {
 	return e.decode(b)
 }
 
-// Put writes a temporary file beside the entry and renames it into place.
 func (f dirStore) Put(kind string, name, value []byte) error {
 	e := f.entry(kind, name)
 	parent := filepath.Dir(e.path)
@@ -117,13 +116,11 @@ func (f dirStore) Put(kind string, name, value []byte) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode adds the header before the value and the checksum after it.
 func (e entry) encode(value []byte) []byte {
 	b := append(bytes.Clone(e.header), value...)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decode returns the value of an encoded entry, or false if it is invalid.
 func (e entry) decode(b []byte) (value []byte, ok bool) {
 	end := len(b) - 4
 	if end < len(e.header) || !bytes.Equal(b[:len(e.header)], e.header) || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) {

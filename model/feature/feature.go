@@ -39,7 +39,6 @@ import (
 // with it.
 const Version = 5
 
-// The lengths of the vectors.
 const (
 	ColorDim = 3 * colorBins                 // of rgb, hsv and lab
 	GaborDim = 4 * gaborBlocks * gaborBlocks // of gabor and gaborq

@@ -23,7 +23,6 @@ const (
 	gaborNoise = 1e-11
 )
 
-// gaborWavelengths are the three scales in pixels.
 var gaborWavelengths = [3]float64{4, 8, 16}
 
 // gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real
@@ -87,7 +86,6 @@ var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	return spectra
 })
 
-// gaborScratch is the workspace of one goroutine.
 type gaborScratch struct {
 	fft        *fft
 	image      []complex128 // fftSide²: the padded image, then its spectrum
@@ -173,8 +171,6 @@ const (
 	fftLanes = fourier.Lanes
 )
 
-// An fft transforms the rows and columns of an fftSide² matrix, fftLanes at a
-// time.
 type fft struct{ *fourier.FFT }
 
 func newFFT() *fft { return &fft{fourier.New(4, 4, 4, 3)} }
@@ -198,7 +194,6 @@ func (f *fft) rows(matrix []complex128, filled int) {
 	}
 }
 
-// columns transforms all columns of a square matrix in place.
 func (f *fft) columns(matrix []complex128) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {
@@ -213,7 +208,6 @@ func (f *fft) columns(matrix []complex128) {
 	}
 }
 
-// collect adds the magnitudes and phases of a response to its blocks.
 func (s *gaborScratch) collect(orientation int) {
 	for y := range gaborSide {
 		base := (orientation*gaborBlocks + y/gaborBlock) * gaborBlocks

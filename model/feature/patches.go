@@ -43,7 +43,6 @@ const (
 //go:embed patches.bin
 var patchFile []byte
 
-// A patchScratch is the workspace of one goroutine.
 type patchScratch struct {
 	words                       []float32 // patchWords × patchValues
 	offsets                     []float32

@@ -55,7 +55,6 @@ type target struct {
 	bySegment    [][]tap
 }
 
-// newTarget returns a target for images of fromW×fromH pixels.
 func newTarget(fromW, fromH, w, h, channels int) *target {
 	taps := areaTaps
 	if fromW < w || fromH < h {
@@ -104,7 +103,6 @@ func newReducer(w, h int, targets []*target) *reducer {
 	return r
 }
 
-// differs reports whether source positions i and i+1 have different weights.
 func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 	for _, t := range targets {
 		if !slices.Equal(axis(t)[i], axis(t)[i+1]) {
@@ -114,7 +112,6 @@ func differs(targets []*target, i int, axis func(*target) [][]tap) bool {
 	return false
 }
 
-// reset prepares the reducer for another image of the same size.
 func (r *reducer) reset() {
 	clear(r.sums)
 	for _, t := range r.targets {

@@ -45,7 +45,6 @@ func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32
 	return c, nil
 }
 
-// fill assigns records to every cell.
 func (c *BalancedCells) fill(rows [][]float32, size int) {
 	n, clusters := len(rows), len(c.Centroids)
 	c.Records = make([][]uint32, clusters)

@@ -27,8 +27,6 @@ const (
 	evalRows, evalNeighbours = 1 << 10, 10
 )
 
-// choose returns the centroids of the best division of rows into clusters cells
-// of size slots.
 func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (best [][]float32, err error) {
 	some := spaced(rows, max(sampled, clusters))
 	size = min(len(some), (size*len(some)+len(rows)-1)/len(rows))
@@ -54,7 +52,6 @@ func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]
 	return best, nil
 }
 
-// spaced returns n evenly spaced rows, or all rows if there are fewer.
 func spaced(rows [][]float32, n int) [][]float32 {
 	n = min(n, len(rows))
 	out := make([][]float32, n)

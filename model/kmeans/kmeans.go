@@ -30,8 +30,7 @@ const (
 	defaultIterations = 12
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
-	// none marks a row without a cell.
-	none = ^uint32(0)
+	none    = ^uint32(0)
 	// chunkRows rows are compared with all centroids at a time. 512 × 256
 	// products take half a megabyte.
 	chunkRows = 512
@@ -82,7 +81,6 @@ func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error)
 	return newPartition(m.cell, m.k), nil
 }
 
-// newRand derives the randomness of a clustering from the caller's seed.
 func newRand(seed [32]byte) *rand.Rand {
 	h := sha256.New()
 	h.Write([]byte("cpar cluster kmeans\x00"))
@@ -140,7 +138,6 @@ func newPoints(rows [][]float32) (*points, error) {
 
 func (p *points) row(i int) []float32 { return p.data[i*p.d : (i+1)*p.d] }
 
-// lloyd is the state of Lloyd's algorithm.
 type lloyd struct {
 	*points
 	k         int

@@ -69,5 +69,4 @@ func DefaultCells(n, width int) int {
 	return int(max(1, few, min(many, math.Floor(float64(n)/10))))
 }
 
-// maxShort is the maximum number of coordinates of a short vector.
 const maxShort = 128

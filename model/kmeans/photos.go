@@ -14,8 +14,7 @@ const (
 	// components is the number of principal components used for clustering.
 	// From 24 to 64 the share found changes by 0.01.
 	components = 48
-	// basisRows bounds the photos that the components are fitted on.
-	basisRows = 6000
+	basisRows  = 6000
 	// projectedRows photos are laid out at a time, 20 MB.
 	projectedRows = 4096
 )

@@ -75,7 +75,6 @@ func (s Grid) filled(photos int) Grid {
 	return s
 }
 
-// check returns the lengths of the blocks.
 func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	if s.Folds < 2 || s.Keep < 1 || s.MaxPhotos < 2 || len(s.Ridges)*len(s.Dims)*len(s.Landmarks)*len(s.Skips) == 0 {
 		return nil, fmt.Errorf("%w: %d folds of %d photos, %d keywords, %d photos to choose on, %d ridges, %d dimensions, %d numbers of landmarks, %d skips",
@@ -220,7 +219,6 @@ func pick[T any](from []T, which []int) []T {
 	return out
 }
 
-// validation is a ccaProblem divided into folds.
 type validation struct {
 	f            *ccaProblem
 	words        [][]string // keywords of every photo, for the ranker
@@ -337,7 +335,6 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 // records, the photos of the other folds.
 func (v *validation) neighbours(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
 	var samples []rank.Sample
-	// Chunks bound the memory of the distance table.
 	for now := range slices.Chunk(asked, 256) {
 		inner := product(rowsOf(all, now), records, true)
 		got := make([]rank.Sample, len(now))

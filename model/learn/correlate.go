@@ -56,7 +56,6 @@ func (f *ccaProblem) moments(ctx context.Context, use []int) (*moments, error) {
 	return m, nil
 }
 
-// squares returns xᵀx, computed in bands of rows.
 func squares(ctx context.Context, x blas64.General) (blas64.General, error) {
 	const band = 512
 	out := matrix(x.Cols, x.Cols)
@@ -78,7 +77,6 @@ func rowsOf(m blas64.General, use []int) blas64.General {
 	return out
 }
 
-// add adds factor times the moments of part to m.
 func (m *moments) add(factor float64, part *moments) {
 	m.n += factor * part.n
 	for _, pair := range [][2][]float64{{m.sx, part.sx}, {m.sy, part.sy},

@@ -73,7 +73,6 @@ func fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options
 	return f.projection(m, s), nil
 }
 
-// progress counts and reports steps.
 type progress struct {
 	tell        func(done, total int)
 	done, total int
@@ -86,7 +85,6 @@ func (p *progress) step() {
 	}
 }
 
-// check returns the lengths of the blocks.
 func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	if len(rows) < 2 || len(rows) != len(keywords) {
 		return nil, fmt.Errorf("%w: %d rows and %d keyword lists, want the same number and at least two", cpar.ErrInput, len(rows), len(keywords))
@@ -115,7 +113,6 @@ func (o Options) check(rows [][]float32, keywords [][]string) ([]int, error) {
 	return blocks, o.bounds(len(blocks))
 }
 
-// bounds checks the options other than the block lengths.
 func (o Options) bounds(blocks int) error {
 	switch {
 	case blocks > MaxBlocks, o.Skip != nil && len(o.Skip) != blocks:
@@ -184,7 +181,6 @@ type reduction struct {
 	parts  []blas64.General // n × components
 }
 
-// reduce fits the blocks that opt does not skip.
 func reduce(ctx context.Context, rows [][]float32, blocks []int, opt Options, steps *progress) (*reduction, error) {
 	r := &reduction{n: len(rows)}
 	at := 0
@@ -246,7 +242,6 @@ func reduceBlock(ctx context.Context, part [][]float32, components int, seed uin
 	return b, z, nil
 }
 
-// sample returns k of n indices in ascending order.
 func sample(n, k int, seed uint64) []int {
 	out := rand.New(rand.NewPCG(seed, 0x73616d706c65)).Perm(n)[:k] // "sample"
 	slices.Sort(out)

@@ -19,7 +19,6 @@ type guesser struct {
 	rows  matrix16       // maxWords × q
 }
 
-// newGuesser returns the guesser with coefficients w, q × v.
 func newGuesser(y labels, m *moments, w blas64.General) guesser {
 	g := guesser{words: y.column, mean: make([]float32, maxWords)}
 	t := matrix(maxWords, w.Rows)
@@ -78,7 +77,6 @@ func (g guesser) append(data []byte) []byte {
 	return g.rows.append(appendFloats(data, g.mean))
 }
 
-// guesser reads a regression on q values.
 func (r *reader) guesser(q int) (g guesser) {
 	n, size := r.word(), 4
 	if n > maxWords {

@@ -118,13 +118,11 @@ func (f *ccaProblem) kernel(x, l blas64.General) blas64.General {
 	return out
 }
 
-// columns returns a view of n columns of m starting at from.
 func columns(m blas64.General, from, n int) blas64.General {
 	m.Cols, m.Data = n, m.Data[from:]
 	return m
 }
 
-// distances returns the squared distances between all rows of a and b.
 func distances(a, b blas64.General) blas64.General {
 	squares := func(m blas64.General) []float64 {
 		out := make([]float64, m.Rows)

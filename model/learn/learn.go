@@ -68,7 +68,6 @@ import (
 	"cpar/model/rank"
 )
 
-// Bounds of options, in memory and in the encoding.
 const (
 	MaxDim        = 512
 	MaxLandmarks  = 2048
@@ -127,7 +126,6 @@ func (p *Projection) In() int {
 // collection has fewer keywords or directions.
 func (p *Projection) Dim() int { return p.direction.rows }
 
-// Landmarks returns the number of landmarks.
 func (p *Projection) Landmarks() int { return p.landmarks.rows }
 
 // Apply projects one row. The result has length 1, or is all 0 if the row
@@ -201,7 +199,6 @@ func (p *Projection) reduce(row []float32) []float64 {
 	return x
 }
 
-// signedRoot returns sign(v)·√|v| for every value.
 func signedRoot(x []float32) []float32 {
 	out := make([]float32, len(x))
 	for i, v := range x {
@@ -249,7 +246,6 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
 }
 
-// Row concatenates all features of a photo.
 func Row(v *feature.Vectors) []float32 {
 	var row []float32
 	for _, b := range feature.Blocks() {

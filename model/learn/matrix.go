@@ -11,11 +11,11 @@ import (
 	"cpar/internal/parallel"
 )
 
-// product returns a·b, or a·bᵀ with transB, on all cores. The values do not
-// depend on the number of cores.
+// productRows rows of a product are one task.
 const productRows = 64
 
-// product returns a·b, or a·bᵀ, on all cores. A value does not depend on how many there are.
+// product returns a·b, or a·bᵀ with transB, on all cores. The values do not
+// depend on the number of cores.
 func product(a, b blas64.General, transB bool) blas64.General {
 	n := b.Cols
 	if transB {
@@ -36,7 +36,6 @@ func product(a, b blas64.General, transB bool) blas64.General {
 	return c
 }
 
-// transposed returns a copy of mᵀ.
 func transposed(m blas64.General) blas64.General {
 	if m.Rows == 0 || m.Cols == 0 {
 		return matrix(m.Cols, m.Rows)
@@ -80,12 +79,10 @@ func round16(m blas64.General) matrix16 {
 
 func (m matrix16) row(i int) []int16 { return m.data[i*m.cols : (i+1)*m.cols] }
 
-// first returns the first n rows of m without copying.
 func (m matrix16) first(n int) matrix16 {
 	return matrix16{n, m.cols, m.scale[:n], m.data[:n*m.cols]}
 }
 
-// dense returns m as float64 values.
 func (m matrix16) dense() blas64.General {
 	out := matrix(m.rows, m.cols)
 	for i := range m.rows {
@@ -125,5 +122,4 @@ func (m matrix16) append(data []byte) []byte {
 	return data
 }
 
-// size16 returns the encoded size of a matrix16 in bytes.
 func size16(rows, cols int) int { return 4*rows + 2*rows*cols }

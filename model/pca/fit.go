@@ -193,7 +193,6 @@ func notFinite(rows [][]float32) error {
 	panic("pca: finite rows of infinite variance")
 }
 
-// multiply writes q·XᵀX to z.
 func (c *centred) multiply(ctx context.Context, z, q blas64.General) error {
 	p, err := c.forward(ctx, q)
 	if err != nil {
@@ -271,7 +270,6 @@ func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []f
 	return rowsOf(top, 0, len(values)), values, nil
 }
 
-// setComponents stores the rows of found as components with their signs fixed.
 func (b *Basis) setComponents(found blas64.General) {
 	for i := range found.Rows {
 		v := row(found, i).Data

@@ -40,10 +40,8 @@ type Basis struct {
 	components []float32 // out × in, row by row
 }
 
-// In returns the number of values of a row to project.
 func (b *Basis) In() int { return b.in }
 
-// Out returns the number of values of a projection.
 func (b *Basis) Out() int { return b.out }
 
 // Rank returns the number of non-zero components.

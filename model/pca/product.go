@@ -21,7 +21,6 @@ const (
 	backwardCols = 512
 )
 
-// forward returns q·Xᵀ, l × n.
 func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, error) {
 	n, in, l := len(c.rows), len(c.mean), q.Rows
 	narrow := make([]float32, l*in)

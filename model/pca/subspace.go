@@ -18,7 +18,6 @@ func rowsOf(m blas64.General, start, end int) blas64.General {
 	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
 }
 
-// productCols columns of a product are one task.
 const productCols = 120
 
 // addProduct adds a·b to c, or a·bᵀ with transB, in float64 on all cores.

@@ -75,7 +75,6 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 	return &Fitted{Profile: p, Ranker: choice.Ranker, Samples: choice.Samples}, nil
 }
 
-// grid returns the options to choose from.
 func (p *LearnedProfile) grid() learn.Grid {
 	if p.kind == Learned {
 		return learn.FeatureGrid()
@@ -116,21 +115,16 @@ func OtherNetwork(want, got [sha256.Size]byte) error {
 		"pass the model file and the preprocessing that the index was built with, or build the index again with this one")
 }
 
-// Kind returns Learned or Network.
 func (p *LearnedProfile) Kind() Kind { return p.kind }
 
-// Dimensions returns the padded length, at most MaxLearnedDim.
 func (p *LearnedProfile) Dimensions() int { return p.dim }
 
-// Layout has one coordinate per dimension.
 func (p *LearnedProfile) Layout() vectorlayout.Params {
 	return vectorlayout.SquaredL2(p.dim, unitsPerLength)
 }
 
-// Network returns the digest of the network, and whether the profile uses one.
 func (p *LearnedProfile) Network() (digest [32]byte, ok bool) { return p.network, p.kind == Network }
 
-// Vector projects one photo and guesses its keywords.
 func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	row, err := p.row(photo)
 	if err != nil {
@@ -148,7 +142,6 @@ func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) 
 	return v, nil
 }
 
-// Vectors projects many photos, without guesses.
 func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	rows, err := mapRows(photos, p.row)
 	if err != nil {
@@ -222,7 +215,6 @@ func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
 	return p, r.Encoded("projection", p.projection)
 }
 
-// Validate checks a decoded profile.
 func (p *LearnedProfile) Validate() error {
 	if p.dim < 1 || p.dim > MaxLearnedDim || p.projection.Dim() > p.dim {
 		return fmt.Errorf("%d directions in %d dimensions", p.projection.Dim(), p.dim)

@@ -41,7 +41,6 @@ type PaperProfile struct {
 	baselines []uint16
 }
 
-// fitPaper fits the bases of haar and haarq.
 func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*PaperProfile, error) {
 	p := &PaperProfile{factor: uint16(opt.PCA)}
 	for i, part := range []struct {
@@ -70,13 +69,10 @@ func fitPaper(ctx context.Context, photos []*feature.Vectors, opt Options) (*Pap
 	return p, nil
 }
 
-// Kind returns Paper.
 func (p *PaperProfile) Kind() Kind { return Paper }
 
-// Dimensions returns 2·(48 + 256) + 2·4096/X.
 func (p *PaperProfile) Dimensions() int { return vector.Dimension(p.haar.Out()) }
 
-// Layout has m̂ coordinates for L1 and 48 for KL.
 func (p *PaperProfile) Layout() vectorlayout.Params { return PaperLayout(int(p.factor)) }
 
 // PaperLayout returns the layout of profile `paper` at PCA-factor.
@@ -85,10 +81,8 @@ func PaperLayout(factor int) vectorlayout.Params {
 	return vectorlayout.L1KL(embed.Dimension(levels, vector.Beta, Alpha, Gamma), vector.DimensionKL, vector.Beta)
 }
 
-// Network returns false.
 func (p *PaperProfile) Network() (digest [32]byte, ok bool) { return digest, false }
 
-// Vector assembles the vector of one photo.
 func (p *PaperProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	f, err := p.Features(photo)
 	if err != nil {
@@ -106,7 +100,6 @@ func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error)
 	return features(photo, p.haar.Project(nil, photo.Haar), p.haarq.Project(nil, photo.HaarQ)), nil
 }
 
-// Vectors assembles the vectors of many photos.
 func (p *PaperProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	rows, rowsQ := make([][]float32, len(photos)), make([][]float32, len(photos))
 	for i, photo := range photos {
@@ -144,7 +137,6 @@ func checkHaar(f *feature.Vectors) error {
 	return nil
 }
 
-// features combines a photo's features with its projected haar and haarq.
 func features(f *feature.Vectors, haar, haarq []float64) vector.Features {
 	return vector.Features{
 		RGB: wide(f.RGB), HSV: wide(f.HSV), Lab: wide(f.Lab),
@@ -182,10 +174,8 @@ func (p *PaperProfile) Projector(secret seed.Secret) (Projector, error) {
 // PaperProjector is the projector of profile `paper`.
 type PaperProjector struct{ *embed.Projection }
 
-// Project returns z of one photo.
 func (w PaperProjector) Project(v *vector.Vector) ([]int16, error) { return w.Embed(v.Levels) }
 
-// ProjectAll returns z of many photos.
 func (w PaperProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return w.EmbedAll(levelsOf(v))
 }
@@ -222,7 +212,6 @@ func readPaper(r *wire.Reader) (*PaperProfile, error) {
 	return p, r.Err()
 }
 
-// Validate checks a decoded profile.
 func (p *PaperProfile) Validate() error {
 	if p.haar.In() != feature.HaarDim || p.haarq.In() != feature.HaarDim || p.haar.Out() != p.haarq.Out() || p.haar.Out()*int(p.factor) != feature.HaarDim {
 		return fmt.Errorf("PCA-%d, bases %d×%d and %d×%d", p.factor, p.haar.Out(), p.haar.In(), p.haarq.Out(), p.haarq.In())

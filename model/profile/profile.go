@@ -26,7 +26,6 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// A Kind names a profile.
 type Kind uint8
 
 const (
@@ -50,10 +49,8 @@ func (k Kind) String() string { return kinds.String(k) }
 // Valid reports whether k is one of the profiles.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
-// MarshalText returns the name of the profile.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText parses the name of a profile.
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseKind(string(text))
 	return err

@@ -50,7 +50,6 @@ const maxRarity = 2
 // rarity are chosen.
 const defaultGuessShare = 0.5
 
-// The grid of parameters that Calibrate searches.
 var (
 	neighbourChoices  = []int{5, 10, 20, 40, MostNeighbours}
 	decayChoices      = []float64{0, 2, 4, 6, 8, 10, 12, 16}
@@ -151,7 +150,6 @@ func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int)
 	return best
 }
 
-// guessed reports whether a sample has a guess.
 func (n *indexedSamples) guessed() bool {
 	return slices.ContainsFunc(n.guessVotes, func(g []float32) bool { return g != nil })
 }

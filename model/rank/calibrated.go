@@ -48,17 +48,14 @@ type Calibrated struct {
 	trend [2]float64
 }
 
-// wordStats holds the statistics of one keyword.
 type wordStats struct {
 	count int // number of photos with the word, 1 … photos
 	// loudnessRatio is λ relative to the trend, 1 if unknown.
 	loudnessRatio float32
 }
 
-// curveTerms is the number of terms of the logistic curve.
 const curveTerms = 6
 
-// Kind returns KindCalibrated.
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
 // Rank orders words by Keywords if rare is set, otherwise by ByProbability.

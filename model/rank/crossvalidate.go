@@ -78,7 +78,6 @@ func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 	return Measure(given, truth)
 }
 
-// Folds returns the number of non-empty folds.
 func Folds(samples []Sample) int { return len(foldsOf(samples)) }
 
 // foldsOf groups the samples by fold, without empty folds.

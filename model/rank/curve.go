@@ -66,7 +66,6 @@ func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]
 	return p, y, nil
 }
 
-// addPrior appends the prior's predictions.
 func (r *predictions) addPrior() {
 	if len(r.x) == 0 {
 		return

@@ -23,7 +23,6 @@ func (g *Guess) of(word string) (share float64, ok bool) {
 // blended returns the vote of a word, with share own for the guess.
 func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess }
 
-// noGuess marks a word without a guess.
 const noGuess = -1
 
 // guesses returns the guess for every word of a sample's neighbours, in order

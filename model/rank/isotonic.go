@@ -65,7 +65,6 @@ func pooled(p []float64, right []bool) (groups []group) {
 			now.observed++
 		}
 		last := at == len(order)-1
-		// Keep equal predictions together.
 		if !last && (now.predicted < enough || p[order[at+1]] == p[i]) {
 			continue
 		}

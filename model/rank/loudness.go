@@ -32,7 +32,6 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 	loud = make([]float64, len(fourths))
 	var sw, sx, sy, sxx, sxy float64
 	for w, sum := range fourths {
-		// A tiny difference of sums is only rounding error.
 		if sum > 1e-12 && photos > 0 {
 			loud[w] = math.Sqrt(math.Sqrt(sum / float64(photos)))
 			x, y := math.Log(n.share[w]), math.Log(loud[w])
@@ -80,7 +79,6 @@ func (n *indexedSamples) loudnessOutOfFold(votes [][]wordVote) [][]float64 {
 	return out
 }
 
-// setLoudness stores the loudness of all words in c.
 func (c *Calibrated) setLoudness(n *indexedSamples, votes [][]wordVote) {
 	_, all := n.fourthPowers(votes)
 	loud, trend := n.loudness(all, len(votes))

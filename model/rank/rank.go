@@ -91,7 +91,6 @@ func tally(near []Neighbour, weights []float64) []Keyword {
 	return words
 }
 
-// neighbourWeights returns W_I of every neighbour.
 func neighbourWeights(near []Neighbour) []float64 {
 	weights := make([]float64, len(near))
 	if len(near) == 1 {

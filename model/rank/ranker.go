@@ -5,10 +5,8 @@ import (
 	"cpar/internal/enum"
 )
 
-// A Kind names a ranker.
 type Kind uint8
 
-// The kinds of ranker.
 const (
 	// KindDefault means KindPaper for profile paper and KindCalibrated for
 	// others.
@@ -27,10 +25,8 @@ func (k Kind) String() string { return kinds.String(k) }
 // Valid reports whether k is one of the kinds.
 func (k Kind) Valid() bool { return kinds.Has(k) }
 
-// MarshalText returns the name of the kind.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText parses the name of a kind.
 func (k *Kind) UnmarshalText(text []byte) (err error) {
 	*k, err = ParseKind(string(text))
 	return err
@@ -56,10 +52,8 @@ type PaperRanker struct{}
 // PaperNeighbours is the paper's number of neighbours.
 const PaperNeighbours = 10
 
-// Kind returns KindPaper.
 func (PaperRanker) Kind() Kind { return KindPaper }
 
-// Neighbours returns PaperNeighbours.
 func (PaperRanker) Neighbours() int { return PaperNeighbours }
 
 // Rank calls Keywords and ignores guess and rare.

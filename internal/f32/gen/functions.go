@@ -72,7 +72,6 @@ func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) 
 	k.end()
 }
 
-// exp overwrites x.
 func (k kernels) exp(x reg.VecVirtual) reg.VecVirtual {
 	bound := k.load(k.float(-104))
 	k.VMAXPS(x, bound, x)
@@ -105,7 +104,6 @@ const ln2High, ln2Low = 0.693359375, -2.12194440e-4
 
 const signBit = 1 << 31
 
-// magnitude returns |x| and the sign of x.
 func (k kernels) magnitude(x reg.VecVirtual) (size, sign reg.VecVirtual) {
 	size, sign = k.vec(), k.vec()
 	k.VANDPS(k.bits(signBit-1), x, size)

@@ -20,7 +20,6 @@ func main() { kernelgen.Main(generate) }
 
 var at = kernelgen.At
 
-// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	k := kernels{kernelgen.New()}
 	k.pass4()
@@ -31,7 +30,6 @@ func generate() (map[string][]byte, error) {
 
 type kernels struct{ kernelgen.Kernels }
 
-// size is the size of a complex value in bytes.
 const size = 16
 
 func (k kernels) load(m Mem) reg.VecVirtual {
@@ -54,14 +52,12 @@ func (k kernels) factors(n int, p reg.GPVirtual) (out []factor) {
 	return out
 }
 
-// swapped exchanges real and imaginary parts.
 func (k kernels) swapped(x reg.VecVirtual) reg.VecVirtual {
 	out := k.YMM()
 	k.VPERMILPD(Imm(5), x, out)
 	return out
 }
 
-// times multiplies x by f.
 func (k kernels) times(x reg.VecVirtual, f factor) {
 	other := k.swapped(x)
 	k.VMULPD(f.im, other, other)

@@ -43,7 +43,6 @@ func (k kernels) clear(sums []sum) {
 	}
 }
 
-// fma adds a·b to s.
 func (k kernels) fma(s sum, a, b reg.VecVirtual) {
 	k.VPMADD52LUQ(a, b, s.low)
 	k.VPMADD52HUQ(a, b, s.high)
@@ -124,7 +123,6 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 	return l
 }
 
-// foursIFMA reads four rows at once, as four memory streams.
 func (k kernels) foursIFMA() {
 	k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
 		"foursIFMA is Rows for rows of so many blocks of sixteen words.")

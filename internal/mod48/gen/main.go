@@ -20,7 +20,6 @@ func main() { kernelgen.Main(generate) }
 
 var at = kernelgen.At
 
-// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, level := range []struct {
@@ -38,7 +37,6 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// kernels holds the kernels of both levels.
 type kernels struct{ kernelgen.Kernels }
 
 const (
@@ -69,7 +67,6 @@ func (k kernels) constant(c reg.GPVirtual, off int, like reg.VecVirtual) reg.Vec
 	return out
 }
 
-// like returns a register of the width of v.
 func (k kernels) like(v reg.VecVirtual) reg.VecVirtual {
 	if v.Size() == 64 {
 		return k.ZMM()

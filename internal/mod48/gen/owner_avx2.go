@@ -7,7 +7,6 @@ import (
 
 // The owner's kernels for AVX2 and FMA.
 
-// cutAVX2 is cutIFMA, four words at once.
 func (k kernels) cutAVX2() {
 	k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"cutAVX2 is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.")
@@ -31,7 +30,6 @@ func (k kernels) cutAVX2() {
 	k.RET()
 }
 
-// fieldsAVX2 reads four fields at once.
 func (k kernels) fieldsAVX2() {
 	k.Begin("fieldsAVX2", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
 		"fieldsAVX2 is Fields of so many times sixteen.")

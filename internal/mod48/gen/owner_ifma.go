@@ -121,7 +121,6 @@ func (k kernels) levelIFMA() {
 	k.RET()
 }
 
-// reduceIFMA reduces words below 4q modulo q.
 func (k kernels) reduceIFMA() {
 	k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
 		"reduceIFMA takes so many times sixteen words below 4q modulo q.")

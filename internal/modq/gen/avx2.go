@@ -35,7 +35,6 @@ func (k kernels) wides(n int) []wide {
 	return out
 }
 
-// fma adds a·b to w and overwrites a and b.
 func (k kernels) fma(w wide, a, b reg.VecVirtual) {
 	ah, bh := k.YMM(), k.YMM()
 	k.VPSRLQ(Imm(32), a, ah)
@@ -48,7 +47,6 @@ func (k kernels) fma(w wide, a, b reg.VecVirtual) {
 	k.VPADDQ(bh, w.hi, w.hi)
 }
 
-// close combines both parts in lo.
 func (k kernels) close(w wide) {
 	k.VPSLLQ(Imm(32), w.hi, w.hi)
 	k.VPADDQ(w.hi, w.lo, w.lo)

@@ -21,7 +21,6 @@ func main() { kernelgen.Main(generate) }
 
 var at = kernelgen.At
 
-// generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, level := range []struct {
@@ -39,7 +38,6 @@ func generate() (map[string][]byte, error) {
 	return files, nil
 }
 
-// kernels holds the kernels of both levels.
 type kernels struct{ kernelgen.Kernels }
 
 // gather emits the row loop of Gather. product emits one row at a with x. ahead

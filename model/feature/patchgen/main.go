@@ -19,7 +19,6 @@ import (
 	"cpar/internal/parallel"
 )
 
-// These constants equal those of package feature.
 const (
 	side   = 6
 	values = 3 * side * side
@@ -109,7 +108,6 @@ func leaf(rng *rand.Rand, p []float64, w, h int) {
 	}
 }
 
-// patch returns a patch by channel, row and column, of mean 0 and variance 1.
 func patch(p []float64, x, y int) []float32 {
 	all, sum, squares := make([]float64, 0, values), 0.0, 0.0
 	for c := range 3 {
