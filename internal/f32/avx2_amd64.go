@@ -4,62 +4,62 @@
 
 package f32
 
-// tile1x8AVX2 sets 1×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile1x8AVX2 sets 1×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile1x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x8AVX2 sets 2×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile2x8AVX2 sets 2×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x8AVX2 sets 3×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile3x8AVX2 sets 3×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x8AVX2 sets 4×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile4x8AVX2 sets 4×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x8AVX2 sets 5×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile5x8AVX2 sets 5×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x8AVX2 sets 6×8 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile6x8AVX2 sets 6×8 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x8AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile1x16AVX2 sets 1×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile1x16AVX2 sets 1×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile1x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x16AVX2 sets 2×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile2x16AVX2 sets 2×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x16AVX2 sets 3×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile3x16AVX2 sets 3×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x16AVX2 sets 4×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile4x16AVX2 sets 4×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x16AVX2 sets 5×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile5x16AVX2 sets 5×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x16AVX2 sets 6×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile6x16AVX2 sets 6×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x16AVX2(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
@@ -99,67 +99,67 @@ func pack16AVX2(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func tapsAVX2(out *float32, x *float32, offsets *int, weights *float32, taps int, vectors int, bias float32, lo float32, hi float32)
 
-// dotAVX2 is Dot of so many whole registers.
+// dotAVX2 is Dot over whole registers.
 //
 //go:noescape
 func dotAVX2(x *float32, y *float32, vectors int) float32
 
-// axpyAVX2 is Axpy of so many whole registers.
+// axpyAVX2 is Axpy over whole registers.
 //
 //go:noescape
 func axpyAVX2(a float32, x *float32, y *float32, vectors int)
 
-// widenAVX2 is AddTo64 of so many whole registers.
+// widenAVX2 is AddTo64 over whole registers.
 //
 //go:noescape
 func widenAVX2(sum *float64, x *float32, vectors int)
 
-// centreAVX2 is Centre of so many whole registers.
+// centreAVX2 is Centre over whole registers.
 //
 //go:noescape
 func centreAVX2(out *float32, x *float32, mean *float64, scale float64, vectors int)
 
-// expAVX2 is the function for so many whole registers.
+// expAVX2 is the function over whole registers.
 //
 //go:noescape
 func expAVX2(out *float32, in *float32, vectors int)
 
-// erfAVX2 is the function for so many whole registers.
+// erfAVX2 is the function over whole registers.
 //
 //go:noescape
 func erfAVX2(out *float32, in *float32, vectors int)
 
-// tanhAVX2 is the function for so many whole registers.
+// tanhAVX2 is the function over whole registers.
 //
 //go:noescape
 func tanhAVX2(out *float32, in *float32, vectors int)
 
-// sigmoidAVX2 is the function for so many whole registers.
+// sigmoidAVX2 is the function over whole registers.
 //
 //go:noescape
 func sigmoidAVX2(out *float32, in *float32, vectors int)
 
-// geluAVX2 is the function for so many whole registers.
+// geluAVX2 is the function over whole registers.
 //
 //go:noescape
 func geluAVX2(out *float32, in *float32, vectors int)
 
-// lineAVX2 is Line of so many whole registers.
+// lineAVX2 is Line over whole registers.
 //
 //go:noescape
 func lineAVX2(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
 
-// timesAVX2 is Times of so many whole registers.
+// timesAVX2 is Times over whole registers.
 //
 //go:noescape
 func timesAVX2(out *float32, x *float32, y *float32, vectors int)
 
-// largerAVX2 is Larger of so many whole registers.
+// largerAVX2 is Larger over whole registers.
 //
 //go:noescape
 func largerAVX2(out *float32, x *float32, y *float32, vectors int)
 
-// largestAVX2 is Largest of so many whole registers.
+// largestAVX2 is Largest over whole registers.
 //
 //go:noescape
 func largestAVX2(x *float32, vectors int) float32

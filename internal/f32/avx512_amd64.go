@@ -4,122 +4,122 @@
 
 package f32
 
-// tile1x16AVX512 sets 1×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile1x16AVX512 sets 1×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile1x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x16AVX512 sets 2×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile2x16AVX512 sets 2×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x16AVX512 sets 3×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile3x16AVX512 sets 3×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x16AVX512 sets 4×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile4x16AVX512 sets 4×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x16AVX512 sets 5×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile5x16AVX512 sets 5×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x16AVX512 sets 6×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile6x16AVX512 sets 6×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile7x16AVX512 sets 7×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile7x16AVX512 sets 7×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile7x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile8x16AVX512 sets 8×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile8x16AVX512 sets 8×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile8x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile9x16AVX512 sets 9×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile9x16AVX512 sets 9×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile9x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile10x16AVX512 sets 10×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile10x16AVX512 sets 10×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile10x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile11x16AVX512 sets 11×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile11x16AVX512 sets 11×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile11x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile12x16AVX512 sets 12×16 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile12x16AVX512 sets 12×16 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile12x16AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile1x32AVX512 sets 1×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile1x32AVX512 sets 1×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile1x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile2x32AVX512 sets 2×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile2x32AVX512 sets 2×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile2x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile3x32AVX512 sets 3×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile3x32AVX512 sets 3×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile3x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile4x32AVX512 sets 4×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile4x32AVX512 sets 4×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile4x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile5x32AVX512 sets 5×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile5x32AVX512 sets 5×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile5x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile6x32AVX512 sets 6×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile6x32AVX512 sets 6×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile6x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile7x32AVX512 sets 7×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile7x32AVX512 sets 7×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile7x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile8x32AVX512 sets 8×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile8x32AVX512 sets 8×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile8x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile9x32AVX512 sets 9×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile9x32AVX512 sets 9×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile9x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile10x32AVX512 sets 10×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile10x32AVX512 sets 10×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile10x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile11x32AVX512 sets 11×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile11x32AVX512 sets 11×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile11x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
 
-// tile12x32AVX512 sets 12×32 values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
+// tile12x32AVX512 sets 12×32 values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step bytes apart; with step −1 there is one value for each row.
 //
 //go:noescape
 func tile12x32AVX512(k int, a *float32, b *float32, c *float32, ldc int, from *float32, step int, lo float32, hi float32)
@@ -179,67 +179,67 @@ func pack32AVX512(dst *float32, src *float32, offsets *int, rows int)
 //go:noescape
 func tapsAVX512(out *float32, x *float32, offsets *int, weights *float32, taps int, vectors int, bias float32, lo float32, hi float32)
 
-// dotAVX512 is Dot of so many whole registers.
+// dotAVX512 is Dot over whole registers.
 //
 //go:noescape
 func dotAVX512(x *float32, y *float32, vectors int) float32
 
-// axpyAVX512 is Axpy of so many whole registers.
+// axpyAVX512 is Axpy over whole registers.
 //
 //go:noescape
 func axpyAVX512(a float32, x *float32, y *float32, vectors int)
 
-// widenAVX512 is AddTo64 of so many whole registers.
+// widenAVX512 is AddTo64 over whole registers.
 //
 //go:noescape
 func widenAVX512(sum *float64, x *float32, vectors int)
 
-// centreAVX512 is Centre of so many whole registers.
+// centreAVX512 is Centre over whole registers.
 //
 //go:noescape
 func centreAVX512(out *float32, x *float32, mean *float64, scale float64, vectors int)
 
-// expAVX512 is the function for so many whole registers.
+// expAVX512 is the function over whole registers.
 //
 //go:noescape
 func expAVX512(out *float32, in *float32, vectors int)
 
-// erfAVX512 is the function for so many whole registers.
+// erfAVX512 is the function over whole registers.
 //
 //go:noescape
 func erfAVX512(out *float32, in *float32, vectors int)
 
-// tanhAVX512 is the function for so many whole registers.
+// tanhAVX512 is the function over whole registers.
 //
 //go:noescape
 func tanhAVX512(out *float32, in *float32, vectors int)
 
-// sigmoidAVX512 is the function for so many whole registers.
+// sigmoidAVX512 is the function over whole registers.
 //
 //go:noescape
 func sigmoidAVX512(out *float32, in *float32, vectors int)
 
-// geluAVX512 is the function for so many whole registers.
+// geluAVX512 is the function over whole registers.
 //
 //go:noescape
 func geluAVX512(out *float32, in *float32, vectors int)
 
-// lineAVX512 is Line of so many whole registers.
+// lineAVX512 is Line over whole registers.
 //
 //go:noescape
 func lineAVX512(out *float32, in *float32, by float32, plus float32, lo float32, hi float32, vectors int)
 
-// timesAVX512 is Times of so many whole registers.
+// timesAVX512 is Times over whole registers.
 //
 //go:noescape
 func timesAVX512(out *float32, x *float32, y *float32, vectors int)
 
-// largerAVX512 is Larger of so many whole registers.
+// largerAVX512 is Larger over whole registers.
 //
 //go:noescape
 func largerAVX512(out *float32, x *float32, y *float32, vectors int)
 
-// largestAVX512 is Largest of so many whole registers.
+// largestAVX512 is Largest over whole registers.
 //
 //go:noescape
 func largestAVX512(x *float32, vectors int) float32

@@ -4,12 +4,12 @@
 
 package fourier
 
-// pass4AVX2 is a pass of radix 4; stride is even.
+// pass4AVX2 is a pass of radix 4. stride is even.
 //
 //go:noescape
 func pass4AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)
 
-// pass3AVX2 is a pass of radix 3; stride is even.
+// pass3AVX2 is a pass of radix 3. stride is even.
 //
 //go:noescape
 func pass3AVX2(x *complex128, y *complex128, twiddles *complex128, done int, stride int)

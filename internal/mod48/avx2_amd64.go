@@ -4,37 +4,37 @@
 
 package mod48
 
-// foursAVX2 is Rows for rows of so many blocks of sixteen words.
+// foursAVX2 is Rows for rows of blocks·16 words.
 //
 //go:noescape
 func foursAVX2(c *[85]uint64, dst *[4]uint64, rows int, r0 *byte, r1 *byte, r2 *byte, r3 *byte, x *uint64, blocks int)
 
-// cutAVX2 is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.
+// cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.
 //
 //go:noescape
 func cutAVX2(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)
 
-// fieldsAVX2 is Fields of so many times sixteen.
+// fieldsAVX2 is Fields of blocks·16 numbers.
 //
 //go:noescape
 func fieldsAVX2(c *[85]uint64, dst *uint64, b *byte, up int, blocks int)
 
-// floatsAVX2 makes float64 of so many times sixteen words below 2⁵².
+// floatsAVX2 converts sixteens·16 words to float64, all below 2⁵².
 //
 //go:noescape
 func floatsAVX2(c *[85]uint64, p *uint64, sixteens int)
 
-// levelAVX2 makes a level of butterflies in so many blocks, of which a half has so many times sixteen float64.
+// levelAVX2 computes one level of butterflies. Half a block has sixteens·16 float64.
 //
 //go:noescape
 func levelAVX2(c *[85]uint64, p *uint64, roots *[5]uint64, blocks int, sixteens int)
 
-// reduceAVX2 makes words below q of so many times sixteen integers of float64 of up to 7q.
+// reduceAVX2 converts sixteens·16 float64 integers of up to 7q to words below q.
 //
 //go:noescape
 func reduceAVX2(c *[85]uint64, p *uint64, sixteens int)
 
-// productsAVX2 is Products of so many times four rows of so many times four words.
+// productsAVX2 is Products of fours·4 rows of vectors·4 words.
 //
 //go:noescape
 func productsAVX2(c *[85]uint64, dst *uint64, fours int, a *uint64, b *uint64, vectors int)

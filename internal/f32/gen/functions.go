@@ -63,7 +63,7 @@ func (k kernels) functions() {
 }
 
 func (k kernels) function(name string, f func(x reg.VecVirtual) reg.VecVirtual) {
-	k.begin(name+k.name, "func(out, in *float32, vectors int)", "is the function for so many whole registers.")
+	k.begin(name+k.name, "func(out, in *float32, vectors int)", "is the function over whole registers.")
 	p := k.Params("out", "in", "vectors")
 	k.Count("one", p[2], func() {
 		k.VMOVUPS(f(k.load(at(p[1], 0))), at(p[0], 0))

@@ -17,7 +17,7 @@ func (l level) tileName(rows, vectors int) string {
 // operations, which keeps the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	k.begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
-		"sets %d×%d values at c, rows ldc bytes apart: what is at from, plus aᵀ·b, within lo and hi. Rows at from are step "+
+		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
 			"bytes apart; with step −1 there is one value for each row.", rows, vectors*k.lanes))
 	p := k.Params("k", "a", "b", "from", "step")
 	n, a, b, from, step := p[0], p[1], p[2], p[3], p[4]

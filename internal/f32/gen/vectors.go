@@ -8,7 +8,7 @@ import (
 )
 
 func (k kernels) dot() {
-	k.begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot of so many whole registers.")
+	k.begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot over whole registers.")
 	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
@@ -32,7 +32,7 @@ func (k kernels) dot() {
 }
 
 func (k kernels) axpy() {
-	k.begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy of so many whole registers.")
+	k.begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy over whole registers.")
 	p := k.Params("x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
@@ -60,7 +60,7 @@ func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtu
 }
 
 func (k kernels) line() {
-	k.begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line of so many whole registers.")
+	k.begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line over whole registers.")
 	p := k.Params("out", "in", "vectors")
 	by, plus, lo, hi := k.number("by"), k.number("plus"), k.number("lo"), k.number("hi")
 	k.four(p[2], func(i int) {
@@ -75,7 +75,7 @@ func (k kernels) line() {
 }
 
 func (k kernels) times() {
-	k.begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times of so many whole registers.")
+	k.begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times over whole registers.")
 	p := k.Params("out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
@@ -89,7 +89,7 @@ func (k kernels) times() {
 // returns the second source if an operand is NaN. Combining the bits of both
 // results keeps a NaN.
 func (k kernels) larger() {
-	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger of so many whole registers.")
+	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.")
 	p := k.Params("out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
 		x, y, z := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes())), k.vec()
@@ -102,7 +102,7 @@ func (k kernels) larger() {
 }
 
 func (k kernels) largest() {
-	k.begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest of so many whole registers.")
+	k.begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest over whole registers.")
 	p := k.Params("x", "vectors")
 	acc := make([]reg.VecVirtual, 4)
 	for i := range acc {
@@ -132,7 +132,7 @@ func (k kernels) largest() {
 
 // widen adds float32 to float64, half a register at a time.
 func (k kernels) widen() {
-	k.begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 of so many whole registers.")
+	k.begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.")
 	p := k.Params("sum", "x", "vectors")
 	k.Count("one", p[2], func() {
 		for half := range 2 {
@@ -173,7 +173,7 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 
 // centre computes half a register at a time, with differences in float64.
 func (k kernels) centre() {
-	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre of so many whole registers.")
+	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre over whole registers.")
 	p := k.Params("out", "x", "mean", "vectors")
 	scale := k.vec()
 	k.VBROADCASTSD(k.Address("scale"), scale)

@@ -136,7 +136,7 @@ func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []re
 const signature = "func(x, y, twiddles *complex128, done, stride int)"
 
 func (k kernels) pass4() {
-	k.Begin("pass4AVX2", signature, "pass4AVX2 is a pass of radix 4; stride is even.")
+	k.Begin("pass4AVX2", signature, "pass4AVX2 is a pass of radix 4. stride is even.")
 	k.pass(4, func(in []reg.VecVirtual, w []factor) []reg.VecVirtual {
 		a, b, c, d := in[0], in[1], in[2], in[3]
 		k.times(b, w[0])
@@ -154,7 +154,7 @@ func (k kernels) pass3() {
 	for i, v := range []float64{0.5, math.Sqrt(3) / 2} {
 		k.AddDatum(8*i, U64(math.Float64bits(v)))
 	}
-	k.Begin("pass3AVX2", signature, "pass3AVX2 is a pass of radix 3; stride is even.")
+	k.Begin("pass3AVX2", signature, "pass3AVX2 is a pass of radix 3. stride is even.")
 	half, sin60 := k.YMM(), k.YMM()
 	k.VBROADCASTSD(constants.Offset(0), half)
 	k.VBROADCASTSD(constants.Offset(8), sin60)

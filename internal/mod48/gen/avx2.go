@@ -27,7 +27,7 @@ func avx2(k kernels) {
 
 func (k kernels) foursAVX2() {
 	k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"foursAVX2 is Rows for rows of so many blocks of sixteen words.")
+		"foursAVX2 is Rows for rows of blocks·16 words.")
 	p := k.Params("c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")

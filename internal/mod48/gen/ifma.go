@@ -125,7 +125,7 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 
 func (k kernels) foursIFMA() {
 	k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"foursIFMA is Rows for rows of so many blocks of sixteen words.")
+		"foursIFMA is Rows for rows of blocks·16 words.")
 	p := k.Params("c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")
@@ -165,7 +165,7 @@ const tileRows = 6
 // unpacked sixteen at a time into room and broadcast from there one by one.
 func (k kernels) tileIFMA(name string, groups int) {
 	k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
-		fmt.Sprintf("%s multiplies six rows of so many blocks of sixteen words, from these bytes on, by %d requests.", name, 8*groups))
+		fmt.Sprintf("%s multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", name, 8*groups))
 	p := k.Params("c", "room", "rows", "ahead", "x", "blocks", "from")
 	c, room, rows, ahead, x, blocks, from := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	acc, carry := k.sums(tileRows*groups), k.ZMM() // acc[q*groups+g]

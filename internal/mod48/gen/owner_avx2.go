@@ -9,7 +9,7 @@ import (
 
 func (k kernels) cutAVX2() {
 	k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
-		"cutAVX2 is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.")
+		"cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.")
 	p := k.Params("c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.constant(c, atLast, k.YMM()), k.constant(c, atDrop, k.YMM()), k.YMM()
@@ -32,7 +32,7 @@ func (k kernels) cutAVX2() {
 
 func (k kernels) fieldsAVX2() {
 	k.Begin("fieldsAVX2", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
-		"fieldsAVX2 is Fields of so many times sixteen.")
+		"fieldsAVX2 is Fields of blocks·16 numbers.")
 	p := k.Params("c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.YMM(), k.YMM(), k.YMM()
@@ -101,7 +101,7 @@ func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 // 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
 	k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"floatsAVX2 makes float64 of so many times sixteen words below 2⁵².")
+		"floatsAVX2 converts sixteens·16 words to float64, all below 2⁵².")
 	a := k.Params("c", "p", "sixteens")
 	zero := k.float(a[0], atFloat52)
 	k.wordsAVX2(a[1], a[2], func(x reg.VecVirtual) {
@@ -113,7 +113,7 @@ func (k kernels) floatsAVX2() {
 // reduceAVX2 inverts floatsAVX2 modulo q.
 func (k kernels) reduceAVX2() {
 	k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"reduceAVX2 makes words below q of so many times sixteen integers of float64 of up to 7q.")
+		"reduceAVX2 converts sixteens·16 float64 integers of up to 7q to words below q.")
 	a := k.Params("c", "p", "sixteens")
 	q, inverse, zero, none := k.float(a[0], atFloat), k.float(a[0], atInverse), k.float(a[0], atFloat52), k.YMM()
 	k.VXORPD(none, none, none)
@@ -132,7 +132,7 @@ func (k kernels) reduceAVX2() {
 
 func (k kernels) levelAVX2() {
 	k.Begin("levelAVX2", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
-		"levelAVX2 makes a level of butterflies in so many blocks, of which a half has so many times sixteen float64.")
+		"levelAVX2 computes one level of butterflies. Half a block has sixteens·16 float64.")
 	a := k.Params("c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q := k.float(c, atFloat)
@@ -174,7 +174,7 @@ func (k kernels) levelAVX2() {
 // turns.
 func (k kernels) productsAVX2() {
 	k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
-		"productsAVX2 is Products of so many times four rows of so many times four words.")
+		"productsAVX2 is Products of fours·4 rows of vectors·4 words.")
 	p := k.Params("c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)

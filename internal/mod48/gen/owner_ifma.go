@@ -10,7 +10,7 @@ import (
 // cutIFMA cuts eight words at once. q − 1 − x is negative if x is too large.
 func (k kernels) cutIFMA() {
 	k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
-		"cutIFMA is Cut of so many times sixteen words. The sign of a word of over is set if one of these was too large.")
+		"cutIFMA is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.")
 	p := k.Params("c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.ZMM(), k.ZMM(), k.ZMM()
@@ -37,7 +37,7 @@ func (k kernels) cutIFMA() {
 // word.
 func (k kernels) fieldsIFMA() {
 	k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
-		"fieldsIFMA is Fields of so many times sixteen.")
+		"fieldsIFMA is Fields of blocks·16 numbers.")
 	p := k.Params("c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.ZMM(), k.ZMM(), k.ZMM()
@@ -73,7 +73,7 @@ func (k kernels) fieldsIFMA() {
 //	x, y ─▶ x + w·y, x − w·y     w·y mod q, below 2q, is w·y − ⌊⌊w·2⁵²/q⌋·y/2⁵²⌋·q in 52 bits
 func (k kernels) levelIFMA() {
 	k.Begin("levelIFMA", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
-		"levelIFMA makes a level of butterflies in so many blocks, of which a half has so many times sixteen words.")
+		"levelIFMA computes one level of butterflies. Half a block has sixteens·16 words.")
 	a := k.Params("c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q, twice, low := k.ZMM(), k.ZMM(), k.ZMM()
@@ -123,7 +123,7 @@ func (k kernels) levelIFMA() {
 
 func (k kernels) reduceIFMA() {
 	k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"reduceIFMA takes so many times sixteen words below 4q modulo q.")
+		"reduceIFMA reduces sixteens·16 words below 4q modulo q.")
 	a := k.Params("c", "p", "sixteens")
 	c, p, sixteens := a[0], a[1], a[2]
 	q, twice := k.ZMM(), k.ZMM()
@@ -148,7 +148,7 @@ func (k kernels) reduceIFMA() {
 // productsIFMA sums the products of four rows at once.
 func (k kernels) productsIFMA() {
 	k.Begin("productsIFMA", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
-		"productsIFMA is Products of so many times four rows of so many times eight words.")
+		"productsIFMA is Products of fours·4 rows of vectors·8 words.")
 	p := k.Params("c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)

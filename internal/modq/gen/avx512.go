@@ -339,7 +339,7 @@ func (k kernels) quarters512() {
 // four512 multiplies four rows at arbitrary addresses.
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n int, a0, a1, a2, a3 uintptr)",
-		"fourAVX512 is Gather for four rows of n words. Meanwhile it prefetches as many others.")
+		"fourAVX512 is Gather for four rows of n words. It prefetches four others.")
 	p, r, ahead := k.Params("x", "n"), k.Params("r0", "r1", "r2", "r3"), k.Params("a0", "a1", "a2", "a3")
 	x, n := p[0], p[1]
 	dst := k.Params("dst")[0]
