@@ -54,7 +54,7 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 		p.network, p.embedding = photos[0].Embedding.Network, len(photos[0].Embedding.Values)
 	}
 	if len(photos) < minPhotos {
-		return nil, hint.Add(fmt.Errorf("%w: %d photos are too few to learn from; %d are the least", cpar.ErrInput, len(photos), minPhotos), "profile paper learns nothing from keywords")
+		return nil, hint.Add(fmt.Errorf("%w: %d photos are too few to learn from, want at least %d", cpar.ErrInput, len(photos), minPhotos), "profile paper learns nothing from keywords")
 	}
 	rows, err := mapRows(photos, p.row)
 	if err != nil {
