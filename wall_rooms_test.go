@@ -26,6 +26,7 @@ type ban struct{ pkg, why string }
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
+	module + "/internal/parallel", module + "/internal/topk",
 	module + "/internal/durable", module + "/internal/enum", module + "/internal/hint", module + "/internal/sanitize", module + "/internal/indexdir", module + "/internal/exitcode", module + "/internal/stdout", module + "/internal/version", module + "/internal/progress", module + "/internal/progress/bar", module + "/internal/leakage",
 	module + "/internal/settings", module + "/internal/manpage", module + "/internal/doctor", module + "/internal/bearer",
 }

@@ -1,19 +1,3 @@
-// Package cloud is the cloud's side: it keeps encrypted indexes and answers
-// encrypted requests. It holds no key, and no package that does is linked
-// into it (wall_test.go of package cpar).
-//
-//	store    indexes in a data folder, activated in one step
-//	remote   the same in object storage, with a cache
-//	blob     object storage: S3, Azure, Google
-//	score    ⟨C(V), t⟩ of records and planes
-//	search   the forest (cpar), the inverted file (ivf), or the scan (capia)
-//	sealed   inner products that stay encrypted (sealed)
-//	workers  one search shared among goroutines
-//	stage    what is written down of a request
-//	watch    metrics, readiness and profiles, for the operator
-//	inspect  all that could be written down about one request
-//	api      HTTP
-//	daemon   the process that serves a data folder
 package cloud
 
 import (
@@ -129,20 +113,6 @@ func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], reques
 	return replies, err
 }
 
-// Work is what a reply cost: records scored and bytes read for that. An opaque reply does
-// not say; its cloud reads every record.
-func Work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
-	if r.Opaque == nil {
-		return uint64(r.Visited), r.Touched
-	}
-	for _, s := range m.Segments {
-		if s.Kind == cpar.SegmentVectors {
-			touched += s.Bytes
-		}
-	}
-	return uint64(m.Records), touched
-}
-
 // ReplyBytes bounds the memory that the replies to requests will take, as they are and
 // encoded. It does not load the index.
 func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
@@ -152,20 +122,3 @@ func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cp
 	}
 	return ReplyBytes(m, requests), nil
 }
-
-// ReplyBytes is Cloud.ReplyBytes for the index that m describes.
-func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
-	const fixed, match = 512, 64 // a reply and a match beside what they hold
-	for _, q := range requests {
-		if sum += fixed; q.Params.Scheme.Opaque() {
-			sum += sealedReply * int64(m.Records)
-		} else {
-			sum += int64(min(uint32(q.Params.L), m.Records)) * (match + 2*int64(m.KeywordBytes))
-		}
-	}
-	return sum
-}
-
-// sealedReply is what a sealed reply takes for each record: a word, and 40 bits at most in
-// the reply and in its encoding.
-const sealedReply = 8 + 5 + 5

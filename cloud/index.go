@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/cloud/score"
@@ -10,7 +11,127 @@ import (
 	"cpar/cloud/search"
 	"cpar/cloud/shard"
 	"cpar/internal/hint"
+	"cpar/internal/lattice"
 )
+
+// A scheme lists the operations in which the schemes differ on the server. A
+// nil operation means that the scheme answers no requests.
+type scheme struct {
+	// load opens a shard of an index.
+	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
+	// join merges the replies of all shards, in order, into one reply.
+	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
+	// work returns the number of records scored for a reply and the bytes read.
+	work func(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64)
+	// replyBytes bounds the memory of a reply, beyond a fixed overhead.
+	replyBytes func(m *cpar.Manifest, q *cpar.Request) int64
+	// batch returns the number of requests that are best answered together.
+	batch func() int64
+}
+
+// schemes has an entry for each scheme of the protocol.
+var schemes = map[cpar.Scheme]scheme{
+	cpar.SchemeCPAR:  scored,
+	cpar.SchemeCAPIA: scored,
+	cpar.SchemeIVF:   scored,
+	cpar.SchemeSealed: {
+		load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
+			x, err := sealed.LoadShard(m, p, segments)
+			return sealedIndex{x}, err
+		},
+		join: joinSealed,
+		work: func(m *cpar.Manifest, _ *cpar.Reply) (visited, touched uint64) {
+			// An opaque reply contains no counts. The server reads every record.
+			for _, s := range m.Segments {
+				if s.Kind == cpar.SegmentVectors {
+					touched += s.Bytes
+				}
+			}
+			return uint64(m.Records), touched
+		},
+		// A record takes a word, and at most 40 bits each in the reply and in
+		// its encoding.
+		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
+		batch:      sealed.BatchSize,
+	},
+	cpar.SchemeLocal: {
+		load: func(m *cpar.Manifest, _ shard.Range, _ [][]byte) (loadedIndex, error) {
+			return localIndex{}, m.Validate()
+		},
+	},
+}
+
+// scored is the entry of the schemes whose scores the server sees.
+var scored = scheme{
+	load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
+		x, err := score.LoadShard(m, p, segments)
+		return scoredIndex{x}, err
+	},
+	join: func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) { return search.Join(q, shards), nil },
+	work: func(_ *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
+		return uint64(r.Visited), r.Touched
+	},
+	replyBytes: func(m *cpar.Manifest, q *cpar.Request) int64 {
+		const match = 64 // a match without its keywords
+		return int64(min(uint32(q.Params.L), m.Records)) * (match + 2*int64(m.KeywordBytes))
+	},
+	batch: func() int64 { return MaxBatchWeight },
+}
+
+// entry returns the table's entry that answers requests of scheme s.
+func entry(s cpar.Scheme) scheme {
+	if e := schemes[s]; e.join != nil {
+		return e
+	}
+	return scored
+}
+
+// MaxBatchWeight is the weight of a batch that shares one scan. Sixteen scans
+// together take two to three times as long as one. More would gain little and
+// delay other requests.
+const MaxBatchWeight = 16
+
+// Weight returns the share of MaxBatchWeight that a request takes in a batch.
+func Weight(q *cpar.Request) int64 { return MaxBatchWeight / entry(q.Params.Scheme).batch() }
+
+// Work returns the number of records scored for a reply and the bytes read.
+func Work(m *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
+	return entry(m.Scheme).work(m, r)
+}
+
+// ReplyBytes bounds the memory of the replies to requests, decoded and encoded.
+func ReplyBytes(m *cpar.Manifest, requests []*cpar.Request) (sum int64) {
+	const fixed = 512 // a reply without its matches
+	for _, q := range requests {
+		sum += fixed + entry(q.Params.Scheme).replyBytes(m, q)
+	}
+	return sum
+}
+
+// Answers reports whether r has the index and the encoding that q calls for.
+func Answers(r *cpar.Reply, q *cpar.Request) bool {
+	return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
+}
+
+// Join merges the replies of all shards of an index to one request, in the
+// order of the shards, into the reply of the whole index.
+func Join(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
+	for _, r := range shards {
+		if !Answers(r, q) {
+			return nil, fmt.Errorf("joining replies: %w: one is not of the index that was asked", cpar.ErrCorrupt)
+		}
+	}
+	return entry(q.Params.Scheme).join(q, shards)
+}
+
+func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
+	var opaque [][]byte
+	for _, r := range shards {
+		opaque = append(opaque, r.Opaque)
+	}
+	b, err := lattice.JoinReplies(opaque)
+	return &cpar.Reply{Index: q.Index, Opaque: b}, err
+}
 
 // A loadedIndex is an index of any scheme, ready to answer.
 type loadedIndex interface {
@@ -18,21 +139,16 @@ type loadedIndex interface {
 	annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
-// load is the Loader of a cloud's store.
+// load is the Loader of a Cloud's store.
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
-	switch m.Scheme {
-	case cpar.SchemeSealed:
-		x, err := sealed.LoadShard(m, p, segments)
-		return sealedIndex{x}, err
-	case cpar.SchemeLocal:
-		return localIndex{}, m.Validate()
+	if e, ok := schemes[m.Scheme]; ok {
+		return e.load(m, p, segments)
 	}
-	x, err := score.LoadShard(m, p, segments)
-	return scoredIndex{x}, err
+	return scored.load(m, p, segments) // which fails to validate m
 }
 
-// A scoredIndex has scheme cpar, capia or ivf: the cloud sees the scores and returns the
-// records with the smallest.
+// A scoredIndex has scheme cpar, capia or ivf: the server sees the scores and
+// returns the records with the smallest.
 type scoredIndex struct{ *score.Index }
 
 func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -40,29 +156,28 @@ func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar
 		return nil, err
 	}
 	o := search.Options{Workers: workers}
+	var replies []*cpar.Reply
+	var err error
 	if len(requests) == 1 {
-		reply, err := o.Annotate(ctx, x.Index, requests[0])
-		if err != nil {
+		// Annotate reports errors without the number of the request.
+		replies = make([]*cpar.Reply, 1)
+		if replies[0], err = o.Annotate(ctx, x.Index, requests[0]); err != nil {
 			return nil, err
 		}
-		copyKeywords(reply)
-		return []*cpar.Reply{reply}, nil
+	} else if replies, err = o.AnnotateBatch(ctx, x.Index, requests); err != nil {
+		return nil, err
 	}
-	replies, err := o.AnnotateBatch(ctx, x.Index, requests)
+	// Keywords alias the index, which may be unloaded before the reply is sent.
 	for _, r := range replies {
-		copyKeywords(r)
+		for i, m := range r.Matches {
+			r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
+		}
 	}
-	return replies, err
+	return replies, nil
 }
 
-// copyKeywords copies the parts of a reply that alias the index.
-func copyKeywords(r *cpar.Reply) {
-	for i, m := range r.Matches {
-		r.Matches[i].Keywords = append([]byte(nil), m.Keywords...)
-	}
-}
-
-// A sealedIndex has scheme sealed: the cloud scores every record and sees no score.
+// A sealedIndex has scheme sealed: the server scores every record and cannot
+// read a score.
 type sealedIndex struct{ *sealed.Index }
 
 func (x sealedIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -72,21 +187,17 @@ func (x sealedIndex) annotate(ctx context.Context, workers int, requests []*cpar
 	return x.Annotate(ctx, workers, requests)
 }
 
-// A localIndex has scheme local: the cloud only serves its segments.
+// A localIndex has scheme local: the server only serves its segments.
 type localIndex struct{}
 
 func (localIndex) annotate(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	return nil, checkSchemes(requests, "it has scheme local and is searched by its owner")
 }
 
-// checkSchemes refuses requests unless the index answers the schemes of all of them.
-func checkSchemes(requests []*cpar.Request, index string, schemes ...cpar.Scheme) error {
+// checkSchemes refuses requests unless the index answers all their schemes.
+func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Scheme) error {
 	for i, q := range requests {
-		known := false
-		for _, s := range schemes {
-			known = known || q.Params.Scheme == s
-		}
-		if known {
+		if slices.Contains(answered, q.Params.Scheme) {
 			continue
 		}
 		err := fmt.Errorf("%w: a request of scheme %v, which the index does not answer: %s", cpar.ErrInput, q.Params.Scheme, index)

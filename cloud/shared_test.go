@@ -17,6 +17,7 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/cloud/store"
 	"cpar/cparhttp"
+	"cpar/internal/wire"
 )
 
 // TestSharedPassesOverHTTP: requests that wait together get, byte for byte, what they get
@@ -51,7 +52,7 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 		}
 		path, body := fmt.Sprintf("/v1/indexes/%v/annotate", id), items[0]
 		if len(items) > 1 {
-			path, body = path+"-batch", cparhttp.AppendBatch(nil, items)
+			path, body = path+"-batch", wire.AppendBatch(nil, items)
 		}
 		bodies[path] = append(bodies[path], body)
 	}

@@ -2,7 +2,6 @@ package cparhttp
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"net/http"
 
@@ -13,41 +12,11 @@ import (
 // Limits of a batch.
 const (
 	// MaxBatch is the largest number of requests in a batch.
-	MaxBatch = 64
+	MaxBatch = wire.MaxBatch
 	// MaxBatchBytes bounds the body of a batch. A request of profile paper has 11 to 14
 	// KB, a request of scheme sealed 360 KB.
 	MaxBatchBytes = 8 << 20
 )
-
-// A batch is a four-byte count, then each request or reply as a four-byte length and its
-// canonical encoding.
-
-// AppendBatch appends the encoding of a batch to b.
-func AppendBatch(b []byte, items [][]byte) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(items)))
-	for _, item := range items {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(item)))
-		b = append(b, item...)
-	}
-	return b
-}
-
-// DecodeBatch reads a batch of 1 to MaxBatch items. They alias b. Errors wrap cpar.ErrCorrupt.
-func DecodeBatch(b []byte) ([][]byte, error) {
-	r := wire.NewReader(b, cpar.ErrCorrupt)
-	n := r.Count(4, "items")
-	if r.Err() == nil && (n < 1 || n > MaxBatch) {
-		r.Fail("a batch of %d; it must have 1 to %d items", n, MaxBatch)
-	}
-	var items [][]byte
-	for i := 0; i < n && r.Err() == nil; i++ {
-		items = append(items, r.Bytes(r.Count(1, fmt.Sprintf("bytes of item %d", i+1)), "item"))
-	}
-	if err := r.Close(); err != nil {
-		return nil, fmt.Errorf("reading batch: %w", err)
-	}
-	return items, nil
-}
 
 // AnnotateBatch sends requests to one index together and returns the replies in the same
 // order, each checked as in Annotate. stats[i] is for request i alone. One request that
@@ -79,7 +48,7 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 		}
 		limit += 4 + most
 	}
-	body := AppendBatch(nil, items)
+	body := wire.AppendBatch(nil, items)
 	if len(body) > MaxBatchBytes {
 		return fail(fmt.Errorf("%w: they have %d bytes; the limit is %d", cpar.ErrInput, len(body), MaxBatchBytes))
 	}
@@ -87,7 +56,7 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 	if err != nil {
 		return fail(err)
 	}
-	items, err = DecodeBatch(answer)
+	items, err = wire.DecodeBatch(answer, cpar.ErrCorrupt)
 	if err != nil {
 		return fail(c.cloudFault(err))
 	}

@@ -2,57 +2,18 @@ package cparhttp
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
 	"cpar"
+	"cpar/internal/wire"
 )
-
-func TestBatchEncoding(t *testing.T) {
-	for _, items := range [][][]byte{{{1}}, {{}, {2, 3}, {}}, make([][]byte, MaxBatch)} {
-		b := AppendBatch([]byte("before"), items)
-		got, err := DecodeBatch(b[6:])
-		if err != nil || len(got) != len(items) {
-			t.Fatalf("%v: %v, %v", items, got, err)
-		}
-		for i := range got {
-			if !bytes.Equal(got[i], items[i]) {
-				t.Errorf("item %d is %v, want %v", i, got[i], items[i])
-			}
-		}
-	}
-	for name, bad := range map[string][]byte{
-		"nothing":        nil,
-		"no items":       AppendBatch(nil, nil),
-		"too many items": AppendBatch(nil, make([][]byte, MaxBatch+1)),
-		"short":          AppendBatch(nil, [][]byte{{1, 2}})[:9],
-		"long":           append(AppendBatch(nil, [][]byte{{1, 2}}), 0),
-		"a huge length":  binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 1<<31),
-		"a huge number":  {255, 255, 255, 255},
-	} {
-		if got, err := DecodeBatch(bad); !errors.Is(err, cpar.ErrCorrupt) {
-			t.Errorf("%s: %v, %v", name, got, err)
-		}
-	}
-}
-
-func FuzzDecodeBatch(f *testing.F) {
-	f.Add(AppendBatch(nil, [][]byte{{1, 2, 3}, {}, {4}}))
-	f.Add([]byte{1, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		items, err := DecodeBatch(b)
-		if err == nil && !bytes.Equal(AppendBatch(nil, items), b) {
-			t.Errorf("%x decodes to %x", b, items)
-		}
-	})
-}
 
 func TestAnnotateBatch(t *testing.T) {
 	requests := []*cpar.Request{request(3), request(2)}
-	good := AppendBatch(nil, [][]byte{encoded(t, reply(3)), encoded(t, reply(1))})
+	good := wire.AppendBatch(nil, [][]byte{encoded(t, reply(3)), encoded(t, reply(1))})
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if want := "/v1/indexes/" + requests[0].Index.String() + "/annotate-batch"; r.URL.Path != want {
 			t.Errorf("requested %s, want %s", r.URL.Path, want)
@@ -73,12 +34,12 @@ func TestAnnotateBatch(t *testing.T) {
 		answer []byte
 		say    string
 	}{
-		"one reply too few":         {AppendBatch(nil, [][]byte{encoded(t, reply(3))}), "1 replies"},
-		"replies in another order":  {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, reply(3))}), "reply 2"},
-		"a reply for another index": {AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, swapped)}), "reply 2"},
-		"one record twice":          {AppendBatch(nil, [][]byte{encoded(t, twice), encoded(t, reply(1))}), "reply 1"},
+		"one reply too few":         {wire.AppendBatch(nil, [][]byte{encoded(t, reply(3))}), "1 replies"},
+		"replies in another order":  {wire.AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, reply(3))}), "reply 2"},
+		"a reply for another index": {wire.AppendBatch(nil, [][]byte{encoded(t, reply(1)), encoded(t, swapped)}), "reply 2"},
+		"one record twice":          {wire.AppendBatch(nil, [][]byte{encoded(t, twice), encoded(t, reply(1))}), "reply 1"},
 		"garbage":                   {[]byte("garbage"), "reading batch"},
-		"a garbled reply":           {AppendBatch(nil, [][]byte{encoded(t, reply(1)), {1}}), "reply 2"},
+		"a garbled reply":           {wire.AppendBatch(nil, [][]byte{encoded(t, reply(1)), {1}}), "reply 2"},
 	} {
 		if _, _, err := client(t, answers(TypeBinary, c.answer)).AnnotateBatch(t.Context(), requests); !errors.Is(err, cpar.ErrCloud) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: %v", name, err)
@@ -145,7 +106,7 @@ func TestSealedReplies(t *testing.T) {
 			fetched++
 			answers(TypeBinary, manifest)(w, r)
 		case strings.HasSuffix(r.URL.Path, "-batch"):
-			answers(TypeBinary, AppendBatch(nil, [][]byte{answer, answer}))(w, r)
+			answers(TypeBinary, wire.AppendBatch(nil, [][]byte{answer, answer}))(w, r)
 		default:
 			answers(TypeBinary, answer)(w, r)
 		}

@@ -36,7 +36,7 @@ func TestCandidatesEqualVisits(t *testing.T) {
 				// Three queues together give the search's hits.
 				queues := [4]*Queue{NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L)}
 				for i, r := range got[1:] {
-					queues[1+i%3].Push(Hit{r, l1(rows[r], space.request)})
+					queues[1+i%3].Push(Hit{Record: r, Score: l1(rows[r], space.request)})
 				}
 				for _, q := range queues[1:] {
 					for _, h := range q.Hits() {

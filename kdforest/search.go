@@ -234,7 +234,7 @@ func (s *searcher) start(f *Forest, space Space, opt Options) {
 	s.metric, _ = space.(Metric)
 	s.stats = Stats{}
 	s.visited.reset(int(f.Records))
-	s.queue.reset(opt.L)
+	s.queue.Reset(opt.L)
 	trees := len(f.Trees)
 	s.walks = slices.Grow(s.walks[:0], trees)[:trees]
 	round := trees

@@ -254,12 +254,12 @@ func TestSearchEdges(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := []Hit{{1, 1}, {2, 9}, {0, 11}}
+				want := []Hit{{Record: 1, Score: 1}, {Record: 2, Score: 9}, {Record: 0, Score: 11}}
 				if n < 3 {
-					want = []Hit{{1, 1}, {0, 11}}
+					want = []Hit{{Record: 1, Score: 1}, {Record: 0, Score: 11}}
 				}
 				if n < 2 {
-					want = []Hit{{0, 11}}[:n]
+					want = []Hit{{Record: 0, Score: 11}}[:n]
 				}
 				if want = want[:min(l, n)]; !slices.Equal(hits, want) || stats.Visited != n {
 					t.Errorf("n %d, L %d: found %v in %+v, want %v", n, l, hits, stats, want)

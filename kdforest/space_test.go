@@ -272,7 +272,7 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 // insertHit is a simple queue.
 func insertHit(hits []Hit, h Hit, limit int) []Hit {
 	at := 0
-	for at < len(hits) && hits[at].before(h) {
+	for at < len(hits) && hits[at].Before(h) {
 		at++
 	}
 	hits = append(hits[:at:at], append([]Hit{h}, hits[at:]...)...)

@@ -11,27 +11,16 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
+	"cpar/cloud"
 	"cpar/cloud/batch"
-	"cpar/cloud/sealed"
 	"cpar/cloud/store"
 	"cpar/cloud/trace"
 	"cpar/cparhttp"
+	"cpar/internal/wire"
 )
 
 // times is how many times over the bytes of a request are held: as they came, and decoded.
 const times = 2
-
-// maxBatchWeight is the weight of a pass over an index. Sixteen scans together take two to
-// three times as long as one; more would gain little and keep others waiting.
-const maxBatchWeight = 16
-
-// weigh is what a request adds to a pass.
-func weigh(q *cpar.Request) int64 {
-	if q.Params.Scheme.Opaque() {
-		return maxBatchWeight / sealed.BatchSize()
-	}
-	return 1
-}
 
 // An answered request has its reply, and what is known of the pass that it was made in.
 type batchReply struct {
@@ -72,8 +61,8 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},
-		Weight:    weigh,
-		MaxWeight: maxBatchWeight,
+		Weight:    cloud.Weight,
+		MaxWeight: cloud.MaxBatchWeight,
 	})
 }
 
@@ -120,7 +109,7 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutpu
 		return nil, s.problem(err)
 	}
 	defer release()
-	items, err := cparhttp.DecodeBatch(b)
+	items, err := wire.DecodeBatch(b, cpar.ErrCorrupt)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -139,7 +128,7 @@ func encodeOne(replies []batchReply) ([]byte, error) {
 	return replies[0].AppendBinary(make([]byte, 0, encodedSize(replies[0].Reply)))
 }
 
-// encodeBatch writes the replies to a batch as cparhttp.AppendBatch does, without a copy of
+// encodeBatch writes the replies to a batch as wire.AppendBatch does, without a copy of
 // each.
 func encodeBatch(replies []batchReply) (b []byte, err error) {
 	size := 4

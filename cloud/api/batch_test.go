@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/cloud/api"
 	"cpar/cparhttp"
+	"cpar/internal/wire"
 )
 
 func TestBatch(t *testing.T) {
@@ -90,11 +91,11 @@ func TestBatchProblems(t *testing.T) {
 	}{
 		"garbage":             {[]byte("garbage"), 422, cparhttp.CodeInput, "reading batch"},
 		"nothing":             {nil, 422, cparhttp.CodeInput, "reading batch"},
-		"too many":            {cparhttp.AppendBatch(nil, make([][]byte, cparhttp.MaxBatch+1)), 422, cparhttp.CodeInput, "a batch of 65"},
+		"too many":            {wire.AppendBatch(nil, make([][]byte, cparhttp.MaxBatch+1)), 422, cparhttp.CodeInput, "a batch of 65"},
 		"a body too large":    {make([]byte, cparhttp.MaxBatchBytes+1), 413, cparhttp.CodeTooLarge, ""},
-		"a request too large": {cparhttp.AppendBatch(nil, [][]byte{good, make([]byte, cpar.MaxRequestBytes+1)}), 422, cparhttp.CodeInput, "request 2 of 2"},
-		"a garbled request":   {cparhttp.AppendBatch(nil, [][]byte{good, good, good[1:]}), 422, cparhttp.CodeInput, "request 3 of 3"},
-		"another index":       {cparhttp.AppendBatch(nil, [][]byte{other, good}), 422, cparhttp.CodeInput, "request 1 of 2"},
+		"a request too large": {wire.AppendBatch(nil, [][]byte{good, make([]byte, cpar.MaxRequestBytes+1)}), 422, cparhttp.CodeInput, "request 2 of 2"},
+		"a garbled request":   {wire.AppendBatch(nil, [][]byte{good, good, good[1:]}), 422, cparhttp.CodeInput, "request 3 of 3"},
+		"another index":       {wire.AppendBatch(nil, [][]byte{other, good}), 422, cparhttp.CodeInput, "request 1 of 2"},
 	} {
 		_, p, _ := do(t, http.MethodPost, url, bytes.NewReader(x.body))
 		if p.Status != x.status || p.Code != x.code || !strings.Contains(p.Detail, x.say) {

@@ -20,6 +20,7 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/testing/indexsample"
+	"cpar/internal/wire"
 )
 
 // What clients that mean harm send, against the whole handler.
@@ -130,7 +131,7 @@ func TestRequestsOfWrongSize(t *testing.T) {
 			body []byte
 		}{
 			{"/annotate", b},
-			{"/annotate-batch", cparhttp.AppendBatch(nil, [][]byte{fine, b})},
+			{"/annotate-batch", wire.AppendBatch(nil, [][]byte{fine, b})},
 		} {
 			w := c.serve("POST", index+as.path, as.body)
 			if w.Code != http.StatusUnprocessableEntity {
@@ -237,7 +238,7 @@ func FuzzHandler(f *testing.F) {
 		{"PUT", index + "/manifest", "Content-Encoding: gzip\r\n", c.encoded},
 		{"POST", index + "/missing", "Expect: 100-continue\r\n", c.encoded},
 		{"POST", index + "/annotate", "Content-Type: application/json\r\n", annotate},
-		{"POST", index + "/annotate-batch", "", cparhttp.AppendBatch(nil, [][]byte{annotate, annotate})},
+		{"POST", index + "/annotate-batch", "", wire.AppendBatch(nil, [][]byte{annotate, annotate})},
 		{"DELETE", index, "", nil},
 		{"GET", "/problems/busy", "Accept: text/html\r\n", nil},
 		{"GET", "/readyz", "Origin: http://photos.example\r\n", nil},

@@ -18,6 +18,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/bearer"
 	"cpar/internal/testing/indexsample"
+	"cpar/internal/wire"
 )
 
 // client is the client of a token.
@@ -52,7 +53,7 @@ func bodyFor(t *testing.T, o operation, m *cpar.Manifest, id cpar.IndexID, segme
 	case "annotate":
 		return q
 	case "annotate-batch":
-		return cparhttp.AppendBatch(nil, [][]byte{q})
+		return wire.AppendBatch(nil, [][]byte{q})
 	case "put-segment":
 		return segment
 	}

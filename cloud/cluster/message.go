@@ -8,7 +8,6 @@ import (
 	"cpar"
 	"cpar/cloud/shard"
 	"cpar/cloud/store"
-	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
@@ -57,7 +56,7 @@ func appendBatch[T interface{ MarshalBinary() ([]byte, error) }](b []byte, list 
 			return nil, err
 		}
 	}
-	return cparhttp.AppendBatch(b, items), nil
+	return wire.AppendBatch(b, items), nil
 }
 
 // decodeBatch is the inverse of appendBatch.
@@ -65,7 +64,7 @@ func decodeBatch[T any](b []byte, decode func([]byte) (T, error)) (list []T, err
 	if len(b) == 0 {
 		return nil, nil
 	}
-	items, err := cparhttp.DecodeBatch(b)
+	items, err := wire.DecodeBatch(b, cpar.ErrCorrupt)
 	if err != nil {
 		return nil, err
 	}

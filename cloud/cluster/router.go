@@ -155,7 +155,7 @@ func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersio
 			}
 		case x := <-results:
 			switch {
-			case x.err == nil && fit(x.replies, requests):
+			case x.err == nil && slices.EqualFunc(x.replies, requests, cloud.Answers):
 				if q.Answered(x.shard) {
 					answers[x.shard] = x.replies
 				}
@@ -170,13 +170,6 @@ func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersio
 			}
 		}
 	}
-}
-
-// fit reports whether replies are of the index that was asked, one a request.
-func fit(replies []*cpar.Reply, requests []*cpar.Request) bool {
-	return slices.EqualFunc(replies, requests, func(r *cpar.Reply, q *cpar.Request) bool {
-		return r.Index == q.Index && (r.Opaque != nil) == q.Params.Scheme.Opaque()
-	})
 }
 
 // send asks one node for one part.

@@ -6,9 +6,9 @@ import (
 	"runtime"
 
 	"cpar"
-	share "cpar/cloud/workers"
 	"cpar/internal/lattice"
 	"cpar/internal/mod48"
+	"cpar/internal/parallel"
 )
 
 // few is the number of requests up to which each is multiplied alone: a tile has lanes for more,
@@ -42,7 +42,7 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 		if to-from > few {
 			evaluate = x.evaluateBatch
 		}
-		if err := share.Run(workers, len(x.groups), 1, func(_, first, last int) error {
+		if err := parallel.Runs(workers, len(x.groups), 1, func(_, first, last int) error {
 			return evaluate(ctx, replies[from:to], words[from:to], first, last)
 		}); err != nil {
 			return nil, fmt.Errorf("searching index %v: %w", x.id, err)

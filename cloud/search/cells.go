@@ -8,7 +8,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
-	"cpar/cloud/workers"
+	"cpar/internal/parallel"
+	"cpar/internal/topk"
 	"cpar/ivf"
 	"cpar/kdforest"
 )
@@ -23,8 +24,8 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 		return nil, err
 	}
 	// nearest[w][i] belongs to worker w and request i.
-	nearest := make([][]*kdforest.Queue, o.workers())
-	err := workers.Run(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
+	nearest := make([][]*topk.Queue, o.workers())
+	err := parallel.Runs(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
 		nearest[w] = t.queues()
 		return readPieces(ctx, t, plan.pieces[first:last], nearest[w])
 	})
@@ -64,7 +65,7 @@ func (p *plan) fill(o Options, t task) error {
 	if n > 1 {
 		run = score.NewBatch(t.spaces).Centroids
 	}
-	err := workers.Run(o.workers(), k, longestPiece, func(_, first, last int) error {
+	err := parallel.Runs(o.workers(), k, longestPiece, func(_, first, last int) error {
 		run(uint32(first), p.scores[first*n:last*n])
 		return nil
 	})
@@ -81,7 +82,7 @@ func (p *plan) fill(o Options, t task) error {
 			opt.Trace = func(v ivf.Visit) {
 				var score [1]int64 // planner gives none
 				t.spaces[i].Run(v.Record, score[:])
-				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: kdforest.Hit{Record: v.Record, Score: score[0]}})
+				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: topk.Hit{Record: v.Record, Score: score[0]}})
 			}
 		}
 		p.visited = append(p.visited, 0)
@@ -127,7 +128,7 @@ func (w planner) Run(first uint32, scores []int64) {
 }
 
 // readPieces scores the pieces and offers each record to its request's queue.
-func readPieces(ctx context.Context, t task, pieces []piece, queues []*kdforest.Queue) error {
+func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {
 		if err := pause(ctx); err != nil {
@@ -135,7 +136,7 @@ func readPieces(ctx context.Context, t task, pieces []piece, queues []*kdforest.
 		}
 		t.spaces[p.request].Run(p.first, scores[:p.n])
 		for i, s := range scores[:p.n] {
-			queues[p.request].Push(kdforest.Hit{Record: p.first + uint32(i), Score: s})
+			queues[p.request].Push(topk.Hit{Record: p.first + uint32(i), Score: s})
 		}
 	}
 	return nil

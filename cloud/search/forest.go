@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/cloud/workers"
+	"cpar/internal/parallel"
 	"cpar/kdforest"
 )
 
@@ -13,7 +13,7 @@ import (
 // a time.
 func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	replies := make([]*cpar.Reply, len(t.requests))
-	return replies, workers.Run(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
+	return replies, parallel.Runs(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
 		for i := first; i < last; i++ {
 			var err error
 			if replies[i], err = o.searchForest(t, i); err != nil {

@@ -8,7 +8,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
-	"cpar/cloud/workers"
+	"cpar/internal/parallel"
+	"cpar/internal/topk"
 	"cpar/kdforest"
 )
 
@@ -54,7 +55,7 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // ten rows, which took 1.2 to 1.7 times as long.
 func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
-	err := workers.Run(o.workers(), len(t.requests), 1, func(_, first, last int) error {
+	err := parallel.Runs(o.workers(), len(t.requests), 1, func(_, first, last int) error {
 		for i := first; i < last; i++ {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -90,8 +91,8 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 		return cmp.Or(cmp.Compare(a.records[0], b.records[0]), cmp.Compare(a.request, b.request))
 	})
 	// nearest[w][i] belongs to worker w and request i.
-	nearest := make([][]*kdforest.Queue, o.workers())
-	err = workers.Run(len(nearest), len(wants), 2, func(w, first, last int) error {
+	nearest := make([][]*topk.Queue, o.workers())
+	err = parallel.Runs(len(nearest), len(wants), 2, func(w, first, last int) error {
 		nearest[w] = t.queues()
 		return t.gather(ctx, wants[first:last], nearest[w])
 	})
@@ -115,7 +116,7 @@ type chunk struct {
 }
 
 // gather scores the chunks and offers each record to its request's queue.
-func (t *task) gather(ctx context.Context, all []chunk, queues []*kdforest.Queue) error {
+func (t *task) gather(ctx context.Context, all []chunk, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, some := range all {
 		if err := pause(ctx); err != nil {
@@ -123,7 +124,7 @@ func (t *task) gather(ctx context.Context, all []chunk, queues []*kdforest.Queue
 		}
 		t.spaces[some.request].Score(some.records, scores[:len(some.records)])
 		for i, r := range some.records {
-			queues[some.request].Push(kdforest.Hit{Record: r, Score: scores[i]})
+			queues[some.request].Push(topk.Hit{Record: r, Score: scores[i]})
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
-	"cpar/cloud/workers"
-	"cpar/kdforest"
+	"cpar/internal/parallel"
+	"cpar/internal/topk"
 )
 
 // stride is the number of records scored between two checks of the context, and the least
@@ -24,8 +24,8 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 		run = score.NewBatch(t.spaces).Run
 	}
 	// nearest[w][i] belongs to worker w and request i.
-	nearest := make([][]*kdforest.Queue, o.workers())
-	err := workers.Run(len(nearest), n, stride, func(w, first, last int) (err error) {
+	nearest := make([][]*topk.Queue, o.workers())
+	err := parallel.Runs(len(nearest), n, stride, func(w, first, last int) (err error) {
 		nearest[w] = t.queues()
 		return scanPart(ctx, run, nearest[w], int(t.x.First)+first, int(t.x.First)+last)
 	})
@@ -42,7 +42,7 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 // merge combines what the workers found into replies; nearest[w][i] belongs to worker w
 // and request i. A queue keeps the same hits in whatever order they arrive, so the number
 // of workers does not matter.
-func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
+func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	replies := make([]*cpar.Reply, len(t.requests))
 	for i, all := range t.queues() {
 		for _, other := range nearest {
@@ -59,10 +59,10 @@ func (t *task) merge(nearest [][]*kdforest.Queue, visited []int) []*cpar.Reply {
 }
 
 // queues returns an empty queue for each request.
-func (t *task) queues() []*kdforest.Queue {
-	out := make([]*kdforest.Queue, len(t.requests))
+func (t *task) queues() []*topk.Queue {
+	out := make([]*topk.Queue, len(t.requests))
 	for i, q := range t.requests {
-		out[i] = kdforest.NewQueue(int(q.Params.L))
+		out[i] = topk.NewQueue(int(q.Params.L))
 	}
 	return out
 }
@@ -79,7 +79,7 @@ func pause(ctx context.Context) error {
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
 // scanComponent scores records first to last−1 and offers them to the queues, one per request.
-func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest.Queue, first, last int) error {
+func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)
 	for at := first; at < last; at += stride {
@@ -92,7 +92,7 @@ func scanPart(ctx context.Context, run func(uint32, []int64), queues []*kdforest
 		run(uint32(at), scores)
 		for i := 0; len(scores) > 0; i++ {
 			for k, q := range queues {
-				q.Push(kdforest.Hit{Record: uint32(at + i), Score: scores[k]})
+				q.Push(topk.Hit{Record: uint32(at + i), Score: scores[k]})
 			}
 			scores = scores[len(queues):]
 		}

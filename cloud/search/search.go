@@ -20,6 +20,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/score"
+	"cpar/internal/topk"
 	"cpar/kdforest"
 )
 
@@ -123,7 +124,7 @@ func (o Options) workers() int {
 }
 
 // reply makes the reply to request i of a task.
-func (t *task) reply(i int, hits []kdforest.Hit, visited int) *cpar.Reply {
+func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	r := &cpar.Reply{Index: t.x.Manifest.ID, Visited: uint32(visited), Touched: t.spaces[i].Touched()}
 	if len(hits) > 0 {
 		r.Matches = make([]cpar.Match, len(hits))

@@ -26,6 +26,7 @@ import (
 	"cpar/internal/bearer"
 	"cpar/internal/testing/buckettest"
 	"cpar/internal/testing/natstest"
+	"cpar/internal/wire"
 )
 
 // attempt runs cpard with arguments; it must end by itself, soon.
@@ -112,7 +113,7 @@ func TestClusterTenantsAndStrangers(t *testing.T) {
 		}{
 			{"GET", index + "/manifest", nil}, {"GET", index + "/segments/" + m.Segments[0].Digest.String(), nil},
 			{"HEAD", index + "/segments/" + m.Segments[0].Digest.String(), nil},
-			{"POST", index + "/annotate", body}, {"POST", index + "/annotate-batch", cparhttp.AppendBatch(nil, [][]byte{body, body})},
+			{"POST", index + "/annotate", body}, {"POST", index + "/annotate-batch", wire.AppendBatch(nil, [][]byte{body, body})},
 			{"DELETE", index, nil},
 		} {
 			for who, want := range map[string]int{"bob": 404, "nobody": 401} {

@@ -21,6 +21,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/internal/indexdir"
 	"cpar/internal/testing/indexsample"
+	"cpar/internal/wire"
 )
 
 // A pressed daemon is a cpard process whose anonymous memory is watched.
@@ -102,7 +103,7 @@ func (p *pressed) push(t *testing.T) {
 	for range min(cparhttp.MaxBatch, cparhttp.MaxBatchBytes/(len(one)+8)) {
 		items = append(items, one)
 	}
-	p.batch = cparhttp.AppendBatch(nil, items)
+	p.batch = wire.AppendBatch(nil, items)
 }
 
 func (p *pressed) request() *cpar.Request {

@@ -2,9 +2,9 @@
 //
 //	n pieces ─▶ Each, For: piece by piece     Until: the same, while nobody interrupts
 //	            Ranges: one run of pieces per worker
+//	            Runs: the same for work that can fail or panic
 //
-// Which core does what must not affect the result. Package cloud/workers does the same
-// for searches, which can fail.
+// Which core does what must not affect the result.
 package parallel
 
 import (

@@ -17,6 +17,7 @@ import (
 	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 	"cpar/internal/testing/indexsample"
+	"cpar/internal/wire"
 )
 
 // operations are those of the document; the one that a request is of is crossed out.
@@ -156,9 +157,9 @@ func TestGeneratedClient(t *testing.T) {
 	if err != nil || len(reply.Matches) != 2 {
 		t.Errorf("reply: %+v, %v", reply, err)
 	}
-	many, err := c.AnnotateBatchWithBodyWithResponse(ctx, id, cparhttp.TypeBinary, bytes.NewReader(cparhttp.AppendBatch(nil, [][]byte{request, request})))
+	many, err := c.AnnotateBatchWithBodyWithResponse(ctx, id, cparhttp.TypeBinary, bytes.NewReader(wire.AppendBatch(nil, [][]byte{request, request})))
 	is("batch", 200, err, many.StatusCode(), many.Body)
-	if replies, err := cparhttp.DecodeBatch(many.Body); err != nil || len(replies) != 2 || !bytes.Equal(replies[1], one.Body) {
+	if replies, err := wire.DecodeBatch(many.Body, cpar.ErrCorrupt); err != nil || len(replies) != 2 || !bytes.Equal(replies[1], one.Body) {
 		t.Errorf("batch: %v", err)
 	}
 	cut, err := c.AnnotateWithBodyWithResponse(ctx, id, cparhttp.TypeBinary, bytes.NewReader(request[:40]))

@@ -1,12 +1,13 @@
-package workers
+package parallel
 
 import (
 	"sync/atomic"
 	"testing"
 )
 
-// TestPanicOfAWorker: the panic reaches the caller after all other workers are done.
-func TestPanicOfAWorker(t *testing.T) {
+// TestRunsRepeatsPanics checks that a worker's panic reaches the caller after all
+// other workers are done.
+func TestRunsRepeatsPanics(t *testing.T) {
 	for bad := range 3 {
 		var done atomic.Int64
 		func() {
@@ -15,7 +16,7 @@ func TestPanicOfAWorker(t *testing.T) {
 					t.Errorf("worker %d: recovered %v when %d were done", bad, p, done.Load())
 				}
 			}()
-			Run(3, 3, 1, func(w, _, _ int) error {
+			Runs(3, 3, 1, func(w, _, _ int) error {
 				if w == bad {
 					panic("fault")
 				}
@@ -26,11 +27,11 @@ func TestPanicOfAWorker(t *testing.T) {
 	}
 }
 
-func TestRunCoversAll(t *testing.T) {
+func TestRunsCoverEverythingOnce(t *testing.T) {
 	for n := range 50 {
 		for workers := range 8 {
 			var seen [50]atomic.Int64
-			err := Run(workers, n, 3, func(w, first, last int) error {
+			err := Runs(workers, n, 3, func(w, first, last int) error {
 				if w > 0 && last-first < 3 {
 					t.Errorf("%d of %d by %d: a run of %d", w, n, workers, last-first)
 				}
