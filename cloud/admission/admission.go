@@ -1,18 +1,23 @@
-// Package admit decides what a cloud takes on, so that no client can make it hold more
-// memory, wait longer or compute more than its share.
+// Package admission limits the work that a server accepts, so that no client
+// can exceed its share of memory, waiting time or computing time.
 //
-//	request ─▶ Enter (rate, concurrency of its tenant)
-//	        ─▶ Bytes (before its body is read) ─▶ Turn (before anything is computed)
-//	        ─▶ Replies (before replies are made) ─▶ all given back
+//	request ─▶ Enter        rate and concurrency of its tenant
+//	        ─▶ AcquireBody  before the body is read
+//	        ─▶ QueueTurn    before anything is computed
+//	        ─▶ AcquireReply before replies are made
+//	        ─▶ all released
 //
-// Each of these is a queue of bounded length in which a request waits for a bounded time.
-// Whoever finds it full is told so by a Full, with an honest time to come back.
+// Each step is a queue of bounded length in which a request waits for a bounded
+// time. A request that finds the queue full gets an OverloadError with an
+// estimate of when to retry.
 //
-// The queues are fair. The next place goes to the tenant that has been given least, and
-// within a tenant to the class, light or heavy, that has been given least: a single
-// request overtakes the batches of its own owner too. Within a class it is first come, first
-// served. golang.org/x/sync/semaphore serves everybody in the order of arrival, so that a
-// tenant with 64 clients would make another's one client wait behind all of them.
+// The queues are fair. The next grant goes to the tenant that has received
+// least, and within a tenant to the class, light or heavy, that has received
+// least. A single request therefore also overtakes batches of its own tenant.
+// Within a class, requests are served in order of arrival.
+// golang.org/x/sync/semaphore serves all callers in order of arrival, so a
+// tenant with 64 clients would delay another tenant's only client behind all of
+// them.
 package admission
 
 import (
@@ -24,34 +29,35 @@ import (
 	"time"
 )
 
-// Limits configures a Gate. A zero field stands for its default.
+// Limits configures a Gate. A zero field selects its default.
 type Limits struct {
-	// Memory is the number of bytes of bodies, decoded requests and replies that may be
-	// held at the same time; 0 means 256 MB. Replies have a fourth of it for themselves:
-	// a request that holds its body and waits for the memory of its reply must not wait
-	// for another in the same state.
+	// Memory is the maximum size of all bodies, decoded requests and replies
+	// held at once, in bytes. The default is 256 MB. A fourth of it is reserved
+	// for replies, because a request that holds its body while it waits for
+	// reply memory must not wait for another in the same state.
 	Memory int64
-	// Turns is the number of passes that are computed at the same time; 0 means the number
-	// of cores.
+	// Turns is the number of batches computed at once. The default is the
+	// number of cores.
 	Turns int
-	// Queue is the number of requests that may wait for each thing; 0 means 16,384. A batch
-	// counts as many as it has.
+	// Queue is the number of requests that may wait in each queue. The default
+	// is 16,384. A batch counts each of its requests.
 	Queue int64
-	// Wait is the longest wait for each thing; 0 means ten seconds.
+	// Wait is the longest wait in each queue. The default is ten seconds.
 	Wait time.Duration
 }
 
-// ErrBusy: come back later. ErrTooMany: come back later, since the tenant's own limits are
-// reached, whatever others do. Both come as a Full.
+// An OverloadError wraps ErrBusy when the server is full and ErrTooMany when
+// the tenant has reached its own limits. Both ask the client to retry.
 var (
 	ErrBusy    = errors.New("the cloud is busy")
 	ErrTooMany = errors.New("too many requests")
 )
 
-// ErrExceedsCapacity: it is more than this cloud takes from anybody, now or later.
+// ErrExceedsCapacity means that a request exceeds the server's total capacity,
+// so retrying does not help.
 var ErrExceedsCapacity = errors.New("more than this cloud takes at once")
 
-// A Full is the error for whoever must come back later.
+// An OverloadError asks the client to retry later.
 type OverloadError struct {
 	kind  error
 	what  string
@@ -63,12 +69,13 @@ func (f *OverloadError) Error() string { return f.kind.Error() + ": " + f.what }
 // Unwrap returns ErrBusy or ErrTooMany.
 func (f *OverloadError) Unwrap() error { return f.kind }
 
-// RetryAfter is an estimate of when to come back: a second to a minute.
+// RetryAfter estimates when to retry, between a second and a minute.
 func (f *OverloadError) RetryAfter() time.Duration {
 	return min(max(f.after, time.Second), time.Minute)
 }
 
-// A Gate holds the queues and budgets of one cloud. It is safe for concurrent use.
+// A Gate holds the queues and budgets of one server. It is safe for concurrent
+// use.
 type Gate struct {
 	limits  Limits
 	bodies  *queue
@@ -102,49 +109,52 @@ func New(l Limits) *Gate {
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// Reading what is stored takes two cores, however many ask for it, and one of them for
-		// a tenant: all that it has stored may take minutes to read.
+		// Reading stored segments uses at most two cores, and one per tenant,
+		// because reading everything a tenant has stored may take minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
-		// Anybody can come with no more than a token, so what is remembered of them is bounded.
+		// Any valid token creates an entry, so the table is bounded.
 		tenants: newTenants(4096),
 	}
 	g.checks.each = 1
-	// Loading takes minutes where indexes lie far away: half is there for others.
+	// Loading from remote storage takes minutes, so half the turns stay free
+	// for other tenants.
 	g.builds.each = int64(max(1, l.Turns/2))
 	return g
 }
 
-// Limits returns the limits with their defaults filled in.
+// Limits returns the limits with defaults filled in.
 func (g *Gate) Limits() Limits { return g.limits }
 
-// Bytes takes n bytes of the memory for requests. release may be called more than once.
+// AcquireBody takes n bytes of request memory. release may be called more than
+// once.
 func (g *Gate) AcquireBody(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.bodies.take(ctx, tenant, n)
 }
 
-// Replies takes n bytes of the memory for replies.
+// AcquireReply takes n bytes of reply memory.
 func (g *Gate) AcquireReply(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	return g.replies.take(ctx, tenant, n)
 }
 
-// Check takes a turn of those that read what is stored without searching it.
+// AcquireCheck takes a turn for reading stored data without searching it.
 func (g *Gate) AcquireCheck(ctx context.Context, tenant string) (release func(), err error) {
 	return g.checks.take(ctx, tenant, 1)
 }
 
-// Build takes a turn of those that make an index ready for search, new or not loaded.
+// AcquireBuild takes a turn for preparing a new or unloaded index for search.
 func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(), err error) {
 	return g.builds.take(ctx, tenant, 1)
 }
 
-// Turn asks for turns to compute something of this weight, of which one turn takes most;
-// Ticket.Wait waits for the first, and Ticket.Yield asks for the next.
+// QueueTurn queues for turns to compute work of this weight, at most most per
+// turn. Ticket.Wait waits for the first turn and Ticket.Yield queues for the
+// next.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }
 
-// take waits for n units and returns what gives them back.
+// take waits for n units and returns a function that releases them.
 func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	class := Light
 	if q.charge == byUnits && n > lightBytes {
@@ -160,7 +170,8 @@ func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(
 	return t.Done, nil
 }
 
-// lightBytes is what a single request of any scheme needs, and a batch seldom.
+// lightBytes exceeds the memory of a single request of any scheme, and rarely
+// that of a batch.
 const lightBytes = 1 << 20
 
 func (q *queue) exceedsCapacity(units int64) error {

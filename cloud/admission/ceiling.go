@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// aside is memory beside bodies, replies and loaded indexes: stacks, buffers of connections,
-// and what waits to be collected.
+// aside is memory besides bodies, replies and loaded indexes: stacks,
+// connection buffers and garbage not yet collected.
 const aside = 40 << 20
 
-// Ceiling has garbage collected before it takes the process beyond the memory that it may
-// hold, until end is called. Go would otherwise let the heap grow to twice what is in use,
-// and a body that was broken off is as large as one that is used.
+// Ceiling keeps the process within its memory budget by collecting garbage
+// early, until end is called. By default Go lets the heap grow to twice its
+// live size, and the body of an aborted upload is as large as one in use.
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	was := debug.SetMemoryLimit(g.limits.Memory + aside)
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		// What loaded indexes have on the heap comes on top: a ceiling below what is in use
-		// would have the collector run all the time.
+		// The heap memory of loaded indexes is added, because a ceiling below
+		// the live heap would keep the collector running all the time.
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		var o others
@@ -41,13 +41,14 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	}
 }
 
-// held is what has been given out.
+// held returns the number of bytes granted.
 func (g *Gate) held() int64 { return g.bodies.stats().Used + g.replies.stats().Used }
 
-// others estimates what is on the heap and was not given out by a gate. A sample is too large
-// if bodies were given back since the last collection, so the least of some counts.
+// others estimates the live heap that no gate granted. A sample is too large if
+// bodies were released since the last collection, so the estimate is the
+// minimum of several samples.
 type others struct {
-	last   [8]int64 // of as many collections
+	last   [8]int64 // one per collection
 	cycles uint64
 }
 

@@ -7,62 +7,61 @@ import (
 	"time"
 )
 
-// A Class divides what one tenant asks for, so that its own single requests do not wait
-// behind its batches.
+// A Class separates a tenant's single requests from its batches, so that the
+// former do not wait behind the latter.
 type Class uint8
 
-// The classes.
 const (
 	Light Class = iota
 	Heavy
 	classes
 )
 
-// A charge says what a place costs its tenant.
+// A charge selects how a grant is charged to its tenant.
 type charge uint8
 
 const (
-	byUnits charge = iota // as many as were taken
-	byTime                // how long it was held, estimated until it is known
+	byUnits charge = iota // the number of units taken
+	byTime // the time held, estimated until the release
 )
 
-// A queue gives out units, fairly: start-time fair queueing over tenants, and over classes
-// within a tenant.
+// A queue grants units by start-time fair queueing over tenants, and over
+// classes within a tenant.
 type queue struct {
-	what       string // that is full
-	size       int64  // units
+	what       string // error text when full
+	size       int64 // in units
 	charge     charge
-	maxWaiting int64 // weight that may wait
+	maxWaiting int64 // largest waiting weight
 	wait       time.Duration
-	each       int64 // units of one tenant; 0: no bound, or its share where units are charged
+	each       int64 // units per tenant; 0 means no bound, or its share where units are charged
 
 	mu      sync.Mutex
 	used    int64
 	holders int64
 	waiting int64
 	flows   map[string]*flow
-	clock   float64 // what the tenant that was served last had been given before
-	pace    float64 // seconds for which a weight of one holds its units, of late
+	clock   float64 // spent of the tenant served last, before its grant
+	pace    float64 // recent seconds for which a weight of one holds its units
 	grants  uint64
 	shed    uint64
 	expired uint64
 	waited  time.Duration
 }
 
-// A flow is what one tenant has and waits for.
+// A flow holds the tickets and charges of one tenant.
 type flow struct {
-	spent   float64 // what it was given, in units or seconds; never behind clock while it waits
+	spent   float64 // units or seconds received; at least clock while the flow waits
 	clock   float64 // as in queue, for its classes
 	held    int64
-	waiting int64 // weight
+	waiting int64 // total weight
 	classes [classes]struct {
 		spent float64
 		line  []*Ticket
 	}
 }
 
-// A Ticket is a place in a queue, and then what the place was waited for. It belongs to
-// one goroutine, but for Grow.
+// A Ticket holds a position in a queue, and after the grant, the units. It
+// belongs to one goroutine, except for Grow.
 type Ticket struct {
 	q      *queue
 	tenant string
@@ -70,11 +69,11 @@ type Ticket struct {
 	units  int64
 
 	// Guarded by q.mu.
-	weight        int64 // that still waits
+	weight        int64 // still waiting
 	maxTurnWeight int64 // weight of one turn
 	running       int64 // weight of this turn
 	state         state
-	granted       chan struct{} // closed when it is granted
+	granted       chan struct{} // closed on grant
 	asked         time.Time
 	began         time.Time
 	charged       float64
@@ -92,8 +91,9 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share is how much of n one tenant may have. Where there are tenants, none can take all:
-// the other half is there for whoever comes. The tenant without a name is the only one.
+// share returns the part of n that one tenant may hold: half if there are
+// tenants, so that the rest stays available to others. A server without tenants
+// has a single one with an empty name.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -101,12 +101,13 @@ func share(tenant string, n int64) int64 {
 	return max(1, n/2)
 }
 
-// ask queues for units. The error is a Full or wraps ErrExceedsCapacity.
+// enqueue queues for units. The error is an OverloadError or wraps
+// ErrExceedsCapacity.
 func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// A body may be empty. Its ticket holds something all the same, so that its flow is not
-	// forgotten under it.
+	// A body may be empty. Its ticket still holds a unit, so that its flow
+	// stays in the table.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
 		return nil, q.exceedsCapacity(units)
@@ -126,8 +127,8 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	return t, nil
 }
 
-// room refuses a weight for which the queue has no place, or that would not be served in
-// time: it is better told now than after it has waited.
+// checkRoom refuses weight that does not fit in the queue or would expire
+// there, so that the client need not wait in vain.
 func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
 	if q.waiting+weight <= q.maxWaiting && f.waiting+weight <= share(tenant, q.maxWaiting) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {
@@ -137,8 +138,8 @@ func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	return &OverloadError{ErrBusy, q.what, left}
 }
 
-// drain estimates how long a tenant with this weight waiting will wait: its turns come in
-// between those of the others that wait.
+// drain estimates the wait of a tenant with this waiting weight. Its turns
+// alternate with the turns of other waiting tenants.
 func (q *queue) drain(weight int64) time.Duration {
 	tenants := 0
 	for _, f := range q.flows {
@@ -149,7 +150,7 @@ func (q *queue) drain(weight int64) time.Duration {
 	return time.Duration(float64(weight) * q.pace * float64(max(1, tenants)) / float64(max(1, q.holders)) * float64(time.Second))
 }
 
-// line puts a ticket at the end of its line.
+// push appends a ticket to its class.
 func (q *queue) push(t *Ticket, f *flow) {
 	if f.idle() {
 		f.spent = max(f.spent, q.clock)
@@ -163,14 +164,14 @@ func (q *queue) push(t *Ticket, f *flow) {
 	q.waiting += t.weight
 }
 
-// wants changes the weight with which a ticket waits.
+// wants adjusts the waiting weight of a ticket.
 func (q *queue) wants(t *Ticket, f *flow, by int64) {
 	t.weight += by
 	f.waiting += by
 	q.waiting += by
 }
 
-// advance grants what is free.
+// advance grants free units.
 func (q *queue) advance() {
 	for {
 		f, class := q.next()
@@ -179,8 +180,8 @@ func (q *queue) advance() {
 		}
 		t := f.classes[class].line[0]
 		if q.used+t.units > q.size {
-			// It keeps its place, and what comes free is kept for it: a large one would
-			// else wait for ever behind small ones.
+			// The ticket keeps its position and units accumulate for it.
+			// Otherwise a large request could wait forever behind small ones.
 			return
 		}
 		f.classes[class].line = slices.Delete(f.classes[class].line, 0, 1)
@@ -203,8 +204,8 @@ func (q *queue) advance() {
 	}
 }
 
-// next is the tenant that was given least of those that wait and may have more, and its
-// class that was given least. Ties go to whoever came first.
+// next returns the waiting tenant that received least and may have more, and
+// its class that received least. Ties go to the earlier arrival.
 func (q *queue) next() (best *flow, class Class) {
 	var first *Ticket
 	for tenant, f := range q.flows {
@@ -229,14 +230,14 @@ func (f *flow) next() (first *Ticket, class Class) {
 	return first, class
 }
 
-// Granted is closed when the ticket is granted.
+// Granted returns a channel that is closed on grant.
 func (t *Ticket) Granted() <-chan struct{} { return t.granted }
 
-// Wait waits until the ticket is granted. If it returns an error, a Full or that of ctx, the
-// place is given up.
+// Wait waits for the grant. On error, an OverloadError or the error of ctx, the
+// ticket loses its position.
 func (t *Ticket) Wait(ctx context.Context) error {
 	select {
-	case <-t.granted: // nobody waits for a timer who need not
+	case <-t.granted: // an immediate grant needs no timer
 		return nil
 	default:
 	}
@@ -254,7 +255,7 @@ func (t *Ticket) Wait(ctx context.Context) error {
 	}
 }
 
-// Expired is the error for whoever has waited too long.
+// Expired returns the error for a wait that took too long.
 func (t *Ticket) Expired() *OverloadError {
 	q := t.q
 	q.mu.Lock()
@@ -267,7 +268,7 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adds to the weight that waits, or takes from it. The error is a Full, and nothing
+// Grow adjusts the waiting weight. If the error is an OverloadError, nothing
 // was added.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
@@ -286,7 +287,7 @@ func (t *Ticket) Grow(weight int64) error {
 	return nil
 }
 
-// Done gives back what the ticket holds, or its place.
+// Done releases the units of the ticket, or its position.
 func (t *Ticket) Done() {
 	q := t.q
 	q.mu.Lock()
@@ -307,8 +308,8 @@ func (t *Ticket) Done() {
 	q.forget(t.tenant, f)
 }
 
-// Yield gives the turn back, and queues in front of its class for the next one, with what
-// is left.
+// Yield ends the turn and queues at the front of the class for the remaining
+// weight.
 func (t *Ticket) Yield(left int64) {
 	q := t.q
 	q.mu.Lock()
@@ -322,7 +323,7 @@ func (t *Ticket) Yield(left int64) {
 	q.advance()
 }
 
-// release takes back the units of a ticket, and charges what they turned out to cost.
+// release takes back the units of a ticket and charges their actual cost.
 func (q *queue) release(t *Ticket, f *flow) {
 	q.used -= t.units
 	q.holders--
@@ -339,8 +340,8 @@ func (q *queue) release(t *Ticket, f *flow) {
 	q.pace += (each - q.pace) / 16
 }
 
-// forget drops what is remembered of a tenant that has nothing and waits for nothing,
-// once it owes nothing to the others, or if there are no others.
+// forget drops an idle tenant once its charges no longer exceed the clock, or
+// if no other tenant remains.
 func (q *queue) forget(tenant string, f *flow) {
 	if f.held == 0 && f.idle() && f.spent <= q.clock {
 		delete(q.flows, tenant)
@@ -354,7 +355,7 @@ func (q *queue) forget(tenant string, f *flow) {
 	}
 }
 
-// idle reports whether no ticket waits; one of weight 0 may.
+// idle reports whether no ticket waits. A waiting ticket may have weight 0.
 func (f *flow) idle() bool {
 	for _, c := range f.classes {
 		if len(c.line) > 0 {

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Stats are numbers about a Gate: gauges of now, and counters since the start.
+// Stats contains current gauges of a Gate and counters since the start.
 type Stats struct {
 	Bodies, Replies QueueStats // in bytes
-	Turns           QueueStats // of searches
-	Checks, Builds  QueueStats // turns of those that read what is stored
+	Turns           QueueStats // searches
+	Checks, Builds  QueueStats // turns for reading and loading
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
 	Batches BatchStats
 }
 
-// BatchStats count passes over indexes.
+// BatchStats counts batches.
 type BatchStats struct {
 	Batches, Requests uint64
-	// Sizes[i] counts passes of at most 2^i requests, and more than 2^(i−1).
+	// Sizes[i] counts batches of more than 2^(i−1) and at most 2^i requests.
 	Sizes [8]uint64
 }
 
-// Passed counts a pass.
+// ObserveBatch counts a batch.
 func (g *Gate) ObserveBatch(requests int) {
 	if requests == 0 {
 		return
@@ -35,17 +35,17 @@ func (g *Gate) ObserveBatch(requests int) {
 	s.Sizes[min(bits.Len(uint(requests-1)), len(s.Sizes)-1)]++
 }
 
-// QueueStats are numbers about one queue.
+// QueueStats describes one queue.
 type QueueStats struct {
 	Size, Used int64
 	Waiting    int64 // requests
-	// Granted, Refused (the queue was full) and Expired (the wait was too long) count
-	// requests and passes.
+	// Granted, Refused (queue full) and Expired (wait too long) count requests
+	// and batches.
 	Granted, Refused, Expired uint64
-	Waited                    time.Duration // of all that were granted together
+	Waited                    time.Duration // sum over all grants
 }
 
-// Stats returns the numbers of now.
+// Stats returns the current values.
 func (g *Gate) Stats() Stats {
 	s := Stats{Bodies: g.bodies.stats(), Replies: g.replies.stats(), Turns: g.turns.stats(), Checks: g.checks.stats(), Builds: g.builds.stats()}
 	s.Limited = g.tenants.stats()

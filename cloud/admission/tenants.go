@@ -8,14 +8,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Rate is what one tenant may ask for, whatever others do. A zero field is no limit.
+// A Rate limits one tenant independently of all others. A zero field means no
+// limit.
 type Rate struct {
 	PerSecond  float64
 	Burst      int // requests at once after a pause; 0 means one second's worth
 	Concurrent int
 }
 
-// tenants remembers the rate of each tenant of late.
+// tenants holds the limiters of recently active tenants.
 type tenants struct {
 	most int
 
@@ -32,8 +33,8 @@ type tenant struct {
 
 func newTenants(most int) *tenants { return &tenants{most: most, by: map[string]*tenant{}} }
 
-// Enter counts a request of a tenant against its rate until leave is called, which may be
-// called more than once. The error is a Full.
+// Enter counts a request against its tenant's rate and concurrency until leave
+// is called. leave may be called more than once. The error is an OverloadError.
 func (g *Gate) Enter(name string, r Rate) (leave func(), err error) {
 	if r.PerSecond == 0 && r.Concurrent == 0 {
 		return func() {}, nil
@@ -50,7 +51,7 @@ func (s *tenants) enter(name string, r Rate, now time.Time) (leave func(), err e
 		t = new(tenant)
 		s.by[name] = t
 	}
-	if t.limiter == nil || t.rate != r { // an operator may change them at any time
+	if t.limiter == nil || t.rate != r { // the operator may have changed it
 		t.rate, t.limiter = r, r.limiter()
 	}
 	if r.Concurrent > 0 && t.running >= r.Concurrent {
@@ -82,8 +83,9 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), burst)
 }
 
-// prune makes place for more: it forgets tenants whose limiter is full again, which a new
-// one is too, and if less than half of the places are then free, any that run nothing.
+// prune frees entries. It drops tenants with a full limiter, which a new
+// limiter would equal. If that frees less than half of the table, it drops any
+// tenant without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

@@ -7,7 +7,7 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// limit refuses what is beyond the rate of the tenant that asks.
+// limit refuses requests beyond the rate of their tenant.
 func (s *server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := tenant.FromContext(r.Context())

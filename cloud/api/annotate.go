@@ -19,10 +19,11 @@ import (
 	"cpar/internal/wire"
 )
 
-// times is how many times over the bytes of a request are held: as they came, and decoded.
+// times is the memory of a request in multiples of its size: encoded and
+// decoded.
 const times = 2
 
-// An answered request has its reply, and what is known of the pass that it was made in.
+// A batchReply is a reply and the trace of its batch.
 type batchReply struct {
 	*cpar.Reply
 	batch *batchTrace
@@ -34,7 +35,7 @@ type batchTrace struct {
 	began    time.Time
 }
 
-// newBatchRunner makes requests share passes.
+// newBatchRunner returns the Runner that joins requests into batches.
 func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, batchReply] {
 	return batch.New(s.gate, batch.Options[store.IndexRef, *cpar.Request, batchReply]{
 		Run: func(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]batchReply, error) {
@@ -57,7 +58,7 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 			}
 			return out, nil
 		},
-		// What is not wrong with a request is wrong with the index or the cloud.
+		// Errors without the fault of a request lie in the index or the server.
 		RetryAlone: func(err error) bool {
 			return errors.Is(err, cpar.ErrInput) && !errors.Is(err, store.ErrNotFound)
 		},
@@ -66,8 +67,8 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 	})
 }
 
-// observe writes down the passes in which requests that were asked at this time got their
-// replies.
+// observe adds the batches that answered requests received at asked to their
+// trace.
 func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 	for i, r := range replies {
 		if i == 0 {
@@ -123,13 +124,12 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutpu
 	return s.answer(ctx, indexRef(ctx, id), requests, encodeBatch)
 }
 
-// encodeOne writes the reply to a single request.
+// encodeOne encodes the reply to a single request.
 func encodeOne(replies []batchReply) ([]byte, error) {
 	return replies[0].AppendBinary(make([]byte, 0, encodedSize(replies[0].Reply)))
 }
 
-// encodeBatch writes the replies to a batch as wire.AppendBatch does, without a copy of
-// each.
+// encodeBatch encodes replies like wire.AppendBatch without copying each.
 func encodeBatch(replies []batchReply) (b []byte, err error) {
 	size := 4
 	for _, r := range replies {
@@ -146,7 +146,7 @@ func encodeBatch(replies []batchReply) (b []byte, err error) {
 	return b, nil
 }
 
-// encodedSize is the size of a reply's encoding: it is made room for exactly.
+// encodedSize returns the exact size of an encoded reply.
 func encodedSize(r *cpar.Reply) int {
 	n := 44 + len(r.Opaque)
 	for _, m := range r.Matches {
@@ -155,9 +155,9 @@ func encodedSize(r *cpar.Reply) int {
 	return n
 }
 
-// answer answers requests and sends the replies as encode writes them. AnnotateTimeout
-// bounds all waiting and computing together. The replies' memory is taken before they are
-// made, and counts until they are sent.
+// answer answers requests and sends the encoded replies. AnnotateTimeout bounds
+// waiting and computing together. Reply memory is acquired before the search
+// and released once the replies are sent.
 func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.Request, encode func([]batchReply) ([]byte, error)) (*streamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
@@ -196,13 +196,13 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(len(b)))
 		ctx.SetStatus(http.StatusOK)
-		// A client that disconnects is not an error of the cloud.
+		// A client that disconnects is no error of the server.
 		_, _ = ctx.BodyWriter().Write(b)
 	}}, nil
 }
 
-// load makes an index ready. That may take minutes where indexes lie elsewhere, so it waits
-// among those that load, and holds no turn of those that search what is loaded.
+// load loads an index. Loading from remote storage may take minutes, so it
+// waits in the queue of builds and holds no turn of the searches.
 func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	return s.annotator.Load(ctx, k, func() (func(), error) {
 		defer trace.Enter(ctx, trace.Queue)()
@@ -210,7 +210,7 @@ func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// decodeRequest reads one request and checks that it is for index id.
+// decodeRequest decodes a request and checks that it is for index id.
 func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 	if len(b) > cpar.MaxRequestBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)

@@ -1,13 +1,13 @@
-// Package api serves a store of encrypted indexes over HTTP: the routes of
-// package cparhttp, described by an OpenAPI document that is generated from
-// this code and served at /openapi.json and /openapi.yaml.
+// Package api serves a store of encrypted indexes over HTTP. It implements the
+// routes of package cparhttp and serves an OpenAPI document generated from this
+// code at /openapi.json and /openapi.yaml.
 //
 //	http.Handler = api.New(store, annotator, options)
 //
-// Segments are streamed in and out. Manifests and requests are small: they are read
-// whole, within limits. The log records method, route, index id, status, bytes and
-// duration, but nothing of a body: the cloud cannot read bodies, and the log must not
-// keep them.
+// Segments are streamed. Manifests and requests are small and read whole,
+// within limits. The log records method, route, index id, status, bytes and
+// duration, and nothing from a body: bodies are encrypted and must stay out of
+// the log.
 package api
 
 import (
@@ -30,16 +30,16 @@ import (
 // An Annotator answers requests.
 type Annotator interface {
 	Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error)
-	// AnnotateBatch answers all requests or none, in the same order.
+	// AnnotateBatch answers all requests or none, in order.
 	AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
-	// Load makes an active index ready, unless it is. turn is asked before much is read, and
-	// given back after.
+	// Load loads an active index unless it is loaded. It calls turn before
+	// reading and done afterwards.
 	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error
-	// ReplyBytes bounds the memory that the replies will take, as they are and encoded.
+	// ReplyBytes bounds the memory of the replies, decoded and encoded.
 	ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error)
 }
 
-// A Store keeps indexes. It is implemented by store.Store for any type of value.
+// A Store keeps indexes. Every store.Store implements it.
 type Store interface {
 	List(ctx context.Context, tenant string) ([]store.Info, error)
 	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)
@@ -54,34 +54,36 @@ type Store interface {
 
 // Options configures the handler. The zero value suits a daemon on loopback.
 type Options struct {
-	// Log receives one line per request at level debug, and the cloud's own errors; nil
-	// discards both.
+	// Log receives a line per request at level debug, and the server's own
+	// errors. Nil discards both.
 	Log *slog.Logger
-	// Gate bounds what the handler takes on; nil means one with the default limits.
+	// Gate limits the accepted work. Nil means default limits.
 	Gate *admission.Gate
-	// AnnotateTimeout bounds one annotation or batch, including the wait; 0 means a minute.
+	// AnnotateTimeout bounds a request or batch, including its wait. The
+	// default is one minute.
 	AnnotateTimeout time.Duration
-	// StallTimeout is how long a body may go without progress; 0 means twenty seconds.
+	// StallTimeout bounds the time that a body may make no progress. The
+	// default is twenty seconds.
 	StallTimeout time.Duration
-	// Observe is told of every request; nil: nobody.
+	// Observe receives every request unless it is nil.
 	Observe Observer
-	// Ready answers PathReadyz, for any stranger: yes or no; nil means yes.
+	// Ready answers PathReadyz to any client. Nil means always ready.
 	Ready func(context.Context) bool
-	// Host reports whether clients may call the cloud by a name, without a port; nil: by those of
-	// this machine only.
+	// Host reports whether clients may address the server by a name, without
+	// port. If nil, only names of this machine are accepted.
 	Host func(name string) bool
-	// LogClients puts the addresses of clients into the log, which else has none.
+	// LogClients adds client addresses to the log.
 	LogClients bool
-	// Auth says whose a request is; nil means that nobody needs a token.
+	// Auth authenticates requests. If nil, no token is required.
 	Auth Authenticator
 }
 
-// A server holds what the handlers share.
+// A server holds the state that handlers share.
 type server struct {
 	store     Store
 	annotator Annotator
 	o         Options
-	scopes    map[string]tenant.Scopes // that may do an operation, by the mux's pattern
+	scopes    map[string]tenant.Scopes // allowed scopes, by the mux's pattern
 	gate      *admission.Gate
 	batches   *batch.Runner[store.IndexRef, *cpar.Request, batchReply]
 }

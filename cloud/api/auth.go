@@ -19,28 +19,29 @@ import (
 	"cpar/cparhttp"
 )
 
-// An Authenticator says whose a request is, by its header alone. Errors are
-// tenant.ErrToken (401), a *tenant.Guessing (429), or the cloud's own (500 and more).
+// An Authenticator finds the tenant of a request from its header. Errors are
+// tenant.ErrToken (401), a *tenant.Guessing (429), or internal (500 and above).
 type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }
 
-// anybody is the row of an operation that needs no token, anyToken of one for every token.
+// anybody marks operations without a token, anyToken operations that accept
+// every token.
 const (
 	anybody  = tenant.Scopes(0)
 	anyToken = tenant.Annotate | tenant.Push | tenant.Delete | tenant.Admin
 )
 
-// scopesOf says for every operation which scopes may do it; admin may do all. An operation
-// without a row is refused by New.
+// scopesOf lists the scopes that may call each operation. The scope admin may
+// call all. New refuses an operation without a row.
 var scopesOf = map[string]tenant.Scopes{
-	"health":           anybody, // says what every cpard says
+	"health":           anybody, // the same for every cpard
 	"token":            anyToken,
 	"usage":            tenant.Admin,
 	"list-indexes":     tenant.Annotate | tenant.Delete,
-	"get-manifest":     anyToken, // a push must not undo what another device has pushed
+	"get-manifest":     anyToken, // a push must not overwrite another device's push
 	"has-segment":      anyToken,
-	"get-segment":      tenant.Annotate | tenant.Delete, // names of indexes lie in one
+	"get-segment":      tenant.Annotate | tenant.Delete, // one segment contains the names of indexes
 	"annotate":         tenant.Annotate,
 	"annotate-batch":   tenant.Annotate,
 	"missing-segments": tenant.Push,
@@ -51,15 +52,15 @@ var scopesOf = map[string]tenant.Scopes{
 
 const securityName = "token"
 
-// secure finds the row of every operation, by the mux's pattern, and describes it in the
-// document.
+// secure finds the row of each operation, by the mux's pattern, and adds it to
+// the document.
 func (s *server) secure(doc *huma.OpenAPI) error {
 	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{securityName: {
 		Type: "http", Scheme: "bearer", BearerFormat: "cpar_ and 58 letters and digits",
 		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
 	}}
 	s.scopes = map[string]tenant.Scopes{
-		"GET " + cparhttp.PathProblem: anybody,                                        // what every cpard says of a code
+		"GET " + cparhttp.PathProblem: anybody, // static text
 		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody, // yes or no
 	}
 	for path, item := range doc.Paths {
@@ -84,14 +85,14 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 	return nil
 }
 
-// authenticate finds out whose a request is and whether it may be made, before anything of
-// its body is read or anything is looked up: what is refused says nothing of what is there.
+// authenticate checks the token and its scopes before the body is read or any
+// data is looked up, so that a refusal reveals nothing about stored data.
 func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, pattern := mux.Handler(r)
 		scopes, known := s.scopes[pattern]
 		if !known {
-			scopes = anyToken // no such route, or the document
+			scopes = anyToken // an unknown route, or the document
 		}
 		if s.o.Auth == nil || scopes == anybody {
 			next.ServeHTTP(w, r)
@@ -107,14 +108,15 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeScope, "the token may not do this; it needs the scope "+strings.Join(names, " or "))
 		default:
 			trace.SetTenant(r.Context(), p.Tenant)
-			// In place: the guard logs the pattern that the mux writes into this request.
+			// Modify the request in place, because the guard logs the pattern
+			// that the mux writes into it.
 			*r = *r.WithContext(p.NewContext(r.Context()))
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// refuse answers a request whose token is not accepted.
+// refuse answers a request whose token is rejected.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var guessing *tenant.GuessLimitError
 	switch {
@@ -125,7 +127,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		writeProblem(w, r, http.StatusUnauthorized, cparhttp.CodeUnauthorized, tenant.ErrMissing.Error())
 	case errors.Is(err, tenant.ErrToken):
-		// Malformed, unknown, removed, outlived: one answer.
+		// Malformed, unknown, removed and expired tokens get the same reply.
 		w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
 		writeProblem(w, r, http.StatusUnauthorized, cparhttp.CodeUnauthorized, tenant.ErrToken.Error())
 	default:
@@ -134,14 +136,14 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// seconds writes a wait for Retry-After, a whole number of them and never too few.
+// seconds formats a wait for Retry-After, rounded up to whole seconds.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
 type tokenOutput struct{ Body cparhttp.TokenInfo }
 
-// token says what the token of the request may do.
+// token returns the scopes of the request's token.
 func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 	p := tenant.FromContext(ctx)
 	if p.Tenant == "" {
@@ -152,9 +154,9 @@ func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 
 type usageOutput struct{ Body cparhttp.UsageInfo }
 
-// usage says how much the tenant of the request has stored, and what its limits are.
+// usage returns the storage and limits of the request's tenant.
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
-	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first time, all of it is counted
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first call counts everything stored
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -170,10 +172,11 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 	}}, nil
 }
 
-// tenantOf is the tenant whose request ctx belongs to, "" at a cloud without tenants.
+// tenantOf returns the tenant of the request, or "" on a server without
+// tenants.
 func tenantOf(ctx context.Context) string { return tenant.FromContext(ctx).Tenant }
 
-// key names an index of the tenant that asks.
+// indexRef names an index of the request's tenant.
 func indexRef(ctx context.Context, id cpar.IndexID) store.IndexRef {
 	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
 }

@@ -15,30 +15,33 @@ import (
 	"cpar/cloud/store"
 )
 
-// The least speed of a body, in bytes a second. A body that is held in memory must not be
-// slow for long, since others wait for that memory; a segment goes straight to disk.
+// The minimum speed of a body, in bytes per second. A body held in memory must
+// arrive quickly because other requests wait for that memory. A segment goes
+// straight to disk.
 const (
 	minHeld     = 16 << 10
 	minStreamed = 4 << 10
 )
 
 const (
-	// wholeBody bounds the time for a body that is held in memory, whatever its speed.
+	// wholeBody bounds the transfer time of a body held in memory, at any
+	// speed.
 	wholeBody = 5 * time.Minute
-	// stepBytes is taken at a time for a body of unknown length.
+	// stepBytes is the memory taken per step for a body of unknown length.
 	stepBytes = 64 << 10
-	// streamBytes is what copying a segment takes.
+	// streamBytes is the buffer size for copying a segment.
 	streamBytes = 128 << 10
-	// drainBytes bounds how much of a body of unknown length is read in vain.
+	// drainBytes bounds the discarded part of a body of unknown length.
 	drainBytes = 16 << 20
 )
 
-// A body gives a handler the request body as a stream. huma would read it whole.
+// A body gives a handler the request body as a stream, which huma would read
+// whole.
 type body struct {
 	reader  io.Reader
 	control func(time.Time) error
 	length  int64 // -1 if unknown
-	asks    bool  // the client waits for "100 Continue" before it sends anything
+	asks    bool // the client sends the body only after "100 Continue"
 	read    int64
 }
 
@@ -52,8 +55,8 @@ func (b *body) Resolve(ctx huma.Context) []error {
 
 var _ huma.Resolver = (*body)(nil)
 
-// stream reads the body. It may pause for a while, but not be slower than least bytes a
-// second for longer: a pause uses up what speed has gained, up to stall.
+// stream reads the body. A pause of up to stall is allowed and uses up the lead
+// over the minimum speed, least, in bytes per second.
 func (b *body) stream(stall time.Duration, least int64) *stream {
 	now := time.Now()
 	return &stream{body: b, stall: stall, least: least, late: now.Add(stall)}
@@ -63,8 +66,8 @@ type stream struct {
 	*body
 	stall time.Duration
 	least int64
-	late  time.Time // when it will have been too slow, if nothing comes
-	last  time.Time // when it must be over, if not zero
+	late  time.Time // when the body becomes too slow if no bytes arrive
+	last  time.Time // absolute deadline, unless zero
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -85,9 +88,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// held reads a body of at most limit bytes. Its memory is taken before it is read, as
-// many times over as the handler will need it, and counts until release is called, which
-// may happen more than once.
+// readBody reads a body of at most limit bytes. It first acquires times as much
+// memory as the body has bytes, until release is called. release may be called
+// more than once.
 func (s *server) readBody(ctx context.Context, b *body, limit, times int64) (all []byte, release func(), err error) {
 	tooLarge := fmt.Errorf("%w: %w: a body of more than %d bytes", cpar.ErrInput, store.ErrTooLarge, limit)
 	if b.length > limit {
@@ -116,8 +119,8 @@ func releaseUnless(err *error, release func()) {
 	}
 }
 
-// heldSteps reads a body of unknown length: a step of memory is taken before the step is
-// read, and the memory of the whole before the steps are put together.
+// heldSteps reads a body of unknown length. It acquires memory for each step
+// before reading it, and for the whole body before joining the steps.
 func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, tooLarge error) (all []byte, release func(), err error) {
 	var steps [][]byte
 	var taken []func()
@@ -144,7 +147,7 @@ func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, too
 		if errors.Is(err, errBodyCut) {
 			return nil, nil, err
 		}
-		if err != nil { // the end
+		if err != nil { // end of the body
 			break
 		}
 	}
@@ -155,15 +158,15 @@ func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, too
 	return slices.Concat(steps...), release, nil
 }
 
-// drain reads what is left of a body that nobody needs. A client that sends all before it
-// reads the answer would else see a broken connection and not the answer.
+// drain discards the rest of a body. Without it, a client that sends everything
+// before it reads would see a broken connection instead of the response.
 func (b *body) drain(stall time.Duration) {
 	left := b.length - b.read
 	if b.length < 0 {
 		left = drainBytes
 	}
 	if b.asks && b.read == 0 || left <= 0 {
-		return // it sees the answer before it sends anything, or has sent all
+		return // the client has sent all, or reads the response before it sends anything
 	}
 	io.CopyN(io.Discard, b.stream(stall, minStreamed), left)
 }

@@ -12,29 +12,29 @@ import (
 	"cpar/cparhttp"
 )
 
-// guard wraps all routes. It refuses cross-site requests from browsers and paths that are
-// not what they seem, confines a panic to its request, and observes.
+// guard wraps all routes. It refuses cross-site browser requests and ambiguous
+// paths, confines a panic to its request, and observes the request.
 func (s *server) guard(next http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		rec := s.begin(r)
 		w := &recorder{ResponseWriter: rw, control: http.NewResponseController(rw), silence: s.o.StallTimeout, record: rec}
-		// The mux writes the pattern into the request it receives.
+		// The mux writes the pattern into its request.
 		r = r.WithContext(rec.NewContext(r.Context()))
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
-		// Reading a memory map faults if the disk fails or the file was truncated. As a
-		// panic the fault ends this request and not the process, since all reads of a map
-		// happen on this goroutine (loading, searching, sending) or in workers that pass
-		// their panics to it (package workers).
+		// Reading a memory map faults if the disk fails or the file was
+		// truncated. As a panic, the fault ends this request and not the
+		// process. All reads of a map run on this goroutine (loading,
+		// searching, sending) or in parallel.Runs, which repeats panics here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			p := recover()
 			if p != nil && p != http.ErrAbortHandler {
 				value := fmt.Sprint(p)
 				if _, ok := p.(interface{ Addr() uintptr }); ok {
-					// Go reports it like a nil pointer.
+					// Go reports a fault like a nil pointer.
 					value = "memory fault; was a mapped file truncated? " + value
 				}
 				s.o.Log.Error("panic", "request", rec.ID, "route", r.Pattern, "value", value, "stack", string(debug.Stack()))
@@ -44,20 +44,21 @@ func (s *server) guard(next http.Handler) http.Handler {
 					p = nil
 				}
 			}
-			// A write deadline would outlive this request. The server drains the rest of
-			// the body, which must end too.
+			// A write deadline would outlive this request. The server drains
+			// the rest of the body, which needs a deadline too.
 			w.control.SetWriteDeadline(time.Time{})
 			w.control.SetReadDeadline(time.Now().Add(s.o.StallTimeout))
 			s.end(r, w)
 			if p != nil {
-				// A partial answer must not look complete.
+				// Abort, so that a partial response does not look complete.
 				panic(http.ErrAbortHandler)
 			}
 		}()
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Request-Id", rec.ID)
-		// What balances load asks by address, and the answer tells a page nothing.
+		// Load balancers probe by address, and the response reveals nothing to
+		// a web page.
 		probe := r.URL.Path == cparhttp.PathHealthz || r.URL.Path == cparhttp.PathReadyz
 		switch {
 		case !probe && !s.o.Host(withoutPort(r.Host)):
@@ -73,14 +74,15 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// plainPath refuses what http.ServeMux would clean and redirect to: no client of ours sends
-// dots, double slashes or no path at all, and a redirect would say back what it was sent.
+// plainPath refuses paths that http.ServeMux would clean and redirect. Our
+// clients send no dots, double slashes or empty paths, and a redirect would
+// echo the path.
 func plainPath(r *http.Request) bool {
-	p := r.URL.EscapedPath() // as the mux does: %2f separates nothing
+	p := r.URL.EscapedPath() // as the mux does: %2f is no separator
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
 }
 
-// IsLoopback reports whether host, without a port, means only this machine.
+// IsLoopback reports whether host, without a port, denotes this machine only.
 func IsLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {
 		return true

@@ -16,18 +16,19 @@ import (
 	"cpar/cloud/trace"
 )
 
-// An Observer is told of every request, for metrics and traces.
+// An Observer receives every request, for metrics and traces.
 type Observer interface {
 	Begin()
-	// End gets what was written down of a request, which nobody writes to any more.
+	// End receives the complete trace of a request.
 	End(*trace.Request)
 }
 
-// methods are those of the routes; another one is text from outside, and logged as "-".
+// methods are the methods of the routes. Any other is untrusted text and logged
+// as "-".
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
-// begin opens the record of a request. Its id is drawn here: one that a client sends could
-// be anybody's, or a line of log.
+// begin opens the trace of a request. The server draws the id itself, because a
+// client could send another request's id or inject text into the log.
 func (s *server) begin(r *http.Request) *trace.Request {
 	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {
@@ -47,7 +48,7 @@ func newRequestID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// end closes the record, hands it to the observer and logs it.
+// end closes the trace, passes it to the observer and logs it.
 func (s *server) end(r *http.Request, w *recorder) {
 	rec := w.record
 	rec.Took = time.Since(rec.Start)
@@ -59,7 +60,7 @@ func (s *server) end(r *http.Request, w *recorder) {
 	if !s.o.Log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
-	// A malformed id is arbitrary text from outside and stays out of the log.
+	// A malformed id is untrusted text and stays out of the log.
 	index := "-"
 	if id, err := cpar.ParseIndexID(r.PathValue("id")); err == nil {
 		index = id.String()
@@ -67,7 +68,7 @@ func (s *server) end(r *http.Request, w *recorder) {
 	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logged(rec, index, s.o.LogClients, r)...)
 }
 
-// logged is all that the log has of a request.
+// logged returns all attributes that the log contains for a request.
 func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
@@ -88,7 +89,7 @@ func logged(rec *trace.Request, index string, clients bool, r *http.Request) []s
 	return line
 }
 
-// A countedBody counts what is read of a body, and how long that takes.
+// A countedBody counts the bytes read and the time spent reading.
 type countedBody struct {
 	io.ReadCloser
 	record *trace.Request
@@ -99,15 +100,16 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.record.Received += int64(n)
 	b.record.Add(trace.Body, start, time.Now())
-	// The text of a network error has the client's address, and the cloud's behind a proxy.
+	// The text of a network error contains addresses of the client and of a
+	// server behind a proxy.
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
 	return n, err
 }
 
-// A recorder remembers status and size of the answer. What is written goes in pieces, each with
-// a deadline of its own, so an answer may take as long as it needs while it makes progress.
+// A recorder records status and size of the response. It writes in pieces, each
+// with its own deadline, so a response may take as long as it makes progress.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -129,8 +131,8 @@ func (w *recorder) Write(p []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	start := time.Now()
-	// A reply is held in memory until it is sent, so its client must be as fast as one whose
-	// body is.
+	// A reply occupies memory until it is sent, so the minimum speed of bodies
+	// applies.
 	piece := max(streamBytes, int(minHeld*w.silence.Seconds()))
 	n, err := 0, error(nil)
 	for more := true; more && err == nil; more = n < len(p) {
@@ -144,5 +146,5 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach the wrapped writer.
+// Unwrap gives http.ResponseController the wrapped writer.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -51,7 +51,7 @@ func problemSchema() *huma.Schema {
 	}
 }
 
-// failures says with which codes an operation may end, besides those of everywhere.
+// failures lists the error codes of each operation, besides the common ones.
 var failures = map[string][]string{
 	"health":           nil,
 	"token":            nil,
@@ -68,15 +68,15 @@ var failures = map[string][]string{
 	"annotate-batch":   {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
 }
 
-// everywhere are the codes that any operation may end with, withToken those of any that
-// needs a token.
+// everywhere lists the codes of all operations, withToken the codes of
+// operations that need a token.
 var (
 	everywhere = []string{cparhttp.CodeForbidden, cparhttp.CodeBusy, cparhttp.CodeInternal}
 	withToken  = []string{cparhttp.CodeUnauthorized, cparhttp.CodeScope, cparhttp.CodeStorage}
 )
 
-// statuses are the pairs of code and status that are answered before an operation begins;
-// errors of the operations have theirs in the table problems.
+// statuses lists codes and statuses returned before an operation starts. The
+// table problems has the errors of operations.
 var statuses = map[string][]int{
 	cparhttp.CodeForbidden:    {http.StatusForbidden},
 	cparhttp.CodeInternal:     {http.StatusInternalServerError},
@@ -85,7 +85,7 @@ var statuses = map[string][]int{
 	cparhttp.CodeStorage:      {http.StatusServiceUnavailable},
 }
 
-// statusesOf returns the statuses that come with a code.
+// statusesOf returns the statuses of a code.
 func statusesOf(code string) []int {
 	all := slices.Clone(statuses[code])
 	for _, p := range problems {
@@ -96,8 +96,8 @@ func statusesOf(code string) []int {
 	return all
 }
 
-// describeProblems gives every operation the responses that it may end with. An operation
-// without a row is refused.
+// describeProblems adds the error responses to every operation. It refuses an
+// operation without a row.
 func describeProblems(doc *huma.OpenAPI) error {
 	problem := map[string]*huma.MediaType{cparhttp.TypeProblem: {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}}
 	for path, item := range doc.Paths {
@@ -116,7 +116,7 @@ func describeProblems(doc *huma.OpenAPI) error {
 			by := map[int][]string{}
 			for _, code := range codes {
 				for _, status := range statusesOf(code) {
-					// Only a body can be cut off.
+					// Only requests with a body can be cut off.
 					if status != http.StatusBadRequest || op.RequestBody != nil {
 						by[status] = append(by[status], code)
 					}
@@ -139,8 +139,8 @@ func describeProblems(doc *huma.OpenAPI) error {
 	return nil
 }
 
-// serveOpenAPI generates the document once. huma's own route would do so at the first
-// request, and twice if two arrive together.
+// serveOpenAPI generates the document once. huma's own route would generate it
+// at the first request, and twice for two concurrent ones.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	if err := describeProblems(doc); err != nil {

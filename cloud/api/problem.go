@@ -26,7 +26,7 @@ var errBodyCut = errors.New("the body ended early")
 // A problem is an error that huma writes unchanged.
 type problem struct {
 	cparhttp.Problem
-	after time.Duration // for Retry-After; 0: none
+	after time.Duration // for Retry-After, unless 0
 }
 
 func (p *problem) Error() string             { return p.Detail }
@@ -42,7 +42,7 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// problems is in order of precedence, for errors that wrap several kinds.
+// problems is in order of precedence for errors that wrap several kinds.
 var problems = []struct {
 	kind   error
 	status int
@@ -65,22 +65,23 @@ var problems = []struct {
 	{cpar.ErrStorage, http.StatusInsufficientStorage, cparhttp.CodeStorage},
 	{errBodyCut, http.StatusBadRequest, cparhttp.CodeInput},
 	{cpar.ErrVersion, http.StatusUnprocessableEntity, cparhttp.CodeVersion},
-	// What is not the store's is what the client sent.
+	// Corruption outside the store lies in the data that the client sent.
 	{cpar.ErrCorrupt, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 	{cpar.ErrInput, http.StatusUnprocessableEntity, cparhttp.CodeInput},
 }
 
-// A retrier is an error that knows when to try again.
+// A retrier is an error with an estimate of when to retry.
 type retrier interface{ RetryAfter() time.Duration }
 
-// busyFor is the Retry-After of a full cloud that does not know better.
+// busyFor is the Retry-After of a busy server without an estimate.
 const busyFor = time.Second
 
-// awayFor is the Retry-After while the storage cannot be reached.
+// awayFor is the Retry-After while storage is unreachable.
 const awayFor = 5 * time.Second
 
-// problem turns an error into what the client sees; nil stays nil. Details that a client
-// cannot act on are logged and not sent: they may name paths.
+// problem converts an error into the response for the client. Nil stays nil.
+// Details that a client cannot act on may contain paths, so they are logged and
+// not sent.
 func (s *server) problem(err error) error {
 	if err == nil {
 		return nil
@@ -103,7 +104,7 @@ func (s *server) problemOf(err error) *problem {
 			detail = "the cloud has too many files open"
 		case store.ErrAway:
 			s.o.Log.Warn("the storage cannot be reached", "error", err)
-			detail = store.ErrAway.Error() // not where it is
+			detail = store.ErrAway.Error() // without the storage's address
 		case store.ErrNoRoom:
 			s.o.Log.Warn("the cache is too small for what is used at once", "error", err)
 			detail = store.ErrNoRoom.Error()
@@ -124,7 +125,7 @@ func (s *server) problemOf(err error) *problem {
 	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 }
 
-// newProblem titles a problem by its code, as RFC 9457 wants it of a type.
+// newProblem derives the title from the code, as RFC 9457 requires.
 func newProblem(status int, code, detail string) *problem {
 	p := cparhttp.Problem{Type: cparhttp.ProblemType(code), Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 	for _, c := range cparhttp.Codes {
@@ -135,21 +136,21 @@ func newProblem(status int, code, detail string) *problem {
 	return &problem{Problem: p}
 }
 
-// asProblem translates huma's own errors.
+// asProblem converts huma's own errors.
 func asProblem(m *huma.ErrorModel) *problem {
 	code, detail := cparhttp.CodeInput, m.Detail
 	if m.Status >= 500 {
 		code = cparhttp.CodeInternal
 	}
 	for _, e := range m.Errors {
-		// Say where the fault is, but not the value, which may be anything.
+		// Name the location of the fault without its untrusted value.
 		detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
 	return newProblem(m.Status, code, detail)
 }
 
-// transform finishes every problem that huma writes: its own errors (an invalid path
-// parameter, say) become problems too, and each learns which request it is of.
+// transform completes every problem that huma writes. It converts huma's own
+// errors, such as an invalid path parameter, and adds the request id.
 func transform(ctx huma.Context, _ string, v any) (any, error) {
 	if m, ok := v.(*huma.ErrorModel); ok {
 		v = asProblem(m)
@@ -164,7 +165,7 @@ func segmentNotFound(d cpar.Digest) error {
 	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
 }
 
-// writeProblem answers requests that do not go through huma.
+// writeProblem answers requests outside huma.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	newProblem(status, code, detail).write(w, r)
 }
@@ -179,7 +180,7 @@ func (p *problem) write(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(p.Problem)
 }
 
-// explain serves what a problem's type leads to.
+// explain serves the page that a problem's type links to.
 func explain(w http.ResponseWriter, r *http.Request) {
 	for _, c := range cparhttp.Codes {
 		if c.Code == r.PathValue("code") {
@@ -191,14 +192,14 @@ func explain(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no problem has this code")
 }
 
-// alive answers PathHealthz: the process runs, and that is all.
+// alive answers PathHealthz: the process runs.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")
 }
 
-// ready answers PathReadyz. It says nothing of the reason: a damaged index, say, is one
-// tenant's, and no business of the others.
+// ready answers PathReadyz without the reason. A damaged index, for example,
+// concerns only its tenant.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.o.Ready != nil && !s.o.Ready(r.Context()) {
 		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeUnready, "the cloud cannot serve requests now")

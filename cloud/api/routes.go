@@ -14,16 +14,15 @@ import (
 
 type none struct{}
 
-// An IndexPath is the part of a path that names an index. It is exported because huma
-// looks only into exported embedded structs.
+// An IndexPath is the path parameter of an index. It is exported because huma
+// inspects only exported embedded structs.
 type IndexPath struct {
 	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
 }
 
-// id cannot fail after the pattern has matched.
+// id cannot fail once the pattern has matched.
 func (in *IndexPath) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
 
-// A SegmentPath names a segment of an index.
 type SegmentPath struct {
 	IndexPath
 	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The segment's SHA-256: 64 lower-case hexadecimal digits"`
@@ -59,7 +58,7 @@ type binaryOutput struct {
 func binaryOut(b []byte) *binaryOutput { return &binaryOutput{cparhttp.TypeBinary, b} }
 
 type sizeOutput struct {
-	// huma omits zero headers, and the length of an empty segment is 0.
+	// huma omits zero headers, but an empty segment has length 0.
 	Length string `header:"Content-Length"`
 	Type   string `header:"Content-Type"`
 }
@@ -148,8 +147,8 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 	return binaryOut(b), s.problem(err)
 }
 
-// manifestTimes is how many times over the bytes of a manifest are held: as they came,
-// decoded, by digest, and in the answer as text.
+// manifestTimes is the memory of a manifest in multiples of its size: encoded,
+// decoded, by digest, and as text in the response.
 const manifestTimes = 8
 
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
@@ -202,7 +201,7 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 	if err != nil {
 		return nil, s.problem(err)
 	}
-	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // it may have to read all of it
+	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // may read the whole segment
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -238,7 +237,7 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 		ctx.SetHeader("Content-Type", cparhttp.TypeBinary)
 		ctx.SetHeader("Content-Length", fmt.Sprint(r.Size()))
 		ctx.SetStatus(http.StatusOK)
-		// A client that disconnects is not an error of the cloud.
+		// A client that disconnects is no error of the server.
 		_, _ = io.CopyBuffer(struct{ io.Writer }{ctx.BodyWriter()}, struct{ io.Reader }{r}, make([]byte, streamBytes))
 	}}, nil
 }
@@ -256,6 +255,6 @@ func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
 	if err := s.store.PutSegment(ctx, indexRef(ctx, id), d, in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
 		return nil, s.problem(err)
 	}
-	in.drain(s.o.StallTimeout) // the store does not read a segment that it has
+	in.drain(s.o.StallTimeout) // the store does not read a segment that it already has
 	return nil, nil
 }
