@@ -22,14 +22,14 @@ type charge uint8
 
 const (
 	byUnits charge = iota // the number of units taken
-	byTime // the time held, estimated until the release
+	byTime                // the time held, estimated until the release
 )
 
 // A queue grants units by start-time fair queueing over tenants, and over
 // classes within a tenant.
 type queue struct {
 	what       string // error text when full
-	size       int64 // in units
+	size       int64  // in units
 	charge     charge
 	maxWaiting int64 // largest waiting weight
 	wait       time.Duration

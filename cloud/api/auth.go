@@ -60,7 +60,7 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
 	}}
 	s.scopes = map[string]tenant.Scopes{
-		"GET " + cparhttp.PathProblem: anybody, // static text
+		"GET " + cparhttp.PathProblem: anybody,                                        // static text
 		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody, // yes or no
 	}
 	for path, item := range doc.Paths {

@@ -41,7 +41,7 @@ type body struct {
 	reader  io.Reader
 	control func(time.Time) error
 	length  int64 // -1 if unknown
-	asks    bool // the client sends the body only after "100 Continue"
+	asks    bool  // the client sends the body only after "100 Continue"
 	read    int64
 }
 

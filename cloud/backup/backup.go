@@ -1,13 +1,13 @@
-// Package backup keeps a second copy of a cloud.
+// Package backup copies the indexes of a server.
 //
 //	data folder, served or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
 //
-// A backup has the layout of a data folder, so everything that reads one reads it: cpard
-// check verifies it, and cpard list lists it. It has the active indexes, each as it was at
-// one moment, and the registry of tenants. Uploads that were never activated are left out.
+// A backup has the layout of a data folder, so cpard check verifies it and
+// cpard list lists it. It contains each active index in one generation, and the
+// registry of tenants. Uploads that were never activated are left out.
 //
-// Both go on where they were broken off. A folder that a restore has begun to fill is not
-// served until the restore has ended.
+// Backup and Restore resume after an interruption. A folder that is being
+// restored is not served until the restore has finished.
 package backup
 
 import (
@@ -25,8 +25,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// Backup brings the backup in folder to up to date with a data folder. o.Prune deletes
-// there what was deleted in data.
+// Backup updates the backup in folder to from a data folder. o.Prune deletes
+// indexes from the backup that are gone from data.
 func Backup(ctx context.Context, data, to string, o store.CopyOptions) (store.Copied, error) {
 	from, err := store.OpenBeside(data)
 	if err != nil {
@@ -35,8 +35,7 @@ func Backup(ctx context.Context, data, to string, o store.CopyOptions) (store.Co
 	return Of(ctx, from, data, to, o)
 }
 
-// Of is Backup of indexes that may lie elsewhere than in the data folder, which has the
-// registry.
+// Of is Backup for indexes in any backend. The data folder has the registry.
 func Of(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
@@ -48,7 +47,7 @@ func Of(ctx context.Context, from store.Backend, data, to string, o store.CopyOp
 	return done, nil
 }
 
-// Restore fills a new data folder from a backup. Every digest is checked.
+// Restore fills a new data folder from a backup and checks every digest.
 func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -81,8 +80,8 @@ func Restore(ctx context.Context, from, data string, o store.CopyOptions) (store
 	return done, nil
 }
 
-// RestoreTo restores into object storage, which may be served, the indexes that it does not have. The folder
-// data, unless it is "", gets the registry of tenants if it has none.
+// RestoreTo copies missing indexes into object storage, which may be served.
+// The folder data gets the registry if it has none, unless data is "".
 func RestoreTo(ctx context.Context, from string, to store.Backend, data string, o store.CopyOptions) (store.Copied, error) {
 	src, err := store.OpenBeside(from)
 	if err != nil {
@@ -110,7 +109,7 @@ func lackingRegistry(from, to string) error {
 	return registry(from, to, false)
 }
 
-// into copies what lies in the folder from, and the registry of its tenants.
+// into copies the indexes of src and the registry of folder from.
 func into(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
 	if o.DryRun {
 		var dst store.Backend
@@ -131,9 +130,9 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants. One that is damaged is not copied, and one that is
-// gone does not take the copy with it: the copy may be the last that there is. With prune
-// it goes if no tenant has data either.
+// registry copies the registry of tenants. It refuses a damaged registry. If
+// the source is gone, the copy stays, because it may be the last one. With
+// prune the copy is removed if no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -165,7 +164,7 @@ func apart(a, b string) error {
 	return nil
 }
 
-// free refuses a folder that holds something, unless it is a restore that was broken off.
+// free refuses a folder with contents, except an interrupted restore.
 func free(data string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +178,7 @@ func free(data string) error {
 		switch name := e.Name(); {
 		case name == store.RestoringName:
 			return nil
-		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
+		case name[0] != '.' && name != "lost+found": // present on an empty disk
 			held = name
 		}
 	}

@@ -1,14 +1,15 @@
-// Package pass answers requests to one index that wait together in one pass over it.
+// Package batch joins waiting requests to one index into batches.
 //
-//	requests that find the turn busy ─▶ the line of their index
-//	turn (package admit) ─▶ the first of the line, up to Most ─▶ Together ─▶ their answers
+//	requests that cannot get a turn at once ─▶ queue of their index
+//	turn (package admission) ─▶ head of the queue, up to MaxWeight ─▶ Run ─▶ replies
 //
-// A request that finds the turn free goes at once and alone: nothing waits for company.
-// An index has one pass at a time for single requests and one for batches, in a line of
-// their own, so that a single request waits for other single ones only. A batch too heavy
-// for one pass is answered in several, with others' turns between them.
+// If a turn is free, a request starts at once, alone. Each index has a queue
+// for single requests and one for client batches, and each queue runs one batch
+// at a time. A single request therefore waits only for other single requests. A
+// client batch too heavy for one run is split, and other requests get turns in
+// between.
 //
-// Every answer is that which the request gets alone.
+// A request gets the same reply as if it ran alone.
 package batch
 
 import (
@@ -21,20 +22,22 @@ import (
 	"cpar/cloud/admission"
 )
 
-// Options says what a pass is. K names an index, Q is a request and R its answer.
+// Options configures a Runner. K names an index, Q is a request and R its
+// reply.
 type Options[K comparable, Q, R any] struct {
-	// Together answers requests to one index, all or none, in the same order.
+	// Run answers requests to one index, all or none, in order.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
-	// Alone reports whether an error of Together may be due to one of the requests. They
-	// are then answered apart, and only those that fail alone fail.
+	// RetryAlone reports whether an error of Run may be the fault of one
+	// request. The requests are then answered separately, and only faulty ones
+	// fail.
 	RetryAlone func(err error) bool
-	// Weight is what a request costs in a pass that others share, Most the weight of a
-	// pass. A request heavier than Most has a pass of its own.
+	// Weight returns the weight of a request, and MaxWeight bounds the weight
+	// of a batch. A heavier request runs alone.
 	Weight    func(q Q) int64
 	MaxWeight int64
 }
 
-// Passes answers requests. It is safe for concurrent use.
+// A Runner answers requests. It is safe for concurrent use.
 type Runner[K comparable, Q, R any] struct {
 	gate *admission.Gate
 	o    Options[K, Q, R]
@@ -48,35 +51,35 @@ type queueKey[K comparable] struct {
 	class admission.Class
 }
 
-// A line is what waits for one index, and what is being answered.
+// A queue holds the waiting and running calls of one index.
 type queue[Q, R any] struct {
 	ticket  *admission.Ticket
-	calls   []*call[Q, R] // those with requests that no pass has taken
-	running int           // members of the pass that still want an answer
+	calls   []*call[Q, R] // with requests not yet in a batch
+	running int           // members of the batch that still wait for replies
 	cancel  context.CancelFunc
-	quit    chan struct{} // closed when the line has ended without a pass
+	quit    chan struct{} // closed if the queue ends before its turn
 }
 
-// A member is one client's single request or batch.
+// A call is a client's single request or batch.
 type call[Q, R any] struct {
 	requests []Q
 	answers  []R
-	taken    int // requests that a pass has taken
+	taken    int // requests already in a batch
 	inBatch  bool
-	left     bool // it does not want the answer any more
+	left     bool // the caller has given up
 	err      error
 	panicked any
 	done     chan struct{}
 }
 
-// New returns Passes whose turns gate gives out.
+// New returns a Runner that takes turns from gate.
 func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runner[K, Q, R] {
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers a tenant's requests to one index, all or none. It returns when nothing
-// reads the requests any more, also if ctx ends before; a panic of Together arrives here.
-// The error is that of Together, of ctx, or an admit.Full.
+// Answer answers a tenant's requests to one index, all or none. It returns once
+// no goroutine reads the requests, even if ctx ends earlier, and repeats panics
+// of Run. The error comes from Run or ctx, or is an OverloadError.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -98,7 +101,7 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 		}
 	case <-ctx.Done():
 	}
-	// From here on a pass has taken it, and only ctx ends it.
+	// A batch now contains the call, so only ctx can end it early.
 	select {
 	case <-m.done:
 	case <-ctx.Done():
@@ -108,12 +111,12 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 	return m.outcome(ctx.Err())
 }
 
-// outcome is what Answer returns once m is done, early if it left.
+// outcome returns the result of m, or early if the caller left.
 func (m *call[Q, R]) outcome(early error) ([]R, error) {
 	switch {
 	case m.panicked != nil:
 		panic(m.panicked)
-	case m.err != nil && m.left: // it may say only that the pass was stopped
+	case m.err != nil && m.left: // the error may only report the cancellation
 		return nil, early
 	case m.err != nil:
 		return nil, m.err
@@ -123,7 +126,7 @@ func (m *call[Q, R]) outcome(early error) ([]R, error) {
 	return m.answers, nil
 }
 
-// join puts m into the line of its index, which it begins if there is none.
+// join adds m to the queue of its index, which it creates if necessary.
 func (p *Runner[K, Q, R]) join(tenant string, k queueKey[K], m *call[Q, R]) (*queue[Q, R], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,8 +156,9 @@ func (p *Runner[K, Q, R]) weigh(requests []Q) (sum int64) {
 	return sum
 }
 
-// leave takes m out of the line; what a pass has taken of it is answered in vain. It
-// reports whether it did so, or m is done: onlyIfUntaken leaves alone what a pass has begun.
+// leave removes m from the queue and discards replies of its running requests.
+// With onlyIfUntaken it leaves a running call alone. It reports whether m was
+// removed or is done.
 func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], onlyIfUntaken bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,7 +187,7 @@ func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], on
 	return true
 }
 
-// drop takes out of the line what no pass has taken of m.
+// drop removes the waiting requests of m.
 func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 	if i := slices.Index(l.calls, m); i >= 0 {
 		l.calls = slices.Delete(l.calls, i, i+1)
@@ -191,10 +195,10 @@ func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 	}
 }
 
-// run answers the members of a line, a pass at a time, until there are none.
+// run answers the calls of a queue, one batch at a time, until it is empty.
 func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
-	// As package api does for its goroutines: a fault of a memory map ends requests, not
-	// the process.
+	// A fault in a memory map ends requests and not the process, as in package
+	// api.
 	debug.SetPanicOnFault(true)
 	for {
 		select {
@@ -212,17 +216,17 @@ func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
 	}
 }
 
-// A part is the requests of one member that a pass has taken.
+// A portion is the part of a call in the current batch.
 type portion[Q, R any] struct {
 	m        *call[Q, R]
 	requests []Q
 	answers  []R
 	err      error
 	panicked any
-	whole    bool // answers are those to all requests of m
+	whole    bool // answers cover all requests of m
 }
 
-// begin takes from the front of the line what one pass holds.
+// begin takes one batch from the head of the queue.
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,7 +263,7 @@ func count[Q, R any](parts []*portion[Q, R]) (n int) {
 	return n
 }
 
-// pass answers the parts, together if it can.
+// runBatch answers the portions, together if possible.
 func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[Q, R]) {
 	all := parts[0].requests
 	if len(parts) > 1 {
@@ -271,7 +275,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// The whole batch, so that the error counts its requests as its sender does.
+			// Run the whole client batch, so that errors number its requests as
+			// the client does.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}
@@ -290,8 +295,8 @@ func (p *Runner[K, Q, R]) execute(ctx context.Context, key K, requests []Q) (ans
 	return answers, nil, err
 }
 
-// end gives the parts to their members, and the turn back. It reports whether the line
-// goes on.
+// end hands results to the calls, returns the turn, and reports whether the
+// queue continues.
 func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q, R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -315,7 +320,7 @@ func (p *Runner[K, Q, R]) end(k queueKey[K], l *queue[Q, R], parts []*portion[Q,
 		}
 	}
 	if len(l.calls) == 0 {
-		if p.queues[k] == l { // leave may have ended it just before its turn came
+		if p.queues[k] == l { // leave may have ended it just before the turn
 			delete(p.queues, k)
 		}
 		l.ticket.Done()

@@ -17,9 +17,10 @@ const (
 
 var errSilence = errors.New("nothing was heard for too long")
 
-// do makes a request until it succeeds or fails for another reason than absence. Waits
-// double: 0.1 s to 6.4 s. Once the storage is known to be away a request is made only once,
-// so that nobody waits twelve seconds for what was known; the first success ends that.
+// do repeats a request until it succeeds or fails for another reason than
+// ErrAway. Waits double from 0.1 s to 6.4 s. Once the storage is known to be
+// away, do tries only once, so that callers do not wait twelve seconds for a
+// known failure. The first success ends that mode.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
 	err := b.attempts(ctx, func(ctx context.Context) error {
 		ctx, heard, end := b.listen(ctx)
@@ -43,7 +44,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 		if i > 0 {
 			b.counts.retries.Add(1)
 			if wait(ctx, firstDelay<<(i-1)) != nil {
-				break // err is what kept us from succeeding in time
+				break // err explains the last failed attempt
 			}
 		}
 		b.counts.requests.Add(1)
@@ -52,7 +53,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 			return ctx.Err()
 		}
 		if !errors.Is(err, ErrAway) {
-			b.away.Store(false) // it has answered
+			b.away.Store(false) // the storage has responded
 			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrExists) {
 				b.counts.errors.Add(1)
 			}
@@ -76,14 +77,14 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// listen returns a context that ends once nothing was heard for too long.
+// listen returns a context that ends after too long a silence.
 func (b *Bucket) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	timer := time.AfterFunc(b.o.Silence, func() { cancel(errSilence) })
 	return ctx, func(int) { timer.Reset(b.o.Silence) }, func() { timer.Stop(); cancel(nil) }
 }
 
-// silent says why an attempt ended that silence has ended.
+// silent reports silence as the cause of an attempt that it ended.
 func silent(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilence) {
 		return away("%w", errSilence)
@@ -91,7 +92,7 @@ func silent(ctx context.Context, err error) error {
 	return err
 }
 
-// sent is a body that says how much of it was read.
+// sent is a request body that counts the bytes read.
 type sent struct {
 	*io.SectionReader
 	heard func(int)
@@ -105,12 +106,13 @@ func (s *sent) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Only Read and Seek may be seen: other methods would go round the count.
+// Hide all methods but Read and Seek, which would bypass the count.
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
-// Get opens an object from byte from on: length bytes, or all that follow if length is
-// negative. size is the whole object's. Reading goes on over broken connections.
+// Get opens an object at byte from, for length bytes, or to its end if length
+// is negative. size is the size of the whole object. Reading resumes over
+// broken connections.
 func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body io.ReadCloser, size int64, err error) {
 	s := &stream{b: b, ctx: ctx, name: name, at: from, end: -1}
 	if length >= 0 {
@@ -122,7 +124,7 @@ func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body
 	return s, s.size, nil
 }
 
-// A stream reads an object, by as many requests as it takes.
+// A stream reads an object, with as many requests as necessary.
 type stream struct {
 	b             *Bucket
 	ctx           context.Context
@@ -136,7 +138,7 @@ type stream struct {
 
 func (s *stream) open() error {
 	err := s.b.attempts(s.ctx, func(context.Context) error {
-		// It lasts as long as the body is read.
+		// The context lasts as long as the body is read.
 		ctx, heard, done := s.b.listen(s.ctx)
 		length := int64(-1)
 		if s.end >= 0 {
@@ -176,7 +178,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		s.b.counts.in.Add(int64(n))
 		if n > 0 {
 			s.failures = 0
-			return n, nil // an error that is left comes again, or a new request has it
+			return n, nil // a remaining error recurs, or a new request reports it
 		}
 		if err == nil {
 			continue
@@ -198,7 +200,7 @@ func (s *stream) Read(p []byte) (int, error) {
 
 func (s *stream) closeBody() {
 	if s.body != nil {
-		s.done() // first: Close of some clients reads what is left
+		s.done() // first, because Close of some clients reads the rest
 		s.body.Close()
 		s.body = nil
 	}

@@ -19,8 +19,8 @@ import (
 	"cpar"
 )
 
-// An azureDriver speaks to Azure Blob Storage. An object is one block blob, written by one
-// request, so it is whole or absent.
+// An azureDriver uses Azure Blob Storage. An object is one block blob, written
+// by one request, so it is complete or absent.
 type azureDriver struct{ container *container.Client }
 
 func openAzure(p bucketConfig) (driver, error) {
@@ -33,7 +33,7 @@ func openAzure(p bucketConfig) (driver, error) {
 	}
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: p.client,
-		Retry:     policy.RetryOptions{MaxRetries: -1}, // attempts.go has one for all providers
+		Retry:     policy.RetryOptions{MaxRetries: -1}, // attempts.go retries for all providers
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}}
 	address := p.endpoint + "/" + p.bucket
@@ -55,7 +55,7 @@ func openAzure(p bucketConfig) (driver, error) {
 
 func (d *azureDriver) get(ctx context.Context, name string, from, length int64) (io.ReadCloser, int64, error) {
 	if length == 0 {
-		o, err := d.stat(ctx, name) // no range is empty
+		o, err := d.stat(ctx, name) // a range cannot be empty
 		return http.NoBody, o.Bytes, err
 	}
 	o := &azureblob.DownloadStreamOptions{}

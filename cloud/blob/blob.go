@@ -1,19 +1,20 @@
-// Package blob keeps objects in somebody else's storage: S3 and what speaks like it,
-// Azure, Google.
+// Package blob stores objects with a storage provider: S3 and compatible
+// services, Azure, Google.
 //
 //	Open("s3://bucket/prefix?endpoint=…") ─▶ Bucket
-//	Put          name, bytes, SHA-256  whole or not at all
-//	PutIfAbsent  name, bytes           the one step that others can see
+//	Put          name, bytes, SHA-256  atomic
+//	PutIfAbsent  name, bytes           atomic, the commit step between processes
 //	Get          name, from, length  ─▶ a stream that survives broken connections
 //	List, Folders  prefix            ─▶ names, page by page
 //	Delete       name
 //
-// A driver translates one request into its provider's words, once. All that they have in
-// common is here: what is tried again and how often, when silence is taken for absence, and
-// what is counted. Every error is one of four: ErrNotFound, ErrExists, ErrAway, ErrRefused.
+// A driver sends one request to its provider, once. This package decides about
+// retries, timeouts and counters for all of them. Every error is one of
+// ErrNotFound, ErrExists, ErrAway and ErrRefused.
 //
-// Names are our own (digits, letters, '/'), so that nothing needs quoting. Objects must never
-// change under a name: a stream that broke is taken up where it ended.
+// Names consist of digits, letters and '/', so they need no quoting. Objects
+// must never change under a name, because a broken stream continues where it
+// ended.
 package blob
 
 import (
@@ -33,92 +34,94 @@ import (
 )
 
 var (
-	// ErrNotFound: no such object.
+	// ErrNotFound means that the object does not exist.
 	ErrNotFound = errors.New("no such object")
-	// ErrExists: there is another object under the name.
+	// ErrExists means that another object has the name.
 	ErrExists = errors.New("there is such an object already")
-	// ErrAway: the storage cannot be reached, or says that it is overloaded or broken, also
-	// after several attempts. It comes wrapped with cpar.ErrStorage.
+	// ErrAway means that the storage is unreachable, overloaded or broken after
+	// several attempts. It wraps cpar.ErrStorage.
 	ErrAway = errors.New("the object storage cannot be reached")
-	// ErrRefused: the storage refuses what it is asked, such as for its credentials. Asking
-	// again does not help. It comes wrapped with cpar.ErrStorage.
+	// ErrRefused means that the storage refuses a request, for example because
+	// of its credentials. Retrying does not help. It wraps cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 
-// An Object is a name and what the storage says of it.
+// An Object describes a stored object.
 type Object struct {
 	Name     string
 	Bytes    int64
 	Modified time.Time
 }
 
-// A driver asks a storage once. Its errors wrap one of the package's, and never hold a
-// credential or a signed address.
+// A driver sends a request to a storage once. Its errors wrap one of the
+// package's and never contain a credential or a signed address.
 type driver interface {
-	// get opens an object from byte from on, length bytes or, if negative, all; size is
-	// the whole object's.
+	// get opens an object at byte from, for length bytes, or to its end if
+	// length is negative. size is the size of the whole object.
 	get(ctx context.Context, name string, from, length int64) (body io.ReadCloser, size int64, err error)
 	stat(ctx context.Context, name string) (Object, error)
-	// put replaces an object; with ifAbsent it fails with ErrExists instead.
+	// put replaces an object. With ifAbsent it fails with ErrExists instead.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
-	// list returns a page of objects, or with folders the names up to the next '/', and the
-	// token of the next page, "" if there is none.
+	// list returns a page of objects, or with folders of names up to the next
+	// '/'. next is the token of the next page, "" on the last.
 	list(ctx context.Context, prefix string, folders bool, token string) (page []Object, next string, err error)
-	// remove may succeed or fail with ErrNotFound for what is not there.
+	// remove may succeed or fail with ErrNotFound for a missing object.
 	remove(ctx context.Context, name string) error
 }
 
-// Options says how to reach a storage. The zero value suits a daemon.
+// Options configures access to a storage. The zero value suits a daemon.
 type Options struct {
-	// Credential returns a credential by its name, such as AWS_ACCESS_KEY_ID; see Credentials.
+	// Credential returns a named credential such as AWS_ACCESS_KEY_ID. See
+	// Credentials.
 	Credential func(name string) string
-	// Transport carries the requests; nil means one of the package's own.
+	// Transport sends the requests. Nil selects the package's own.
 	Transport http.RoundTripper
-	// Attempts is how often a request is made before the storage counts as away; 0 means 8,
-	// which bridges twelve seconds.
+	// Attempts is the number of attempts before the storage counts as away. The
+	// default is 8, which bridges twelve seconds.
 	Attempts int
-	// Silence is how long nothing may be heard before an attempt is given up; 0 means 30 s.
+	// Silence is the longest silence during an attempt. The default is 30 s.
 	Silence time.Duration
 }
 
-// A Bucket is a place for objects: a bucket or container, or what begins with a prefix in it.
-// It is safe for concurrent use.
+// A Bucket is a bucket, a container, or the objects under a prefix in one. It
+// is safe for concurrent use.
 type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
 	o      Options
-	away   atomic.Bool // the last request found nobody, after all its attempts
+	away   atomic.Bool // all attempts of the last request failed
 	counts counts
 }
 
 type counts struct{ requests, retries, errors, in, out atomic.Int64 }
 
-// Stats counts since the start.
+// Stats contains counters since the start.
 type Stats struct {
-	Requests, Retries, Errors int64 // attempts made, those after a failure, requests that failed
+	Requests, Retries, Errors int64 // attempts, attempts after a failure, failed requests
 	BytesIn, BytesOut         int64
-	Away                      bool // the last request found nobody
+	Away                      bool // all attempts of the last request failed
 }
 
-// Stats returns what was counted.
+// Stats returns the counters.
 func (b *Bucket) Stats() Stats {
 	c := &b.counts
 	return Stats{c.requests.Load(), c.retries.Load(), c.errors.Load(), c.in.Load(), c.out.Load(), b.away.Load()}
 }
 
-// Put stores an object of size bytes, which must have the digest sum: the storage checks it
-// where it can, and makes the object visible only when it is whole.
+// Put stores an object of size bytes with digest sum. The storage checks the
+// digest where it can, and makes the object visible only when complete.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
 	return b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
-		// A section of its own for every attempt: a transport may go on reading after it failed.
+		// Each attempt gets its own section, because a transport may read on
+		// after a failure.
 		r := &sent{io.NewSectionReader(body, 0, size), heard, &b.counts.out}
 		return b.driver.put(ctx, b.prefix+name, r, size, sum, false)
 	})
 }
 
-// PutIfAbsent stores an object under a name that nothing has. It fails with ErrExists if
-// there are other bytes, and succeeds if there are the same: after a lost answer nobody can
-// tell whose they are.
+// PutIfAbsent stores an object under an unused name. It fails with ErrExists if
+// the name holds other bytes and succeeds if it holds the same, because after a
+// lost response their writer is unknown.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	sum := sha256.Sum256(data)
 	err := b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
@@ -165,13 +168,14 @@ func (b *Bucket) Stat(ctx context.Context, name string) (o Object, err error) {
 	return o, err
 }
 
-// List yields the objects whose names start with prefix, in order of their names. It ends
-// with the first error.
+// List yields the objects whose names start with prefix, in order. It ends with
+// the first error.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return b.pages(ctx, prefix, false)
 }
 
-// Folders yields what follows prefix up to the next '/', once each, in order.
+// Folders yields the distinct name parts between prefix and the next '/', in
+// order.
 func (b *Bucket) Folders(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for o, err := range b.pages(ctx, prefix, true) {
@@ -213,7 +217,7 @@ func (b *Bucket) pages(ctx context.Context, prefix string, folders bool) iter.Se
 	}
 }
 
-// Delete removes an object; it is no error if there is none.
+// Delete removes an object. A missing object is no error.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	err := b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
 		err := b.driver.remove(ctx, b.prefix+name)
@@ -225,7 +229,7 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// away and refused make the errors of drivers.
+// away and refused return the errors of drivers.
 func away(format string, args ...any) error {
 	err := fmt.Errorf("%w: %w: %w", cpar.ErrStorage, ErrAway, fmt.Errorf(format, args...))
 	return hint.Add(err, "the storage may be down or overloaded, or the network; what is in memory goes on being served, and the rest when it is back")

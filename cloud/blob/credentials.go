@@ -15,7 +15,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// credentialNames are all that a storage may need; a file may hold other settings too.
+// credentialNames lists all credentials that a storage may need. A file may
+// contain other settings too.
 var credentialNames = []string{
 	"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION",
 	"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
@@ -24,8 +25,9 @@ var credentialNames = []string{
 
 const maxCredentials = 64 << 10
 
-// Credentials returns the source of credentials for Options: a file of lines NAME=VALUE, as
-// systemd's EnvironmentFile has them, or the environment where file is "".
+// Credentials returns the source of credentials for Options: a file of lines
+// NAME=VALUE, as for systemd's EnvironmentFile, or the environment if file is
+// "".
 func Credentials(file string) (func(name string) string, error) {
 	if file == "" {
 		return os.Getenv, nil
@@ -49,7 +51,7 @@ func Credentials(file string) (func(name string) string, error) {
 	return func(name string) string { return values[name] }, nil
 }
 
-// parseCredentials never repeats what it reads in an error.
+// parseCredentials keeps the contents of the file out of its errors.
 func parseCredentials(b []byte) (map[string]string, error) {
 	if len(b) > maxCredentials {
 		return nil, fmt.Errorf("%w: it is longer than %d bytes", cpar.ErrInput, maxCredentials)

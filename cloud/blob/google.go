@@ -21,13 +21,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface has S3's requests and answers, but ignores If-None-Match where
-// something is written: its condition is a header of its own, and it refuses headers of
-// both houses in one request ("Requests cannot specify both x-amz and x-goog headers"). So
-// requests are signed its own way, GOOG4-HMAC-SHA256, which is S3's with other names.
+// Google's XML interface accepts S3's requests, with two exceptions. It ignores
+// If-None-Match on writes and has its own condition header, and it refuses
+// requests with both x-amz and x-goog headers. Requests are therefore signed
+// with GOOG4-HMAC-SHA256, which is S3's method with other names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
-	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if there is no object
+	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if the object does not exist
 )
 
 func openGoogle(p bucketConfig) (driver, error) {
@@ -54,15 +54,15 @@ func onlyGenerationZero(_ *s3.PutObjectInput, o *s3.Options) {
 	})
 }
 
-// A googleSigner signs with an HMAC key of a service account (V4 signing process of Cloud
-// Storage, "Signatures"; scope DATE/auto/storage/goog4_request).
+// A googleSigner signs with a service account's HMAC key (Cloud Storage,
+// "Signatures", V4 signing process, scope DATE/auto/storage/goog4_request).
 type googleSigner struct{}
 
 func (googleSigner) SignHTTP(_ context.Context, c aws.Credentials, r *http.Request, payloadHash, _, region string, at time.Time, _ ...func(*v4.SignerOptions)) error {
 	for name := range r.Header {
 		lower := strings.ToLower(name)
-		// Its front end rewrites Accept-Encoding before the signature is checked, so that
-		// is sent but not signed.
+		// Google's front end rewrites Accept-Encoding before it checks the
+		// signature, so that header is not signed.
 		if strings.HasPrefix(lower, "x-amz-") || strings.HasPrefix(lower, "amz-sdk-") {
 			r.Header.Del(name)
 		}

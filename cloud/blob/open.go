@@ -14,14 +14,14 @@ import (
 	"cpar/internal/hint"
 )
 
-// providers by the scheme of their addresses.
+// providers maps URL schemes to drivers.
 var providers = map[string]func(bucketConfig) (driver, error){
 	"s3":     openS3,
 	"gs":     openGoogle,
 	"azblob": openAzure,
 }
 
-// A place is a parsed address.
+// A bucketConfig is a parsed address.
 type bucketConfig struct {
 	bucket     string
 	endpoint   string // "" for the provider's own
@@ -31,10 +31,10 @@ type bucketConfig struct {
 	client     *http.Client
 }
 
-// A bucket's name goes into host names and paths as it is.
+// Bucket names go into host names and paths unquoted.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
-// A prefix is of letters that no provider quotes.
+// A prefix contains only characters that no provider quotes.
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 
 // Open returns the bucket at an address:
@@ -43,7 +43,8 @@ var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 //	gs://bucket/prefix      ?endpoint=https://…
 //	azblob://container/prefix ?endpoint=https://ACCOUNT.blob.core.windows.net
 //
-// Plain HTTP to another machine needs &insecure-http=true. Nothing is asked of the storage yet.
+// Plain HTTP to another machine requires &insecure-http=true. Open sends no
+// request.
 func Open(address string, o Options) (*Bucket, error) {
 	fail := func(format string, args ...any) (*Bucket, error) {
 		err := fmt.Errorf("%w: object storage: %s", cpar.ErrInput, fmt.Sprintf(format, args...))
@@ -51,7 +52,7 @@ func Open(address string, o Options) (*Bucket, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return fail("its address cannot be read") // which may hold anything
+		return fail("its address cannot be read") // the address may contain credentials
 	}
 	if u.User != nil {
 		return fail("credentials do not belong into an address, which others can see")
@@ -106,7 +107,7 @@ func Open(address string, o Options) (*Bucket, error) {
 	return b, nil
 }
 
-// checkEndpoint keeps what is stored, and to whom it belongs, from passing in the clear.
+// checkEndpoint keeps data and credentials from crossing a network unencrypted.
 func checkEndpoint(endpoint string, insecure bool) error {
 	if endpoint == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// An s3Driver speaks to S3 and what is like it.
+// An s3Driver uses S3 or a compatible service.
 type s3Driver struct {
 	client *s3.Client
 	bucket string
@@ -48,9 +48,9 @@ func openS3(p bucketConfig) (driver, error) {
 func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s3.Client {
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
-		Retryer: aws.NopRetryer{}, // attempts.go has one for all providers
-		// Every PUT carries the SHA-256 of its bytes in its signature, which all that speak
-		// S3 check; not all know the newer checksums.
+		Retryer: aws.NopRetryer{}, // attempts.go retries for all providers
+		// The signature of a PUT covers the SHA-256 of its bytes, which all
+		// compatible services check. Not all support the newer checksums.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		HTTPSignerV4:               signer,
@@ -65,7 +65,7 @@ func (d *s3Driver) get(ctx context.Context, name string, from, length int64) (io
 	in := &s3.GetObjectInput{Bucket: &d.bucket, Key: &name}
 	switch {
 	case length == 0:
-		o, err := d.stat(ctx, name) // no range is empty
+		o, err := d.stat(ctx, name) // a range cannot be empty
 		return http.NoBody, o.Bytes, err
 	case length > 0:
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, from+length-1))
@@ -86,8 +86,8 @@ func (d *s3Driver) get(ctx context.Context, name string, from, length int64) (io
 	return out.Body, size, nil
 }
 
-// sizeOfRange reads the whole size out of "bytes 5-9/20", which must start at from: whoever
-// ignores a range would give other bytes than were asked for.
+// sizeOfRange returns the total size from "bytes 5-9/20", which must start at
+// from. A service that ignores ranges would send the wrong bytes.
 func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
@@ -150,7 +150,7 @@ func (d *s3Driver) remove(ctx context.Context, name string) error {
 	return s3Error(err)
 }
 
-// s3Error says in our words what went wrong, without the SDK's, which name addresses.
+// s3Error replaces errors of the SDK, which contain addresses.
 func s3Error(err error) error {
 	if err == nil {
 		return nil
@@ -165,13 +165,14 @@ func s3Error(err error) error {
 	return connectionError(err)
 }
 
-// statusError classifies an unsuccessful answer by its status and the provider's code for it.
+// statusError classifies a failed response by its status and the provider's
+// code.
 func statusError(status int, code string) error {
 	if len(code) > 60 {
-		code = "" // from outside, and into a log
+		code = "" // untrusted text stays out of the log
 	}
 	switch {
-	case status/100 == 2: // begun well and broken off, or not to be understood
+	case status/100 == 2: // interrupted or malformed
 		return away("its answer broke off")
 	case code == "NoSuchBucket" || code == "ContainerNotFound":
 		return refused("there is no such bucket")
@@ -181,7 +182,8 @@ func statusError(status int, code string) error {
 		return ErrExists
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
 		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
-		// Bytes that changed on the way are sent again; ours were checked.
+		// The bytes changed in transit, since the sender checked them. Send
+		// them again.
 		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
 		return away("status %d %s", status, code)
 	case code == "RequestTimeTooSkewed":
@@ -190,7 +192,8 @@ func statusError(status int, code string) error {
 	return refused("status %d %s", status, code)
 }
 
-// connectionError is for requests without an answer. Addresses stay out: they may be signed.
+// connectionError reports a request without response. It omits addresses
+// because they may be signed.
 func connectionError(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

@@ -11,20 +11,21 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Status is what a cluster says of itself.
+// A Status describes a cluster.
 type Status struct {
 	Nodes []Beat `json:"nodes"`
-	// Servers is how many NATS servers answer, of those that were named.
+	// Servers is the number of named NATS servers that respond.
 	Servers int `json:"servers"`
 	Named   int `json:"named_servers"`
-	// Indexes have a pointer to an active state; −1 if nobody can tell.
+	// Indexes is the number of pointers to active generations, or −1 if
+	// unknown.
 	Indexes int `json:"indexes"`
 }
 
-// listening is how long nodes have to say that they live.
+// listening is how long Status waits for heartbeats.
 const listening = time.Second
 
-// An Operator looks at a cluster and changes it, without being a machine of it.
+// An Operator inspects and changes a cluster without being a member.
 type Operator struct {
 	broker   *broker
 	members  *members
@@ -49,10 +50,9 @@ func Operate(o Options) (*Operator, error) {
 	return x, nil
 }
 
-// Close ends the connections.
 func (x *Operator) Close() { x.broker.close() }
 
-// Status listens for a moment.
+// Status collects heartbeats for the time listening.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	select {
 	case <-time.After(listening):
@@ -66,7 +66,8 @@ func (x *Operator) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// Drain has a node take nothing more, and waits until it says so. What it holds others take over.
+// Drain stops assigning shards to a node and waits for its confirmation. Other
+// nodes take over its shards.
 func (x *Operator) Drain(ctx context.Context, node string) error {
 	if err := CheckName(node); err != nil {
 		return err
@@ -87,8 +88,9 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 	return hint.Add(fmt.Errorf("draining node %s: %w: it is not there", node, cpar.ErrInput), "cpard cluster status names those that are")
 }
 
-// Rebuild points to the active state of every index that the storage has, and to no other, and returns how
-// many there are. Only what is wrong changes, so it may run at any time.
+// Rebuild makes the pointers match the active generations in the storage and
+// returns their number. It changes only wrong pointers, so it may run at any
+// time.
 func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err error) {
 	if err := x.pointers.wait(ctx); err != nil {
 		return 0, err
@@ -119,14 +121,14 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 		if err != nil {
 			return n, fmt.Errorf("reading a pointer: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
 		}
-		if p.digest != (cpar.Digest{}) { // else it is deleted, or was never activated
+		if p.digest != (cpar.Digest{}) { // otherwise deleted or never activated
 			n++
 		}
 	}
 	return n, nil
 }
 
-// backendManifests are those of a backend that nobody serves here.
+// backendManifests reads manifests from a backend without a store.
 type backendManifests struct{ store.Backend }
 
 func (b backendManifests) ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error) {

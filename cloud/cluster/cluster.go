@@ -1,16 +1,20 @@
-// Package cluster lets many machines be one cloud. Routers take requests of clients, nodes have parts
-// of indexes in memory; a machine may be both. Object storage holds all that must last.
+// Package cluster spreads a server over several machines. Routers take requests
+// from clients, and nodes hold shards of indexes in memory. A machine may be
+// both. Object storage holds all durable data.
 //
-//	client ─HTTPS─▶ router ─NATS─▶ node, node, … ─▶ replies of parts, joined ─▶ client
+//	client ─HTTPS─▶ router ─NATS─▶ node, node, … ─▶ replies of shards, joined ─▶ client
 //	                  │              │
 //	                  └── object storage: segments, manifests ──┘
 //
-// Nobody is told what to hold. A node says every two seconds that it lives; whoever knows who lives
-// knows where each part belongs (package place). A node that is asked for a part that it does not have
-// refuses, and fetches it. Which state of an index is active is a pointer in JetStream, which is set when the
-// manifest is in the storage and the nodes have loaded it, and can be made again from the storage.
+// No coordinator assigns shards. Each node sends a heartbeat every two seconds,
+// and the set of live nodes determines the place of each shard (package
+// placement). A node refuses a request for a shard that it lacks, and loads the
+// shard. A pointer in JetStream names the active generation of an index. It is
+// set once the storage has the manifest and the nodes have loaded the shards,
+// and can be rebuilt from the storage.
 //
-// An answer is whole or there is none, and always of one state: questions name the digest of its manifest.
+// A reply is complete or an error, and always from a single generation, because
+// requests to nodes name the digest of its manifest.
 package cluster
 
 import (
@@ -32,18 +36,20 @@ import (
 	"cpar/internal/hint"
 )
 
-// MinShardBytes is how much of an index makes a part, at least: reading it takes a hundred times as long as the
-// message that asks for it.
+// MinShardBytes is the minimum size of a shard. Reading that much takes a
+// hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is how often a node looks at what it is to hold though nothing has changed, at least: what it is not
-// to hold any more is unloaded for want of use, and what it is to hold is not, though others are asked.
+// holdEvery is the longest interval between two reconciliations of the shards
+// this node should hold. Reconciliation keeps assigned shards loaded even while
+// other replicas serve the queries, and lets shards that moved elsewhere
+// expire.
 const holdEvery = 5 * time.Minute
 
-// A Role is what a machine does.
+// A Role states whether a machine is a router, a node or both.
 type Role struct{ Router, Node bool }
 
-// ParseRole reads all, router or node.
+// ParseRole parses all, router or node.
 func ParseRole(name string) (Role, error) {
 	for _, r := range []struct {
 		name string
@@ -58,7 +64,8 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName refuses names that cannot be part of a subject. Those of hosts may have dots.
+// CheckName refuses names that cannot be part of a subject. Host names, for
+// example, may contain dots.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -66,10 +73,10 @@ func CheckName(name string) error {
 	return nil
 }
 
-// A Machine is this machine's share of a cluster.
+// A Member is this machine's part in a cluster.
 type Member struct {
 	Router *Router
-	// node is nil where there is none; me is what it says of itself.
+	// node is nil on a router. me is this node's heartbeat.
 	node *Node
 	role Role
 	me   Beat
@@ -81,26 +88,27 @@ type Member struct {
 	log      *slog.Logger
 
 	stop      context.CancelFunc
-	silence   func() // ends the answers of the node, nil where there is none
+	silence   func() // stops answering; nil on a router
 	running   sync.WaitGroup
-	settle    chan struct{} // has one element while who holds what is to be looked at
-	mu        sync.Mutex    // guards me and twin
-	duplicate uint64        // the life of another machine that has our name, 0 if none is known
+	settle    chan struct{} // has one element while a reconciliation is due
+	mu        sync.Mutex    // guards me and duplicate
+	duplicate uint64        // life of another machine with our name, or 0
 }
 
-// Config is what a machine is in a cluster.
+// Config configures a Member.
 type Config struct {
 	Options
 	Role
-	// Name is unique, Rack what may be lost with it.
+	// Name is unique. Machines in one Rack may fail together.
 	Name, Rack string
-	// MinShardBytes is MinShardBytes, but for tests.
+	// MinShardBytes overrides the constant for tests.
 	MinShardBytes uint64
-	// Idle is how long a part stays loaded though nobody asks for it (store.Options).
+	// Idle is how long an unused shard stays loaded (store.Options).
 	Idle time.Duration
 }
 
-// Open connects c to the brokers, which must be there. The caller closes c after Close.
+// Open connects c to the brokers, which must be running. The caller closes c
+// after Close.
 func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -123,7 +131,7 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	return m, nil
 }
 
-// begin hears of others, and as a node lets them hear.
+// begin subscribes to heartbeats and, on a node, starts sending them.
 func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	if err := m.broker.listen(beatSubject, m.hear); err != nil {
 		return err
@@ -132,7 +140,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 		return err
 	}
 	m.broker.tell(whoSubject, nil)
-	time.Sleep(answerWithin) // who asks us then knows whom to ask
+	time.Sleep(answerWithin) // so that the first requests find live nodes
 	if o.Node {
 		if m.seen() != 0 {
 			return hint.Add(fmt.Errorf("%w: another machine of the cluster is called %s", cpar.ErrInput, o.Name), "pass another --node-name, or stop that one")
@@ -151,10 +159,11 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	return nil
 }
 
-// answerWithin is how long nodes may take to say that they live.
+// answerWithin bounds the response time of nodes to a call for heartbeats.
 const answerWithin = 300 * time.Millisecond
 
-// hear takes a beat, which may be that of another machine with our name: parts would be where nobody finds them.
+// hear processes a heartbeat. It detects another machine with our name, which
+// would receive our requests.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {
@@ -169,7 +178,7 @@ func (m *Member) hear(b []byte) {
 	}
 }
 
-// seen is the life of another machine that has our name, 0 if none was heard of.
+// seen returns the life of another machine with our name, or 0.
 func (m *Member) seen() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -182,7 +191,7 @@ func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
 		ctx, cancel := context.WithTimeout(ctx, longest)
 		defer cancel()
 		q, err := decodeShardQuery(b)
-		if err != nil { // it is not the client's
+		if err != nil { // not the client's fault
 			return encodeAnswer(nil, fmt.Errorf("%w: %w: %v", cpar.ErrStorage, store.ErrAway, err))
 		}
 		return encodeAnswer(m.node.answer(ctx, q))
@@ -211,7 +220,7 @@ func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
 	return nil
 }
 
-// every calls f at once and then again and again.
+// every calls f at once and then every d.
 func every(ctx context.Context, d time.Duration, f func()) {
 	t := time.NewTicker(d)
 	defer t.Stop()
@@ -225,7 +234,7 @@ func every(ctx context.Context, d time.Duration, f func()) {
 	}
 }
 
-// beat says that this node lives.
+// beat sends a heartbeat.
 func (m *Member) beat() {
 	if m.node == nil {
 		return
@@ -234,12 +243,12 @@ func (m *Member) beat() {
 	me := m.me
 	m.mu.Unlock()
 	me.Shards = m.node.cloud.Stats().Loaded
-	b, _ := json.Marshal(me)          // of strings and numbers
-	_ = m.members.hear(b, time.Now()) // a node counts itself live, whatever the network does
+	b, _ := json.Marshal(me)          // strings and numbers cannot fail
+	_ = m.members.hear(b, time.Now()) // a node counts itself as live even without network
 	m.broker.tell(beatSubject, b)
 }
 
-// Drain has this node answer what it holds and take nothing more.
+// Drain stops taking new shards. Loaded shards are still served.
 func (m *Member) Drain() {
 	m.mu.Lock()
 	m.me.Leaving = true
@@ -248,20 +257,20 @@ func (m *Member) Drain() {
 	m.beat()
 }
 
-// look has hold look at who holds what.
+// scheduleReconcile wakes the goroutine that reconciles.
 func (m *Member) scheduleReconcile() {
 	select {
 	case m.settle <- struct{}{}:
-	default: // it will
+	default: // already scheduled
 	}
 }
 
-// hold begins to load what this node is to hold and does not.
+// reconcile starts loading assigned shards that are missing.
 func (m *Member) reconcile(ctx context.Context) {
 	keys, err := m.pointers.all(ctx)
 	if err != nil {
 		m.log.Warn("listing indexes", "error", err)
-		return // what is asked is loaded then
+		return // requests load shards later
 	}
 	for _, k := range keys {
 		s, err := m.versions.active(ctx, k)
@@ -276,7 +285,7 @@ func (m *Member) reconcile(ctx context.Context) {
 	}
 }
 
-// mine reports whether a slot belongs here.
+// holdsSlot reports whether a slot is assigned to this node.
 func (m *Member) holdsSlot(s placement.Slot) bool {
 	stay := m.members.current().stay
 	for _, i := range stay.Nodes(s, Replicas) {
@@ -287,18 +296,20 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 	return false
 }
 
-// Stats counts since the start; Nodes, Servers and Parts are of now.
+// Stats contains counters since the start, and the current Nodes, Servers and
+// Shards.
 type Stats struct {
-	// Nodes that live, as far as this machine has heard, and NATS servers that answer.
+	// Nodes counts live nodes known to this machine, Servers responding NATS
+	// servers.
 	Nodes, Servers int
-	// Parts that this machine holds, and those that it began to load.
+	// Shards counts loaded and loading shards on this machine.
 	Shards int
 	Moves  uint64
-	// What its router sent besides one question a part, and what nodes refused because they were not ready.
+	// Hedges and Retries count the router's requests beyond one per shard, Cold
+	// the refusals by nodes that were not ready.
 	Hedges, Retries, Cold uint64
 }
 
-// Stats returns what was counted.
 func (m *Member) Stats() Stats {
 	r := m.Router
 	s := Stats{Nodes: m.members.current().all.Len(), Servers: m.broker.there(), Hedges: r.hedges.Load(), Retries: r.retries.Load(), Cold: r.cold.Load()}
@@ -311,14 +322,14 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-// Close says goodbye, ends what runs and closes the connections.
+// Close announces the departure, stops all work and closes the connections.
 func (m *Member) Close() {
 	if m.node != nil {
 		m.mu.Lock()
 		m.me.Gone = true
 		m.mu.Unlock()
 		m.beat()
-		m.silence() // what it was asked before is answered
+		m.silence() // pending requests are answered first
 	}
 	m.stop()
 	if m.node != nil {
@@ -328,7 +339,7 @@ func (m *Member) Close() {
 	m.broker.close()
 }
 
-// Store is what routers need of a store.Store of any type of value.
+// Store lists the methods of store.Store that routers need.
 type Store interface {
 	PutManifestWithoutLoading(ctx context.Context, k store.IndexRef, b []byte, ready func(*cpar.Manifest) error) error
 	Delete(ctx context.Context, k store.IndexRef) error
@@ -341,17 +352,17 @@ type Store interface {
 	Usage(ctx context.Context, tenant string) (store.Usage, error)
 }
 
-// A Routed is a store whose indexes nodes serve: it implements api.Store.
+// A Routed is a store whose indexes are served by nodes. It implements
+// api.Store.
 type Routed struct {
 	Store
 	router *Router
 }
 
-// Routed returns s for routers.
 func (m *Member) Routed(s Store) *Routed { return &Routed{s, m.Router} }
 
-// PutManifest activates an index once the nodes that are to hold it have loaded it. Until then, and if
-// it fails, the old one is served by all.
+// PutManifest activates an index once the assigned nodes have loaded it. Until
+// then, and on failure, all nodes serve the old generation.
 func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) error {
 	v, marked := r.router.versions, false
 	err := r.PutManifestWithoutLoading(ctx, k, b, func(m *cpar.Manifest) error {
@@ -369,12 +380,12 @@ func (r *Routed) PutManifest(ctx context.Context, k store.IndexRef, b []byte) er
 	case err == nil:
 		return v.settled(ctx, k)
 	case marked:
-		_ = v.settled(ctx, k) // else whoever asks later does it
+		_ = v.settled(ctx, k) // otherwise a later request does it
 	}
 	return err
 }
 
-// Delete removes an index for all, also if an earlier call was stopped in the middle.
+// Delete removes an index for all members, even after an interrupted call.
 func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	v := r.router.versions
 	if err := v.changing(ctx, k); err != nil {

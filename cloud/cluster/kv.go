@@ -15,12 +15,13 @@ import (
 	"cpar/cloud/store"
 )
 
-// kv keeps the pointers in JetStream, on as many servers as there are up to three. What is
-// read comes from the leader: any server would answer sooner, and a tenth of the time with what was before.
+// kv keeps the pointers in JetStream, on up to three servers. Reads go to the
+// leader. Any server could answer sooner, but with an outdated value one time
+// in ten.
 type kv struct {
 	broker *broker
 
-	away   atomic.Int64 // until then, in Unix nanoseconds, a read has failed lately
+	away   atomic.Int64 // a recent read failed; until then, in Unix nanoseconds
 	mu     sync.Mutex
 	bucket map[*line]jetstream.KeyValue
 }
@@ -29,15 +30,16 @@ func newKV(b *broker) *kv { return &kv{broker: b, bucket: map[*line]jetstream.Ke
 
 const (
 	bucketName = "cpar-active"
-	// kvWait is how long the leader may take; kvAway, while there seems to be none: what is known goes on
-	// being served.
+	// kvWait bounds a read from the leader. kvAway applies while there seems to
+	// be no leader, and known generations are still served.
 	kvWait, kvAway = 250 * time.Millisecond, 50 * time.Millisecond
-	// kvPatience is how long it may take where there is no other way.
+	// kvPatience bounds a read without a fallback.
 	kvPatience = 5 * time.Second
 )
 
-// open returns the bucket by a connection, and makes it if there is none. Machines that start together
-// may all try, and the servers need some seconds to agree on a leader.
+// open returns the bucket over a connection, creating it if necessary. Machines
+// that start together may all try, and the servers need some seconds to elect a
+// leader.
 func (p *kv) open(ctx context.Context, l *line) (jetstream.KeyValue, error) {
 	p.mu.Lock()
 	b := p.bucket[l]
@@ -69,7 +71,7 @@ func (p *kv) create(ctx context.Context, js jetstream.JetStream) (jetstream.KeyV
 	_, err := js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: "KV_" + bucketName, Subjects: []string{"$KV." + bucketName + ".>"}, Replicas: replicas,
 		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, AllowRollup: true, DenyDelete: true,
-		AllowDirect: false, // else reads are of any replica
+		AllowDirect: false, // direct reads would accept any replica
 	})
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return nil, err
@@ -77,7 +79,7 @@ func (p *kv) create(ctx context.Context, js jetstream.JetStream) (jetstream.KeyV
 	return js.KeyValue(ctx, bucketName)
 }
 
-// wait opens the bucket, trying for as long as servers may need to agree.
+// wait opens the bucket and retries while the servers elect a leader.
 func (p *kv) wait(ctx context.Context) error {
 	var err error
 	for pause := 100 * time.Millisecond; pause < 15*time.Second; pause = pause * 3 / 2 {
@@ -93,7 +95,7 @@ func (p *kv) wait(ctx context.Context) error {
 	return fmt.Errorf("opening the pointers in JetStream: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
 }
 
-// within does something with the bucket in bounded time.
+// within uses the bucket in bounded time.
 func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Context, jetstream.KeyValue) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -121,7 +123,8 @@ func pointerName(k store.IndexRef) string {
 	return tenant + "." + k.Index.String()
 }
 
-// get implements pointers. While there seems to be no leader, one call in a second waits for it.
+// get implements pointers. While there seems to be no leader, one call per
+// second waits for it.
 func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out pointer, err error) {
 	most := kvWait
 	switch now := time.Now().UnixNano(); {
@@ -154,10 +157,9 @@ func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out point
 	return out, err
 }
 
-// changingMark follows the digest, if there is one, while the index is changing.
+// changingMark follows the digest, if any, while the index is changing.
 const changingMark = "?"
 
-// set implements pointers.
 func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error {
 	value := ""
 	if next.digest != (cpar.Digest{}) {
@@ -168,7 +170,7 @@ func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision u
 	}
 	return p.within(ctx, kvPatience, func(ctx context.Context, b jetstream.KeyValue) (err error) {
 		switch {
-		case value != "" && revision == 0: // also where one was removed
+		case value != "" && revision == 0: // also where a pointer was removed
 			_, err = b.Create(ctx, pointerName(k), []byte(value))
 		case value != "":
 			_, err = b.Update(ctx, pointerName(k), []byte(value), revision)
@@ -182,7 +184,7 @@ func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision u
 	})
 }
 
-// all lists the indexes that have a pointer.
+// all lists the indexes with a pointer.
 func (p *kv) all(ctx context.Context) (keys []store.IndexRef, err error) {
 	err = p.within(ctx, 10*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
 		names, err := b.ListKeys(ctx)

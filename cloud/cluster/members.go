@@ -11,31 +11,33 @@ import (
 )
 
 const (
-	// beatEvery is how often a node says that it lives, lease how long it counts as alive after that. A
-	// lease of 4 seconds would be over before a broker's failover is, and make the living dead.
+	// beatEvery is the interval of heartbeats and lease the time that a node
+	// counts as live after one. A lease of 4 seconds would end before a
+	// broker's failover and declare live nodes dead.
 	beatEvery = 2 * time.Second
 	lease     = 15 * time.Second
 )
 
-// A Beat is what a node says of itself.
+// A Beat is the heartbeat of a node.
 type Beat struct {
 	Node string `json:"node"`
 	Rack string `json:"rack,omitempty"`
-	// Leaving: it answers what it holds and is given nothing more. Gone: it stops now.
+	// A Leaving node serves its shards and takes no new ones. A Gone node stops
+	// now.
 	Leaving bool `json:"leaving,omitempty"`
 	Gone    bool `json:"gone,omitempty"`
 	Shards  int  `json:"parts"`
-	// Life tells a machine from another that has its name.
+	// Life distinguishes machines with the same name.
 	Life uint64 `json:"life"`
 }
 
-// members are the nodes that live, as far as this machine has heard. It needs no agreement:
-// while two machines differ, nodes are asked for parts that they do not have and say so.
+// members tracks the live nodes known to this machine. Machines need not agree:
+// a node refuses requests for shards that it lacks.
 type members struct {
 	mu   sync.Mutex
 	seen map[string]heard
-	view *view // nil: to be made
-	// changed is told of another view.
+	view *view // nil: not computed yet
+	// changed is called when the view changes.
 	changed func()
 }
 
@@ -44,15 +46,15 @@ type heard struct {
 	until time.Time
 }
 
-// A view is the nodes that live, and those that stay.
+// A view holds all live nodes, and those not leaving.
 type view struct{ all, stay *placement.Map }
 
 func newMembers(changed func()) *members { return &members{seen: map[string]heard{}, changed: changed} }
 
-// hear takes a beat, and returns it, or nothing if it makes no sense.
+// hear records a heartbeat and returns it, or a zero Beat if it is malformed.
 func (m *members) hear(b []byte, now time.Time) (beat Beat) {
 	if json.Unmarshal(b, &beat) != nil || CheckName(beat.Node) != nil {
-		return Beat{} // of another version, or not ours
+		return Beat{} // another version, or foreign
 	}
 	m.mu.Lock()
 	before, known := m.seen[beat.Node]
@@ -71,7 +73,7 @@ func (m *members) hear(b []byte, now time.Time) (beat Beat) {
 	return beat
 }
 
-// expire forgets nodes that were not heard of for the length of a lease.
+// expire drops nodes whose lease has ended.
 func (m *members) expire(now time.Time) {
 	m.mu.Lock()
 	n := len(m.seen)
@@ -88,7 +90,7 @@ func (m *members) expire(now time.Time) {
 	}
 }
 
-// list is what was last heard of those that live, in order.
+// list returns the last heartbeats of live nodes, in order.
 func (m *members) list() (all []Beat) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,7 +101,7 @@ func (m *members) list() (all []Beat) {
 	return all
 }
 
-// now is the view.
+// current returns the current view.
 func (m *members) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,13 +13,13 @@ import (
 	"cpar/internal/wire"
 )
 
-// A question is asked of a node: to answer requests of a part of an index, or with a manifest and
-// no requests, to have the part ready.
+// A shardQuery asks a node to answer requests on a shard, or, with a manifest
+// and no requests, to load the shard.
 //
-//	question  version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
-//	          part (4 + 4)  manifest (4 + length)  requests, a batch of cparhttp, or nothing
-//	answer    version (1)  0 and replies, a batch or nothing;
-//	          or 1, what is wrong (4), text (4 + length), hint (4 + length)
+//	query   version (1)  tenant (1 + length)  index (16)  digest of the manifest (32)
+//	        shard (4 + 4)  manifest (4 + length)  requests, a batch of package wire, or nothing
+//	answer  version (1)  0 and replies, a batch or nothing, or
+//	        1, faults (4), text (4 + length), hint (4 + length)
 type shardQuery struct {
 	key      store.IndexRef
 	version  cpar.Digest
@@ -28,7 +28,8 @@ type shardQuery struct {
 	requests []*cpar.Request
 }
 
-// messageVersion is that of questions and answers: nodes and routers of one cluster speak the same.
+// messageVersion is the version of queries and answers. All machines of a
+// cluster must use the same.
 const messageVersion = 1
 
 func appendCounted[T string | []byte](b []byte, x T) []byte {
@@ -44,7 +45,7 @@ func (q *shardQuery) encode() ([]byte, error) {
 	return appendBatch(b, q.requests)
 }
 
-// appendBatch appends requests or replies, nothing if there are none.
+// appendBatch appends requests or replies, or nothing if list is empty.
 func appendBatch[T interface{ MarshalBinary() ([]byte, error) }](b []byte, list []T) ([]byte, error) {
 	if len(list) == 0 {
 		return b, nil
@@ -59,7 +60,6 @@ func appendBatch[T interface{ MarshalBinary() ([]byte, error) }](b []byte, list 
 	return wire.AppendBatch(b, items), nil
 }
 
-// decodeBatch is the inverse of appendBatch.
 func decodeBatch[T any](b []byte, decode func([]byte) (T, error)) (list []T, err error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -105,7 +105,7 @@ func decodeShardQuery(b []byte) (*shardQuery, error) {
 	return q, nil
 }
 
-// faults are what an answer can say of an error, by their bits.
+// faults lists the sentinels that an answer transmits, by bit.
 var faults = []error{
 	cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, cpar.ErrCloud,
 	store.ErrNotFound, store.ErrDamaged, store.ErrAway, store.ErrNoRoom, store.ErrTooLarge, store.ErrIncomplete,
@@ -113,7 +113,7 @@ var faults = []error{
 	indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile,
 }
 
-// A fault is an error of another machine.
+// A fault is an error from another machine.
 type fault struct {
 	text string
 	is   []error
@@ -139,7 +139,8 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 	return appendCounted(appendCounted(b, err.Error()), hint.Of(err))
 }
 
-// errNonsense: a node says what cannot be read, which is nothing that the client could change.
+// errNonsense reports a malformed answer of a node, which the client cannot
+// influence.
 func errNonsense(err error) error {
 	return fmt.Errorf("reading a node's answer: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }

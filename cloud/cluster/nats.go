@@ -23,18 +23,19 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options say which brokers there are and who we are to them.
+// Options configures the connections to the brokers.
 type Options struct {
-	// Servers are addresses of NATS servers, tls://host:port, with commas between them.
+	// Servers lists addresses of NATS servers, tls://host:port, separated by
+	// commas.
 	Servers string
-	// Seed is a file with the seed of our nkey, CA one with the authorities of the servers'
-	// certificates; "" for those of the system.
+	// Seed is a file with our nkey's seed. CA is a file with the authorities of
+	// the servers' certificates, or "" for the system's.
 	Seed, CA string
 	Log      *slog.Logger
 }
 
-// a broker is all NATS servers of a cluster, and a line to each: while one stands still, messages go
-// by another.
+// A broker is connected to every NATS server of a cluster. While one server
+// hangs, messages use another.
 type broker struct {
 	lines []*line
 	next  atomic.Uint32
@@ -44,21 +45,23 @@ type broker struct {
 // A line is a connection to one server.
 type line struct {
 	*nats.Conn
-	server string // the host and port that it was named by, as part of a subject
-	// up is what the library says when it changes. IsConnected would wait for the library's lock,
-	// which it holds for seconds while it tries to reach a server that stands still.
+	server string // configured host and port, as part of a subject
+	// up is the state last reported by the library. IsConnected would wait for
+	// the library's lock, which it holds for seconds while it tries to reach a
+	// hanging server.
 	up atomic.Bool
-	// pong is when the server last answered a ping, in Unix nanoseconds.
+	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
 }
 
 const (
-	// pingEvery is how often a server is asked for a sign of life, and silent how long one that gave none is
-	// avoided: the library itself finds out within two seconds only.
+	// pingEvery is the interval of pings, and silent the silence after which a
+	// server is avoided. The library itself takes up to two seconds to detect a
+	// hanging server.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
-// watch pings until the line is closed.
+// watch sends pings until the line is closed.
 func (l *line) watch() {
 	for !l.IsClosed() {
 		if l.FlushTimeout(silent) == nil {
@@ -69,14 +72,15 @@ func (l *line) watch() {
 }
 
 const (
-	// pieceBytes is the most that one message has; a longer answer is several.
+	// pieceBytes is the maximum size of a message. A longer answer is split.
 	pieceBytes = 4 << 20
 	moreHeader = "Cpar-More"
-	// answering bounds the questions that a node answers at once; more wait.
+	// answering bounds the queries that a node answers at once. Others wait.
 	answering = 64
 )
 
-// connect opens the connections. Servers that are away are tried again for ever, but one must be there.
+// connect opens the connections. At least one server must respond. The others
+// are retried forever.
 func connect(o Options) (*broker, error) {
 	servers := strings.Split(o.Servers, ",")
 	b := &broker{log: o.Log}
@@ -122,7 +126,8 @@ func (b *broker) lastError() error {
 	return errors.New("no server answers")
 }
 
-// options of one connection. A server that stands still is found out within two pings.
+// options returns the options of one connection. Two missed pings reveal a
+// hanging server.
 func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.User != nil {
@@ -176,7 +181,7 @@ func (b *broker) close() {
 	}
 }
 
-// there is how many servers are connected.
+// there returns the number of connected servers.
 func (b *broker) there() (n int) {
 	for _, l := range b.lines {
 		if l.up.Load() {
@@ -186,7 +191,8 @@ func (b *broker) there() (n int) {
 	return n
 }
 
-// pick is the next line that is up, one whose server answers if there is any, nil if none is up.
+// pick returns the next connected line, preferably one whose server responds,
+// or nil if none is connected.
 func (b *broker) pick() (l *line) {
 	least := time.Now().Add(-silent).UnixNano()
 	for range b.lines {
@@ -201,18 +207,19 @@ func (b *broker) pick() (l *line) {
 	return l
 }
 
-// subject is where a node listens by a line. Each server has its own: a question goes by one server
-// and no other, so that one which stands still delays nothing that went by others.
+// subject returns the subject of a node on a line. Each server has its own, so
+// a query uses exactly one server, and a hanging server cannot delay queries
+// sent over others.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
-// Beats and orders to nodes have subjects of their own.
+// Subjects of heartbeats and of orders to nodes.
 const (
 	beatSubject  = "cpar.beat"
 	whoSubject   = "cpar.who"
 	drainSubject = "cpar.drain."
 )
 
-// ask implements transport. A question that is too long for one message is asked in two.
+// ask implements transport. It splits a query that exceeds one message in two.
 func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	message, err := q.encode()
 	if err != nil {
@@ -228,7 +235,7 @@ func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.R
 		rest, err := b.ask(ctx, node, &second)
 		return append(replies, rest...), err
 	}
-	for range b.lines { // who is not there by one server may be by another
+	for range b.lines { // a node missing on one server may be on another
 		answer, err := b.exchange(ctx, b.pick(), node, message)
 		if err == nil {
 			return decodeAnswer(answer)
@@ -240,14 +247,14 @@ func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.R
 	return nil, errNobody
 }
 
-// exchange sends a message by a line, and waits for all pieces of the answer.
+// exchange sends a message over a line and waits for all pieces of the answer.
 func (b *broker) exchange(ctx context.Context, l *line, node string, message []byte) ([]byte, error) {
 	if l == nil {
 		return nil, errNobody
 	}
 	inbox, err := l.SubscribeSync(l.NewRespInbox())
 	if err != nil {
-		return nil, errNobody // it was closed
+		return nil, errNobody // the line is closed
 	}
 	defer func() { _ = inbox.Unsubscribe() }()
 	if err := l.PublishRequest(l.subject(node), inbox.Subject, message); err != nil {
@@ -275,7 +282,7 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	}
 }
 
-// serve answers questions to a node until stop, which waits for those under way.
+// serve answers queries to a node until stop, which waits for running ones.
 func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), err error) {
 	var subs []*nats.Subscription
 	var running sync.WaitGroup
@@ -322,7 +329,7 @@ func respond(c *nats.Conn, to *nats.Msg, answer []byte) error {
 	}
 }
 
-// tell sends a message to all that listen, by every server that is there.
+// tell sends a message to all subscribers, over every connected server.
 func (b *broker) tell(subject string, message []byte) {
 	for _, l := range b.lines {
 		if l.up.Load() {

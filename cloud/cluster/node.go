@@ -16,19 +16,21 @@ import (
 )
 
 var (
-	// errNotReady: the node has begun to load the part. Others may have it.
+	// errNotReady means that the node has started to load the shard. Another
+	// node may have it.
 	errNotReady = errors.New("the part is not loaded here yet")
-	// errOtherVersion: neither what is loaded nor what the storage has is of the state that was asked.
+	// errOtherVersion means that neither memory nor storage has the requested
+	// generation.
 	errOtherVersion = errors.New("the storage has another state of the index")
 )
 
-// A Node has parts of indexes in memory and answers requests to them.
+// A Node holds shards in memory and answers requests on them.
 type Node struct {
 	cloud *cloud.Cloud
 	log   *slog.Logger
-	// loads bounds the parts that are loaded at once.
+	// loads bounds concurrent loading.
 	loads   chan struct{}
-	running context.Context // until Close
+	running context.Context // ends with Close
 	stop    context.CancelFunc
 	loading sync.WaitGroup
 
@@ -37,36 +39,35 @@ type Node struct {
 	moves    uint64
 }
 
-// A spot is what is loaded.
+// A shardRef names a loaded shard.
 type shardRef struct {
 	key     store.IndexRef
 	version cpar.Digest
 	shard   shard.Range
 }
 
-// An attempt to load something goes on, or has failed.
+// An attempt is a running or failed load.
 type attempt struct {
 	failed error
 	at     time.Time
 }
 
-// remembered is how long it is known why a part could not be loaded.
+// remembered is how long the error of a failed load is kept.
 const remembered = time.Minute
 
-// NewNode makes a node of a cloud, which the caller closes after Close.
+// NewNode returns a node that serves c. The caller closes c after Close.
 func NewNode(c *cloud.Cloud, log *slog.Logger) *Node {
 	n := &Node{cloud: c, log: log, loads: make(chan struct{}, 2), attempts: map[shardRef]*attempt{}}
 	n.running, n.stop = context.WithCancel(context.Background())
 	return n
 }
 
-// Close gives up what is being loaded.
+// Close cancels running loads.
 func (n *Node) Close() {
 	n.stop()
 	n.loading.Wait()
 }
 
-// answer answers a question.
 func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error) {
 	switch {
 	case !n.cloud.ShardLoaded(q.key, q.version, q.shard):
@@ -75,20 +76,20 @@ func (n *Node) answer(ctx context.Context, q *shardQuery) ([]*cpar.Reply, error)
 		}
 		return nil, fmt.Errorf("%w: %w", cpar.ErrCloud, errNotReady)
 	case len(q.requests) == 0:
-		return nil, n.get(ctx, q) // it is used, so it stays
+		return nil, n.get(ctx, q) // mark the shard as used, so that it stays loaded
 	}
 	return n.cloud.AnnotateShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q), q.requests)
 }
 
-// begin loads a part in the background, once. If that has failed lately, it says why, and begins
-// anew when it is asked again.
+// startLoad loads a shard in the background, once. After a recent failure it
+// returns that error and the next call tries again.
 func (n *Node) startLoad(q *shardQuery) error {
 	x := shardRef{q.key, q.version, q.shard}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for other, a := range n.attempts {
 		if a.failed != nil && time.Since(a.at) > remembered {
-			delete(n.attempts, other) // nobody asks for it any more
+			delete(n.attempts, other) // no longer requested
 		}
 	}
 	if a := n.attempts[x]; a != nil {
@@ -100,7 +101,7 @@ func (n *Node) startLoad(q *shardQuery) error {
 	a := new(attempt)
 	n.attempts[x] = a
 	n.moves++
-	some := &shardQuery{key: q.key, version: q.version, shard: q.shard, manifest: q.manifest} // the requests may go
+	some := &shardQuery{key: q.key, version: q.version, shard: q.shard, manifest: q.manifest} // without the requests, which may be freed
 	n.loading.Go(func() {
 		err := n.load(some)
 		n.mu.Lock()
@@ -112,7 +113,7 @@ func (n *Node) startLoad(q *shardQuery) error {
 	return nil
 }
 
-// load has a part ready, when it is its turn.
+// load waits for a loading slot and loads the shard.
 func (n *Node) load(q *shardQuery) (err error) {
 	select {
 	case n.loads <- struct{}{}:
@@ -126,7 +127,7 @@ func (n *Node) load(q *shardQuery) (err error) {
 	return err
 }
 
-// get has a part ready.
+// get loads a shard unless it is loaded.
 func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	h, err := n.cloud.GetShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q))
 	if err == nil {
@@ -135,8 +136,9 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	return err
 }
 
-// manifest is that of the state that a question is about: sent along, before the state is active, or
-// the active one. Whoever asks says its digest, and tenant and index are in it or in its place.
+// manifest returns the manifest of the queried generation: the one in the
+// query, if it is not active yet, or the active one. The query names its
+// digest, and the tenant and index determine its location.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest
@@ -160,7 +162,7 @@ func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manife
 	}
 }
 
-// An indexVersion is what is known of the state of an index that is asked.
+// An indexVersion describes a generation of an index.
 type indexVersion struct {
 	version  cpar.Digest
 	manifest *cpar.Manifest

@@ -19,18 +19,19 @@ import (
 	"cpar/internal/hint"
 )
 
-// Replicas is how many nodes hold a part.
+// Replicas is the number of nodes that hold a shard.
 const Replicas = 2
 
-// A transport brings a question to a node. errNobody says that it is not there.
+// A transport sends a query to a node. errNobody means that the node is not
+// connected.
 type transport interface {
 	ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error)
 }
 
 var errNobody = errors.New("the node is not there")
 
-// A Router answers requests by asking nodes for the parts of an index and putting together what
-// they reply. It holds nothing of an index but manifests.
+// A Router answers requests by querying the nodes that hold the shards and
+// joining their replies. It keeps only manifests.
 type Router struct {
 	transport transport
 	members   *members
@@ -50,7 +51,7 @@ func (r *Router) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request
 	return replies[0], nil
 }
 
-// Load implements api.Annotator: nodes load.
+// Load implements api.Annotator. Nodes load shards themselves.
 func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), error)) error {
 	_, err := r.versions.last(ctx, k)
 	return err
@@ -62,7 +63,7 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	if err != nil {
 		return 0, err
 	}
-	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the parts, and put together
+	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the shards, and joined
 }
 
 // AnnotateBatch implements api.Annotator.
@@ -76,11 +77,12 @@ func (r *Router) AnnotateBatch(ctx context.Context, k store.IndexRef, requests [
 		if !errors.Is(err, errOtherVersion) || again == 3 {
 			return replies, err
 		}
-		r.versions.forget(k) // another state is active since
+		r.versions.forget(k) // another generation has been activated
 	}
 }
 
-// whole asks for all parts of a state, and joins what they reply to each request.
+// searchAll queries all shards of a generation and joins the replies to each
+// request.
 func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	defer trace.Enter(ctx, trace.Search)()
 	answers, err := r.askShards(ctx, k, s, requests)
@@ -102,7 +104,8 @@ func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersio
 	return out, nil
 }
 
-// damaged says of what nodes found corrupt that the client did not send it.
+// damaged marks corruption found by nodes as damage to the index, not to the
+// client's request.
 func damaged(k store.IndexRef, err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrInput) {
 		return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, store.ErrDamaged, err), "push the index again")
@@ -110,7 +113,7 @@ func damaged(k store.IndexRef, err error) error {
 	return err
 }
 
-// A result is what came of asking a node for a part.
+// A result is the outcome of one query to a node.
 type result struct {
 	shard   int
 	node    string
@@ -119,10 +122,10 @@ type result struct {
 	took    time.Duration
 }
 
-// longest is how long nodes are asked at most, if nobody waits less.
+// longest bounds a query if the client sets no deadline.
 const longest = 30 * time.Second
 
-// parts returns the replies of every part: all, or an error.
+// askShards returns the replies of every shard, or an error.
 func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([][]*cpar.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()

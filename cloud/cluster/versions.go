@@ -12,35 +12,38 @@ import (
 	"cpar/cloud/store"
 )
 
-// pointers say which state of an index is active. A pointer that was set is what every machine gets
-// from then on. They can be lost: object storage has the manifests.
+// pointers stores the active generation of each index. All machines see a new
+// pointer at once. Pointers can be rebuilt from the manifests in object
+// storage.
 type pointers interface {
-	// get returns the pointer, zero if there is none, or an error if nobody can tell: soon, or after some
-	// patience.
+	// get returns the pointer, zero if there is none, or an error if it cannot
+	// be read. patient allows more time.
 	get(ctx context.Context, k store.IndexRef, patient bool) (pointer, error)
-	// set replaces the pointer that had this revision, and returns errChanged if another is there.
-	// One to nothing is removed.
+	// set replaces the pointer with this revision, and returns errChanged if
+	// the revision differs. Setting a zero pointer removes it.
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
 var errChanged = errors.New("somebody else has changed it")
 
-// A pointer is the digest of the manifest that is active.
+// A pointer is the digest of the active manifest.
 type pointer struct {
-	digest cpar.Digest // zero: none is
-	// changing: somebody is about to activate or to delete, or was stopped in the middle. The
-	// digest is that of before, and holds until what comes is acknowledged.
+	digest cpar.Digest // zero: none
+	// changing means that an activation or deletion is running or was
+	// interrupted. The digest names the previous generation, which stays valid
+	// until the change is acknowledged.
 	changing bool
 	revision uint64
 	since    time.Time
 }
 
-// manifests are where object storage keeps them; the last one of an index is active.
+// manifests reads manifests from object storage. The last one of an index is
+// active.
 type manifests interface {
 	ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error)
 }
 
-// versions know the active states of indexes, and keep those that were asked lately.
+// versions finds the active generations of indexes and caches recent ones.
 type versions struct {
 	pointers      pointers
 	manifests     manifests
@@ -55,16 +58,18 @@ func newVersions(p pointers, m manifests, partBytes uint64) *versions {
 }
 
 const (
-	// maxKnown bounds the states that are kept: some kilobytes each.
+	// maxKnown bounds the cached generations, some kilobytes each.
 	maxKnown = 10_000
-	// stopped is when whoever was changing an index counts as stopped in the middle.
+	// stopped is the age after which an unfinished change counts as
+	// interrupted.
 	stopped = 10 * time.Second
-	// races is how often a pointer is tried to be set while others set it as well.
+	// races bounds the attempts to set a pointer against concurrent writers.
 	races = 20
 )
 
-// state is the active state of an index. Where nobody can tell which that is, it is the last one that
-// was: answers go on while the pointers are away.
+// active returns the active generation of an index. If the pointers are
+// unreachable, it returns the last known one, so that requests are still
+// answered.
 func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -77,14 +82,15 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 	}
 	b, found, err := v.stored(ctx, k)
 	if err != nil {
-		if same { // what was changing is not acknowledged
+		if same { // the change is not acknowledged
 			return s, nil
 		}
 		v.forget(k)
 		return nil, err
 	}
-	// The storage is ahead: the pointer was lost, or its writer was. The pointer was read before the storage, so
-	// that whoever has changed it meanwhile is not overruled.
+	// The storage is ahead because the pointer or its writer was lost. The
+	// pointer was read before the storage, so a concurrent change is not
+	// overwritten.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)
 	}
@@ -99,7 +105,8 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 	return s, nil
 }
 
-// stored is the active manifest that the storage has, and its digest; nothing if there is none.
+// stored returns the active manifest in the storage and its digest, or zero
+// values.
 func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.Digest, error) {
 	b, err := v.manifests.ManifestBytes(ctx, k)
 	switch {
@@ -111,8 +118,8 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last is the state that was active when the index was asked last, or now if it was not: enough where a
-// wrong one does no harm.
+// last returns the last known generation, or the active one if none is known.
+// It suits callers for which an outdated generation does no harm.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]
@@ -123,7 +130,7 @@ func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, e
 	return v.active(ctx, k)
 }
 
-// keep remembers a state.
+// keep caches a generation.
 func (v *versions) keep(k store.IndexRef, s *indexVersion) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -133,22 +140,22 @@ func (v *versions) keep(k store.IndexRef, s *indexVersion) {
 	v.known[k] = s
 }
 
-// forget has the next call of state ask the storage.
+// forget makes the next call of active read the storage.
 func (v *versions) forget(k store.IndexRef) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.known, k)
 }
 
-// changing says that the storage is about to have another state, or none. If nobody ever calls settled, because this
-// machine was stopped, others find out what the storage has.
+// changing announces a new generation or a deletion. If this machine stops
+// before it calls settled, others check the storage.
 func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	return v.point(ctx, k, func(p pointer) (pointer, bool, error) {
 		return pointer{digest: p.digest, changing: true}, false, nil
 	})
 }
 
-// settled says that the storage has what it was to have: whoever asks from now on gets that.
+// settled publishes the change once the storage has it.
 func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	v.forget(k)
 	return v.point(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {
@@ -157,7 +164,8 @@ func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// point sets a pointer to what follows from the one that is there, which others may change as well.
+// point replaces a pointer by next of the current one, retrying against
+// concurrent writers.
 func (v *versions) point(ctx context.Context, k store.IndexRef, next func(pointer) (_ pointer, done bool, err error)) error {
 	err := errChanged
 	for try := 0; try < races && errors.Is(err, errChanged); try++ {

@@ -12,8 +12,8 @@ import (
 	"cpar/cloud/telemetry"
 )
 
-// join says who answers requests and keeps indexes: this machine, or those of a cluster; nobody here
-// where it is a node. leave ends its part in it.
+// join returns the store and the annotator that serve requests: this machine's,
+// the cluster's, or nil on a node. leave ends the membership.
 func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics) (indexes api.Store, annotator api.Annotator, leave func(), err error) {
 	if o.Cluster.Servers == "" {
 		return c.Store, c, func() {}, nil
@@ -30,7 +30,7 @@ func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.M
 	return m.Routed(c.Store), m.Router, m.Close, nil
 }
 
-// hold runs a machine that no client talks to.
+// runNode runs a machine without clients.
 func (o *Options) runNode(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics, operator net.Listener, checks []telemetry.Check) error {
 	if operator != nil {
 		go o.Watch.Serve(ctx, operator, metrics, telemetry.NewReadiness(append(checks, telemetry.FolderCheck(o.Data))...), o.Log)

@@ -1,5 +1,6 @@
-// Package daemon runs a cloud: it opens the data folder, listens, serves until stopped, lets
-// running requests finish, and closes the folder. systemd is told of each step.
+// Package daemon runs a server: it opens the data folder, listens, serves until
+// stopped, lets running requests finish, and closes the folder. It notifies
+// systemd of each step.
 package daemon
 
 import (
@@ -23,34 +24,39 @@ import (
 type Options struct {
 	// Data is the data folder, created if missing.
 	Data string
-	// Objects says where indexes are kept, if not in the data folder.
+	// Objects selects object storage instead of the data folder.
 	Objects Storage
-	// Cluster says with which machines this one serves; without Servers it is alone.
+	// Cluster configures the cluster. Without Servers the machine is on its
+	// own.
 	Cluster cluster.Config
 	// Listen is the address, host:port; port 0 picks a free port.
 	Listen string
-	// Workers is the number of goroutines that share one request; 0 means the number of cores.
+	// Workers is the number of goroutines that share one request. The default
+	// is the number of cores.
 	Workers int
-	// Memory says where the rows of loaded indexes are kept.
+	// Memory selects where the rows of loaded indexes are kept.
 	Memory indexdir.Memory
-	// Store bounds what is stored, loaded and read in the background. Run sets what else it
-	// has.
+	// Store bounds storage, memory and background reading. Run sets the
+	// remaining fields.
 	Store store.Options
-	// Admit bounds what is taken on at the same time.
+	// Admit limits the work accepted at once.
 	Admit admission.Limits
 	// Log receives events; nil discards them.
 	Log *slog.Logger
-	// LogClients puts the addresses of clients into the log, which else has none.
+	// LogClients adds client addresses to the log.
 	LogClients bool
-	// Watch says where metrics and readiness are served; the zero value: nowhere.
+	// Watch configures the listener for metrics and readiness. The zero value
+	// disables it.
 	Watch telemetry.Options
-	// Network says how to listen, besides the address.
+	// Network configures the listener for clients, besides its address.
 	Network listen.Options
-	// Reload has files of certificates read again; nil: they are when they change.
+	// Reload triggers a reload of certificate files. They are also reloaded
+	// when they change.
 	Reload <-chan os.Signal
-	// Ready is called with the URL of the actual address once requests are accepted.
+	// Ready is called with the server's URL once requests are accepted.
 	Ready func(url string)
-	// Grace is how long running requests may take after the stop; 0 means ten seconds.
+	// Grace bounds the time for running requests after a stop. The default is
+	// ten seconds.
 	Grace time.Duration
 }
 
@@ -72,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 	n.Address, n.Tenants, n.Log = o.Listen, tenants.Needed(), o.Log
 	n.ACME.Cache = filepath.Join(o.Data, "acme")
 	n.ErrorLog, n.ConnState = telemetry.ServerLog(o.Log, o.LogClients), metrics.ConnState
-	// Before a folder is made.
+	// Validate first, so that a bad configuration creates nothing on disk.
 	if err := n.Check(); err != nil {
 		return err
 	}

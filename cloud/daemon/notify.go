@@ -12,9 +12,8 @@ import (
 	"cpar/cparhttp"
 )
 
-// tell tells systemd of the daemon's steps, if it wants to know, and does what it asks for: to
-// read certificates again, and to say now and then that all is well. The function that it
-// returns ends that.
+// tell notifies systemd, if present, of the daemon's steps. It reloads
+// certificates on request and feeds the watchdog until end is called.
 func (o Options) tell(ctx context.Context, server *listen.Server, handler http.Handler) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var steps sync.WaitGroup
@@ -55,7 +54,7 @@ func (o Options) reload(ctx context.Context, server *listen.Server) {
 	}
 }
 
-// watchdog tells systemd that the daemon is alive as long as it answers a request.
+// watchdog notifies systemd as long as the daemon answers a request.
 func (o Options) watchdog(ctx context.Context, handler http.Handler) {
 	every, err := sd.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {
@@ -75,8 +74,8 @@ func (o Options) watchdog(ctx context.Context, handler http.Handler) {
 	}
 }
 
-// alive asks the handler past the network: who fills the connections must not have the daemon
-// killed.
+// alive calls the handler directly, so that a client that occupies all
+// connections cannot get the daemon killed.
 func alive(ctx context.Context, handler http.Handler) bool {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+cparhttp.PathHealth, nil)
 	if err != nil {
@@ -84,10 +83,10 @@ func alive(ctx context.Context, handler http.Handler) bool {
 	}
 	a := &answer{header: http.Header{}}
 	handler.ServeHTTP(a, r)
-	return a.status != 0 // what it says is for others to judge
+	return a.status != 0 // any status proves that the handler works
 }
 
-// An answer is looked at for its status.
+// An answer records the status of a response.
 type answer struct {
 	header http.Header
 	status int

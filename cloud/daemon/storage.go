@@ -11,22 +11,23 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Storage says where indexes are kept.
+// A Storage selects where indexes are kept.
 type Storage struct {
-	Address     string // of object storage; "": in the data folder
-	Credentials string // a file of them; "": they are in the environment
-	CacheBytes  int64  // of the cache in the data folder
+	Address     string // of object storage; "" for the data folder
+	Credentials string // a file; "" for the environment
+	CacheBytes  int64  // size of the cache in the data folder
 }
 
-// scrubStorageEvery is how often all of an object storage is read, unless somebody wants it
-// otherwise: it costs requests, and may cost traffic, and the storage watches over its disks itself.
+// scrubStorageEvery is the default interval for reading all of an object
+// storage. Reading costs requests and perhaps traffic, and the provider checks
+// its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
-// manyParts is how many parts of indexes a machine of a cluster has in memory, however many indexes one
-// machine would.
+// manyParts is the number of shards that a node may hold in memory, whatever
+// the limit of a single server.
 const manyParts = 4096
 
-// open opens the cloud where its indexes are, and says what can be wrong with that place.
+// open opens the cloud over its storage and returns the checks of that storage.
 func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Check, error) {
 	if o.Objects.Address == "" && o.Cluster.Servers != "" {
 		return nil, nil, hint.Add(fmt.Errorf("%w: a cluster of machines keeps indexes where all can read them", cpar.ErrInput), "name object storage with --store")

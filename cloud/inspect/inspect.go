@@ -1,10 +1,10 @@
-// Package inspect says what a cloud could write down about one request, by answering it as
-// the cloud does and looking.
+// Package inspect reports what a server can record about one request, by
+// answering the request and observing the server.
 //
-//	body of a request ─▶ api's handler over the same data folder ─▶ Report
+//	body of a request ─▶ handler of package api over the same data folder ─▶ Report
 //
-// Nothing in the report is described from memory: the line is the one that the log got, the
-// metrics are those that changed, and the spans those that a trace would have.
+// Every entry is observed: the log line, the metrics that changed, and the
+// spans that a trace would contain.
 package inspect
 
 import (
@@ -30,35 +30,36 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A Report is all that a cloud could write down about a request.
+// A Report contains everything a server can record about a request.
 type Report struct {
 	Status  int    `json:"status"`
 	Index   string `json:"index"`
 	Tenant  string `json:"tenant"`
 	Scheme  string `json:"scheme"`
 	Records uint32 `json:"records"`
-	// Log is the line of the request, at level debug and with --log-clients; Metrics are the
-	// series that it changed; Spans are the stages that a trace has.
+	// Log is the request's log line at level debug with --log-clients. Metrics
+	// are the series that changed. Spans are the stages in a trace.
 	Log     []Attribute        `json:"log"`
 	Metrics []telemetry.Change `json:"metrics"`
 	Spans   []string           `json:"spans"`
-	// Seen and Answered are the parts of request and reply, with what the cloud learns.
+	// Seen and Answered list the parts of request and reply and what the server
+	// learns from them.
 	Seen     []leakage.Observation `json:"seen"`
 	Answered []leakage.Observation `json:"answered"`
-	// Besides is what reaches the cloud and is written down nowhere, but by a program that
-	// was changed to.
+	// Besides lists data that reaches the server and is recorded only by a
+	// modified program.
 	Besides []string `json:"besides"`
 }
 
-// An Attribute is one of the line in the log.
+// An Attribute is an attribute of the log line.
 type Attribute struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Only says when it is there, "" for always at level debug.
+	// Only names the condition for the attribute, "" for always at level debug.
 	Only string `json:"only,omitempty"`
 }
 
-// besides is said of the whole, since no program of ours could read it from a request file.
+// besides is static text, because a request file does not contain these data.
 var besides = []string{
 	"the client's address and port, the time, and how long between two requests",
 	"the versions of TLS and HTTP, the ciphers, the name asked for, and with mutual TLS the client's certificate",
@@ -67,11 +68,12 @@ var besides = []string{
 	"all bytes of request and reply, whose parts are said above",
 }
 
-// client stands for the address that only a connection has.
+// client stands for the address, which only a connection has.
 const client = "(the client's address)"
 
-// Request answers the request in body from a data folder, which another process may serve,
-// and changes nothing. Of several tenants with an index of this id, owner says which is meant.
+// Request answers the request in body from a data folder, which may be in use
+// and stays unchanged. owner selects the tenant if several have an index with
+// this id.
 func Request(ctx context.Context, data, owner string, body []byte) (*Report, error) {
 	q, err := cpar.DecodeRequest(body)
 	if err != nil {
@@ -129,7 +131,8 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	return r, nil
 }
 
-// find returns the key of an index, of the tenant that is named or the only one that has it.
+// find returns the index of the named tenant, or of the only tenant that has
+// it.
 func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.IndexRef, error) {
 	b, err := store.OpenBeside(data)
 	if err != nil {
@@ -155,7 +158,7 @@ func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Index
 	return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
 }
 
-// known lets everything in as one tenant's.
+// known authenticates every request as one tenant.
 type known string
 
 // Authenticate implements api.Authenticator.
@@ -163,16 +166,15 @@ func (k known) Authenticate(*http.Request) (tenant.Principal, error) {
 	return tenant.Principal{Tenant: string(k), Scopes: tenant.Annotate}, nil
 }
 
-// An observer keeps the record of the one request.
+// An observer keeps the trace of the request.
 type observer struct {
 	*telemetry.Metrics
 	record *trace.Request
 }
 
-// End implements api.Observer.
 func (o *observer) End(r *trace.Request) { o.Metrics.End(r); o.record = r }
 
-// An answer keeps what the handler writes.
+// An answer keeps the response of the handler.
 type answer struct {
 	header http.Header
 	status int
@@ -187,14 +189,13 @@ type bodyReader struct{ *bytes.Reader }
 
 func (bodyReader) Close() error { return nil }
 
-// A capture is a slog.Handler that keeps the line of the request.
+// A capture is a slog.Handler that keeps the log line of the request.
 type capture struct{ attributes []Attribute }
 
 func (c *capture) Enabled(context.Context, slog.Level) bool { return true }
 func (c *capture) WithAttrs([]slog.Attr) slog.Handler       { return c }
 func (c *capture) WithGroup(string) slog.Handler            { return c }
 
-// Handle implements slog.Handler.
 func (c *capture) Handle(_ context.Context, r slog.Record) error {
 	if r.Message != "request" {
 		return nil
@@ -213,7 +214,7 @@ func (c *capture) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Print writes the report for people.
+// Print formats the report as text.
 func (r *Report) Print(b *strings.Builder) {
 	fmt.Fprintf(b, "request of scheme %s to index %s, %d records, tenant %s\n", r.Scheme, r.Index, r.Records, orNone(r.Tenant))
 	b.WriteString("\nthe log has, at level debug\n")

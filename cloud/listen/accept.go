@@ -13,37 +13,39 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// counted accepts at most so many connections at once and counts errors. The system keeps
-// further ones waiting.
+// A countingListener limits the number of open connections and counts errors.
+// The system queues further connections.
 type countingListener struct {
-	net.Listener // limited
+	net.Listener // with the limit
 	inner        *perNetworkListener
 	log          *slog.Logger
 	errors       atomic.Int64
 
-	mu   sync.Mutex // of Accept
+	mu   sync.Mutex // serializes Accept
 	told time.Time
 }
 
-// newCountingListener takes most connections, and each of one neighbourhood; 0 is no limit for those.
+// newCountingListener accepts at most most connections, and each per client
+// network, unless each is 0.
 func newCountingListener(l net.Listener, most, each int, log *slog.Logger) *countingListener {
 	inner := &perNetworkListener{Listener: l, each: each, held: map[netip.Prefix]int{}}
 	return &countingListener{Listener: netutil.LimitListener(inner, most), inner: inner, log: log}
 }
 
-// remembering keeps the connection that was accepted last. LimitListener wraps it, which hides
-// CloseWrite: by that, net/http lets a client read an answer that came before all was sent.
+// A perNetworkListener keeps the connection accepted last, because
+// LimitListener hides its CloseWrite. net/http uses CloseWrite so that a client
+// can read a response sent before the whole request arrived.
 type perNetworkListener struct {
 	net.Listener
 	last net.Conn
 	each int
 
 	mu   sync.Mutex
-	held map[netip.Prefix]int // connections by neighbourhood
+	held map[netip.Prefix]int // connections by client network
 }
 
-// Accept closes what a neighbourhood has beyond its share: one stranger without a token
-// could else hold every connection there is, doing nothing.
+// Accept closes connections beyond the share of their network. Otherwise one
+// client without a token could occupy all connections.
 func (l *perNetworkListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -51,7 +53,7 @@ func (l *perNetworkListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		from := tenant.ClientNetwork(c.RemoteAddr().String())
-		if l.each == 0 || from.Addr().IsLoopback() { // on loopback a proxy may be in front
+		if l.each == 0 || from.Addr().IsLoopback() { // a loopback address may be a proxy's
 			return c, nil
 		}
 		l.mu.Lock()
@@ -75,7 +77,7 @@ func (l *perNetworkListener) left(from netip.Prefix) {
 	}
 }
 
-// A neighbour makes room for another of its neighbourhood at its end.
+// A perNetworkConn counts against the limit of its network until it is closed.
 type perNetworkConn struct {
 	net.Conn
 	end func()
@@ -86,8 +88,8 @@ func (c *perNetworkConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Accept hands errors on: net/http waits and tries again if one may pass, as that of too many
-// open files does.
+// Accept returns errors to net/http, which retries temporary ones such as too
+// many open files.
 func (l *countingListener) Accept() (net.Conn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +107,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// A tcp is a connection that makes room for another at its end.
+// A tcp counts against the limit of connections until it is closed.
 type tcp struct {
 	*net.TCPConn
 	limited net.Conn
@@ -113,8 +115,8 @@ type tcp struct {
 
 func (c *tcp) Close() error { return c.limited.Close() }
 
-// tell logs at most once a minute: who makes connections fail would else
-// fill the log. The caller holds mu.
+// tell logs at most once a minute, so that failing connections cannot fill the
+// log. The caller holds mu.
 func (l *countingListener) tell(err error) {
 	if now := time.Now(); now.Sub(l.told) > time.Minute {
 		l.told = now

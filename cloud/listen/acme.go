@@ -20,35 +20,37 @@ import (
 	"cpar/internal/hint"
 )
 
-// ACME says how certificates are issued (RFC 8555). autocert of golang.org/x/crypto does it, by
-// the challenge tls-alpn-01 (RFC 8737), which needs no listener besides this one: the directory
-// connects to port 443 of the name. certmagic can do more (several machines, DNS challenges), and
-// brings a logger and DNS libraries; nothing here needs them.
+// ACME configures automatic certificates (RFC 8555). They are issued by
+// autocert of golang.org/x/crypto with the challenge tls-alpn-01 (RFC 8737),
+// for which the directory connects to port 443 of the name, so no other
+// listener is needed. certmagic supports more (several machines, DNS
+// challenges) but brings a logger and DNS libraries.
 type ACME struct {
-	// Domains are the names that certificates are for; none: no ACME.
+	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
-	// Directory is the URL of the ACME directory; "" is that of Let's Encrypt.
+	// Directory is the URL of the ACME directory. The default is Let's
+	// Encrypt's.
 	Directory string
-	// CA is a PEM file with the authorities that the directory's own certificate may be of;
-	// "" takes the system's.
+	// CA is a PEM file with authorities for the directory's certificate. The
+	// default is the system's.
 	CA string
-	// Email is told to the directory, which may write to it; may be empty.
+	// Email is an optional contact for the directory.
 	Email string
-	// Cache is the folder that keys and certificates are kept in.
+	// Cache is the folder for keys and certificates.
 	Cache string
 }
 
-// An issuer has certificates issued and renewed. Only issue asks for one: a stranger's handshake
-// must not spend the number of tries that a directory allows.
+// An issuer issues and renews certificates. Only issue requests one, so that
+// handshakes of arbitrary clients cannot use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
 	log     *slog.Logger
 
-	first chan struct{} // closed when all were tried for the first time
+	first chan struct{} // closed after the first attempt for every domain
 
 	mu     sync.Mutex
-	issued map[string]time.Time // domain → end of its certificate
+	issued map[string]time.Time // domain → expiry of its certificate
 }
 
 func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
@@ -74,7 +76,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	return &issuer{
 		manager: &autocert.Manager{
 			Prompt:     autocert.AcceptTOS,
-			Cache:      autocert.DirCache(o.Cache), // made with mode 0700, its files 0600
+			Cache:      autocert.DirCache(o.Cache), // created with mode 0700, files with 0600
 			HostPolicy: autocert.HostWhitelist(domains...),
 			Client:     client,
 			Email:      o.Email,
@@ -86,8 +88,8 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern says that a client understands what every client of today does, so that autocert takes
-// the same (ECDSA) certificate for all.
+// modern describes a current client, so that autocert selects the same (ECDSA)
+// certificate for all.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -97,8 +99,9 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue gets what is missing, with patience: one minute after the first failure, then longer, up
-// to an hour. What there is, autocert renews a month before its end.
+// issue requests missing certificates. It waits one minute after the first
+// failure and longer after others, up to an hour. autocert renews a month
+// before expiry.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -111,7 +114,7 @@ func (i *issuer) issue(done <-chan struct{}) {
 			}
 		}
 		tried()
-		pause := time.Hour // to see when renewed ones end
+		pause := time.Hour // to learn the expiry of renewed certificates
 		if missing {
 			pause, wait = wait, min(2*wait, time.Hour)
 		} else {
@@ -145,8 +148,8 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate answers a client. The name may be missing: a client that calls the cloud by its
-// address sends none, and gets the first certificate.
+// certificate returns the certificate for a client. A client that connects by
+// address sends no name and gets the first certificate.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if name == "" {
@@ -155,7 +158,8 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("a name that is not served")
 	}
-	// Just started: what is kept is being read, or issued for the first time.
+	// At startup, cached certificates are still being read or first ones
+	// issued.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):
@@ -169,12 +173,13 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return i.manager.GetCertificate(modern(name))
 }
 
-// prove answers the directory. Nothing is issued: autocert looks for the token that it waits with.
+// prove answers the directory's challenge with autocert's pending token. It
+// issues nothing.
 func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }
 
-// end is when the first of the certificates ends; zero if one is missing.
+// end returns the earliest expiry, or zero if a certificate is missing.
 func (i *issuer) end() (first time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

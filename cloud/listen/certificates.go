@@ -13,8 +13,8 @@ import (
 	"cpar"
 )
 
-// Certificates are those that a server would show now, read as it reads them: that of the files,
-// or those that ACME has issued so far, in the order of its domains.
+// Certificates returns the certificates that a server would present now, from
+// its files or from the ACME cache in the order of the domains.
 func (o Options) Certificates() ([]*x509.Certificate, error) {
 	if o.Cert != "" {
 		t, err := newTLSReloader(o)
@@ -25,7 +25,7 @@ func (o Options) Certificates() ([]*x509.Certificate, error) {
 	}
 	var all []*x509.Certificate
 	for _, domain := range o.ACME.Domains {
-		// autocert names a file after its domain, and keeps key and chain in it.
+		// autocert names a file after its domain and keeps key and chain in it.
 		b, err := os.ReadFile(filepath.Join(o.ACME.Cache, strings.ToLower(domain)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -2,6 +2,5 @@
 
 package listen
 
-// Descriptors is how many files the system lets this process have open; 0 means that it does
-// not say.
+// Descriptors returns the limit of open files, or 0 if it is unknown.
 func Descriptors() int { return 0 }

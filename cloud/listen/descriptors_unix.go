@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors is how many files the system lets this process have open; 0 means that it does
-// not say. Go has raised the limit as far as it may.
+// Descriptors returns the limit of open files, or 0 if it is unknown. Go has
+// already raised the limit to the maximum.
 func Descriptors() int {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) != nil {

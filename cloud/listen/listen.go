@@ -1,12 +1,13 @@
-// Package listen stands between strangers and the HTTP handler of a cloud.
+// Package listen connects untrusted clients to the HTTP handler of a server.
 //
-//	address ─▶ who may be reached (policy.go)
-//	        ─▶ at most N connections (accept.go)
-//	        ─▶ TLS from files or ACME, read anew when they change (tls.go, acme.go)
+//	address ─▶ policy on reachability (policy.go)
+//	        ─▶ connection limits (accept.go)
+//	        ─▶ TLS from files or ACME, reloaded on change (tls.go, acme.go)
 //	        ─▶ HTTP/1.1 and HTTP/2, bounded (server.go) ─▶ handler
 //
-// It bounds what one connection can hold before a handler has seen it: 16 KiB of headers in ten
-// seconds, 64 streams of HTTP/2, and 64 MiB of unread bodies of HTTP/2 over all connections.
+// It bounds the resources of a connection before the handler runs: 16 KiB of
+// headers in ten seconds, 64 streams of HTTP/2, and 64 MiB of unread HTTP/2
+// bodies over all connections.
 package listen
 
 import (
@@ -29,31 +30,35 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options says where and how to listen.
+// Options configures a Server.
 type Options struct {
-	// Address is host:port; port 0 picks a free one. A socket that systemd passes goes before it.
+	// Address is host:port. Port 0 selects a free port. A socket passed by
+	// systemd takes precedence.
 	Address string
-	// Cert and Key are PEM files; both or neither.
+	// Cert and Key are PEM files. Set both or neither.
 	Cert, Key string
-	// ACME is where certificates come from instead.
+	// ACME configures automatic certificates instead.
 	ACME ACME
-	// ClientCA is a PEM file: a client must have a certificate of one of these authorities.
+	// ClientCA is a PEM file. Clients must have a certificate from one of its
+	// authorities.
 	ClientCA string
-	// InsecureHTTP allows plain HTTP beyond loopback, for a proxy that ends TLS.
+	// InsecureHTTP allows plain HTTP beyond loopback, for a proxy that
+	// terminates TLS.
 	InsecureHTTP bool
-	// Hosts are names that clients may call this cloud by, besides those of its certificate.
+	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
-	// MaxConnections is the number of connections at once; further ones wait to be accepted.
-	// One neighbourhood, as cloud/tenant has it, may have a quarter; further ones are closed.
-	// 0 is DefaultConnections, or as many as half of the descriptors allow.
+	// MaxConnections bounds open connections. Further ones wait. A client
+	// network (tenant.ClientNetwork) may have a quarter, and its further
+	// connections are closed. The default is DefaultConnections, or half the
+	// descriptors if that is less.
 	MaxConnections int
-	// Tenants says that nobody is answered without a token.
+	// Tenants means that every request needs a token.
 	Tenants bool
-	// Log receives events; nil discards them. ErrorLog is for what net/http says of connections,
-	// which names clients.
+	// Log receives events. ErrorLog receives messages of net/http about
+	// connections, which contain client addresses. Nil discards them.
 	Log      *slog.Logger
 	ErrorLog *log.Logger
-	// ConnState is told of every connection; may be nil.
+	// ConnState, if not nil, receives state changes of connections.
 	ConnState func(net.Conn, http.ConnState)
 }
 
@@ -62,12 +67,12 @@ type Server struct {
 	o         Options
 	listener  *countingListener
 	http      *http.Server
-	transport *tlsReloader // nil: plain HTTP
+	transport *tlsReloader // nil for plain HTTP
 	done      chan struct{}
 	closing   sync.Once
 }
 
-// Open listens. Nothing is accepted before Serve.
+// Open listens. The server accepts no connection before Serve.
 func Open(o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -89,7 +94,7 @@ func Open(o Options) (*Server, error) {
 		return nil, err
 	}
 	each := max(1, o.MaxConnections/4)
-	if o.InsecureHTTP { // all come from the proxy
+	if o.InsecureHTTP { // all connections come from the proxy
 		each = 0
 	}
 	s.listener = newCountingListener(l, o.MaxConnections, each, o.Log)
@@ -97,11 +102,11 @@ func Open(o Options) (*Server, error) {
 	return s, nil
 }
 
-// DefaultConnections is the number of connections at once where nobody says another.
+// DefaultConnections is the default limit of connections.
 const DefaultConnections = 1024
 
-// limitConnections leaves half of the descriptors to indexes: a cloud that strangers keep from
-// opening files is as good as down.
+// limitConnections reserves half of the descriptors for indexes, so that
+// clients cannot keep the server from opening files.
 func (o *Options) limitConnections() {
 	asked := o.MaxConnections
 	if asked == 0 {
@@ -115,8 +120,9 @@ func (o *Options) limitConnections() {
 	}
 }
 
-// bind listens at the address or takes systemd's socket, and holds what it got to the policy:
-// localhost is loopback only by convention, and a socket is the unit's choice.
+// bind listens at the address or takes systemd's socket, and checks the actual
+// address against the policy. The name localhost is loopback only by
+// convention, and the unit file chooses the socket.
 func (o Options) bind() (net.Listener, error) {
 	passed, err := activation.Listeners()
 	if err != nil {
@@ -152,10 +158,9 @@ func (o Options) bind() (net.Listener, error) {
 	return l, nil
 }
 
-// Addr is where the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// URL is what a client on this machine may call it by.
+// URL returns a URL for clients on this machine.
 func (s *Server) URL() string {
 	scheme := "http"
 	if s.transport != nil {
@@ -167,9 +172,9 @@ func (s *Server) URL() string {
 	return scheme + "://" + s.Addr().String()
 }
 
-// Host reports whether a client may call the cloud by a name. A page in somebody's browser can
-// make its own name resolve to any address, so an unknown name is refused; and without tenants
-// only names of this machine are known.
+// Host reports whether clients may address the server by name. A web page can
+// make its own name resolve to any address, so unknown names are refused.
+// Without tenants only names of this machine are known.
 func (s *Server) Host(name string) bool {
 	if api.IsLoopback(name) {
 		return true
@@ -185,7 +190,7 @@ func (s *Server) Host(name string) bool {
 	return s.transport != nil && s.transport.names(name)
 }
 
-// Reload reads the files of TLS again. What is broken is told of, and what was read last stays.
+// Reload reads the TLS files again. On error the previous configuration stays.
 func (s *Server) Reload() error {
 	if s.transport == nil {
 		return nil
@@ -193,15 +198,14 @@ func (s *Server) Reload() error {
 	return s.transport.reload()
 }
 
-// Stats are counted from the start.
+// Stats contains counters since the start.
 type Stats struct {
 	MaxConnections int
 	AcceptErrors   int64     // such as no descriptors
-	Refused        int64     // certificates and authorities that were not taken, or could not be read
-	CertificateTo  time.Time // the end of the certificate; zero without TLS or before ACME has one
+	Refused        int64     // certificates and authorities that could not be read or used
+	CertificateTo  time.Time // expiry; zero without TLS or before ACME has one
 }
 
-// Stats returns them.
 func (s *Server) Stats() Stats {
 	x := Stats{MaxConnections: s.o.MaxConnections, AcceptErrors: s.listener.errors.Load()}
 	if s.transport != nil {
@@ -211,5 +215,6 @@ func (s *Server) Stats() Stats {
 	return x
 }
 
-// minTLS is also Go's default for servers. It is named since what SECURITY.md says depends on it.
+// minTLS is also Go's default. It is explicit because SECURITY.md depends on
+// it.
 const minTLS = tls.VersionTLS12

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// beyond reports whether somebody on another machine could reach an address.
+// beyond reports whether other machines can reach an address.
 func beyond(a net.Addr) bool {
 	switch a := a.(type) {
 	case *net.TCPAddr:
@@ -23,7 +23,7 @@ func beyond(a net.Addr) bool {
 	return true
 }
 
-// Check refuses what contradicts itself or may not be, before anything is opened.
+// Check refuses contradictory or unsafe options before anything is opened.
 func (o Options) Check() error {
 	usage := func(advice, format string, args ...any) error {
 		return hint.Add(exitcode.UsageError(fmt.Errorf(format, args...)), "%s", advice)
@@ -56,8 +56,8 @@ func (o Options) Check() error {
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
 
-// allows is the rule: whoever can be reached or called from elsewhere asks for tokens, and
-// whoever asks for tokens beyond loopback does so under TLS.
+// allows enforces the policy: a server reachable from other machines requires
+// tokens, and tokens require TLS beyond loopback.
 func (o Options) allows(beyond bool, address string) error {
 	refuse := func(advice, format string, args ...any) error {
 		return hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrInput}, args...)...), "%s", advice)

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	headerTime = 10 * time.Second // also of a TLS handshake
+	headerTime = 10 * time.Second // also for a TLS handshake
 	idleTime   = 2 * time.Minute
-	// headerBytes are enough for a token, which is the longest thing that a client sends.
+	// headerBytes has room for a token, the longest header of a client.
 	headerBytes = 16 << 10
-	// streams are the requests of one HTTP/2 connection at once. Go refuses a connection on
-	// which four times as many wait for a handler, which ends a rapid reset.
+	// streams bounds concurrent requests on an HTTP/2 connection. Go closes a
+	// connection on which four times as many wait for a handler, which stops
+	// rapid resets.
 	streams = 64
-	// unread is how much of HTTP/2 bodies that nobody reads yet is held over all connections.
-	// One of HTTP/1.1 holds 4 KiB, and the rest waits at the sender.
+	// unread bounds buffered HTTP/2 bodies over all connections. An HTTP/1.1
+	// connection buffers 4 KiB, and the rest waits at the sender.
 	unread = 64 << 20
-	// window is the least that HTTP/2 allows a connection, and a frame.
+	// window and frameSize are the minimum that HTTP/2 allows.
 	window, frameSize = 64 << 10, 16 << 10
 )
 
@@ -31,13 +32,13 @@ func (s *Server) newHTTP() *http.Server {
 		MaxHeaderBytes:    headerBytes,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          streams,
-			MaxReadFrameSize:              frameSize, // a buffer of this size stays with a connection
+			MaxReadFrameSize:              frameSize, // a connection keeps a buffer of this size
 			MaxReceiveBufferPerConnection: each,
 			MaxReceiveBufferPerStream:     each,
 			SendPingTimeout:               idleTime,
 			WriteByteTimeout:              time.Minute,
 		},
-		// Else net/http would answer OPTIONS * past every check.
+		// net/http would otherwise answer OPTIONS * before every check.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     s.o.ErrorLog,
 		ConnState:                    s.o.ConnState,
@@ -48,7 +49,8 @@ func (s *Server) newHTTP() *http.Server {
 	return srv
 }
 
-// Serve answers until ctx is done, then lets running requests finish for at most grace.
+// Serve answers requests until ctx is done, then gives running requests at most
+// grace to finish.
 func (s *Server) Serve(ctx context.Context, handler http.Handler, grace time.Duration) error {
 	defer s.Close()
 	s.http.Handler = handler

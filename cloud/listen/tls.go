@@ -17,14 +17,17 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is how often files are looked at. They are read whole: what a symbolic link leads to
-// may have changed with nothing to see at the link, and times of files can be as they were.
+// pollTime is the interval at which files are read. Contents are compared,
+// because the target of a symbolic link may change without a trace at the link,
+// and file times may stay the same.
 const pollTime = 30 * time.Second
 
-// expirySoon is when a certificate that nobody has renewed is told of.
+// expirySoon is the remaining lifetime at which an unrenewed certificate is
+// reported.
 const expirySoon = 14 * 24 * time.Hour
 
-// A transport keeps the configuration of TLS, made anew whenever one of its files changes.
+// A tlsReloader holds the TLS configuration and rebuilds it when a file
+// changes.
 type tlsReloader struct {
 	certFile, keyFile, caFile string
 	acme                      *issuer // nil: from files
@@ -32,14 +35,14 @@ type tlsReloader struct {
 	refused                   atomic.Int64
 
 	mu      sync.Mutex
-	tried   [3][]byte // contents of the files, whether they were any good or not
+	tried   [3][]byte // last contents of the files, valid or not
 	current atomic.Pointer[loaded]
-	warned  time.Time // the end of the certificate that was told of
+	warned  time.Time // expiry that was reported
 }
 
 type loaded struct {
 	config *tls.Config
-	// challenge answers a directory that wants to see a name proven, which shows no certificate.
+	// challenge serves an ACME directory, which presents no client certificate.
 	challenge *tls.Config
 	leaf      *x509.Certificate // nil: from ACME
 }
@@ -58,7 +61,8 @@ func newTLSReloader(o Options) (*tlsReloader, error) {
 	return t, nil
 }
 
-// server is the configuration for net/http, which looks for the current one at each connection.
+// server returns the configuration for net/http, which looks up the current one
+// for each connection.
 func (t *tlsReloader) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         minTLS,
@@ -75,8 +79,8 @@ func (t *tlsReloader) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error)
 	return now.config, nil
 }
 
-// reload reads the files. If they changed and are good, they hold from the next connection on;
-// else what was good last does.
+// reload reads the files. Valid changes apply from the next connection.
+// Otherwise the last valid configuration stays.
 func (t *tlsReloader) reload() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,13 +132,13 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 			return nil, hint.Add(fmt.Errorf("%w: no certificate in %s", cpar.ErrInput, t.caFile), "name certificates of authorities in PEM")
 		}
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// A session must not outlive the authority that let it in.
+		// A session must not outlive the authority of its client certificate.
 		config.SessionTicketsDisabled = true
 	}
 	return next, nil
 }
 
-// watch reads files again now and then, and has a certificate issued and renewed.
+// watch polls the files and runs the issuer.
 func (t *tlsReloader) watch(done <-chan struct{}) {
 	if t.acme != nil {
 		go t.acme.issue(done)
@@ -143,7 +147,7 @@ func (t *tlsReloader) watch(done <-chan struct{}) {
 	defer tick.Stop()
 	told := ""
 	for {
-		// The same trouble is told of once.
+		// Report the same error only once.
 		if err := t.reload(); err == nil {
 			told = ""
 		} else if err.Error() != told {
@@ -168,7 +172,7 @@ func (t *tlsReloader) tellExpiry(now time.Time) {
 	t.log.Warn("the certificate ends soon", "until", end)
 }
 
-// end is when the certificate ends.
+// end returns the expiry of the certificate.
 func (t *tlsReloader) end() time.Time {
 	if t.acme != nil {
 		return t.acme.end()
@@ -176,7 +180,7 @@ func (t *tlsReloader) end() time.Time {
 	return t.current.Load().leaf.NotAfter
 }
 
-// names reports whether the certificate is for a name.
+// names reports whether the certificate covers a name.
 func (t *tlsReloader) names(name string) bool {
 	leaf := t.current.Load().leaf
 	return leaf != nil && leaf.VerifyHostname(name) == nil
