@@ -175,7 +175,7 @@ func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersio
 	}
 }
 
-// send asks one node for one part.
+// send queries one node for one shard.
 func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, results chan<- result) {
 	r.busy.Add(to.Node, 1)
 	defer r.busy.Add(to.Node, -1)
@@ -183,12 +183,13 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	replies, err := r.transport.ask(ctx, to.Node, q)
 	select {
 	case results <- result{to.Shard, to.Node, replies, err, time.Since(began)}:
-	case <-ctx.Done(): // nobody wants it any more
+	case <-ctx.Done(): // the query is over
 	}
 }
 
-// ready has all parts of a state loaded by the nodes that are to hold them. Who that is may change at any
-// time: it is over when all had all while nothing did.
+// waitLoaded waits until the assigned nodes have loaded all shards of a
+// generation. Assignments may change meanwhile, so it ends when a full round
+// finds every shard loaded with unchanged nodes.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}
@@ -215,7 +216,8 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 	}
 }
 
-// holds asks the nodes that are to hold a slot whether they have loaded a part; cold says that one has not.
+// loadedBy asks the nodes assigned to a slot whether they have loaded a shard.
+// cold reports that one has not.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

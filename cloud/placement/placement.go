@@ -1,13 +1,15 @@
-// Package place says which nodes of a cluster hold what.
+// Package placement assigns shards to the nodes of a cluster.
 //
 //	tenant, index, number of a shard ─BLAKE2b─▶ slot, one of 131,072
-//	slot, nodes ─rendezvous─▶ nodes, the best first; the first R hold it
+//	slot, nodes ─rendezvous─▶ nodes, best first; the first R hold the slot
 //
-// Rendezvous hashing is Thaler and Ravishankar, "Using name-based mappings to increase hit
-// rates" (IEEE/ACM Transactions on Networking 6, 1998): every node draws a number for a slot,
-// and the greatest win. Whoever knows the same nodes finds the same places, so that nothing
-// need be agreed upon. A node that joins takes slots from all others alike, one that leaves
-// gives its own to all others alike, and no slot moves between two that stay.
+// Rendezvous hashing is described by Thaler and Ravishankar, "Using name-based
+// mappings to increase hit rates" (IEEE/ACM Transactions on Networking 6,
+// 1998): every node draws a number for a slot, and the largest numbers win.
+// Machines that know the same nodes compute the same assignment without
+// coordination. A joining node takes slots evenly from all others, a leaving
+// node gives its slots evenly to all others, and no slot moves between two
+// remaining nodes.
 package placement
 
 import (
@@ -20,39 +22,40 @@ import (
 	"cpar"
 )
 
-// Slots is the number of slots. The more there are, the more evenly they lie on many nodes.
+// Slots is the number of slots. More slots spread more evenly over many nodes.
 const Slots = 1 << 17
 
-// A Slot is a share of all that is held.
+// A Slot is a unit of assignment.
 type Slot uint32
 
-// Of is the slot of a shard of an index.
+// SlotOf returns the slot of a shard.
 func SlotOf(tenant string, index cpar.IndexID, shard int) Slot {
-	b := append([]byte(tenant), 0) // no tenant's name has one
+	b := append([]byte(tenant), 0) // no tenant name contains a zero byte
 	b = append(b, index[:]...)
 	return Slot(hash(binary.BigEndian.AppendUint64(b, uint64(shard))) % Slots)
 }
 
-// hash is a good hash: with FNV, names that differ in their last letter gave one node everything.
+// hash must mix well. With FNV, names that differed in the last letter gave one
+// node everything.
 func hash(b []byte) uint64 {
 	h := blake2b.Sum256(b)
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// A Node may hold slots. Names are unique.
+// A Node may hold slots. Its name is unique.
 type Node struct {
 	Name string
-	// Rack is what may be lost with it; nodes without one share none.
+	// Rack names nodes that may fail together. Nodes without a rack share none.
 	Rack string
 }
 
-// A Map knows nodes. It does not change, and may be used by several goroutines at once.
+// A Map is an immutable set of nodes, safe for concurrent use.
 type Map struct {
 	nodes  []Node
 	hashes []uint64
 }
 
-// New makes the map of some nodes, in any order.
+// New returns a Map of nodes in any order.
 func New(nodes []Node) *Map {
 	m := &Map{nodes: slices.Clone(nodes)}
 	slices.SortFunc(m.nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -62,11 +65,11 @@ func New(nodes []Node) *Map {
 	return m
 }
 
-// Len is the number of nodes.
 func (m *Map) Len() int { return len(m.nodes) }
 
-// Nodes returns the numbers of up to n nodes for a slot, the best first. The second is the best in
-// another rack than the first, if there is one: one rack that is lost takes no slot with it.
+// Nodes returns the numbers of up to n nodes for a slot, best first. The second
+// is the best node outside the first one's rack, if any, so that a slot
+// survives the loss of a rack.
 func (m *Map) Nodes(s Slot, n int) []int {
 	slot := hash(binary.BigEndian.AppendUint32(nil, uint32(s)))
 	n = min(n, len(m.nodes))
@@ -79,7 +82,7 @@ func (m *Map) Nodes(s Slot, n int) []int {
 				best, most = i, w
 			}
 		}
-		if best < 0 { // all are in the rack of the first
+		if best < 0 { // all nodes share the first one's rack
 			return m.within(out, slot, n)
 		}
 		out = append(out, best)
@@ -87,7 +90,7 @@ func (m *Map) Nodes(s Slot, n int) []int {
 	return out
 }
 
-// within goes on where there is one rack.
+// within completes out if there is only one rack.
 func (m *Map) within(out []int, slot uint64, n int) []int {
 	all := make([]int, len(m.nodes))
 	for i := range all {
@@ -101,12 +104,12 @@ func (m *Map) sameRack(a, b int) bool {
 	return m.nodes[a].Rack != "" && m.nodes[a].Rack == m.nodes[b].Rack
 }
 
-// Name is the name of node i of Nodes.
+// Name returns the name of node i of Nodes.
 func (m *Map) Name(i int) string { return m.nodes[i].Name }
 
-// mix makes every bit of a word depend on all (the finaliser of MurmurHash3). Two hashes are thus
-// one number for a node and a slot, in nanoseconds where BLAKE2b of both takes a fraction of a
-// microsecond for each of hundreds of nodes.
+// mix makes each output bit depend on all input bits (the finaliser of
+// MurmurHash3). Combining two hashes takes nanoseconds. BLAKE2b of a node and a
+// slot would take a fraction of a microsecond for each of hundreds of nodes.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
@@ -115,8 +118,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
-// Ask returns the names of the nodes to ask for a slot that so many hold: those that hold it; of all nodes,
-// some of which may be leaving, those that held it before; and two more, which held it before others came.
+// Candidates returns the nodes to ask for a slot with this number of holders.
+// First come the current holders, then previous holders among all nodes,
+// including leaving ones, then two more that held it before others joined.
 func Candidates(stay, all *Map, s Slot, holders int) []string {
 	var out []string
 	add := func(m *Map, of []int) {

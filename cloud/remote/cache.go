@@ -17,7 +17,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CacheName is the cache's folder, in a data folder.
+// CacheName is the folder of the cache in a data folder.
 const CacheName = "cache"
 
 const (
@@ -25,17 +25,18 @@ const (
 	fileMode   = 0o600
 )
 
-// A cache holds segments on this machine's disk, in a folder for each index, as package
-// indexdir reads them: an index never sees what another one has stored, even if it names
-// its digest. Nothing in it need last, so nothing is synced: a file has its name only once
-// it was written whole, and every reader checks its digest.
+// A cache keeps segments on the local disk, in a folder per index in the layout
+// of package indexdir. Indexes are separate, so that naming a digest never
+// reveals another index's data. Files may be lost, so nothing is synced: a file
+// gets its name only once written completely, and every reader checks its
+// digest.
 type cache struct {
 	dir   string
 	limit int64
 
 	mu      sync.Mutex
-	used    int64 // of files, and reserved for what is being written
-	clock   int64 // counts uses
+	used    int64 // bytes of files, and reserved for writing
+	clock   int64 // logical time of uses
 	entries map[segment]*entry
 	hits    int64
 	misses  int64
@@ -47,12 +48,12 @@ type segment struct {
 	digest cpar.Digest
 }
 
-// An entry is a segment that has room in the cache.
+// An entry is a segment with space in the cache.
 type entry struct {
 	bytes   int64
-	pins    int  // of open indexes, and of those being opened
-	present bool // as a file; else it is to be fetched
-	doomed  bool // to be removed when the last pin goes
+	pins    int  // by open indexes and those being opened
+	present bool // on disk; otherwise to be fetched
+	doomed  bool // removed with the last pin
 	last    int64
 }
 
@@ -66,12 +67,12 @@ func openCache(data string, limit int64) (*cache, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.evict(0) // the limit may be a lower one
+	c.evict(0) // the limit may have been lowered
 	return c, nil
 }
 
-// scan takes over what an earlier process has left, in the order of its uses, and removes
-// what it was writing when it ended.
+// scan adopts files of an earlier process, in order of use, and removes its
+// unfinished ones.
 func (c *cache) scan() error {
 	type file struct {
 		segment
@@ -132,8 +133,8 @@ func (c *cache) fill(s *Stats) {
 	s.CacheBytes, s.CacheLimit, s.Hits, s.Misses, s.Evictions = c.used, c.limit, c.hits, c.misses, c.evicted
 }
 
-// evict makes room for n bytes by removing what was used least recently. It reports whether
-// there is room; the caller holds mu.
+// evict frees n bytes by removing the least recently used segments, and reports
+// whether it succeeded. The caller holds mu.
 func (c *cache) evict(n int64) bool {
 	if n > c.limit {
 		return false
@@ -154,21 +155,21 @@ func (c *cache) evict(n int64) bool {
 	return true
 }
 
-// remove removes an entry that nobody uses; the caller holds mu.
+// remove removes an unpinned entry. The caller holds mu.
 func (c *cache) remove(seg segment) bool {
 	if err := os.Remove(c.path(seg)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	c.used -= c.entries[seg].bytes
 	delete(c.entries, seg)
-	// The folders go with their last file; what is being written keeps them.
+	// Remove empty folders. An unfinished file keeps its folder.
 	for dir := filepath.Dir(c.path(seg)); dir != c.dir && os.Remove(dir) == nil; {
 		dir = filepath.Dir(dir)
 	}
 	return true
 }
 
-// noRoom says that n bytes do not fit, now or ever.
+// noRoom returns the error for n bytes that do not fit, now or ever.
 func (c *cache) noRoom(n int64) error {
 	if n > c.limit {
 		err := fmt.Errorf("%w: the cache may have %d bytes and this needs %d", cpar.ErrStorage, c.limit, n)
@@ -177,7 +178,7 @@ func (c *cache) noRoom(n int64) error {
 	return fmt.Errorf("%w: %w: %d bytes more do not fit into the cache of %d", cpar.ErrStorage, store.ErrNoRoom, n, c.limit)
 }
 
-// Pins keep the segments of one manifest in the cache.
+// pins keep the segments of a manifest in the cache.
 type pins struct {
 	cache *cache
 	key   store.IndexRef
@@ -185,8 +186,8 @@ type pins struct {
 	once  sync.Once
 }
 
-// pin makes room for all segments of m together, so that half an index never waits for the
-// room of another half.
+// pin reserves space for all segments of m at once, so that two half-loaded
+// indexes cannot wait for each other.
 func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
 	c.mu.Lock()
@@ -211,7 +212,7 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 		if e.present {
 			c.hits++
 			now := time.Now()
-			_ = os.Chtimes(c.path(seg), now, now) // the next process orders by it
+			_ = os.Chtimes(c.path(seg), now, now) // the order of use for the next process
 		} else {
 			c.misses++
 		}
@@ -224,7 +225,7 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	return p, nil
 }
 
-// missing lists what must be fetched.
+// missing lists the segments to fetch.
 func (p *pins) missing() []cpar.Segment {
 	p.cache.mu.Lock()
 	defer p.cache.mu.Unlock()
@@ -237,7 +238,7 @@ func (p *pins) missing() []cpar.Segment {
 	return list
 }
 
-// release lets the segments be evicted.
+// release allows eviction of the segments.
 func (p *pins) release() {
 	p.once.Do(func() {
 		p.cache.mu.Lock()
@@ -246,7 +247,7 @@ func (p *pins) release() {
 	})
 }
 
-// unpin: the caller holds mu.
+// unpin requires mu.
 func (c *cache) unpin(p *pins) {
 	for d := range p.want {
 		seg := segment{p.key, d}
@@ -258,7 +259,8 @@ func (c *cache) unpin(p *pins) {
 	}
 }
 
-// distrust has the files of an index that is being opened fetched again.
+// distrust marks the files of an index that is being opened as missing, so that
+// they are fetched again.
 func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -271,7 +273,7 @@ func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	}
 }
 
-// drop removes a segment that was removed from the storage, now or when it is released.
+// drop removes a segment that the storage has lost, now or when it is released.
 func (c *cache) drop(k store.IndexRef, d cpar.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// step is how much room is made at a time for what does not say how long it is.
+// step is the space reserved at a time for a segment of unknown length.
 const step = 1 << 20
 
-// A cacheFile is a segment that is being written to the cache.
+// A cacheFile is a segment being written to the cache.
 type cacheFile struct {
 	cache    *cache
 	segment  segment
@@ -27,10 +27,11 @@ type cacheFile struct {
 	hash     hash.Hash
 	written  int64
 	reserved int64
-	pinned   bool // it has its room already
+	pinned   bool // space is already reserved
 }
 
-// create starts a file of size bytes; if there are more, room is made as they come.
+// create starts a file of size bytes. Further bytes reserve space as they
+// arrive.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New()}
 	if err := f.reserve(size); err != nil {
@@ -39,7 +40,7 @@ func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile,
 	return f, f.open()
 }
 
-// createPinned starts the file of a segment that is pinned.
+// createPinned starts the file of a pinned segment.
 func (c *cache) createPinned(k store.IndexRef, d cpar.Digest) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: true}
 	return f, f.open()
@@ -56,7 +57,7 @@ func (f *cacheFile) open() error {
 		if err == nil {
 			return nil
 		}
-		// The folder may go with the last file in it.
+		// The folder may have been removed with its last file.
 		if !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			f.abort()
 			return durable.StorageError("creating a file in", dir, 0, err)
@@ -75,7 +76,6 @@ func (f *cacheFile) reserve(n int64) error {
 	return nil
 }
 
-// Write appends p.
 func (f *cacheFile) Write(p []byte) (int, error) {
 	if more := f.written + int64(len(p)) - f.reserved; more > 0 && !f.pinned {
 		if err := f.reserve(max(more, step)); err != nil {
@@ -91,7 +91,7 @@ func (f *cacheFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// check returns an error if what was written does not have its digest.
+// check returns an error unless the bytes written have the digest.
 func (f *cacheFile) check() error {
 	if got := cpar.Digest(f.hash.Sum(nil)); got != f.segment.digest {
 		return fmt.Errorf("segment %v: %w: %w: the %d bytes received have %v", f.segment.digest, cpar.ErrCorrupt, indexdir.ErrDigest, f.written, got)
@@ -127,7 +127,7 @@ func (f *cacheFile) keep() error {
 	return nil
 }
 
-// abort removes the file, if it was not kept.
+// abort removes the file unless it was kept.
 func (f *cacheFile) abort() {
 	if f.file != nil {
 		f.file.Close()

@@ -16,11 +16,11 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// fetches is how many segments are fetched at once.
+// fetches is the number of segments fetched at once.
 const fetches = 4
 
-// Open implements store.Backend. What the cache lacks is fetched; a file of it that is
-// damaged is fetched again.
+// Open implements store.Backend. It fetches missing and damaged segments into
+// the cache.
 func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	pins, err := s.cache.pin(k, m)
 	if err != nil {
@@ -39,7 +39,8 @@ func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, me
 			break
 		}
 		if attempt > 0 {
-			// It was right when it was written: this machine's disk is not.
+			// The digest was right when the file was written, so the local disk
+			// is at fault.
 			err = fmt.Errorf("%w: the cache changes what is written to it: %v", cpar.ErrStorage, err)
 			err = hint.Add(err, "check the disk of %s", s.cache.dir)
 			break
@@ -51,7 +52,7 @@ func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, me
 	return nil, err
 }
 
-// fetchAll fetches segments into the cache, which has room for them.
+// fetchAll fetches segments into space reserved in the cache.
 func (s *Store) fetchAll(ctx context.Context, k store.IndexRef, segments []cpar.Segment) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetches)

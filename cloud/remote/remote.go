@@ -1,20 +1,22 @@
-// Package remote keeps indexes in object storage: the second implementation of store.Backend.
+// Package remote stores indexes in object storage. It is the second
+// implementation of store.Backend.
 //
 //	<prefix>/<tenant, or _>/<index>/seg/<SHA-256>   segments, immutable
 //	<prefix>/<tenant, or _>/<index>/v/<20 digits>   manifests; the highest is active
-//	<prefix>/conditional                            tells whether the storage keeps conditions
+//	<prefix>/conditional                            tests conditional writes
 //
 //	Put      ─▶ a file of the cache, digest checked ─▶ seg/…
-//	Activate ─▶ v/<N+1>, only if there is none: the one step that others can see
+//	Activate ─▶ v/<N+1>, only if absent: the commit step
 //	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
-//	Delete   ─▶ v/<N+1>, empty: a tombstone; then what it covers
+//	Delete   ─▶ v/<N+1>, empty: a tombstone, then the data that it covers
 //
-// The storage holds all that must last. The cache is a folder of files that can be fetched
-// again, bounded and emptied by least use; what is open stays. An answer never depends on
-// whether something was cached.
+// The storage holds all durable data. The cache is a bounded folder of files
+// that can be fetched again. It evicts the least recently used segments, except
+// those of open indexes. Replies never depend on the cache.
 //
-// Several processes may use one prefix: of two activations at once one is N+1 and the other
-// N+2. Versions are removed from the lowest up, so that the highest is always the last to go.
+// Several processes may share a prefix: of two concurrent activations one
+// becomes N+1 and the other N+2. Versions are removed in ascending order, so
+// the highest is always removed last.
 package remote
 
 import (
@@ -38,12 +40,12 @@ import (
 
 // Options configures a Store.
 type Options struct {
-	// Data is the folder that the cache lies in, which no other process may use; "" means a
-	// temporary one, which Close removes.
+	// Data is the folder of the cache, which no other process may use. If "",
+	// Open creates a temporary folder and Close removes it.
 	Data string
-	// CacheBytes bounds the cache and what is being uploaded; 0 means 16 GiB.
+	// CacheBytes bounds the cache and running uploads. The default is 16 GiB.
 	CacheBytes int64
-	// Log receives what no caller is told; nil discards it.
+	// Log receives events that no caller sees. Nil discards them.
 	Log *slog.Logger
 }
 
@@ -57,17 +59,19 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// gate is held shared to activate, and alone to remove a segment that nothing names: it
-	// would else go between the look of an activation and its last step.
+	// Activation holds gate shared, and removing an unnamed segment holds it
+	// exclusively. Otherwise a segment could disappear between the check and
+	// the commit of an activation.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
-	proven bool // the storage keeps conditions
+	proven bool // the storage supports conditional writes
 }
 
 var _ store.Backend = (*Store)(nil)
 
-// Open returns the store in a bucket. It asks nothing of the storage, which may be away.
+// Open returns the store in a bucket. It sends no request, so the storage may
+// be unreachable.
 func Open(b *blob.Bucket, o Options) (*Store, error) {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = defaultCacheBytes
@@ -98,7 +102,7 @@ func Open(b *blob.Bucket, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close releases the data folder. What is open stays valid until it is released.
+// Close releases the data folder. Open indexes stay valid until released.
 func (s *Store) Close() error {
 	err := s.lock.Close()
 	if s.temporary != "" {
@@ -107,21 +111,21 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Stats counts since the start; CacheBytes and CacheLimit are of now.
+// Stats contains counters since the start, and the current CacheBytes and
+// CacheLimit.
 type Stats struct {
 	blob.Stats
 	CacheBytes, CacheLimit  int64
 	Hits, Misses, Evictions int64 // of segments
 }
 
-// Stats returns what was counted.
 func (s *Store) Stats() Stats {
 	out := Stats{Stats: s.bucket.Stats()}
 	s.cache.fill(&out)
 	return out
 }
 
-// Reach asks the storage for a sign of life if the last request found none.
+// Reach probes the storage if the last request failed.
 func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
@@ -154,7 +158,7 @@ func versionName(k store.IndexRef, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
-// away turns the bucket's sentinel into the store's.
+// away converts the bucket's sentinel into the store's.
 func away(err error) error {
 	if errors.Is(err, blob.ErrAway) && !errors.Is(err, store.ErrAway) {
 		return fmt.Errorf("%w: %w", store.ErrAway, err)
@@ -188,14 +192,14 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, erro
 	return keys, err
 }
 
-// A stored is all that the storage has of an index.
+// indexObjects lists the objects of an index.
 type indexObjects struct {
 	key      store.IndexRef
 	segments []store.Stored
-	versions []version // from the lowest up
+	versions []version // ascending
 }
 
-// A version is a manifest, or a tombstone if it has no bytes.
+// A version is a manifest, or a tombstone if it is empty.
 type version struct {
 	n uint64
 	blob.Object
@@ -205,7 +209,7 @@ func (x *indexObjects) active() bool {
 	return len(x.versions) > 0 && x.versions[len(x.versions)-1].Bytes > 0
 }
 
-// walk calls visit with each index of a tenant, in order.
+// eachIndex calls visit with each index of a tenant, in order.
 func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexObjects) error) error {
 	var x *indexObjects
 	for o, err := range s.bucket.List(ctx, tenantFolder(tenant)) {
@@ -215,7 +219,7 @@ func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexO
 		id, rest, _ := strings.Cut(strings.TrimPrefix(o.Name, tenantFolder(tenant)), "/")
 		index, err := cpar.ParseIndexID(id)
 		if err != nil {
-			continue // not ours
+			continue // a foreign object
 		}
 		if x == nil || x.key.Index != index {
 			if x != nil {
@@ -233,7 +237,7 @@ func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexO
 	return nil
 }
 
-// list reads what the storage has of one index below a folder of it.
+// list returns the objects of an index below one of its folders.
 func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*indexObjects, error) {
 	x := &indexObjects{key: k}
 	for o, err := range s.bucket.List(ctx, folder(k)+below) {
@@ -245,7 +249,8 @@ func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*inde
 	return x, nil
 }
 
-// add sorts an object in by its name below the index's folder; others are not ours.
+// add records an object by its name in the index's folder and ignores foreign
+// ones.
 func (x *indexObjects) add(name string, o blob.Object) {
 	if text, ok := strings.CutPrefix(name, segmentsDir); ok {
 		if d, err := cpar.ParseDigest(text); err == nil {
@@ -258,8 +263,8 @@ func (x *indexObjects) add(name string, o blob.Object) {
 	}
 }
 
-// OpenAddress is Open for the bucket at an address, with the credentials in a file or, if
-// that is "", in the environment.
+// OpenAddress is Open for a bucket's address, with credentials from a file, or
+// from the environment if credentials is "".
 func OpenAddress(address, credentials string, o Options) (*Store, error) {
 	get, err := blob.Credentials(credentials)
 	if err != nil {

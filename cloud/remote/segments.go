@@ -21,8 +21,8 @@ func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored,
 	return x.segments, nil
 }
 
-// Read implements store.Backend. It reads the storage and not the cache: whoever checks an
-// index wants to know what would be left without this machine.
+// Read implements store.Backend. It bypasses the cache, because a check must
+// find out whether the storage itself is intact.
 func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, d), 0, -1)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -41,11 +41,12 @@ func (r awayReader) Read(p []byte) (int, error) {
 	return n, away(err)
 }
 
-// Put implements store.Backend. The segment is written to the cache first: it can be sent as
-// often as needed, nothing is sent that does not have its digest, and the activation that
-// follows need not fetch it.
+// Put implements store.Backend. It writes the segment to the cache first.
+// Uploads can then be retried, only bytes with the right digest are sent, and
+// the activation need not fetch the segment.
 func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
-	// Room is made as bytes come: who only says that many will would else empty the cache.
+	// Reserve space as bytes arrive. Otherwise a client could empty the cache
+	// by announcing a large size.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err
@@ -67,8 +68,8 @@ func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size i
 	return f.keep()
 }
 
-// Remove implements store.Backend. Of an index without a manifest nothing else is left; its
-// tombstone goes with a sweep.
+// Remove implements store.Backend. An index without a manifest has nothing
+// else, and Sweep removes its tombstone.
 func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Digest) error {
 	for _, d := range digests {
 		if err := s.removeUnnamed(ctx, k, d); err != nil {
@@ -78,8 +79,9 @@ func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Di
 	return nil
 }
 
-// removeUnnamed removes a segment unless the active manifest names it. It asks anew each time,
-// since another process may activate what was unnamed, and this one waits until it is done.
+// removeUnnamed removes a segment unless the active manifest names it. It reads
+// the manifest each time, because another process may have activated the
+// segment. Activations of this process wait meanwhile.
 func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -89,7 +91,7 @@ func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Dige
 		m, err = cpar.DecodeManifest(b)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err // what it names is unknown
+		return err // the manifest's segments are unknown
 	}
 	if m != nil && slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
 		return nil

@@ -14,11 +14,13 @@ import (
 )
 
 const (
-	// maxManifest is the largest that package cpar encodes: 65,536 segments of 41 bytes.
+	// maxManifest is the maximum size of a manifest: 65,536 segments of 41
+	// bytes.
 	maxManifest = 4 << 20
-	// races is how often another process may be faster.
+	// races bounds the attempts against concurrent writers.
 	races = 20
-	// inFlight is how long a request may have been on its way, and clocks may differ.
+	// inFlight bounds the age of a request in transit plus the difference of
+	// clocks.
 	inFlight = time.Hour
 )
 
@@ -37,7 +39,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 			return nil, notFound(k)
 		}
 		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
-		if !errors.Is(err, blob.ErrNotFound) { // else a newer one replaced it meanwhile
+		if !errors.Is(err, blob.ErrNotFound) { // otherwise a newer one has replaced it
 			return b, away(err)
 		}
 	}
@@ -48,8 +50,9 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: others change it all the time", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes the next version, whatever others do meanwhile. prepare looks at what there
-// is before; it returns errDone if nothing is left to do.
+// commit writes the next version and retries against concurrent writers.
+// prepare inspects the state before each attempt and returns errDone if no
+// commit is needed.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -78,8 +81,9 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// prove refuses a storage that overwrites where it should not: two activations would seem to
-// succeed, and one would be lost. It asks once.
+// checkConditionalWrites refuses a storage that ignores conditions, because two
+// activations would seem to succeed and one would be lost. It sends one test
+// per process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
@@ -115,7 +119,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	var previous []byte // a tombstone, if there is none
+	var previous []byte // a tombstone, unless there is one
 	already := false
 	if err := s.commit(ctx, k, b, func(x *indexObjects) error {
 		if err := x.holds(m); err != nil || !x.active() {
@@ -135,15 +139,15 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	}); err != nil || already {
 		return fail(err)
 	}
-	// Another process may have removed a segment, unnamed and old, after it was looked for.
+	// Another process may have removed an old, unnamed segment after the check.
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
-		return nil // it is active; a check says what is wrong with it, if anything is
+		return nil // the manifest is active, and a check reports damage
 	}
 	if fault := x.holds(m); fault != nil {
 		back := s.commit(ctx, k, previous, func(x *indexObjects) error {
 			if now, err := s.Manifest(ctx, k); err != nil || string(now) != string(b) {
-				return errDone // others have gone on from it
+				return errDone // others have replaced it
 			}
 			return nil
 		})
@@ -152,7 +156,7 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	return nil
 }
 
-// holds returns an error if a segment of m is not stored in its size.
+// holds returns an error unless every segment of m is stored with its size.
 func (x *indexObjects) holds(m *cpar.Manifest) error {
 	sizes := map[cpar.Digest]int64{}
 	for _, seg := range x.segments {
@@ -179,14 +183,14 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 		case !x.active() && len(x.segments) == 0:
 			return notFound(k)
 		case !x.active():
-			return errDone // pending uploads only: nobody sees them
+			return errDone // only pending uploads, which no client sees
 		}
 		return nil
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// It is gone for everyone. What cannot be removed now, a collection removes. Others may
-	// push it anew meanwhile: what they activate stays.
+	// The index is deleted for all clients. A collection removes remaining
+	// segments. A concurrent push keeps the segments that it activates.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)
@@ -194,8 +198,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	if s.Remove(ctx, k, digests...) != nil {
 		return nil
 	}
-	// The tombstone waits for a sweep, also if it was there before or its answer was lost:
-	// under its number an activation that is late would else bring the index back.
+	// Sweep removes the tombstone later. Without it, a delayed activation with
+	// its number would restore the index.
 	covered := before.versions
 	if n := len(covered); n > 0 && !before.active() {
 		covered = covered[:n-1]
@@ -208,8 +212,8 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	return nil
 }
 
-// Sweep implements store.Backend: it removes versions that newer ones have replaced, and
-// tombstones of which nothing else is left. Both wait until no late request can meet them.
+// Sweep implements store.Backend. It removes replaced versions, and tombstones
+// without other objects. Both wait until no delayed request can arrive.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest
@@ -234,14 +238,14 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Sw
 	return out, errors.Join(faults...)
 }
 
-// outdated returns the versions that can go, from the lowest up.
+// outdated returns the removable versions in ascending order.
 func (x *indexObjects) outdated(before time.Time) []version {
 	n := 0
 	for n+1 < len(x.versions) && x.versions[n+1].Modified.Before(before) {
 		n++
 	}
 	if n+1 == len(x.versions) && !x.active() && len(x.segments) == 0 && x.versions[n].Modified.Before(before) {
-		n++ // a tombstone over nothing
+		n++ // a tombstone without other objects
 	}
 	return x.versions[:n]
 }

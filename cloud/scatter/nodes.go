@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Busy counts what nodes were asked and have not answered, and remembers who was slow. It may be used
-// by several goroutines at once.
+// NodeLoad counts outstanding requests per node and remembers slow nodes. It is
+// safe for concurrent use.
 type NodeLoad struct {
 	mu   sync.Mutex
 	of   map[string]int
 	slow map[string]time.Time
 }
 
-// slowFor is how long a node that was slow is asked after others.
+// slowFor is how long a slow node is asked last.
 const slowFor = 2 * time.Second
 
-// Slow says that a node has not answered when it should have: it may stand still.
+// MarkSlow records that a node missed its hedging deadline and may hang.
 func (b *NodeLoad) MarkSlow(node string, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,7 +28,7 @@ func (b *NodeLoad) MarkSlow(node string, now time.Time) {
 	b.slow[node] = now.Add(slowFor)
 }
 
-// Add counts one more for a node, or with −1 one less.
+// Add adds n, 1 or −1, to the count of a node.
 func (b *NodeLoad) Add(node string, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,8 +40,8 @@ func (b *NodeLoad) Add(node string, n int) {
 	}
 }
 
-// Order puts the first of some places into the order in which they are asked: who has least to do
-// first, and last who was slow. All of them hold the shard, so that any will do.
+// Order sorts the first holders of places by outstanding requests, with slow
+// nodes last. All of them hold the shard.
 func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,47 +55,49 @@ func (b *NodeLoad) Order(places []string, holders int, now time.Time) []string {
 	return places
 }
 
-// Recent remembers how long the last answers took, and so when to hedge. It may be used by several
-// goroutines at once.
+// Latencies derives the hedging delay from recent response times. It is safe
+// for concurrent use.
 type Latencies struct {
 	mu    sync.Mutex
 	times [512]time.Duration
 	n     int
 	hedge time.Duration
-	spare float64 // hedges that may still be sent
+	spare float64 // hedges still allowed
 }
 
 const (
-	// minHedge and maxHedge bound Hedge; maxHedge it is while little is known.
+	// minHedge and maxHedge bound Hedge. It is maxHedge until enough responses
+	// are known.
 	minHedge, maxHedge = 5 * time.Millisecond, 500 * time.Millisecond
-	// hedgeShare is how many hedges there may be for each answer, and maxSpare how many at once: where all are slow
-	// there is too much to do, and asking twice makes it more.
+	// hedgeShare is the number of hedges allowed per response, and maxSpare
+	// their maximum at once. When all nodes are slow, hedging would only add
+	// load.
 	hedgeShare, maxSpare = 0.1, 50
 )
 
-// Add remembers another answer.
+// Add records a response time.
 func (r *Latencies) Add(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.times[r.n%len(r.times)] = d
 	r.n++
 	r.spare = min(r.spare+hedgeShare, maxSpare)
-	if r.n%64 == 0 { // sorting all for each answer would cost more than it tells
+	if r.n%64 == 0 { // sorting for each response would cost too much
 		last := slices.Clone(r.times[:min(r.n, len(r.times))])
 		slices.Sort(last)
 		r.hedge = 3 * last[len(last)*99/100]
 	}
 }
 
-// Spent says how many hedges a question took.
+// Spent subtracts the hedges of a query from the allowance.
 func (r *Latencies) Spent(hedges int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spare -= float64(hedges)
 }
 
-// Hedge is how long a node has before another is asked as well: three times what 99 of 100 answers
-// took, or for ever where there have been too many hedges.
+// Hedge returns the delay before a second node is asked: three times the 99th
+// percentile of response times, or never once the allowance is used up.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,12 +110,12 @@ func (r *Latencies) Hedge() time.Duration {
 	return min(max(r.hedge, minHedge), maxHedge)
 }
 
-// Patience is how long a node has before it counts as gone.
+// Patience returns the time after which a silent node counts as gone.
 func (r *Latencies) Patience() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(time.Second, 2*r.hedge)
 }
 
-// never is longer than anybody waits.
+// never exceeds every deadline.
 const never = time.Hour

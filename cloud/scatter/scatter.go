@@ -1,16 +1,16 @@
-// Package ask decides which nodes are asked for the shards of an index, when another is asked
-// as well, and when it is over. An answer is whole, or there is none.
+// Package scatter decides which nodes to ask for the shards of an index, when
+// to ask a second one, and when to stop. A reply is complete or an error.
 //
-//	Question.Step(now) ─▶ what to send now, and when to call again
-//	Question.Answered, Failed ◀─ what came of it
+//	Query.Step(now) ─▶ messages to send now, and when to call again
+//	Query.Answered, Failed, Refused ◀─ their outcomes
 //
-// It holds no clock, no connection and no goroutine: whoever drives it has them. So the same
-// code runs against a network and in a simulation of hundreds of nodes (package eval/simulate).
+// A Query has no clock, connection or goroutine, so the same code runs against
+// a network and in a simulation of hundreds of nodes (package eval/simulate).
 //
 //	shard ─▶ its first node ─ answer ─▶ done
-//	            │ after Hedge: its second as well (Dean and Barroso, "The tail at scale", CACM 2013)
-//	            │ refused, nobody there, or silent for Patience: the next that was not asked
-//	            └ all were asked: all again, after a pause that doubles
+//	            │ after Hedge: also its second (Dean and Barroso, "The tail at scale", CACM 2013)
+//	            │ refused, absent, or silent for Patience: the next node
+//	            └ no node left: all again, after a pause that doubles
 package scatter
 
 import (
@@ -23,67 +23,70 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options say how long what may take. All are required.
+// Options sets the time limits of a Query. All are required.
 type Options struct {
-	// Hedge is how long the first node has before a second is asked as well.
+	// Hedge is the delay before a second node is asked.
 	Hedge time.Duration
-	// Patience is how long a node that was asked has before it counts as gone.
+	// Patience is the time after which a silent node counts as gone.
 	Patience time.Duration
 	// Pause is the first wait after all nodes of a shard have failed.
 	Pause time.Duration
-	// Deadline is when it is over.
+	// Deadline ends the query.
 	Deadline time.Time
-	// Slow is told of nodes that did not answer when others are asked as well (Busy.Slow).
+	// Slow is called with each node that missed its hedging deadline
+	// (NodeLoad.MarkSlow).
 	Slow func(node string)
 }
 
-// ErrIncomplete says that a shard did not answer in time. It comes wrapped with cpar.ErrCloud.
+// ErrIncomplete means that a shard did not answer in time. It wraps
+// cpar.ErrCloud.
 var ErrIncomplete = hint.Add(fmt.Errorf("%w: not all parts of the index answered in time", cpar.ErrCloud), "try again in a moment")
 
-// A Send is to be sent: shard number Shard to a node.
+// A Send is a message to send to a node for a shard.
 type Send struct {
 	Shard int
 	Node  string
 }
 
-// A Question is asked of all shards of an index. It belongs to one goroutine.
+// A Query collects answers from all shards of an index. It belongs to one
+// goroutine.
 type Query struct {
 	o Options
-	// places are the nodes of a shard now, the best first: those that hold it, then those
-	// that may have held it before others came or went.
+	// places returns the nodes of a shard, best first: the current holders,
+	// then possible earlier ones.
 	places func(shard int) []string
 	shards []shardProgress
 	left   int
 	err    error
-	// Hedges and Retries count what was sent besides one message a shard.
+	// Hedges and Retries count messages beyond one per shard.
 	Hedges, Retries int
 }
 
-// A shard is what became of one so far.
+// shardProgress is the progress of one shard.
 type shardProgress struct {
 	done  bool
-	asked []attempt // of this round
+	asked []attempt // in this round
 	round int
-	pause time.Time // no sooner is anybody asked again
+	pause time.Time // no node is asked before
 }
 
 type attempt struct {
 	node   string
 	at     time.Time
 	failed bool
-	why    error // what the node said; nil if it said nothing
+	why    error // the node's error, if any
 }
 
-// New makes a question of n shards.
+// New returns a query for n shards.
 func New(n int, places func(shard int) []string, o Options) *Query {
 	return &Query{o: o, places: places, shards: make([]shardProgress, n), left: n}
 }
 
-// Done reports whether it is over: all shards have answered, or there is an error, which wraps
-// ErrIncomplete or is what nodes said.
+// Done reports whether all shards have answered or the query has failed. The
+// error wraps ErrIncomplete or comes from a node.
 func (q *Query) Done() (bool, error) { return q.left == 0 || q.err != nil, q.err }
 
-// Answered says that a shard is answered, and reports whether it is the first answer.
+// Answered records an answer and reports whether it is the shard's first.
 func (q *Query) Answered(number int) bool {
 	s := &q.shards[number]
 	if s.done {
@@ -94,11 +97,12 @@ func (q *Query) Answered(number int) bool {
 	return true
 }
 
-// Failed says that a node will not answer: it is not there, or not ready.
+// Failed records that a node is absent or not ready.
 func (q *Query) Failed(number int, node string) { q.Refused(number, node, nil) }
 
-// Refused says that a node cannot answer, and why. A question that is wrong is over; else it is
-// if all nodes of a shard refuse, whereas for one that is not there somebody may yet come.
+// Refused records that a node cannot answer. An invalid request ends the query
+// at once. Otherwise the query ends when all nodes of a shard refuse, because
+// an absent node, unlike a refusing one, may return.
 func (q *Query) Refused(number int, node string, why error) {
 	for i, a := range q.shards[number].asked {
 		if a.node == node {
@@ -110,7 +114,8 @@ func (q *Query) Refused(number int, node string, why error) {
 	}
 }
 
-// Step returns what is to be sent now, and when to call again if nothing happens before.
+// Step returns the messages to send now, and when to call Step again if nothing
+// happens before.
 func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 	again = q.o.Deadline
 	if done, _ := q.Done(); done {
@@ -135,7 +140,8 @@ func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 	return sends, again
 }
 
-// step looks at one shard: whom to ask now, if anybody, and when to look again.
+// step returns the node to ask for a shard now, if any, and when to check
+// again.
 func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	s := &q.shards[number]
 	if now.Before(s.pause) {
@@ -170,7 +176,7 @@ func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	case waiting == 0 && s.refused() != nil:
 		q.err = s.refused()
 		return "", now
-	case waiting == 0: // all have failed: begin again
+	case waiting == 0: // all have failed, so start over
 		s.pause, s.asked = now.Add(q.o.Pause<<min(s.round, 5)), nil
 		s.round++
 		return "", s.pause
@@ -180,7 +186,7 @@ func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	return "", first.Add(q.o.Patience)
 }
 
-// next is the best node that was not asked in this round, "" if there is none.
+// next returns the best node not yet asked in this round, or "".
 func (s *shardProgress) next(places []string) string {
 	for _, node := range places {
 		if !slices.ContainsFunc(s.asked, func(a attempt) bool { return a.node == node }) {
@@ -190,7 +196,7 @@ func (s *shardProgress) next(places []string) string {
 	return ""
 }
 
-// refused is what the last node said, if all that were asked have said why they cannot answer.
+// refused returns the last node's error if all nodes asked have refused.
 func (s *shardProgress) refused() (err error) {
 	for _, a := range s.asked {
 		if err = a.why; err == nil {

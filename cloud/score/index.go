@@ -4,9 +4,10 @@
 //	C(V) of a record, t of the request ─▶ ⟨C(V), t⟩ mod 2⁶⁴ ─▶ Comp = r_s·(F·Dis − r) − 3ε + noise
 //	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
 //
-// r_s, r and r_p are the owner's secrets. Scores of one request order as the
-// distances do, unless two distances differ by less than the noise. The cloud
-// thus learns distances up to a scale and an offset; see SECURITY.md.
+// The owner's secrets are r_s, r and r_p. Scores of one request preserve the
+// order of distances, except where two distances differ by less than the noise.
+// The server therefore learns distances up to a scale and an offset. See
+// SECURITY.md.
 package score
 
 import (
@@ -22,37 +23,35 @@ import (
 	"cpar/kdforest"
 )
 
-// An Index is an encrypted index ready for search. It refers to the segments that it was
-// loaded from, which must stay in memory while it is used. It is immutable and safe for
+// An Index is an encrypted index ready for search. It refers to the segments it
+// was loaded from, which must stay in memory. It is immutable and safe for
 // concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
-	// First and Last bound the records whose vectors are there, First to Last−1: all, or those
-	// of a part.
+	// Vectors of records First to Last−1 are loaded: all, or those of a shard.
 	First, Last uint32
-	// Forest is nil if the index has none.
+	// Forest is nil without a forest.
 	Forest *cpar.Forest
-	// Lists is the inverted file, nil if the index has none.
+	// Cells is the inverted file, or nil.
 	Cells *ivf.Cells
-	// vectors holds C(V) of the records, centroids C(V) of the lists' centroids, planes
-	// C(H) of the planes.
+	// C(V) of the records, C(V) of the cells' centroids, C(H) of the planes.
 	vectors, centroids, planes table
 	keywords                   []byte
-	// The planes of field f have the numbers firstCut[f] to firstCut[f+1]−1.
+	// Field f has planes firstCut[f] to firstCut[f+1]−1.
 	firstCut []uint32
 	ballots  func() *kdforest.Ballots
 }
 
-// Ballots returns the forest's ballots, which the first search by rank creates.
+// Ballots returns the forest's ballots, built by the first search by rank.
 func (x *Index) Ballots() *kdforest.Ballots { return x.ballots() }
 
-// Load prepares an index for search. segments holds the bytes of every segment in the
-// manifest's order, already checked against their digests. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. segments holds the bytes of every segment
+// in the manifest's order, with verified digests. Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard is Load of a part of an index: of segments that it does not need there are no bytes.
+// LoadShard is Load for a shard. Segments that it does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	x, err := load(m, p, segments)
 	if err != nil {
@@ -70,7 +69,7 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	}
 	x := &Index{Manifest: m}
 	x.vectors.dim, x.centroids.dim, x.planes.dim = int(m.Dim), int(m.Dim), int(m.Fields)+1
-	rows := uint32(0) // of segments of vectors so far
+	rows := uint32(0) // rows of vectors so far
 	for i, needed := range p.Needs(m) {
 		s, b := m.Segments[i], segments[i]
 		if s.Kind == cpar.SegmentVectors {
@@ -100,10 +99,9 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	return x, nil
 }
 
-// Whole reports whether the vectors of all records are there.
+// Whole reports whether the vectors of all records are loaded.
 func (x *Index) Whole() bool { return x.First == 0 && x.Last == x.Manifest.Records }
 
-// take prepares one segment.
 func (x *Index) take(kind cpar.SegmentKind, b []byte) error {
 	switch kind {
 	case cpar.SegmentVectors:

@@ -6,23 +6,24 @@ import (
 	"cpar/internal/modq"
 )
 
-// Run sets scores[i] to Comp of record first+i. Consecutive records are read at memory speed.
+// Run sets scores[i] to Comp of record first+i. Consecutive records are read at
+// memory speed.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids scores the centroids of the inverted file as if they were records.
+// Centroids scores the centroids of the inverted file like records.
 type Centroids struct{ s *Space }
 
-// Centroids returns the lists' centroids.
+// Centroids returns the cells' centroids.
 func (s *Space) Centroids() Centroids { return Centroids{s} }
 
-// Run sets scores[i] to the score of the centroid of list first+i.
+// Run sets scores[i] to the score of the centroid of cell first+i.
 func (c Centroids) Run(first uint32, scores []int64) { c.s.run(&c.s.index.centroids, first, scores) }
 
-// buffer is the number of products computed before they are rounded: few enough to stay
-// in the L1 cache.
+// buffer is the number of products computed before rounding, which fit in the
+// L1 cache.
 const buffer = 4096
 
-// productBuffers recycles the buffers of runs, several of which may be active at once.
+// productBuffers recycles buffers of concurrent runs.
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
 
 func (s *Space) run(t *table, first uint32, scores []int64) {
@@ -37,14 +38,14 @@ func (s *Space) run(t *table, first uint32, scores []int64) {
 	}
 }
 
-// A Pass scores several requests to one index together: each row is read from memory once
-// for all of them. It is safe for concurrent use.
+// A Batch scores several requests to one index together and reads each row from
+// memory once. It is safe for concurrent use.
 type Batch struct {
 	spaces []*Space
 	packed []uint64
 }
 
-// NewBatch combines spaces, at least one, all on the same index.
+// NewBatch combines one or more spaces of the same index.
 func NewBatch(spaces []*Space) *Batch {
 	vectors := make([][]uint64, len(spaces))
 	for i, s := range spaces {
@@ -56,7 +57,8 @@ func NewBatch(spaces []*Space) *Batch {
 // Run sets scores[i·n+k] to the score of record first+i for request k of n.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids sets scores[i·n+k] to the score of list first+i's centroid for request k of n.
+// Centroids sets scores[i·n+k] to the score of the centroid of cell first+i for
+// request k of n.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

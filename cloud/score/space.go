@@ -16,14 +16,14 @@ import (
 	"cpar/kdforest"
 )
 
-// A Space is one request to one index, in the form that kdforest and ivf search. It
-// serves a single search. Run and Score are safe for concurrent use; everything else
-// belongs to one goroutine.
+// A Space is a request to an index, in the form that kdforest and ivf search.
+// It serves a single search. Run and Score are safe for concurrent use. The
+// rest belongs to one goroutine.
 type Space struct {
 	index *Index
 	q     *cpar.Request
-	// planeScore holds |r_p·(V_s[f] − split)| + 1 of the planes needed so far, 0 for
-	// others. Nodes share planes, so most planes are needed often.
+	// planeScore holds |r_p·(V_s[f] − split)| + 1 of planes computed so far,
+	// and 0 for others. Nodes share planes, so most are needed often.
 	planeScore []uint64
 	fields     []kdforest.Field // set by the first call of Fields
 	touched    atomic.Uint64
@@ -31,7 +31,7 @@ type Space struct {
 
 var spaces = sync.Pool{New: func() any { return new(Space) }}
 
-// NewSpace checks that q fits the index and returns its Space. Errors wrap cpar.ErrInput.
+// NewSpace checks that q fits the index. Errors wrap cpar.ErrInput.
 func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)
@@ -46,7 +46,8 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	return s, nil
 }
 
-// Release recycles the memory of s, which must not be used afterwards. Calling it is optional.
+// Release recycles the memory of s, which must not be used afterwards. It is
+// optional.
 func (s *Space) Release() {
 	s.index, s.q = nil, nil
 	spaces.Put(s)
@@ -93,7 +94,7 @@ func (x *Index) check(q *cpar.Request) error {
 	return nil
 }
 
-// offers says which searches the index serves, for a hint.
+// offers lists the searches that the index supports, for a hint.
 func (x *Index) offers() string {
 	var can []string
 	if x.Forest != nil {
@@ -108,8 +109,9 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts rows that are read. What every part reads for itself, and not of its records, the first
-// counts, so that all together count what the whole does.
+// touch counts rows read. Data that every shard reads, other than its records,
+// is counted by the first shard only, so that the sum over shards equals the
+// count of the whole index.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
@@ -119,15 +121,15 @@ func (s *Space) touch(t *table, rows int) {
 // Touched returns the number of ciphertext bytes read.
 func (s *Space) Touched() uint64 { return s.touched.Load() }
 
-// Left reports whether the request lies to the left of a plane: OPE(V_s[s]) ≤ OPE(V[s])
-// in the paper (Algorithm 1). Ties go left, as in the build.
+// Left reports whether the request lies left of a plane: OPE(V_s[s]) ≤
+// OPE(V[s]) in the paper (Algorithm 1). Ties go left, as in the build.
 func (s *Space) Left(plane uint32) bool {
 	cut := s.index.Forest.Cuts[plane]
 	return s.q.Order[cut.Field] <= cut.Order
 }
 
-// Fields returns, for every field, how many of its planes the request lies beyond, by
-// counting order comparisons.
+// Fields returns, for every field, the number of its planes that the request
+// lies beyond, by counting order comparisons.
 func (s *Space) Fields() []kdforest.Field {
 	if len(s.fields) > 0 {
 		return s.fields
@@ -156,9 +158,9 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond a plane is farther away than a record with
-// score worst (type 2 comparison). It is approximate: a plane counts 0.75 of its
-// distance, since the projection can fall below L1.
+// Beyond reports whether everything beyond a plane is farther away than a
+// record with score worst (type 2 comparison). It is approximate: a plane
+// counts 0.75 of its distance, since the projection can fall below L1.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits so that no request can make the product wrap.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)
@@ -176,14 +178,14 @@ func (s *Space) Beyond(plane uint32, worst int64) bool {
 	return int64(far-offset) > worst
 }
 
-// Distance returns how far the request is from a plane, in units of 1/r_p. It is an exact
-// integer: |r_p·(V_s[f] − split)|.
+// Distance returns |r_p·(V_s[f] − split)|, the distance of the request from a
+// plane in units of 1/r_p. It is an exact integer.
 func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(plane)) }
 
-// Reach is never called: a best-bin search does not prune.
+// Reach is never called, because a best-bin search does not prune.
 func (s *Space) Reach(int64) float64 { return math.Inf(1) }
 
-// planeDistance is |r_p·(V_s[f] − split)|, computed once per plane.
+// planeDistance returns |r_p·(V_s[f] − split)| and caches it.
 func (s *Space) planeDistance(plane uint32) uint64 {
 	if s.planeScore[plane] == 0 {
 		x := s.index
@@ -195,8 +197,8 @@ func (s *Space) planeDistance(plane uint32) uint64 {
 	return s.planeScore[plane] - 1
 }
 
-// PlaneScores returns the signed score of every plane: what a request with a plane vector
-// reveals to a cloud. Errors wrap cpar.ErrInput.
+// PlaneScores returns the signed score of every plane, which a request with a
+// plane vector reveals to a server. Errors wrap cpar.ErrInput.
 func (x *Index) PlaneScores(q *cpar.Request) ([]int64, error) {
 	if err := x.check(q); err != nil {
 		return nil, fmt.Errorf("request to index %v: %w", x.Manifest.ID, err)

@@ -6,25 +6,25 @@ import (
 	"cpar/internal/modq"
 )
 
-// A table holds rows of dim words modulo 2⁶⁴ in chunks of per rows each; the last chunk
-// may be smaller. The first row has the number first, which is not 0 where it is a part.
+// A table holds rows of dim words modulo 2⁶⁴ in chunks of per rows. The last
+// chunk may be smaller. The first row has number first, which is above 0 in a
+// later shard.
 type table struct {
 	dim, per int
 	first    uint32
 	chunks   [][]uint64
 }
 
-// row returns row i.
 func (t *table) row(i uint32) []uint64 {
 	i -= t.first
 	c, at := int(i)/t.per, int(i)%t.per*t.dim
 	return t.chunks[c][at : at+t.dim : at+t.dim]
 }
 
-// bytes is the size of n rows.
+// bytes returns the size of n rows.
 func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
-// part returns at most n rows, starting at first, from a single chunk.
+// rowsFrom returns at most n rows, starting at first, from a single chunk.
 func (t *table) rowsFrom(first uint32, n int) []uint64 {
 	first -= t.first
 	c, at := int(first)/t.per, int(first)%t.per
@@ -55,12 +55,12 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 	t.gatherSorted(dst, index, x)
 }
 
-// maxSorted is the number of rows maxSorted by chunk at once: more than one round of a
-// depth-first search, few enough for insertion sort.
+// maxSorted is the number of rows sorted by chunk at once: more than a round of
+// a depth-first search, few enough for insertion sort.
 const maxSorted = 32
 
-// gatherSorted handles the rows of each chunk together, so that one row is fetched while
-// another is multiplied.
+// gatherSorted processes the rows of each chunk together, so that one row is
+// fetched while another is multiplied.
 func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	var order [maxSorted]uint8
 	var rows [maxSorted]uint32
@@ -85,8 +85,8 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// add appends a chunk. A chunk that starts in memory where the last one ends extends it,
-// so copied rows become a single piece.
+// add appends a chunk. A chunk adjacent in memory to the last one extends it,
+// so copied rows form a single chunk.
 func (t *table) add(rows []uint64) {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]
@@ -98,7 +98,8 @@ func (t *table) add(rows []uint64) {
 	t.chunks = append(t.chunks, rows)
 }
 
-// close sets per and reports whether the chunks are regular, so that one division finds any row.
+// close sets per and reports whether chunks are regular, so that one division
+// finds any row.
 func (t *table) close() bool {
 	if len(t.chunks) == 0 {
 		return true

@@ -8,18 +8,19 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords are those of requests' rows that are prepared at once: they stay in the second
-// cache, also sixteen times over.
+// operandWords bounds the words of a request prepared at once, so that those of
+// sixteen requests stay in the L2 cache.
 const operandWords = 2048
 
-// A workspace is what a worker needs to multiply groups by many requests.
+// A workspace holds a worker's memory for multiplying groups by a batch.
 type workspace struct {
 	tiles []mod48.Tile
 	rows  [][]uint64
 }
 
-// together writes what each would, for up to sixteen requests: all groups' rows k are multiplied
-// by the requests' rows k, for a few k at a time, which are prepared for that once.
+// evaluateBatch computes the same words as evaluateSingly for up to sixteen
+// requests. It prepares a few rows of all requests at a time and multiplies
+// them by the same rows of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {
@@ -37,7 +38,8 @@ func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, req
 	return nil
 }
 
-// multiply adds the products of some rows of some groups and of all requests to the replies.
+// multiply adds the products of some rows of some groups with all requests to
+// the replies.
 func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.Reply, requests [][]uint64, groups, rows [2]int) error {
 	p, ring, n := x.params, x.params.Ring(), x.params.RowLen()
 	tiles := w.tiles[:rows[1]-rows[0]]
@@ -48,7 +50,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// Row after row of some groups, then of the next: t counts both.
+	// All rows of a tile's groups, then those of the next: t counts both.
 	var now, ahead [mod48.TileRows][]byte
 	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {
@@ -68,7 +70,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			runtime.Gosched() // requests of others need a core for a moment
+			runtime.Gosched() // other requests need a core for a moment
 		}
 		copy(ahead[:], now[:count])
 		take(&ahead, t+1)

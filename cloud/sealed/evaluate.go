@@ -11,12 +11,13 @@ import (
 	"cpar/internal/parallel"
 )
 
-// few is the number of requests up to which each is multiplied alone: a tile has lanes for more,
-// which would be idle.
+// few is the largest number of requests multiplied one by one. A tile has lanes
+// for more, which would stay idle.
 const few = 3
 
-// Together is the number of requests that are best answered in one pass. Sixteen take two or three
-// times as long as one where the processor multiplies tiles, and else fifteen times.
+// BatchSize returns the number of requests best answered together. Sixteen take
+// two or three times as long as one if the processor multiplies tiles, and
+// fifteen times otherwise.
 func BatchSize() int64 {
 	if mod48.Tiles() {
 		return mod48.MaxRequests
@@ -24,8 +25,9 @@ func BatchSize() int64 {
 	return 4
 }
 
-// Evaluate multiplies every record by every request, and returns the replies in the same order.
-// It reads every group once for each sixteen requests. workers bounds the number of goroutines.
+// Evaluate multiplies every record by every request and returns the replies in
+// order. It reads every group once per sixteen requests. workers bounds the
+// number of goroutines.
 func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([]*lattice.Reply, error) {
 	replies, words := make([]*lattice.Reply, len(requests)), make([][]uint64, len(requests))
 	for i, q := range requests {
@@ -51,8 +53,9 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 	return replies, nil
 }
 
-// each writes the words of groups first to last−1, request by request. Groups are read in four
-// streams, one from each quarter: what follows in memory is then what is read next.
+// evaluateSingly writes the words of groups first to last−1, request by
+// request. It reads groups in four streams, one from each quarter, so that each
+// stream reads memory in order.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	operands := make([]*mod48.Operand, len(requests))
@@ -65,7 +68,7 @@ func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, re
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		runtime.Gosched() // requests of others need a core for a moment
+		runtime.Gosched() // other requests need a core for a moment
 		var matrices [mod48.Streams][]byte
 		for s := range matrices {
 			matrices[s] = x.groups[min(first+s*quarter+at, last-1)].Matrix

@@ -11,14 +11,14 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Load prepares an index for search. segments holds the bytes of every segment in the
-// manifest's order, already checked against their digests; they must stay in memory while
-// the index is used. Errors wrap cpar.ErrCorrupt.
+// Load prepares an index for search. segments holds the bytes of every segment
+// in the manifest's order, with verified digests, and must stay in memory.
+// Errors wrap cpar.ErrCorrupt.
 func Load(m *cpar.Manifest, segments [][]byte) (*Index, error) {
 	return LoadShard(m, shard.Range{}, segments)
 }
 
-// LoadShard is Load of a part of an index: of segments that it does not need there are no bytes.
+// LoadShard is Load for a shard. Segments that it does not need are nil.
 func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 	x, err := load(m, p, segments)
 	if err != nil {
@@ -55,7 +55,7 @@ func load(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error)
 	return x, err
 }
 
-// decodeGroups reads a segment of whole groups. They keep b.
+// decodeGroups decodes a segment of groups, which alias b.
 func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err error) {
 	size := p.GroupSize()
 	if len(b)%size != 0 {
@@ -71,14 +71,14 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers requests of scheme sealed, all or none, in the same order. Sixteen
-// requests read every group once, shared by the given number of goroutines (0 means the
-// number of cores). Visited and Touched of the replies are not sent.
+// Annotate answers requests of scheme sealed, all or none, in order. Sixteen
+// requests share one read of every group, split among workers goroutines (0
+// means the number of cores). Visited and Touched of the replies are not sent.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	// Decode all requests before evaluating the first: one bad request fails the batch.
+	// Decode all requests first, because one bad request fails the batch.
 	decoded := make([]*lattice.Request, len(requests))
 	for i, r := range requests {
 		var err error
@@ -104,8 +104,8 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode reads a request. A request that does not fit is a mistake of its sender, not
-// damage to the index.
+// decode decodes a request. A mismatch is the sender's mistake, not damage to
+// the index.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

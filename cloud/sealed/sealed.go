@@ -1,10 +1,10 @@
-// Package sealed is the cloud's side of scheme sealed. It multiplies encrypted records by
-// an encrypted request and cannot read the products.
+// Package sealed is the server's side of scheme sealed. It multiplies encrypted
+// records by an encrypted request and cannot read the products.
 //
 //	groups (stored), request ──▶ one encrypted number per record
 //
-// The cloud learns how many records there are, their dimension, and when requests arrive.
-// Package lattice says what is computed.
+// The server learns the number of records, their dimension, and the times of
+// requests. Package lattice describes the computation.
 package sealed
 
 import (
@@ -15,8 +15,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// Index holds the groups of an index in the order in which they were added. It is safe
-// for concurrent use.
+// An Index holds the groups of an index in their original order. It is safe for
+// concurrent use.
 type Index struct {
 	params  lattice.Params
 	modulus *mod48.Modulus
@@ -24,15 +24,15 @@ type Index struct {
 	roll    lattice.Roll
 	groups  []*lattice.Group
 	records int
-	asked   bool // requests have a matrix for them
-	// clustered are the groups with several records in a row, which hold this many; nil
-	// where there are none.
+	asked   bool // requests contain a matrix for these groups
+	// clustered holds the groups with several records per row, inClusters
+	// records in all, or is nil.
 	clustered  *Index
 	inClusters int
 }
 
-// NewIndex checks that the groups fit together, and keeps them. The first has the number first, 0 unless
-// those before it are elsewhere.
+// NewIndex checks that the groups are consistent and keeps them. first is the
+// number of the first group, above 0 in a later shard.
 func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Group) (*Index, error) {
 	roll, err := lattice.NewRoll(p, id, first)
 	if err != nil {
@@ -49,5 +49,4 @@ func NewIndex(p lattice.Params, id cpar.IndexID, first int, groups []*lattice.Gr
 	return x, nil
 }
 
-// Records is the number of records.
 func (x *Index) Records() int { return x.inClusters + x.records }

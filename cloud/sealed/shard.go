@@ -9,8 +9,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// newParts opens an index of one part or of two, from the segments of its vectors, or from
-// some of them.
+// newParts opens an index of one or two sections, clustered and open, from all
+// segments of vectors or those of a shard.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {
@@ -48,16 +48,16 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 	return x, err
 }
 
-// found are the groups of the clustered part or of the open one, as segments are read.
+// found collects the groups of one section while segments are read.
 type found struct {
 	params lattice.Params
-	rows   int // of the clustered part
-	groups int // of all segments so far
-	first  int // number of the first group that is here
+	rows   int // of the clustered section
+	groups int // in all segments so far
+	first  int // number of the first loaded group
 	here   []*lattice.Group
 }
 
-// add counts the groups of a segment, and takes them if they are needed.
+// add counts the groups of a segment and keeps them if needed.
 func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	n := int(s.Bytes) / f.params.GroupSize()
 	if needed {
@@ -74,7 +74,8 @@ func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	return nil
 }
 
-// parts are those that have groups, here or elsewhere, as requests ask them and replies answer.
+// parts returns the sections with groups, loaded or not, in the order of
+// requests and replies.
 func (x *Index) parts() (parts []*Index) {
 	for _, part := range []*Index{x.clustered, x} {
 		if part != nil && part.asked {
@@ -84,7 +85,7 @@ func (x *Index) parts() (parts []*Index) {
 	return parts
 }
 
-// joined is the state of all parts.
+// joined returns the combined state of all sections.
 func (x *Index) joined() lattice.State {
 	if x.clustered == nil {
 		return x.roll.State()
@@ -92,7 +93,7 @@ func (x *Index) joined() lattice.State {
 	return x.clustered.roll.State().Plus(x.roll.State())
 }
 
-// size is the number of groups of all parts, and their bytes.
+// size returns the number of loaded groups and their bytes.
 func (x *Index) size() (groups int, bytes uint64) {
 	for _, part := range x.parts() {
 		groups += len(part.groups)
@@ -101,7 +102,7 @@ func (x *Index) size() (groups int, bytes uint64) {
 	return groups, bytes
 }
 
-// evaluateParts evaluates every request over all parts.
+// evaluateParts evaluates every request over all sections.
 func (x *Index) evaluateParts(ctx context.Context, workers int, requests []*lattice.Request) ([]*lattice.Reply, error) {
 	replies := make([]*lattice.Reply, len(requests))
 	for i, q := range requests {

@@ -8,16 +8,17 @@ import (
 	"cpar/cloud/score"
 )
 
-// AnnotateBatch answers requests to one index on one core; see Options.AnnotateBatch.
+// AnnotateBatch answers requests to one index on one core. See
+// Options.AnnotateBatch.
 func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	return Options{Workers: 1}.AnnotateBatch(context.Background(), x, requests)
 }
 
-// AnnotateBatch answers requests to one index; replies[i] is what Annotate returns for
-// requests[i]. Scans share one pass over memory. Requests to the inverted file share the
-// lists that they have in common. Requests to the forest read the same places at about
-// the same time, but those that prune are answered one by one. One bad request fails them
-// all, and the error gives its number, from 1.
+// AnnotateBatch answers requests to one index. replies[i] equals the result of
+// Annotate for requests[i]. Scans share one read of memory, requests to the
+// inverted file share common cells, and requests to the forest read the same
+// rows at about the same time. Requests that prune are answered one by one. One
+// bad request fails all, and the error contains its number, from 1.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

@@ -14,9 +14,10 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. The centroids alone decide which records a
-// search visits. So package ivf first plans the visits; then all workers read the planned
-// records in memory order, each piece of a list once for all requests that visit it.
+// lists answers requests to the inverted file. Centroids alone decide which
+// records a search visits, so package ivf first plans the visits. Then all
+// workers score the planned records in memory order and read each piece of a
+// cell once for all its requests.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -35,28 +36,28 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return t.merge(nearest, plan.visited), nil
 }
 
-// A piece is a run of consecutive records that one request visits.
+// A piece is a run of consecutive records visited by one request.
 type piece struct {
 	first   uint32
 	n       uint32
 	request int
 }
 
-// longestPiece is the number of records that stay in a core's own cache until the next
-// request has been multiplied with them: 1.4 MB for profile paper.
+// longestPiece is the number of records that stay in a core's cache until the
+// next request has been multiplied with them: 1.4 MB for profile paper.
 const longestPiece = 128
 
-// A plan lists what a task has to read.
+// A plan lists the pieces that a task reads.
 type plan struct {
 	pieces  []piece
-	visited []int // records, for each request
+	visited []int // records per request
 	scores  []int64
 }
 
-// plans recycles the memory of plans.
+// plans recycles plans.
 var plans = sync.Pool{New: func() any { return new(plan) }}
 
-// fill scores all centroids and notes which records each request visits.
+// fill scores all centroids and plans the visits of each request.
 func (p *plan) fill(o Options, t task) error {
 	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
 	k, n := t.x.Cells.Len(), len(t.requests)
@@ -80,7 +81,7 @@ func (p *plan) fill(o Options, t task) error {
 		opt := ivf.Options{Visits: visits, L: int(q.Params.L)}
 		if o.Trace != nil {
 			opt.Trace = func(v ivf.Visit) {
-				var score [1]int64 // planner gives none
+				var score [1]int64 // planner computes none
 				t.spaces[i].Run(v.Record, score[:])
 				o.Trace(kdforest.Visit{Tree: int(v.Cell), Hit: topk.Hit{Record: v.Record, Score: score[0]}})
 			}
@@ -96,7 +97,7 @@ func (p *plan) fill(o Options, t task) error {
 	return nil
 }
 
-// A column picks the scores of request i from those of n requests.
+// A column selects the scores of request i of n.
 type column struct {
 	scores []int64
 	i, n   int
@@ -108,8 +109,9 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner notes which records a request visits instead of scoring them, of those whose vectors are in this
-// part. Pieces are counted from the start of a list, so that those of different requests coincide.
+// A planner records the visits of a request to this shard instead of scoring
+// them. Pieces start at the first record of a cell, so that those of different
+// requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index
@@ -127,7 +129,7 @@ func (w planner) Run(first uint32, scores []int64) {
 	}
 }
 
-// readPieces scores the pieces and offers each record to its request's queue.
+// readPieces scores the pieces and pushes each record to its request's queue.
 func readPieces(ctx context.Context, t task, pieces []piece, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, p := range pieces {

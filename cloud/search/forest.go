@@ -9,8 +9,7 @@ import (
 	"cpar/kdforest"
 )
 
-// forest answers requests that prune or are traced, each on one goroutine and a round at
-// a time.
+// forest answers requests that prune or are traced, each on one goroutine.
 func (o Options) forest(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	replies := make([]*cpar.Reply, len(t.requests))
 	return replies, parallel.Runs(o.workers(), len(t.requests), 1, func(_ int, first, last int) error {
@@ -42,7 +41,7 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 	return t.reply(i, hits, stats.Visited), nil
 }
 
-// walk says how request i searches the forest.
+// forestOptions returns the search options of request i.
 func (o Options) forestOptions(t task, i int) (kdforest.Options, error) {
 	p := t.requests[i].Params
 	visits, err := t.visits(i)
@@ -59,5 +58,5 @@ func (o Options) forestOptions(t task, i int) (kdforest.Options, error) {
 	return opt, err
 }
 
-// prunes reports whether scores decide what a search visits.
+// prunes reports whether scores decide which records a search visits.
 func prunes(p cpar.Params) bool { return p.Prune && p.UsesPlanes() }

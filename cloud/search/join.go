@@ -7,8 +7,8 @@ import (
 	"cpar"
 )
 
-// Join merges the replies that the parts of an index (package part) gave to one request into the reply
-// that the whole index would have given. Scores of one request can be compared wherever they were computed.
+// Join merges the replies of all shards to one request into the reply of the
+// whole index. Scores of one request are comparable across machines.
 func Join(q *cpar.Request, parts []*cpar.Reply) *cpar.Reply {
 	out := &cpar.Reply{Index: q.Index}
 	for _, r := range parts {

@@ -13,11 +13,11 @@ import (
 	"cpar/kdforest"
 )
 
-// maxBatchVisits is the number of visits, 4 bytes each, that the requests of a batch may
-// hold in memory at once. A single request may exceed it.
+// maxBatchVisits bounds the planned visits, 4 bytes each, that a batch holds in
+// memory. A single request may exceed it.
 const maxBatchVisits = 1 << 22
 
-// planned answers requests to a forest whose visits can be planned, a few at a time.
+// planned answers requests to a forest in batches of bounded memory.
 func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	var replies []*cpar.Reply
 	for first := 0; first < len(t.requests); {
@@ -41,18 +41,19 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return replies, nil
 }
 
-// plannedBatch answers requests whose visits no score decides, but order comparisons,
-// ranks or planes alone. One goroutine a request walks the trees and plans its visits,
-// which takes a tenth of the time depth first; then all workers score what was planned,
-// in memory order, with queues of their own. A queue keeps the same hits in whatever
-// order they come, so the reply is that of kdforest.Search. Fewer than four pieces are not
-// divided: for 113 records, AP-2.5 of 4,500, that took 1.3 times as long.
+// plannedBatch answers requests whose visits depend on order comparisons, ranks
+// or planes alone, not on scores. One goroutine per request searches the trees
+// and plans the visits, which takes a tenth of the time for depth-first. Then
+// all workers score the planned records in memory order with their own queues.
+// The order of pushes does not affect a queue, so the reply equals that of
+// kdforest.Search. Fewer than four pieces are not divided: for 113 records,
+// AP-2.5 of 4,500, that took 1.3 times as long.
 //
-// The paper instead runs the trees in parallel and shares Queue and Vis. A goroutine a
-// tree, with atomics for Vis and a lock for Queue, took 1.3 to 3.6 times as long as one
-// for all trees up to AP-10, and as the trees race for the visits that AP-X allows, they
-// can find something else each time. Where scores decide (Prune) only a round can be divided:
-// ten rows, which took 1.2 to 1.7 times as long.
+// The paper runs the trees in parallel with a shared Queue and Vis. One
+// goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to
+// 3.6 times as long as one goroutine for all trees up to AP-10. The trees also
+// race for the visits of AP-X, so results can differ between runs. With Prune
+// only a round of ten rows can be divided, which took 1.2 to 1.7 times as long.
 func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	candidates := make([][]uint32, len(t.requests))
 	err := parallel.Runs(o.workers(), len(t.requests), 1, func(_, first, last int) error {
@@ -102,20 +103,21 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	return t.merge(nearest, visited), nil
 }
 
-// there are those of some records, in ascending order, whose vectors are in this part.
+// filterInShard returns those of the ascending records that belong to this
+// shard.
 func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)
 	last, _ := slices.BinarySearch(records, x.Last)
 	return records[first:last]
 }
 
-// A chunk is part of the records that a request visits, in ascending order.
+// A chunk lists records that a request visits, in ascending order.
 type chunk struct {
 	records []uint32
 	request int
 }
 
-// gather scores the chunks and offers each record to its request's queue.
+// gather scores the chunks and pushes each record to its request's queue.
 func (t *task) gather(ctx context.Context, all []chunk, queues []*topk.Queue) error {
 	var scores [longestPiece]int64
 	for _, some := range all {
@@ -130,7 +132,7 @@ func (t *task) gather(ctx context.Context, all []chunk, queues []*topk.Queue) er
 	return nil
 }
 
-// visits is the number of records that request i may visit.
+// visits returns the number of records that request i may visit.
 func (t *task) visits(i int) (int, error) {
 	p := t.requests[i].Params
 	visits, err := kdforest.Visits(int(p.Approx), int(t.x.Manifest.Records), int(p.L))

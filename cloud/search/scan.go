@@ -12,11 +12,11 @@ import (
 	"cpar/internal/topk"
 )
 
-// stride is the number of records scored between two checks of the context, and the least
-// that is worth a goroutine: a fifth of a millisecond.
+// stride is the number of records scored between two checks of the context, and
+// the minimum worth a goroutine. It takes a fifth of a millisecond.
 const stride = 256
 
-// scan answers requests in one pass over all records that are there.
+// scan answers requests in one read of all loaded records.
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	n := int(t.x.Last - t.x.First)
 	run := t.spaces[0].Run
@@ -39,15 +39,15 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return t.merge(nearest, visited), nil
 }
 
-// merge combines what the workers found into replies; nearest[w][i] belongs to worker w
-// and request i. A queue keeps the same hits in whatever order they arrive, so the number
-// of workers does not matter.
+// merge combines the workers' queues into replies. nearest[w][i] belongs to
+// worker w and request i. The order of pushes does not affect a queue, so the
+// number of workers does not matter.
 func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	replies := make([]*cpar.Reply, len(t.requests))
 	for i, all := range t.queues() {
 		for _, other := range nearest {
 			if other == nil {
-				break // fewer workers were worth it, or nothing is there to be scored
+				break // fewer workers sufficed, or there are no records
 			}
 			for _, h := range other[i].Hits() {
 				all.Push(h)
@@ -58,7 +58,7 @@ func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	return replies
 }
 
-// queues returns an empty queue for each request.
+// queues returns an empty queue per request.
 func (t *task) queues() []*topk.Queue {
 	out := make([]*topk.Queue, len(t.requests))
 	for i, q := range t.requests {
@@ -67,18 +67,19 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause lets others run: a search takes all cores for milliseconds, and a request of somebody
-// else needs them for a moment several times on its way. Between two strides it costs
-// nothing that can be measured.
+// pause yields the processor. A search occupies all cores for milliseconds, and
+// other requests need a core briefly several times. Its cost between two
+// strides is not measurable.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()
 }
 
-// scratches recycles the score buffers of strides.
+// scratches recycles score buffers.
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
-// scanComponent scores records first to last−1 and offers them to the queues, one per request.
+// scanPart scores records first to last−1 and pushes them to the queues, one
+// per request.
 func scanPart(ctx context.Context, run func(uint32, []int64), queues []*topk.Queue, first, last int) error {
 	scratch := scratches.Get().(*[]int64)
 	defer scratches.Put(scratch)

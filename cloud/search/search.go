@@ -3,14 +3,13 @@
 //	Index, Request ─▶ forest (cpar, AP-X), inverted file (ivf, AP-X)
 //	                  or scan (capia) ─▶ Reply
 //
-// Of a forest or an inverted file, one goroutine a request plans which records to visit,
-// and all cores score them.
+// For a forest or an inverted file, one goroutine per request plans the visits
+// and all cores score the records. The forest is searched by the corrected
+// Algorithm 1 or in another order of package kdforest. AP-100 visits every
+// record and returns the same reply as the scan.
 //
-// The forest is searched by Algorithm 1, corrected, or in one of the other orders of
-// package kdforest; package ivf searches the inverted file. AP-100 visits every record
-// and returns what the scan returns.
-//
-// A reply does not depend on the number of workers or on the rest of its batch.
+// A reply depends neither on the number of workers nor on the rest of its
+// batch.
 package search
 
 import (
@@ -24,21 +23,20 @@ import (
 	"cpar/kdforest"
 )
 
-// Options say how requests are answered; they do not change the answers.
+// Options configures a search without affecting its replies.
 type Options struct {
-	// Workers is the number of goroutines that share a scan, the lists of an inverted
-	// file, the records that a search of a forest visits, or a batch of requests; 0 means
-	// the number of cores. A request to a forest that prunes or is traced runs on one
-	// goroutine: planned.go says why.
+	// Workers is the number of goroutines that share a request or batch. The
+	// default is the number of cores. A request to a forest that prunes or is
+	// traced runs on one goroutine, for the reason given in planned.go.
 	Workers int
-	// Trace, if set, is called for every visit to a forest or an inverted file (where
-	// Tree is the list), in the order of package kdforest or ivf.
+	// Trace, if set, is called for every visit to a forest or an inverted file
+	// (where Tree is the cell), in the order of package kdforest or ivf.
 	Trace func(kdforest.Visit)
-	// Stats, if set, is called with what a forest search did, for a batch by several
-	// goroutines. A search by rank counts nothing.
+	// Stats, if set, is called with the statistics of a forest search, by
+	// several goroutines for a batch. A search by rank counts nothing.
 	Stats func(kdforest.Stats)
 
-	maxVisits int // for tests, replaces maxBatchVisits
+	maxVisits int // replaces maxBatchVisits in tests
 }
 
 // Annotate answers q on one core.
@@ -46,8 +44,8 @@ func Annotate(x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	return Options{Workers: 1}.Annotate(context.Background(), x, q)
 }
 
-// AnnotateTraced answers q on one core and calls trace for every visit, in order. It is
-// for tests and measurements.
+// AnnotateTraced answers q on one core and calls trace for every visit, in
+// order. It serves tests and measurements.
 func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit)) (*cpar.Reply, error) {
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)
 }
@@ -74,7 +72,7 @@ type task struct {
 	requests []*cpar.Request
 }
 
-// A kind is a kind of search.
+// A kind selects a search algorithm.
 type kind uint8
 
 const (
@@ -88,7 +86,7 @@ const (
 func (o Options) kindOf(p cpar.Params) kind {
 	switch {
 	case p.UsesForest() && !prunes(p) && o.Trace == nil:
-		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // all records, in the order of memory
+		if p.Search == cpar.SearchByRank && p.Approx == 1000 { // all records, in memory order
 			return byScan
 		}
 		return byPlan
@@ -123,7 +121,7 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// reply makes the reply to request i of a task.
+// reply builds the reply to request i.
 func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	r := &cpar.Reply{Index: t.x.Manifest.ID, Visited: uint32(visited), Touched: t.spaces[i].Touched()}
 	if len(hits) > 0 {
@@ -135,8 +133,9 @@ func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order translates a search for package kdforest. A best-bin search at AP-100 has no
-// planes to go by and needs none: it visits all records in any order.
+// Order returns the order of package kdforest for p. A best-bin search at
+// AP-100 has no planes and needs none, because it visits all records in any
+// order.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -1,6 +1,7 @@
-// Package part divides indexes into parts that are searched apart. A part is a run of the
-// segments of vectors; of all others each has what a search needs, and they are small beside
-// the vectors. What parts answer, put together, is what the whole would have answered.
+// Package shard divides indexes into shards that are searched separately. A
+// shard is a range of the vector segments. Each shard also has every other
+// segment that a search needs, which are small beside the vectors. The joined
+// replies of all shards equal the reply of the whole index.
 package shard
 
 import (
@@ -9,16 +10,17 @@ import (
 	"cpar"
 )
 
-// A Part is a run of the segments of vectors, counted among these. The zero Part is the whole.
+// A Range is a range of the vector segments, First to Last−1. The zero Range is
+// the whole index.
 type Range struct{ First, Last int }
 
 // Whole reports whether p is the whole index.
 func (p Range) Whole() bool { return p == Range{} }
 
-// Has reports whether segment of vectors number i belongs to p.
+// Contains reports whether vector segment i belongs to p.
 func (p Range) Contains(i int) bool { return p.Whole() || p.First <= i && i < p.Last }
 
-// Check refuses a part that an index does not have. Errors wrap cpar.ErrInput.
+// Check refuses a range outside the index. Errors wrap cpar.ErrInput.
 func (p Range) Check(m *cpar.Manifest) error {
 	if n := len(vectors(m)); !p.Whole() && (p.First < 0 || p.Last <= p.First || p.Last > n) {
 		return fmt.Errorf("%w: part %d to %d of an index with %d segments of vectors", cpar.ErrInput, p.First, p.Last, n)
@@ -26,7 +28,7 @@ func (p Range) Check(m *cpar.Manifest) error {
 	return nil
 }
 
-// vectors are the sizes of the segments of vectors.
+// vectors returns the sizes of the vector segments.
 func vectors(m *cpar.Manifest) (bytes []uint64) {
 	for _, s := range m.Segments {
 		if s.Kind == cpar.SegmentVectors {
@@ -36,9 +38,10 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 	return bytes
 }
 
-// Of divides an index into parts of at least so many bytes, but for the last: a message to
-// another machine costs what reading some hundred records does, and should do more than that. It follows
-// from the manifest alone. An index of one part is searched whole.
+// Split divides an index into shards of at least least bytes, except the last.
+// A message to another machine costs as much as reading some hundred records,
+// so a shard should contain more. The result depends on the manifest alone. An
+// index of one shard is searched whole.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)
@@ -55,14 +58,14 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
-// searched are the kinds of segments that a search needs besides the vectors.
+// searched lists the kinds of segments that a search needs besides vectors.
 var searched = map[cpar.SegmentKind]bool{
 	cpar.SegmentKeywords: true, cpar.SegmentForest: true, cpar.SegmentPlanes: true,
 	cpar.SegmentLists: true, cpar.SegmentCentroids: true, cpar.SegmentParams: true,
 }
 
-// Needs reports, for each of an index's segments, whether a search of p needs it. The whole has
-// all, since it also hands them out.
+// Needs reports, for each segment of an index, whether p needs it. The whole
+// index needs all, because it also serves them to clients.
 func (p Range) Needs(m *cpar.Manifest) []bool {
 	out, at := make([]bool, len(m.Segments)), 0
 	for i, s := range m.Segments {

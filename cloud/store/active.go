@@ -6,8 +6,8 @@ import (
 	"cpar"
 )
 
-// Active returns the manifest of the active index, which must not be modified. It does not
-// load the index.
+// Active returns the active manifest, which must not be modified, without
+// loading the index.
 func (s *Store[T]) Active(ctx context.Context, k IndexRef) (*cpar.Manifest, error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {

@@ -13,59 +13,61 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A Backend is where the bytes of indexes lie: segments, immutable and named by their
-// digests, and for each index the manifest that is active. Everything that a client may
-// repeat may be repeated here. It is safe for concurrent use.
+// A Backend stores the bytes of indexes: immutable segments, named by digest,
+// and the active manifest of each index. All operations that a client may
+// repeat can be repeated here. It is safe for concurrent use.
 //
-// Errors wrap ErrNotFound (no such index or segment), cpar.ErrCorrupt (bytes that are not
-// what they are named) or cpar.ErrStorage.
+// Errors wrap ErrNotFound (no such index or segment), cpar.ErrCorrupt (bytes
+// that do not match their name) or cpar.ErrStorage.
 type Backend interface {
-	// Tenants lists all that have stored anything, and "".
+	// Tenants lists all tenants with data, and "".
 	Tenants(ctx context.Context) ([]string, error)
-	// Keys lists a tenant's indexes of which anything is stored, pending uploads too, in order.
+	// Keys lists a tenant's indexes in order, including pending uploads.
 	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
 	// Manifest returns the bytes of the active manifest, unchecked.
 	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
-	// Segments lists what is stored whole of an index, whether its manifest names it or
-	// not. Of no index it is nothing.
+	// Segments lists the complete segments of an index, named by its manifest
+	// or not. A missing index has none.
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
-	// Read opens a segment from its start and returns its size. The caller checks what it reads.
+	// Read opens a segment from its start and returns its size. The caller
+	// checks the bytes.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
-	// Put stores a segment of size bytes (-1 if unknown) whole or not at all, and checks
-	// its digest. It replaces one that is there. Failing, it leaves nothing.
+	// Put stores a segment of size bytes (-1 if unknown) atomically, checks its
+	// digest, and replaces an existing one. On failure it leaves nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
-	// Activate makes m the active manifest in one atomic and durable step, if every segment
-	// that it names is stored; else the error wraps indexdir.ErrMissing or ErrSize. Segments
-	// that it does not name go now or later.
+	// Activate makes m the active manifest in one atomic, durable step if all
+	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or
+	// ErrSize. Segments that m does not name are removed now or later.
 	Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error
-	// Remove removes segments, but not those that the active manifest names at that moment.
-	// With no digest it removes what else an index without segments takes.
+	// Remove removes segments, except those that the active manifest names.
+	// Without digests it removes the remains of an index without segments.
 	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
 	// Delete removes an index, atomically for readers.
 	Delete(ctx context.Context, k IndexRef) error
-	// Sweep removes what broken-off writes and deletions before the given time left, or
-	// with dry only counts it.
+	// Sweep removes remains of writes and deletions interrupted before the
+	// given time. With dry it only counts them.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
-	// Open reads the segments that m names, whether or not it is active, checks every
-	// digest and returns them mapped or copied. A fault wraps one of package indexdir's.
+	// Open reads the segments that m names, active or not, checks every digest
+	// and returns them mapped or copied. A fault wraps an error of package
+	// indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
 	Close() error
 }
 
-// A Stored is a segment that is stored whole.
+// A Stored describes a complete segment.
 type Stored struct {
 	Digest   cpar.Digest
 	Bytes    int64
 	Modified time.Time
 }
 
-// Swept counts what a sweep removed, or would.
+// Swept counts removed objects.
 type Swept struct {
 	Files int
 	Bytes int64
 }
 
-// isFault reports whether err is one of a stored segment.
+// isFault reports whether err reports damage to a segment.
 func isFault(err error) bool {
 	for _, fault := range []error{indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile} {
 		if errors.Is(err, fault) {
@@ -75,8 +77,8 @@ func isFault(err error) bool {
 	return false
 }
 
-// verify reads every byte of a stored segment and returns its size. pace, if not nil, is
-// called before each piece is read, with its length at most.
+// verify reads a stored segment and returns its size. It calls pace, if not
+// nil, before each read with the maximum length.
 func verify(ctx context.Context, b Backend, k IndexRef, d cpar.Digest, pace func(context.Context, int) error) (int64, error) {
 	r, size, err := b.Read(ctx, k, d)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// CheckIndex reads every byte of an active index and returns the first fault. pace, if not
-// nil, is called before each piece is read.
+// CheckIndex reads an active index and returns the first fault. It calls pace,
+// if not nil, before each read.
 func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Context, int) error) error {
 	m, err := readManifest(ctx, b, k)
 	if err != nil {
@@ -25,7 +25,7 @@ func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Co
 	return nil
 }
 
-// A segmentFault says of which segment a fault is.
+// A segmentFault is a fault of a segment.
 type segmentFault struct {
 	cpar.Segment
 	err error
@@ -50,8 +50,8 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 	return nil
 }
 
-// Check reads everything in a backend that may be served meanwhile and tells report of each
-// index; Info.Err says what is wrong with it.
+// Check reads all indexes of a backend, which may be in use, and reports each
+// one. Info.Err describes the damage.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
 	keys, err := allKeys(ctx, b)
 	if err != nil {
@@ -72,8 +72,8 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 	return nil
 }
 
-// checkOne returns nil for an index that has gone meanwhile, and an error for a fault that
-// says nothing about the index.
+// checkOne returns nil for an index deleted meanwhile, and an error for a fault
+// outside the index.
 func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 	for {
 		f := &Info{Tenant: k.Tenant, ID: k.Index}
@@ -94,7 +94,8 @@ func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// A newer index may have been activated meanwhile and the old segments removed.
+		// A newer index may have been activated meanwhile and the old segments
+		// removed.
 		if now, err := b.Manifest(ctx, k); err != nil || bytes.Equal(before, now) {
 			return f, nil
 		}

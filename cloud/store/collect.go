@@ -9,21 +9,21 @@ import (
 	"cpar"
 )
 
-// A Collection says what Collect removed, or would remove.
+// A Collection counts the removals of Collect.
 type Collection struct {
-	// Segments that no active manifest names, of Indexes.
+	// Segments of Indexes, which no active manifest named.
 	Segments, Indexes int
-	// Abandoned counts those of the indexes that were never activated and are gone whole.
+	// Abandoned counts those Indexes that were never activated and are gone.
 	Abandoned int
 	Bytes     int64
-	// Remains are those of broken-off writes and deletions.
+	// Remains of interrupted writes and deletions.
 	Remains Swept
 }
 
-// Collect removes what no index needs: segments that no active manifest names and that
-// were stored before unnamed, and what broken-off writes before broken left. With dry it
-// only counts. It works while a daemon serves the same backend, and goes on after a fault;
-// the errors of all are joined. progress, if not nil, is told of each index.
+// Collect removes segments that no active manifest names and that were stored
+// before unnamed, and remains of writes interrupted before broken. With dry it
+// only counts. The backend may be in use. Collect continues after a fault and
+// joins the errors. It calls progress, if not nil, for each index.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)
@@ -50,7 +50,7 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	m, err := readManifest(ctx, b, k)
 	switch {
 	case errors.Is(err, cpar.ErrCorrupt), errors.Is(err, cpar.ErrVersion):
-		return nil // what it names is unknown: a check says so, and a push mends it
+		return nil // its segments are unknown; a check reports the damage and a push repairs it
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
 	}
@@ -91,7 +91,6 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	return nil
 }
 
-// allKeys lists the indexes of all tenants.
 func allKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}

@@ -10,35 +10,35 @@ import (
 	"cpar"
 )
 
-// CopyOptions says how Copy copies.
+// CopyOptions configures Copy.
 type CopyOptions struct {
-	// DryRun writes nothing; there need not be a second backend.
+	// DryRun writes nothing. The destination may be nil.
 	DryRun bool
-	// Prune deletes what the first backend does not have.
+	// Prune deletes indexes that the source lacks.
 	Prune bool
-	// Lacking leaves alone what the second backend has, whatever its state.
+	// Lacking skips indexes that the destination has, in any generation.
 	Lacking bool
-	// Verify reads what is there already and does not trust its size.
+	// Verify reads existing segments instead of trusting their size.
 	Verify bool
-	// Progress, if not nil, is told of each index.
+	// Progress, if not nil, is called for each index.
 	Progress func(done, total int)
 }
 
-// A Copied says what Copy did, or would do.
+// A Copied counts the work of Copy.
 type Copied struct {
-	Indexes  int   // that both backends then have
-	Segments int   // that were copied
-	Bytes    int64 // of these
-	Kept     int64 // bytes that were there already
+	Indexes  int   // in both backends afterwards
+	Segments int   // copied
+	Bytes    int64 // of copied segments
+	Kept     int64 // bytes already present
 	Pruned   int   // indexes
-	// Damaged are the indexes that could not be copied; what the second backend has of
-	// them stays as it was.
+	// Damaged lists indexes that could not be copied. The destination's copies
+	// of them stay unchanged.
 	Damaged []Info
 }
 
-// Copy makes to hold the active indexes of from, which may be served meanwhile: each as it
-// was at one moment. Segments that are there are not copied again, so a copy that was
-// broken off goes on. Every digest is checked on the way.
+// Copy copies the active indexes of from, which may be in use, each in one
+// generation. It skips existing segments, so it resumes after an interruption.
+// It checks every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}
 	keys, err := allKeys(ctx, from)
@@ -91,7 +91,8 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// A newer index may have been activated meanwhile and the old segments removed.
+		// A newer index may have been activated meanwhile and the old segments
+		// removed.
 		now, err2 := c.from.Manifest(ctx, k)
 		if errors.Is(err2, ErrNotFound) || err2 == nil && !bytes.Equal(b, now) {
 			continue
@@ -104,7 +105,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 	}
 }
 
-// state copies what the active manifest names, then makes it active.
+// state copies the segments of the active manifest, then activates it.
 func (c *copying) state(ctx context.Context, k IndexRef) error {
 	m, err := readManifest(ctx, c.from, k)
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *copying) state(ctx context.Context, k IndexRef) error {
 		for _, x := range list {
 			there[x.Digest] = x.Bytes
 		}
-		active, _ = readManifest(ctx, c.to, k) // if damaged, it is replaced
+		active, _ = readManifest(ctx, c.to, k) // a damaged one is replaced
 	}
 	for _, seg := range m.Segments {
 		size, ok := there[seg.Digest]
@@ -181,7 +182,7 @@ func (c *copying) prune(ctx context.Context) error {
 	return nil
 }
 
-// stopping ends a long read when ctx does.
+// stopping ends a long read with ctx.
 type stopping struct {
 	ctx context.Context
 	r   io.Reader

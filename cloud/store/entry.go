@@ -14,34 +14,34 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A spot names what is loaded apart: an active index, or a part of one in some state.
+// A loadRef names a loaded index: the active one, or a shard of a generation.
 type loadRef struct {
 	IndexRef
-	version cpar.Digest // of the state's manifest; zero for what is active
+	version cpar.Digest // digest of the manifest; zero for the active one
 	shard   shard.Range
 }
 
-// An entry is an index that somebody uses, that is loaded, or that is known to be damaged.
-// Requests for anything else take no memory beyond their duration.
+// An entry is an index that is in use, loaded, or known to be damaged. Requests
+// for other indexes take memory only while they run.
 type entry[T any] struct {
 	loadRef
-	work sync.Mutex // held while loading, activating, deleting; taken before the store's mu
+	work sync.Mutex // held while loading, activating, deleting; locked before the store's mu
 
 	// Guarded by the store's mu.
 	users  int // between acquire and release
 	open   *loadedIndex[T]
 	used   time.Time
-	damage error // what is wrong with it, nil if nothing is known
+	damage error // known damage, or nil
 }
 
-// An opened index is in memory.
+// A loadedIndex is in memory.
 type loadedIndex[T any] struct {
-	manifest *cpar.Manifest // of the whole
+	manifest *cpar.Manifest // of the whole index
 	index    *indexdir.Index
 	value    T
 }
 
-// acquire returns the one entry of an index until release.
+// acquire returns the entry of an index until release.
 func (s *Store[T]) acquire(x loadRef) (*entry[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,14 +64,15 @@ func (s *Store[T]) release(e *entry[T]) {
 	s.forget(e)
 }
 
-// forget removes an entry that nothing needs; the caller holds mu.
+// forget removes an unneeded entry. The caller holds mu.
 func (s *Store[T]) forget(e *entry[T]) {
 	if e.users == 0 && e.open == nil && e.damage == nil {
 		delete(s.entries, e.loadRef)
 	}
 }
 
-// locked returns the entry with its work lock held, and what ends both.
+// locked returns the entry with its work lock held, and a function that
+// releases both.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	}, nil
 }
 
-// handle returns the loaded index with a new reference, nil if it is not loaded, or the
-// damage that is known of it.
+// handle returns a new reference to the loaded index, nil if it is not loaded,
+// or its known damage.
 func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +102,8 @@ func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	return &Handle[T]{open, func(fault error) { s.distrust(e.loadRef, open, fault) }}, nil
 }
 
-// swap makes next the index that Get returns, nil to load it when it is next requested.
-// The caller holds e.work.
+// swap makes next the index that Get returns, or nil to load it at the next
+// request. The caller holds e.work.
 func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,20 +123,20 @@ func (s *Store[T]) swap(e *entry[T], next *loadedIndex[T]) error {
 	return nil
 }
 
-// drop forgets all that is known of an index; the caller holds e.work.
+// drop forgets the state of an index. The caller holds e.work.
 func (s *Store[T]) drop(e *entry[T]) {
-	_ = s.swap(e, nil) // nothing that could fail
+	_ = s.swap(e, nil) // unloading cannot fail
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(e)
 }
 
-// damaged records a fault of an active index: it is unloaded and answers ErrDamaged until
-// a push, or until it is found whole.
+// damaged records a fault of an active index. The index is unloaded and answers
+// ErrDamaged until a push, or until it is found intact.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	why := fmt.Sprintf(" (%v)", fault)
 	if errors.Is(fault, cpar.ErrStorage) {
-		why = "" // it names a path, which is for the log alone
+		why = "" // it contains a path, which only the log may show
 	}
 	err := hint.Add(fmt.Errorf("index %v: %w: %w; its owner must push it again%s", e.Index, cpar.ErrCorrupt, ErrDamaged, why), "push the index again")
 	s.mu.Lock()
@@ -152,7 +153,7 @@ func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	return err
 }
 
-// loadIndex maps what a part of m names and runs the Loader.
+// loadIndex maps the segments of a shard of m and runs the Loader.
 func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) (open *loadedIndex[T], err error) {
 	some, k := *m, to.IndexRef
 	some.Segments = nil

@@ -24,28 +24,28 @@ import (
 const (
 	indexesName = "indexes"
 	deletedName = "deleted"
-	// gateName is locked by whoever activates an index (shared) or removes segments
-	// (alone), in whatever process, for a moment.
+	// gateName is locked briefly by any process that activates an index
+	// (shared) or removes segments (exclusive).
 	gateName = "gate"
-	// RestoringName marks a data folder that a restore has not filled yet.
+	// RestoringName marks a data folder with an unfinished restore.
 	RestoringName = "restoring"
 	folderMode    = 0o700
 	fileMode      = 0o600
 )
 
-// A Folder is the Backend on this machine's disk: a data folder as the package comment
-// draws it. If the process is killed at any instant, every index is left complete, in its
-// old state or its new one.
+// A Folder is the Backend on the local disk, with the layout of the package
+// comment. If the process is killed at any instant, every index is complete in
+// its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
-	lock *flock.Flock // nil: another process may serve the folder
+	lock *flock.Flock // nil if another process may serve the folder
 }
 
 var _ Backend = (*Folder)(nil)
 
-// OpenFolder locks a data folder, which is created if necessary. It reads nothing of it,
-// however much it holds.
+// OpenFolder locks a data folder, creating it if necessary, without reading its
+// contents.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
@@ -70,8 +70,8 @@ func OpenBeside(data string) (*Folder, error) {
 	return &Folder{data: data, fsys: durable.OS}, nil
 }
 
-// CheckOurs refuses a folder that holds something and no indexes: it was meant for
-// something else. What ours names, others of us make there.
+// CheckOurs refuses a folder with foreign contents and no indexes. ours lists
+// names that other packages create.
 func CheckOurs(data string, ours ...string) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, os.ErrNotExist) {
@@ -85,8 +85,8 @@ func CheckOurs(data string, ours ...string) error {
 		switch name := e.Name(); {
 		case name == indexesName, name == RestoringName, slices.Contains(ours, name):
 			return nil
-		case slices.Contains(tenant.FileNames, name): // tenants may come before the first index
-		case name[0] != '.' && name != "lost+found": // an empty disk may hold these
+		case slices.Contains(tenant.FileNames, name): // tenants may precede the first index
+		case name[0] != '.' && name != "lost+found": // present on an empty disk
 			foreign = name
 		}
 	}
@@ -96,7 +96,6 @@ func CheckOurs(data string, ours ...string) error {
 	return hint.Add(fmt.Errorf("%w: %s holds other things, such as %s", cpar.ErrInput, data, foreign), "name a folder that is empty or does not exist yet")
 }
 
-// Close releases the folder.
 func (f *Folder) Close() error {
 	if f.lock == nil {
 		return nil
@@ -116,7 +115,7 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	folder := filepath.Join(IndexRef{Tenant: tenant}.root(f.data), indexesName)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) && tenant != "" {
-		return nil, nil // it has pushed nothing yet
+		return nil, nil // no push so far
 	}
 	if err != nil {
 		return nil, durable.StorageError("reading folder", folder, 0, err)
@@ -156,7 +155,7 @@ func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 			continue
 		}
 		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() { // else removed meanwhile, or not ours
+		if err == nil && info.Mode().IsRegular() { // otherwise removed meanwhile, or foreign
 			list = append(list, Stored{d, info.Size(), info.ModTime()})
 		}
 	}
@@ -180,9 +179,9 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate waits for the folder's gate and returns what opens it again. Without it a
-// collection beside the daemon could remove a segment between the look of an activation
-// and its last step.
+// gate locks the folder's gate and returns a function that unlocks it. Without
+// it, a collection in another process could remove a segment between the check
+// and the commit of an activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext

@@ -47,16 +47,16 @@ func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.Segmen
 		if err == nil {
 			out, err = w.AddUpload(d, size)
 		}
-		// Another upload that failed, or a collection, may have removed the empty folders
-		// in between.
+		// A failed upload or a collection may have removed the empty folders
+		// meanwhile.
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			return out, err
 		}
 	}
 }
 
-// removeEmpty removes the folders of an index without contents: anyone can invent ids, so
-// a failed upload must leave nothing. A folder with contents stays.
+// removeEmpty removes the empty folders of an index. Any client can invent ids,
+// so a failed upload must leave nothing.
 func (f *Folder) removeEmpty(k IndexRef) {
 	if f.fsys.Remove(indexdir.SegmentsFolder(f.folder(k))) == nil {
 		_ = f.fsys.Remove(f.folder(k))
@@ -93,7 +93,7 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 	defer release()
 	m, err := readManifest(ctx, f, k)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err // what it names is unknown
+		return err // its segments are unknown
 	}
 	for _, d := range digests {
 		if m != nil && slices.ContainsFunc(m.Segments, func(s cpar.Segment) bool { return s.Digest == d }) {
@@ -112,7 +112,7 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 	return nil
 }
 
-// Delete implements Backend: it moves the index out of sight durably, then removes it.
+// Delete implements Backend. It renames the index durably, then removes it.
 func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if _, err := os.Lstat(f.folder(k)); err != nil {
 		return notFound(k)
@@ -126,14 +126,15 @@ func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if err := f.fsys.Rename(f.folder(k), to); err != nil {
 		return durable.StorageError("moving", f.folder(k), 0, err)
 	}
-	// Sync the new name first: a folder with both names is deleted by the next sweep, or
-	// served on; a folder with neither would waste space for good.
+	// Sync the new name first. After a crash, a folder with both names is
+	// deleted by the next sweep or stays in service, but one with neither would
+	// waste space forever.
 	for _, dir := range []string{trash, filepath.Join(root, indexesName)} {
 		if err := f.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)
 		}
 	}
-	_ = removeTree(f.fsys, to) // the next sweep tries again
+	_ = removeTree(f.fsys, to) // the next sweep retries
 	return nil
 }
 

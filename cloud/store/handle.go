@@ -12,30 +12,31 @@ import (
 	"cpar/cloud/shard"
 )
 
-// A Handle keeps an index mapped while it is in use.
+// A Handle keeps an index mapped while in use.
 type Handle[T any] struct {
 	open  *loadedIndex[T]
-	fault func(error) // unloads it
+	fault func(error) // unloads the index
 }
 
 // Manifest returns the manifest of the whole index, which must not be modified.
 func (h *Handle[T]) Manifest() *cpar.Manifest { return h.open.manifest }
 
-// Segments returns the bytes of the segments in the manifest's order, read-only.
+// Segments returns the read-only bytes of the segments in the manifest's order.
 func (h *Handle[T]) Segments() [][]byte { return h.open.index.Segments() }
 
-// Value returns what the Loader made.
+// Value returns the Loader's result.
 func (h *Handle[T]) Value() T { return h.open.value }
 
-// Release gives the index back. The handle's data must not be used afterwards.
+// Release releases the index. Its data must not be used afterwards.
 func (h *Handle[T]) Release() {
 	h.open.index.Release()
 	h.open = nil
 }
 
-// Reading calls f, which reads the index. A memory map cannot be read if the disk fails or
-// a file was cut short: f then ends as by a panic, the index is unloaded, and the error
-// wraps ErrDamaged. The next Get checks what the files hold.
+// Reading calls f, which reads the index. If a memory map cannot be read,
+// because the disk failed or a file was truncated, f ends as by a panic, the
+// index is unloaded, and the error wraps ErrDamaged. The next Get checks the
+// files.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -46,7 +47,7 @@ func (h *Handle[T]) Reading(f func() error) error {
 	return fmt.Errorf("index %v: %w: %w: %w", h.Manifest().ID, cpar.ErrCorrupt, ErrDamaged, fault)
 }
 
-// catch calls f and sets fault if f could not read memory.
+// catch calls f and sets fault if memory could not be read.
 func catch(fault *error, f func() error) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -65,14 +66,13 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard returns a part of an index in the state that a manifest of this digest describes, active or
-// not, loading and checking it if necessary. It does not remember that one is damaged: others may
-// have it whole.
+// GetShard returns a shard of the generation whose manifest has this digest,
+// active or not, loading and checking it if necessary. It does not record
+// damage, because other machines may have an intact copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
 
-// get returns what is at a spot.
 func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	e, err := s.acquire(x)
 	if err != nil {
@@ -107,8 +107,8 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 	return s.handle(e)
 }
 
-// Loaded reports whether Get returns without reading the index: it is in memory, or known to be
-// damaged.
+// Loaded reports whether Get returns without reading the index, because it is
+// in memory or known to be damaged.
 func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
 // ShardLoaded is Loaded for GetShard.
@@ -130,13 +130,11 @@ type SegmentReader struct {
 	release func()
 }
 
-// Size is the number of bytes of the whole segment.
+// Size returns the size of the segment in bytes.
 func (r *SegmentReader) Size() int64 { return r.size }
 
-// Read reads on.
 func (r *SegmentReader) Read(p []byte) (int, error) { return r.read(p) }
 
-// Close releases the index.
 func (r *SegmentReader) Close() error {
 	if r.release != nil {
 		r.release()
@@ -145,8 +143,8 @@ func (r *SegmentReader) Close() error {
 	return nil
 }
 
-// OpenStored returns a segment of the active index as the backend has it, without loading the index.
-// Whoever reads it checks it.
+// OpenStored returns a segment of the active index from the backend, without
+// loading the index or checking the digest.
 func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 
 const tenantsName = "tenants"
 
-// A Key names an index of a tenant. Two tenants may have indexes with the same id; neither
-// can tell.
+// An IndexRef names an index of a tenant. Two tenants may have indexes with the
+// same id, and neither can notice.
 type IndexRef struct {
-	// Tenant is "" at a cloud without tenants, else 16 lower-case hexadecimal digits.
+	// Tenant is 16 lower-case hexadecimal digits, or "" on a server without
+	// tenants.
 	Tenant string
 	Index  cpar.IndexID
 }
 
-// root is the folder of the tenant's indexes.
+// root returns the folder of the tenant's indexes.
 func (k IndexRef) root(data string) string {
 	if k.Tenant == "" {
 		return data
@@ -30,15 +31,15 @@ func (k IndexRef) root(data string) string {
 
 var tenantName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// IsTenant reports whether a name has the form of a tenant's.
+// IsTenant reports whether a name has the form of a tenant's id.
 func IsTenant(name string) bool { return tenantName.MatchString(name) }
 
-// tenants lists the tenants that have a folder, "" among them.
+// tenants lists the tenants with a folder, and "".
 func tenants(data string) ([]string, error) {
 	all := []string{""}
 	folder := filepath.Join(data, tenantsName)
 	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // most clouds have none
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // most servers have no tenants
 		return all, durable.StorageError("reading folder", folder, 0, err)
 	}
 	for _, e := range entries {

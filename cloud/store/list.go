@@ -7,22 +7,22 @@ import (
 	"cpar"
 )
 
-// Info describes an index in a data folder.
+// Info describes a stored index.
 type Info struct {
 	Tenant  string
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
 	Records uint32
-	Bytes   uint64 // of all segments
-	// Pending: it was uploaded to and never activated; it has only Bytes.
+	Bytes   uint64 // all segments
+	// Pending means that the index was never activated. Only Bytes is set.
 	Pending bool
-	// Err says what is known to be wrong; the fields above, except the names, are then 0.
-	// Segments are not read.
+	// Err describes known damage. The fields above, except the names, are then
+	// 0. List does not read segments.
 	Err error
 }
 
-// List describes the indexes of all tenants, pending ones too, ordered by tenant and id. It
-// takes no lock, so it can list what is being served.
+// List describes the indexes of all tenants, including pending ones, ordered by
+// tenant and id. It takes no lock, so the backend may be in use.
 func List(ctx context.Context, b Backend) ([]Info, error) {
 	all, err := b.Tenants(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]
 	return list, nil
 }
 
-// pendingInfo describes an index that is not active; it has no bytes if it was deleted
-// meanwhile.
+// pendingInfo describes an index that is not active. It has no bytes if it was
+// deleted meanwhile.
 func pendingInfo(ctx context.Context, b Backend, k IndexRef) (Info, error) {
 	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
 	list, err := b.Segments(ctx, k)
@@ -85,12 +85,12 @@ func (s *Store[T]) List(ctx context.Context, tenant string) ([]Info, error) {
 	return list, err
 }
 
-// ManifestBytes returns the bytes of an index's active manifest as they are stored.
+// ManifestBytes returns the stored bytes of the active manifest.
 func (s *Store[T]) ManifestBytes(ctx context.Context, k IndexRef) ([]byte, error) {
 	return s.backend.Manifest(ctx, k)
 }
 
-// Manifest returns the canonical bytes of an index's active manifest.
+// Manifest returns the canonical bytes of the active manifest.
 func (s *Store[T]) Manifest(ctx context.Context, k IndexRef) ([]byte, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// What is loaded is bounded: an index that nobody asks goes after a while, and the one
-// that was asked longest ago goes for another. Whoever still searches it keeps it until
-// then. A request loads it again.
+// Loaded indexes are bounded. An idle index is unloaded after a while, and the
+// least recently used one makes way for another. Running searches keep it
+// mapped, and the next request loads it again.
 
-// memoryFor decides where the rows of m go, and makes room for a copy.
+// memoryFor selects the memory for the rows of m and makes room for a copy.
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
 	if s.o.Memory == indexdir.MemoryMap || need > s.o.MaxCopied {
@@ -23,8 +23,8 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads indexes other than x, the one that was used longest ago first, while there
-// are too many of them or too many bytes of copies. The caller holds mu.
+// evict unloads the least recently used indexes other than x while tooMuch
+// reports true. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
 		loaded, copied, oldest := int64(0), int64(0), (*entry[T])(nil)
@@ -45,8 +45,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// unloadOldest unloads the index other than x that was used longest ago, if there is one:
-// a backend may need the room.
+// unloadOldest unloads the least recently used index other than x, if any,
+// because a backend may need its space.
 func (s *Store[T]) unloadOldest(x loadRef) (done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Store[T]) unloadOldest(x loadRef) (done bool) {
 	return done
 }
 
-// unload takes an index out of memory; the caller holds mu.
+// unload removes an index from memory. The caller holds mu.
 func (s *Store[T]) unload(e *entry[T]) {
 	e.open.index.Release()
 	e.open = nil
@@ -62,7 +62,7 @@ func (s *Store[T]) unload(e *entry[T]) {
 	s.forget(e)
 }
 
-// unloadIdle unloads what was not used since a time.
+// unloadIdle unloads indexes unused since a time.
 func (s *Store[T]) unloadIdle(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// collectEvery is how often a daemon looks for what can go.
+// collectEvery is the interval of collections.
 const collectEvery = time.Hour
 
-// Maintain does in the background what no request should wait for, until stop is called,
-// which waits for it to end: it collects what no index needs, at once and then every hour,
-// unloads what nobody asks, and scrubs.
+// Maintain works in the background until stop is called, which waits for it. It
+// collects garbage at once and then hourly, unloads idle indexes, and scrubs.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// All writes of earlier processes have ended. A file system's clock is coarse, so
-		// that a write of ours may seem a little older than it is.
+		// Writes of earlier processes have ended. File systems have coarse
+		// clocks, so one of our own writes may seem a little older than it is.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
@@ -64,7 +63,8 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	}
 }
 
-// recount counts again what tenants have stored: a collection may have run beside us.
+// recount recounts the storage of tenants, because another process may have
+// collected.
 func (s *Store[T]) recount(ctx context.Context) {
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)

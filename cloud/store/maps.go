@@ -8,16 +8,17 @@ import (
 	"cpar/internal/hint"
 )
 
-// Every segment of a loaded index is a memory map, of which Linux lets a process have 65,530.
-// Beyond that Go's own memory cannot grow, which ends the process. So they are bounded, also
-// those of indexes that are unloaded and still in use.
+// Every segment of a loaded index is a memory map, and Linux allows a process
+// 65,530. Beyond that Go's heap cannot grow, which ends the process. The bound
+// therefore includes maps of unloaded indexes still in use.
 const (
-	// indexMaps is what one index may have; an owner's compaction makes few of many.
+	// indexMaps bounds the maps of one index. The owner can compact it into
+	// fewer.
 	indexMaps = 8 << 10
 	allMaps   = 48 << 10
 )
 
-// A mapBudget counts memory maps. Its lock is the last to be taken.
+// A mapBudget counts memory maps. Its lock is always taken last.
 type mapBudget struct {
 	most int
 
@@ -26,8 +27,8 @@ type mapBudget struct {
 	by  map[string]int // by tenant
 }
 
-// take takes n for a tenant, which may have half where there are tenants. If not ok, own
-// reports whether the tenant has too many, rather than all together.
+// take takes n maps for a tenant, which may hold half of all if there are
+// tenants. If not ok, own reports whether the tenant's own share is used up.
 func (c *mapBudget) take(tenant string, n int) (ok, own bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,8 +52,9 @@ func (c *mapBudget) give(tenant string, n int) {
 	}
 }
 
-// reserveMaps makes room for the n maps of an index: what was used longest ago goes, of the
-// same tenant if that one has too many. What is returned gives them back.
+// reserveMaps takes n maps for an index and unloads the least recently used
+// ones if necessary, of the same tenant if its share is used up. give releases
+// the maps.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)
@@ -69,8 +71,8 @@ func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	}
 }
 
-// unloadFor unloads the index other than x that was used longest ago, of the same tenant if
-// own. It reports whether there was one.
+// unloadFor unloads the least recently used index other than x, of the same
+// tenant if own, and reports whether there was one.
 func (s *Store[T]) unloadFor(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,14 +16,14 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A scrub reads every byte of every active index at a bounded rate: what the backend has,
-// then what of it is in memory. Damage is found before an owner needs what is damaged, and
-// an index that was repaired behind our back answers again.
+// A scrub reads every active index at a bounded rate, from the backend and then
+// in memory. It finds damage before the owner needs the index, and restores
+// service of an index that was repaired externally.
 
-// scrubPiece is what is read at once.
+// scrubPiece is the size of a read.
 const scrubPiece = 256 << 10
 
-// scrub goes round until ctx is done.
+// scrub repeats rounds until ctx is done.
 func (s *Store[T]) scrub(ctx context.Context) {
 	limit := rate.NewLimiter(rate.Limit(s.o.ScrubRate), scrubPiece)
 	pace := func(ctx context.Context, n int) error {
@@ -67,7 +67,7 @@ func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, in
 	s.counts.ScrubDone, s.counts.ScrubRounds = len(keys), s.counts.ScrubRounds+1
 }
 
-// scrubIndex reads one index. What it returns is no damage.
+// scrubIndex reads one index. Its error is not damage.
 func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	for {
 		before, err := s.backend.Manifest(ctx, k)
@@ -94,8 +94,8 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// found looks once more, with no push in between, and records the fault unless it is gone:
-// then the index must be read again.
+// confirmFault checks again with pushes locked out and records the fault. If it
+// is gone, the index must be read again.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -126,7 +126,8 @@ func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (a
 	return false, nil
 }
 
-// well ends the damage of an index whose manifest b and segments were found whole.
+// well clears the damage of an index after its manifest b and segments were
+// found intact.
 func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
@@ -146,8 +147,8 @@ func (s *Store[T]) well(ctx context.Context, k IndexRef, b []byte) {
 	}
 }
 
-// scrubMemory reads what is in memory of an index. If it has changed, the index is loaded
-// again when it is next requested, from what the backend has.
+// scrubMemory reads the loaded data of an index. If it has changed, the next
+// request loads it again from the backend.
 func (s *Store[T]) scrubMemory(ctx context.Context, k IndexRef, pace func(context.Context, int) error) error {
 	s.mu.Lock()
 	e := s.entries[loadRef{IndexRef: k}]
@@ -182,7 +183,7 @@ var (
 	errMap    = errors.New("its memory map cannot be read")
 )
 
-// digestOf reads memory that may be a map of a failing disk.
+// digestOf reads memory, which may be a map on a failing disk.
 func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) error) (d cpar.Digest, err error) {
 	h := sha256.New()
 	var fault error
@@ -196,7 +197,7 @@ func digestOf(ctx context.Context, b []byte, pace func(context.Context, int) err
 	return cpar.Digest(h.Sum(nil)), errors.Join(err, fault)
 }
 
-// distrust unloads an index that was found wrong in memory, unless it has been replaced.
+// distrust unloads an index with damaged memory unless it has been replaced.
 func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +208,7 @@ func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	}
 }
 
-// faultOf names the damage that an error speaks of, "" if it is none.
+// faultOf returns the kind of damage that an error reports, or "".
 func faultOf(err error) Fault {
 	switch {
 	case err == nil:

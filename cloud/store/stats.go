@@ -5,25 +5,23 @@ import "maps"
 // A Fault is a kind of damage.
 type Fault string
 
-// The kinds of damage.
 const (
-	FaultManifest   Fault = "manifest"   // it is not one, or another index's
-	FaultMissing    Fault = "missing"    // a segment is not there
+	FaultManifest   Fault = "manifest"   // malformed, or another index's
+	FaultMissing    Fault = "missing"    // a segment is missing
 	FaultBytes      Fault = "bytes"      // a segment has other bytes
 	FaultUnreadable Fault = "unreadable" // the disk fails at a segment
-	FaultMemory     Fault = "memory"     // what is loaded differs from what was
+	FaultMemory     Fault = "memory"     // loaded bytes have changed
 	FaultMap        Fault = "map"        // a memory map could not be read
-	FaultLoader     Fault = "loader"     // the bytes are those of the manifest, and no index
+	FaultLoader     Fault = "loader"     // the bytes match the manifest and form no index
 )
 
-// Stats is what a store has done and holds. Numbers without another word count since the
-// start.
+// Stats describes a store. Fields not marked "now" count since the start.
 type Stats struct {
 	Loaded   int   // indexes in memory, now
-	Mapped   int64 // bytes of theirs in memory maps, now
-	Copied   int64 // bytes of theirs in the process's own memory, now
+	Mapped   int64 // their bytes in memory maps, now
+	Copied   int64 // their bytes in the heap, now
 	Loads    uint64
-	Unloaded uint64 // for want of room or after a while
+	Unloaded uint64 // evicted or idle
 
 	Damaged int // indexes that answer ErrDamaged, now
 	Faults  map[Fault]uint64
@@ -33,13 +31,12 @@ type Stats struct {
 	// ScrubDone of ScrubOf indexes have been read in this round.
 	ScrubDone, ScrubOf int
 
-	Collected      uint64 // segments that no index needed
+	Collected      uint64 // unneeded segments
 	CollectedBytes uint64
 
-	Tenants map[string]Usage // those that pushed since the start
+	Tenants map[string]Usage // that pushed since the start
 }
 
-// Stats returns what the store holds now.
 func (s *Store[T]) Stats() Stats {
 	s.mu.Lock()
 	st := s.counts

@@ -1,20 +1,21 @@
-// Package store keeps encrypted indexes for the cloud, many of them in one Backend. The
-// one on this machine's disk is a data folder:
+// Package store keeps encrypted indexes for the server in a Backend. The local
+// Backend is a data folder:
 //
-//	data/lock                 held by the one daemon that serves the folder
-//	data/gate                 held for a moment to activate or to remove segments
-//	data/indexes/<id>/…       one index each, see package indexdir
+//	data/lock                 held by the daemon that serves the folder
+//	data/gate                 held briefly to activate or to remove segments
+//	data/indexes/<id>/…       one per index, see package indexdir
 //	data/deleted/…            folders about to be removed
-//	data/tenants/<tenant>/…   the last two for each tenant
+//	data/tenants/<tenant>/…   indexes and deleted of each tenant
 //
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
-// The store interprets only manifests. Whatever else a search needs is made once by the
-// Loader, at activation and when an index is first requested. An index that the Loader
+// The store interprets only manifests. A Loader builds the data for searches at
+// activation and when an index is first requested. An index that the Loader
 // refuses is never activated.
 //
-// An index that is replaced or deleted during a search stays mapped until the last Handle
-// is released. One that is found damaged answers ErrDamaged until it is pushed again.
+// An index replaced or deleted during a search stays mapped until the last
+// Handle is released. A damaged index answers ErrDamaged until it is pushed
+// again.
 package store
 
 import (
@@ -34,57 +35,64 @@ import (
 )
 
 var (
-	// ErrNotFound: no such index or segment. It comes wrapped with cpar.ErrInput.
+	// ErrNotFound means that there is no such index or segment. It wraps
+	// cpar.ErrInput.
 	ErrNotFound = errors.New("not found")
-	// ErrIncomplete: a manifest names segments that the store does not have complete. It
-	// comes wrapped with cpar.ErrInput; uploading them again helps.
+	// ErrIncomplete means that segments of a manifest are missing or
+	// incomplete. It wraps cpar.ErrInput. Uploading them again helps.
 	ErrIncomplete = errors.New("segments are missing")
-	// ErrTooLarge: a segment above the store's limit. It comes wrapped with cpar.ErrInput.
+	// ErrTooLarge means that a segment exceeds the store's limit. It wraps
+	// cpar.ErrInput.
 	ErrTooLarge = errors.New("segment is too large")
-	// ErrDamaged: the index is not as it was pushed. It comes wrapped with cpar.ErrCorrupt,
-	// which without it means what a client sent. A push mends it.
+	// ErrDamaged means that the index differs from the pushed one. It wraps
+	// cpar.ErrCorrupt, which without it refers to the client's data. A push
+	// repairs the index.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
-	// ErrAway: the storage behind the backend cannot be reached. What is loaded goes on
-	// being served, and trying again later helps. It comes wrapped with cpar.ErrStorage.
-	ErrAway = errors.New("the cloud's storage cannot be reached")
-	// ErrNoRoom: the backend has no room for it beside what is in use. It comes wrapped with
+	// ErrAway means that the storage behind the backend is unreachable. Loaded
+	// indexes are still served, and retrying later helps. It wraps
 	// cpar.ErrStorage.
+	ErrAway = errors.New("the cloud's storage cannot be reached")
+	// ErrNoRoom means that the backend has no space beside the data in use. It
+	// wraps cpar.ErrStorage.
 	ErrNoRoom = errors.New("there is no room beside what is in use")
 )
 
-// A Loader turns an index's bytes into what a search needs. The segments stay mapped
-// while the value is in use; the Loader must not write to them. Those that a part does not need
-// are nil. If it fails, the index is not activated.
+// A Loader builds the data for searches from an index's segments, which stay
+// mapped while the value is in use and must not be written. Segments that a
+// shard does not need are nil. If the Loader fails, the index is not activated.
 type Loader[T any] func(m *cpar.Manifest, p shard.Range, segments [][]byte) (T, error)
 
 // Options configures a store. The zero value suits a daemon.
 type Options struct {
-	// FS defaults to durable.OS; only a data folder uses it.
+	// FS defaults to durable.OS. Only a data folder uses it.
 	FS durable.FS
-	// MaxSegmentBytes bounds one upload; 0 means cpar.MaxSegmentBytes.
+	// MaxSegmentBytes bounds an upload. The default is cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is how long segments that no active manifest names are kept, so that an
-	// upload can be resumed; 0 means a day.
+	// KeepPending is how long segments stay that no active manifest names, so
+	// that an upload can be resumed. The default is a day.
 	KeepPending time.Duration
-	// MaxPending bounds a tenant's indexes that were uploaded to and never activated; the
-	// one that was longest without an upload goes for a new one. 0 means 256.
+	// MaxPending bounds a tenant's never activated indexes. A new one replaces
+	// the one with the oldest last upload. The default is 256.
 	MaxPending int
-	// Quota returns how many bytes a tenant may store, 0 for any number; nil: all may.
+	// Quota returns a tenant's storage limit in bytes, 0 for no limit. Nil
+	// means no limits.
 	Quota func(tenant string) int64
-	// Memory says where the rows of a loaded index are kept.
+	// Memory selects where the rows of a loaded index are kept.
 	Memory indexdir.Memory
-	// MaxLoaded bounds the indexes in memory, MaxCopied the bytes of their copies
-	// (indexdir.MemoryHuge), and Idle how long one stays without a request. 0 means 64, half
-	// of the memory that is free at the start, and a quarter of an hour.
+	// MaxLoaded bounds the indexes in memory, MaxCopied the bytes of their
+	// copies (indexdir.MemoryHuge), and Idle the time that an unused index
+	// stays loaded. The defaults are 64, half the memory free at the start, and
+	// a quarter of an hour.
 	MaxLoaded int
 	MaxCopied int64
 	Idle      time.Duration
-	// ScrubRate is how many bytes a second Maintain reads to find damage, 0 for 16 MiB,
-	// negative for none. A round begins ScrubEvery after the last one began or when that one ends; 0
-	// means an hour.
+	// ScrubRate is the reading rate of scrubs in bytes per second. The default
+	// is 16 MiB, and a negative value disables scrubbing. A round starts
+	// ScrubEvery after the start of the last, or at its end if that is later.
+	// The default is an hour.
 	ScrubRate  int64
 	ScrubEvery time.Duration
-	// Log receives what no caller is told; nil discards it.
+	// Log receives events that no caller sees. Nil discards them.
 	Log *slog.Logger
 }
 
@@ -96,15 +104,16 @@ type Store[T any] struct {
 
 	mu       sync.Mutex // never held for long
 	entries  map[loadRef]*entry[T]
-	accounts map[string]*account // of tenants
-	counts   Stats               // what is counted; the rest is looked up
+	accounts map[string]*account // by tenant
+	counts   Stats               // counters only
 	closed   bool
 
 	maps mapBudget // of loaded indexes
 }
 
-// Open opens a store in a data folder. It reads nothing of it: indexes are loaded when
-// first requested, and the remains of a killed process wait.
+// Open opens a store in a data folder without reading its contents. Indexes are
+// loaded at their first request, and Maintain removes remains of a killed
+// process.
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	if o.FS == nil {
 		o.FS = durable.OS

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Sweep implements Backend. It goes on after a fault and returns the first.
+// Sweep implements Backend. It continues after a fault and returns the first.
 func (f *Folder) Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error) {
 	s := sweep{Folder: f, before: before, dry: dry}
 	all, err := f.Tenants(ctx)
@@ -46,8 +46,8 @@ func (s *sweep) note(err error) {
 	}
 }
 
-// deleted removes what a deletion that was cut off left. Nobody looks for it any more,
-// however young it is.
+// deleted removes the remains of interrupted deletions of any age, because
+// nothing refers to them.
 func (s *sweep) deleted(trash string) {
 	entries, err := os.ReadDir(trash)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func (s *sweep) deleted(trash string) {
 	}
 }
 
-// temps removes the temporary files of broken-off writes from a folder.
+// temps removes temporary files of interrupted writes from a folder.
 func (s *sweep) temps(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -11,18 +11,18 @@ import (
 	"cpar/internal/hint"
 )
 
-// unknownBytes bounds an upload that does not say how long it is: nobody needs to send
-// more that way, and endless ones end before they fill the disk.
+// unknownBytes bounds an upload of unknown length. Clients need no more, and an
+// endless upload must not fill the disk.
 const unknownBytes = 1 << 20
 
-// HasSegment reports whether a segment is stored completely, and its size. Every byte is
-// read: an upload must not be skipped because of a damaged file.
+// HasSegment reports whether a segment is completely stored, and its size. It
+// reads every byte, so that a damaged file is uploaded again.
 func (s *Store[T]) HasSegment(ctx context.Context, k IndexRef, d cpar.Digest) (size int64, ok bool, err error) {
 	size, state, err := s.inspectSegment(ctx, k, d)
 	return size, state == whole, err
 }
 
-// A state is what a look at a segment finds.
+// A state is the result of inspecting a segment.
 type state int
 
 const (
@@ -31,7 +31,7 @@ const (
 	whole
 )
 
-// look reads a segment and records what is wrong with it.
+// inspectSegment reads a segment and records its damage.
 func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest) (int64, state, error) {
 	size, err := verify(ctx, s.backend, k, d, nil)
 	switch {
@@ -45,9 +45,9 @@ func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest
 	return 0, absent, err
 }
 
-// Missing returns the segments of a manifest that are not stored completely. Those that
-// are stored are read and checked, so that a push mends whatever has happened to the
-// index; of the others, however many, only the names are looked up.
+// Missing returns the segments of a manifest that are not completely stored. It
+// reads and checks stored segments, so that a push repairs any damage. Absent
+// ones cost only a look-up of their names.
 func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	list, err := s.backend.Segments(ctx, k)
 	if err != nil {
@@ -66,7 +66,8 @@ func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([
 		seen[seg.Digest] = true
 		size, ok := sizes[seg.Digest]
 		if ok {
-			// A file of another size cannot have the digest, and damages the index too.
+			// A file of another size cannot have the digest, and is damage to
+			// the index too.
 			if size, ok, err = s.HasSegment(ctx, k, seg.Digest); err != nil {
 				return nil, err
 			}
@@ -78,8 +79,8 @@ func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([
 	return missing, nil
 }
 
-// suspect records that a stored segment is damaged. If the active index has it, the index
-// is damaged: what is in memory may be too.
+// recordDamagedSegment records damage to a stored segment. If the active index
+// contains the segment, the index is damaged, perhaps also in memory.
 func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.Digest, fault error) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	defer unlock()
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
-		return nil // not active, or it cannot be read: Get will say so
+		return nil // not active, or unreadable, which Get reports
 	}
 	for _, seg := range m.Segments {
 		if seg.Digest == d {
@@ -99,9 +100,9 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	return nil
 }
 
-// PutSegment reads a segment of size bytes (-1 if unknown) from r. It does not read r if
-// the segment is already stored. The bytes must have digest d. A failed upload leaves
-// nothing behind.
+// PutSegment stores a segment of size bytes (-1 if unknown) from r, which must
+// have digest d. It does not read r if the segment is already stored. A failed
+// upload leaves nothing.
 func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error {
 	limit := s.o.MaxSegmentBytes
 	if size < 0 {
@@ -119,7 +120,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	}
 	files, room := 1, limit
 	if before == spoilt {
-		files, room = 0, 0 // it has its room: whoever is at the quota can still mend
+		files, room = 0, 0 // space is already counted, so a tenant at its quota can still repair an index
 	}
 	end, err := s.reserve(ctx, k, files, room)
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Store[T]) PutSegment(ctx context.Context, k IndexRef, d cpar.Digest, si
 	case err != nil:
 		return err
 	case before == spoilt:
-		return s.account(k.Tenant).recount(ctx, s.backend, k) // it took room already
+		return s.account(k.Tenant).recount(ctx, s.backend, k) // space was already taken
 	}
 	written, added = 1, limit+1-bounded.N
 	return nil
@@ -149,10 +150,10 @@ func tooLarge(d cpar.Digest, limit int64) error {
 	return err
 }
 
-// PutManifest activates an index. It verifies and maps every segment, runs the Loader,
-// and puts the manifest in place; from then on Get returns the new index. On any failure
-// Get returns the old index. Repeating the call with the same manifest repairs what
-// failed, or changes nothing.
+// PutManifest activates an index. It verifies and maps every segment, runs the
+// Loader, and stores the manifest. From then on Get returns the new index. On
+// failure Get returns the old one. A repeated call repairs a failure or changes
+// nothing.
 func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
 	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {
@@ -163,15 +164,16 @@ func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error 
 	})
 }
 
-// PutManifestWithoutLoading activates an index that other machines serve, once ready says that they
-// can. On any failure the old one stays active.
+// PutManifestWithoutLoading activates an index served by other machines once
+// ready returns. On failure the old one stays active.
 func (s *Store[T]) PutManifestWithoutLoading(ctx context.Context, k IndexRef, b []byte, ready func(m *cpar.Manifest) error) error {
 	return s.activate(ctx, k, b, func(_ *entry[T], _ bool, m *cpar.Manifest) (*loadedIndex[T], bool, error) {
 		return nil, false, ready(m)
 	})
 }
 
-// activate makes b the active manifest once prepare has what will serve it; same says that it is already.
+// activate activates manifest b after prepare has loaded its replacement. same
+// reports that b is active already.
 func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error)) error {
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
@@ -193,7 +195,8 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	if done {
 		return nil
 	}
-	// Even if the disk has this manifest: its name may not have been synced.
+	// Activate again even if the disk has this manifest, because its name may
+	// not be synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
 		if next != nil {
 			next.index.Release()
@@ -201,12 +204,12 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 		return incomplete(err)
 	}
 	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
-		s.o.Log.Warn("after an activation", "error", err) // counted again with the others
+		s.o.Log.Warn("after an activation", "error", err) // the next recount corrects it
 	}
 	return s.swap(e, next)
 }
 
-// incomplete says of a fault of an index that is not active yet that it must be uploaded.
+// incomplete converts a fault of an inactive index into a request to upload it.
 func incomplete(err error) error {
 	if isFault(err) {
 		return hint.Add(fmt.Errorf("%w: %w: %v", cpar.ErrInput, ErrIncomplete, err), "push the index again")
@@ -214,7 +217,7 @@ func incomplete(err error) error {
 	return err
 }
 
-// Delete removes an index: atomically for every client, then its bytes.
+// Delete removes an index, atomically for every client, then its bytes.
 func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -225,7 +228,7 @@ func (s *Store[T]) Delete(ctx context.Context, k IndexRef) error {
 	if errors.Is(err, ErrNotFound) {
 		return err
 	}
-	s.drop(e) // also after a failure, which may have come late
+	s.drop(e) // even after a failure, which may have occurred late
 	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
 		s.o.Log.Warn("after a deletion", "error", err)
 	}

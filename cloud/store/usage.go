@@ -11,23 +11,23 @@ import (
 	"cpar/internal/hint"
 )
 
-// ErrQuota: a tenant has no room for what is sent. It comes wrapped with cpar.ErrInput.
+// ErrQuota means that a tenant's quota is used up. It wraps cpar.ErrInput.
 var ErrQuota = errors.New("the storage quota is used up")
 
-// Usage is what a tenant has stored, in bytes of segments.
+// Usage describes a tenant's storage, in bytes of segments.
 type Usage struct {
 	Indexes  int   // active
-	Active   int64 // of segments that active manifests name
-	Uploads  int   // indexes with uploads that were never activated
-	Pending  int64 // of all other segments
-	Reserved int64 // of uploads in progress
-	Limit    int64 // 0: none
+	Active   int64 // segments of active manifests
+	Uploads  int   // never activated indexes
+	Pending  int64 // all other segments
+	Reserved int64 // running uploads
+	Limit    int64 // 0: no limit
 }
 
-// An account counts what a tenant has stored. It is counted when it is first needed and
-// from then on kept; what others do to the backend it learns when it is counted again.
+// An account counts a tenant's storage. It is counted at first use and then
+// updated. A recount notices changes by other processes.
 type account struct {
-	counting sync.Mutex // held while reading the backend; taken before mu
+	counting sync.Mutex // held while reading the backend; locked before mu
 
 	mu      sync.Mutex
 	counted bool
@@ -36,23 +36,23 @@ type account struct {
 	files   int   // of indexes, and reserved
 }
 
-// fileBytes is what a file takes beside its bytes, as the quota counts it: a disk runs out of
-// files as it runs out of bytes, and files of one byte cost their sender nothing.
+// fileBytes is the quota's charge per file beyond its size. A disk can run out
+// of files, and one-byte files cost their sender nothing.
 const fileBytes = 4096
 
-// taken is what the quota counts. The caller holds mu.
+// taken returns the bytes that the quota counts. The caller holds mu.
 func (a *account) taken() int64 {
 	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
 }
 
-// A use is what one index takes.
+// A use is the storage of one index.
 type use struct {
 	active       bool
 	files        int // a segment may be empty
 	bytes, named int64
 	lastUpload   time.Time
 
-	uploads       int // in progress
+	uploads       int // running
 	reservedFiles int
 	reservedBytes int64
 }
@@ -68,7 +68,7 @@ func (s *Store[T]) account(tenant string) *account {
 	return a
 }
 
-// Usage returns what a tenant has stored.
+// Usage returns the storage of a tenant.
 func (s *Store[T]) Usage(ctx context.Context, tenant string) (Usage, error) {
 	a := s.account(tenant)
 	if err := a.count(ctx, s.backend, tenant, false); err != nil {
@@ -88,7 +88,7 @@ func (s *Store[T]) quota(tenant string) int64 {
 	return s.o.Quota(tenant)
 }
 
-// count counts a tenant's indexes, once or again.
+// count counts a tenant's indexes, once, or again if again is set.
 func (a *account) count(ctx context.Context, b Backend, tenant string, again bool) error {
 	a.counting.Lock()
 	defer a.counting.Unlock()
@@ -120,7 +120,7 @@ func (a *account) count(ctx context.Context, b Backend, tenant string, again boo
 	return nil
 }
 
-// recount reads what one index takes.
+// recount counts one index.
 func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	list, err := b.Segments(ctx, k)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	}
 	n := use{files: len(list)}
 	m, err := readManifest(ctx, b, k)
-	// A damaged one is not pending: nobody may remove it to make room.
+	// A damaged index is not pending and must not be removed to make room.
 	n.active = !errors.Is(err, ErrNotFound)
 	named := map[cpar.Digest]bool{}
 	if m != nil {
@@ -154,8 +154,8 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	return nil
 }
 
-// change applies f to what is known of an index, and forgets it if it takes nothing. The
-// caller holds mu.
+// change applies f to the use of an index and forgets an empty one. The caller
+// holds mu.
 func (a *account) change(id cpar.IndexID, f func(u *use)) {
 	u := a.indexes[id]
 	if u == nil {
@@ -185,10 +185,10 @@ func (sum *Usage) add(u *use, sign int64) {
 	}
 }
 
-// reserve makes room for an upload of so many files and at most n bytes. What it returns ends the upload,
-// with the number of files and bytes that it has added.
+// reserve reserves space for an upload of at most n bytes in files files. end
+// ends the upload with the number of files and bytes added.
 func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) (end func(files int, added int64), err error) {
-	e, err := s.acquire(loadRef{IndexRef: k}) // a closed store takes nothing
+	e, err := s.acquire(loadRef{IndexRef: k}) // fails on a closed store
 	if err != nil {
 		return nil, err
 	}
@@ -228,12 +228,12 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 	}, nil
 }
 
-// evictions bounds what one upload does to make room.
+// evictions bounds the removals by one upload.
 const evictions = 8
 
-// makeRoom keeps the number of indexes that were never activated within its bound: ids
-// cost nothing to invent, so the one that was longest without an upload goes. It stays if
-// bytes arrive for it.
+// makeRoom bounds the number of never activated indexes. Ids cost nothing to
+// invent, so the index with the oldest last upload is removed, unless bytes
+// arrive for it.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
@@ -244,7 +244,7 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 			return hint.Add(fmt.Errorf("index %v: %w: %w: %d indexes are being uploaded at once", k.Index, cpar.ErrInput, ErrQuota, s.o.MaxPending), "wait until one is activated")
 		}
 		if tries == evictions {
-			return nil // far above the bound, which earlier versions did not have: bit by bit
+			return nil // earlier versions had no bound, so shrink gradually
 		}
 		if err := s.abandon(ctx, a, IndexRef{k.Tenant, *oldest}); err != nil {
 			return err
@@ -252,7 +252,8 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	}
 }
 
-// oldestPending reports whether there is no room for id, and what could go for it.
+// oldestPending reports whether there is no room for id, and which index could
+// be removed.
 func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID, full bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -268,9 +269,9 @@ func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID
 	return oldest, true
 }
 
-// abandon removes what was uploaded of an index that is not active.
+// abandon removes the uploads of an inactive index.
 func (s *Store[T]) abandon(ctx context.Context, a *account, k IndexRef) error {
-	_, unlock, err := s.locked(k) // no activation meanwhile
+	_, unlock, err := s.locked(k) // locks out activation
 	if err != nil {
 		return err
 	}
