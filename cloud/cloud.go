@@ -14,8 +14,9 @@ import (
 // A Cloud answers requests to the indexes of one data folder.
 type Cloud struct {
 	*store.Store[loadedIndex]
-	// Workers is the number of goroutines that share one request (search.Options); 0
-	// means the number of cores. Set it before the first request.
+	// Workers is the number of goroutines that share one request
+	// (search.Options). The default is the number of cores. Set it before the
+	// first request.
 	Workers int
 }
 
@@ -28,11 +29,11 @@ func New(data string, o store.Options) (*Cloud, error) {
 	return &Cloud{Store: s}, nil
 }
 
-// Over is New for another place than a data folder. Close closes it.
+// Over is New for any backend. Close closes it.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Annotate answers a request to index k. The reply owns its memory, so the index may be
-// replaced straight afterwards.
+// Annotate answers a request to index k. The reply owns its memory, so it stays
+// valid when the index is replaced.
 func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	replies, err := c.AnnotateBatch(ctx, k, []*cpar.Request{q})
 	if err != nil {
@@ -41,12 +42,12 @@ func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request)
 	return replies[0], nil
 }
 
-// Load loads an active index, unless it is loaded, within a turn.
+// Load loads an active index within a turn, unless it is loaded.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
 		return nil
 	}
-	// An index that is not there takes no turn.
+	// A missing index takes no turn.
 	if _, err := c.Active(ctx, k); err != nil {
 		return err
 	}
@@ -64,13 +65,14 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 	return nil
 }
 
-// AnnotateBatch answers requests to index k together. Scans share one read of the index
-// (search.Options.AnnotateBatch).
+// AnnotateBatch answers requests to index k together. Scans share one read of
+// the index (search.Options.AnnotateBatch).
 func (c *Cloud) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// A memory map that cannot be read is given up; what is then loaded is checked.
+	// The store unloads an index whose memory map fails. The second attempt
+	// loads it again with a check.
 	replies, err := c.annotate(ctx, k, requests)
 	if errors.Is(err, store.ErrDamaged) {
 		replies, err = c.annotate(ctx, k, requests)
@@ -88,8 +90,8 @@ func (c *Cloud) annotate(ctx context.Context, k store.IndexRef, requests []*cpar
 	return c.answer(ctx, h, requests)
 }
 
-// AnnotateShard answers requests to a part of index k, in the state that a manifest of this digest
-// describes (store.Store.GetShard).
+// AnnotateShard answers requests to a shard of the generation of k whose
+// manifest has this digest (store.Store.GetShard).
 func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error), requests []*cpar.Request) ([]*cpar.Reply, error) {
 	h, err := c.GetShard(ctx, k, version, p, manifest)
 	if err != nil {
@@ -98,7 +100,7 @@ func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpa
 	return c.answer(ctx, h, requests)
 }
 
-// answer answers requests to what h holds, and releases it.
+// answer answers requests to h and releases it.
 func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	defer h.Release()
 	defer trace.Enter(ctx, trace.Search)()
@@ -113,8 +115,8 @@ func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], reques
 	return replies, err
 }
 
-// ReplyBytes bounds the memory that the replies to requests will take, as they are and
-// encoded. It does not load the index.
+// ReplyBytes bounds the memory of the replies, decoded and encoded, without
+// loading the index.
 func (c *Cloud) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	m, err := c.Active(ctx, k)
 	if err != nil {

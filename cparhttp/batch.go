@@ -13,15 +13,15 @@ import (
 const (
 	// MaxBatch is the largest number of requests in a batch.
 	MaxBatch = wire.MaxBatch
-	// MaxBatchBytes bounds the body of a batch. A request of profile paper has 11 to 14
-	// KB, a request of scheme sealed 360 KB.
+	// MaxBatchBytes bounds the body of a batch. A request has 11 to 14 KB under
+	// profile paper and 360 KB under scheme sealed.
 	MaxBatchBytes = 8 << 20
 )
 
-// AnnotateBatch sends requests to one index together and returns the replies in the same
-// order, each checked as in Annotate. stats[i] is for request i alone. One request that
-// the cloud cannot answer fails the batch. A cloud without this route returns
-// ErrNotFound, like a cloud without the index.
+// AnnotateBatch sends requests to one index together and returns the replies in
+// order, each checked as in Annotate. stats[i] belongs to request i. If the
+// server cannot answer one request, the batch fails. A server without this
+// route returns ErrNotFound, like one without the index.
 func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (replies []*cpar.Reply, stats []Stats, err error) {
 	fail := func(err error) ([]*cpar.Reply, []Stats, error) {
 		return nil, nil, fmt.Errorf("annotating %d: %w", len(requests), err)

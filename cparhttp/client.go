@@ -22,16 +22,16 @@ import (
 
 const attempts = 3
 
-// A Client talks to one cloud, which it does not trust: answers are bounded and checked,
-// and redirects are not followed. Its errors name the cloud. They wrap cpar.ErrCloud if
-// the cloud cannot be reached or breaks the protocol, else the sentinel that matches the
-// cloud's answer.
+// A Client talks to one server, which it does not trust. Responses are bounded
+// and checked, and redirects are not followed. Errors name the server. They
+// wrap cpar.ErrCloud if the server is unreachable or violates the protocol, and
+// otherwise the sentinel for its response.
 type Client struct {
-	// Patience is the longest silence to wait through; New sets it to a minute. Slow but
-	// steady answers are not cut off.
+	// Patience is the longest silence to wait through. New sets it to a minute.
+	// Slow but steady responses are not cut off.
 	Patience time.Duration
-	// Busy is the longest to wait in all, for one call, as long as the cloud says that it is
-	// busy and when to come back; New sets it to two minutes.
+	// Busy bounds the total wait of a call while the server is busy and says
+	// when to retry. New sets it to two minutes.
 	Busy time.Duration
 
 	base       *url.URL
@@ -44,11 +44,12 @@ type Client struct {
 	opaque map[cpar.IndexID]int64
 }
 
-// activationPatience is long since the cloud reads the whole index before it answers.
+// activationPatience is long because the server reads the whole index first.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the cloud at baseURL, http:// or https://. hc may be nil. The
-// client uses a copy of hc without redirects and cookies. Errors wrap cpar.ErrInput.
+// New returns a client for the server at baseURL, http:// or https://. hc may
+// be nil. The client uses a copy of hc without redirects and cookies. Errors
+// wrap cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -71,9 +72,9 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
 }
 
-// SetToken has every request show a token. It goes to the client's address and nowhere else,
-// since redirects are not followed, and not in the clear to another machine (cpar.ErrInput).
-// What the cloud says is passed on without it. Set it before the first request.
+// SetToken adds a token to every request. It is sent only to the client's
+// address, and never unencrypted to another machine (cpar.ErrInput). Text from
+// the server is stripped of it. Set it before the first request.
 func (c *Client) SetToken(t bearer.Token) error {
 	if !t.IsZero() && c.base.Scheme != "https" && !isLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
@@ -83,23 +84,23 @@ func (c *Client) SetToken(t bearer.Token) error {
 	return nil
 }
 
-// isLoopback reports whether a host means only this machine.
+// isLoopback reports whether host denotes this machine only.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// URL returns the cloud's address.
+// URL returns the server's address.
 func (c *Client) URL() string { return c.base.String() }
 
-// Health asks whether the cloud runs, and which version of the formats it speaks.
+// Health asks whether the server runs and for the version of its formats.
 func (c *Client) Health(ctx context.Context) (h Health, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathHealth}, &h)
 	h.Status = sanitize.Text(c.token.Redact(h.Status))
 	return h, err
 }
 
-// Token asks what the client's token may do.
+// Token returns the scopes of the client's token.
 func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathToken}, &info)
 	for i, s := range info.Scopes {
@@ -108,13 +109,13 @@ func (c *Client) Token(ctx context.Context) (info TokenInfo, err error) {
 	return info, err
 }
 
-// Usage asks how much is stored.
+// Usage returns the tenant's storage.
 func (c *Client) Usage(ctx context.Context) (info UsageInfo, err error) {
 	err = c.json(ctx, call{method: http.MethodGet, path: PathUsage}, &info)
 	return info, err
 }
 
-// List returns the indexes that the cloud has.
+// List returns the indexes on the server.
 func (c *Client) List(ctx context.Context) ([]IndexInfo, error) {
 	var list IndexList
 	err := c.json(ctx, call{method: http.MethodGet, path: PathIndexes}, &list)
@@ -150,8 +151,8 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 // errTake marks a failure of the caller's writer, not of the cloud.
 var errTake = errors.New("passing on")
 
-// Segment fetches a segment of an index into w. The bytes written are valid only if it
-// returns nil: the digest is checked last.
+// Segment fetches a segment of an index into w. The bytes are valid only if it
+// returns nil, because the digest is checked last.
 func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w io.Writer) error {
 	k := call{method: http.MethodGet, path: route(PathSegment, id, s.Digest), want: TypeBinary}
 	k.take = func(r io.Reader) error {
@@ -178,7 +179,7 @@ func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w
 	return nil
 }
 
-// errorRecorder remembers the error of its own writer.
+// An errorRecorder remembers the error of its writer.
 type errorRecorder struct {
 	w   io.Writer
 	err error
@@ -190,12 +191,12 @@ func (m *errorRecorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Delete removes an index from the cloud.
+// Delete removes an index from the server.
 func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	made := 0
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id), attempts: &made})
 	if made > 1 && errors.Is(err, ErrNotFound) {
-		return nil // an attempt whose answer was lost deleted it
+		return nil // an attempt whose response was lost deleted it
 	}
 	if err != nil {
 		return fmt.Errorf("deleting index %v: %w", id, err)
@@ -203,14 +204,14 @@ func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	return nil
 }
 
-// Stats are the costs of an annotation on the wire, in bytes of bodies.
+// Stats contains the size of an annotation's bodies in bytes.
 type Stats struct {
 	Sent, Received int
 }
 
-// Annotate sends a request and returns the reply. It checks that the reply is for the
-// same index, has no more matches than requested, and no record twice. An opaque reply is
-// checked when it is decrypted.
+// Annotate sends a request and returns the reply. It checks that the reply
+// belongs to the index, has at most as many matches as requested, and no record
+// twice. Decryption checks an opaque reply.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
 	b, err := q.MarshalBinary()
@@ -239,8 +240,8 @@ func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, St
 	return reply, stats, nil
 }
 
-// maxReply bounds the reply to a request. An opaque reply grows with the records of the
-// index, so maxReply fetches the manifest if it is not known yet.
+// maxReply bounds the reply to a request. An opaque reply grows with the index,
+// so maxReply fetches the manifest unless it is known.
 func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
 	c.mu.Lock()
 	opaque, known := c.opaque[q.Index]
@@ -274,8 +275,8 @@ func checkReply(q *cpar.Request, a *cpar.Reply) error {
 	return nil
 }
 
-// cloudFault turns damaged bytes into a fault of the cloud that sent them. Version errors
-// stay what they are.
+// cloudFault attributes damaged bytes to the server that sent them. Version
+// errors stay unchanged.
 func (c *Client) cloudFault(err error) error {
 	if errors.Is(err, cpar.ErrCorrupt) {
 		return fmt.Errorf("cloud at %s: %w: %v", c.base, cpar.ErrCloud, err)

@@ -18,30 +18,31 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is one exchange with the cloud, repeated if the connection fails. Every call of
-// this protocol may be repeated: uploads are named by digest, activation and deletion end
-// in the same state, and an annotation changes nothing at the cloud, which learns nothing
-// from seeing the same bytes again.
+// A call is an exchange with the server, repeated if the connection fails.
+// Every call of this protocol may be repeated: uploads are named by digest,
+// activation and deletion are idempotent, and an annotation changes nothing at
+// the server, which learns nothing from the same bytes again.
 type call struct {
 	method, path string
 	body         []byte
-	sent         func(n int) // called with the number of body bytes sent, negative when an attempt starts over
-	want         string      // content type of a success, "" if none is expected
-	limit        int64       // most bytes of a success
+	sent         func(n int) // receives the number of body bytes sent, negative when an attempt starts over
+	want         string      // content type of a success, or ""
+	limit        int64       // maximum bytes of a success
 	patience     time.Duration
-	attempts     *int // counted up, if not nil
-	// take, if set, reads a success as a stream instead of into memory.
+	attempts     *int // incremented, if not nil
+	// take, if set, reads a success as a stream.
 	take func(r io.Reader) error
 }
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken: some bytes were already passed on, so the call cannot start over.
+	// errTaken means that bytes were already passed on, so the call cannot
+	// start over.
 	errTaken = errors.New("the connection broke half way")
 )
 
-// do makes the call and returns the body of the answer. It is made again if the connection
-// failed, and as long as a busy cloud says, within limits of ours.
+// do makes the call and returns the body of the response. It retries after
+// failed connections, and when a busy server asks for it, within bounds.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	waited := time.Duration(0)
 	for failed, asked := 0, 1; ; asked++ {
@@ -75,7 +76,7 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	}
 }
 
-// tooBusy says how often the cloud was asked before it was given up.
+// tooBusy adds the number of attempts to the error.
 func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
 	if asked == 1 {
 		return err
@@ -83,7 +84,7 @@ func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
 	return fmt.Errorf("%w, to %d requests within %v", err, asked, waited.Round(time.Second))
 }
 
-// A later is the error of a cloud that says when to come back.
+// A later is an error with the server's retry time.
 type later struct {
 	error
 	after time.Duration
@@ -91,7 +92,7 @@ type later struct {
 
 func (l *later) Unwrap() error { return l.error }
 
-// attempt also reports whether the connection failed, so that another attempt may help.
+// attempt also reports whether the connection failed, so that a retry may help.
 func (c *Client) attempt(parent context.Context, k call) (body []byte, again bool, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -107,7 +108,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
-	// Set explicitly, so that no transport unpacks a small answer into a large one.
+	// Set explicitly, so that no transport unpacks a small response into a
+	// large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
@@ -121,8 +123,8 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// A transport may keep reading a body after it has answered; the bytes may be a
-	// memory map about to go away.
+	// A transport may read the body after the response. Stop it, because the
+	// bytes may be a memory map about to disappear.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)
@@ -135,13 +137,13 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	resp, err := c.http.Do(req)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // explain names the address
+			err = u.Err // explain adds the address
 		}
 		return nil, context.Cause(ctx) == nil, cause(ctx, err)
 	}
 	defer resp.Body.Close()
 	in := &heardReader{resp.Body, heard}
-	// A cloud, or who poses as one, may say the token back, for us to print.
+	// A malicious server may echo the token, which must not be printed.
 	for _, name := range []string{"Location", "Content-Type"} {
 		resp.Header.Set(name, c.token.Redact(resp.Header.Get(name)))
 	}
@@ -176,7 +178,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// explain names the cloud, and turns network errors into cpar.ErrCloud.
+// explain adds the server's address and converts network errors into
+// cpar.ErrCloud.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("cloud at %s: %w", c.base, context.Canceled)
@@ -192,20 +195,20 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	if bad := (*tls.CertificateVerificationError)(nil); errors.As(err, &bad) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "is the certificate its own? name its file by --cloud-ca; else somebody may be posing as the cloud")
 	}
-	// The type of an alert is crypto/tls's own.
+	// crypto/tls does not export the type of an alert.
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate") {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err), "does the cloud want a certificate of yours? name one by --cloud-cert and --cloud-cert-key")
 	}
 	broken := fmt.Errorf("cloud at %s: %w: %w", c.base, cpar.ErrCloud, err)
 	if c.base.Scheme == "https" {
-		// In TLS 1.3 that alert comes after the handshake, and a write may see only that the
-		// connection was closed.
+		// In TLS 1.3 that alert arrives after the handshake, and a write may
+		// only see a closed connection.
 		return hint.Add(broken, "is cpard running at %s? if it wants a certificate of yours, name one by --cloud-cert and --cloud-cert-key", c.base)
 	}
 	return hint.Add(broken, "is cpard running at %s?", c.base)
 }
 
-// heardReader calls heard whenever bytes arrive.
+// A heardReader calls heard whenever bytes arrive.
 type heardReader struct {
 	io.Reader
 	heard func()
@@ -219,7 +222,7 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An upload is a request body that can be taken away from its reader.
+// An upload is a request body that can be withdrawn from its reader.
 type upload struct {
 	mu      sync.Mutex
 	data    []byte
@@ -245,7 +248,7 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) Close() error { return nil }
 
-// stop waits for a Read in progress and prevents further ones.
+// stop waits for a running Read and prevents further ones.
 func (u *upload) stop() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

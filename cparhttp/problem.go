@@ -15,40 +15,40 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// The codes of a Problem. They are part of the protocol and must not change.
+// The codes of a Problem are part of the protocol and must not change.
 const (
 	CodeInput        = "input"        // unusable request
-	CodeCorrupt      = "corrupt"      // the index at the cloud is damaged
+	CodeCorrupt      = "corrupt"      // the stored index is damaged
 	CodeVersion      = "version"      // a body in another format version
-	CodeStorage      = "storage"      // the cloud cannot read or write its disk
-	CodeQuota        = "quota"        // no room for the tenant, or too many uploads that were never activated
+	CodeStorage      = "storage"      // the server cannot read or write its disk
+	CodeQuota        = "quota"        // no space for the tenant, or too many never activated uploads
 	CodeNotFound     = "not_found"    // no such index, segment or route
 	CodeIncomplete   = "incomplete"   // segments of a manifest are missing
 	CodeTooLarge     = "too_large"    // a body over its limit
-	CodeUnauthorized = "unauthorized" // no token, or none that is known, or too many of those
-	CodeScope        = "scope"        // the token may not do this
+	CodeUnauthorized = "unauthorized" // no known token, or too many wrong ones
+	CodeScope        = "scope"        // the token lacks the scope
 	CodeForbidden    = "forbidden"    // from a browser, or under another host's name
-	CodeBusy         = "busy"         // timed out while waiting to be processed
-	CodeAway         = "away"         // the storage behind the cloud cannot be reached
-	CodeInternal     = "internal"     // a bug in the cloud
-	CodeUnready      = "unready"      // of PathReadyz: requests should go elsewhere
+	CodeBusy         = "busy"         // timed out while waiting
+	CodeAway         = "away"         // the storage behind the server is unreachable
+	CodeInternal     = "internal"     // a bug in the server
+	CodeUnready      = "unready"      // of PathReadyz: send requests elsewhere
 )
 
-// A Problem is the body of every answer that is not a success: the problem details of RFC
-// 9457, with a member more.
+// A Problem is the body of every unsuccessful response: the problem details of
+// RFC 9457 with one more member.
 type Problem struct {
-	Type     string `json:"type"`               // ProblemType of the code, which leads to an explanation
+	Type     string `json:"type"`               // ProblemType of the code, the path of an explanation
 	Title    string `json:"title"`              // the code in words
 	Status   int    `json:"status"`             // the HTTP status code
-	Detail   string `json:"detail,omitempty"`   // for people
-	Instance string `json:"instance,omitempty"` // urn:uuid: and the id that the request has in the cloud's log
+	Detail   string `json:"detail,omitempty"`   // for humans
+	Instance string `json:"instance,omitempty"` // urn:uuid: and the request's id in the server's log
 	Code     string `json:"code"`               // for programs
 }
 
-// ProblemType is the type of a problem: a path, relative to the cloud, where it says more.
+// ProblemType returns the path, relative to the server, that explains a code.
 func ProblemType(code string) string { return strings.Replace(PathProblem, "{code}", code, 1) }
 
-// Codes lists all codes, each with its title and what a client should do.
+// Codes lists all codes with a title and advice for clients.
 var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInput, "The request cannot be used", "Correct the request. Sent again as it is, it fails again."},
 	{CodeCorrupt, "The index is damaged at the cloud", "Push the index again, which replaces what is damaged. Until then it does not answer."},
@@ -67,18 +67,19 @@ var Codes = []struct{ Code, Title, Advice string }{
 	{CodeInternal, "The cloud has a bug", "Tell the operator the instance, under which the log has more."},
 }
 
-// ErrNotFound: the cloud has no such index. It comes wrapped with cpar.ErrInput.
+// ErrNotFound means that the server lacks the index. It is wrapped with
+// cpar.ErrInput.
 var ErrNotFound = errors.New("the cloud does not have it")
 
-// ErrToken: the cloud does not let this program in, or not so far. It comes wrapped with
-// cpar.ErrCloud: no other photo fares better.
+// ErrToken means that the server refuses the token or its scope. It is wrapped
+// with cpar.ErrCloud, because other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
-// errIncomplete: an activation came before all segments, or after some were lost.
+// errIncomplete means that an activation lacks segments.
 var errIncomplete = errors.New("the cloud lacks segments")
 
-// err translates a problem for the owner into the sentinel of its code. The cloud's text
-// is included, shortened and without control characters.
+// err converts a problem into the sentinel of its code. It includes the
+// server's text, shortened and without control characters.
 func (p *Problem) err() error {
 	says := fmt.Sprintf("it says %q", sanitize.Short(p.Detail))
 	switch p.Code {
@@ -108,7 +109,7 @@ func (p *Problem) err() error {
 	return fmt.Errorf("%w: status %d, %s", cpar.ErrCloud, p.Status, says)
 }
 
-// statusError turns an unsuccessful answer into an error.
+// statusError converts an unsuccessful response into an error.
 func statusError(r *http.Response, body []byte, token bearer.Token) error {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
 		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, sanitize.Short(r.Header.Get("Location")))

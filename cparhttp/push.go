@@ -10,10 +10,10 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the cloud and activates it there. It skips segments
-// that the cloud already has, so it resumes an interrupted push. progress, if not nil,
-// receives how many of the segments' bytes are at the cloud, from another goroutine, one
-// call at a time.
+// Push sends the index in folder to the server and activates it. It skips
+// segments that the server has, so it resumes an interrupted push. progress, if
+// not nil, receives the number of bytes of segments on the server, from another
+// goroutine, one call at a time.
 func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -25,8 +25,8 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	if err != nil {
 		return nil, fmt.Errorf("pushing: %w", err)
 	}
-	// Another push or a clean-up may remove segments between upload and activation; one
-	// retry is enough unless someone does it on purpose.
+	// Another push or a collection may remove segments between upload and
+	// activation. One retry suffices unless that is deliberate.
 	for range 2 {
 		if err = c.pushSegments(ctx, x, b, progress); err != nil {
 			break
@@ -42,8 +42,8 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	return m, nil
 }
 
-// Missing returns the segments of an index that a push would send now. The cloud is sent the
-// manifest.
+// Missing returns the segments that a push would send now. It sends the
+// manifest to the server.
 func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment, error) {
 	b, err := m.MarshalBinary()
 	if err != nil {
@@ -62,10 +62,10 @@ func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment,
 	return out, nil
 }
 
-// missing are the digests of segments that the cloud lacks.
+// missing returns the digests of the segments that the server lacks.
 func (c *Client) missing(ctx context.Context, id cpar.IndexID, manifest []byte) (map[string]bool, error) {
 	var list MissingList
-	// The cloud may have to verify its segments before it can answer.
+	// The server may have to verify its segments first.
 	k := call{method: http.MethodPost, path: route(PathMissing, id), body: manifest, patience: activationPatience}
 	if err := c.json(ctx, k, &list); err != nil {
 		return nil, err

@@ -1,9 +1,9 @@
-// Package cparhttp is the HTTP protocol between an owner and a cloud: routes, errors, and
-// the owner's client. It links neither the owner's side nor the cloud's.
+// Package cparhttp is the HTTP protocol between a device and the server:
+// routes, errors, and the device's client. It links neither user/ nor cloud/.
 //
-//	GET    /v1/health                             is the cloud running
-//	GET    /v1/token                              what may the token of this request do (JSON)
-//	GET    /v1/usage                              how much is stored, and how much may be (JSON)
+//	GET    /v1/health                             health and format version
+//	GET    /v1/token                              scopes of the request's token (JSON)
+//	GET    /v1/usage                              storage used and its limit (JSON)
 //	GET    /v1/indexes                            list the indexes (JSON)
 //	DELETE /v1/indexes/{id}
 //	GET    /v1/indexes/{id}/manifest              cpar.Manifest
@@ -13,15 +13,16 @@
 //	GET    /v1/indexes/{id}/segments/{digest}     bytes
 //	PUT    /v1/indexes/{id}/segments/{digest}     bytes
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
-//	POST   /v1/indexes/{id}/annotate-batch        several requests: AppendBatch
+//	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// An index of scheme local is fetched segment by segment and receives no requests. An
-// update is a push under the same id: missing segments are uploaded, then activation
-// atomically replaces the index and drops segments it no longer names.
+// A device fetches an index of scheme local segment by segment and sends it no
+// requests. An update is a push under the same id: missing segments are
+// uploaded, then activation atomically replaces the index and drops segments it
+// no longer names.
 //
-// Bodies are the canonical encoding of package cpar or a segment's bytes, as
-// application/octet-stream, unless marked JSON. Errors are RFC 9457 problem details with
-// an additional member, `code`; see Problem.
+// Bodies are the canonical encoding of package cpar, a batch of package wire,
+// or a segment's bytes, as application/octet-stream, unless marked JSON. Errors
+// are RFC 9457 problem details with an additional member, `code`. See Problem.
 package cparhttp
 
 import (
@@ -43,13 +44,13 @@ const (
 	PathAnnotate      = "/v1/indexes/{id}/annotate"
 	PathAnnotateBatch = "/v1/indexes/{id}/annotate-batch"
 
-	// What follows needs no token and is not described by OpenAPI.
+	// These need no token and are not in the OpenAPI document.
 	PathHealthz     = "/healthz" // is the process alive
 	PathReadyz      = "/readyz"  // may requests be sent to it
 	PathProblem     = "/problems/{code}"
 	PathOpenAPIJSON = "/openapi.json"
 	PathOpenAPIYAML = "/openapi.yaml"
-	PathOpenAPI30   = "/openapi-3.0.json" // the same, for generators that know no 3.1
+	PathOpenAPI30   = "/openapi-3.0.json" // the same for generators without OpenAPI 3.1
 )
 
 // Routes lists them all.
@@ -63,27 +64,27 @@ const (
 	TypeProblem = "application/problem+json"
 )
 
-// Limits of bodies that are read whole, in bytes.
+// Limits of bodies read whole, in bytes.
 const (
 	MaxManifestBytes = 4 << 20
 	maxJSONBytes     = 16 << 20
 	maxProblemBytes  = 64 << 10
 )
 
-// Health is the answer to PathHealth.
+// Health is the response to PathHealth.
 type Health struct {
 	Status string `json:"status" doc:"ok"`
 	// Format is cpar.Version, the version of every binary body.
 	Format int `json:"format" doc:"The version of the binary formats spoken here"`
 }
 
-// TokenInfo is the answer to PathToken.
+// TokenInfo is the response to PathToken.
 type TokenInfo struct {
 	Needed bool     `json:"needed" doc:"Whether this cloud needs a token at all"`
 	Scopes []string `json:"scopes" nullable:"false" doc:"What the token may do: annotate, push, delete, admin"`
 }
 
-// UsageInfo is the answer to PathUsage. A limit that is 0 is none.
+// UsageInfo is the response to PathUsage. A zero limit means none.
 type UsageInfo struct {
 	Indexes int   `json:"indexes" doc:"How many are active"`
 	Bytes   int64 `json:"bytes" doc:"The size of the segments of active indexes"`
@@ -95,22 +96,22 @@ type UsageInfo struct {
 	Concurrent        int     `json:"concurrent" doc:"The most that are worked on at the same time; 0 if there is no limit"`
 }
 
-// IndexInfo is one index in the answer to PathIndexes.
+// IndexInfo describes an index in an IndexList.
 type IndexInfo struct {
 	ID      cpar.IndexID `json:"id" doc:"32 lower-case hexadecimal digits"`
 	Scheme  string       `json:"scheme" doc:"cpar, capia, sealed, local or ivf"`
 	Records uint32       `json:"records"`
 	Bytes   uint64       `json:"bytes" doc:"The size of all segments"`
-	// Damaged says what is wrong with the index, empty if nothing.
+	// Damaged describes damage to the index, or is empty.
 	Damaged string `json:"damaged,omitempty" doc:"What is wrong with the index; absent if nothing"`
 }
 
-// IndexList is the answer to PathIndexes.
+// IndexList is the response to PathIndexes.
 type IndexList struct {
 	Indexes []IndexInfo `json:"indexes" nullable:"false"`
 }
 
-// MissingList is the answer to PathMissing.
+// MissingList is the response to PathMissing.
 type MissingList struct {
 	Missing []string `json:"missing" nullable:"false" doc:"Digests of segments to upload, 64 lower-case hexadecimal digits each"`
 }

@@ -7,8 +7,9 @@ import (
 	"regexp"
 )
 
-// ServerLog is what an http.Server logs to, at level debug: handshakes that fail, and the
-// like. The server puts the client's address into the text; here it goes, unless clients.
+// ServerLog returns the logger for an http.Server, such as for failed
+// handshakes, at level debug. net/http puts client addresses into the text.
+// ServerLog removes them unless clients is set.
 func ServerLog(to *slog.Logger, clients bool) *log.Logger {
 	h := to.Handler()
 	if !clients {
@@ -17,7 +18,7 @@ func ServerLog(to *slog.Logger, clients bool) *log.Logger {
 	return slog.NewLogLogger(h, slog.LevelDebug)
 }
 
-// withoutAddresses drops the addresses of clients from messages.
+// withoutAddresses removes client addresses from messages.
 type withoutAddresses struct{ slog.Handler }
 
 var address = regexp.MustCompile(`(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.]+(%[^\]]*)?\]):\d{1,5}`)

@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pulled asks the parts of the cloud for their numbers when they are wanted, so that no part
-// knows of metrics.
+// pulled polls its sources at each collection, so that other packages need not
+// know about metrics.
 type pulled struct {
 	rows    map[string]*prometheus.Desc
 	sources []func(sink)
@@ -21,7 +21,7 @@ func newPulled() *pulled {
 	return p
 }
 
-// pull adds a source, which is asked at each collection. All are added before the first.
+// addSource adds a source to poll at each collection. Add all before the first.
 func (m *Metrics) addSource(source func(sink)) { m.pulled.sources = append(m.pulled.sources, source) }
 
 func (p *pulled) Describe(out chan<- *prometheus.Desc) {
@@ -36,7 +36,7 @@ func (p *pulled) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// A sink takes numbers under rows of the table, with the values of their labels.
+// A sink receives values for rows of the table, with label values.
 type sink struct {
 	rows map[string]*prometheus.Desc
 	out  chan<- prometheus.Metric
@@ -50,7 +50,7 @@ func (s sink) put(r metric, value float64, labels ...string) {
 	s.out <- prometheus.MustNewConstMetric(s.rows[r.name], kind, value, labels...)
 }
 
-// distribution takes counts by upper bound, not cumulated.
+// distribution receives counts by upper bound, not cumulative.
 func (s sink) distribution(r metric, sum float64, bounds []float64, counts []uint64) {
 	buckets, n := map[float64]uint64{}, uint64(0)
 	for i, b := range bounds {

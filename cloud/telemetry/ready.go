@@ -15,28 +15,30 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Check looks for one thing that can be wrong with a cloud.
+// A Check detects one kind of fault.
 type Check struct {
-	// Name is a value of a label: of a closed list, never of an index.
+	// Name is a label value from a closed list, never an index.
 	Name string
-	// Serving: while it fails, nobody can be served. The others are for the operator, and no
-	// reason to send requests elsewhere: with a damaged index one tenant would stop all.
+	// Serving means that no request can be served while the check fails. Other
+	// checks inform the operator but do not divert requests. Otherwise one
+	// tenant's damaged index would stop all tenants.
 	Serving bool
-	// Run returns what is wrong, for the operator. It must be quick, and name no index.
+	// Run returns the fault, for the operator. It must be quick and name no
+	// index.
 	Run func(context.Context) error
 }
 
-// A Fault is a check that failed.
+// A Fault is a failed check.
 type Fault struct {
 	Check   string `json:"check"`
 	Detail  string `json:"detail"`
-	Serving bool   `json:"serving"` // nobody can be served
+	Serving bool   `json:"serving"` // no request can be served
 }
 
-// fresh is how long what the checks found is believed: strangers may ask as often as they like.
+// fresh is how long results are reused, because any client may ask at any rate.
 const fresh = time.Second
 
-// longestCheck bounds all checks of one round together.
+// longestCheck bounds a round of all checks.
 const longestCheck = 10 * time.Second
 
 // Readiness runs checks.
@@ -48,17 +50,18 @@ type Readiness struct {
 	faults []Fault
 }
 
-// NewReadiness returns checks that run when somebody asks.
+// NewReadiness returns checks that run on request.
 func NewReadiness(checks ...Check) *Readiness { return &Readiness{checks: checks} }
 
-// faultsNow runs the checks, unless they ran just now.
+// faultsNow runs the checks unless the last results are fresh.
 func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
-	// Others are told the same, so it is not for the first who asks to break off.
+	// Others reuse the result, so the first client's cancellation must not
+	// affect it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
 	defer cancel()
 	r.faults = nil
@@ -71,7 +74,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	return r.faults
 }
 
-// Serves reports whether requests can be answered at all; api.Options.Ready.
+// Serves reports whether requests can be answered (api.Options.Ready).
 func (r *Readiness) Serves(ctx context.Context) bool {
 	for _, f := range r.faultsNow(ctx) {
 		if f.Serving {
@@ -95,13 +98,13 @@ func (r *Readiness) samples(s sink) {
 	}
 }
 
-// An unready problem names what is wrong. It is for the listener of the operator.
+// An unready problem lists the faults, for the operator's listener.
 type unready struct {
 	cparhttp.Problem
 	Faults []Fault `json:"faults"`
 }
 
-// ServeHTTP answers the operator: 503 with all that is wrong, serving or not.
+// ServeHTTP answers the operator with 503 and all faults, serving or not.
 func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	faults := r.faultsNow(req.Context())
 	if len(faults) == 0 {
@@ -119,7 +122,7 @@ func (r *Readiness) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		Status: http.StatusServiceUnavailable, Code: cparhttp.CodeUnready, Detail: strings.Join(what, "; ")}, faults})
 }
 
-// Folder checks that the data folder can be read.
+// FolderCheck checks that the data folder is readable.
 func FolderCheck(data string) Check {
 	return Check{Name: "folder", Serving: true, Run: func(context.Context) error {
 		f, err := os.Open(data)
@@ -134,7 +137,8 @@ func FolderCheck(data string) Check {
 	}}
 }
 
-// Storage checks that object storage can be reached. Without, what is loaded is still answered.
+// StorageCheck checks that object storage is reachable. Loaded indexes are
+// served without it.
 func StorageCheck(reach func(context.Context) error) Check {
 	return Check{Name: "storage", Run: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -146,8 +150,8 @@ func StorageCheck(reach func(context.Context) error) Check {
 	}}
 }
 
-// Room checks that the disk has at least so many bytes free. Without, nothing can be pushed,
-// and what is there is still answered.
+// FreeSpaceCheck checks that at least need bytes are free on disk. Without them
+// pushes fail, but stored indexes are served.
 func FreeSpaceCheck(data string, need int64) Check {
 	return Check{Name: "room", Run: func(context.Context) error {
 		if free, ok := durable.FreeBytes(data); ok && free < need {

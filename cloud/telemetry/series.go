@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Series returns what is counted by requests, by name and labels as Prometheus writes them;
-// of a histogram its count and sum.
+// Series returns the metrics that requests change, by name and labels as
+// Prometheus writes them. For a histogram it returns count and sum.
 func (m *Metrics) Series() (map[string]float64, error) {
 	families, err := m.registry.Gather()
 	if err != nil {
@@ -39,13 +39,13 @@ func (m *Metrics) Series() (map[string]float64, error) {
 	return all, nil
 }
 
-// A Change is what a request added to a series.
+// A Change is the increase of a series.
 type Change struct {
 	Series string  `json:"series"`
 	By     float64 `json:"by"`
 }
 
-// Changes are those from before to after, in the order of their names.
+// Changes returns the changes from before to after, ordered by name.
 func Changes(before, after map[string]float64) (all []Change) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if by := after[name] - before[name]; by != 0 {

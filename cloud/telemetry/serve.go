@@ -18,21 +18,22 @@ import (
 	"cpar/internal/hint"
 )
 
-// Options say where the operator looks.
+// Options configures the operator's listener.
 type Options struct {
-	// Listen is the address of the metrics, host:port; "" for none.
+	// Listen is the address for metrics, host:port, or "".
 	Listen string
-	// InsecureAnywhere allows an address that is not loopback. Whoever reaches it reads, without
-	// a token and in the clear, how much each tenant asks.
+	// InsecureAnywhere allows addresses beyond loopback. Any client that
+	// reaches one can read, unencrypted and without a token, how much each
+	// tenant requests.
 	InsecureAnywhere bool
-	// Traces is where spans are sent, "" for nowhere: the URL of a collector.
+	// Traces is the URL of a collector for spans, or "".
 	Traces string
-	// Profile serves net/http/pprof too, on a loopback address only: a profile has the
-	// command line, and taking one costs.
+	// Profile also serves net/http/pprof, on loopback only, because a profile
+	// contains the command line and costs time.
 	Profile bool
 }
 
-// Open opens the listener of o, nil if there is none.
+// Open opens the listener, or returns nil if there is none.
 func (o Options) Open() (net.Listener, error) {
 	if o.Listen == "" {
 		if o.Profile {
@@ -65,14 +66,14 @@ func (o Options) Serve(ctx context.Context, l net.Listener, m *Metrics, ready *R
 	srv := &http.Server{
 		Handler:           o.handler(m, ready),
 		ReadHeaderTimeout: 10 * time.Second,
-		WriteTimeout:      5 * time.Minute, // a profile takes as long as asked for
+		WriteTimeout:      5 * time.Minute, // a profile takes as long as requested
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          ServerLog(log, false),
 	}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
-	// Whoever stops may close the listener first.
+	// A stopping caller may close the listener first.
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		log.Error("serving metrics", "error", err)
 	}
@@ -94,7 +95,7 @@ func (o Options) handler(m *Metrics, ready *Readiness) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		// A page of another site can give its name to this machine, and read.
+		// Any web page can make its own name resolve to this machine.
 		if host := r.Host; !o.InsecureAnywhere && !loopback(host) || origin.Check(r) != nil {
 			http.Error(w, "served under loopback names only", http.StatusForbidden)
 			return

@@ -14,9 +14,9 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// What each part of the cloud counts, and where that goes.
+// Sources of metrics.
 
-// Gate watches who waits for what, and who is sent away.
+// Gate exports queues and refusals.
 func (m *Metrics) Gate(stats func() admission.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -34,7 +34,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 		}
 		s.put(shedTotal, float64(st.Limited), "tenant", "limit")
 		sizes := st.Batches.Sizes[:]
-		bounds := make([]float64, len(sizes)-1) // the last has no bound
+		bounds := make([]float64, len(sizes)-1) // the last count has no bound
 		for i := range bounds {
 			bounds[i] = float64(int(1) << i)
 		}
@@ -42,7 +42,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 	})
 }
 
-// Tenants watches who is let in.
+// Tenants exports authentication.
 func (m *Metrics) Tenants(stats func() tenant.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -52,7 +52,7 @@ func (m *Metrics) Tenants(stats func() tenant.Stats) {
 	})
 }
 
-// Storage watches object storage and the cache before it.
+// Storage exports object storage and its cache.
 func (m *Metrics) Storage(stats func() remote.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -69,7 +69,7 @@ func (m *Metrics) Storage(stats func() remote.Stats) {
 	})
 }
 
-// Cluster watches the machines that serve together.
+// Cluster exports the members of the cluster.
 func (m *Metrics) Cluster(stats func() cluster.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -83,7 +83,7 @@ func (m *Metrics) Cluster(stats func() cluster.Stats) {
 	})
 }
 
-// Listener watches the network's side.
+// Listener exports connections and certificates.
 func (m *Metrics) Listener(stats func() listen.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -96,7 +96,7 @@ func (m *Metrics) Listener(stats func() listen.Stats) {
 	})
 }
 
-// Store watches what is stored and loaded, and its damage.
+// Store exports stored, loaded and damaged indexes.
 func (m *Metrics) Store(stats func() store.Stats) {
 	m.addSource(func(s sink) {
 		st := stats()
@@ -115,7 +115,7 @@ func (m *Metrics) Store(stats func() store.Stats) {
 		s.put(scrubOf, float64(st.ScrubOf))
 		s.put(collectedTotal, float64(st.Collected))
 		s.put(collectedBytes, float64(st.CollectedBytes))
-		stored := map[string]int64{} // several tenants are other
+		stored := map[string]int64{} // tenants with label other are added up
 		for tenant, u := range st.Tenants {
 			label := m.tenants.label(tenant)
 			if label == "" {
@@ -132,8 +132,8 @@ func (m *Metrics) Store(stats func() store.Stats) {
 	})
 }
 
-// Damage checks that no index is damaged. It says how many are, and not which: that is in
-// the log, and cpard check says it.
+// DamageCheck checks that no index is damaged. It reports their number. The log
+// and cpard check name them.
 func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
@@ -143,7 +143,7 @@ func DamageCheck(stats func() store.Stats) Check {
 	}}
 }
 
-// Scrub checks that the search for damage goes on: it reads, or waits for its next round.
+// ScrubCheck checks that scrubbing makes progress or waits for its next round.
 func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	var mu sync.Mutex
 	var last [2]uint64
@@ -155,7 +155,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 		if now := [2]uint64{st.ScrubRounds, st.ScrubBytes}; now != last {
 			last, since = now, time.Now()
 		}
-		// Without any progress it is turned off.
+		// Scrubbing that never progressed is disabled.
 		if stood := time.Since(since); stood > still && last != [2]uint64{} {
 			return fmt.Errorf("the search for damage has stood still for %v", stood.Round(time.Minute))
 		}
@@ -163,7 +163,8 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	}}
 }
 
-// Certificate checks that the certificate does not end soon: ACME renews a month before.
+// CertificateCheck checks that the certificate does not expire soon. ACME
+// renews a month before.
 func CertificateCheck(stats func() listen.Stats) Check {
 	const soon = 7 * 24 * time.Hour
 	return Check{Name: "certificate", Run: func(context.Context) error {

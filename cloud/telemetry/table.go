@@ -1,12 +1,13 @@
 package telemetry
 
-// A row is a metric. docs/METRICS.md is held to the table by a test.
+// A metric is a row of the table. A test compares docs/METRICS.md with the
+// table.
 type metric struct {
 	name   string
 	kind   string
 	help   string
 	labels []string
-	polled bool // asked of a part of the cloud, not counted here
+	polled bool // read from a source, not counted here
 }
 
 const (
@@ -15,8 +16,8 @@ const (
 	histogram = "histogram"
 )
 
-// table has every metric but those of the Go runtime and the process, in the order of the
-// document.
+// table lists every metric in the order of the document, except those of the Go
+// runtime and the process.
 var table []metric
 
 func add(name, kind, help string, labels ...string) metric {

@@ -1,13 +1,13 @@
-// Package watch shows a running cloud to the person who operates it.
+// Package telemetry shows the state of a running server to its operator.
 //
-//	stage.Record of each request ─┐
-//	Stats() of each part ─────────┴▶ Metrics ─▶ /metrics (Prometheus)
+//	trace.Request of each request ─┐
+//	Stats() of other packages ─────┴▶ Metrics ─▶ /metrics (Prometheus)
 //	checks ─▶ Readiness ─▶ /readyz
 //
-// It is served on a listener of its own (Handler), never beside the routes of clients.
-// No label has a token, an index or a client. A tenant appears by its opaque id, and only
-// the first tenantLabels of them: who may add tenants must not be able to fill the memory
-// of whoever collects the metrics.
+// A separate listener serves it, apart from the clients' routes. No label
+// contains a token, an index or a client. Tenants appear by opaque id, and only
+// the first tenantLabels of them, so that adding tenants cannot exhaust the
+// memory of the metrics collector.
 package telemetry
 
 import (
@@ -25,16 +25,16 @@ import (
 	"cpar/internal/version"
 )
 
-// tenantLabels is how many tenants get a label value of their own.
+// tenantLabels is the number of tenants with their own label value.
 const tenantLabels = 100
 
-// Values of labels for what has no name of its own.
+// Label values for unnamed things.
 const (
 	none  = "none"
 	other = "other"
 )
 
-// Metrics counts what a cloud does. It is an api.Observer.
+// Metrics counts requests. It implements api.Observer.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -50,15 +50,16 @@ type Metrics struct {
 	tenantBytes, tenantTimes *prometheus.CounterVec // tenant
 	pulled                   *pulled
 
-	traces      *Traces // nil: none
+	traces      *Traces // may be nil
 	tenants     tenantNames
 	connections connections
 }
 
-// buckets of seconds: a hit of a loaded index takes a millisecond, a large push an hour.
+// buckets in seconds: a request to a loaded index takes a millisecond, a large
+// push an hour.
 var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// New returns metrics of their own, which no other package can add to.
+// New returns Metrics with a private registry.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	counters := func(r metric) *prometheus.CounterVec {
@@ -89,10 +90,8 @@ func New() *Metrics {
 	return m
 }
 
-// Begin implements api.Observer.
 func (m *Metrics) Begin() { m.inFlight.Inc() }
 
-// End implements api.Observer.
 func (m *Metrics) End(r *trace.Request) {
 	m.inFlight.Dec()
 	if m.traces != nil {
@@ -106,7 +105,7 @@ func (m *Metrics) End(r *trace.Request) {
 	if method == "-" {
 		method = other
 	}
-	status := none // the client was gone before there was an answer
+	status := none // the client left before the response
 	if r.Status > 0 {
 		status = fmt.Sprintf("%dxx", r.Status/100)
 	}
@@ -138,7 +137,7 @@ func (m *Metrics) End(r *trace.Request) {
 	}
 }
 
-// routes are the values of label route: the patterns of package cparhttp, and theirs alone.
+// routes lists the values of label route: the patterns of package cparhttp.
 var routes = func() map[string]string {
 	m := map[string]string{}
 	for _, r := range cparhttp.Routes {
@@ -153,7 +152,7 @@ type tenantNames struct {
 	seen map[string]bool
 }
 
-// label returns the value for a tenant, "" if there is none.
+// label returns the label value for a tenant, "" for none.
 func (t *tenantNames) label(tenant string) string {
 	if tenant == "" {
 		return ""
@@ -172,14 +171,14 @@ func (t *tenantNames) label(tenant string) string {
 	return tenant
 }
 
-// connections counts the connections of a server by their state.
+// connections counts connections by state.
 type connections struct {
 	mu    sync.Mutex
 	state map[net.Conn]http.ConnState
 	total uint64
 }
 
-// ConnState is for http.Server.ConnState.
+// ConnState implements http.Server.ConnState.
 func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
 	k := &m.connections
 	k.mu.Lock()

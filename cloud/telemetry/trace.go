@@ -23,11 +23,12 @@ import (
 	"cpar/internal/version"
 )
 
-// Traces sends a span for each request, and one below it for each of its stages, to a
-// collector of OpenTelemetry, as OTLP over HTTP in its JSON encoding.
+// Traces sends a span per request, with child spans for its stages, to an
+// OpenTelemetry collector, as OTLP over HTTP in JSON.
 //
-// It is written by hand: OpenTelemetry's SDK links os/exec on darwin and freebsd, which the
-// wall bans, and its exporter 66 packages of gRPC; both make a server 12 MB larger.
+// It is written by hand because OpenTelemetry's SDK links os/exec on darwin and
+// freebsd, which the wall bans, and its exporter links 66 packages of gRPC.
+// Both would add 12 MB to the server.
 type Traces struct {
 	endpoint string
 	log      *slog.Logger
@@ -39,13 +40,14 @@ type Traces struct {
 
 const (
 	tracesPath   = "/v1/traces"
-	tracesQueued = 2048            // requests that wait to be sent; more are dropped
-	tracesBatch  = 256             // requests in one message
-	tracesEvery  = 5 * time.Second // at least so often
+	tracesQueued = 2048            // requests waiting to be sent; further ones are dropped
+	tracesBatch  = 256             // requests per message
+	tracesEvery  = 5 * time.Second // longest wait
 	tracesWait   = 10 * time.Second
 )
 
-// NewTraces returns traces for a collector, such as http://127.0.0.1:4318; nil for "".
+// NewTraces returns traces for a collector such as http://127.0.0.1:4318, or
+// nil for "".
 func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -63,7 +65,7 @@ func NewTraces(endpoint string, log *slog.Logger) (*Traces, error) {
 	}}, nil
 }
 
-// The messages of OTLP, as far as they are used. Numbers of 64 bits are text in JSON.
+// The used part of OTLP's messages. In JSON, 64-bit numbers are strings.
 type (
 	span struct {
 		TraceID string      `json:"traceId"`
@@ -109,9 +111,8 @@ func number(key string, v int64) attribute {
 	return attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}}
 }
 
-// spans are those of a request: itself, and its stages. Like the metrics they have nothing of
-// an index, and like nothing else nothing of a tenant either; the id of the request leads to
-// its line in the log.
+// spans returns the spans of a request and its stages. They contain neither
+// index nor tenant. The request id leads to the log line.
 func spans(r *trace.Request) []span {
 	nano := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 	traceID, parent := randomHex(16), randomHex(8)
@@ -143,7 +144,8 @@ func randomHex(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// add queues the spans of a request. A collector that is slow loses spans and delays nothing.
+// add queues the spans of a request. A slow collector loses spans and delays no
+// request.
 func (t *Traces) add(r *trace.Request) {
 	select {
 	case t.queue <- spans(r):
@@ -152,7 +154,7 @@ func (t *Traces) add(r *trace.Request) {
 	}
 }
 
-// run sends what is queued, until ctx is done; then once more what is there.
+// run sends queued spans until ctx is done, then the rest.
 func (t *Traces) run(ctx context.Context) {
 	tick := time.NewTicker(tracesEvery)
 	defer tick.Stop()
@@ -160,7 +162,8 @@ func (t *Traces) run(ctx context.Context) {
 	n := 0
 	flush := func() {
 		if n > 0 {
-			// Not cancelled by the stop, but bounded by the client's timeout.
+			// The stop must not cancel the last message, which the client's
+			// timeout bounds.
 			t.send(context.WithoutCancel(ctx), batch, n)
 		}
 		batch, n = nil, 0
@@ -189,7 +192,7 @@ func (t *Traces) run(ctx context.Context) {
 	}
 }
 
-// send sends spans of n requests. What cannot be sent is dropped: traces are of the moment.
+// send sends the spans of n requests and drops them on failure.
 func (t *Traces) send(ctx context.Context, batch []span, n int) {
 	var r resourceSpans
 	r.Resource.Attrs = []attribute{text("service.name", "cpard"), text("service.version", version.Of("cpard").Version)}
@@ -224,8 +227,8 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends the traces of what m observes until the returned function is called, which waits
-// for the last to be sent. Call it before the first request.
+// Trace sends traces of observed requests until stop is called, which waits for
+// the last message. Call it before the first request.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

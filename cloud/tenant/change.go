@@ -19,20 +19,21 @@ import (
 	"cpar/internal/hint"
 )
 
-// lockName is held while the registry is changed, so that two commands do not undo each other.
+// lockName is locked during changes of the registry, so that concurrent
+// commands do not overwrite each other.
 const lockName = "tenants.lock"
 
-// FileNames are what this package makes in a data folder.
+// FileNames lists the entries of a data folder that this package creates.
 var FileNames = []string{FileName, lockName, Folder}
 
-// An Issued is a token that was made: the one time that it is there in the clear.
+// An Issued contains a new token, which is never available again.
 type Issued struct {
 	Tenant Tenant
 	Label  string
 	Token  bearer.Token
-	// New: the tenant was made too.
+	// New means that the tenant was created too.
 	New bool
-	// Until is when the token ends whose place this one takes; zero if it has ended.
+	// Until is when the replaced token expires, zero if it has expired.
 	Until time.Time
 }
 
@@ -48,18 +49,18 @@ func List(data string) ([]Tenant, error) {
 	return f.Tenants, nil
 }
 
-// An Editor changes the registry of a data folder, one change at a time.
+// An Editor changes the registry of a data folder.
 type Editor struct {
 	Data string
-	// DryRun checks a change and does not make it; an Issued then has no token.
+	// DryRun checks a change without making it. The Issued then has no token.
 	DryRun bool
-	// Keep, if set, gets a token before the registry knows it. If it fails, nothing changes:
-	// a token that nobody has got would be in the way.
+	// Keep, if set, receives a new token before the registry does. If it fails,
+	// nothing changes, because a token without an owner would occupy its label.
 	Keep func(bearer.Token) error
 }
 
-// Add makes a token for a tenant, and the tenant if there is none of the name; only then may
-// there be limits.
+// Add creates a token for a tenant, and the tenant if necessary. Limits are
+// accepted only for a new tenant.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -81,7 +82,7 @@ func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, lim
 	return made, err
 }
 
-// Rotate makes a token in the place of one, which ends after grace. label may be "" where the
+// Rotate replaces a token, which expires after grace. label may be "" if the
 // tenant has one token.
 func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Duration) (Issued, error) {
 	var made Issued
@@ -106,7 +107,7 @@ func (e *Editor) Rotate(ctx context.Context, name, label string, grace time.Dura
 	return made, err
 }
 
-// SetLimits changes limits of a tenant; a limit that is 0 stays as it is.
+// SetLimits changes limits of a tenant. A zero limit stays unchanged.
 func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Tenant, error) {
 	var changed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -132,8 +133,8 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 	return changed, err
 }
 
-// Remove removes a tenant, or one of its tokens if label is not "". What the tenant has stored
-// stays.
+// Remove removes a tenant, or one of its tokens if label is not "". The
+// tenant's data stays.
 func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error) {
 	var removed Tenant
 	err := e.change(ctx, func(f *file) error {
@@ -171,7 +172,7 @@ func (e *Editor) issue(made *Issued, t *Tenant, label string, scopes []string) e
 	return e.Keep(token)
 }
 
-// change reads the registry, has it changed, and writes it, while nobody else does.
+// change reads, changes and writes the registry under its lock.
 func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	if !e.DryRun {
 		if err := durable.MkdirAll(durable.OS, e.Data, 0o700); err != nil {
@@ -190,7 +191,7 @@ func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	if err != nil {
 		return err
 	}
-	// A token that has ended is of no use to anybody.
+	// Drop expired tokens.
 	for i := range f.Tenants {
 		t := &f.Tenants[i]
 		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.live(now()) })
@@ -201,7 +202,7 @@ func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	return f.write(e.Data)
 }
 
-// now is to the second, as the file has it.
+// now is truncated to seconds, as in the file.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 func (f *file) find(name string) *Tenant {
@@ -218,7 +219,7 @@ func (f *file) known(name string) (*Tenant, error) {
 	return nil, hint.Add(fmt.Errorf("%w: there is no tenant %q", cpar.ErrInput, name), "cpard tenant list shows those that there are")
 }
 
-// token is the one of a label that counts, or the only one if label is "".
+// token returns the live token with this label, or the only one if label is "".
 func (t *Tenant) token(label string) (*Token, error) {
 	var labels []string
 	for i, k := range t.Tokens {
@@ -238,11 +239,12 @@ func (t *Tenant) token(label string) (*Token, error) {
 	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "there are: %s", strings.Join(labels, ", "))
 }
 
-// Stored is how many files and bytes of a tenant lie in a data folder, active or not.
+// DataSize returns the number and total size of a tenant's files in a data
+// folder, active or not.
 func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // none, or removed meanwhile
+			return nil // missing, or removed meanwhile
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -259,8 +261,8 @@ func DataSize(data, id string) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// Discard removes what a tenant that was removed has stored. A daemon may run: what it is
-// about is moved out of its sight first.
+// Discard removes the data of a removed tenant. A daemon may be running, so
+// Discard renames the folder first.
 func Discard(data, id string) error {
 	if err := checkID(id); err != nil {
 		return err

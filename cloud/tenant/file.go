@@ -18,27 +18,27 @@ import (
 	"cpar/internal/hint"
 )
 
-// FileName is the registry's file.
+// FileName is the name of the registry.
 const FileName = "tenants.json"
 
-// The registry's file, in the data folder (docs/FORMAT.md).
+// The format of the registry (docs/FORMAT.md).
 const (
 	fileMode    = 0o600
 	fileMagic   = "cpard tenants"
 	fileVersion = 1
-	// maxFileBytes and maxTokens bound what a file may have a daemon hold.
+	// maxFileBytes and maxTokens bound the memory of a daemon.
 	maxFileBytes = 16 << 20
 	maxTokens    = 20_000
 )
 
-// A file is the registry as its file has it.
+// A file is the decoded registry.
 type file struct {
 	Format  string   `json:"format"`
 	Version int      `json:"version"`
 	Tenants []Tenant `json:"tenants"`
 }
 
-// A Tenant is one as the registry has it.
+// A Tenant is an entry of the registry.
 type Tenant struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -47,29 +47,28 @@ type Tenant struct {
 	Tokens  []Token   `json:"tokens"`
 }
 
-// A Token is what is kept of one: nothing that it could be made from.
+// A Token is the stored form of a token, from which it cannot be recovered.
 type Token struct {
 	Label   string      `json:"label"`
 	Scopes  []string    `json:"scopes"`
 	SHA256  cpar.Digest `json:"sha256"`
 	Created time.Time   `json:"created"`
-	// Until is when it ends, having been rotated; zero for one that does not.
+	// Until is the expiry of a rotated token, otherwise zero.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// live reports whether the token counts at an instant.
+// live reports whether the token is valid at an instant.
 func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(t.Until) }
 
-// path is where the registry of a data folder lies.
 func path(data string) string { return filepath.Join(data, FileName) }
 
-// read reads a registry's file. There need not be one (fs.ErrNotExist). info is that of the
-// file which was read.
+// read reads a registry, which may be missing (fs.ErrNotExist). info describes
+// the file that was read.
 func read(data string) (l *file, info fs.FileInfo, err error) {
 	fail := func(err error) (*file, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("reading %s: %w", path(data), err)
 	}
-	// Opening a named pipe would wait for its writer.
+	// Opening a named pipe would block.
 	if info, err := os.Lstat(path(data)); err == nil && !info.Mode().IsRegular() {
 		return fail(hint.Add(fmt.Errorf("%w: it is no regular file", cpar.ErrCorrupt), restoring))
 	}
@@ -84,7 +83,8 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 	if info, err = f.Stat(); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 	}
-	// Whoever can write it can let anybody in. Windows has no such permissions.
+	// A user with write permission could admit any client. Windows has no such
+	// permissions.
 	if info.Mode().Perm()&0o022 != 0 && os.PathSeparator == '/' {
 		return fail(hint.Add(fmt.Errorf("%w: others may write it", cpar.ErrInput), "chmod 600 it, after a look at what it says"))
 	}
@@ -100,14 +100,15 @@ func read(data string) (l *file, info fs.FileInfo, err error) {
 
 const restoring = "put it back from a backup (cpard backup), or move it away and add the tenants again: their data stays, under new ids"
 
-// Check refuses the bytes of a registry that no daemon would take. Errors wrap
+// Check refuses a registry that a daemon would refuse. Errors wrap
 // cpar.ErrCorrupt or cpar.ErrVersion.
 func Check(b []byte) error {
 	_, err := decode(b)
 	return err
 }
 
-// decode reads a registry and checks all of it. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
+// decode reads and validates a registry. Errors wrap cpar.ErrCorrupt or
+// cpar.ErrVersion.
 func decode(b []byte) (*file, error) {
 	wrong := func(format string, args ...any) (*file, error) {
 		return nil, hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrCorrupt}, args...)...), restoring)
@@ -115,7 +116,7 @@ func decode(b []byte) (*file, error) {
 	if len(b) > maxFileBytes {
 		return wrong("it has more than %d bytes", maxFileBytes)
 	}
-	// The version comes first: a later one may have other members.
+	// Check the version first, because later ones may have other members.
 	var head struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
@@ -141,7 +142,7 @@ func decode(b []byte) (*file, error) {
 	return l, nil
 }
 
-// check refuses what add, rotate and remove do not write.
+// check refuses contents that an Editor does not write.
 func (l *file) check() error {
 	ids, names, tokens := map[string]bool{}, map[string]bool{}, map[uint64]bool{}
 	for _, t := range l.Tenants {
@@ -161,7 +162,7 @@ func (l *file) check() error {
 			if !slices.Equal(set.Names(), k.Scopes) {
 				return fmt.Errorf("tenant %q: token %q: its scopes are out of order", t.Name, k.Label)
 			}
-			// Of one label there is one that counts; others are those that it took the place of.
+			// Each label has at most one unrotated token.
 			if k.Until.IsZero() && labels[k.Label] {
 				return fmt.Errorf("tenant %q has two tokens %q", t.Name, k.Label)
 			}
@@ -186,12 +187,12 @@ func (l *file) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// write puts a registry in the place of the one that is there, whole.
+// write replaces the registry atomically.
 func (l *file) write(data string) error {
 	slices.SortFunc(l.Tenants, func(a, b Tenant) int { return strings.Compare(a.Name, b.Name) })
 	b, err := l.encode()
 	if err == nil {
-		// What cannot be read again must not be written.
+		// Refuse to write an unreadable registry.
 		_, err = decode(b)
 	}
 	if err != nil {

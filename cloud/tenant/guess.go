@@ -9,26 +9,26 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How many wrong tokens are answered, from one address and from all. Whoever mistypes one
-// needs few; whoever guesses learns nothing from any.
+// Limits of wrong tokens per address and in total. A mistyped token needs few
+// attempts, and a guess learns nothing from any.
 const (
 	guessesPerMinute = 12
 	guessBurst       = 10
-	guessesInTotal   = 20 // a second
+	guessesInTotal   = 20 // per second
 	totalBurst       = 200
-	// maxAddresses bounds the table. An address that falls out of it starts afresh, so the
-	// limit in total is what holds against many.
+	// maxAddresses bounds the table. An evicted address starts afresh, so the
+	// total limit protects against many addresses.
 	maxAddresses = 4096
 )
 
-// guesses counts wrong tokens by address, of the latest addresses.
+// A guessLimiter counts wrong tokens of recent addresses.
 type guessLimiter struct {
 	now func() time.Time
 
 	mu               sync.Mutex
 	total            *rate.Limiter
 	by               map[netip.Prefix]*list.Element
-	order            *list.List // of *guesser, the latest first
+	order            *list.List // of *guesser, most recent first
 	refused, limited int64
 }
 
@@ -42,8 +42,8 @@ func newGuessLimiter(now func() time.Time) *guessLimiter {
 		by: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// failed counts a wrong token, and says how long the address should wait if it was one too
-// many; 0 if not.
+// failed counts a wrong token. If that exceeds a limit, it returns how long the
+// address should wait, otherwise 0.
 func (g *guessLimiter) failed(from netip.Prefix) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

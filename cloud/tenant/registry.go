@@ -19,28 +19,29 @@ import (
 )
 
 var (
-	// ErrToken: no token, or none that is known here.
+	// ErrToken means that a request has no known token.
 	ErrToken = errors.New("the token is not known here")
-	// ErrMissing: a token is needed, and there is none. It comes wrapped with ErrToken.
+	// ErrMissing means that a required token is missing. It is wrapped with
+	// ErrToken.
 	ErrMissing = errors.New("a token is needed")
 )
 
-// A Guessing is the error of an address that has shown too many wrong tokens.
+// A GuessLimitError reports too many wrong tokens from an address.
 type GuessLimitError struct{ After time.Duration }
 
 func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all together"
 }
 
-// recheck is how old a look at the file may be, and Heard after how long a daemon has taken
-// over a change.
+// recheck bounds the age of the last check of the file. After Heard a daemon
+// has applied a change.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
 )
 
-// A Registry knows the tenants of a data folder while a daemon serves it. It reads the file
-// again when it has changed, so that a token that was removed ends within a second.
+// A Registry knows the tenants of a data folder while a daemon serves it. It
+// reloads a changed file, so that a removed token expires within a second.
 type Registry struct {
 	data string
 	log  *slog.Logger
@@ -49,25 +50,25 @@ type Registry struct {
 	guesses *guessLimiter
 
 	mu      sync.Mutex
-	looked  time.Time   // when the file was looked at
-	read    fs.FileInfo // of the file that grants is from; nil if there was none
+	looked  time.Time   // last check of the file
+	read    fs.FileInfo // the file of grants; nil if missing
 	grants  map[uint64][]grant
-	needed  bool             // a token is; never turns back while the daemon runs
-	damaged error            // of the last look; nobody comes in
-	storage map[string]int64 // limits of tenants
+	needed  bool             // tokens are required; never reset while the daemon runs
+	damaged error            // error of the last check; all requests are refused
+	storage map[string]int64 // limits by tenant
 	tenants int
 }
 
-// A grant is what a token may do.
+// A grant is the permission of a token.
 type grant struct {
 	digest    cpar.Digest
 	until     time.Time
 	principal Principal
 }
 
-// Open reads the registry of a data folder, which need not have one. Everybody needs a token
-// if there is one, even of no tenants, or data of tenants; else if strangers can reach the
-// daemon, as needed says.
+// Open reads the registry of a data folder. Every request needs a token if
+// there is a registry, even without tenants, or data of tenants, or if needed
+// is set because other machines can reach the daemon.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: log, now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	if log == nil {
@@ -77,17 +78,18 @@ func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	if r.damaged != nil {
 		return nil, r.damaged
 	}
-	// Tenants' data without a registry is a lost file, not a cloud of one user.
+	// Tenants' data without a registry means a lost file, not a server for one
+	// user.
 	if _, err := os.Lstat(filepath.Join(data, Folder)); err == nil {
 		r.needed = true
 	}
 	return r, nil
 }
 
-// Folder is where the data of tenants lies in the data folder, by id.
+// Folder contains the data of tenants, by id.
 const Folder = "tenants"
 
-// Needed reports whether everybody needs a token.
+// Needed reports whether requests need a token.
 func (r *Registry) Needed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,22 +97,24 @@ func (r *Registry) Needed() bool {
 	return r.needed
 }
 
-// Authenticate finds out whose a request is, without reading its body. Errors are ErrToken, a
-// *Guessing, or cpar.ErrStorage where the registry cannot be read.
+// Authenticate returns the principal of a request without reading its body.
+// Errors are ErrToken, a *GuessLimitError, or cpar.ErrStorage if the registry
+// cannot be read.
 func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 	if !r.Needed() {
-		return Principal{}, nil // also with a token: it is one for another day
+		return Principal{}, nil // a token is ignored here
 	}
 	token, err := bearer.FromHeader(q.Header)
-	// What is no token at all is looked for like any other: nothing tells by its time how far
-	// a guess came.
+	// Malformed tokens are looked up too, so that the response time reveals
+	// nothing about a guess.
 	p, found, damaged := r.find(token.Digest())
 	if damaged != nil {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// Also from an address that others guess from: behind one proxy or one router they
-		// would lock each other out, and 256 random bits are not found by trying.
+		// A valid token is accepted even from a limited address. Otherwise
+		// clients behind one proxy could lock each other out, and 256 random
+		// bits cannot be guessed.
 		return p, nil
 	}
 	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
@@ -127,15 +131,16 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 	defer r.mu.Unlock()
 	r.refresh(false)
 	if p, found = r.lookup(d); !found {
-		// It may have been added a moment ago.
+		// It may be a new token.
 		r.refresh(true)
 		p, found = r.lookup(d)
 	}
 	return p, found, r.damaged
 }
 
-// shelf is where a hash is looked for. What the time of looking there tells is of the first
-// bytes of a hash that nobody can aim at; the rest is compared in constant time.
+// shelf returns the lookup key of a digest. The lookup time depends on the
+// first bytes of the digest, which an attacker cannot target. The rest is
+// compared in constant time.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -147,7 +152,7 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 	return p, found
 }
 
-// refresh reads the file again if it has changed; the caller holds mu.
+// refresh reloads a changed file. The caller holds mu.
 func (r *Registry) refresh(now bool) {
 	if t := r.now(); now || t.Sub(r.looked) >= recheck || t.Before(r.looked) {
 		info, err := os.Lstat(path(r.data))
@@ -163,8 +168,8 @@ func (r *Registry) refresh(now bool) {
 	}
 }
 
-// reload reads the file. One that is gone has no tenants; one that is damaged lets nobody in:
-// it may be the one that should have ended a token.
+// reload reads the file. A missing file has no tenants. A damaged one refuses
+// all requests, because it may have revoked a token.
 func (r *Registry) reload() {
 	before := r.damaged
 	r.looked, r.grants, r.read, r.damaged, r.tenants, r.storage = r.now(), nil, nil, nil, 0, nil
@@ -185,7 +190,7 @@ func (r *Registry) reload() {
 	for _, t := range l.Tenants {
 		r.storage[t.ID] = t.Resolved().StorageBytes
 		for _, k := range t.Tokens {
-			scopes, _ := ParseScopes(k.Scopes) // decode has checked them
+			scopes, _ := ParseScopes(k.Scopes) // decode has validated them
 			g := grant{k.SHA256, k.Until, Principal{Tenant: t.ID, Scopes: scopes, Limits: t.Resolved()}}
 			r.grants[shelf(k.SHA256)] = append(r.grants[shelf(k.SHA256)], g)
 		}
@@ -193,30 +198,29 @@ func (r *Registry) reload() {
 	r.log.Info("the registry of tenants was read", "tenants", r.tenants)
 }
 
-// Storage is how many bytes a tenant may store, 0 for any number. Who is not in the registry
-// any more has no room; at a cloud without tenants there is no limit.
+// Storage returns a tenant's storage limit in bytes, 0 for none. A removed
+// tenant has no space. A server without tenants has no limit.
 func (r *Registry) Storage(tenant string) int64 {
 	if tenant == "" {
 		return 0
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.refresh(true) // an upload is rare enough for a look at the file
+	r.refresh(true) // uploads are rare enough to check the file
 	if limit, ok := r.storage[tenant]; ok {
 		return limit
 	}
 	return 1
 }
 
-// Stats are numbers of a registry.
+// Stats counts authentication failures.
 type Stats struct {
 	Tenants int
-	// Refused counts requests without a token that is known, Limited those of them that came
-	// too fast.
+	// Refused counts requests without a known token, Limited those among them
+	// beyond the limit.
 	Refused, Limited int64
 }
 
-// Stats returns the numbers until now.
 func (r *Registry) Stats() Stats {
 	r.mu.Lock()
 	n := r.tenants
@@ -225,8 +229,9 @@ func (r *Registry) Stats() Stats {
 	return Stats{n, refused, limited}
 }
 
-// Neighbourhood is whose guesses and connections count together: an IPv4 address, or the 64
-// bits of an IPv6 network that one customer commonly has. remote is host:port.
+// ClientNetwork returns the unit by which guesses and connections are counted:
+// an IPv4 address, or an IPv6 network of 64 bits, commonly one customer's.
+// remote is host:port.
 func ClientNetwork(remote string) netip.Prefix {
 	a, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -1,23 +1,24 @@
-// Package tenant says whose a request is, what it may do, and how much of the cloud it may
-// use.
+// Package tenant authenticates requests and limits each tenant's use of the
+// server.
 //
 //	tenants.json ─▶ Registry ─▶ Authenticate: Authorization: Bearer cpar_… ─▶ Principal
-//	Principal.In(ctx) ─▶ … ─▶ From(ctx): whose indexes a handler may touch
+//	Principal.NewContext(ctx) ─▶ … ─▶ FromContext(ctx): the tenant of a handler's request
 //
-// A tenant is one customer of a cloud. It has an opaque random id, which names its folder and
-// its numbers; a name, which only the operator sees; limits; and one or more tokens, each
-// with a label and scopes. The registry is one file, tenants.json in the data folder (see
-// file.go), which cpard tenant changes and a running daemon reads again. Tokens are kept as
-// SHA-256 alone; why a plain hash is right is said in package bearer.
+// A tenant is a customer of a server. It has an opaque random id, which names
+// its folder and its metrics, a name known only to the operator, limits, and
+// one or more tokens with labels and scopes. The registry is the file
+// tenants.json in the data folder (file.go). cpard tenant changes it and a
+// running daemon reloads it. It contains only SHA-256 digests of tokens.
+// Package bearer explains why a plain hash suffices.
 //
-// What a scope may do, among the indexes of its own tenant:
+// Scopes, which apply to the token's own tenant:
 //
-//	annotate  ask an index: list, manifest, segments (for what is kept at home), annotate
-//	push      put an index: manifest, what is missing, upload, activate, also over another
-//	delete    delete an index: list, manifest and segments (to find it by its name), delete
-//	admin     all of these, and how much is stored (GET /v1/usage)
+//	annotate  list, manifest, segments (for indexes searched locally), annotate
+//	push      manifest, missing segments, upload, activate, also over another index
+//	delete    list, manifest and segments (to find an index by name), delete
+//	admin     all of these, and storage use (GET /v1/usage)
 //
-// Every token may ask what it may do (GET /v1/token).
+// Every token may read its own scopes (GET /v1/token).
 package tenant
 
 import (
@@ -31,10 +32,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Scopes are what a token may do, a set.
+// Scopes is the set of a token's permissions.
 type Scopes uint8
 
-// The scopes.
 const (
 	Annotate Scopes = 1 << iota
 	Push
@@ -45,7 +45,7 @@ const (
 // scopeNames is in the order of the bits.
 var scopeNames = []string{"annotate", "push", "delete", "admin"}
 
-// Names are the names of the scopes of a set.
+// Names returns the names of the scopes.
 func (s Scopes) Names() []string {
 	names := []string{}
 	for i, name := range scopeNames {
@@ -56,10 +56,9 @@ func (s Scopes) Names() []string {
 	return names
 }
 
-// String joins Names by commas.
 func (s Scopes) String() string { return strings.Join(s.Names(), ",") }
 
-// ParseScopes reads names of scopes, of which there is one at least.
+// ParseScopes parses one or more names of scopes.
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
@@ -80,8 +79,8 @@ func ParseScopes(names []string) (Scopes, error) {
 	return set, nil
 }
 
-// Limits bound what a tenant uses. In the registry 0 stands for the default and Unlimited for
-// none; in a Principal 0 is none.
+// Limits bounds a tenant's use. In the registry 0 selects the default and
+// Unlimited disables a limit. In a Principal 0 means no limit.
 type Limits struct {
 	StorageBytes      int64   `json:"storage_bytes,omitempty"`
 	RequestsPerSecond float64 `json:"requests_per_second,omitempty"`
@@ -89,15 +88,15 @@ type Limits struct {
 	Concurrent        int     `json:"concurrent,omitempty"`
 }
 
-// Unlimited stands for no limit in the registry.
+// Unlimited disables a limit in the registry.
 const Unlimited = -1
 
-// Default are the limits of a tenant where the operator named none. A photo takes about 15 kB
-// under scheme cpar, so that this is room for some 600,000; cpar asks about several in one
-// request.
+// Default contains the limits of a tenant for which the operator set none. A
+// photo takes about 15 kB under scheme cpar, so there is space for some
+// 600,000. cpar annotates several photos per request.
 var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Concurrent: 16}
 
-// Resolved has the defaults in place, and 0 where there is no limit.
+// Resolved fills in defaults and replaces Unlimited by 0.
 func (l Limits) Resolved() Limits {
 	if l.StorageBytes == 0 {
 		l.StorageBytes = Default.StorageBytes
@@ -109,7 +108,7 @@ func (l Limits) Resolved() Limits {
 	case l.Burst == 0:
 		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, maxLimit)))
 	case l.Burst < 0:
-		l.Burst = maxLimit // 0 would be one second's worth of the rate
+		l.Burst = maxLimit // 0 would mean one second's worth of the rate
 	}
 	if l.Concurrent == 0 {
 		l.Concurrent = Default.Concurrent
@@ -117,7 +116,7 @@ func (l Limits) Resolved() Limits {
 	return Limits{max(l.StorageBytes, 0), max(l.RequestsPerSecond, 0), max(l.Burst, 0), max(l.Concurrent, 0)}
 }
 
-// maxLimit bounds rates and counts, so that what is computed of them cannot overflow.
+// maxLimit bounds rates and counts, so that arithmetic on them cannot overflow.
 const maxLimit = 1_000_000
 
 func (l Limits) check() error {
@@ -134,10 +133,10 @@ func (l Limits) check() error {
 	return nil
 }
 
-// A Principal is who makes a request. The zero Principal is the one user of a loopback cloud
-// without tenants, who may do everything.
+// A Principal is the sender of a request. The zero Principal is the only user
+// of a loopback server without tenants and may do everything.
 type Principal struct {
-	Tenant string // 16 hexadecimal digits; "" without tenants
+	Tenant string // 16 hexadecimal digits, or "" without tenants
 	Scopes Scopes
 	Limits Limits
 }
@@ -149,18 +148,18 @@ func (p Principal) May(any Scopes) bool {
 
 type contextKey struct{}
 
-// In returns a context that carries p.
+// NewContext returns a context that carries p.
 func (p Principal) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From returns the principal of a request's context, the zero Principal if there is none.
+// FromContext returns the principal of a request, or the zero Principal.
 func FromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(contextKey{}).(Principal)
 	return p
 }
 
-// idBytes is the length of a tenant's id before it is written in hexadecimal.
+// idBytes is the length of a tenant's id in bytes.
 const idBytes = 8
 
 func newID() string {
@@ -169,7 +168,7 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// checkID refuses what is no tenant's id, which also names a folder.
+// checkID refuses malformed ids, because an id also names a folder.
 func checkID(id string) error {
 	if b, err := hex.DecodeString(id); err != nil || len(b) != idBytes || hex.EncodeToString(b) != id {
 		return fmt.Errorf("%w: %q is not a tenant's id (16 lower-case hexadecimal digits)", cpar.ErrInput, id)
@@ -179,7 +178,7 @@ func checkID(id string) error {
 
 const longestName = 64
 
-// CheckName refuses names and labels that a terminal or a script could trip over.
+// CheckName refuses names and labels that could confuse a terminal or a script.
 func CheckName(name string) error {
 	ok := name != "" && len(name) <= longestName && name[0] != '-' && name[0] != '.'
 	for _, r := range name {

@@ -1,10 +1,10 @@
-// Package stage is what the parts of a cloud write down about a request while they work on
-// it: how long each stage took, how much was read, and how it ended.
+// Package trace records the work on one request: the time of each stage, the
+// bytes read, and the outcome.
 //
-//	guard ─▶ Record in the context ─▶ Enter(ctx, Search) … leave() ─▶ observer
+//	guard ─▶ Request in the context ─▶ Enter(ctx, Search) … leave() ─▶ observer
 //
-// A Record has numbers and names from closed lists. It has no place for a token, an
-// address, an index or anything of a body, so that no observer can pass one on.
+// A Request contains numbers and names from closed lists. It has no field for a
+// token, an address, an index or body data, so no observer can leak them.
 package trace
 
 import (
@@ -15,17 +15,17 @@ import (
 	"cpar"
 )
 
-// A Stage is a part of the way of a request.
+// A Stage is a phase of processing a request.
 type Stage uint8
 
-// The stages, in the order in which an annotation goes through them.
+// The stages, in the order of an annotation.
 const (
 	Body   Stage = iota // reading the body
 	Queue               // waiting for memory or a turn
 	Load                // opening the index
 	Search              // searching it
-	Encode              // writing down the reply
-	Send                // sending the answer
+	Encode              // encoding the reply
+	Send                // sending the response
 	numStages
 )
 
@@ -33,22 +33,23 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time is when a stage began and ended, and how long it took: less than from First to
-// Last if it was left in between, as the body is between two reads.
+// A Time contains the start, end and duration of a stage. The duration is
+// shorter than First to Last if the stage was interrupted, as between two reads
+// of a body.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration
 }
 
-// A Record is what is known of one request when it has ended.
+// A Request is the trace of one request.
 type Request struct {
-	ID     string // a random UUID, drawn here
-	Method string // of a closed list, else "-"
+	ID     string // a random UUID drawn by the server
+	Method string // from a closed list, otherwise "-"
 	Route  string // the pattern, not the path
 	Start  time.Time
 	Took   time.Duration
-	Status int // 0 if nothing was answered
-	// Panicked: a bug of ours, or a disk that failed under a memory map.
+	Status int // 0 without a response
+	// Panicked means a bug, or a disk that failed under a memory map.
 	Panicked bool
 	// Received and Sent count bytes of bodies.
 	Received, Sent int64
@@ -65,12 +66,12 @@ type Request struct {
 
 type key struct{}
 
-// In returns ctx with r.
+// NewContext returns ctx with r.
 func (r *Request) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, r)
 }
 
-// from returns the record of a request, or one that nobody reads.
+// from returns the request of ctx, or a discarded one.
 func from(ctx context.Context) *Request {
 	if r, ok := ctx.Value(key{}).(*Request); ok {
 		return r
@@ -78,16 +79,16 @@ func from(ctx context.Context) *Request {
 	return new(Request)
 }
 
-// Enter begins a stage of the request of ctx; leave ends it.
+// Enter starts a stage of ctx's request, and leave ends it.
 func Enter(ctx context.Context, s Stage) (leave func()) {
 	r, start := from(ctx), time.Now()
 	return func() { r.Add(s, start, time.Now()) }
 }
 
-// Add counts the time from start to end for a stage of the request of ctx.
+// Add adds the time from start to end to a stage of ctx's request.
 func Add(ctx context.Context, s Stage, start, end time.Time) { from(ctx).Add(s, start, end) }
 
-// Add counts the time from start to end for a stage.
+// Add adds the time from start to end to a stage.
 func (r *Request) Add(s Stage, start, end time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +102,8 @@ func (r *Request) Add(s Stage, start, end time.Time) {
 	t.Took += end.Sub(start)
 }
 
-// Asked notes the scheme of an annotation and how many requests it has.
+// SetAnnotations records the scheme of an annotation and its number of
+// requests.
 func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
 	r := from(ctx)
 	r.mu.Lock()
@@ -109,7 +111,7 @@ func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
 	r.scheme, r.annotations = scheme, requests
 }
 
-// Searched notes how many records were scored and how many bytes of the index were read.
+// AddWork adds the number of records scored and bytes of the index read.
 func AddWork(ctx context.Context, visited, touched uint64) {
 	r := from(ctx)
 	r.mu.Lock()
@@ -118,7 +120,7 @@ func AddWork(ctx context.Context, visited, touched uint64) {
 	r.touched += touched
 }
 
-// Of notes the tenant of the request, by its opaque id.
+// SetTenant records the tenant's opaque id.
 func SetTenant(ctx context.Context, tenant string) {
 	r := from(ctx)
 	r.mu.Lock()
@@ -126,8 +128,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	r.tenant = tenant
 }
 
-// Failed notes the code of the problem that a request ends with, and returns the URI under
-// which client and log speak of this request.
+// SetProblem records the code of the problem returned. instance is the URI that
+// identifies the request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.mu.Lock()
@@ -136,28 +138,28 @@ func SetProblem(ctx context.Context, code string) (instance string) {
 	return "urn:uuid:" + r.ID
 }
 
-// Code is that of the problem, "" if there was none.
+// Code returns the code of the problem, or "".
 func (r *Request) Code() string { r.mu.Lock(); defer r.mu.Unlock(); return r.code }
 
-// Tenant is the tenant's opaque id, "" without one.
+// Tenant returns the tenant's opaque id, or "".
 func (r *Request) Tenant() string { r.mu.Lock(); defer r.mu.Unlock(); return r.tenant }
 
-// Asked returns the scheme and number of the requests of an annotation; the number is 0 for
-// anything else.
+// Annotations returns the scheme and number of requests of an annotation, or 0
+// requests.
 func (r *Request) Annotations() (scheme cpar.Scheme, requests int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.scheme, r.annotations
 }
 
-// Searched returns how many records were scored, and bytes read for that.
+// Work returns the number of records scored and bytes read.
 func (r *Request) Work() (visited, touched uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.visited, r.touched
 }
 
-// Times calls f for every stage that the request went through, in their order.
+// Times calls f for every stage of the request, in order.
 func (r *Request) Times(f func(Stage, Time)) {
 	r.mu.Lock()
 	times := r.times
