@@ -20,7 +20,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// pushed puts an index of scheme capia into c; its record i scores i for the request [1 0].
+// pushed puts an index of scheme capia into c. Record i scores i for the
+// request [1 0].
 func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{7}, Records: uint32(n), Dim: 2, KeywordBytes: 4}
@@ -71,7 +72,6 @@ func TestCloud(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Replies own their memory and survive the index.
 		if err := c.Delete(context.Background(), store.IndexRef{Index: id}); err != nil {
 			t.Fatal(err)
 		}
@@ -95,9 +95,9 @@ func TestCloud(t *testing.T) {
 	}
 }
 
-// TestFaultOfAWorker: if a mapped file is truncated, any worker's fault ends the request
-// and not the process, and the index says that it is damaged.
-func TestFaultOfAWorker(t *testing.T) {
+// If a mapped file is truncated, a worker's fault ends the request and not the
+// process, and marks the index as damaged.
+func TestWorkerFaultEndsOnlyTheRequest(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")
 	}
@@ -117,7 +117,7 @@ func TestFaultOfAWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second half of the records is not read by the caller's goroutine.
+	// The caller's goroutine does not read the second half of the records.
 	path := indexdir.SegmentPath(filepath.Join(data, "indexes", id.String()), m.Segments[1].Digest)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,8 @@ import (
 
 var sealedID = cpar.IndexID{9, 8}
 
-// A sealedFixture is what an owner pushes. Its groups are random: encrypted ones look the same.
+// A sealedFixture is a sealed index with random groups, which look like
+// encrypted ones.
 type sealedFixture struct {
 	p        lattice.Params
 	m        *cpar.Manifest
@@ -33,7 +34,6 @@ type sealedFixture struct {
 	groups   []*lattice.Group
 }
 
-// elements are n packed words of the ring.
 func elements(r *rand.Rand, n int) []byte {
 	x := make([]uint64, n)
 	for i := range x {
@@ -42,8 +42,8 @@ func elements(r *rand.Rand, n int) []byte {
 	return lattice.AppendWords(nil, x)
 }
 
-// newSealed makes an index. Every list of counts is a vectors segment, every count a
-// group. The same seed gives the same first groups.
+// newSealed builds an index with a vectors segment per list of counts and a
+// group per count. Groups depend only on their position.
 func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
@@ -87,7 +87,8 @@ func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 	s.segments = append(s.segments, b)
 }
 
-// push uploads missing segments and activates the index. It returns what was sent.
+// push uploads missing segments, activates the index and returns the uploaded
+// kinds.
 func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
 	missing, err := c.Missing(context.Background(), store.IndexRef{Index: s.m.ID}, s.m)
@@ -166,13 +167,13 @@ func TestSealed(t *testing.T) {
 			t.Errorf("visited %d records, %d bytes", one.Visited, one.Touched)
 		}
 
-		// What is copied into memory is the groups: the owner's hints are not.
+		// Groups are copied into memory, the owner's hints are not.
 		if got := indexdir.RowBytes(s.m); got != uint64(5*s.p.GroupSize()) {
 			t.Errorf("%d bytes would be copied", got)
 		}
 
-		// An update refills the last group: it sends new segments, drops those no longer named, and does not disturb
-		// anyone who still holds the old index.
+		// An update that refills the last group uploads new segments, drops
+		// unnamed ones, and leaves open handles intact.
 		old, err := c.Get(context.Background(), store.IndexRef{Index: sealedID})
 		if err != nil {
 			t.Fatal(err)
@@ -253,7 +254,6 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestSealedIndexesThatDoNotFit: an index that could not answer is not activated.
 func TestSealedIndexesThatDoNotFit(t *testing.T) {
 	c, err := cloud.New(t.TempDir(), store.Options{})
 	if err != nil {
@@ -302,8 +302,7 @@ func (s *sealedFixture) replace(i int, b []byte) {
 	s.m.Segments[i].Bytes, s.m.Segments[i].Digest = uint64(len(b)), sha256.Sum256(b)
 }
 
-// TestPartsOfSealed: what parts of an index reply, put together, is what the whole replies, byte for byte.
-func TestPartsOfSealed(t *testing.T) {
+func TestJoinedSealedShardsEqualWhole(t *testing.T) {
 	s := newSealed(t, []int{128, 128}, []int{128, 7}, []int{128}, []int{1}, []int{5, 5, 5})
 	whole, err := sealed.Load(s.m, s.segments)
 	if err != nil {

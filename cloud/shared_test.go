@@ -20,10 +20,9 @@ import (
 	"cpar/internal/wire"
 )
 
-// TestSharedPassesOverHTTP: requests that wait together get, byte for byte, what they get
-// alone; of a bad one among them only that one fails. Schemes capia and sealed, singly and in
-// batches; package search has the others.
-func TestSharedPassesOverHTTP(t *testing.T) {
+// Requests of schemes capia and sealed that share a batch get the same bytes as
+// alone, and a bad one fails alone. Package search tests the other schemes.
+func TestSharedBatchesOverHTTP(t *testing.T) {
 	c, err := cloud.New(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +90,7 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if resp.StatusCode != 200 { // what it says, but for the request's own number
+		if resp.StatusCode != 200 { // its text, without the request's number
 			b = bytes.Split(b, []byte(`"instance"`))[0]
 		}
 		return fmt.Sprint(resp.StatusCode, " ", string(b))
@@ -123,7 +122,8 @@ func TestSharedPassesOverHTTP(t *testing.T) {
 			})
 		}
 	}
-	// 37 scans and 10 sealed ones; batches of 3 and 2, and of 6 and 2. A pass weighs 16.
+	// 37 scans and 10 sealed requests, batches of 3 and 2, and of 6 and 2. A
+	// batch weighs 16.
 	heavy := 16 / sealed.BatchSize()
 	for gate.Stats().Turns.Waiting < 37+10*heavy+5+8*heavy {
 		time.Sleep(time.Millisecond)

@@ -47,7 +47,7 @@ func TestAnnotateBatch(t *testing.T) {
 	}
 }
 
-func TestBatchThatIsNotSent(t *testing.T) {
+func TestInvalidBatchIsNotSent(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the batch was sent") }))
 	other, large, bad := request(1), request(1), request(1)
 	other.Index[0]++
@@ -69,8 +69,7 @@ func TestBatchThatIsNotSent(t *testing.T) {
 	}
 }
 
-// TestCloudWithoutBatches: the error of an older cloud is recognisable.
-func TestCloudWithoutBatches(t *testing.T) {
+func TestMissingBatchRouteIsNotFound(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", TypeProblem)
 		w.WriteHeader(http.StatusNotFound)
@@ -81,7 +80,7 @@ func TestCloudWithoutBatches(t *testing.T) {
 	}
 }
 
-// TestSealedReplies: the manifest bounds the size of a sealed reply, and is fetched if necessary.
+// The manifest, fetched if necessary, bounds the size of a sealed reply.
 func TestSealedReplies(t *testing.T) {
 	id := cpar.IndexID{1}
 	sealed := func(kind byte, n int) []byte {

@@ -15,8 +15,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// A script answers as often as it has lines, then well. It needs no network, so that time
-// is the test's.
+// A script fails once per line, then succeeds. It needs no network, so the test
+// controls time.
 type script struct {
 	answers []http.Response
 	asked   []time.Time
@@ -43,13 +43,12 @@ func says(status int, code, after string) http.Response {
 	return http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(fmt.Sprintf(`{"title":"t","status":%d,"code":%q,"detail":"d"}`, status, code)))}
 }
 
-// TestBusyClouds: a cloud that says when to come back is asked again then, for a while.
-func TestBusyClouds(t *testing.T) {
+func TestBusyServersAreRetried(t *testing.T) {
 	for name, k := range map[string]struct {
 		answers []http.Response
 		asked   int
 		took    time.Duration
-		say     string // of the error, "" if there is none
+		say     string // error text, or ""
 	}{
 		"busy twice":             {[]http.Response{says(503, CodeBusy, "3"), says(503, CodeBusy, "5")}, 3, 8 * time.Second, ""},
 		"asked too often":        {[]http.Response{says(429, CodeBusy, "1")}, 2, time.Second, ""},
@@ -90,8 +89,7 @@ func repeat(after string, n int) (out []http.Response) {
 	return out
 }
 
-// TestInterruptedWait: ^C does not wait until the cloud is free.
-func TestInterruptedWait(t *testing.T) {
+func TestCancelEndsBusyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []http.Response{says(503, CodeBusy, "60")}}
 		c, err := New("http://localhost:1", &http.Client{Transport: s})

@@ -114,7 +114,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Every way in which a reply can be wrong, and the error for each.
+// Every kind of invalid reply and its error.
 func TestGarbageReplies(t *testing.T) {
 	good := encoded(t, reply(2))
 	other := reply(1)
@@ -233,7 +233,7 @@ func TestRetries(t *testing.T) {
 	if _, err := client(t, failing(0, http.NotFoundHandler())).List(t.Context()); err == nil || calls.Load() != 1 {
 		t.Errorf("an answered request was repeated: %d attempts, %v", calls.Load(), err)
 	}
-	// The first attempt deleted, and its answer was lost.
+	// The first attempt deleted, and its response was lost.
 	if err := client(t, failing(1, http.HandlerFunc(notFound))).Delete(t.Context(), cpar.IndexID{}); err != nil {
 		t.Errorf("deleting twice: %v", err)
 	}
@@ -295,7 +295,7 @@ func TestSlowClouds(t *testing.T) {
 	}
 }
 
-// A segment that is uploaded twice counts once.
+// A segment uploaded twice counts once.
 func TestProgressOfRetries(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := indexsample.Build(folder, 1, 1); err != nil {
@@ -353,8 +353,8 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// A transport may keep reading after the answer, when the bytes may be gone.
-func TestUploadIsTakenAway(t *testing.T) {
+// A transport may read on after the response, when the bytes may be gone.
+func TestUploadIsWithdrawn(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(507) // before the body was read
 	}))

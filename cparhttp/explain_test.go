@@ -12,8 +12,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// TestExplain: what went wrong below HTTP comes with the advice that fits it, however the
-// missing certificate of a client shows.
+// Errors below HTTP get fitting advice, however a missing client certificate
+// shows.
 func TestExplain(t *testing.T) {
 	for _, k := range []struct {
 		scheme string

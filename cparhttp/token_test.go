@@ -13,7 +13,7 @@ import (
 	"cpar/internal/hint"
 )
 
-func TestWhereATokenGoes(t *testing.T) {
+func TestTokenGoesOnlyToItsServer(t *testing.T) {
 	token := bearer.New()
 	for url, want := range map[string]bool{
 		"https://cloud.example": true, "http://127.0.0.1:1": true, "http://[::1]:1": true, "http://localhost": true,
@@ -33,8 +33,9 @@ func TestWhereATokenGoes(t *testing.T) {
 	}
 }
 
-// A redirect gets neither token nor request, and what a cloud says back has no token in it.
-func TestATokenIsNotPassedOn(t *testing.T) {
+// A redirect gets neither token nor request, and the token is removed from
+// echoed text.
+func TestTokenIsNotForwarded(t *testing.T) {
 	token := bearer.New()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the redirect was followed: %v", r.Header)
@@ -80,8 +81,8 @@ func TestATokenIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// What a cloud says of a token ends a walk through photos: no other photo fares better.
-func TestProblemsOfTokens(t *testing.T) {
+// A token error ends a run over photos, because all others would fail too.
+func TestTokenProblemsWrapErrCloud(t *testing.T) {
 	for code, wants := range map[string]string{CodeUnauthorized: "CPAR_TOKEN_FILE", CodeScope: "scope"} {
 		err := (&Problem{Status: 403, Code: code, Detail: "d"}).err()
 		if !errors.Is(err, cpar.ErrCloud) || !errors.Is(err, ErrToken) || !strings.Contains(hint.Of(err), wants) {

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// A clientele asks for turns without a pause, each of its clients for one after another.
+// A clientele is a group of clients that each request one turn after another.
 type clientele struct {
 	tenant  string
 	class   Class
 	clients int
-	weight  int64 // of what each asks for
-	most    int64 // of one turn
+	weight  int64 // of a request
+	most    int64 // of a turn
 	each    time.Duration
 }
 
-// serve lets the clienteles ask for a minute and returns how long each client's request
-// took on average, from asking to the end.
+// serve runs the clienteles for a minute and returns the average duration of
+// each one's requests.
 func serve(t *testing.T, l Limits, all ...clientele) []time.Duration {
 	t.Helper()
 	mean := make([]time.Duration, len(all))
@@ -74,7 +74,7 @@ func (c clientele) ask(ctx context.Context, g *Gate) error {
 	}
 }
 
-// atRest checks that everything was given back and nobody is remembered.
+// atRest checks that everything was released and forgotten.
 func atRest(t *testing.T, g *Gate) {
 	t.Helper()
 	for _, q := range []*queue{g.bodies, g.replies, g.turns, g.checks, g.builds} {
@@ -86,17 +86,16 @@ func atRest(t *testing.T, g *Gate) {
 	}
 }
 
-// TestSingleClientBesideMany: whoever asks for one thing at a time gets it within twice
-// the time that an equal share of the machine would give, however many and however large
-// the requests of the other are.
-func TestSingleClientBesideMany(t *testing.T) {
+// A client with one request at a time waits at most twice as long as with an
+// equal share of the machine, however heavy the others' load.
+func TestSingleClientGetsItsShare(t *testing.T) {
 	const each = 10 * time.Millisecond
 	wait := Limits{Wait: time.Hour}
 	for _, turns := range []int{1, 2} {
 		wait.Turns = turns
 		for name, other := range map[string]clientele{
 			"64 single clients of another tenant":        {"many", Light, 64, 1, 16, each},
-			"64 clients of another whose requests count": {"many", Light, 64, 1, 16, 5 * each / 2}, // a pass of 16
+			"64 clients of another whose requests count": {"many", Light, 64, 1, 16, 5 * each / 2}, // a batch of 16
 			"64 batch clients of another":                {"many", Heavy, 64, 64, 16, each / 6},
 			"64 batch clients of its own tenant":         {"one", Heavy, 64, 64, 16, each / 6},
 		} {
@@ -109,8 +108,8 @@ func TestSingleClientBesideMany(t *testing.T) {
 	}
 }
 
-// TestTenantsShareEqually: what they get is time, however many clients they have and
-// however long their requests take.
+// Tenants share time, regardless of their number of clients and the duration of
+// requests.
 func TestTenantsShareEqually(t *testing.T) {
 	got := serve(t, Limits{Turns: 1, Wait: time.Hour},
 		clientele{"a", Light, 4, 1, 1, 20 * time.Millisecond},
@@ -150,9 +149,9 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestFullQueue: beyond the bound, and after the longest wait, nobody waits; the time to
+// TestFullQueueRefusesWithRetryTime: beyond the bound, and after the longest wait, nobody waits; the time to
 // come back is that in which the queue empties.
-func TestFullQueue(t *testing.T) {
+func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Turns: 1, Queue: 10, Wait: 3 * time.Second})
 		work := func() error {
@@ -166,7 +165,7 @@ func TestFullQueue(t *testing.T) {
 			}
 			return err
 		}
-		if err := work(); err != nil { // it learns how long they take
+		if err := work(); err != nil { // the queue learns their duration
 			t.Fatal(err)
 		}
 		for range 7 {
@@ -207,9 +206,7 @@ func TestFullQueue(t *testing.T) {
 	})
 }
 
-// TestLongLine: who joins the line of a ticket that is being served is told at once, too, if
-// the line is longer than anybody may wait.
-func TestLongLine(t *testing.T) {
+func TestJoiningLongQueueIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Turns: 1, Wait: 3 * time.Second})
 		turn, err := g.QueueTurn("", Light, 1, 1)
@@ -234,8 +231,7 @@ func TestLongLine(t *testing.T) {
 	})
 }
 
-// TestNoTenantTakesAll: half of the places and of the memory is there for others.
-func TestNoTenantTakesAll(t *testing.T) {
+func TestTenantIsLimitedToHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 4000, Queue: 10})
 		var releases []func()
@@ -264,7 +260,7 @@ func TestNoTenantTakesAll(t *testing.T) {
 		}
 		for _, r := range releases {
 			r()
-			r() // twice is once
+			r() // repeated release is safe
 		}
 		take("", 3000)
 		releases[len(releases)-1]()
@@ -272,9 +268,8 @@ func TestNoTenantTakesAll(t *testing.T) {
 	})
 }
 
-// A tenant that has much to be read, or an index to be loaded from far away, has a turn for it,
-// and others need not wait.
-func TestOthersNeedNotWait(t *testing.T) {
+// A tenant that loads or checks large indexes leaves turns for others.
+func TestLongWorkLeavesTurnsForOthers(t *testing.T) {
 	for _, take := range []func(*Gate, context.Context, string) (func(), error){(*Gate).AcquireCheck, (*Gate).AcquireBuild} {
 		othersNeedNotWait(t, take)
 	}
@@ -306,8 +301,8 @@ func othersNeedNotWait(t *testing.T, take func(*Gate, context.Context, string) (
 	})
 }
 
-// A body may be empty: what is held of nothing outlives what was held beside it.
-func TestNothingIsHeld(t *testing.T) {
+// A body may be empty. Its ticket must outlive others.
+func TestEmptyBodyKeepsItsFlow(t *testing.T) {
 	g := New(Limits{})
 	none, err := g.AcquireBody(t.Context(), "a", 0)
 	if err != nil {
@@ -322,8 +317,7 @@ func TestNothingIsHeld(t *testing.T) {
 	atRest(t, g)
 }
 
-// TestLargeIsNotStarved: small ones that come later do not take what a large one waits for.
-func TestLargeIsNotStarved(t *testing.T) {
+func TestLargeRequestIsNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 64 << 20, Wait: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -351,8 +345,8 @@ func TestLargeIsNotStarved(t *testing.T) {
 	})
 }
 
-// TestAtRandom holds the queue against the sum of what was given out, with clients that
-// give up at any time.
+// Clients give up at random times, and the queue must equal the sum of its
+// grants.
 func TestAtRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Memory: 4000, Wait: 50 * time.Millisecond, Queue: 50})
@@ -428,7 +422,6 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// TestRememberedTenantsAreBounded: also those that have just asked.
 func TestRememberedTenantsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{})

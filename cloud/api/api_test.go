@@ -25,7 +25,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-func TestOwnersDay(t *testing.T) {
+func TestPushAnnotateDelete(t *testing.T) {
 	c, ctx := start(t, api.Options{}), t.Context()
 	if _, err := c.List(ctx); err != nil {
 		t.Fatal(err)
@@ -84,9 +84,7 @@ func TestOwnersDay(t *testing.T) {
 	}
 }
 
-// An interrupted push continues with what is missing; pushing an unchanged index sends
-// only its manifest.
-func TestPushGoesOn(t *testing.T) {
+func TestPushResumes(t *testing.T) {
 	c, ctx := start(t, api.Options{}), t.Context()
 	folder, m := build(t, 1, 1)
 	x, err := indexdir.Open(folder)
@@ -131,7 +129,7 @@ func TestPushGoesOn(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestSearchesTakeTurns(t *testing.T) {
 	c := start(t, api.Options{Gate: admission.New(admission.Limits{Turns: 2}), AnnotateTimeout: 5 * time.Second})
 	_, m := build(t, 1, 1)
 	var now, most atomic.Int32
@@ -145,7 +143,7 @@ func TestTurns(t *testing.T) {
 		return &cpar.Reply{Index: id}, nil
 	}
 	var wg sync.WaitGroup
-	for i := range byte(8) { // requests to one index would share a pass
+	for i := range byte(8) { // requests to one index would share a batch
 		wg.Go(func() {
 			if _, _, err := c.Annotate(t.Context(), request(cpar.IndexID{i}, 1)); err != nil {
 				t.Errorf("waiting for a turn: %v", err)
@@ -170,7 +168,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestBodiesThatStandStillAreCut(t *testing.T) {
+func TestStalledBodiesAreCut(t *testing.T) {
 	c := start(t, api.Options{StallTimeout: 50 * time.Millisecond})
 	_, m := build(t, 1, 1)
 	index := "/v1/indexes/" + m.ID.String()
@@ -192,7 +190,7 @@ func TestBodiesThatStandStillAreCut(t *testing.T) {
 		if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 "+k.status)) {
 			t.Errorf("%s %s: %v: %s", k.method, k.path, err, answer)
 		}
-		// A proxy's client must not learn where the cloud is behind it.
+		// A proxy's client must not learn the server's address.
 		if bytes.Contains(answer, []byte("127.0.0.1")) {
 			t.Errorf("%s %s: an address is in %s", k.method, k.path, answer)
 		}
@@ -281,7 +279,8 @@ func TestAtTheSameTime(t *testing.T) {
 		folder, m := build(t, i%2, i)
 		wg.Go(func() {
 			for range 4 {
-				// Two owners of one id take segments from each other, but nothing else may fail.
+				// Two owners of one id may take each other's segments. Other
+				// errors are failures.
 				if _, err := c.Push(ctx, folder, nil); err != nil && !errors.Is(err, cpar.ErrInput) {
 					t.Errorf("pushing: %v", err)
 				}

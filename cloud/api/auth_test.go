@@ -20,13 +20,13 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An operation of the OpenAPI document.
+// An operation is one of the OpenAPI document.
 type operation struct {
 	id, method, path string
 	scopes           tenant.Scopes
 }
 
-// operations are those of the document that the handler serves.
+// operations returns the operations of the served document.
 func operations(t *testing.T, url string, token bearer.Token) (all []operation) {
 	t.Helper()
 	_, b := ask(t, token, "GET", url+"/openapi.json", nil)
@@ -56,12 +56,10 @@ func operations(t *testing.T, url string, token bearer.Token) (all []operation) 
 	return all
 }
 
-// at fills in the path.
 func (o operation) at(url string, id cpar.IndexID, d cpar.Digest) string {
 	return url + strings.NewReplacer("{id}", id.String(), "{digest}", d.String()).Replace(o.path)
 }
 
-// ask makes a request with a token, or none.
 func ask(t *testing.T, token bearer.Token, method, url string, body io.Reader) (*http.Response, []byte) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, url, body)
@@ -88,7 +86,7 @@ func answer(t *testing.T, q *http.Request) (*http.Response, []byte) {
 	return r, b
 }
 
-// calls counts what a store and an annotator are asked.
+// calls records calls of a store and an annotator.
 type calls struct {
 	mu   sync.Mutex
 	made []string
@@ -100,7 +98,7 @@ func (c *calls) add(what string, k store.IndexRef) {
 	c.made = append(c.made, fmt.Sprintf("%s %s", what, k.Tenant))
 }
 
-// take returns the calls until now, and forgets them.
+// take returns and clears the calls.
 func (c *calls) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +107,6 @@ func (c *calls) take() []string {
 	return made
 }
 
-// counting is a store that counts.
 type counting struct {
 	api.Store
 	*calls
@@ -152,7 +149,8 @@ func (s counting) Delete(ctx context.Context, k store.IndexRef) error {
 	return s.Store.Delete(ctx, k)
 }
 
-// asking answers as fake, if the store has the index, as cloud.Cloud asks it.
+// asking answers like fake if the store has the index, which it looks up like
+// cloud.Cloud.
 type asking struct {
 	fake
 	store *store.Store[bool]
@@ -187,14 +185,14 @@ func (a *asking) ReplyBytes(ctx context.Context, k store.IndexRef, _ []*cpar.Req
 	return 1000, nil
 }
 
-// A town is a cloud of tenants.
+// A town is a server with tenants.
 type town struct {
 	url, data string
 	calls     *calls
 	store     *store.Store[bool]
 }
 
-// handler serves the town with a registry that it has just opened.
+// handler serves the town with a new registry.
 func (c *town) handler(t *testing.T) http.Handler {
 	t.Helper()
 	registry, err := tenant.Open(c.data, false, nil)
@@ -217,7 +215,7 @@ func startTown(t *testing.T) *town {
 	}
 	t.Cleanup(func() { s.Close() })
 	c := &town{data: data, calls: new(calls), store: s}
-	c.issue(t, "anna", "all", tenant.Admin) // so that everybody needs a token
+	c.issue(t, "anna", "all", tenant.Admin) // so that tokens are required
 	srv := httptest.NewServer(c.handler(t))
 	t.Cleanup(srv.Close)
 	c.url = srv.URL
@@ -233,12 +231,11 @@ func (c *town) issue(t *testing.T, name, label string, scopes tenant.Scopes) bea
 	return made.Token
 }
 
-// said is all that an answer says, but for the request's id, which is drawn anew for each.
+// said returns a response without the random request id.
 func said(w *httptest.ResponseRecorder) string {
 	return strings.ReplaceAll(fmt.Sprint(w.Code, w.Header(), w.Body), w.Header().Get("X-Request-Id"), "")
 }
 
-// unread is a body that must not be read.
 type unread struct{ t *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -246,9 +243,9 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Every operation of the document, with every credential that must not do it: the answer is
-// the same for an index that is there and one that is not, and nothing was looked up or read.
-func TestWhoMayDoWhat(t *testing.T) {
+// Every operation refuses every insufficient credential, with the same response
+// for existing and missing indexes, and without reading anything.
+func TestOperationsRequireScopes(t *testing.T) {
 	c := startTown(t)
 	all := c.issue(t, "anna", "again", tenant.Admin)
 	_, m := build(t, 1, 1)
@@ -286,7 +283,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		if o.id == "health" {
 			continue
 		}
-		h = c.handler(t) // that has heard no wrong token yet
+		h = c.handler(t) // without earlier wrong tokens
 		for name, header := range strangers {
 			w := serve(o, header, m.ID)
 			var p cparhttp.Problem
@@ -320,7 +317,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	if made := c.calls.take(); len(made) > 0 {
 		t.Errorf("for refused requests the store was asked: %v", made)
 	}
-	// With one of the scopes that the document names, and with admin, it goes on.
+	// Any documented scope, or admin, suffices.
 	for _, o := range ops {
 		for _, name := range append(o.scopes.Names(), "admin") {
 			set, _ := tenant.ParseScopes([]string{name})

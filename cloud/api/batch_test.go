@@ -38,9 +38,9 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestSealedBodies: requests and replies of scheme sealed at n = 20,000 pass, singly and
-// in sixteens.
-func TestSealedBodies(t *testing.T) {
+// Sealed messages at n = 20,000 fit the limits, single and in batches of
+// sixteen.
+func TestSealedBodiesFitLimits(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, m := build(t, 1, 1)
 	if _, err := c.Push(t.Context(), folder, nil); err != nil {

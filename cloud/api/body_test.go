@@ -47,10 +47,10 @@ func eventually(t *testing.T, g *admission.Gate, what string) {
 	t.Errorf("%s: %+v", what, g.Stats())
 }
 
-// TestMemoryIsTakenBeforeBodies: bodies beyond the budget are not read, and who waits for
-// too long is told when to come back. Those that break off give theirs back at once.
-func TestMemoryIsTakenBeforeBodies(t *testing.T) {
-	// Room for four bodies of a megabyte, twice over.
+// Bodies beyond the budget are not read. Their clients learn when to retry, and
+// aborted bodies release memory at once.
+func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
+	// Memory for four bodies of a megabyte, counted twice.
 	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
 	c := start(t, api.Options{Gate: gate, StallTimeout: time.Minute})
 	head := annotateHead(cpar.IndexID{1}, "Content-Length: 1048576\r\n")
@@ -78,7 +78,6 @@ func TestMemoryIsTakenBeforeBodies(t *testing.T) {
 	eventually(t, gate, "answered")
 }
 
-// TestSlowBodiesAreClosed: a body may pause, but not be slow for ever.
 func TestSlowBodiesAreClosed(t *testing.T) {
 	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: 200 * time.Millisecond})
@@ -88,7 +87,7 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 	}{
 		{"annotate", "Content-Length: 100000", 0},
 		{"annotate", "Transfer-Encoding: chunked", 0},
-		// What has come fast before does not count for ever.
+		// An early lead does not last forever.
 		{"annotate", "Content-Length: 1000000", 500_000},
 		{"segments/" + strings.Repeat("0", 64), "Content-Length: 100000000", 500_000},
 	} {
@@ -102,7 +101,7 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 		go func() {
 			defer close(cut)
 			for {
-				// A byte at a time, often enough that nobody could say that it stalls.
+				// Single bytes, often enough not to count as a stall.
 				if _, err := conn.Write([]byte("1\r\n1\r\n")[:1+5*(strings.Count(k.length, "chunked"))]); err != nil {
 					return
 				}
@@ -118,8 +117,7 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 	eventually(t, gate, "cut")
 }
 
-// TestSlowReaders: a reply is sent as long as its client reads on, however slowly.
-func TestSlowReaders(t *testing.T) {
+func TestSlowReadersGetTheirReply(t *testing.T) {
 	gate := admission.New(admission.Limits{})
 	c := start(t, api.Options{Gate: gate, StallTimeout: 500 * time.Millisecond})
 	const size, steps = 32 << 20, 100
@@ -150,9 +148,8 @@ func TestSlowReaders(t *testing.T) {
 	eventually(t, gate, "read")
 }
 
-// TestSegmentThatIsThere: who sends it again sees the answer, and no broken connection.
-// Large, so that no buffer between the two holds it.
-func TestSegmentThatIsThere(t *testing.T) {
+// The segment is large, so that no buffer on the way holds it.
+func TestRepeatedUploadGetsResponse(t *testing.T) {
 	client, _, m := served(t, cpar.SchemeCAPIA, 400, 4000)
 	var segment bytes.Buffer
 	if err := client.Segment(t.Context(), m.ID, m.Segments[0], &segment); err != nil {
@@ -161,7 +158,7 @@ func TestSegmentThatIsThere(t *testing.T) {
 	path := fmt.Sprintf("/v1/indexes/%v/segments/%v", m.ID, m.Segments[0].Digest)
 	c := &cloud{url: client.URL()}
 	head := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", path, segment.Len())
-	// A client that reads nothing before it has sent all, and keeps its connection.
+	// A client that reads after it has sent all, and keeps its connection.
 	conn, r := c.raw(t, "%s\r\n", head)
 	for range 2 {
 		if _, err := conn.Write(segment.Bytes()); err != nil {
@@ -173,12 +170,12 @@ func TestSegmentThatIsThere(t *testing.T) {
 		}
 		fmt.Fprintf(conn, "%s\r\n", head)
 	}
-	// One that asks first, as curl does, need not send it.
+	// A client that waits for 100 Continue, like curl.
 	_, r = c.raw(t, "%sExpect: 100-continue\r\n\r\n", head)
 	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 204 {
 		t.Errorf("expecting 100-continue: %+v, %v", resp, err)
 	}
-	// Go's, ten times over the same transport.
+	// Go's client, ten times over one transport.
 	for range 10 {
 		req, _ := http.NewRequest("PUT", client.URL()+path, bytes.NewReader(segment.Bytes()))
 		resp, err := http.DefaultClient.Do(req)
@@ -189,8 +186,7 @@ func TestSegmentThatIsThere(t *testing.T) {
 	}
 }
 
-// TestFullSaysWhen: beyond the bound of the queue nobody waits.
-func TestFullSaysWhen(t *testing.T) {
+func TestFullQueueReturnsRetryAfter(t *testing.T) {
 	gate := admission.New(admission.Limits{Turns: 1, Queue: 3, Wait: time.Minute})
 	c := start(t, api.Options{Gate: gate})
 	_, m := build(t, 1, 1)
@@ -222,9 +218,9 @@ func TestFullSaysWhen(t *testing.T) {
 	eventually(t, gate, "answered")
 }
 
-// TestChecksTakeTurnsOfTheirOwn: sixteen lists of what is missing wait for each other, and
-// no annotation waits for them.
-func TestChecksTakeTurnsOfTheirOwn(t *testing.T) {
+// Sixteen checks of missing segments wait for each other and delay no
+// annotation.
+func TestChecksDoNotDelayAnnotations(t *testing.T) {
 	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
 	c := start(t, api.Options{Gate: gate})
 	folder, m := build(t, 1, 1)

@@ -22,14 +22,13 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// What a damaged data folder does to the cloud that serves it, and what a client is told.
+// Tests of a server with a damaged data folder.
 
 func (c *cloud) folder(m *cpar.Manifest) string {
 	return filepath.Join(c.data, "indexes", m.ID.String())
 }
 
-// TestNoPathInAProblem: errors must not reveal where the cloud keeps its data.
-func TestNoPathInAProblem(t *testing.T) {
+func TestProblemsContainNoPaths(t *testing.T) {
 	_, m := build(t, 1, 1)
 	manifest, _ := m.MarshalBinary()
 	next := indexsample.Manifest(1)
@@ -81,7 +80,7 @@ func TestNoPathInAProblem(t *testing.T) {
 			if _, err := indexsample.Build(filepath.Join(data, "indexes", m.ID.String()), 1, 1); err != nil {
 				t.Fatal(err)
 			}
-			// Not loaded yet: an index that the store has open needs no file.
+			// Restart, because a loaded index reads no file.
 			c := startIn(t, data, load, api.Options{})
 			c.fake.do = func(_ context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
 				h, err := c.store.Get(context.Background(), store.IndexRef{Index: id})
@@ -123,7 +122,7 @@ func TestNoPathInAProblem(t *testing.T) {
 					}
 				}
 			}
-			// The incomplete manifest and the segment with the wrong digest always fail.
+			// The incomplete manifest and the wrong digest always fail.
 			if problems < 2 {
 				t.Errorf("%d problems", problems)
 			}
@@ -131,8 +130,8 @@ func TestNoPathInAProblem(t *testing.T) {
 	}
 }
 
-// cut truncates a file of a served index. Reading its memory map then faults, which by
-// default ends the process.
+// cut truncates a file of a served index. Reading its memory map then faults,
+// which by default ends the process.
 func cut(t *testing.T, path string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -143,7 +142,7 @@ func cut(t *testing.T, path string) {
 	}
 }
 
-func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
+func TestTruncatedSegmentEndsOnlyTheRequest(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, m := build(t, 1, 1)
 	if _, err := c.Push(t.Context(), folder, nil); err != nil {
@@ -182,9 +181,7 @@ func TestASegmentCutShortEndsTheRequestOnly(t *testing.T) {
 	}
 }
 
-// A damaged index says so with a status that tells a proxy and an owner what it is, until
-// it is pushed again; the owner is told to.
-func TestADamagedIndexIsMendedByAPush(t *testing.T) {
+func TestPushRepairsDamagedIndex(t *testing.T) {
 	c := start(t, api.Options{})
 	c.fake.do = func(ctx context.Context, id cpar.IndexID, _ *cpar.Request) (*cpar.Reply, error) {
 		h, err := c.store.Get(ctx, store.IndexRef{Index: id})
@@ -229,8 +226,8 @@ func TestADamagedIndexIsMendedByAPush(t *testing.T) {
 	}
 }
 
-// The same during loading: the Loader reads the map too.
-func TestASegmentCutShortWhileLoading(t *testing.T) {
+// The Loader reads the map too.
+func TestSegmentTruncatedWhileLoading(t *testing.T) {
 	data := t.TempDir()
 	folder, m := build(t, 1, 1)
 	short := true

@@ -20,7 +20,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// fake answers with L matches, or runs do.
+// A fake answers with L matches, or calls do.
 type fake struct {
 	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
 }
@@ -108,7 +108,7 @@ func startWith(t testing.TB, data string, load store.Loader[bool], o api.Options
 	if c.Client, err = cparhttp.New(srv.URL, nil); err != nil {
 		t.Fatal(err)
 	}
-	c.Client.Busy = 0 // tests are about the first answer
+	c.Client.Busy = 0 // the first response matters
 	return c
 }
 

@@ -23,10 +23,10 @@ import (
 	"cpar/internal/wire"
 )
 
-// What clients that mean harm send, against the whole handler.
+// Malicious requests to the whole handler.
 
-// raw sends bytes and returns the status of the first answer, 0 if the connection was just
-// closed.
+// raw sends bytes and returns the status of the first response, or 0 if the
+// connection was closed.
 func raw(t *testing.T, c *cloud, text string) (status int) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -45,8 +45,7 @@ func raw(t *testing.T, c *cloud, text string) (status int) {
 	return resp.StatusCode
 }
 
-// TestLengthsThatLie: a length may be huge, negative, false or said twice.
-func TestLengthsThatLie(t *testing.T) {
+func TestWrongLengthsAreRefused(t *testing.T) {
 	c := start(t, api.Options{StallTimeout: 2 * time.Second})
 	folder, m := build(t, 1, 1)
 	if _, err := c.Push(t.Context(), folder, nil); err != nil {
@@ -60,7 +59,7 @@ func TestLengthsThatLie(t *testing.T) {
 	} {
 		for _, k := range []struct {
 			what, headers, body string
-			want                []int // 0: closed without an answer
+			want                []int // 0: closed without a response
 		}{
 			{"huge", "Content-Length: 9223372036854775807\r\n", "x", []int{413}},
 			{"beyond 64 bits", "Content-Length: 18446744073709551617\r\n", "x", []int{400}},
@@ -87,9 +86,7 @@ func TestLengthsThatLie(t *testing.T) {
 	}
 }
 
-// TestRequestsOfWrongSize: what a request says of itself, and does not fit the index or the
-// body that it came in.
-func TestRequestsOfWrongSize(t *testing.T) {
+func TestRequestsOfWrongSizeAreRefused(t *testing.T) {
 	c := startCloud(t)
 	index := "/v1/indexes/" + c.id.String()
 	good := cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}
@@ -141,9 +138,9 @@ func TestRequestsOfWrongSize(t *testing.T) {
 	}
 }
 
-// TestUploadsOutOfOrder: uploads that are repeated, reordered or of another time leave the
-// index as one activation made it.
-func TestUploadsOutOfOrder(t *testing.T) {
+// Repeated, reordered and late uploads leave the index as one activation made
+// it.
+func TestUploadsOutOfOrderKeepActiveIndex(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, first := build(t, 1, 1)
 	_, second := build(t, 1, 2)
@@ -206,19 +203,18 @@ func TestUploadsOutOfOrder(t *testing.T) {
 	}
 }
 
-// nobody is an Authenticator that knows no token.
 type nobody struct{}
 
 func (nobody) Authenticate(*http.Request) (tenant.Principal, error) {
 	return tenant.Principal{}, tenant.ErrToken
 }
 
-// FuzzHandler: whatever a request is made of, no panic, a problem with a code that is
-// described for every error, and no more memory than the request justifies; and without a
-// token the store is not asked.
+// FuzzHandler checks that no request causes a panic or excessive memory, that
+// every error is a documented problem, and that the store is untouched without
+// a token.
 func FuzzHandler(f *testing.F) {
 	c := startCloud(f)
-	asked := &calls{} // of a cloud that knows nobody
+	asked := &calls{} // of a server that knows no token
 	guarded, err := api.New(counting{c.cloud.Store, asked}, c.cloud, api.Options{Auth: nobody{}})
 	if err != nil {
 		f.Fatal(err)
@@ -271,7 +267,7 @@ func FuzzHandler(f *testing.F) {
 		}
 		switch {
 		case w.Code == http.StatusNoContent && r.Method == http.MethodDelete:
-			c.push(t) // for the next
+			c.push(t) // for the next request
 		case w.Code >= 400:
 			var p cparhttp.Problem
 			if r.Method != http.MethodHead {

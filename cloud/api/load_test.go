@@ -19,7 +19,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A far backend takes its time to open an index.
+// A far backend opens indexes slowly.
 type far struct {
 	store.Backend
 	slow    atomic.Bool
@@ -35,8 +35,7 @@ func (f *far) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, memo
 	return f.Backend.Open(ctx, k, m, memory, log)
 }
 
-// While an index is fetched from far away, those that are loaded answer: loading holds no
-// turn of theirs.
+// Loaded indexes answer while another is fetched.
 func TestLoadingHoldsNoTurn(t *testing.T) {
 	folder, err := store.OpenFolder(t.TempDir(), durable.OS)
 	if err != nil {
@@ -60,7 +59,7 @@ func TestLoadingHoldsNoTurn(t *testing.T) {
 	for i := range byte(2) {
 		w := &whole{cloud: c, id: cpar.IndexID{i + 1}}
 		w.make()
-		w.push(t) // the second has the first unloaded
+		w.push(t) // the second unloads the first
 		all = append(all, w)
 	}
 	b.slow.Store(true)
@@ -80,7 +79,7 @@ func TestLoadingHoldsNoTurn(t *testing.T) {
 	if err := <-slow; err != nil {
 		t.Error(err)
 	}
-	// Also those who fetch a segment of what must be loaded first.
+	// The same for fetching a segment of an unloaded index.
 	if err := ask(all[1]); err != nil {
 		t.Error(err)
 	}

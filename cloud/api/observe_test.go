@@ -21,7 +21,6 @@ import (
 	"cpar/cparhttp"
 )
 
-// records collects what an observer is given.
 type records struct {
 	mu    sync.Mutex
 	begun int
@@ -35,7 +34,8 @@ func (o *records) End(r *trace.Request) {
 	o.ended = append(o.ended, r)
 }
 
-// wait returns the records once n requests have ended: an answer arrives before its end.
+// wait returns the records after n requests have ended, because a response
+// arrives before the end.
 func (o *records) wait(t *testing.T, n int) []*trace.Request {
 	t.Helper()
 	for range 5000 {
@@ -74,7 +74,7 @@ func TestObserver(t *testing.T) {
 	if lost.Route != "/" || lost.Method != "-" || lost.Status != 404 || lost.Code() != "not_found" || lost.Sent != int64(len(body)) {
 		t.Errorf("another: %+v", lost)
 	}
-	// The client learns the id, and does not choose it.
+	// The client learns the id but cannot choose it.
 	if id := resp.Header.Get("X-Request-Id"); id != lost.ID || p.Instance != "urn:uuid:"+id || id == annotated.ID ||
 		!regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
 		t.Errorf("id %q, instance %q, record %q", id, p.Instance, lost.ID)
@@ -89,9 +89,9 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// What the log says of a request is a closed list of attributes; a client's address is one
-// only where the operator asked for it.
-func TestLogAttributes(t *testing.T) {
+// The log has a closed list of attributes, with a client address only on
+// request.
+func TestLogHasClosedListOfAttributes(t *testing.T) {
 	for _, clients := range []bool{false, true} {
 		c := start(t, api.Options{LogClients: clients})
 		_, m := build(t, 1, 1)
@@ -99,7 +99,7 @@ func TestLogAttributes(t *testing.T) {
 			t.Fatal(err)
 		}
 		do(t, "GET", c.url+"/v1/indexes/x/manifest", nil)
-		// A body that breaks off: the error that the connection gives names both addresses.
+		// The error of an aborted body contains both addresses.
 		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -128,8 +128,7 @@ func TestLogAttributes(t *testing.T) {
 	}
 }
 
-// A problem's type leads to a page that explains it, on the cloud itself.
-func TestProblemTypes(t *testing.T) {
+func TestProblemTypesLeadToExplanations(t *testing.T) {
 	c := start(t, api.Options{})
 	for _, k := range cparhttp.Codes {
 		resp, _, b := do(t, "GET", c.url+cparhttp.ProblemType(k.Code), nil)
@@ -143,7 +142,6 @@ func TestProblemTypes(t *testing.T) {
 	}
 }
 
-// later is an error that knows when to try again.
 type later struct{ error }
 
 func (l later) Unwrap() error           { return l.error }
@@ -170,8 +168,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// No path is cleaned and redirected to: all but the routes are refused with a problem.
-func TestPathsAndMethods(t *testing.T) {
+func TestUnknownPathsAndMethodsAreRefused(t *testing.T) {
 	c := start(t, api.Options{})
 	id := strings.Repeat("0", 32)
 	for _, line := range []string{
@@ -199,8 +196,8 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestProbes: what balances load asks by address, under no name that the cloud goes by.
-func TestProbes(t *testing.T) {
+// Load balancers probe by address, under a name that the server does not have.
+func TestProbesWorkByAddress(t *testing.T) {
 	down := false
 	c := start(t, api.Options{Ready: func(context.Context) bool { return !down }})
 	for path, want := range map[string]int{cparhttp.PathHealthz: 200, cparhttp.PathReadyz: 200, cparhttp.PathHealth: 403} {

@@ -15,7 +15,7 @@ import (
 	"cpar/cparhttp"
 )
 
-// A document is what the tests read of the OpenAPI document.
+// A document is the tested part of the OpenAPI document.
 type document struct {
 	OpenAPI string
 	Paths   map[string]map[string]struct {
@@ -28,7 +28,7 @@ type document struct {
 	}
 }
 
-// described is the document of any cloud; they are all the same.
+// described returns the document, which is the same for every server.
 var described = sync.OnceValue(func() (d document) {
 	h, err := api.New(nil, nil, api.Options{})
 	if err != nil {
@@ -44,8 +44,7 @@ var described = sync.OnceValue(func() (d document) {
 
 var inBraces = regexp.MustCompile(`\\\{[^}]*\\\}`)
 
-// checkDescribed holds an answer to the document: whoever reads it must expect this status,
-// with this code.
+// checkDescribed checks that the document lists this status with this code.
 func checkDescribed(t testing.TB, method, path string, status int, code string) {
 	t.Helper()
 	if urlpath.Clean(path) != path {
@@ -64,8 +63,8 @@ func checkDescribed(t testing.TB, method, path string, status int, code string) 
 	}
 }
 
-// TestProblemsAreDescribed: every operation names the statuses and codes of its problems.
-// That it names all is what checkDescribed holds every other test to.
+// Every operation lists statuses and codes. checkDescribed verifies in all
+// other tests that the lists are complete.
 func TestProblemsAreDescribed(t *testing.T) {
 	codes := map[string]bool{}
 	for path, methods := range described().Paths {
@@ -94,7 +93,7 @@ func TestProblemsAreDescribed(t *testing.T) {
 		}
 	}
 	for _, c := range cparhttp.Codes {
-		if !codes[c.Code] && c.Code != cparhttp.CodeUnready { // which no operation answers
+		if !codes[c.Code] && c.Code != cparhttp.CodeUnready { // no operation returns it
 			t.Errorf("no operation ends with %s", c.Code)
 		}
 	}

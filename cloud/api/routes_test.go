@@ -72,7 +72,7 @@ func TestProblems(t *testing.T) {
 		if resp.StatusCode != k.status || p.Code != k.code {
 			t.Errorf("%s %s with %d bytes: status %d, %+v; want %d, %s", k.method, k.path, len(k.body), resp.StatusCode, p, k.status, k.code)
 		}
-		// The limits also hold when no length is announced.
+		// The limits also hold without an announced length.
 		if k.body != nil {
 			resp, p, _ := do(t, k.method, c.url+k.path, struct{ io.Reader }{bytes.NewReader(k.body)})
 			if resp.StatusCode != k.status || p.Code != k.code {
@@ -120,7 +120,6 @@ func TestErrorsOfTheAnnotator(t *testing.T) {
 	}
 }
 
-// A tenant without room is told so, and what helps.
 func TestQuotaOverHTTP(t *testing.T) {
 	folder, m := build(t, 1, 1)
 	c := startWith(t, t.TempDir(), load, api.Options{}, store.Options{Quota: func(string) int64 { return int64(m.Bytes()) - 1 }})

@@ -19,7 +19,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// served serves an index of random bytes, of a scheme whose scores the cloud sees.
+// served serves an index of random bytes whose scores the server sees.
 func served(t testing.TB, scheme cpar.Scheme, records, dim uint32) (*cparhttp.Client, *admission.Gate, *cpar.Manifest) {
 	t.Helper()
 	c, err := clouds.New(t.TempDir(), store.Options{})
@@ -66,7 +66,8 @@ func scan(m *cpar.Manifest, seed uint64) *cpar.Request {
 	return q
 }
 
-// BenchmarkClients: by real HTTP on loopback, each client one request after the other.
+// BenchmarkClients uses real HTTP on loopback, with sequential requests per
+// client.
 func BenchmarkClients(b *testing.B) {
 	client, gate, m := served(b, cpar.SchemeCAPIA, 4500, 1347)
 	for _, clients := range []int{1, 8, 64} {

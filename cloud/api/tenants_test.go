@@ -21,7 +21,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// client is the client of a token.
 func (c *town) client(t *testing.T, token bearer.Token) *cparhttp.Client {
 	t.Helper()
 	client, err := cparhttp.New(c.url, nil)
@@ -34,7 +33,7 @@ func (c *town) client(t *testing.T, token bearer.Token) *cparhttp.Client {
 	return client
 }
 
-// bodyFor is a body that an operation takes for an index.
+// bodyFor returns a valid body for an operation.
 func bodyFor(t *testing.T, o operation, m *cpar.Manifest, id cpar.IndexID, segment []byte) []byte {
 	t.Helper()
 	other := *m
@@ -60,10 +59,9 @@ func bodyFor(t *testing.T, o operation, m *cpar.Manifest, id cpar.IndexID, segme
 	return nil
 }
 
-// What is asked of another tenant's index is answered as for an id that nobody has: by the
-// same bytes, after the same calls to the store. Every operation of the document is tried,
-// those that write too; afterwards the index is as it was.
-func TestAnotherTenantsIndex(t *testing.T) {
+// Every operation on another tenant's index gets the same bytes, after the same
+// store calls, as one on an unknown id, and leaves the index unchanged.
+func TestAnotherTenantsIndexLooksMissing(t *testing.T) {
 	c := startTown(t)
 	anna, berta := c.issue(t, "anna", "a", tenant.Admin), c.issue(t, "berta", "b", tenant.Admin)
 	folder, m := build(t, 1, 1)
@@ -71,7 +69,7 @@ func TestAnotherTenantsIndex(t *testing.T) {
 	if _, err := c.client(t, anna).Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Ids of the same form that nobody has; each is asked about once, as annas's is.
+	// Unknown ids, each used once like Anna's.
 	nobody := cpar.IndexID{0xee}
 	h := c.handler(t)
 	c.calls.take()
@@ -82,7 +80,7 @@ func TestAnotherTenantsIndex(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, q)
 		text := said(w)
-		// The id that was asked about is the client's own word.
+		// The client itself sent the id.
 		return strings.ReplaceAll(text, id.String(), "ID"), c.calls.take()
 	}
 	tried := 0
@@ -109,7 +107,7 @@ func TestAnotherTenantsIndex(t *testing.T) {
 	if tried < 12 {
 		t.Errorf("%d operations were tried", tried)
 	}
-	// Berta's tries, deletion and uploads among them, have changed nothing of Anna's.
+	// Berta's requests, including deletion and uploads, changed nothing.
 	got, err := c.client(t, anna).Manifest(t.Context(), m.ID)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
 		t.Errorf("afterwards: %v, %v", got, err)
@@ -120,7 +118,6 @@ func TestAnotherTenantsIndex(t *testing.T) {
 	}
 }
 
-// id is the opaque id of a tenant.
 func (c *town) id(t *testing.T, name string) string {
 	t.Helper()
 	all, err := tenant.List(c.data)
@@ -136,9 +133,8 @@ func (c *town) id(t *testing.T, name string) string {
 	return ""
 }
 
-// Owners draw the ids of their indexes, so one may take another's: each has an index of its own
-// under it, with its own contents.
-func TestOneIdOfTwoTenants(t *testing.T) {
+// Owners draw ids, so two may collide. Each keeps its own index.
+func TestTwoTenantsShareAnID(t *testing.T) {
 	c, ctx := startTown(t), t.Context()
 	anna, berta := c.client(t, c.issue(t, "anna", "a", tenant.Admin)), c.client(t, c.issue(t, "berta", "b", tenant.Admin))
 	hers, m := build(t, 7, 1)
@@ -149,7 +145,7 @@ func TestOneIdOfTwoTenants(t *testing.T) {
 	if m.ID != m2.ID || m.Segments[0].Digest == m2.Segments[0].Digest {
 		t.Fatal("the two are not what the test wants")
 	}
-	// Of the other's segments none counts as there, of equal contents too.
+	// The other's segments do not count, even with equal contents.
 	if missing, err := berta.Missing(ctx, m); err != nil || len(missing) != len(m.Segments) {
 		t.Errorf("of an equal index %d of %d segments are missing, %v", len(missing), len(m.Segments), err)
 	}
@@ -190,8 +186,7 @@ func TestOneIdOfTwoTenants(t *testing.T) {
 	}
 }
 
-// One tenant's limits are told to that tenant, with when to come back, and are nobody else's.
-func TestLimitsOfATenant(t *testing.T) {
+func TestLimitsApplyPerTenant(t *testing.T) {
 	c := startTown(t)
 	e := &tenant.Editor{Data: c.data}
 	made, err := e.Add(t.Context(), "anna", "a", tenant.Admin, tenant.Limits{})
@@ -231,7 +226,7 @@ func TestLimitsOfATenant(t *testing.T) {
 	if len(segments[0]) <= 100 {
 		t.Fatalf("a segment of %d bytes", len(segments[0]))
 	}
-	// Anna has room for 100 bytes, Berta for more.
+	// Anna may store 100 bytes, Berta more.
 	if w, code := serve(put, made.Token, segments[0]); w.Code != http.StatusInsufficientStorage || code != cparhttp.CodeQuota {
 		t.Errorf("beyond the quota: %d, %s", w.Code, w.Body)
 	}
@@ -247,15 +242,15 @@ func TestLimitsOfATenant(t *testing.T) {
 	if w, _ := serve(list, berta, nil); w.Code != http.StatusOK {
 		t.Errorf("another tenant: %d, %s", w.Code, w.Body)
 	}
-	// The operator changes the limits; they hold at once or a second later.
+	// Changed limits apply within a second.
 	if registry.Storage("0000000000000000") != 1 || registry.Storage("") != 0 {
 		t.Error("the quota of a tenant that is gone, or of the one without a name")
 	}
 }
 
-// What is guessed is answered ten times, then by 429 with when to come back; the body is not
-// read, and the right token still works.
-func TestGuessedTokens(t *testing.T) {
+// Ten guesses are answered, further ones get 429 with a retry time. Bodies stay
+// unread, and the right token still works.
+func TestGuessedTokensAreLimited(t *testing.T) {
 	c := startTown(t)
 	right := c.issue(t, "anna", "a", tenant.Annotate)
 	h := c.handler(t)

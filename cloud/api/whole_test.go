@@ -18,7 +18,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// A whole is the handler over a real cloud, which searches, with one small index of capia.
+// A whole is the handler over a real server with a small index of scheme capia.
 type whole struct {
 	handler  http.Handler
 	cloud    *cloudpkg.Cloud
@@ -59,7 +59,6 @@ func (w *whole) make() {
 	}
 }
 
-// push makes the index active.
 func (w *whole) push(t testing.TB) {
 	t.Helper()
 	k := store.IndexRef{Index: w.id}
@@ -77,14 +76,13 @@ func (w *whole) push(t testing.TB) {
 	}
 }
 
-// serve sends one request past the network.
+// serve calls the handler directly.
 func (w *whole) serve(method, path string, body []byte) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, httptest.NewRequest(method, "http://localhost"+path, bytes.NewReader(body)))
 	return rec
 }
 
-// problemIn reads the problem of an answer.
 func problemIn(t testing.TB, w *httptest.ResponseRecorder) (p cparhttp.Problem) {
 	t.Helper()
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Header().Get("Content-Type") != cparhttp.TypeProblem || p.Status != w.Code || p.Type != cparhttp.ProblemType(p.Code) {

@@ -33,7 +33,6 @@ func open(t *testing.T, data string) *store.Store[struct{}] {
 	return s
 }
 
-// An owner's index.
 type owner struct {
 	folder string
 	m      *cpar.Manifest
@@ -67,7 +66,7 @@ func (o owner) push(s *store.Store[struct{}], tenant string) error {
 	return s.PutManifest(context.Background(), k, b)
 }
 
-// files are the relative paths and contents below a folder, without locks.
+// files returns relative paths and contents below a folder, without locks.
 func files(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -99,10 +98,10 @@ func same(t *testing.T, what, a, b string) {
 	}
 }
 
-// registry is one of no tenants.
+// registry has no tenants.
 const registry = `{"format": "cpard tenants", "version": 1, "tenants": []}`
 
-// A registry that is lost or damaged does not take the last copy with it.
+// A missing or damaged registry does not remove the last copy.
 func TestBackupKeepsTheRegistry(t *testing.T) {
 	data, copy := t.TempDir(), filepath.Join(t.TempDir(), "c")
 	s := open(t, data)
@@ -173,7 +172,7 @@ func TestBackupAndRestore(t *testing.T) {
 	do("prune", backup.Backup, data, copy, store.CopyOptions{Prune: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
 	same(t, "prune", data, copy)
 
-	// Damage is found on the way, and the backup keeps the state that it has.
+	// Damage is detected, and the backup keeps its generation.
 	first := indexdir.SegmentPath(filepath.Join(data, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
 	if err := os.WriteFile(first, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
 		t.Fatal(err)
@@ -191,8 +190,8 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// Object storage gets what it lacks, from a folder that may be served, and what it has stays.
-func TestRestoreTo(t *testing.T) {
+// Object storage gets missing indexes from a served folder and keeps its own.
+func TestRestoreToAddsMissingIndexes(t *testing.T) {
 	data, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
 	s := open(t, data)
 	old, next, theirs := built(t, 1, 1), built(t, 1, 3), built(t, 2, 2)
@@ -211,7 +210,7 @@ func TestRestoreTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore("", 1, next.m.Bytes())
-	if err := errors.Join(old.push(s, ""), theirs.push(s, anna)); err != nil { // the folder is behind now
+	if err := errors.Join(old.push(s, ""), theirs.push(s, anna)); err != nil { // the folder is outdated now
 		t.Fatal(err)
 	}
 	tenants := filepath.Join(t.TempDir(), "tenants")
@@ -233,8 +232,8 @@ func TestRestoreTo(t *testing.T) {
 	}
 }
 
-// What a restore that was broken off has written is not trusted for its size.
-func TestRestoreGoesOn(t *testing.T) {
+// An interrupted restore's files are not trusted by size.
+func TestRestoreResumes(t *testing.T) {
 	copy, data := t.TempDir(), t.TempDir()
 	s := open(t, copy)
 	o := built(t, 1, 1)
@@ -271,8 +270,8 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
-// A backup while indexes are replaced, deleted and collected has each as it was at one
-// moment.
+// Despite replacement, deletion and collection, a backup has each index in one
+// generation.
 func TestBackupWhileServing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data)
@@ -312,8 +311,8 @@ func TestBackupWhileServing(t *testing.T) {
 	wg.Wait()
 }
 
-// Broken off after any file operation, a backup leaves each index in its old state or its
-// new one, and the next one ends it.
+// Interrupted after any file operation, a backup leaves each index in its old
+// or new generation, and the next one completes it.
 func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data)
@@ -362,7 +361,7 @@ func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 	}
 }
 
-// stopping fails from some file operation on.
+// stopping fails from a chosen file operation on.
 type stopping struct {
 	durable.FS
 	left int

@@ -28,8 +28,8 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// The test binary plays a cloud that is killed: two tenants push to it, delete, and push
-// again, while it scrubs, collects and backs up.
+// The test binary acts as a server that is killed. Two tenants push, delete and
+// push again while it scrubs, collects and backs up.
 func TestMain(m *testing.M) {
 	root := os.Getenv("BACKUP_TEST_ROOT")
 	if root == "" {
@@ -45,13 +45,13 @@ func TestMain(m *testing.M) {
 
 var tenants = []string{"", anna}
 
-// states are the indexes that are pushed in turn, all with one id.
+// states is the number of generations pushed in turn.
 const states = 3
 
 func (c *cloud) state(n int) string { return filepath.Join(c.states, fmt.Sprint(n)) }
 
-// unsynced leaves out what does not matter to a process that is killed on a machine that
-// goes on; each step is still taken.
+// unsynced skips syncing, which does not matter if only the process is killed.
+// Each step still counts.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {
@@ -70,7 +70,7 @@ type cloud struct {
 	*store.Store[struct{}]
 }
 
-// run goes once through everything if it is to be killed at a step, else until it is killed.
+// run performs all work once if a step is given, otherwise until it is killed.
 func (c *cloud) run(step int64) error {
 	c.fsys = durable.OS
 	if step > 0 {
@@ -142,7 +142,7 @@ func (c *cloud) change(tenant string, n int) error {
 	return owner{c.state(n % states), read(c.state(n % states))}.push(c.Store, tenant)
 }
 
-// collect keeps what is a second old: a push that takes longer must be repeated.
+// collect keeps data for one second, so a slower push must be repeated.
 func (c *cloud) collect() error {
 	f, err := store.OpenBeside(filepath.Join(c.root, "data"))
 	if err == nil {
@@ -177,7 +177,7 @@ func read(folder string) *cpar.Manifest {
 	return m
 }
 
-// prepare makes the states that are pushed.
+// prepare builds the generations.
 func prepare(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{root: t.TempDir(), states: t.TempDir()}
@@ -196,15 +196,15 @@ func (c *cloud) child(step int) *exec.Cmd {
 	return cmd
 }
 
-// whole checks that every index is in one of its states, or not there at all, in the data
-// folder and in the backup, and returns which each tenant has ("gone" for none).
+// whole checks that every index in data folder and backup is absent or in one
+// generation, and returns each tenant's ("gone" for none).
 func (c *cloud) whole(t *testing.T) map[string]string {
 	t.Helper()
 	has := map[string]string{}
 	for _, place := range []string{"copy", "data"} {
 		f, err := store.OpenBeside(filepath.Join(c.root, place))
 		if err != nil {
-			continue // killed before there was any
+			continue // killed before its creation
 		}
 		for _, tenant := range tenants {
 			has[tenant] = "gone"
@@ -229,8 +229,8 @@ func (c *cloud) whole(t *testing.T) map[string]string {
 	return has
 }
 
-// mends goes on after a kill: everything can be pushed, collected and backed up again, and
-// nothing is left of what was broken off.
+// mends checks that pushes, collections and backups work after a kill and leave
+// no remains.
 func (c *cloud) mends(t *testing.T) {
 	t.Helper()
 	var err error
@@ -262,7 +262,6 @@ func (c *cloud) mends(t *testing.T) {
 	same(t, "backup", filepath.Join(c.root, "data"), filepath.Join(c.root, "copy"))
 }
 
-// TestKilledAtEveryFileOperation kills the cloud before each of its file operations.
 func TestKilledAtEveryFileOperation(t *testing.T) {
 	c := prepare(t)
 	for step := 1; ; step++ {
@@ -290,8 +289,7 @@ func TestKilledAtEveryFileOperation(t *testing.T) {
 	}
 }
 
-// TestKilledAtAnyTime kills a cloud that is busy in every way at random instants. What it
-// had said was done is done.
+// A busy server is killed at random instants. Acknowledged work must persist.
 func TestKilledAtAnyTime(t *testing.T) {
 	rounds := 200
 	if testing.Short() {

@@ -17,8 +17,8 @@ import (
 
 var errBad, errBroken = errors.New("bad"), errors.New("broken")
 
-// An index answers n by 2n, in a millisecond for each pass. It refuses what is negative,
-// all or none, naming its place as search does.
+// An index answers n by 2n, in a millisecond per batch. It refuses batches with
+// a negative number and names its position like package search.
 type index struct {
 	mu     sync.Mutex
 	passes [][]int
@@ -59,7 +59,7 @@ func newTest(l admission.Limits) (*index, *Runner[string, int, int], *admission.
 	}), g
 }
 
-// atRest checks that nothing is held and nobody waits.
+// atRest checks that nothing is held and no request waits.
 func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
 	t.Helper()
 	synctest.Wait()
@@ -68,13 +68,13 @@ func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
 	}
 }
 
-// settle lets time pass, and everybody do what then is to be done.
+// settle advances time and lets all goroutines run.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// got is what a client got.
+// got is the result of a client.
 type got struct {
 	answers  []int
 	err      error
@@ -83,7 +83,7 @@ type got struct {
 	ended    atomic.Bool
 }
 
-// ask starts clients, in this order, and returns what they get.
+// ask starts clients in this order.
 func ask(ctx context.Context, p *Runner[string, int, int], key string, all ...[]int) []*got {
 	var out []*got
 	for _, requests := range all {
@@ -102,15 +102,15 @@ func ask(ctx context.Context, p *Runner[string, int, int], key string, all ...[]
 	return out
 }
 
-// TestWhoeverWaitsJoins: the first goes at once and alone; those that come meanwhile share
-// the next pass; batches have a line of their own.
-func TestWhoeverWaitsJoins(t *testing.T) {
+// The first request runs alone at once. Later ones share the next batch. Client
+// batches have their own queue.
+func TestWaitingRequestsShareBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{3}, []int{4, 5, 6}, []int{7})
 		settle(time.Second)
 		if got := fmt.Sprint(x.passes); got != "[[1] [4 5 6] [2 3 7]]" {
-			// Single requests have had a millisecond already, batches nothing.
+			// Single requests have used a millisecond, batches none.
 			t.Errorf("passes %s", got)
 		}
 		for i, want := range [][]int{{2}, {4}, {6}, {8, 10, 12}, {14}} {
@@ -128,8 +128,7 @@ func TestWhoeverWaitsJoins(t *testing.T) {
 	})
 }
 
-// TestPassesAreBounded: nobody waits for more than Most, and others come in between.
-func TestPassesAreBounded(t *testing.T) {
+func TestBatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		batch := make([]int, 40)
@@ -150,8 +149,7 @@ func TestPassesAreBounded(t *testing.T) {
 	})
 }
 
-// TestOnlyTheBadOneFails, with the words that it would get alone.
-func TestOnlyTheBadOneFails(t *testing.T) {
+func TestOnlyBadRequestFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 1})
 		batch := make([]int, 20)
@@ -167,9 +165,8 @@ func TestOnlyTheBadOneFails(t *testing.T) {
 	})
 }
 
-// TestWhatIsWrongWithTheIndex fails all at once: answering them apart would read it as
-// often as there are requests.
-func TestWhatIsWrongWithTheIndex(t *testing.T) {
+// Retrying each request alone would read the damaged index once per request.
+func TestIndexErrorFailsWholeBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		x.broken = true
@@ -187,7 +184,6 @@ func TestWhatIsWrongWithTheIndex(t *testing.T) {
 	})
 }
 
-// TestPanic arrives at those that were in the pass, and the next pass begins.
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 1})
@@ -200,15 +196,15 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestLeaving: whoever goes away takes nobody along. Before a pass it is gone at once; in
-// one it waits until nothing reads its request, and the last to go ends the pass.
-func TestLeaving(t *testing.T) {
+// A waiting client leaves at once. In a batch it waits until its request is no
+// longer read, and the last to leave cancels the batch.
+func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		x.took = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		first := ask(t.Context(), p, "x", []int{1})
-		leaves := ask(ctx, p, "x", []int{2}, []int{3, 3}) // while the first is answered
+		leaves := ask(ctx, p, "x", []int{2}, []int{3, 3}) // during the first batch
 		stays := ask(t.Context(), p, "x", []int{4}, []int{5})
 		cancel()
 		synctest.Wait()
@@ -221,7 +217,7 @@ func TestLeaving(t *testing.T) {
 		if first[0].err != nil || stays[0].err != nil || stays[1].err != nil || fmt.Sprint(x.passes) != "[[1] [4 5]]" {
 			t.Errorf("%v %v %v, passes %v", first[0].err, stays[0].err, stays[1].err, x.passes)
 		}
-		// In a pass, not alone.
+		// In a batch with others.
 		ctx, cancel = context.WithCancel(t.Context())
 		ask(t.Context(), p, "x", []int{1})
 		leaves, stays = ask(ctx, p, "x", []int{6}), ask(t.Context(), p, "x", []int{7})
@@ -235,7 +231,7 @@ func TestLeaving(t *testing.T) {
 		if stays[0].err != nil || leaves[0].took != 2*time.Second {
 			t.Errorf("%v, left after %v", stays[0].err, leaves[0].took)
 		}
-		// In a pass, alone: the pass ends.
+		// Alone in a batch, which is cancelled.
 		ctx, cancel = context.WithCancel(t.Context())
 		leaves = ask(ctx, p, "x", []int{8})
 		settle(time.Millisecond)
@@ -248,7 +244,6 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// TestWaitIsBounded for those whom no pass has taken.
 func TestWaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1, Wait: 5 * time.Second})
@@ -269,7 +264,6 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// TestIndexesDoNotMix, nor do they wait for each other while a turn is free.
 func TestIndexesDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 2})
@@ -282,8 +276,8 @@ func TestIndexesDoNotMix(t *testing.T) {
 	})
 }
 
-// TestAtRandom: many clients with good, bad and large requests that go away at any time
-// get what they would get alone.
+// Many clients with good, bad and large requests that leave at any time get the
+// same replies as alone.
 func TestAtRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 2, Wait: time.Minute})

@@ -19,7 +19,7 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// faults answers the requests that of names, and counts all.
+// faults fails requests for certain names and counts all.
 type faults struct {
 	seen atomic.Int64
 	of   func(n int64, w http.ResponseWriter, r *http.Request) bool
@@ -43,7 +43,6 @@ func serve(t *testing.T, o blob.Options, of func(n int64, w http.ResponseWriter,
 	return b, m, f
 }
 
-// hangUp closes the connection without an answer.
 func hangUp(w http.ResponseWriter) bool {
 	c, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
@@ -52,7 +51,7 @@ func hangUp(w http.ResponseWriter) bool {
 	return true
 }
 
-func TestFailuresAreTriedAgain(t *testing.T) {
+func TestFailuresAreRetried(t *testing.T) {
 	b, _, f := serve(t, blob.Options{}, func(n int64, w http.ResponseWriter, r *http.Request) bool {
 		switch n % 4 {
 		case 1:
@@ -76,14 +75,13 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	if f.seen.Load() != 8 {
 		t.Errorf("%d requests", f.seen.Load())
 	}
-	// The transport itself repeats a GET whose old connection was closed.
+	// The transport itself repeats a GET over a closed connection.
 	if s := b.Stats(); s.Requests < 7 || s.Retries < 5 || s.Errors != 0 || s.Away || s.BytesIn != 100_000 || s.BytesOut < 100_000 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// What was refused is not asked again.
-func TestRefusalsAreNot(t *testing.T) {
+func TestRefusalsAreNotRetried(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 405, 301, 501} {
 		b, _, f := serve(t, blob.Options{}, func(_ int64, w http.ResponseWriter, r *http.Request) bool { w.WriteHeader(status); return true })
 		err := put(t.Context(), b, "x", nil)
@@ -93,7 +91,8 @@ func TestRefusalsAreNot(t *testing.T) {
 	}
 }
 
-// Patience is spent once; then a storage that is away fails at once, until it is back.
+// After one patient request, an unreachable storage fails at once until it is
+// back.
 func TestAwayIsRemembered(t *testing.T) {
 	var down atomic.Bool
 	b, _, f := serve(t, blob.Options{Attempts: 3}, func(_ int64, w http.ResponseWriter, r *http.Request) bool {
@@ -115,8 +114,9 @@ func TestAwayIsRemembered(t *testing.T) {
 	}
 }
 
-// The answer to a commit is lost: the next attempt finds the object, and whose it is.
-func TestLostAnswerOfACommit(t *testing.T) {
+// After a lost response, the next attempt finds the object and identifies its
+// writer.
+func TestCommitSurvivesLostResponse(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		var b *blob.Bucket
 		var m *buckettest.Memory
@@ -138,8 +138,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 	}
 }
 
-// A stream goes on where its connection broke, and gives up if nothing more comes.
-func TestStreamGoesOn(t *testing.T) {
+func TestStreamResumes(t *testing.T) {
 	data := pattern(300_000, 3)
 	var dead atomic.Bool
 	b, _, f := serve(t, blob.Options{Attempts: 3}, func(n int64, w http.ResponseWriter, r *http.Request) bool {
@@ -149,7 +148,7 @@ func TestStreamGoesOn(t *testing.T) {
 		if dead.Load() {
 			return hangUp(w)
 		}
-		// As much as 100,000 bytes of what was asked for, then the connection breaks.
+		// Send 100,000 bytes, then break the connection.
 		from := 0
 		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
 		w.Header().Set("Content-Length", fmt.Sprint(len(data)-from))
@@ -174,7 +173,7 @@ func TestStreamGoesOn(t *testing.T) {
 	}
 }
 
-// A server that ignores ranges would make a stream of the wrong bytes.
+// A server that ignores ranges would send the wrong bytes.
 func TestIgnoredRangeIsRefused(t *testing.T) {
 	data := pattern(1000, 1)
 	b, _, _ := serve(t, blob.Options{}, func(_ int64, w http.ResponseWriter, r *http.Request) bool {
@@ -208,8 +207,7 @@ func TestSilenceIsAbsence(t *testing.T) {
 	}
 }
 
-// A body whose bytes are not those of its digest is refused by the storage.
-func TestDigestIsCheckedThere(t *testing.T) {
+func TestStorageChecksDigest(t *testing.T) {
 	b, m, _ := serve(t, blob.Options{Attempts: 1}, func(int64, http.ResponseWriter, *http.Request) bool { return false })
 	data := pattern(1000, 1)
 	if err := b.Put(t.Context(), "x", bytes.NewReader(data), int64(len(data)), sha256.Sum256(data[1:])); err == nil || len(m.Names()) > 0 {
@@ -217,7 +215,7 @@ func TestDigestIsCheckedThere(t *testing.T) {
 	}
 }
 
-func TestNobodyThere(t *testing.T) {
+func TestUnreachableStorageIsAway(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// makeContainer makes the container of a place, as an operator would beforehand.
+// makeContainer creates the container, like an operator would.
 func makeContainer(t *testing.T, p buckettest.Endpoint) {
 	t.Helper()
 	_, endpoint, _ := strings.Cut(p.Address, "endpoint=")

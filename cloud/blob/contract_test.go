@@ -18,7 +18,7 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// What a bucket promises, whoever keeps it.
+// TestBuckets checks the contract of every provider.
 func TestBuckets(t *testing.T) {
 	for name, serve := range map[string]func(t *testing.T) buckettest.Endpoint{
 		"s3 in memory":     func(t *testing.T) buckettest.Endpoint { return (&buckettest.Memory{Page: 3}).Serve(t) },
@@ -71,7 +71,7 @@ func wholeObjects(t *testing.T, b *blob.Bucket) {
 		if _, _, err := b.Get(t.Context(), name, 0, -1); !errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("%s before: %v", name, err)
 		}
-		for range 2 { // putting again is the same
+		for range 2 { // repeating a put is safe
 			if err := put(t.Context(), b, name, data); err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +121,7 @@ func ranges(t *testing.T, b *blob.Bucket) {
 			t.Errorf("%v: %d bytes of %d, %v", c, len(got), size, err)
 		}
 	}
-	// A reader that is closed early leaves nothing behind.
+	// A reader closed early leaves nothing behind.
 	for range 20 {
 		r, _, err := b.Get(t.Context(), "ranges", 0, -1)
 		if err != nil {
@@ -153,7 +153,7 @@ func conditional(t *testing.T, b *blob.Bucket) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	// Of many at once, one wins.
+	// One of many concurrent writers wins.
 	for round := range 10 {
 		var won atomic.Int64
 		var winner atomic.Value
@@ -226,7 +226,7 @@ func listing(t *testing.T, b *blob.Bucket) {
 		t.Errorf("%q", got)
 	}
 	for range b.List(t.Context(), "l/") {
-		break // whoever stops early is heard
+		break // stopping early works
 	}
 }
 
@@ -244,7 +244,7 @@ func refusals(t *testing.T, p buckettest.Endpoint) {
 		}},
 	} {
 		if what == "another key" && strings.Contains(t.Name(), "memory") {
-			continue // it looks only at a signature's form
+			continue // it checks only the form of a signature
 		}
 		b := open(t, place)
 		for doing, err := range map[string]error{

@@ -26,7 +26,7 @@ import (
 	"cpar/kdforest"
 )
 
-// An index is what an owner pushes, and requests to it.
+// An index is an index to push, with requests.
 type index struct {
 	m        *cpar.Manifest
 	segments [][]byte
@@ -38,7 +38,6 @@ func (x *index) add(kind cpar.SegmentKind, b []byte) {
 	x.segments = append(x.segments, b)
 }
 
-// manifest is the encoded one.
 func (x *index) manifest(t testing.TB) []byte {
 	t.Helper()
 	b, err := x.m.MarshalBinary()
@@ -56,7 +55,8 @@ func random(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// scanned is an index of scheme capia: any rows are one. It has so many segments of vectors.
+// scanned returns an index of scheme capia with arbitrary rows in vectors
+// segments.
 func scanned(id byte, seed uint64, vectors int) *index {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x := &index{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{id}, Records: uint32(50 * vectors), Dim: 6, Shift: 30, KeywordBytes: 8}}
@@ -76,7 +76,7 @@ func scanned(id byte, seed uint64, vectors int) *index {
 	return x
 }
 
-// forested is an index of scheme cpar, over a forest of random values.
+// forested returns an index of scheme cpar over random values.
 func forested(t testing.TB, id byte) *index {
 	t.Helper()
 	const n, dim, fields = 300, 6, 4
@@ -128,7 +128,8 @@ func forested(t testing.TB, id byte) *index {
 	return x
 }
 
-// sealedIndex is one of scheme sealed, of random groups: encrypted ones look the same.
+// sealedIndex returns an index of scheme sealed. Its groups are random, because
+// encrypted groups look the same.
 func sealedIndex(t testing.TB, id byte) *index {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
@@ -172,7 +173,7 @@ func sealedIndex(t testing.TB, id byte) *index {
 	return x
 }
 
-// push uploads an index and activates it by put.
+// push uploads an index and activates it with put.
 func (x *index) push(t testing.TB, s *cloud.Cloud, k store.IndexRef, put func(context.Context, store.IndexRef, []byte) error) error {
 	t.Helper()
 	x.upload(t, s, k)
@@ -188,7 +189,7 @@ func (x *index) upload(t testing.TB, s *cloud.Cloud, k store.IndexRef) {
 	}
 }
 
-// want is what one cloud that has the index alone replies, encoded.
+// want returns the encoded replies of a single server.
 func (x *index) want(t testing.TB) [][]byte {
 	t.Helper()
 	c, err := cloud.New(t.TempDir(), store.Options{})
@@ -219,7 +220,8 @@ func encoded(t testing.TB, replies []*cpar.Reply) (out [][]byte) {
 	return out
 }
 
-// table has pointers in memory. before, if set, is called first, and its error is the answer.
+// A table keeps pointers in memory. before, if set, is called first and may
+// fail.
 type table struct {
 	mu     sync.Mutex
 	of     map[store.IndexRef]pointer
@@ -261,7 +263,7 @@ func (p *table) set(_ context.Context, k store.IndexRef, next pointer, revision 
 	})
 }
 
-// age has all pointers be older.
+// age makes all pointers older.
 func (p *table) age(by time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,8 +273,8 @@ func (p *table) age(by time.Duration) {
 	}
 }
 
-// A fleet is routers and nodes in this process, over one object storage and one table of pointers. It is their
-// transport: what they say is encoded as between machines.
+// A fleet consists of routers and nodes in this process, over one object
+// storage and one table. As their transport it encodes messages like NATS.
 type fleet struct {
 	t        testing.TB
 	bucket   *buckettest.Memory
@@ -282,7 +284,7 @@ type fleet struct {
 
 	mu    sync.Mutex
 	nodes map[string]*Node
-	// meet, if set, sees a question before its node. If it is done, that is the answer.
+	// meet, if set, sees a query before its node and may answer it.
 	meet  func(node string, q *shardQuery) (replies []*cpar.Reply, err error, done bool)
 	asked int
 }
@@ -296,7 +298,6 @@ func newFleet(t testing.TB, nodes int) *fleet {
 	return f
 }
 
-// cloud is one machine's over the storage.
 func (f *fleet) cloud(o store.Options) *cloud.Cloud {
 	b, err := blob.Open(f.place.Address, blob.Options{Credential: f.place.Credential, Attempts: 1})
 	if err != nil {
@@ -327,7 +328,6 @@ func (f *fleet) beat(b Beat) {
 	f.members.hear(m, time.Now())
 }
 
-// ask implements transport.
 func (f *fleet) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error) {
 	b, err := q.encode()
 	if err != nil {
@@ -354,13 +354,13 @@ func (f *fleet) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Re
 	return decodeAnswer(encodeAnswer(n.answer(ctx, q)))
 }
 
-// router is one of the fleet, whose parts are as small as segments are.
+// router returns a router with shards as small as segments.
 func (f *fleet) router() (*Routed, *cloud.Cloud) {
 	c := f.cloud(store.Options{})
 	return &Routed{c, &Router{transport: f, members: f.members, versions: newVersions(f.pointers, c, 1)}}, c
 }
 
-// check has a router answer all requests as one machine does.
+// check compares a router's replies with a single server's.
 func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what string) {
 	f.t.Helper()
 	replies, err := r.router.AnnotateBatch(f.t.Context(), k, x.requests)
@@ -372,7 +372,7 @@ func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what
 	}
 }
 
-// held fails unless the nodes that are to hold an index have all its parts.
+// held fails unless the assigned nodes have all shards of an index.
 func (f *fleet) held(k store.IndexRef, x *index) {
 	f.t.Helper()
 	s, err := newIndexVersion(x.manifest(f.t), k, 1)

@@ -26,12 +26,12 @@ func connected(t *testing.T, s *natstest.Servers, servers string) *broker {
 	return b
 }
 
-// TestClusterReadsItsWrites: what is written through one server is what is read through another straight
-// afterwards, ten thousand times, and of two that write at once one is told.
+// A value written through one server is read through another at once, ten
+// thousand times. Of two concurrent writers one fails.
 func TestClusterReadsItsWrites(t *testing.T) {
 	servers := natstest.Start(t, 3)
 	all := newKV(connected(t, servers, servers.Addresses()))
-	if err := all.wait(t.Context()); err != nil { // it makes the bucket, on three servers
+	if err := all.wait(t.Context()); err != nil { // creates the bucket on three servers
 		t.Fatal(err)
 	}
 	var one []*kv
@@ -54,7 +54,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 				was := p.revision
 				err := errChanged
 				for try := 0; try < races && errors.Is(err, errChanged); try++ {
-					// Now and then a server says so though nobody has.
+					// A server sometimes reports a change that did not happen.
 					if err = one[(key+i)%3].set(t.Context(), k, pointer{digest: d}, was); errors.Is(err, errChanged) {
 						again.Add(1)
 						if now, failed := one[(key+i+1)%3].get(t.Context(), k, true); failed != nil || now.digest != p.digest {
@@ -90,7 +90,6 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	}
 	t.Logf("%d pairs with %d keys side by side: %d stale, %d writes tried again, %v, the longest pair %v", pairs, keys, stale, again.Load(), time.Since(start).Round(time.Millisecond), longest.Round(time.Millisecond))
 
-	// Pointers go, come again, and are listed.
 	k := store.IndexRef{Index: cpar.IndexID{200}}
 	for round := range 3 {
 		for _, next := range []pointer{{changing: true}, {digest: cpar.Digest{7}}, {digest: cpar.Digest{7}, changing: true}, {}} {
@@ -112,7 +111,7 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	}
 }
 
-// TestClusterConnectionsEnd: whoever was connected leaves nothing running, also after questions that nobody answers.
+// Closed connections leave nothing running, even after unanswered queries.
 func TestClusterConnectionsEnd(t *testing.T) {
 	servers := natstest.Start(t, 1)
 	before := runtime.NumGoroutine()

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestMembers: nodes live while they are heard of, and who stays is told apart from who leaves.
-func TestMembers(t *testing.T) {
+func TestMembersTracksLiveNodes(t *testing.T) {
 	changes := 0
 	m, now := newMembers(func() { changes++ }), time.Now()
 	hear := func(b Beat) {
@@ -55,7 +54,6 @@ func TestMembers(t *testing.T) {
 	are("nonsense", 1, 1, 7)
 }
 
-// TestNames: what is part of a subject has no dots and no wildcards.
 func TestNames(t *testing.T) {
 	for _, good := range []string{"m1", "a-b_C", strings.Repeat("x", 63)} {
 		if err := CheckName(good); err != nil {

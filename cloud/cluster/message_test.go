@@ -34,8 +34,8 @@ func encodedQuestion(t testing.TB, q *shardQuery) []byte {
 	return b
 }
 
-// TestQuestions: what is decoded is what was encoded, and what is cut short is refused, or is another question.
-func TestQuestions(t *testing.T) {
+// Truncated queries are refused or decode to another query.
+func TestShardQueriesRoundTrip(t *testing.T) {
 	for i, q := range questions(t) {
 		b := encodedQuestion(t, q)
 		got, err := decodeShardQuery(b)
@@ -65,7 +65,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// hostileLengths are messages whose counts promise more than there is.
+// hostileLengths returns messages whose counts exceed their contents.
 func hostileLengths(b []byte) (out [][]byte) {
 	for at := 0; at+4 <= len(b) && at < 200; at++ {
 		for _, n := range []uint32{1<<32 - 1, 1 << 31, uint32(len(b))} {
@@ -93,7 +93,7 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
-// bounded fails if f allocates much more than so many bytes of a message account for.
+// bounded fails if f allocates much more than n bytes of a message justify.
 func bounded(t *testing.T, n int, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -105,8 +105,7 @@ func bounded(t *testing.T, n int, f func()) {
 	}
 }
 
-// TestAnswers: replies arrive as they were, and errors as what they are.
-func TestAnswers(t *testing.T) {
+func TestAnswersRoundTrip(t *testing.T) {
 	replies := []*cpar.Reply{{Index: cpar.IndexID{1}, Visited: 4, Touched: 5, Matches: []cpar.Match{{Record: 1, Score: 2, Keywords: []byte("k")}}}, {Index: cpar.IndexID{1}, Visited: 1}}
 	got, err := decodeAnswer(encodeAnswer(replies, nil))
 	if err != nil || !bytes.Equal(encodeAnswer(got, nil), encodeAnswer(replies, nil)) || len(got) != 2 {

@@ -17,8 +17,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// TestRouterAnswersAsOneMachine: of every scheme, whatever the number of nodes, replies are those of a
-// cloud that has the index alone, byte for byte.
+// For every scheme and number of nodes, replies equal a single server's byte
+// for byte.
 func TestRouterAnswersAsOneMachine(t *testing.T) {
 	for name, x := range map[string]*index{"capia": scanned(1, 1, 4), "cpar": forested(t, 2), "sealed": sealedIndex(t, 3)} {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,7 @@ func TestRouterAnswersAsOneMachine(t *testing.T) {
 	}
 }
 
-// TestNodesThatFail: whatever one node does, the reply is right.
-func TestNodesThatFail(t *testing.T) {
+func TestRepliesSurviveFailingNode(t *testing.T) {
 	x := scanned(1, 1, 3)
 	want, k := x.want(t), store.IndexRef{Index: cpar.IndexID{1}}
 	stranger := &cpar.Reply{Index: cpar.IndexID{9}}
@@ -99,9 +98,9 @@ func repeat(r *cpar.Reply, n int) (out []*cpar.Reply) {
 	return out
 }
 
-// TestNodesThatDie: a node that says nothing costs no more than the wait before another is asked, and one that
-// lost what it had is filled again.
-func TestNodesThatDie(t *testing.T) {
+// A silent node costs only the wait for a hedge, and a node that lost its
+// shards loads them again.
+func TestRepliesSurviveDeadNodes(t *testing.T) {
 	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	want := x.want(t)
 	r, c := f.router()
@@ -126,7 +125,7 @@ func TestNodesThatDie(t *testing.T) {
 	f.mu.Lock()
 	f.meet = nil
 	f.mu.Unlock()
-	f.join("n2") // it comes back with nothing
+	f.join("n2") // it returns without shards
 	f.check(r, k, x, want, "n2 is back")
 	for name := range f.nodes {
 		delete(f.nodes, name)
@@ -138,8 +137,7 @@ func TestNodesThatDie(t *testing.T) {
 	}
 }
 
-// TestBadRequests end at once, with what is wrong with them, however many nodes could be asked.
-func TestBadRequests(t *testing.T) {
+func TestBadRequestsEndAtOnce(t *testing.T) {
 	f, x, k := newFleet(t, 4), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
@@ -167,9 +165,9 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestWhatANodeRefuses: a node loads only what the storage has active, or the manifest that is sent along, of the
-// tenant that is named.
-func TestWhatANodeRefuses(t *testing.T) {
+// A node loads only the active generation in the storage or the manifest in the
+// query, of the named tenant.
+func TestNodeRefusesForeignManifests(t *testing.T) {
 	f, x, k := newFleet(t, 1), scanned(1, 1, 3), store.IndexRef{Tenant: "0123456789abcdef", Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
@@ -205,9 +203,9 @@ func TestWhatANodeRefuses(t *testing.T) {
 	}
 }
 
-// TestActivation: an index becomes active once all nodes that are to hold it have it, also those that come
-// meanwhile, or it does not.
-func TestActivation(t *testing.T) {
+// An index becomes active only once all assigned nodes, including new ones,
+// have loaded it.
+func TestActivationWaitsForNodes(t *testing.T) {
 	f, old, next, k := newFleet(t, 2), scanned(1, 1, 4), scanned(1, 2, 4), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
@@ -239,7 +237,7 @@ func TestActivation(t *testing.T) {
 		}
 		came = came || first
 		f.mu.Unlock()
-		if first { // all have all, and would say so
+		if first { // all nodes have loaded it
 			f.join("late0")
 			f.join("late1")
 		}
@@ -253,7 +251,7 @@ func TestActivation(t *testing.T) {
 
 	broken := scanned(1, 3, 4)
 	broken.upload(t, c, k)
-	if err := c.Delete(t.Context(), store.IndexRef{Index: cpar.IndexID{1}}); err != nil { // all that was uploaded goes as well
+	if err := c.Delete(t.Context(), store.IndexRef{Index: cpar.IndexID{1}}); err != nil { // removes all uploads as well
 		t.Fatal(err)
 	}
 	if err := r.PutManifest(t.Context(), k, broken.manifest(t)); !errors.Is(err, store.ErrIncomplete) {
@@ -261,8 +259,7 @@ func TestActivation(t *testing.T) {
 	}
 }
 
-// TestOldPartsGo: what an update has replaced is unloaded after a while, and what is used stays.
-func TestOldPartsGo(t *testing.T) {
+func TestReplacedShardsAreUnloaded(t *testing.T) {
 	f, k := newFleet(t, 0), store.IndexRef{Index: cpar.IndexID{1}}
 	n := NewNode(f.cloud(store.Options{Idle: 300 * time.Millisecond, ScrubRate: -1}), slog.New(slog.DiscardHandler))
 	f.t.Cleanup(n.Close)
@@ -287,7 +284,7 @@ func TestOldPartsGo(t *testing.T) {
 	}
 }
 
-// TestFailuresAreForgotten: what cannot be loaded is tried again when it is asked again, and leaves nothing if it is not.
+// A failed load is retried when requested again, and otherwise leaves nothing.
 func TestFailuresAreForgotten(t *testing.T) {
 	f := newFleet(t, 1)
 	n := f.nodes["n0"]
@@ -315,7 +312,6 @@ func TestFailuresAreForgotten(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftRunning: questions that were hedged, refused and given up leave no goroutine.
 func TestNothingIsLeftRunning(t *testing.T) {
 	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()

@@ -10,7 +10,7 @@ import (
 	"cpar/cloud/store"
 )
 
-// stored are manifests in memory. before, if set, is called first.
+// stored keeps manifests in memory. before, if set, is called first.
 type stored struct {
 	b      []byte
 	err    error
@@ -30,7 +30,7 @@ func (s *stored) ManifestBytes(context.Context, store.IndexRef) ([]byte, error) 
 	return b, err
 }
 
-// A history has an index in two states, and who knows which is active.
+// A history has an index in two generations.
 type history struct {
 	*testing.T
 	k             store.IndexRef
@@ -49,7 +49,7 @@ func newHistory(t *testing.T) *history {
 	return h
 }
 
-// push is what Routed does.
+// push does the same as Routed.
 func (h *history) push(b []byte) {
 	h.Helper()
 	if err := h.v.changing(h.Context(), h.k); err != nil {
@@ -61,7 +61,8 @@ func (h *history) push(b []byte) {
 	}
 }
 
-// is fails unless a state is active, or with a zero digest none, and the pointer says so.
+// is fails unless a generation, or none for a zero digest, is active and
+// pointed to.
 func (h *history) is(v *versions, want, pointed cpar.Digest, what string) {
 	h.Helper()
 	s, err := v.active(h.Context(), h.k)
@@ -82,8 +83,8 @@ func (h *history) is(v *versions, want, pointed cpar.Digest, what string) {
 
 var none cpar.Digest
 
-// TestPointers: whatever the pointer and the storage say, the state is that which was acknowledged last.
-func TestPointers(t *testing.T) {
+// For any pointer and storage, the last acknowledged generation is active.
+func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	h := newHistory(t)
 	h.is(h.v, none, none, "nothing is there")
 	h.push(h.one)
@@ -102,7 +103,7 @@ func TestPointers(t *testing.T) {
 	h.is(other, h.second, h.second, "the pointer is lost, and the state is known")
 	h.is(newVersions(h.pointers, h.storage, 1), h.second, h.second, "the pointer is lost")
 
-	h.storage.b = h.one // as if its pointer's writer had been lost, and the pointer before as well
+	h.storage.b = h.one // as if pointer and writer had been lost
 	h.pointers.of[h.k] = pointer{digest: cpar.Digest{9}, revision: h.pointers.last}
 	h.is(h.v, h.first, h.first, "the pointer is behind")
 
@@ -113,8 +114,8 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-// TestPointersAway: while nobody can tell what is active, what is known is; without that the storage decides.
-func TestPointersAway(t *testing.T) {
+// Without pointers, the last known generation is used, or the storage's.
+func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	h := newHistory(t)
 	h.push(h.one)
 	h.is(h.v, h.first, h.first, "before")
@@ -136,9 +137,9 @@ func TestPointersAway(t *testing.T) {
 	}
 }
 
-// TestStoppedInTheMiddle: an activation or a deletion that nobody ends holds at nobody, or after a while at all,
-// as the storage has it.
-func TestStoppedInTheMiddle(t *testing.T) {
+// Interrupted activations and deletions take effect after a while, as in the
+// storage.
+func TestInterruptedChangesSettle(t *testing.T) {
 	for what, left := range map[string][]byte{"before the storage has it": {}, "after that": nil, "a deletion": nil} {
 		h := newHistory(t)
 		h.push(h.one)
@@ -166,9 +167,9 @@ func TestStoppedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestLateReadersOverruleNobody: who read the storage before an activation does not point to what was
-// before it, after it.
-func TestLateReadersOverruleNobody(t *testing.T) {
+// A reader of the storage from before an activation does not reset the pointer
+// after it.
+func TestLateReadersDoNotResetPointers(t *testing.T) {
 	h := newHistory(t)
 	h.push(h.one)
 	clear(h.pointers.of)
@@ -186,8 +187,8 @@ func TestLateReadersOverruleNobody(t *testing.T) {
 	h.is(late, h.second, h.second, "after it")
 }
 
-// TestWritersAtOnce: of two that activate at once the storage's last one is pointed to, whoever points first.
-func TestWritersAtOnce(t *testing.T) {
+// After concurrent activations the pointer names the storage's last generation.
+func TestConcurrentActivationsAgree(t *testing.T) {
 	h := newHistory(t)
 	a, b := h.v, newVersions(h.pointers, h.storage, 1)
 	for _, v := range []*versions{a, b} {
@@ -213,9 +214,10 @@ func TestWritersAtOnce(t *testing.T) {
 	h.is(b, h.second, h.second, "at the second")
 }
 
-// TestActivationsStoppedInTheMiddle: an activation whose pointers fail once the storage has it is not acknowledged,
-// others go on with the old index, and after a while all have the new one.
-func TestActivationsStoppedInTheMiddle(t *testing.T) {
+// If pointers fail after the storage has a generation, the activation is not
+// acknowledged. Others use the old generation, and after a while all use the
+// new one.
+func TestUnacknowledgedActivationSettles(t *testing.T) {
 	f, old, next, k := newFleet(t, 2), scanned(1, 1, 2), scanned(1, 2, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
@@ -242,9 +244,9 @@ func TestActivationsStoppedInTheMiddle(t *testing.T) {
 	f.check(other, k, next, next.want(t), "after a while")
 }
 
-// TestDeletions: an index that is deleted is gone for all, also if the pointers failed in the middle and the
-// deletion is repeated.
-func TestDeletions(t *testing.T) {
+// A deleted index is gone for all, even if pointers failed and the deletion is
+// repeated.
+func TestDeletionsAreFinal(t *testing.T) {
 	f, x, k := newFleet(t, 2), scanned(1, 1, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
 	other, _ := f.router()
@@ -269,7 +271,7 @@ func TestDeletions(t *testing.T) {
 		}
 		return nil
 	}
-	for range 2 { // the second time the storage has nothing, which is not yet the answer
+	for range 2 { // the second time the storage is empty
 		sets = 0
 		if err := r.Delete(t.Context(), k); !errors.Is(err, store.ErrAway) {
 			t.Errorf("pointers fail in the middle: %v", err)

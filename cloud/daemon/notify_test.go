@@ -15,8 +15,7 @@ import (
 	"cpar/cloud/daemon"
 )
 
-// TestSystemdIsTold plays systemd: it hears of readiness, life, reloads and the end.
-func TestSystemdIsTold(t *testing.T) {
+func TestSystemdIsNotified(t *testing.T) {
 	// The path of a socket must be short.
 	dir, err := os.MkdirTemp("", "cpard")
 	if err != nil {

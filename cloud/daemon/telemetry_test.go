@@ -34,7 +34,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// lines is a log that can be read while it is written.
+// lines is a log for concurrent reading and writing.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -43,7 +43,7 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-// wait returns what follows text in the log, up to a space.
+// wait returns the word after text in the log.
 func (l *lines) wait(t *testing.T, text string) string {
 	t.Helper()
 	for range 10000 {
@@ -56,7 +56,7 @@ func (l *lines) wait(t *testing.T, text string) string {
 	return ""
 }
 
-// certified writes the certificate of httptest, and returns who trusts it.
+// certified writes httptest's certificate and returns a pool that trusts it.
 func certified(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -77,7 +77,6 @@ func certified(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	return cert, key, pool
 }
 
-// withToken adds a token to every request.
 type withToken struct {
 	http.RoundTripper
 	token bearer.Token
@@ -89,7 +88,7 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// scan makes an index of scheme capia, which any bytes are.
+// scan builds an index of scheme capia.
 func scan(t *testing.T, folder string) *cpar.Manifest {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
@@ -104,9 +103,9 @@ func scan(t *testing.T, folder string) *cpar.Manifest {
 	return m
 }
 
-// TestNothingOfClientsIsWatched: of a whole session with good and bad clients neither log nor
-// metrics have a token, an address, a name of a tenant, or anything of a body.
-func TestNothingOfClientsIsWatched(t *testing.T) {
+// After a session with good and bad clients, neither log nor metrics contain a
+// token, an address, a tenant's name or body data.
+func TestLogAndMetricsContainNoClientData(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	const name = "photographer-of-weddings"
 	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), name, "laptop-of-ann", tenant.Annotate|tenant.Push|tenant.Delete, tenant.Limits{})
@@ -136,7 +135,6 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A good client.
 	folder := t.TempDir()
 	m := scan(t, folder)
 	if _, err := c.Push(ctx, folder, nil); err != nil {
@@ -148,7 +146,6 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Bad ones.
 	guess := bearer.New()
 	send := func(method, path, token string, body io.Reader) {
 		t.Helper()
@@ -180,7 +177,7 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 	}
 	send("PUT", index+"/manifest", issued.Token.Reveal(), strings.NewReader("CPARM"+text))
 	send("PUT", index+"/segments/"+strings.Repeat("ab", 32), issued.Token.Reveal(), strings.NewReader(text))
-	// No TLS, and TLS that ends before it began: net/http logs these with the address.
+	// net/http logs failed handshakes with the address.
 	for _, hello := range []string{"GET /" + text + " HTTP/1.1\r\n\r\n", "\x16\x03\x01\x00\x05hello"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
 		if err != nil {
@@ -191,7 +188,7 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 		conn.Close()
 	}
 	log.wait(t, "TLS handshake error")
-	// A body that breaks off.
+	// An aborted body.
 	r, w := io.Pipe()
 	go func() { io.WriteString(w, text); w.CloseWithError(io.ErrUnexpectedEOF) }()
 	req, _ := http.NewRequestWithContext(ctx, "POST", url+index+"/annotate", r)
@@ -219,7 +216,7 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 	if !strings.Contains(logged, "scheme=capia requests=1") || !strings.Contains(logged, "tenant="+id) || strings.Count(logged, "msg=request") < 20 {
 		t.Errorf("log:\n%s", logged)
 	}
-	// What the daemon says of its own addresses is no client's.
+	// The daemon's own addresses may be logged.
 	logged = regexp.MustCompile(`(?m)^.*msg=(serving|metrics) .*$`).ReplaceAllString(logged, "")
 	encoded, _ := q.MarshalBinary()
 	for what, secret := range map[string]string{
@@ -239,8 +236,7 @@ func TestNothingOfClientsIsWatched(t *testing.T) {
 	}
 }
 
-// TestReadyzKnowsOfDamage: the operator is told, and nobody else.
-func TestReadyzKnowsOfDamage(t *testing.T) {
+func TestOnlyOperatorSeesDamage(t *testing.T) {
 	data, folder := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	m := scan(t, folder)
 	log := new(lines)
@@ -269,7 +265,7 @@ func TestReadyzKnowsOfDamage(t *testing.T) {
 	if status, b := get(operator + "/readyz"); status != 200 {
 		t.Errorf("nothing is wrong yet: %d %s", status, b)
 	}
-	// Damaged where it is not loaded yet: the first request finds it.
+	// Damage an unloaded index, so that the first request finds it.
 	index := filepath.Join(data, "indexes", m.ID.String())
 	if err := os.CopyFS(index, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
@@ -292,7 +288,7 @@ func TestReadyzKnowsOfDamage(t *testing.T) {
 	if _, _, err := c.Annotate(ctx, q); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("a damaged index answers: %v", err)
 	}
-	// What the checks found is believed for a second.
+	// Results of checks are reused for a second.
 	status, text := 0, ""
 	for range 100 {
 		if status, text = get(operator + "/readyz"); status != 200 {
@@ -309,7 +305,7 @@ func TestReadyzKnowsOfDamage(t *testing.T) {
 	if _, text := get(operator + "/metrics"); !strings.Contains(text, "cpar_indexes_damaged 1\n") || !strings.Contains(text, `cpar_ready{check="damage"} 0`) {
 		t.Errorf("metrics: %s", text)
 	}
-	// One plain push mends it.
+	// One push repairs it.
 	if _, err := c.Push(ctx, folder, nil); err != nil {
 		t.Error(err)
 	}

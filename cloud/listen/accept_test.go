@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// strangers is a listener at which connections from given addresses arrive.
+// strangers is a listener with connections from given addresses.
 type strangers struct {
 	net.Listener
 	from chan string
@@ -30,8 +30,7 @@ func (l *strangers) Accept() (net.Conn, error) {
 	return &stranger{here, addr}, err
 }
 
-// TestConnectionsOfOneNeighbourhood: it has a share, and leaves the rest to others.
-func TestConnectionsOfOneNeighbourhood(t *testing.T) {
+func TestConnectionsPerNetworkAreLimited(t *testing.T) {
 	at := &strangers{from: make(chan string, 100)}
 	l := newCountingListener(at, 100, 2, slog.New(slog.DiscardHandler))
 	var held []net.Conn
@@ -55,7 +54,7 @@ func TestConnectionsOfOneNeighbourhood(t *testing.T) {
 		accept(want)
 	}
 	held[0].Close()
-	held[0].Close() // as net/http may, which frees one place and not two
+	held[0].Close() // a second Close, as by net/http, must free only one slot
 	take("192.0.2.1:5", "192.0.2.1:6", "192.0.2.4:1")
 	accept("192.0.2.1:5")
 	accept("192.0.2.4:1")

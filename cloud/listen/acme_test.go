@@ -20,14 +20,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// A pebble is a directory of ACME that runs on loopback: github.com/letsencrypt/pebble.
+// A pebble is an ACME directory on loopback: github.com/letsencrypt/pebble.
 type pebble struct {
 	directory string
 	ca        string // of the directory's own certificate
 	roots     *x509.CertPool
 }
 
-// startPebble starts it for a server that listens at a port. CPAR_PEBBLE names the program.
+// startPebble starts the program CPAR_PEBBLE for a server at port.
 func startPebble(t *testing.T, port int) *pebble {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_PEBBLE")
@@ -50,8 +50,8 @@ func startPebble(t *testing.T, port int) *pebble {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-config", write(t, filepath.Join(dir, "pebble.json"), config), "-dnsserver", loopbackDNS(t))
-	// It waits up to fifteen seconds before it looks at a name, and refuses five percent of nonces,
-	// to try clients: the second stays.
+	// By default it waits up to fifteen seconds before validation, and refuses
+	// five percent of nonces to test clients. Keep the latter.
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1")
 	var out logbook
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -83,8 +83,8 @@ func startPebble(t *testing.T, port int) *pebble {
 	}
 }
 
-// loopbackDNS says of every name that it is this machine's. Pebble asks over TCP, where a length
-// of two bytes goes before each message.
+// loopbackDNS resolves every name to this machine. Pebble uses TCP, where a
+// two-byte length precedes each message.
 func loopbackDNS(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -134,8 +134,8 @@ func answerDNS(c net.Conn) {
 	}
 }
 
-// TestACME has a certificate issued by a directory that connects here to see the name proven,
-// and takes it from the cache after that.
+// A directory validates the name by connecting here, and a restart uses the
+// cached certificate.
 func TestACME(t *testing.T) {
 	port := oracle.Port(t)
 	p := startPebble(t, port)
@@ -145,7 +145,8 @@ func TestACME(t *testing.T) {
 	o := Options{
 		Address: fmt.Sprintf("127.0.0.1:%d", port), Tenants: true, Log: log.logger(),
 		ACME: ACME{Domains: []string{"Photos.example", "www.photos.example"}, Directory: p.directory, CA: p.ca, Email: "me@photos.example", Cache: cache},
-		// The directory has no certificate of ours, and must get through all the same.
+		// The directory has no client certificate and must get through all the
+		// same.
 		ClientCA: write(t, filepath.Join(t.TempDir(), "ca.pem"), clients.pem),
 	}
 	cert, key := clients.issue(t, 3, "a client")
@@ -154,7 +155,7 @@ func TestACME(t *testing.T) {
 		t.Fatal(err)
 	}
 	const stranger = "evil.example"
-	// get asks under a name, patiently: the first certificate takes some seconds.
+	// get retries, because the first certificate takes some seconds.
 	get := func(s *Server, name string, certs ...tls.Certificate) (err error) {
 		h := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: p.roots, ServerName: name, Certificates: certs}}}
 		for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
@@ -163,7 +164,8 @@ func TestACME(t *testing.T) {
 				resp.Body.Close()
 				return nil
 			}
-			// It is what TLS says while there is none yet, and of a name that is not served.
+			// TLS reports this while there is no certificate yet, and for
+			// unknown names.
 			if !strings.Contains(err.Error(), "internal error") || name == stranger {
 				return err
 			}
@@ -198,7 +200,7 @@ func TestACME(t *testing.T) {
 		t.Errorf("the cache has %d certificates, %v", len(all), err)
 	}
 
-	// What is kept needs no directory.
+	// A cached certificate needs no directory.
 	o.ACME.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", oracle.Port(t))
 	again := serve(t, o, nil)
 	if err := get(again, "photos.example", pair); err != nil {
@@ -209,8 +211,7 @@ func TestACME(t *testing.T) {
 	}
 }
 
-// TestStrangersSpendNoTries: a handshake asks no directory for a certificate.
-func TestStrangersSpendNoTries(t *testing.T) {
+func TestHandshakesRequestNoCertificate(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	directory := serve(t, Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked <- struct{}{}
@@ -220,7 +221,7 @@ func TestStrangersSpendNoTries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(i.first) // all was tried, and nothing was issued
+	close(i.first) // all attempts failed
 	for _, name := range []string{"photos.example", "", "evil.example", "PHOTOS.EXAMPLE."} {
 		hello := modern(name)
 		if _, err := i.certificate(hello); err == nil {

@@ -21,7 +21,6 @@ import (
 	"time"
 )
 
-// An authority issues certificates for tests.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -54,7 +53,7 @@ func (a *authority) pool() *x509.CertPool {
 	return p
 }
 
-// issue makes a certificate and its key in PEM.
+// issue returns a certificate and its key in PEM.
 func (a *authority) issue(t *testing.T, serial int64, names ...string) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -94,7 +93,7 @@ func write(t *testing.T, path string, b []byte) string {
 	return path
 }
 
-// withTLS gives options a certificate for 127.0.0.1 and photos.example.
+// withTLS adds a certificate for 127.0.0.1 and photos.example.
 func withTLS(t *testing.T, a *authority, o Options) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +102,6 @@ func withTLS(t *testing.T, a *authority, o Options) Options {
 	return o
 }
 
-// A logbook keeps what was logged.
 type logbook struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -125,8 +123,7 @@ func (l *logbook) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// serve starts a server that says "here" to whoever asks, and stops it at the end. change may
-// shorten its times before.
+// serve runs a server for the test. change may shorten its times first.
 func serve(t *testing.T, o Options, handler http.Handler, change ...func(*Server)) *Server {
 	t.Helper()
 	if o.Address == "" {
@@ -159,7 +156,7 @@ func serve(t *testing.T, o Options, handler http.Handler, change ...func(*Server
 	return s
 }
 
-// client speaks TLS, with a connection of its own for each request.
+// client uses TLS and a new connection for each request.
 func client(a *authority, serverName string, certs ...tls.Certificate) *http.Client {
 	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -167,7 +164,7 @@ func client(a *authority, serverName string, certs ...tls.Certificate) *http.Cli
 	}}
 }
 
-// serialOf is the number of the certificate that a server shows.
+// serialOf returns the serial number of the server's certificate.
 func serialOf(t *testing.T, s *Server, a *authority) int64 {
 	t.Helper()
 	c, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: a.pool(), ServerName: "photos.example"})

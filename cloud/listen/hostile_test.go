@@ -23,13 +23,13 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// hurried makes the server's times a hundredth of what they are, so that a test sees their end.
+// hurried shortens the server's times to a hundredth.
 func hurried(s *Server) {
 	s.http.ReadHeaderTimeout /= 100
 	s.http.IdleTimeout /= 100
 }
 
-// closed reports whether the other side ends a connection, and what it said before.
+// closed reports whether the peer closes a connection, and its last output.
 func closed(t *testing.T, c net.Conn) (said string, ok bool) {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -37,7 +37,7 @@ func closed(t *testing.T, c net.Conn) (said string, ok bool) {
 	return string(b), err == nil || !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// answers reports whether somebody else is served.
+// answers returns nil if other clients are served.
 func answers(s *Server, a *authority) error {
 	h := http.DefaultClient
 	if a != nil {
@@ -50,7 +50,6 @@ func answers(s *Server, a *authority) error {
 	return resp.Body.Close()
 }
 
-// TestSlowAndIdleConnectionsEnd: whoever says nothing, or a little now and then, is left.
 func TestSlowAndIdleConnectionsEnd(t *testing.T) {
 	a := newAuthority(t)
 	for _, o := range []Options{{}, withTLS(t, a, Options{})} {
@@ -69,7 +68,7 @@ func TestSlowAndIdleConnectionsEnd(t *testing.T) {
 						return
 					}
 					if o.Cert != "" {
-						return // half a handshake is another story
+						return // half a handshake is tested elsewhere
 					}
 					time.Sleep(time.Millisecond)
 				}
@@ -115,8 +114,7 @@ func TestHugeHeaders(t *testing.T) {
 	}
 }
 
-// TestNoTLS: garbage and plain HTTP to the port of TLS end the connection, and nobody else's.
-func TestNoTLS(t *testing.T) {
+func TestPlainTextToTLSEndsConnection(t *testing.T) {
 	a := newAuthority(t)
 	s := serve(t, withTLS(t, a, Options{}), nil)
 	for name, sent := range map[string][]byte{
@@ -142,8 +140,7 @@ func TestNoTLS(t *testing.T) {
 	}
 }
 
-// TestManyConnections: no more than allowed are served at once, and the others wait.
-func TestManyConnections(t *testing.T) {
+func TestConnectionsAreLimited(t *testing.T) {
 	const most = 4
 	s := serve(t, Options{MaxConnections: most}, nil)
 	ask := func(c net.Conn) bool {
@@ -169,14 +166,14 @@ func TestManyConnections(t *testing.T) {
 	for _, c := range all[:most] {
 		c.Close()
 	}
-	c := all[most] // what it asked is read now
+	c := all[most] // its request is read now
 	c.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if _, err := bufio.NewReader(c).ReadString('\n'); err != nil {
 		t.Errorf("a connection that waited: %v", err)
 	}
 }
 
-// scarce fails to accept as a process without descriptors does.
+// scarce fails to accept like a process without descriptors.
 type scarce struct {
 	net.Listener
 	fails atomic.Int32
@@ -189,8 +186,8 @@ func (l *scarce) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestNoDescriptors: accepting goes on when there are some again, and one line says what was.
-func TestNoDescriptors(t *testing.T) {
+// Accepting resumes once descriptors are free, with one log line.
+func TestAcceptResumesAfterDescriptorsRunOut(t *testing.T) {
 	var log logbook
 	s := serve(t, Options{Log: log.logger()}, nil, func(s *Server) {
 		l := &scarce{Listener: s.listener.inner.Listener}
@@ -205,7 +202,6 @@ func TestNoDescriptors(t *testing.T) {
 	}
 }
 
-// TestDescriptorsAreLeft: connections take at most half of them.
 func TestDescriptorsAreLeft(t *testing.T) {
 	o := Options{Log: new(logbook).logger()}
 	o.limitConnections()
@@ -220,9 +216,9 @@ func TestDescriptorsAreLeft(t *testing.T) {
 	}
 }
 
-// TestEarlyAnswerArrives: an answer that comes before the body was sent is read by a client that
-// goes on sending. net/http closes its side alone first, if the connection can.
-func TestEarlyAnswerArrives(t *testing.T) {
+// A client that is still sending reads an early response. net/http closes its
+// own side first, if the connection supports that.
+func TestEarlyResponseArrives(t *testing.T) {
 	state := func(c net.Conn, _ http.ConnState) {
 		if _, ok := c.(interface{ CloseWrite() error }); !ok {
 			t.Errorf("%T cannot close its side alone", c)
@@ -253,8 +249,8 @@ func TestEarlyAnswerArrives(t *testing.T) {
 	}
 }
 
-// TestRapidReset opens and resets streams without waiting (CVE-2023-44487). Few handlers run at
-// once, and the connection is ended.
+// Streams are opened and reset at once (CVE-2023-44487). Few handlers run, and
+// the connection is closed.
 func TestRapidReset(t *testing.T) {
 	a := newAuthority(t)
 	var running, most, began atomic.Int64
@@ -338,7 +334,6 @@ func TestRapidReset(t *testing.T) {
 	t.Logf("%d resets sent, %d handlers began, %d at once", sent, began.Load(), most.Load())
 }
 
-// TestUnreadBodiesAreBounded: HTTP/2 takes no more of a body that nobody reads than its share.
 func TestUnreadBodiesAreBounded(t *testing.T) {
 	a := newAuthority(t)
 	release := make(chan struct{})
@@ -368,11 +363,11 @@ func TestUnreadBodiesAreBounded(t *testing.T) {
 		r.ContentLength = 1 << 30
 		go h.Do(r)
 	}
-	// It has settled when nothing more is taken for a while.
+	// Wait until no more bytes are accepted.
 	for last := int64(-1); last != taken.Load() || last == 0; time.Sleep(300 * time.Millisecond) {
 		last = taken.Load()
 	}
-	// The transport's own buffers hold a frame or two for each stream.
+	// The transport buffers a frame or two per stream.
 	if share := int64(unread / 256); taken.Load() > share+8*(64<<10) || taken.Load() < share/2 {
 		t.Errorf("%d bytes were taken on one connection, whose share is %d", taken.Load(), share)
 	}
@@ -382,9 +377,9 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestNoRenegotiation: a client of TLS 1.2 that asks for another handshake is refused. Go's own
-// client cannot ask for one.
-func TestNoRenegotiation(t *testing.T) {
+// A TLS 1.2 client that renegotiates is refused. Go's own client cannot
+// renegotiate.
+func TestRenegotiationIsRefused(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
 		t.Skip("no openssl")
@@ -401,7 +396,7 @@ func TestNoRenegotiation(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 400 { // R at the beginning of a line means: renegotiate
+	for range 400 { // R at the beginning of a line renegotiates
 		if strings.Contains(out.String(), "Verify return code") {
 			break
 		}

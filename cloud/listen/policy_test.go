@@ -11,9 +11,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// TestWhoMayBeReached is the table of what may listen where. Nothing listens: a test must not
-// be reachable from elsewhere.
-func TestWhoMayBeReached(t *testing.T) {
+// The table lists allowed addresses. Nothing listens, because tests must not be
+// reachable from elsewhere.
+func TestPolicyOnReachability(t *testing.T) {
 	files := func(o Options) Options { o.Cert, o.Key = "c", "k"; return o }
 	issued := func(o Options) Options { o.ACME.Domains = []string{"photos.example"}; return o }
 	proxied := func(o Options) Options { o.InsecureHTTP = true; return o }
@@ -22,7 +22,7 @@ func TestWhoMayBeReached(t *testing.T) {
 	const ok, noTLS, noTenant = "", "plain HTTP would show tokens", "there is no tenant"
 	for _, k := range []struct {
 		how func(Options) Options
-		// on loopback and beyond, without a tenant and with one
+		// on loopback and beyond, without and with a tenant
 		here, hereTenant, there, thereTenant string
 	}{
 		{plain, ok, ok, noTLS, noTLS},

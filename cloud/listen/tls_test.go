@@ -14,9 +14,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// TestCertificatesAreReadAgain: also where a symbolic link is exchanged, as Kubernetes and
-// certbot do; what is broken is told of, and what was good stays.
-func TestCertificatesAreReadAgain(t *testing.T) {
+// Symbolic links may be exchanged, as by Kubernetes and certbot. Broken files
+// are reported, and the last valid ones stay.
+func TestCertificatesAreReloaded(t *testing.T) {
 	a := newAuthority(t)
 	dir := t.TempDir()
 	version := func(name string, serial int64) {
@@ -80,7 +80,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestClientsShowCertificates(t *testing.T) {
+func TestClientCertificatesAreRequired(t *testing.T) {
 	a, clients, strangers := newAuthority(t), newAuthority(t), newAuthority(t)
 	ca := write(t, filepath.Join(t.TempDir(), "ca.pem"), clients.pem)
 	s := serve(t, withTLS(t, a, Options{ClientCA: ca}), nil)
@@ -104,7 +104,8 @@ func TestClientsShowCertificates(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	// The authorities are exchanged while the server runs, and sessions of before are none.
+	// Authorities are exchanged at run time, and earlier sessions are not
+	// resumed.
 	h := client(a, "photos.example", pair(clients))
 	h.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	for range 2 {
@@ -128,8 +129,7 @@ func TestClientsShowCertificates(t *testing.T) {
 	}
 }
 
-// TestVersions: HTTP/2 is offered, and TLS before 1.2 is not.
-func TestVersions(t *testing.T) {
+func TestProtocolVersions(t *testing.T) {
 	a := newAuthority(t)
 	s := serve(t, withTLS(t, a, Options{}), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 	h := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.pool(), ServerName: "localhost"}}}
@@ -150,7 +150,6 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNames: a page's own name is refused, and a public one is known with tenants only.
 func TestNames(t *testing.T) {
 	a := newAuthority(t)
 	for _, tenants := range []bool{false, true} {

@@ -19,7 +19,7 @@ func nodes(n, perRack int) (out []Node) {
 	return out
 }
 
-// names are the holders of a slot.
+// names returns the holders of a slot.
 func (m *Map) names(s Slot, n int) (out []string) {
 	for _, i := range m.Nodes(s, n) {
 		out = append(out, m.Name(i))
@@ -27,9 +27,9 @@ func (m *Map) names(s Slot, n int) (out []string) {
 	return out
 }
 
-// TestEven: how many slots the fullest node holds, of what all hold on average. With n slots a
-// node the greatest of hundreds is some three deviations above, 1 + 3/√n.
-func TestEven(t *testing.T) {
+// With n slots per node, the fullest of hundreds holds about three standard
+// deviations more than the average: 1 + 3/√n.
+func TestSlotsSpreadEvenly(t *testing.T) {
 	for _, c := range []struct {
 		nodes, perRack int
 		most           float64
@@ -47,9 +47,8 @@ func TestEven(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatMustMoves: a node that joins is the only one that holds more than before, and
-// what it does not hold stays where it was.
-func TestOnlyWhatMustMoves(t *testing.T) {
+// Only a joining node gains slots, and all others stay in place.
+func TestJoiningNodeMovesOnlyItsSlots(t *testing.T) {
 	before, after := New(nodes(30, 0)), New(append(nodes(30, 0), Node{Name: "another"}))
 	moved := 0
 	for s := range Slot(Slots) {
@@ -70,8 +69,7 @@ func TestOnlyWhatMustMoves(t *testing.T) {
 	}
 }
 
-// TestRacks: the two holders of a slot are in two racks, if there are two, and a third in any.
-func TestRacks(t *testing.T) {
+func TestReplicasUseTwoRacks(t *testing.T) {
 	m := New(nodes(12, 4))
 	for s := range Slot(2000) {
 		held := m.Nodes(s, 3)
@@ -87,9 +85,9 @@ func TestRacks(t *testing.T) {
 	}
 }
 
-// TestOrderOfNodesDoesNotMatter, and places are the same for ever: nodes of two versions
-// of the program serve one cluster.
-func TestOrderOfNodesDoesNotMatter(t *testing.T) {
+// The assignment must never change, because nodes of two versions may share a
+// cluster.
+func TestAssignmentIsStable(t *testing.T) {
 	some := nodes(7, 0)
 	a := New(some)
 	slices.Reverse(some)

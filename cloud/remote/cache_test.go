@@ -54,7 +54,7 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 			t.Errorf("%d bytes on the disk, it says %d, and may have %d", bytes, s.Stats().CacheBytes, 2*size)
 		}
 	}
-	// Pushes fill the cache, so that nothing was fetched so far; a was used least recently.
+	// Pushes fill the cache, so nothing was fetched; a was used least recently.
 	if st := s.Stats(); st.Misses != 0 || st.Evictions != int64(len(a.m.Segments)) || st.BytesIn > 3*4096 {
 		t.Errorf("%+v", st)
 	}
@@ -70,14 +70,13 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 	if s.Stats().Misses != int64(len(a.m.Segments)) {
 		t.Error("c was used least recently, and b was evicted")
 	}
-	// Folders of what was evicted go too.
+	// Folders of evicted segments are removed too.
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(cachePath(data, c, 0)))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of what was evicted: %v", err)
 	}
 }
 
-// Who only says that very much will come takes no room from others.
-func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
+func TestAnnouncedBytesReserveNoSpace(t *testing.T) {
 	const limit = 4 << 20
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), limit)
@@ -87,7 +86,7 @@ func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
 	defer w.Close()
 	put := make(chan error, 1)
 	go func() { put <- s.Put(t.Context(), store.IndexRef{}, cpar.Digest{}, limit, r) }()
-	w.Write([]byte{1}) // once it is read, room was made
+	w.Write([]byte{1}) // space was reserved once this is read
 	x.push(t, s)
 	if got := active(t, s, x.key, x); got != 0 {
 		t.Errorf("%d is active", got)
@@ -98,7 +97,7 @@ func TestAnnouncedBytesTakeNoRoom(t *testing.T) {
 	}
 }
 
-func TestWhatIsOpenIsNotEvicted(t *testing.T) {
+func TestOpenIndexesAreNotEvicted(t *testing.T) {
 	a, b := newIndex("", 1, 1), newIndex("", 2, 2)
 	data, place := t.TempDir(), (&buckettest.Memory{}).Serve(t)
 	s := openRemote(t, place, data, int64(a.m.Bytes())*3/2)
@@ -126,7 +125,6 @@ func TestWhatIsOpenIsNotEvicted(t *testing.T) {
 	if got := active(t, s, b.key, b); got != 0 {
 		t.Errorf("after the release %d", got)
 	}
-	// What never fits says so.
 	s.Close()
 	s = openRemote(t, place, data, 100)
 	defer s.Close()
@@ -134,7 +132,7 @@ func TestWhatIsOpenIsNotEvicted(t *testing.T) {
 	if !errors.Is(err, cpar.ErrStorage) || errors.Is(err, store.ErrNoRoom) || !strings.Contains(hint.Of(err), "cache-bytes") {
 		t.Errorf("larger than the cache: %v", err)
 	}
-	if files, _ := onDisk(t, data); files > 1 { // the least segment may fit
+	if files, _ := onDisk(t, data); files > 1 { // the smallest segment may fit
 		t.Errorf("%d files in a cache of 100 bytes", files)
 	}
 	if err := a.put(t.Context(), s); !errors.Is(err, cpar.ErrStorage) {
@@ -142,7 +140,6 @@ func TestWhatIsOpenIsNotEvicted(t *testing.T) {
 	}
 }
 
-// Whatever happens to the files of the cache, an answer has the right bytes.
 func TestDamagedCacheIsFetchedAgain(t *testing.T) {
 	x := newIndex("", 1, 1)
 	data, place := t.TempDir(), (&buckettest.Memory{}).Serve(t)
@@ -180,8 +177,8 @@ func TestDamagedCacheIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// A killed process leaves half of what it was writing, which the next one removes.
-func TestRemainsOfTheCacheGo(t *testing.T) {
+// A killed process leaves partial files, which the next one removes.
+func TestPartialCacheFilesAreRemoved(t *testing.T) {
 	x := newIndex("", 1, 1)
 	data, place := t.TempDir(), (&buckettest.Memory{}).Serve(t)
 	s := openRemote(t, place, data, 0)
@@ -199,8 +196,8 @@ func TestRemainsOfTheCacheGo(t *testing.T) {
 	}
 }
 
-// Bytes that changed in the storage are a fault of the index, not of the cache.
-func TestDamagedStorageIsToldApart(t *testing.T) {
+// Bytes changed in the storage are a fault of the index, not of the cache.
+func TestDamagedStorageIsDistinguished(t *testing.T) {
 	x := newIndex("", 1, 1)
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
@@ -236,7 +233,7 @@ func TestOneProcessPerCache(t *testing.T) {
 	place, data := (&buckettest.Memory{}).Serve(t), t.TempDir()
 	s := openRemote(t, place, data, 0)
 	defer s.Close()
-	other := openRemote(t, place, "", 0) // of its own, which goes
+	other := openRemote(t, place, "", 0) // in a temporary folder
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
@@ -250,8 +247,8 @@ func TestOneProcessPerCache(t *testing.T) {
 	}
 }
 
-// While the storage is away nothing is wrong with an index, and what is open stays.
-func TestAway(t *testing.T) {
+// An unreachable storage is no fault of the index, and open indexes stay.
+func TestUnreachableStorageKeepsOpenIndexes(t *testing.T) {
 	x := newIndex("", 1, 1)
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
@@ -286,7 +283,7 @@ func TestAway(t *testing.T) {
 	if string(open.Segments()[0]) != string(x.bytes[0]) {
 		t.Error("what was open has changed")
 	}
-	// What is cached opens without asking.
+	// Cached segments need no request.
 	again, err := s.Open(t.Context(), x.key, x.m, indexdir.MemoryMap, nil)
 	if err != nil {
 		t.Error(err)

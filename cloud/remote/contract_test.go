@@ -27,7 +27,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// What every store.Backend promises, wherever it keeps its bytes.
+// TestBackends checks the contract of every store.Backend.
 func TestBackends(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Backend{
 		"a folder": func(t *testing.T) store.Backend {
@@ -112,7 +112,7 @@ func (x index) push(t *testing.T, b store.Backend) {
 	}
 }
 
-// active returns which of some indexes is active and opens to its bytes, -1 for none.
+// active returns which of some indexes is active and intact, -1 for none.
 func active(t *testing.T, b store.Backend, k store.IndexRef, of ...index) int {
 	t.Helper()
 	raw, err := b.Manifest(t.Context(), k)
@@ -176,7 +176,7 @@ func life(t *testing.T, b store.Backend, tenant string) {
 			}
 		}
 	}
-	// What is old goes, what is active stays, whatever is named.
+	// Old segments are removed, and active ones stay even if named.
 	var all []cpar.Digest
 	for _, x := range []index{first, second} {
 		for _, seg := range x.m.Segments {
@@ -200,7 +200,6 @@ func life(t *testing.T, b store.Backend, tenant string) {
 	if _, _, err := b.Read(t.Context(), k, first.m.Segments[0].Digest); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a segment that was removed: %v", err)
 	}
-	// A reader keeps what it has open.
 	m, _ := cpar.DecodeManifest(must(second.m.MarshalBinary()))
 	open, err := b.Open(t.Context(), k, m, indexdir.MemoryMap, nil)
 	if err != nil {
@@ -222,7 +221,6 @@ func life(t *testing.T, b store.Backend, tenant string) {
 	if keys, err := b.Keys(t.Context(), tenant); err != nil || len(keys) > 0 {
 		t.Errorf("at last: %v, %v", keys, err)
 	}
-	// And it can come again.
 	first.push(t, b)
 	if got := active(t, b, k, first); got != 0 {
 		t.Errorf("pushed after its deletion: %d", got)
@@ -297,7 +295,7 @@ func refusals(t *testing.T, b store.Backend, tenant string) {
 	}
 }
 
-// Uploads without a manifest are an index that nobody can open.
+// Uploads without a manifest form an index that cannot be opened.
 func pending(t *testing.T, b store.Backend, tenant string) {
 	x := newIndex(tenant, 3, 1)
 	if err := x.put(t.Context(), b); err != nil {
@@ -324,8 +322,8 @@ func pending(t *testing.T, b store.Backend, tenant string) {
 	}
 }
 
-// Pushes, deletions, readers and collections at the same time: a reader finds one of the
-// indexes whole, or none.
+// During concurrent pushes, deletions and collections, a reader finds one of
+// the indexes intact, or none.
 func together(t *testing.T, b store.Backend, tenant string) {
 	var of []index
 	for seed := range uint64(4) {
@@ -344,7 +342,7 @@ func together(t *testing.T, b store.Backend, tenant string) {
 				if err == nil {
 					err = b.Activate(t.Context(), k, x.m)
 				}
-				// Another's deletion takes what was uploaded, or a folder that is uploaded to.
+				// A concurrent deletion may remove uploads and their folder.
 				if err != nil && !errors.Is(err, indexdir.ErrMissing) && !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("push: %v", err)
 				}
@@ -403,7 +401,7 @@ func tenantsApart(t *testing.T, b store.Backend) {
 	if err := b.Remove(t.Context(), theirs.key, theirs.m.Segments[0].Digest); err != nil {
 		t.Error(err)
 	}
-	// The same id and digests, and not the same bytes.
+	// The same id and digests, but other bytes.
 	if err := b.Activate(t.Context(), theirs.key, theirs.m); !errors.Is(err, indexdir.ErrMissing) {
 		t.Errorf("activated with another tenant's segment: %v", err)
 	}

@@ -55,7 +55,7 @@ func TestNamesOfObjects(t *testing.T) {
 	if !slices.Contains(m.Names(), "some/where/0123456789abcdef/"+x.key.Index.String()+"/v/00000000000000000001") {
 		t.Errorf("%q", m.Names())
 	}
-	// Objects of others are left alone.
+	// Foreign objects are left alone.
 	for _, name := range []string{"x", "_/x", "_/" + x.key.Index.String() + "/x", "_/" + x.key.Index.String() + "/v/1", "_/" + x.key.Index.String() + "/seg/x", "photos/1"} {
 		m.Change("some/where/"+name, []byte("mine"))
 	}
@@ -72,7 +72,7 @@ func TestNamesOfObjects(t *testing.T) {
 	}
 }
 
-func TestOldVersionsAndTombstonesGo(t *testing.T) {
+func TestOldVersionsAndTombstonesAreRemoved(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
 	defer s.Close()
@@ -115,7 +115,7 @@ func TestOldVersionsAndTombstonesGo(t *testing.T) {
 	if got := sweep(false); got.Files != 1 || len(names(m, first)) > 0 {
 		t.Errorf("%+v, %q", got, names(m, first))
 	}
-	// A tombstone over uploads that are not active yet stays.
+	// A tombstone over inactive uploads stays.
 	first.push(t, s)
 	s.Delete(t.Context(), first.key)
 	if err := second.put(t.Context(), s); err != nil {
@@ -127,8 +127,8 @@ func TestOldVersionsAndTombstonesGo(t *testing.T) {
 	}
 }
 
-// A tombstone stays until a sweep, also if what it covers is deleted once more.
-func TestAYoungTombstoneStays(t *testing.T) {
+// A tombstone stays until a sweep, even if the index is deleted again.
+func TestRecentTombstoneStays(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
 	defer s.Close()
@@ -147,8 +147,8 @@ func TestAYoungTombstoneStays(t *testing.T) {
 	}
 }
 
-// What another process activates while an index is being deleted keeps its segments.
-func TestActivatedWhileDeleted(t *testing.T) {
+// An activation during a deletion keeps its segments.
+func TestActivationDuringDeletionKeepsSegments(t *testing.T) {
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
 	s, other := openRemote(t, place, t.TempDir(), 0), openRemote(t, place, t.TempDir(), 0)
@@ -182,7 +182,8 @@ func TestActivatedWhileDeleted(t *testing.T) {
 	}
 }
 
-// A deletion that is cut off after any request has happened or not, and its rest goes.
+// A deletion interrupted at any request has happened or not, and its remains
+// are removed.
 func TestDeletionCutAtEveryRequest(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
@@ -212,7 +213,7 @@ func TestDeletionCutAtEveryRequest(t *testing.T) {
 		}
 		now := time.Now()
 		m.Age(48 * time.Hour)
-		for range 2 { // the segments first, then what is left of versions
+		for range 2 { // first segments, then versions
 			if _, err := store.Collect(t.Context(), s, now, now, false, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +224,7 @@ func TestDeletionCutAtEveryRequest(t *testing.T) {
 	}
 }
 
-// Others remove a segment between the look of an activation and its commit: it is undone.
+// A segment removed between check and commit undoes the activation.
 func TestActivationIsUndone(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		m := &buckettest.Memory{}
@@ -278,7 +279,8 @@ func TestStorageWithoutConditionsIsRefused(t *testing.T) {
 	}
 }
 
-// Several processes over one prefix: each activation is one version, and the last is active.
+// Several processes share a prefix. Each activation is one version, and the
+// last is active.
 func TestSeveralProcesses(t *testing.T) {
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
@@ -289,7 +291,7 @@ func TestSeveralProcesses(t *testing.T) {
 	if err := errors.Join(first.put(t.Context(), a), second.put(t.Context(), b)); err != nil {
 		t.Fatal(err)
 	}
-	// b is faster just when a writes.
+	// b commits just before a.
 	once := false
 	m.Before = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, fmt.Sprintf("/v/%020d", 1)) && !once {

@@ -18,7 +18,8 @@ var options = Options{Hedge: 30 * time.Millisecond, Patience: 200 * time.Millise
 
 func three(int) []string { return []string{"a", "b", "c"} }
 
-// told drives a question of one shard: at each time what happens, and what is then sent.
+// told drives a query of one shard through timed events and checks its
+// messages.
 func told(t *testing.T, q *Query, steps ...any) {
 	t.Helper()
 	for i := 0; i < len(steps); i += 3 {
@@ -57,8 +58,8 @@ func TestOneShard(t *testing.T) {
 	}
 }
 
-// TestNodesThatComeLater: who holds a shard is asked anew at each step.
-func TestNodesThatComeLater(t *testing.T) {
+// The nodes of a shard are looked up at each step.
+func TestNewNodesAreAsked(t *testing.T) {
 	live := []string{}
 	q := New(1, func(int) []string { return live }, options)
 	told(t, q, 0, "", "")
@@ -69,8 +70,7 @@ func TestNodesThatComeLater(t *testing.T) {
 	}
 }
 
-// TestWholeOrNothing: one shard of many that nobody answers fails the question at its
-// deadline, and no sooner.
+// A shard without an answer fails the query at its deadline, not before.
 func TestWholeOrNothing(t *testing.T) {
 	q := New(3, three, options)
 	now := ms(0)
@@ -98,9 +98,8 @@ func TestWholeOrNothing(t *testing.T) {
 	}
 }
 
-// TestAsksAreBounded: whatever fails when, nobody is asked twice in a round, and never are more
-// than two nodes busy with a shard.
-func TestAsksAreBounded(t *testing.T) {
+// No node is asked twice in a round, and at most two nodes work on a shard.
+func TestMessagesAreBounded(t *testing.T) {
 	for seed := range 2000 {
 		q, busy, sent := New(1, three, options), []string{}, map[string]int{}
 		for at, rnd := 0, uint32(seed); at < 2000; at += int(rnd>>8) % 40 {
@@ -112,7 +111,7 @@ func TestAsksAreBounded(t *testing.T) {
 			sends, _ := q.Step(ms(at))
 			for _, s := range sends {
 				if busy = append(busy, s.Node); slices.Contains(busy[:len(busy)-1], s.Node) {
-					busy = slices.DeleteFunc(busy, func(n string) bool { return n == s.Node }) // it was given up
+					busy = slices.DeleteFunc(busy, func(n string) bool { return n == s.Node }) // it counts as gone
 				}
 				sent[fmt.Sprint(s.Node, q.shards[0].round)]++
 			}
@@ -134,9 +133,9 @@ func TestAsksAreBounded(t *testing.T) {
 	}
 }
 
-// TestRecent: a hedge comes after three times the 99th percentile, within bounds, and where
-// every answer would need one, hardly ever.
-func TestRecent(t *testing.T) {
+// The delay is three times the 99th percentile, within bounds, and hedging
+// almost stops when every response would need it.
+func TestHedgeFollowsLatencies(t *testing.T) {
 	var r Latencies
 	if got := r.Hedge(); got != maxHedge {
 		t.Errorf("knowing nothing: %v", got)
@@ -163,8 +162,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestBusy: who has least to do is asked first, of those that hold the shard.
-func TestBusy(t *testing.T) {
+func TestLeastBusyNodeIsFirst(t *testing.T) {
 	var b NodeLoad
 	b.Add("a", 1)
 	b.Add("a", 1)
@@ -183,8 +181,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestHedgesEnd: without hedges, a node that says nothing is given up after the patience.
-func TestHedgesEnd(t *testing.T) {
+func TestSilentNodeIsReplaced(t *testing.T) {
 	o, slow := options, ""
 	o.Hedge, o.Slow = never, func(node string) { slow += node }
 	q := New(1, three, o)
@@ -199,9 +196,9 @@ func TestHedgesEnd(t *testing.T) {
 	}
 }
 
-// TestRefused: a question that is wrong is over at once, one that nobody can answer once all have said so, and
-// one that some did not answer goes on.
-func TestRefused(t *testing.T) {
+// An invalid query ends at once, a refused one when all nodes have refused, and
+// one with absent nodes continues.
+func TestRefusalsEndQuery(t *testing.T) {
 	wrong, damaged := fmt.Errorf("%w: wrong", cpar.ErrInput), fmt.Errorf("%w: damaged", cpar.ErrCorrupt)
 	q := New(2, three, options)
 	q.Step(ms(0))

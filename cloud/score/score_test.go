@@ -14,7 +14,6 @@ import (
 	"cpar/kdforest"
 )
 
-// parts is an index before it is loaded.
 type parts struct {
 	m        *cpar.Manifest
 	segments [][]byte
@@ -29,7 +28,7 @@ func request(dim int) *cpar.Request {
 	return &cpar.Request{Index: cpar.IndexID{1}, Vector: make([]uint64, dim), Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 1, Approx: 100}}
 }
 
-// lists makes an index of scheme cpar with an inverted file of 6 records.
+// lists builds an index of scheme cpar with an inverted file of 6 records.
 func lists(first ...byte) *parts {
 	p := capia(4, 2)
 	p.m.Scheme, p.m.Lists = cpar.SchemeCPAR, uint32(len(first))
@@ -46,7 +45,7 @@ func lists(first ...byte) *parts {
 	return p
 }
 
-// numbered makes n rows of dim words; row i starts with the word first+i.
+// numbered returns n rows of dim words. Row i starts with the word first+i.
 func numbered(first, n, dim int) (b []byte) {
 	for i := range n {
 		row := make([]uint64, dim)
@@ -56,7 +55,7 @@ func numbered(first, n, dim int) (b []byte) {
 	return b
 }
 
-// capia makes an index whose vector segments have the given numbers of rows.
+// capia builds an index with vector segments of these numbers of rows.
 func capia(rows ...int) *parts {
 	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{1}, Dim: 3, Shift: 4, KeywordBytes: 2}}
 	n := 0
@@ -75,8 +74,8 @@ func capia(rows ...int) *parts {
 	return p
 }
 
-// forest makes an index of scheme cpar over rows that are often equal, so that fields
-// have few planes, and some none.
+// forest builds an index of scheme cpar with many equal rows, so that fields
+// have few planes or none.
 func forest(t *testing.T) *parts {
 	t.Helper()
 	const n, fields = 60, 5
@@ -111,8 +110,7 @@ func forest(t *testing.T) *parts {
 	return p
 }
 
-// TestRows: every record is found, however the vectors are divided.
-func TestRows(t *testing.T) {
+func TestRowsAreFoundInAnyDivision(t *testing.T) {
 	for _, rows := range [][]int{{6}, {3, 3}, {4, 2}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}, {5, 1}} {
 		p := capia(rows...)
 		x, err := Load(p.m, p.segments)
@@ -196,7 +194,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLeftAndFields compares with counting all planes one by one.
+// The reference counts all planes one by one.
 func TestLeftAndFields(t *testing.T) {
 	p := forest(t)
 	x, err := Load(p.m, p.segments)

@@ -8,7 +8,7 @@ import (
 	"cpar/internal/modq"
 )
 
-// tables makes the same rows, divided in several ways.
+// tables divides the same rows in several ways.
 func tables(t *testing.T, n, dim int) (all []*table) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -37,8 +37,7 @@ func tables(t *testing.T, n, dim int) (all []*table) {
 	return all
 }
 
-// TestTables: however the rows are divided and requested, the products are the same.
-func TestTables(t *testing.T) {
+func TestTablesAgreeInAnyDivision(t *testing.T) {
 	const n, dim = 250, 11
 	rng := rand.New(rand.NewPCG(3, 4))
 	x := make([]uint64, dim)
@@ -72,8 +71,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestPass: a pass gives each request the same scores as a run.
-func TestPass(t *testing.T) {
+func TestBatchScoresEqualSingles(t *testing.T) {
 	const n, dim = 250, 11
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, tab := range tables(t, n, dim) {

@@ -15,7 +15,7 @@ import (
 
 var testID = cpar.IndexID{4, 5, 6}
 
-// elements are n packed words of the ring of p.
+// elements returns n packed words of the ring of p.
 func elements(r *rand.Rand, p lattice.Params, n int) []byte {
 	x := make([]uint64, n)
 	for i := range x {
@@ -33,7 +33,7 @@ func balanced(t testing.TB, ring *lattice.Ring, dim, block int) lattice.Params {
 	return p
 }
 
-// randomGroups are uniform, as encrypted records look.
+// randomGroups are uniform, like encrypted records.
 func randomGroups(r *rand.Rand, p lattice.Params, counts []int) []*lattice.Group {
 	var groups []*lattice.Group
 	for i, count := range counts {
@@ -55,7 +55,8 @@ func coefficients(p lattice.Params, matrix []byte) (blocks [][]uint64) {
 	return blocks
 }
 
-// folded are the coefficients of a polynomial in X^D, of D times its evaluations at the K points.
+// folded returns the coefficients of a polynomial in X^D, of D times its
+// evaluations at the K points.
 func folded(p lattice.Params, packed []byte) []uint64 {
 	y := make([]uint64, p.Records())
 	lattice.Words(y, packed)
@@ -63,8 +64,8 @@ func folded(p lattice.Params, packed []byte) []uint64 {
 	return y
 }
 
-// slowEvaluate multiplies polynomials by definition, coefficient by coefficient, in big
-// integers: the encrypted scores of all K places of every group.
+// slowEvaluate multiplies polynomials by definition, in big integers, and
+// returns the encrypted scores of all K slots of every group.
 func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request) (scores []uint64) {
 	bigQ, n := new(big.Int).SetUint64(p.Ring().Q), p.Ring().N
 	request := coefficients(p, q.Matrix)
@@ -90,8 +91,7 @@ func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request)
 	return scores
 }
 
-// TestEvaluateAgainstBigIntegers: the words of a reply are exactly the product, nothing is
-// rounded.
+// The words of a reply are exact products without rounding.
 func TestEvaluateAgainstBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -149,8 +149,7 @@ func evaluate(t *testing.T, x *Index, workers int, requests ...*lattice.Request)
 	return replies
 }
 
-// However many come together, each gets the reply that it gets alone.
-func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
+func TestBatchRepliesEqualSingles(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		dim, block int
@@ -185,7 +184,7 @@ func TestRequestsTogetherGetTheRepliesOfEach(t *testing.T) {
 	}
 }
 
-func TestNobodyWantsTheRepliesAnyMore(t *testing.T) {
+func TestCanceledEvaluation(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	p := balanced(t, lattice.Fast, 16, 128)
 	x, err := NewIndex(p, testID, 0, randomGroups(r, p, []int{3}))
@@ -202,7 +201,7 @@ func TestNobodyWantsTheRepliesAnyMore(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
+func TestMismatchesAreRefused(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := balanced(t, lattice.Fast, 16, 128)
 	for name, change := range map[string]func(*lattice.Group){
@@ -235,7 +234,7 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 	}
 }
 
-// The index of 20,000 records of 1,408 numbers, and of as many bytes of 96: 169 MB.
+// 20,000 records of 1,408 numbers, and as many bytes of 96: 169 MB.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, c := range []struct{ dim, block int }{{1408, 128}, {96, 32}} {
 		p := balanced(b, lattice.Fast, c.dim, c.block)

@@ -12,11 +12,11 @@ import (
 	"cpar/internal/modq"
 )
 
-// BenchmarkAnnotate measures requests in the cloud: n records of profile paper in the
-// memory the daemon uses, by one worker and by two, one request at a time and several.
-// For each request it reports the time and the ciphertext read, and how much longer it
-// took than a plain read of the same bytes takes on one core: 1 is the limit of one core's
-// memory; two cores and batches go below it.
+// BenchmarkAnnotate measures requests to n records of profile paper in the
+// memory of the daemon, with one and two workers, single and in batches. It
+// reports the time and ciphertext per request, and the ratio to a plain read of
+// the same bytes on one core. A ratio of 1 is the memory limit of one core,
+// which two cores and batches can beat.
 func BenchmarkAnnotate(b *testing.B) {
 	for _, n := range []int{4500, 20000} {
 		x := fakeIndex(b, n, 1347, 300)
@@ -40,7 +40,8 @@ func BenchmarkAnnotate(b *testing.B) {
 			{"ivf@10", by(cpar.SearchIVF, 100)},
 			{"ivf@2.5", by(cpar.SearchIVF, 25)},
 		} {
-			// Several requests in turn: a single one would leave its records in the cache.
+			// Use several requests, because a single one would keep its records
+			// in the cache.
 			requests := make([]*cpar.Request, 64)
 			for i := range requests {
 				requests[i] = request(x, c.p, uint64(i))
@@ -86,8 +87,7 @@ func by(s cpar.Search, approx uint16) cpar.Params {
 	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: s, L: 10, Approx: approx}
 }
 
-// BenchmarkMemory measures one request on one core to an index in files as a push leaves
-// them, mapped and copied.
+// BenchmarkMemory measures one request on one core to mapped and copied files.
 func BenchmarkMemory(b *testing.B) {
 	folder := b.TempDir()
 	m, segments := parts(b, cpar.PlaceNode, 20000, 1347, 300)
@@ -128,7 +128,7 @@ func BenchmarkMemory(b *testing.B) {
 		name string
 		p    cpar.Params
 	}{{"capia", params(cpar.SchemeCAPIA, 1000)}, {"depth@10", params(cpar.SchemeCPAR, 100)}, {"ivf@10", by(cpar.SearchIVF, 100)}} {
-		for range 3 { // in turn: machines have slow spells
+		for range 3 { // interleaved, because machines have slow phases
 			for _, memory := range memories {
 				b.Run(fmt.Sprintf("%s/%v", c.name, memory), func(b *testing.B) {
 					files, err := memory.Open(folder)
@@ -155,9 +155,9 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// streaming is the time in nanoseconds that a plain read needs per byte of words, best of a
-// few and of two orders. It is measured just before and just after what it is compared with: machines have
-// slow spells.
+// streaming returns the nanoseconds per byte of a plain read, the best of
+// several runs and of two orders. It is measured before and after the
+// benchmark, because machines have slow phases.
 func streaming(words []uint64) float64 {
 	best := time.Duration(1 << 62)
 	for range 3 {

@@ -13,7 +13,8 @@ import (
 	"cpar/cloud/shard"
 )
 
-// divided is the index of parts, its vectors in segments of so many rows, whole and in parts of two segments each.
+// divided returns an index whole and in shards of two segments of rows rows
+// each.
 func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some []*score.Index) {
 	t.Helper()
 	m, segments := parts(t, cpar.PlaceNode, n, dim, fields)
@@ -49,9 +50,9 @@ func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some [
 	return whole, some
 }
 
-// TestPartsAreTheWhole: what parts reply, put together, is the reply of the whole: matches, scores, keywords
-// and what was read for them, of every search but those that prune.
-func TestPartsAreTheWhole(t *testing.T) {
+// Matches, scores, keywords and counts agree for every search that does not
+// prune.
+func TestJoinedShardsEqualWhole(t *testing.T) {
 	whole, some := divided(t, 730, 20, 8, 100)
 	for _, p := range []cpar.Params{
 		{Scheme: cpar.SchemeCAPIA, Approx: 1000}, {Scheme: cpar.SchemeCPAR, Approx: 1000}, {Scheme: cpar.SchemeCPAR, Approx: 100},

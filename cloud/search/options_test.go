@@ -16,7 +16,6 @@ import (
 	"cpar/kdforest"
 )
 
-// allKinds returns requests of every kind.
 func allKinds(x *score.Index, seed uint64) (all []*cpar.Request) {
 	for _, p := range []cpar.Params{
 		params(cpar.SchemeCAPIA, 1000),
@@ -34,8 +33,8 @@ func allKinds(x *score.Index, seed uint64) (all []*cpar.Request) {
 	return all
 }
 
-// naive is the reply by definition: every record that a search visits is scored singly
-// through kdforest.Scorer, and all are sorted.
+// naive computes the reply by definition: it scores every visited record with
+// kdforest.Scorer and sorts all.
 func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	t.Helper()
 	s, err := score.NewSpace(x, q)
@@ -77,7 +76,6 @@ func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	return hits[:min(len(hits), int(q.Params.L))]
 }
 
-// TestWorkersDoNotMatter: replies match the definition for any number of workers.
 func TestWorkersDoNotMatter(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	for i, q := range allKinds(x, 1) {
@@ -106,7 +104,6 @@ func TestWorkersDoNotMatter(t *testing.T) {
 	}
 }
 
-// TestBatchEqualsSingles: the rest of the batch changes no reply.
 func TestBatchEqualsSingles(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	var all []*cpar.Request
@@ -139,9 +136,9 @@ func TestBatchEqualsSingles(t *testing.T) {
 	}
 }
 
-// With a trace, package kdforest searches round by round; without, all visits are
-// collected first. Replies and counts are the same.
-func TestByRankIsTheForests(t *testing.T) {
+// With a trace, package kdforest searches round by round. Otherwise visits are
+// planned first.
+func TestByRankEqualsForest(t *testing.T) {
 	x := fakeIndex(t, 3001, 20, 8)
 	for i, approx := range []uint16{1, 25, 100, 400, 999, 1000} {
 		q := request(x, by(cpar.SearchByRank, approx), uint64(i))
@@ -159,9 +156,9 @@ func TestByRankIsTheForests(t *testing.T) {
 	}
 }
 
-// A batch by rank whose visits would take too much memory is answered in parts, with the
-// same replies.
-func TestBatchByRankInParts(t *testing.T) {
+// A batch by rank that exceeds the memory for visits is split without changing
+// replies.
+func TestSplitBatchByRank(t *testing.T) {
 	x := fakeIndex(t, 3001, 20, 8)
 	var all []*cpar.Request
 	for i := range 9 {
@@ -189,8 +186,7 @@ func TestBatchNamesTheBadRequest(t *testing.T) {
 	}
 }
 
-// TestAccountOfLists: centroids count like records.
-func TestAccountOfLists(t *testing.T) {
+func TestCentroidsCountAsTouched(t *testing.T) {
 	x := fakeIndex(t, 1000, 20, 8)
 	for approx, visited := range map[uint16]uint32{1000: 1000, 100: 100, 25: 25, 1: 10} {
 		a, err := Annotate(x, request(x, by(cpar.SearchIVF, approx), 1))
@@ -216,7 +212,7 @@ func (p *plain) Distance(plane uint32) float64 {
 	return float64(max(d, -d))
 }
 
-// TestBestBin: visits follow the planes' signed scores, and each plane is read once.
+// Visits follow the planes' signed scores, and each plane is read once.
 func TestBestBin(t *testing.T) {
 	x := fakeIndex(t, 1000, 20, 8)
 	for seed := range uint64(20) {
@@ -247,7 +243,7 @@ func TestBestBin(t *testing.T) {
 	}
 }
 
-// A fuse is a context that is done after a number of checks.
+// A fuse is a context that ends after a number of checks.
 type fuse struct {
 	context.Context
 	left atomic.Int64
@@ -264,7 +260,8 @@ func TestCanceled(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1), request(x, params(cpar.SchemeCPAR, 1000), 1)} {
 		for _, workers := range []int{1, 3} {
-			// One check before a search and one per stride: 12 in a scan.
+			// A scan checks once before the search and once per stride: 12
+			// times.
 			for _, looks := range []int64{0, 1, 6} {
 				ctx := &fuse{Context: t.Context()}
 				ctx.left.Store(looks)

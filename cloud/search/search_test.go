@@ -16,14 +16,14 @@ import (
 	"cpar/kdforest"
 )
 
-// fakeIndex has the right shape but meaningless words: the cost and the checks of a
-// search do not depend on what is encrypted.
+// fakeIndex has the right shape but meaningless words, which affect neither
+// cost nor checks.
 func fakeIndex(t testing.TB, n, dim, fields int) *score.Index {
 	t.Helper()
 	return fakeIndexOf(t, cpar.PlaceNode, n, dim, fields)
 }
 
-// fakeIndexOf is fakeIndex with a choice of where trees hold records.
+// fakeIndexOf is fakeIndex with records at a chosen place.
 func fakeIndexOf(t testing.TB, place cpar.Place, n, dim, fields int) *score.Index {
 	t.Helper()
 	m, segments := parts(t, place, n, dim, fields)
@@ -39,7 +39,6 @@ func fakeIndexOf(t testing.TB, place cpar.Place, n, dim, fields int) *score.Inde
 	return x
 }
 
-// parts returns the manifest and segments of fakeIndexOf.
 func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, [][]byte) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -76,13 +75,13 @@ func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, 
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: place,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
 	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
-	// A test can choose the score of plane 0: it is the first word of the request.
+	// The first word of the request selects the score of plane 0.
 	copy(rowsOfPlanes, wire.AppendWords(nil, append([]uint64{1}, make([]uint64, fields)...)))
 	var lists []byte
 	for at := 0; at < n; at += 1 + rng.IntN(2*n/lengthOf(n)) {
 		lists = binary.LittleEndian.AppendUint32(lists, uint32(at))
 		if at == 0 {
-			at = n / 8 // the first list is longer than the others
+			at = n / 8 // the first cell is larger than the others
 		}
 	}
 	m.Lists = uint32(len(lists) / 4)
@@ -93,10 +92,10 @@ func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, 
 	return m, segments
 }
 
-// lengthOf is roughly how many lists an index of n records gets: √n, at most 256.
+// lengthOf approximates the number of cells for n records: √n, at most 256.
 func lengthOf(n int) int { return min(256, max(2, int(math.Sqrt(float64(n))))) }
 
-// huge copies a benchmark's data to the kind of memory that the daemon uses.
+// huge copies data to the kind of memory that the daemon uses.
 func huge(t testing.TB, b []byte) []byte {
 	all, free, err := indexdir.Allocate(uint64(len(b)))
 	if err != nil {
@@ -151,9 +150,7 @@ func TestFullForestEqualsScan(t *testing.T) {
 	}
 }
 
-// TestAccount: a reply reports how many records were scored and how many bytes of
-// ciphertext were read.
-func TestAccount(t *testing.T) {
+func TestRepliesCountWork(t *testing.T) {
 	x := fakeIndex(t, 1000, 20, 8)
 	for approx, visited := range map[uint16]uint32{1000: 1000, 100: 100, 25: 25, 1: 10} {
 		a, err := Annotate(x, request(x, params(cpar.SchemeCPAR, approx), 1))
@@ -207,8 +204,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestBeyondCannotWrap: whatever planes a request carries, the comparison is that of
-// exact integers.
+// For any planes of a request, the comparison equals that of exact integers.
 func TestBeyondCannotWrap(t *testing.T) {
 	x := fakeIndex(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
@@ -224,9 +220,9 @@ func TestBeyondCannotWrap(t *testing.T) {
 	}{
 		{0, 0, -1, true}, {0, 0, 0, false}, {0, 1, -2, true}, {0, 1, -1, false},
 		{0, ^uint64(0), -1 << 63, false}, {^uint64(0), 0, 1 << 40, true},
-		// 2¹⁷·2⁶³/2¹⁶ is 2⁶⁴, one bit more than a word has, and 0 in a word.
+		// 2¹⁷·2⁶³/2¹⁶ is 2⁶⁴, which wraps to 0 in a word.
 		{1 << 63, 0, 0, true}, {1 << 63, 1, 1<<63 - 1, true}, {1<<63 - 1, 1<<63 - 2, 1<<63 - 1, true},
-		// The largest that fits: 2⁶⁴ − 2.
+		// The largest value that fits: 2⁶⁴ − 2.
 		{1<<63 - 1, 1<<63 - 1, 1<<63 - 1, false}, {1<<63 - 1, 1<<64 - 1, -1, false}, {1<<63 - 1, 1<<64 - 1, -2, true},
 	} {
 		q.Planes.Scale, q.Planes.Offset = c.scale, c.offset

@@ -15,9 +15,9 @@ import (
 	"cpar/cloud/batch"
 )
 
-// TestSharedPassEqualsAlone: requests of every kind to one index that wait together get the
-// replies that they get alone, and a bad one among them the error.
-func TestSharedPassEqualsAlone(t *testing.T) {
+// Waiting requests of every kind get the same replies as alone, and a bad one
+// gets its error.
+func TestSharedBatchEqualsSingles(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	o := Options{Workers: 2}
 	together := func(ctx context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
@@ -62,8 +62,7 @@ func TestSharedPassEqualsAlone(t *testing.T) {
 	}
 }
 
-// TestSearchesLetOthersRun: on one core, what somebody else needs for a moment does not wait
-// for the end of a pass.
+// On one core, short work of others does not wait for the end of a batch.
 func TestSearchesLetOthersRun(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	var all []*cpar.Request

@@ -2,8 +2,8 @@ package store
 
 import "time"
 
-// UnloadAll takes every index out of memory.
+// UnloadAll removes every index from memory.
 func (s *Store[T]) UnloadAll() { s.unloadIdle(time.Now().Add(time.Hour)) }
 
-// MapsAtMost bounds the memory maps of a store that was just opened.
+// MapsAtMost bounds the memory maps of a new store.
 func (s *Store[T]) MapsAtMost(n int) { s.maps.most = n }

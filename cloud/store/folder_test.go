@@ -19,7 +19,7 @@ import (
 // unsynced fails to sync the folder named by fail.
 type unsynced struct {
 	durable.FS
-	fail string // the folder's last name
+	fail string // last element of its path
 }
 
 func (u *unsynced) SyncDir(path string) error {
@@ -29,8 +29,8 @@ func (u *unsynced) SyncDir(path string) error {
 	return u.FS.SyncDir(path)
 }
 
-// The manifest may be in place when its activation fails at the last step. The next
-// activation must not assume it is served, or durable.
+// After a failed last step the manifest may be in place. The next activation
+// must not assume that it is served or durable.
 func TestActivationAfterAFailedSync(t *testing.T) {
 	for _, had := range []bool{true, false} {
 		data := t.TempDir()
@@ -69,8 +69,6 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// The folders below indexes belong to the store: whatever happened to the manifest there,
-// pushing again repairs it.
 func TestPushingAgainRepairsTheManifest(t *testing.T) {
 	for name, damage := range map[string][]byte{"emptied": nil, "zeroed": make([]byte, 300)} {
 		data := t.TempDir()
@@ -91,7 +89,6 @@ func TestPushingAgainRepairsTheManifest(t *testing.T) {
 	}
 }
 
-// A damaged segment counts as missing, so that pushing again repairs it.
 func TestPushingAgainRepairs(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		data := t.TempDir()
@@ -142,8 +139,7 @@ func TestOneDaemonAtATime(t *testing.T) {
 	}
 }
 
-// TestFolderOfSomethingElse is not taken for a data folder, nor written into.
-func TestFolderOfSomethingElse(t *testing.T) {
+func TestForeignFolderIsRefused(t *testing.T) {
 	for name, want := range map[string]error{"photo.jpg": cpar.ErrInput, "src/main.go": cpar.ErrInput, "lost+found/x": nil, ".hidden": nil, "tenants.json": nil, "indexes/x": nil} {
 		data := t.TempDir()
 		path := filepath.Join(data, name)
@@ -188,7 +184,7 @@ func TestDamageIsListed(t *testing.T) {
 	}
 }
 
-func TestCutAtEveryStep(t *testing.T) {
+func TestActivationIsAtomicAtEveryStep(t *testing.T) {
 	a, a2 := built(t, 1, 1), built(t, 1, 2)
 	crash.Each(t,
 		func(root string) {
@@ -219,7 +215,7 @@ func TestCutAtEveryStep(t *testing.T) {
 		})
 }
 
-func TestDeleteCutAtEveryStep(t *testing.T) {
+func TestDeletionIsAtomicAtEveryStep(t *testing.T) {
 	a, b := built(t, 1, 1), built(t, 2, 2)
 	crash.Each(t,
 		func(root string) {
@@ -277,7 +273,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		s.Close()
 	}
-	// Memory mapped for a failed activation must be unmapped.
+	// A failed activation must unmap its memory.
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && bytes.Contains(maps, []byte(data)) {
 		t.Error("segments are still mapped")
 	}

@@ -9,9 +9,7 @@ import (
 	"cpar/cloud/store"
 )
 
-// TestTenantsApart: the same id of two tenants names two indexes, and neither tenant sees,
-// replaces or deletes what the other has.
-func TestTenantsApart(t *testing.T) {
+func TestTenantsAreSeparate(t *testing.T) {
 	data := t.TempDir()
 	s, err := store.Open(data, loader, store.Options{})
 	if err != nil {
@@ -29,7 +27,7 @@ func TestTenantsApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // as it was left, and after a restart
+	for range 2 { // before and after a restart
 		for i, o := range []owner{mine, theirs} {
 			if b, err := s.Manifest(context.Background(), keys[i]); err != nil || !bytes.Equal(b, o.bytes) {
 				t.Errorf("tenant %d has another manifest (%v)", i, err)

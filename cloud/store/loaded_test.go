@@ -10,7 +10,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// get uses an index once.
 func (o owner) get(t *testing.T, s *testStore) {
 	t.Helper()
 	if !o.has(t, s) {
@@ -18,9 +17,8 @@ func (o owner) get(t *testing.T, s *testStore) {
 	}
 }
 
-// No more indexes are in memory than may be; the one that was used longest ago goes, and
-// comes back when it is asked.
-func TestLoadedAreBounded(t *testing.T) {
+// The least recently used index is unloaded and comes back on request.
+func TestLoadedIndexesAreBounded(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{MaxLoaded: 2})
 	var all []owner
 	for i := range uint64(4) {
@@ -30,14 +28,14 @@ func TestLoadedAreBounded(t *testing.T) {
 		}
 		all = append(all, o)
 	}
-	all[2].get(t, s) // before 3 in line
+	all[2].get(t, s) // used more recently than 3
 	loads := s.Stats().Loads
-	all[0].get(t, s) // instead of 3
+	all[0].get(t, s) // replaces 3
 	all[2].get(t, s)
 	if st := s.Stats(); st.Loaded != 2 || st.Loads != loads+1 || st.Mapped != 2*int64(all[0].m.Bytes()) {
 		t.Errorf("%+v", st)
 	}
-	// Who uses an index keeps it.
+	// A handle keeps its index.
 	h, err := s.Get(t.Context(), all[0].key())
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +49,7 @@ func TestLoadedAreBounded(t *testing.T) {
 	h.Release()
 }
 
-// Copies have a bound of their own. An index that is larger is mapped.
+// Copies have their own bound. A larger index is mapped.
 func TestCopiesAreBounded(t *testing.T) {
 	a, b := ofScheme(t, cpar.SchemeCPAR), ofScheme(t, cpar.SchemeIVF)
 	rows := func(o owner) int64 { return int64(indexdir.RowBytes(o.m)) }
@@ -77,8 +75,7 @@ func TestCopiesAreBounded(t *testing.T) {
 	}
 }
 
-// What nobody asks leaves memory.
-func TestIdleIsUnloaded(t *testing.T) {
+func TestIdleIndexIsUnloaded(t *testing.T) {
 	a, b := built(t, 1, 1), built(t, 2, 2)
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,7 @@ import (
 	"cpar/cloud/store"
 )
 
-// An index of very many segments would use up the memory maps of the process. It is refused
-// before a file of it is opened.
+// An index with too many segments is refused before a file is opened.
 func TestIndexOfTooManySegmentsIsRefused(t *testing.T) {
 	o := ofScheme(t, cpar.SchemeIVF)
 	const n = 10_000
@@ -34,7 +33,7 @@ func TestIndexOfTooManySegmentsIsRefused(t *testing.T) {
 	}
 }
 
-// Memory maps of all indexes together are bounded, also of those that are unloaded and in use.
+// The bound includes maps of unloaded indexes still in use.
 func TestMapsAreBounded(t *testing.T) {
 	a, b := built(t, 1, 1), built(t, 2, 2)
 	s := open(t, t.TempDir(), store.Options{})

@@ -21,7 +21,7 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// ofScheme is an index with a segment of every kind that its scheme has.
+// ofScheme returns an index with a segment of every kind of its scheme.
 func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 	t.Helper()
 	o := owner{m: &cpar.Manifest{Scheme: scheme, ID: cpar.IndexID{byte(scheme), 7}, Records: 5, Dim: 7, KeywordBytes: 16}}
@@ -63,7 +63,7 @@ func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 
 func (o owner) key() store.IndexRef { return store.IndexRef{Index: o.m.ID} }
 
-// mend is what an owner's push does: what is missing, then the manifest.
+// mend pushes missing segments, then the manifest.
 func (o owner) mend(t *testing.T, s *testStore) {
 	t.Helper()
 	missing, err := s.Missing(t.Context(), o.key(), o.m)
@@ -84,7 +84,7 @@ func (o owner) mend(t *testing.T, s *testStore) {
 	}
 }
 
-// flip changes one bit of a file in place, as a failing disk does.
+// flip changes one bit of a file in place, like a failing disk.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -101,10 +101,10 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// round waits until a scrub has begun and ended.
+// round waits until a full scrub has ended.
 func round(t *testing.T, s *testStore) {
 	t.Helper()
-	begun := s.Stats().ScrubRounds + 1 // the one that runs may have read the file already
+	begun := s.Stats().ScrubRounds + 1 // the running one may have read the file already
 	for limit := time.Now().Add(30 * time.Second); s.Stats().ScrubRounds <= begun; time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatal("no scrub comes to an end")
@@ -126,9 +126,9 @@ func (l *lines) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Build
 
 var scrubbing = store.Options{ScrubRate: 1 << 40, ScrubEvery: time.Millisecond}
 
-// A bit that flips in any file of a served index is found within one round and named. Until
-// one plain push the index says that it is damaged; what it answers is never wrong.
-func TestAFlippedBitIsFoundAndMended(t *testing.T) {
+// A bit flip in any file is found within one round. Until one push the index
+// reports damage, and it never gives a wrong reply.
+func TestScrubFindsFlippedBit(t *testing.T) {
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
 		for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF, cpar.SchemeSealed, cpar.SchemeLocal} {
 			t.Run(memory.String()+" "+scheme.String(), func(t *testing.T) { flippedBits(t, memory, ofScheme(t, scheme)) })
@@ -199,9 +199,9 @@ func total(s *testStore) (n uint64) {
 	return n
 }
 
-// A push mends at once what nobody has found yet: a loaded index is not believed, however
-// lately its files were read.
-func TestAPushMendsALoadedIndex(t *testing.T) {
+// A push repairs damage that no scrub has found, even in a recently loaded
+// index.
+func TestPushRepairsLoadedIndex(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
 	o := ofScheme(t, cpar.SchemeSealed)
@@ -223,8 +223,8 @@ func TestAPushMendsALoadedIndex(t *testing.T) {
 	}
 }
 
-// What changes in memory alone is found too, and read again from the disk.
-func TestDamageInMemory(t *testing.T) {
+// Damage in memory alone is found, and the index is read again from disk.
+func TestScrubFindsDamageInMemory(t *testing.T) {
 	opt := scrubbing
 	opt.Memory = indexdir.MemoryHuge
 	s := open(t, t.TempDir(), opt)
@@ -248,8 +248,7 @@ func TestDamageInMemory(t *testing.T) {
 	}
 }
 
-// An index that is repaired behind our back, say from a backup, answers again.
-func TestAnIndexIsWellAgain(t *testing.T) {
+func TestRepairedIndexReturnsToService(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, scrubbing)
 	o := ofScheme(t, cpar.SchemeCPAR)
@@ -277,7 +276,7 @@ func TestAnIndexIsWellAgain(t *testing.T) {
 	}
 }
 
-// A map that cannot be read ends the reading and nothing else. The files are looked at.
+// An unreadable map ends only the reading, and the files are checked.
 func TestMapFault(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")
@@ -311,7 +310,7 @@ func TestMapFault(t *testing.T) {
 	if !o.has(t, s) {
 		t.Error("not mended")
 	}
-	// If the file is whole again before anybody looks, the index goes on.
+	// If the file is intact again before the check, the index stays in service.
 	cut()
 	if err := os.WriteFile(path, o.segments[0], 0o600); err != nil {
 		t.Fatal(err)
@@ -321,8 +320,7 @@ func TestMapFault(t *testing.T) {
 	}
 }
 
-// The rate is kept, without a clock in the verdict: half of what is asked for takes as
-// long as the rate says, on a limiter that counts.
+// The rate is tested with a counting limiter, without a clock.
 func TestCheckPaces(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})

@@ -20,7 +20,8 @@ import (
 
 var errRefused = fmt.Errorf("%w: the loader refuses this forest", cpar.ErrCorrupt)
 
-// loaded is what the tests' Loader makes; it refuses a ledger that starts with a zero byte.
+// loaded is the result of the tests' Loader, which refuses a ledger that starts
+// with a zero byte.
 type loaded struct{ first byte }
 
 func loader(m *cpar.Manifest, _ shard.Range, segments [][]byte) (*loaded, error) {
@@ -45,7 +46,6 @@ func open(t testing.TB, data string, o store.Options) *testStore {
 	return s
 }
 
-// An owner is an owner's index, ready to push.
 type owner struct {
 	m        *cpar.Manifest
 	bytes    []byte
@@ -80,7 +80,6 @@ func (o owner) push(s *testStore) error {
 	return s.PutManifest(context.Background(), store.IndexRef{Index: o.m.ID}, o.bytes)
 }
 
-// has reports whether s serves exactly o.
 func (o owner) has(t *testing.T, s *testStore) bool {
 	t.Helper()
 	h, err := s.Get(context.Background(), store.IndexRef{Index: o.m.ID})
@@ -248,8 +247,7 @@ func TestActivationIsRefused(t *testing.T) {
 	}
 }
 
-// A segment that is named twice is looked up once.
-func TestMissingOnce(t *testing.T) {
+func TestMissingListsSegmentOnce(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
 	twice := *a.m
@@ -274,7 +272,8 @@ func atTheSameTime(t *testing.T, memory indexdir.Memory) {
 		wg.Go(func() {
 			for round := range 10 {
 				o := owners[(i+round)%len(owners)]
-				// A push may lose its segments to another activation or deletion.
+				// A push may lose its segments to another activation or
+				// deletion.
 				if err := o.push(s); err != nil && !errors.Is(err, store.ErrIncomplete) && !errors.Is(err, cpar.ErrStorage) {
 					t.Errorf("pushing: %v", err)
 				}

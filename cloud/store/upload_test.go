@@ -61,14 +61,15 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Anyone can invent ids, so a failed upload leaves nothing new behind: no folder, no open file.
+// Any client can invent ids, so a failed upload leaves no folder and no open
+// file.
 func TestFailedUploadsLeaveNothing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
 	files := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // not on this system; the folders show it too
+			return 0 // unsupported on this system; the folders show it too
 		}
 		return len(entries)
 	}
@@ -91,7 +92,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	if n := folders("indexes") + folders("deleted"); n != 0 {
 		t.Errorf("%d folders are left", n)
 	}
-	// Existing things stay: a segment, an index, an upload in progress.
+	// Existing data stays: a segment, an index, a running upload.
 	a := built(t, 1, 1)
 	spoil := func() {
 		t.Helper()
@@ -138,8 +139,8 @@ func (m *meanwhile) Create(path string, perm fs.FileMode) (durable.File, error) 
 	return m.FS.Create(path, perm)
 }
 
-// An upload that has the index's writer but no file yet keeps the index from being taken for empty.
-func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
+// An upload without a file yet must keep the index from being removed as empty.
+func TestFailedUploadKeepsConcurrentOne(t *testing.T) {
 	a := built(t, 1, 1)
 	fsys := &meanwhile{FS: durable.OS}
 	s := open(t, t.TempDir(), store.Options{FS: fsys})
@@ -153,7 +154,7 @@ func TestAnUploadFailsWhileAnotherBegins(t *testing.T) {
 	}
 }
 
-// Many failing uploads and one successful push under the same id, for the race detector.
+// For the race detector.
 func TestFailedUploadsBesideAPush(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
@@ -178,7 +179,7 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 	}
 }
 
-// What was uploaded and never activated stays for a time, also while serving; then it goes.
+// Inactive uploads stay for a while, then they are removed.
 func TestPendingUploads(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
@@ -237,7 +238,7 @@ func TestPendingUploads(t *testing.T) {
 	}
 }
 
-// collect removes what is older than before, as cpard gc does.
+// collect removes data older than before, like cpard gc.
 func collect(t *testing.T, data string, before time.Time) {
 	t.Helper()
 	f, err := store.OpenBeside(data)
@@ -249,8 +250,8 @@ func collect(t *testing.T, data string, before time.Time) {
 	}
 }
 
-// A daemon collects at its start, without making anybody wait: of what a killed one was
-// writing everything, of what was uploaded only what is old.
+// At its start a daemon collects all partial files of a killed one, and only
+// old uploads, without delaying requests.
 func TestMaintain(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{KeepPending: time.Hour})

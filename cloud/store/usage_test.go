@@ -33,9 +33,8 @@ type hastyFile struct{ durable.File }
 
 func (hastyFile) Sync() error { return nil }
 
-// Anyone can invent ids and send a byte for each. However many, they hold no file open and
-// leave a bounded number of folders, and a push of somebody else is taken: before a restart
-// and after it.
+// Uploads under invented ids hold no file open, leave few folders, and do not
+// block other tenants' pushes, before and after a restart.
 func TestTenThousandInventedIDs(t *testing.T) {
 	data := t.TempDir()
 	const most = 50
@@ -83,7 +82,7 @@ func TestTenThousandInventedIDs(t *testing.T) {
 	}
 }
 
-// A segment may be empty, and costs a file and two folders all the same.
+// An empty segment still costs a file and two folders.
 func TestInventedIDsOfEmptySegments(t *testing.T) {
 	data := t.TempDir()
 	const most = 5
@@ -101,7 +100,6 @@ func TestInventedIDsOfEmptySegments(t *testing.T) {
 	}
 }
 
-// An upload in progress is not what goes for another.
 func TestUploadsInProgressStay(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{MaxPending: 2})
 	put := func(i byte, r io.Reader) error {
@@ -144,7 +142,7 @@ func TestUploadsInProgressStay(t *testing.T) {
 	}
 }
 
-// told says when it is first read.
+// told signals its first read.
 type told struct {
 	io.Reader
 	begun chan bool
@@ -158,8 +156,8 @@ func (r *told) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// A quota bounds what is stored, what is pending and what is being sent; tenants have each
-// their own, and deleting makes room.
+// A quota per tenant bounds stored, pending and arriving bytes, and deleting
+// frees space.
 func TestQuota(t *testing.T) {
 	data := t.TempDir()
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
@@ -189,7 +187,7 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(rich, store.Usage{Indexes: 1, Active: one})
-	if err := push(rich, a2); err != nil { // an update needs room for both
+	if err := push(rich, a2); err != nil { // an update needs space for both
 		t.Fatal(err)
 	}
 	check(rich, store.Usage{Indexes: 1, Active: one})
@@ -204,11 +202,12 @@ func TestQuota(t *testing.T) {
 	}
 	pending := one - int64(a.m.Segments[len(a.m.Segments)-1].Bytes)
 	check(poor, store.Usage{Uploads: 1, Pending: pending})
-	// What does not say how long it is may be as long as any such.
+	// An upload of unknown length reserves the maximum.
 	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, -1, bytes.NewReader(nil)); !errors.Is(err, store.ErrQuota) {
 		t.Errorf("of unknown length: %v", err)
 	}
-	// A failed upload gives its reservation back; one that is there already takes nothing.
+	// A failed upload releases its reservation, and an existing segment takes
+	// nothing.
 	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, 9, bytes.NewReader(make([]byte, 9))); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Error(err)
 	}
@@ -226,7 +225,7 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(rich, store.Usage{Indexes: 1, Active: one})
-	// A segment that is damaged and sent again takes its room once.
+	// A damaged segment sent again is counted once.
 	flip(t, indexdir.SegmentPath(filepath.Join(data, "tenants", poor, "indexes", a.m.ID.String()), a.m.Segments[0].Digest))
 	if err := push(poor, a); err != nil {
 		t.Fatal(err)
@@ -241,7 +240,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// Files of one byte, under one id or many, use the quota up long before the disk's files.
+// One-byte files use up the quota long before the disk's files.
 func TestQuotaCountsFiles(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{Quota: func(string) int64 { return 100 * 4096 }})
 	const tenant = "00000000000000aa"
@@ -261,9 +260,8 @@ func TestQuotaCountsFiles(t *testing.T) {
 	}
 }
 
-// Of segments that are not there only the names are looked up, in one reading of the
-// folder.
-func TestMissingOfManyIsCheap(t *testing.T) {
+// Absent segments are looked up by name in one reading of the folder.
+func TestMissingReadsFolderOnce(t *testing.T) {
 	m := &cpar.Manifest{Segments: make([]cpar.Segment, 65_532)}
 	for i := range m.Segments {
 		binary.BigEndian.PutUint32(m.Segments[i].Digest[:], uint32(i))
@@ -276,7 +274,6 @@ func TestMissingOfManyIsCheap(t *testing.T) {
 	}
 }
 
-// counting has nothing stored.
 type counting struct {
 	store.Backend
 	calls int
@@ -292,8 +289,7 @@ func (c *counting) Read(context.Context, store.IndexRef, cpar.Digest) (io.ReadCl
 	return nil, 0, fmt.Errorf("%w", store.ErrNotFound)
 }
 
-// Chunks without end are refused long before they fill the disk.
-func TestEndlessUpload(t *testing.T) {
+func TestEndlessUploadIsRefused(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	r := &endless{}
 	if err := s.PutSegment(t.Context(), store.IndexRef{}, cpar.Digest{1}, -1, r); !errors.Is(err, store.ErrTooLarge) {

@@ -36,7 +36,6 @@ import (
 	"cpar/cparhttp"
 )
 
-// exposed is what the operator's program reads.
 func exposed(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -49,7 +48,7 @@ func exposed(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value is that of the one metric with these labels, written name=value.
+// value returns the metric with these labels, written name=value.
 func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	t.Helper()
 	for _, m := range families[name].GetMetric() {
@@ -65,7 +64,6 @@ func value(t *testing.T, families map[string]*dto.MetricFamily, name string, lab
 	return 0
 }
 
-// annotated is the record of an annotation.
 func annotated(tenant string) *trace.Request {
 	r := &trace.Request{ID: "id", Method: "POST", Route: cparhttp.PathAnnotate, Start: time.Unix(1, 0), Took: 30 * time.Millisecond,
 		Status: 200, Received: 10, Sent: 20}
@@ -79,7 +77,7 @@ func annotated(tenant string) *trace.Request {
 	return r
 }
 
-// everything is a handler whose metrics all have a value.
+// everything returns a handler whose metrics all have a value.
 func everything(t *testing.T) (*Metrics, http.Handler) {
 	m := New()
 	m.Begin()
@@ -214,7 +212,7 @@ func TestExposition(t *testing.T) {
 	}
 }
 
-// TestLabelsAreAClosedList: no label can hold a token, an index, a client or a path.
+// No label may contain a token, an index, a client or a path.
 func TestLabelsAreAClosedList(t *testing.T) {
 	_, h := everything(t)
 	allowed := map[string][]string{
@@ -269,8 +267,7 @@ func TestTenantsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTable: docs/METRICS.md has every metric that is registered, as the table says it.
-func TestTable(t *testing.T) {
+func TestDocumentedMetricsMatchTable(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
 	for _, r := range table {
@@ -319,7 +316,7 @@ func TestReadiness(t *testing.T) {
 	if code, _ := get(NewReadiness(FolderCheck(data), FreeSpaceCheck(data, 1))); code != 200 {
 		t.Errorf("nothing is wrong: %d", code)
 	}
-	// Damage is for the operator, and no reason to turn everybody away.
+	// Damage informs the operator and does not stop service.
 	r := NewReadiness(FolderCheck(data), damage)
 	if code, p := get(r); code != 503 || !r.Serves(t.Context()) || p.Code != "unready" || fmt.Sprint(p.Faults) != "[{damage index 0123 is damaged false}]" {
 		t.Errorf("damage: %d %+v", code, p)
@@ -328,7 +325,7 @@ func TestReadiness(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("the checks ran %d times in a second", runs)
 	}
-	// Who hangs up does not decide what others are told.
+	// A cancelled client does not affect the others' result.
 	left, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	if patient := NewReadiness(Check{"store", true, func(ctx context.Context) error { return ctx.Err() }}); !patient.Serves(left) || !patient.Serves(t.Context()) {
@@ -451,7 +448,7 @@ func TestServe(t *testing.T) {
 	<-done
 }
 
-// A stop is no error, whichever of listener and server is closed first.
+// A stop is no error, in either order of closing.
 func TestServeEndsQuietly(t *testing.T) {
 	o := Options{Listen: "127.0.0.1:0"}
 	l, err := o.Open()

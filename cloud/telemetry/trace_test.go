@@ -17,7 +17,6 @@ import (
 	"cpar/cloud/trace"
 )
 
-// A collector keeps the messages that it takes.
 type collector struct {
 	*httptest.Server
 	got chan []byte
@@ -52,7 +51,7 @@ func TestTraces(t *testing.T) {
 	trace.SetProblem(failed.NewContext(t.Context()), "internal")
 	m.Begin()
 	m.End(failed)
-	stop() // sends what is there
+	stop() // sends queued spans
 	b := <-c.got
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -84,7 +83,7 @@ func TestTraces(t *testing.T) {
 	if last := all[7]; last.TraceID == root.TraceID || last.Status.Code != 2 {
 		t.Errorf("%+v", last)
 	}
-	// What a span may say is a closed list.
+	// Spans have a closed list of attributes.
 	for _, s := range all {
 		for _, a := range s.Attrs {
 			if !strings.Contains(" cpar.request http.request.method http.route http.response.status_code http.request.body.size http.response.body.size "+
@@ -102,8 +101,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// A collector that fails or is slow costs spans, and no request.
-func TestTracesAreDropped(t *testing.T) {
+func TestSlowCollectorLosesTraces(t *testing.T) {
 	c := newCollector(t, 500)
 	var log bytes.Buffer
 	traces, err := NewTraces(c.URL+"/v1/traces", slog.New(slog.NewTextHandler(&log, nil)))
@@ -112,7 +110,7 @@ func TestTracesAreDropped(t *testing.T) {
 	}
 	m := New()
 	m.traces = traces
-	for range tracesQueued + 7 { // nobody sends yet
+	for range tracesQueued + 7 { // no sender runs yet
 		m.Begin()
 		m.End(annotated(""))
 	}

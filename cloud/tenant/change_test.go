@@ -13,8 +13,7 @@ import (
 	"cpar/internal/bearer"
 )
 
-// Commands that change the registry together undo nothing of each other's.
-func TestEditorsTogether(t *testing.T) {
+func TestConcurrentEditorsKeepAllChanges(t *testing.T) {
 	data := t.TempDir()
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -30,9 +29,9 @@ func TestEditorsTogether(t *testing.T) {
 	}
 }
 
-// A token that could not be kept is none: the registry stays as it was, byte for byte. So it
-// does after a dry run and after whatever is refused.
-func TestChangesThatAreNotMade(t *testing.T) {
+// A failed Keep, a dry run and a refused change leave the registry unchanged,
+// byte for byte.
+func TestRefusedChangesKeepRegistry(t *testing.T) {
 	data := t.TempDir()
 	add(t, data, "anna", "a", Annotate)
 	before, err := os.ReadFile(path(data))
@@ -70,8 +69,9 @@ func TestChangesThatAreNotMade(t *testing.T) {
 	}
 }
 
-// Rotated at once, all tokens of a label end, those in their grace too; another label goes on.
-func TestRotateEndsWhatWasStolen(t *testing.T) {
+// Immediate rotation ends all tokens of a label, including those in grace, and
+// no others.
+func TestRotateEndsAllTokensOfLabel(t *testing.T) {
 	data, e := t.TempDir(), new(Editor)
 	e.Data = data
 	first, other := add(t, data, "anna", "a", Annotate|Push), add(t, data, "anna", "b", Delete)
@@ -115,7 +115,7 @@ func TestDiscard(t *testing.T) {
 			t.Errorf("%q is discarded", id)
 		}
 	}
-	for range 2 { // also again
+	for range 2 { // the second time nothing is left
 		if err := Discard(data, made.Tenant.ID); err != nil {
 			t.Error(err)
 		}

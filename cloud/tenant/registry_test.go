@@ -17,7 +17,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// add makes a token, in a registry that is there or not.
 func add(t testing.TB, data, name, label string, scopes Scopes) Issued {
 	t.Helper()
 	made, err := (&Editor{Data: data}).Add(t.Context(), name, label, scopes, Limits{})
@@ -27,7 +26,7 @@ func add(t testing.TB, data, name, label string, scopes Scopes) Issued {
 	return made
 }
 
-// open opens a registry whose clock the test moves.
+// open opens a registry with a clock under the test's control.
 func open(t testing.TB, data string) (*Registry, *time.Time) {
 	t.Helper()
 	r, err := Open(data, false, nil)
@@ -48,7 +47,7 @@ func with(token bearer.Token) *http.Request {
 	return q
 }
 
-func TestWhoseARequestIs(t *testing.T) {
+func TestAuthenticate(t *testing.T) {
 	data := t.TempDir()
 	r, clock := open(t, data)
 	if p, err := r.Authenticate(with(bearer.Token{})); err != nil || p.Tenant != "" || !p.May(Delete) || r.Needed() {
@@ -92,8 +91,9 @@ func TestWhoseARequestIs(t *testing.T) {
 	}
 }
 
-// A token that is removed or rotated ends within a second, one that is added counts at once.
-func TestTheRegistryIsReadAgain(t *testing.T) {
+// A removed or rotated token ends within a second, and a new one is valid at
+// once.
+func TestRegistryIsReloaded(t *testing.T) {
 	data := t.TempDir()
 	old := add(t, data, "anna", "a", Annotate)
 	r, clock := open(t, data)
@@ -108,7 +108,7 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	is(made.Token, true) // by a look because it was missed
+	is(made.Token, true) // an unknown token triggers a reload
 	is(old.Token, true)
 	*clock = clock.Add(time.Hour + time.Second)
 	is(old.Token, false)
@@ -125,12 +125,12 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	}
 	*clock = clock.Add(recheck)
 	is(next.Token, false)
-	is(bearer.Token{}, false) // without any tenant left, everybody still needs a token
+	is(bearer.Token{}, false) // without tenants, a token is still required
 }
 
-// A registry that cannot be read may be the one that ended a token: nobody comes in. One that
-// is lost must not open the cloud.
-func TestADamagedRegistryLetsNobodyIn(t *testing.T) {
+// An unreadable registry may have revoked a token, so it refuses all requests.
+// A lost one must not open the server.
+func TestDamagedRegistryRefusesAll(t *testing.T) {
 	data := t.TempDir()
 	made := add(t, data, "anna", "a", Annotate)
 	r, clock := open(t, data)
@@ -175,7 +175,7 @@ func TestADamagedRegistryLetsNobodyIn(t *testing.T) {
 	}
 }
 
-func TestGuessing(t *testing.T) {
+func TestGuessesAreLimited(t *testing.T) {
 	data := t.TempDir()
 	made := add(t, data, "anna", "a", Annotate)
 	r, clock := open(t, data)
@@ -198,7 +198,7 @@ func TestGuessing(t *testing.T) {
 	if guess("192.0.2.2:1") {
 		t.Error("a neighbour is limited")
 	}
-	// Behind one proxy are the honest too.
+	// Honest clients may share the proxy.
 	q := with(made.Token)
 	q.RemoteAddr = "192.0.2.1:7"
 	if _, err := r.Authenticate(q); err != nil {
@@ -213,7 +213,7 @@ func TestGuessing(t *testing.T) {
 	if guess("192.0.2.1:1") {
 		t.Error("a minute later, it is still limited")
 	}
-	// Many addresses: the table stays small, and the limit is that of all together.
+	// With many addresses the table stays small, and the total limit applies.
 	limited := 0
 	for i := range 2 * maxAddresses {
 		if guess(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 9).String()) {
@@ -228,7 +228,7 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreRefused(t *testing.T) {
+func TestInvalidRegistriesAreRefused(t *testing.T) {
 	data := t.TempDir()
 	add(t, data, "anna", "a", Annotate|Push)
 	add(t, data, "berta", "b", Admin)

@@ -41,8 +41,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// What is called without a request, by a command say, has nobody to tell.
-func TestNoRecord(t *testing.T) {
+// Commands, for example, run without a request.
+func TestTraceWithoutRequest(t *testing.T) {
 	trace.Enter(context.Background(), trace.Load)()
 	trace.SetAnnotations(t.Context(), cpar.SchemeCPAR, 1)
 	trace.AddWork(t.Context(), 1, 1)

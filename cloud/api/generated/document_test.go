@@ -1,10 +1,10 @@
-// Package generated_test drives a cloud by a client that a stranger would generate from its
-// OpenAPI document, and by nothing of ours.
+// Package generated_test drives a server with a client generated from its
+// OpenAPI document.
 //
-//	openapi.json    what the cloud serves at /openapi-3.0.json
-//	client_test.go  what oapi-codegen makes of it
+//	openapi.json    the document served at /openapi-3.0.json
+//	client_test.go  the client made by oapi-codegen
 //
-// To make both again:
+// To update both:
 //
 //	go test ./cloud/api/generated -run TestDocument -update
 //	go generate ./cloud/api/generated
@@ -27,9 +27,9 @@ import (
 
 //go:generate go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -generate types,client -package generated_test -o client_test.go openapi.json
 
-// TestGenerated: the client is what the generator makes of the document now. The generator
-// takes forty seconds to compile, so this runs where CPAR_OAPI_CODEGEN=required says so.
-func TestGenerated(t *testing.T) {
+// The generator takes forty seconds to compile, so this runs only with
+// CPAR_OAPI_CODEGEN=required.
+func TestClientIsUpToDate(t *testing.T) {
 	if os.Getenv("CPAR_OAPI_CODEGEN") != "required" {
 		t.Skip("CPAR_OAPI_CODEGEN is not required")
 	}
@@ -61,7 +61,6 @@ func TestGenerated(t *testing.T) {
 
 var update = flag.Bool("update", false, "write openapi.json anew")
 
-// TestDocument: the document that the client was made of is the one that is served.
 func TestDocument(t *testing.T) {
 	h, err := api.New(nil, nil, api.Options{})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// operations are those of the document; the one that a request is of is crossed out.
+// operations are the document's. Each request crosses out its operation.
 type operations map[string]*regexp.Regexp // by method and path
 
 func readOperations(t *testing.T) operations {
@@ -41,7 +41,6 @@ func readOperations(t *testing.T) operations {
 	return left
 }
 
-// RoundTrip implements http.RoundTripper.
 func (left operations) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	for name, path := range left {
@@ -52,8 +51,8 @@ func (left operations) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestGeneratedClient: a stranger's client does all that the document describes, with a token,
-// at a real daemon.
+// The generated client performs every documented operation on a real daemon,
+// with a token.
 func TestGeneratedClient(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	issued, err := (&tenant.Editor{Data: data}).Add(t.Context(), "stranger", "test", tenant.Annotate|tenant.Push|tenant.Delete|tenant.Admin, tenant.Limits{})
@@ -80,7 +79,7 @@ func TestGeneratedClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// is stops the test unless an operation ended as it should.
+	// is stops the test unless an operation ended as expected.
 	is := func(what string, status int, err error, got int, body []byte) {
 		t.Helper()
 		if err != nil || got != status {
