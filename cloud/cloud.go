@@ -100,7 +100,6 @@ func (c *Cloud) AnnotateShard(ctx context.Context, k store.IndexRef, version cpa
 	return c.answer(ctx, h, requests)
 }
 
-// answer answers requests to h and releases it.
 func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	defer h.Release()
 	defer trace.Enter(ctx, trace.Search)()

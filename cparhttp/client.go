@@ -84,7 +84,6 @@ func (c *Client) SetToken(t bearer.Token) error {
 	return nil
 }
 
-// isLoopback reports whether host denotes this machine only.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
@@ -179,7 +178,6 @@ func (c *Client) Segment(ctx context.Context, id cpar.IndexID, s cpar.Segment, w
 	return nil
 }
 
-// An errorRecorder remembers the error of its writer.
 type errorRecorder struct {
 	w   io.Writer
 	err error

@@ -76,7 +76,6 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	}
 }
 
-// tooBusy adds the number of attempts to the error.
 func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
 	if asked == 1 {
 		return err
@@ -84,7 +83,6 @@ func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
 	return fmt.Errorf("%w, to %d requests within %v", err, asked, waited.Round(time.Second))
 }
 
-// A later is an error with the server's retry time.
 type later struct {
 	error
 	after time.Duration
@@ -178,8 +176,6 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// explain adds the server's address and converts network errors into
-// cpar.ErrCloud.
 func (c *Client) explain(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("cloud at %s: %w", c.base, context.Canceled)
@@ -248,7 +244,6 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) Close() error { return nil }
 
-// stop waits for a running Read and prevents further ones.
 func (u *upload) stop() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()

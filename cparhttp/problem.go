@@ -75,7 +75,6 @@ var ErrNotFound = errors.New("the cloud does not have it")
 // with cpar.ErrCloud, because other photos would fail too.
 var ErrToken = errors.New("the cloud does not accept the token")
 
-// errIncomplete means that an activation lacks segments.
 var errIncomplete = errors.New("the cloud lacks segments")
 
 // err converts a problem into the sentinel of its code. It includes the
@@ -109,7 +108,6 @@ func (p *Problem) err() error {
 	return fmt.Errorf("%w: status %d, %s", cpar.ErrCloud, p.Status, says)
 }
 
-// statusError converts an unsuccessful response into an error.
 func statusError(r *http.Response, body []byte, token bearer.Token) error {
 	if r.StatusCode >= 300 && r.StatusCode < 400 {
 		return fmt.Errorf("%w: it redirects to %q; redirects are not followed", cpar.ErrCloud, sanitize.Short(r.Header.Get("Location")))

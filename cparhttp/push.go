@@ -62,7 +62,6 @@ func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment,
 	return out, nil
 }
 
-// missing returns the digests of the segments that the server lacks.
 func (c *Client) missing(ctx context.Context, id cpar.IndexID, manifest []byte) (map[string]bool, error) {
 	var list MissingList
 	// The server may have to verify its segments first.

@@ -116,7 +116,6 @@ type MissingList struct {
 	Missing []string `json:"missing" nullable:"false" doc:"Digests of segments to upload, 64 lower-case hexadecimal digits each"`
 }
 
-// route fills in a path pattern.
 func route(pattern string, id cpar.IndexID, d ...cpar.Digest) string {
 	p := strings.Replace(pattern, "{id}", id.String(), 1)
 	for _, d := range d {

@@ -41,7 +41,6 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	}
 }
 
-// held returns the number of bytes granted.
 func (g *Gate) held() int64 { return g.bodies.stats().Used + g.replies.stats().Used }
 
 // others estimates the live heap that no gate granted. A sample is too large if

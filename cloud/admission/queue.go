@@ -17,7 +17,6 @@ const (
 	classes
 )
 
-// A charge selects how a grant is charged to its tenant.
 type charge uint8
 
 const (
@@ -48,7 +47,6 @@ type queue struct {
 	waited  time.Duration
 }
 
-// A flow holds the tickets and charges of one tenant.
 type flow struct {
 	spent   float64 // units or seconds received; at least clock while the flow waits
 	clock   float64 // as in queue, for its classes
@@ -150,7 +148,6 @@ func (q *queue) drain(weight int64) time.Duration {
 	return time.Duration(float64(weight) * q.pace * float64(max(1, tenants)) / float64(max(1, q.holders)) * float64(time.Second))
 }
 
-// push appends a ticket to its class.
 func (q *queue) push(t *Ticket, f *flow) {
 	if f.idle() {
 		f.spent = max(f.spent, q.clock)
@@ -164,14 +161,12 @@ func (q *queue) push(t *Ticket, f *flow) {
 	q.waiting += t.weight
 }
 
-// wants adjusts the waiting weight of a ticket.
 func (q *queue) wants(t *Ticket, f *flow, by int64) {
 	t.weight += by
 	f.waiting += by
 	q.waiting += by
 }
 
-// advance grants free units.
 func (q *queue) advance() {
 	for {
 		f, class := q.next()

@@ -16,7 +16,6 @@ type Rate struct {
 	Concurrent int
 }
 
-// tenants holds the limiters of recently active tenants.
 type tenants struct {
 	most int
 

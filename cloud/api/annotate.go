@@ -23,7 +23,6 @@ import (
 // decoded.
 const times = 2
 
-// A batchReply is a reply and the trace of its batch.
 type batchReply struct {
 	*cpar.Reply
 	batch *batchTrace
@@ -35,7 +34,6 @@ type batchTrace struct {
 	began    time.Time
 }
 
-// newBatchRunner returns the Runner that joins requests into batches.
 func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, batchReply] {
 	return batch.New(s.gate, batch.Options[store.IndexRef, *cpar.Request, batchReply]{
 		Run: func(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]batchReply, error) {
@@ -124,12 +122,10 @@ func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutpu
 	return s.answer(ctx, indexRef(ctx, id), requests, encodeBatch)
 }
 
-// encodeOne encodes the reply to a single request.
 func encodeOne(replies []batchReply) ([]byte, error) {
 	return replies[0].AppendBinary(make([]byte, 0, encodedSize(replies[0].Reply)))
 }
 
-// encodeBatch encodes replies like wire.AppendBatch without copying each.
 func encodeBatch(replies []batchReply) (b []byte, err error) {
 	size := 4
 	for _, r := range replies {
@@ -146,7 +142,6 @@ func encodeBatch(replies []batchReply) (b []byte, err error) {
 	return b, nil
 }
 
-// encodedSize returns the exact size of an encoded reply.
 func encodedSize(r *cpar.Reply) int {
 	n := 44 + len(r.Opaque)
 	for _, m := range r.Matches {

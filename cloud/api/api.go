@@ -78,7 +78,6 @@ type Options struct {
 	Auth Authenticator
 }
 
-// A server holds the state that handlers share.
 type server struct {
 	store     Store
 	annotator Annotator

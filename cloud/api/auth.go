@@ -116,7 +116,6 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 	})
 }
 
-// refuse answers a request whose token is rejected.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	var guessing *tenant.GuessLimitError
 	switch {
@@ -136,14 +135,12 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// seconds formats a wait for Retry-After, rounded up to whole seconds.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }
 
 type tokenOutput struct{ Body cparhttp.TokenInfo }
 
-// token returns the scopes of the request's token.
 func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 	p := tenant.FromContext(ctx)
 	if p.Tenant == "" {
@@ -154,7 +151,6 @@ func (s *server) token(ctx context.Context, _ *none) (*tokenOutput, error) {
 
 type usageOutput struct{ Body cparhttp.UsageInfo }
 
-// usage returns the storage and limits of the request's tenant.
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first call counts everything stored
 	if err != nil {
@@ -176,7 +172,6 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 // tenants.
 func tenantOf(ctx context.Context) string { return tenant.FromContext(ctx).Tenant }
 
-// indexRef names an index of the request's tenant.
 func indexRef(ctx context.Context, id cpar.IndexID) store.IndexRef {
 	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
 }

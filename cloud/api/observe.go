@@ -68,7 +68,6 @@ func (s *server) end(r *http.Request, w *recorder) {
 	s.o.Log.LogAttrs(context.Background(), slog.LevelDebug, "request", logged(rec, index, s.o.LogClients, r)...)
 }
 
-// logged returns all attributes that the log contains for a request.
 func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
@@ -89,7 +88,6 @@ func logged(rec *trace.Request, index string, clients bool, r *http.Request) []s
 	return line
 }
 
-// A countedBody counts the bytes read and the time spent reading.
 type countedBody struct {
 	io.ReadCloser
 	record *trace.Request

@@ -30,7 +30,6 @@ func config() huma.Config {
 	}
 }
 
-// problemSchema describes cparhttp.Problem.
 func problemSchema() *huma.Schema {
 	codes := make([]any, len(cparhttp.Codes))
 	for i, c := range cparhttp.Codes {
@@ -85,7 +84,6 @@ var statuses = map[string][]int{
 	cparhttp.CodeStorage:      {http.StatusServiceUnavailable},
 }
 
-// statusesOf returns the statuses of a code.
 func statusesOf(code string) []int {
 	all := slices.Clone(statuses[code])
 	for _, p := range problems {

@@ -23,7 +23,6 @@ import (
 
 var errBodyCut = errors.New("the body ended early")
 
-// A problem is an error that huma writes unchanged.
 type problem struct {
 	cparhttp.Problem
 	after time.Duration // for Retry-After, unless 0
@@ -73,10 +72,8 @@ var problems = []struct {
 // A retrier is an error with an estimate of when to retry.
 type retrier interface{ RetryAfter() time.Duration }
 
-// busyFor is the Retry-After of a busy server without an estimate.
 const busyFor = time.Second
 
-// awayFor is the Retry-After while storage is unreachable.
 const awayFor = 5 * time.Second
 
 // problem converts an error into the response for the client. Nil stays nil.
@@ -136,7 +133,6 @@ func newProblem(status int, code, detail string) *problem {
 	return &problem{Problem: p}
 }
 
-// asProblem converts huma's own errors.
 func asProblem(m *huma.ErrorModel) *problem {
 	code, detail := cparhttp.CodeInput, m.Detail
 	if m.Status >= 500 {
@@ -165,7 +161,6 @@ func segmentNotFound(d cpar.Digest) error {
 	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
 }
 
-// writeProblem answers requests outside huma.
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	newProblem(status, code, detail).write(w, r)
 }
@@ -180,7 +175,6 @@ func (p *problem) write(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(p.Problem)
 }
 
-// explain serves the page that a problem's type links to.
 func explain(w http.ResponseWriter, r *http.Request) {
 	for _, c := range cparhttp.Codes {
 		if c.Code == r.PathValue("code") {
@@ -192,7 +186,6 @@ func explain(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, r, http.StatusNotFound, cparhttp.CodeNotFound, "no problem has this code")
 }
 
-// alive answers PathHealthz: the process runs.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "ok")

@@ -51,7 +51,6 @@ type queueKey[K comparable] struct {
 	class admission.Class
 }
 
-// A queue holds the waiting and running calls of one index.
 type queue[Q, R any] struct {
 	ticket  *admission.Ticket
 	calls   []*call[Q, R] // with requests not yet in a batch
@@ -60,7 +59,6 @@ type queue[Q, R any] struct {
 	quit    chan struct{} // closed if the queue ends before its turn
 }
 
-// A call is a client's single request or batch.
 type call[Q, R any] struct {
 	requests []Q
 	answers  []R
@@ -187,7 +185,6 @@ func (p *Runner[K, Q, R]) leave(k queueKey[K], l *queue[Q, R], m *call[Q, R], on
 	return true
 }
 
-// drop removes the waiting requests of m.
 func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 	if i := slices.Index(l.calls, m); i >= 0 {
 		l.calls = slices.Delete(l.calls, i, i+1)
@@ -226,7 +223,6 @@ type portion[Q, R any] struct {
 	whole    bool // answers cover all requests of m
 }
 
-// begin takes one batch from the head of the queue.
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -263,7 +259,6 @@ func count[Q, R any](parts []*portion[Q, R]) (n int) {
 	return n
 }
 
-// runBatch answers the portions, together if possible.
 func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[Q, R]) {
 	all := parts[0].requests
 	if len(parts) > 1 {

@@ -92,7 +92,6 @@ func silent(ctx context.Context, err error) error {
 	return err
 }
 
-// sent is a request body that counts the bytes read.
 type sent struct {
 	*io.SectionReader
 	heard func(int)
@@ -124,7 +123,6 @@ func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body
 	return s, s.size, nil
 }
 
-// A stream reads an object, with as many requests as necessary.
 type stream struct {
 	b             *Bucket
 	ctx           context.Context

@@ -51,7 +51,6 @@ func Credentials(file string) (func(name string) string, error) {
 	return func(name string) string { return values[name] }, nil
 }
 
-// parseCredentials keeps the contents of the file out of its errors.
 func parseCredentials(b []byte) (map[string]string, error) {
 	if len(b) > maxCredentials {
 		return nil, fmt.Errorf("%w: it is longer than %d bytes", cpar.ErrInput, maxCredentials)

@@ -14,14 +14,12 @@ import (
 	"cpar/internal/hint"
 )
 
-// providers maps URL schemes to drivers.
 var providers = map[string]func(bucketConfig) (driver, error){
 	"s3":     openS3,
 	"gs":     openGoogle,
 	"azblob": openAzure,
 }
 
-// A bucketConfig is a parsed address.
 type bucketConfig struct {
 	bucket     string
 	endpoint   string // "" for the provider's own
@@ -107,7 +105,6 @@ func Open(address string, o Options) (*Bucket, error) {
 	return b, nil
 }
 
-// checkEndpoint keeps data and credentials from crossing a network unencrypted.
 func checkEndpoint(endpoint string, insecure bool) error {
 	if endpoint == "" {
 		return nil

@@ -150,7 +150,6 @@ func (d *s3Driver) remove(ctx context.Context, name string) error {
 	return s3Error(err)
 }
 
-// s3Error replaces errors of the SDK, which contain addresses.
 func s3Error(err error) error {
 	if err == nil {
 		return nil

@@ -128,7 +128,6 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 	return n, nil
 }
 
-// backendManifests reads manifests from a backend without a store.
 type backendManifests struct{ store.Backend }
 
 func (b backendManifests) ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error) {

@@ -131,7 +131,6 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	return m, nil
 }
 
-// begin subscribes to heartbeats and, on a node, starts sending them.
 func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 	if err := m.broker.listen(beatSubject, m.hear); err != nil {
 		return err
@@ -234,7 +233,6 @@ func every(ctx context.Context, d time.Duration, f func()) {
 	}
 }
 
-// beat sends a heartbeat.
 func (m *Member) beat() {
 	if m.node == nil {
 		return
@@ -257,7 +255,6 @@ func (m *Member) Drain() {
 	m.beat()
 }
 
-// scheduleReconcile wakes the goroutine that reconciles.
 func (m *Member) scheduleReconcile() {
 	select {
 	case m.settle <- struct{}{}:
@@ -265,7 +262,6 @@ func (m *Member) scheduleReconcile() {
 	}
 }
 
-// reconcile starts loading assigned shards that are missing.
 func (m *Member) reconcile(ctx context.Context) {
 	keys, err := m.pointers.all(ctx)
 	if err != nil {
@@ -285,7 +281,6 @@ func (m *Member) reconcile(ctx context.Context) {
 	}
 }
 
-// holdsSlot reports whether a slot is assigned to this node.
 func (m *Member) holdsSlot(s placement.Slot) bool {
 	stay := m.members.current().stay
 	for _, i := range stay.Nodes(s, Replicas) {

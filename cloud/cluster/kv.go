@@ -95,7 +95,6 @@ func (p *kv) wait(ctx context.Context) error {
 	return fmt.Errorf("opening the pointers in JetStream: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
 }
 
-// within uses the bucket in bounded time.
 func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Context, jetstream.KeyValue) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -157,7 +156,6 @@ func (p *kv) get(ctx context.Context, k store.IndexRef, patient bool) (out point
 	return out, err
 }
 
-// changingMark follows the digest, if any, while the index is changing.
 const changingMark = "?"
 
 func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error {
@@ -184,7 +182,6 @@ func (p *kv) set(ctx context.Context, k store.IndexRef, next pointer, revision u
 	})
 }
 
-// all lists the indexes with a pointer.
 func (p *kv) all(ctx context.Context) (keys []store.IndexRef, err error) {
 	err = p.within(ctx, 10*time.Second, func(ctx context.Context, b jetstream.KeyValue) error {
 		names, err := b.ListKeys(ctx)

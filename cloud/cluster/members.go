@@ -73,7 +73,6 @@ func (m *members) hear(b []byte, now time.Time) (beat Beat) {
 	return beat
 }
 
-// expire drops nodes whose lease has ended.
 func (m *members) expire(now time.Time) {
 	m.mu.Lock()
 	n := len(m.seen)
@@ -90,7 +89,6 @@ func (m *members) expire(now time.Time) {
 	}
 }
 
-// list returns the last heartbeats of live nodes, in order.
 func (m *members) list() (all []Beat) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +99,6 @@ func (m *members) list() (all []Beat) {
 	return all
 }
 
-// current returns the current view.
 func (m *members) current() *view {
 	m.mu.Lock()
 	defer m.mu.Unlock()

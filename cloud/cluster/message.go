@@ -45,7 +45,6 @@ func (q *shardQuery) encode() ([]byte, error) {
 	return appendBatch(b, q.requests)
 }
 
-// appendBatch appends requests or replies, or nothing if list is empty.
 func appendBatch[T interface{ MarshalBinary() ([]byte, error) }](b []byte, list []T) ([]byte, error) {
 	if len(list) == 0 {
 		return b, nil
@@ -105,7 +104,6 @@ func decodeShardQuery(b []byte) (*shardQuery, error) {
 	return q, nil
 }
 
-// faults lists the sentinels that an answer transmits, by bit.
 var faults = []error{
 	cpar.ErrInput, cpar.ErrCorrupt, cpar.ErrVersion, cpar.ErrStorage, cpar.ErrCloud,
 	store.ErrNotFound, store.ErrDamaged, store.ErrAway, store.ErrNoRoom, store.ErrTooLarge, store.ErrIncomplete,
@@ -113,7 +111,6 @@ var faults = []error{
 	indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile,
 }
 
-// A fault is an error from another machine.
 type fault struct {
 	text string
 	is   []error

@@ -42,7 +42,6 @@ type broker struct {
 	log   *slog.Logger
 }
 
-// A line is a connection to one server.
 type line struct {
 	*nats.Conn
 	server string // configured host and port, as part of a subject
@@ -181,7 +180,6 @@ func (b *broker) close() {
 	}
 }
 
-// there returns the number of connected servers.
 func (b *broker) there() (n int) {
 	for _, l := range b.lines {
 		if l.up.Load() {
@@ -315,7 +313,6 @@ func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), er
 	return stop, nil
 }
 
-// respond sends an answer in pieces.
 func respond(c *nats.Conn, to *nats.Msg, answer []byte) error {
 	for {
 		n := min(len(answer), pieceBytes)
@@ -329,7 +326,6 @@ func respond(c *nats.Conn, to *nats.Msg, answer []byte) error {
 	}
 }
 
-// tell sends a message to all subscribers, over every connected server.
 func (b *broker) tell(subject string, message []byte) {
 	for _, l := range b.lines {
 		if l.up.Load() {
@@ -338,7 +334,6 @@ func (b *broker) tell(subject string, message []byte) {
 	}
 }
 
-// listen calls heard with every message to a subject.
 func (b *broker) listen(subject string, heard func([]byte)) error {
 	for _, l := range b.lines {
 		if _, err := l.Subscribe(subject, func(m *nats.Msg) { heard(m.Data) }); err != nil {

@@ -39,14 +39,12 @@ type Node struct {
 	moves    uint64
 }
 
-// A shardRef names a loaded shard.
 type shardRef struct {
 	key     store.IndexRef
 	version cpar.Digest
 	shard   shard.Range
 }
 
-// An attempt is a running or failed load.
 type attempt struct {
 	failed error
 	at     time.Time
@@ -113,7 +111,6 @@ func (n *Node) startLoad(q *shardQuery) error {
 	return nil
 }
 
-// load waits for a loading slot and loads the shard.
 func (n *Node) load(q *shardQuery) (err error) {
 	select {
 	case n.loads <- struct{}{}:
@@ -162,7 +159,6 @@ func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manife
 	}
 }
 
-// An indexVersion describes a generation of an index.
 type indexVersion struct {
 	version  cpar.Digest
 	manifest *cpar.Manifest

@@ -113,7 +113,6 @@ func damaged(k store.IndexRef, err error) error {
 	return err
 }
 
-// A result is the outcome of one query to a node.
 type result struct {
 	shard   int
 	node    string
@@ -125,7 +124,6 @@ type result struct {
 // longest bounds a query if the client sets no deadline.
 const longest = 30 * time.Second
 
-// askShards returns the replies of every shard, or an error.
 func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([][]*cpar.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -175,7 +173,6 @@ func (r *Router) askShards(ctx context.Context, k store.IndexRef, s *indexVersio
 	}
 }
 
-// send queries one node for one shard.
 func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, results chan<- result) {
 	r.busy.Add(to.Node, 1)
 	defer r.busy.Add(to.Node, -1)

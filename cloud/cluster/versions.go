@@ -26,7 +26,6 @@ type pointers interface {
 
 var errChanged = errors.New("somebody else has changed it")
 
-// A pointer is the digest of the active manifest.
 type pointer struct {
 	digest cpar.Digest // zero: none
 	// changing means that an activation or deletion is running or was
@@ -43,7 +42,6 @@ type manifests interface {
 	ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error)
 }
 
-// versions finds the active generations of indexes and caches recent ones.
 type versions struct {
 	pointers      pointers
 	manifests     manifests
@@ -130,7 +128,6 @@ func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, e
 	return v.active(ctx, k)
 }
 
-// keep caches a generation.
 func (v *versions) keep(k store.IndexRef, s *indexVersion) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -140,7 +137,6 @@ func (v *versions) keep(k store.IndexRef, s *indexVersion) {
 	v.known[k] = s
 }
 
-// forget makes the next call of active read the storage.
 func (v *versions) forget(k store.IndexRef) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -30,7 +30,6 @@ func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.M
 	return m.Routed(c.Store), m.Router, m.Close, nil
 }
 
-// runNode runs a machine without clients.
 func (o *Options) runNode(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics, operator net.Listener, checks []telemetry.Check) error {
 	if operator != nil {
 		go o.Watch.Serve(ctx, operator, metrics, telemetry.NewReadiness(append(checks, telemetry.FolderCheck(o.Data))...), o.Log)

@@ -54,7 +54,6 @@ func (o Options) reload(ctx context.Context, server *listen.Server) {
 	}
 }
 
-// watchdog notifies systemd as long as the daemon answers a request.
 func (o Options) watchdog(ctx context.Context, handler http.Handler) {
 	every, err := sd.SdWatchdogEnabled(false)
 	if err != nil || every == 0 {
@@ -86,7 +85,6 @@ func alive(ctx context.Context, handler http.Handler) bool {
 	return a.status != 0 // any status proves that the handler works
 }
 
-// An answer records the status of a response.
 type answer struct {
 	header http.Header
 	status int

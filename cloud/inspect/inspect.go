@@ -68,7 +68,6 @@ var besides = []string{
 	"all bytes of request and reply, whose parts are said above",
 }
 
-// client stands for the address, which only a connection has.
 const client = "(the client's address)"
 
 // Request answers the request in body from a data folder, which may be in use
@@ -158,7 +157,6 @@ func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.Index
 	return store.IndexRef{}, hint.Add(fmt.Errorf("index %v: %w: %d tenants have one of this id", id, cpar.ErrInput, len(found)), "name one: --tenant %s", found[0])
 }
 
-// known authenticates every request as one tenant.
 type known string
 
 // Authenticate implements api.Authenticator.
@@ -166,7 +164,6 @@ func (k known) Authenticate(*http.Request) (tenant.Principal, error) {
 	return tenant.Principal{Tenant: string(k), Scopes: tenant.Annotate}, nil
 }
 
-// An observer keeps the trace of the request.
 type observer struct {
 	*telemetry.Metrics
 	record *trace.Request
@@ -174,7 +171,6 @@ type observer struct {
 
 func (o *observer) End(r *trace.Request) { o.Metrics.End(r); o.record = r }
 
-// An answer keeps the response of the handler.
 type answer struct {
 	header http.Header
 	status int

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// beyond reports whether other machines can reach an address.
 func beyond(a net.Addr) bool {
 	switch a := a.(type) {
 	case *net.TCPAddr:

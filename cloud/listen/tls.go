@@ -138,7 +138,6 @@ func (t *tlsReloader) load(files [3][]byte) (*loaded, error) {
 	return next, nil
 }
 
-// watch polls the files and runs the issuer.
 func (t *tlsReloader) watch(done <-chan struct{}) {
 	if t.acme != nil {
 		go t.acme.issue(done)
@@ -172,7 +171,6 @@ func (t *tlsReloader) tellExpiry(now time.Time) {
 	t.log.Warn("the certificate ends soon", "until", end)
 }
 
-// end returns the expiry of the certificate.
 func (t *tlsReloader) end() time.Time {
 	if t.acme != nil {
 		return t.acme.end()
@@ -180,7 +178,6 @@ func (t *tlsReloader) end() time.Time {
 	return t.current.Load().leaf.NotAfter
 }
 
-// names reports whether the certificate covers a name.
 func (t *tlsReloader) names(name string) bool {
 	leaf := t.current.Load().leaf
 	return leaf != nil && leaf.VerifyHostname(name) == nil

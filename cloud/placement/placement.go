@@ -90,7 +90,6 @@ func (m *Map) Nodes(s Slot, n int) []int {
 	return out
 }
 
-// within completes out if there is only one rack.
 func (m *Map) within(out []int, slot uint64, n int) []int {
 	all := make([]int, len(m.nodes))
 	for i := range all {

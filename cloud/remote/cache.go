@@ -48,7 +48,6 @@ type segment struct {
 	digest cpar.Digest
 }
 
-// An entry is a segment with space in the cache.
 type entry struct {
 	bytes   int64
 	pins    int  // by open indexes and those being opened
@@ -108,7 +107,6 @@ func (c *cache) scan() error {
 	return nil
 }
 
-// segmentOf is the inverse of path.
 func (c *cache) segmentOf(path string) (segment, bool) {
 	digest, err := cpar.ParseDigest(filepath.Base(path))
 	index := filepath.Dir(filepath.Dir(path))
@@ -178,7 +176,6 @@ func (c *cache) noRoom(n int64) error {
 	return fmt.Errorf("%w: %w: %d bytes more do not fit into the cache of %d", cpar.ErrStorage, store.ErrNoRoom, n, c.limit)
 }
 
-// pins keep the segments of a manifest in the cache.
 type pins struct {
 	cache *cache
 	key   store.IndexRef
@@ -225,7 +222,6 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	return p, nil
 }
 
-// missing lists the segments to fetch.
 func (p *pins) missing() []cpar.Segment {
 	p.cache.mu.Lock()
 	defer p.cache.mu.Unlock()
@@ -238,7 +234,6 @@ func (p *pins) missing() []cpar.Segment {
 	return list
 }
 
-// release allows eviction of the segments.
 func (p *pins) release() {
 	p.once.Do(func() {
 		p.cache.mu.Lock()

@@ -19,7 +19,6 @@ import (
 // step is the space reserved at a time for a segment of unknown length.
 const step = 1 << 20
 
-// A cacheFile is a segment being written to the cache.
 type cacheFile struct {
 	cache    *cache
 	segment  segment
@@ -40,7 +39,6 @@ func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile,
 	return f, f.open()
 }
 
-// createPinned starts the file of a pinned segment.
 func (c *cache) createPinned(k store.IndexRef, d cpar.Digest) (*cacheFile, error) {
 	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: true}
 	return f, f.open()
@@ -99,7 +97,6 @@ func (f *cacheFile) check() error {
 	return nil
 }
 
-// keep gives the file its name.
 func (f *cacheFile) keep() error {
 	name := f.file.Name()
 	err := f.file.Close()

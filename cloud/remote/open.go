@@ -52,7 +52,6 @@ func (s *Store) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, me
 	return nil, err
 }
 
-// fetchAll fetches segments into space reserved in the cache.
 func (s *Store) fetchAll(ctx context.Context, k store.IndexRef, segments []cpar.Segment) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetches)

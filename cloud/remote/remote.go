@@ -158,7 +158,6 @@ func versionName(k store.IndexRef, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
-// away converts the bucket's sentinel into the store's.
 func away(err error) error {
 	if errors.Is(err, blob.ErrAway) && !errors.Is(err, store.ErrAway) {
 		return fmt.Errorf("%w: %w", store.ErrAway, err)
@@ -192,7 +191,6 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, erro
 	return keys, err
 }
 
-// indexObjects lists the objects of an index.
 type indexObjects struct {
 	key      store.IndexRef
 	segments []store.Stored
@@ -209,7 +207,6 @@ func (x *indexObjects) active() bool {
 	return len(x.versions) > 0 && x.versions[len(x.versions)-1].Bytes > 0
 }
 
-// eachIndex calls visit with each index of a tenant, in order.
 func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexObjects) error) error {
 	var x *indexObjects
 	for o, err := range s.bucket.List(ctx, tenantFolder(tenant)) {

@@ -117,5 +117,4 @@ func (r *Latencies) Patience() time.Duration {
 	return max(time.Second, 2*r.hedge)
 }
 
-// never exceeds every deadline.
 const never = time.Hour

@@ -62,7 +62,6 @@ type Query struct {
 	Hedges, Retries int
 }
 
-// shardProgress is the progress of one shard.
 type shardProgress struct {
 	done  bool
 	asked []attempt // in this round

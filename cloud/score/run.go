@@ -23,7 +23,6 @@ func (c Centroids) Run(first uint32, scores []int64) { c.s.run(&c.s.index.centro
 // L1 cache.
 const buffer = 4096
 
-// productBuffers recycles buffers of concurrent runs.
 var productBuffers = sync.Pool{New: func() any { return new([buffer]uint64) }}
 
 func (s *Space) run(t *table, first uint32, scores []int64) {
@@ -80,7 +79,6 @@ func (p *Batch) run(t *table, first uint32, scores []int64) {
 	}
 }
 
-// round turns products into scores.
 func round(scores []int64, products []uint64, shift uint8) {
 	scores = scores[:len(products)]
 	for i, p := range products {

@@ -94,7 +94,6 @@ func (x *Index) check(q *cpar.Request) error {
 	return nil
 }
 
-// offers lists the searches that the index supports, for a hint.
 func (x *Index) offers() string {
 	var can []string
 	if x.Forest != nil {
@@ -185,7 +184,6 @@ func (s *Space) Distance(plane uint32) float64 { return float64(s.planeDistance(
 // Reach is never called, because a best-bin search does not prune.
 func (s *Space) Reach(int64) float64 { return math.Inf(1) }
 
-// planeDistance returns |r_p·(V_s[f] − split)| and caches it.
 func (s *Space) planeDistance(plane uint32) uint64 {
 	if s.planeScore[plane] == 0 {
 		x := s.index

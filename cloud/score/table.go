@@ -21,7 +21,6 @@ func (t *table) row(i uint32) []uint64 {
 	return t.chunks[c][at : at+t.dim : at+t.dim]
 }
 
-// bytes returns the size of n rows.
 func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
 // rowsFrom returns at most n rows, starting at first, from a single chunk.
@@ -32,7 +31,6 @@ func (t *table) rowsFrom(first uint32, n int) []uint64 {
 	return rows[:min(len(rows), n*t.dim)]
 }
 
-// run sets dst[i] to the product of row first+i and x.
 func (t *table) run(dst []uint64, first uint32, x []uint64) {
 	for len(dst) > 0 {
 		part := t.rowsFrom(first, len(dst))
@@ -42,7 +40,6 @@ func (t *table) run(dst []uint64, first uint32, x []uint64) {
 	}
 }
 
-// gather sets dst[i] to the product of row index[i] and x.
 func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 	if len(t.chunks) == 1 && t.first == 0 {
 		modq.Gather(dst, t.chunks[0], index, x)

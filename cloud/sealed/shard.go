@@ -48,7 +48,6 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 	return x, err
 }
 
-// found collects the groups of one section while segments are read.
 type found struct {
 	params lattice.Params
 	rows   int // of the clustered section
@@ -85,7 +84,6 @@ func (x *Index) parts() (parts []*Index) {
 	return parts
 }
 
-// joined returns the combined state of all sections.
 func (x *Index) joined() lattice.State {
 	if x.clustered == nil {
 		return x.roll.State()
@@ -93,7 +91,6 @@ func (x *Index) joined() lattice.State {
 	return x.clustered.roll.State().Plus(x.roll.State())
 }
 
-// size returns the number of loaded groups and their bytes.
 func (x *Index) size() (groups int, bytes uint64) {
 	for _, part := range x.parts() {
 		groups += len(part.groups)
@@ -102,7 +99,6 @@ func (x *Index) size() (groups int, bytes uint64) {
 	return groups, bytes
 }
 
-// evaluateParts evaluates every request over all sections.
 func (x *Index) evaluateParts(ctx context.Context, workers int, requests []*lattice.Request) ([]*lattice.Reply, error) {
 	replies := make([]*lattice.Reply, len(requests))
 	for i, q := range requests {

@@ -47,17 +47,14 @@ type piece struct {
 // next request has been multiplied with them: 1.4 MB for profile paper.
 const longestPiece = 128
 
-// A plan lists the pieces that a task reads.
 type plan struct {
 	pieces  []piece
 	visited []int // records per request
 	scores  []int64
 }
 
-// plans recycles plans.
 var plans = sync.Pool{New: func() any { return new(plan) }}
 
-// fill scores all centroids and plans the visits of each request.
 func (p *plan) fill(o Options, t task) error {
 	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
 	k, n := t.x.Cells.Len(), len(t.requests)
@@ -97,7 +94,6 @@ func (p *plan) fill(o Options, t task) error {
 	return nil
 }
 
-// A column selects the scores of request i of n.
 type column struct {
 	scores []int64
 	i, n   int

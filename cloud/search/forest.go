@@ -41,7 +41,6 @@ func (o Options) searchForest(t task, i int) (*cpar.Reply, error) {
 	return t.reply(i, hits, stats.Visited), nil
 }
 
-// forestOptions returns the search options of request i.
 func (o Options) forestOptions(t task, i int) (kdforest.Options, error) {
 	p := t.requests[i].Params
 	visits, err := t.visits(i)
@@ -58,5 +57,4 @@ func (o Options) forestOptions(t task, i int) (kdforest.Options, error) {
 	return opt, err
 }
 
-// prunes reports whether scores decide which records a search visits.
 func prunes(p cpar.Params) bool { return p.Prune && p.UsesPlanes() }

@@ -17,7 +17,6 @@ import (
 // memory. A single request may exceed it.
 const maxBatchVisits = 1 << 22
 
-// planned answers requests to a forest in batches of bounded memory.
 func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	var replies []*cpar.Reply
 	for first := 0; first < len(t.requests); {
@@ -132,7 +131,6 @@ func (t *task) gather(ctx context.Context, all []chunk, queues []*topk.Queue) er
 	return nil
 }
 
-// visits returns the number of records that request i may visit.
 func (t *task) visits(i int) (int, error) {
 	p := t.requests[i].Params
 	visits, err := kdforest.Visits(int(p.Approx), int(t.x.Manifest.Records), int(p.L))

@@ -16,7 +16,6 @@ import (
 // the minimum worth a goroutine. It takes a fifth of a millisecond.
 const stride = 256
 
-// scan answers requests in one read of all loaded records.
 func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	n := int(t.x.Last - t.x.First)
 	run := t.spaces[0].Run
@@ -58,7 +57,6 @@ func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	return replies
 }
 
-// queues returns an empty queue per request.
 func (t *task) queues() []*topk.Queue {
 	out := make([]*topk.Queue, len(t.requests))
 	for i, q := range t.requests {
@@ -75,7 +73,6 @@ func pause(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// scratches recycles score buffers.
 var scratches = sync.Pool{New: func() any { return new([]int64) }}
 
 // scanPart scores records first to last−1 and pushes them to the queues, one

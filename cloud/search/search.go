@@ -72,7 +72,6 @@ type task struct {
 	requests []*cpar.Request
 }
 
-// A kind selects a search algorithm.
 type kind uint8
 
 const (
@@ -98,7 +97,6 @@ func (o Options) kindOf(p cpar.Params) kind {
 	return byScan
 }
 
-// answer answers requests of one kind.
 func (o Options) answer(ctx context.Context, k kind, t task) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -121,7 +119,6 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// reply builds the reply to request i.
 func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	r := &cpar.Reply{Index: t.x.Manifest.ID, Visited: uint32(visited), Touched: t.spaces[i].Touched()}
 	if len(hits) > 0 {

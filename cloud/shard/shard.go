@@ -28,7 +28,6 @@ func (p Range) Check(m *cpar.Manifest) error {
 	return nil
 }
 
-// vectors returns the sizes of the vector segments.
 func vectors(m *cpar.Manifest) (bytes []uint64) {
 	for _, s := range m.Segments {
 		if s.Kind == cpar.SegmentVectors {

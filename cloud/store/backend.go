@@ -67,7 +67,6 @@ type Swept struct {
 	Bytes int64
 }
 
-// isFault reports whether err reports damage to a segment.
 func isFault(err error) bool {
 	for _, fault := range []error{indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile} {
 		if errors.Is(err, fault) {

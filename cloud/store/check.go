@@ -25,7 +25,6 @@ func CheckIndex(ctx context.Context, b Backend, k IndexRef, pace func(context.Co
 	return nil
 }
 
-// A segmentFault is a fault of a segment.
 type segmentFault struct {
 	cpar.Segment
 	err error

@@ -105,7 +105,6 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 	}
 }
 
-// state copies the segments of the active manifest, then activates it.
 func (c *copying) state(ctx context.Context, k IndexRef) error {
 	m, err := readManifest(ctx, c.from, k)
 	if err != nil {
@@ -182,7 +181,6 @@ func (c *copying) prune(ctx context.Context) error {
 	return nil
 }
 
-// stopping ends a long read with ctx.
 type stopping struct {
 	ctx context.Context
 	r   io.Reader

@@ -34,7 +34,6 @@ type entry[T any] struct {
 	damage error // known damage, or nil
 }
 
-// A loadedIndex is in memory.
 type loadedIndex[T any] struct {
 	manifest *cpar.Manifest // of the whole index
 	index    *indexdir.Index
@@ -199,7 +198,6 @@ func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) 
 	return &loadedIndex[T]{m, x, value}, nil
 }
 
-// serves reports whether Get returns the index of manifest b.
 func (s *Store[T]) serves(e *entry[T], b []byte) bool {
 	s.mu.Lock()
 	open := e.open
@@ -211,7 +209,6 @@ func (s *Store[T]) serves(e *entry[T], b []byte) bool {
 	return err == nil && bytes.Equal(served, b)
 }
 
-// readManifest reads and checks the active manifest.
 func readManifest(ctx context.Context, b Backend, k IndexRef) (*cpar.Manifest, error) {
 	bytes, err := b.Manifest(ctx, k)
 	if errors.Is(err, ErrNotFound) {

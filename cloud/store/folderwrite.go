@@ -39,7 +39,6 @@ func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r
 	return err
 }
 
-// create starts a file in the folders of an index.
 func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.SegmentWriter, error) {
 	for attempt := 0; ; attempt++ {
 		w, err := indexdir.Attach(f.folder(k), f.fsys)

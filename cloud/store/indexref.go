@@ -21,7 +21,6 @@ type IndexRef struct {
 	Index  cpar.IndexID
 }
 
-// root returns the folder of the tenant's indexes.
 func (k IndexRef) root(data string) string {
 	if k.Tenant == "" {
 		return data

@@ -62,7 +62,6 @@ func (s *Store[T]) unload(e *entry[T]) {
 	s.forget(e)
 }
 
-// unloadIdle unloads indexes unused since a time.
 func (s *Store[T]) unloadIdle(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

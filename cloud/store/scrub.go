@@ -20,7 +20,6 @@ import (
 // in memory. It finds damage before the owner needs the index, and restores
 // service of an index that was repaired externally.
 
-// scrubPiece is the size of a read.
 const scrubPiece = 256 << 10
 
 // scrub repeats rounds until ctx is done.

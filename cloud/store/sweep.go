@@ -67,7 +67,6 @@ func (s *sweep) deleted(trash string) {
 	}
 }
 
-// temps removes temporary files of interrupted writes from a folder.
 func (s *sweep) temps(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,6 @@ func (s *Store[T]) HasSegment(ctx context.Context, k IndexRef, d cpar.Digest) (s
 	return size, state == whole, err
 }
 
-// A state is the result of inspecting a segment.
 type state int
 
 const (
@@ -31,7 +30,6 @@ const (
 	whole
 )
 
-// inspectSegment reads a segment and records its damage.
 func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest) (int64, state, error) {
 	size, err := verify(ctx, s.backend, k, d, nil)
 	switch {

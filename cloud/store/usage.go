@@ -45,7 +45,6 @@ func (a *account) taken() int64 {
 	return a.sum.Active + a.sum.Pending + a.sum.Reserved + fileBytes*int64(a.files)
 }
 
-// A use is the storage of one index.
 type use struct {
 	active       bool
 	files        int // a segment may be empty
@@ -120,7 +119,6 @@ func (a *account) count(ctx context.Context, b Backend, tenant string, again boo
 	return nil
 }
 
-// recount counts one index.
 func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	list, err := b.Segments(ctx, k)
 	if err != nil {
@@ -269,7 +267,6 @@ func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID
 	return oldest, true
 }
 
-// abandon removes the uploads of an inactive index.
 func (s *Store[T]) abandon(ctx context.Context, a *account, k IndexRef) error {
 	_, unlock, err := s.locked(k) // locks out activation
 	if err != nil {

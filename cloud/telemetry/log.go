@@ -18,7 +18,6 @@ func ServerLog(to *slog.Logger, clients bool) *log.Logger {
 	return slog.NewLogLogger(h, slog.LevelDebug)
 }
 
-// withoutAddresses removes client addresses from messages.
 type withoutAddresses struct{ slog.Handler }
 
 var address = regexp.MustCompile(`(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.]+(%[^\]]*)?\]):\d{1,5}`)

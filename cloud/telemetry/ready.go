@@ -84,7 +84,6 @@ func (r *Readiness) Serves(ctx context.Context) bool {
 	return true
 }
 
-// samples reports each check as a metric.
 func (r *Readiness) samples(s sink) {
 	faults := r.faultsNow(context.Background())
 	for _, c := range r.checks {
@@ -98,7 +97,6 @@ func (r *Readiness) samples(s sink) {
 	}
 }
 
-// An unready problem lists the faults, for the operator's listener.
 type unready struct {
 	cparhttp.Problem
 	Faults []Fault `json:"faults"`

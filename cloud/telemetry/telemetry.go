@@ -25,7 +25,6 @@ import (
 	"cpar/internal/version"
 )
 
-// tenantLabels is the number of tenants with their own label value.
 const tenantLabels = 100
 
 // Label values for unnamed things.
@@ -171,7 +170,6 @@ func (t *tenantNames) label(tenant string) string {
 	return tenant
 }
 
-// connections counts connections by state.
 type connections struct {
 	mu    sync.Mutex
 	state map[net.Conn]http.ConnState

@@ -157,7 +157,6 @@ func (e *Editor) Remove(ctx context.Context, name, label string) (Tenant, error)
 	return removed, err
 }
 
-// issue adds a token to t.
 func (e *Editor) issue(made *Issued, t *Tenant, label string, scopes []string) error {
 	token := bearer.New()
 	t.Tokens = append(t.Tokens, Token{Label: label, Scopes: scopes, SHA256: token.Digest(), Created: now()})
@@ -202,7 +201,6 @@ func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	return f.write(e.Data)
 }
 
-// now is truncated to seconds, as in the file.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 func (f *file) find(name string) *Tenant {

@@ -31,7 +31,6 @@ const (
 	maxTokens    = 20_000
 )
 
-// A file is the decoded registry.
 type file struct {
 	Format  string   `json:"format"`
 	Version int      `json:"version"`
@@ -57,7 +56,6 @@ type Token struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
-// live reports whether the token is valid at an instant.
 func (t Token) live(now time.Time) bool { return t.Until.IsZero() || now.Before(t.Until) }
 
 func path(data string) string { return filepath.Join(data, FileName) }

@@ -21,7 +21,6 @@ const (
 	maxAddresses = 4096
 )
 
-// A guessLimiter counts wrong tokens of recent addresses.
 type guessLimiter struct {
 	now func() time.Time
 

@@ -59,7 +59,6 @@ type Registry struct {
 	tenants int
 }
 
-// A grant is the permission of a token.
 type grant struct {
 	digest    cpar.Digest
 	until     time.Time

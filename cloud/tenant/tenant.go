@@ -42,7 +42,6 @@ const (
 	Admin
 )
 
-// scopeNames is in the order of the bits.
 var scopeNames = []string{"annotate", "push", "delete", "admin"}
 
 // Names returns the names of the scopes.
@@ -159,7 +158,6 @@ func FromContext(ctx context.Context) Principal {
 	return p
 }
 
-// idBytes is the length of a tenant's id in bytes.
 const idBytes = 8
 
 func newID() string {

@@ -71,7 +71,6 @@ func (r *Request) NewContext(ctx context.Context) context.Context {
 	return context.WithValue(ctx, key{}, r)
 }
 
-// from returns the request of ctx, or a discarded one.
 func from(ctx context.Context) *Request {
 	if r, ok := ctx.Value(key{}).(*Request); ok {
 		return r
