@@ -118,7 +118,7 @@ func Answers(r *cpar.Reply, q *cpar.Request) bool {
 func Join(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	for _, r := range shards {
 		if !Answers(r, q) {
-			return nil, fmt.Errorf("joining replies: %w: one is not of the index that was asked", cpar.ErrCorrupt)
+			return nil, fmt.Errorf("joining replies: %w: one belongs to another index", cpar.ErrCorrupt)
 		}
 	}
 	return entry(q.Params.Scheme).join(q, shards)
@@ -204,7 +204,7 @@ func checkSchemes(requests []*cpar.Request, index string, answered ...cpar.Schem
 		if len(requests) > 1 {
 			err = fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
 		}
-		return hint.Add(err, "fetch the manifest of the index again, and ask as its scheme does")
+		return hint.Add(err, "fetch the manifest of the index again and send a request of its scheme")
 	}
 	return nil
 }

@@ -47,11 +47,11 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment, error) {
 	b, err := m.MarshalBinary()
 	if err != nil {
-		return nil, fmt.Errorf("asking what is missing: %w", err)
+		return nil, fmt.Errorf("listing missing segments: %w", err)
 	}
 	missing, err := c.missing(ctx, m.ID, b)
 	if err != nil {
-		return nil, fmt.Errorf("asking what is missing: %w", err)
+		return nil, fmt.Errorf("listing missing segments: %w", err)
 	}
 	var out []cpar.Segment
 	for _, s := range m.Segments {

@@ -55,7 +55,7 @@ var (
 
 // ErrExceedsCapacity means that a request exceeds the server's total capacity,
 // so retrying does not help.
-var ErrExceedsCapacity = errors.New("more than this cloud takes at once")
+var ErrExceedsCapacity = errors.New("more than this cloud accepts at once")
 
 // An OverloadError asks the client to retry later.
 type OverloadError struct {

@@ -73,7 +73,7 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 			}
 			scopes, ok := scopesOf[op.OperationID]
 			if !ok {
-				return fmt.Errorf("operation %s: nothing says which scopes may do it", op.OperationID)
+				return fmt.Errorf("operation %s: no scopes are listed for it", op.OperationID)
 			}
 			s.scopes[method+" "+path] = scopes
 			op.Security = []map[string][]string{}

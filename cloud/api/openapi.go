@@ -105,7 +105,7 @@ func describeProblems(doc *huma.OpenAPI) error {
 			}
 			codes, ok := failures[op.OperationID]
 			if !ok {
-				return fmt.Errorf("operation %s of %s: nothing says how it may fail", op.OperationID, path)
+				return fmt.Errorf("operation %s of %s: no problems are listed for it", op.OperationID, path)
 			}
 			codes = slices.Concat(codes, everywhere)
 			if scopesOf[op.OperationID] != anybody {

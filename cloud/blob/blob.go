@@ -143,7 +143,7 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) erro
 	return err
 }
 
-var errTooLong = errors.New("it is longer than expected")
+var errTooLong = errors.New("longer than expected")
 
 // Read returns an object of at most limit bytes.
 func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {

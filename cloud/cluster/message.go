@@ -80,7 +80,7 @@ func decodeBatch[T any](b []byte, decode func([]byte) (T, error)) (list []T, err
 func open(b []byte) *wire.Reader {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	if v := r.U8("version"); r.Err() == nil && v != messageVersion {
-		r.Fail("version %d, this program speaks %d: let all machines run the same", v, messageVersion)
+		r.Fail("version %d: this program supports %d, so run the same version on all machines", v, messageVersion)
 	}
 	return r
 }
@@ -92,14 +92,14 @@ func decodeShardQuery(b []byte) (*shardQuery, error) {
 	copy(q.version[:], r.Bytes(len(q.version), "digest of the manifest"))
 	q.shard = shard.Range{First: int(r.U32("part")), Last: int(r.U32("part"))}
 	if q.manifest = r.Bytes(r.Count(1, "manifest"), "manifest"); r.Err() == nil && q.key.Tenant != "" && !store.IsTenant(q.key.Tenant) {
-		r.Fail("there is no tenant of this form")
+		r.Fail("malformed tenant id")
 	}
 	if r.Err() != nil {
-		return nil, fmt.Errorf("reading a question: %w", r.Err())
+		return nil, fmt.Errorf("reading query: %w", r.Err())
 	}
 	var err error
 	if q.requests, err = decodeBatch(b[len(b)-r.Left():], cpar.DecodeRequest); err != nil {
-		return nil, fmt.Errorf("reading a question: %w", err)
+		return nil, fmt.Errorf("reading query: %w", err)
 	}
 	return q, nil
 }
@@ -139,7 +139,7 @@ func encodeAnswer(replies []*cpar.Reply, err error) []byte {
 // errNonsense reports a malformed answer of a node, which the client cannot
 // influence.
 func errNonsense(err error) error {
-	return fmt.Errorf("reading a node's answer: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
+	return fmt.Errorf("reading answer of a node: %w: %w: %v", cpar.ErrStorage, store.ErrAway, err)
 }
 
 func decodeAnswer(b []byte) ([]*cpar.Reply, error) {

@@ -257,7 +257,7 @@ func (b *broker) exchange(ctx context.Context, l *line, node string, message []b
 	defer func() { _ = inbox.Unsubscribe() }()
 	if err := l.PublishRequest(l.subject(node), inbox.Subject, message); err != nil {
 		if errors.Is(err, nats.ErrMaxPayload) {
-			return nil, hint.Add(fmt.Errorf("%w: a message of %d bytes to a node", cpar.ErrStorage, len(message)), "set max_payload of nats-server to 8MB")
+			return nil, hint.Add(fmt.Errorf("%w: sending %d bytes to a node", cpar.ErrStorage, len(message)), "set max_payload of nats-server to 8MB")
 		}
 		return nil, errNobody
 	}
@@ -306,7 +306,7 @@ func (b *broker) serve(node string, answer func([]byte) []byte) (stop func(), er
 		}
 		if err != nil {
 			stop()
-			return nil, fmt.Errorf("listening to questions: %w: %w", cpar.ErrStorage, err)
+			return nil, fmt.Errorf("subscribing to queries: %w: %w", cpar.ErrStorage, err)
 		}
 		subs = append(subs, s)
 	}

@@ -18,10 +18,10 @@ import (
 var (
 	// errNotReady means that the node has started to load the shard. Another
 	// node may have it.
-	errNotReady = errors.New("the part is not loaded here yet")
+	errNotReady = errors.New("the shard is not loaded yet")
 	// errOtherVersion means that neither memory nor storage has the requested
 	// generation.
-	errOtherVersion = errors.New("the storage has another state of the index")
+	errOtherVersion = errors.New("the storage has another generation of the index")
 )
 
 // A Node holds shards in memory and answers requests on them.
@@ -115,7 +115,7 @@ func (n *Node) load(q *shardQuery) (err error) {
 	select {
 	case n.loads <- struct{}{}:
 	case <-n.running.Done():
-		return fmt.Errorf("loading a part: %w", n.running.Err())
+		return fmt.Errorf("loading shard: %w", n.running.Err())
 	}
 	defer func() { <-n.loads }()
 	if err = n.get(n.running, q); err != nil {

@@ -28,7 +28,7 @@ type transport interface {
 	ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Reply, error)
 }
 
-var errNobody = errors.New("the node is not there")
+var errNobody = errors.New("the node is not connected")
 
 // A Router answers requests by querying the nodes that hold the shards and
 // joining their replies. It keeps only manifests.
@@ -218,7 +218,7 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {
-		return false, fmt.Errorf("index %v: %w: %w: no node is there to hold it", q.key.Index, cpar.ErrStorage, store.ErrAway)
+		return false, fmt.Errorf("index %v: %w: %w: no node is available to hold it", q.key.Index, cpar.ErrStorage, store.ErrAway)
 	}
 	for _, i := range nodes {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -24,7 +24,7 @@ type pointers interface {
 	set(ctx context.Context, k store.IndexRef, next pointer, revision uint64) error
 }
 
-var errChanged = errors.New("somebody else has changed it")
+var errChanged = errors.New("it was changed concurrently")
 
 type pointer struct {
 	digest cpar.Digest // zero: none

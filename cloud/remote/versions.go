@@ -47,7 +47,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 }
 
 func changing(k store.IndexRef) error {
-	return fmt.Errorf("index %v: %w: %w: others change it all the time", k.Index, cpar.ErrStorage, store.ErrAway)
+	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
 // commit writes the next version and retries against concurrent writers.

@@ -40,7 +40,7 @@ type Options struct {
 
 // ErrIncomplete means that a shard did not answer in time. It wraps
 // cpar.ErrCloud.
-var ErrIncomplete = hint.Add(fmt.Errorf("%w: not all parts of the index answered in time", cpar.ErrCloud), "try again in a moment")
+var ErrIncomplete = hint.Add(fmt.Errorf("%w: not all shards of the index answered in time", cpar.ErrCloud), "try again in a moment")
 
 // A Send is a message to send to a node for a shard.
 type Send struct {
@@ -121,7 +121,7 @@ func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 		return nil, again
 	}
 	if !now.Before(q.o.Deadline) {
-		q.err = fmt.Errorf("%d of %d parts: %w", q.left, len(q.shards), ErrIncomplete)
+		q.err = fmt.Errorf("%d of %d shards: %w", q.left, len(q.shards), ErrIncomplete)
 		return nil, again
 	}
 	for i := range q.shards {

@@ -69,7 +69,7 @@ func (x *Index) check(q *cpar.Request) error {
 		return err
 	}
 	if p.Prune && p.UsesPlanes() && !x.Whole() {
-		return hint.Add(fail("a search that prunes, where records are scored in several places: the scores of some decide which others are"), "leave --prune out")
+		return hint.Add(fail("a search that prunes cannot be divided among shards, because scores decide which records it visits"), "leave --prune out")
 	}
 	fields := uint32(0)
 	if p.UsesForest() {

@@ -99,7 +99,7 @@ func (a *account) count(ctx context.Context, b Backend, tenant string, again boo
 	}
 	keys, err := b.Keys(ctx, tenant)
 	if err != nil {
-		return fmt.Errorf("counting what is stored: %w", err)
+		return fmt.Errorf("counting stored data: %w", err)
 	}
 	there := map[cpar.IndexID]bool{}
 	for _, k := range keys {
@@ -122,7 +122,7 @@ func (a *account) count(ctx context.Context, b Backend, tenant string, again boo
 func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	list, err := b.Segments(ctx, k)
 	if err != nil {
-		return fmt.Errorf("counting what is stored: %w", err)
+		return fmt.Errorf("counting stored data: %w", err)
 	}
 	n := use{files: len(list)}
 	m, err := readManifest(ctx, b, k)

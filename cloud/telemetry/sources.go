@@ -157,7 +157,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 		}
 		// Scrubbing that never progressed is disabled.
 		if stood := time.Since(since); stood > still && last != [2]uint64{} {
-			return fmt.Errorf("the search for damage has stood still for %v", stood.Round(time.Minute))
+			return fmt.Errorf("scrubbing has made no progress for %v", stood.Round(time.Minute))
 		}
 		return nil
 	}}

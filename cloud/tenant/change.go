@@ -254,7 +254,7 @@ func DataSize(data, id string) (files int, bytes int64, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, 0, fmt.Errorf("looking at what the tenant has stored: %w: %w", cpar.ErrStorage, err)
+		return 0, 0, fmt.Errorf("reading the data of the tenant: %w: %w", cpar.ErrStorage, err)
 	}
 	return files, bytes, nil
 }
@@ -270,7 +270,7 @@ func Discard(data, id string) error {
 		return nil
 	}
 	if err := durable.MkdirAll(durable.OS, trash, 0o700); err != nil {
-		return fmt.Errorf("removing what the tenant has stored: %w", err)
+		return fmt.Errorf("removing the data of the tenant: %w", err)
 	}
 	to := filepath.Join(trash, fmt.Sprintf("%s-%d", id, time.Now().UnixNano()))
 	err := os.Rename(from, to)
@@ -278,7 +278,7 @@ func Discard(data, id string) error {
 		err = errors.Join(durable.OS.SyncDir(trash), durable.OS.SyncDir(filepath.Dir(from)), os.RemoveAll(to))
 	}
 	if err != nil {
-		return fmt.Errorf("removing what the tenant has stored: %w", durable.StorageError("removing", from, 0, err))
+		return fmt.Errorf("removing the data of the tenant: %w", durable.StorageError("removing", from, 0, err))
 	}
 	return nil
 }
