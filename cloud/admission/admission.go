@@ -147,9 +147,9 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, 1)
 }
 
-// QueueTurn queues for turns to compute work of this weight, at most most per
-// turn. Ticket.Wait waits for the first turn and Ticket.Yield queues for the
-// next.
+// QueueTurn queues for turns to compute work of this weight. Each turn covers
+// at most most of it. Ticket.Wait waits for the first turn and Ticket.Yield
+// queues for the next.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

@@ -39,10 +39,10 @@ var (
 	// ErrExists means that another object has the name.
 	ErrExists = errors.New("there is such an object already")
 	// ErrAway means that the storage is unreachable, overloaded or broken after
-	// several attempts. It wraps cpar.ErrStorage.
+	// several attempts. It comes wrapped with cpar.ErrStorage.
 	ErrAway = errors.New("the object storage cannot be reached")
 	// ErrRefused means that the storage refuses a request, for example because
-	// of its credentials. Retrying does not help. It wraps cpar.ErrStorage.
+	// of its credentials. Retrying does not help. It comes wrapped with cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 

@@ -39,7 +39,7 @@ var (
 	// cpar.ErrInput.
 	ErrNotFound = errors.New("not found")
 	// ErrIncomplete means that segments of a manifest are missing or
-	// incomplete. It wraps cpar.ErrInput. Uploading them again helps.
+	// incomplete. It comes wrapped with cpar.ErrInput. Uploading them again helps.
 	ErrIncomplete = errors.New("segments are missing")
 	// ErrTooLarge means that a segment exceeds the store's limit. It wraps
 	// cpar.ErrInput.

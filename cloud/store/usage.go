@@ -11,7 +11,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// ErrQuota means that a tenant's quota is used up. It wraps cpar.ErrInput.
+// ErrQuota means that a tenant's quota is used up. It comes wrapped with cpar.ErrInput.
 var ErrQuota = errors.New("the storage quota is used up")
 
 // Usage describes a tenant's storage, in bytes of segments.
