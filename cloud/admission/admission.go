@@ -170,8 +170,8 @@ func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(
 	return t.Done, nil
 }
 
-// lightBytes exceeds the memory of a single request of any scheme, and rarely
-// that of a batch.
+// lightBytes exceeds the memory of a single request of any scheme. Few batches
+// stay below it.
 const lightBytes = 1 << 20
 
 func (q *queue) exceedsCapacity(units int64) error {

@@ -149,8 +149,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestFullQueueRefusesWithRetryTime: beyond the bound, and after the longest wait, nobody waits; the time to
-// come back is that in which the queue empties.
+// The retry time is the time in which the queue empties.
 func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Turns: 1, Queue: 10, Wait: 3 * time.Second})

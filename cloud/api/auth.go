@@ -20,7 +20,8 @@ import (
 )
 
 // An Authenticator finds the tenant of a request from its header. Errors are
-// tenant.ErrToken (401), a *tenant.GuessLimitError (429), or internal (500 and above).
+// tenant.ErrToken (401), a *tenant.GuessLimitError (429), or internal (500 and
+// above).
 type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }

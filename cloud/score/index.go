@@ -28,7 +28,7 @@ import (
 // concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
-	// Vectors of records First to Last−1 are loaded: all, or those of a shard.
+	// Vectors of records First to Last−1 are loaded.
 	First, Last uint32
 	// Forest is nil without a forest.
 	Forest *cpar.Forest

@@ -8,8 +8,8 @@ import (
 	"cpar/internal/mod48"
 )
 
-// operandWords bounds the words of a request prepared at once, so that those of
-// sixteen requests stay in the L2 cache.
+// operandWords bounds the words of a request prepared at once, so that sixteen
+// requests fit in the L2 cache.
 const operandWords = 2048
 
 // A workspace holds a worker's memory for multiplying groups by a batch.
@@ -50,7 +50,7 @@ func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.R
 		}
 		tiles[i].Set(x.modulus, w.rows)
 	}
-	// All rows of a tile's groups, then those of the next: t counts both.
+	// All rows of a tile's groups, then the next groups: t counts both.
 	var now, ahead [mod48.TileRows][]byte
 	var dst [mod48.TileRows][mod48.MaxRequests]uint64
 	take := func(to *[mod48.TileRows][]byte, t int) (at, count int) {

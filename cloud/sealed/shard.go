@@ -10,7 +10,7 @@ import (
 )
 
 // newParts opens an index of one or two sections, clustered and open, from all
-// segments of vectors or those of a shard.
+// segments of vectors or from a shard's.
 func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
 	cell := int(m.Dim)
 	if p.Clustered != nil {

@@ -102,7 +102,7 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	return t.merge(nearest, visited), nil
 }
 
-// filterInShard returns those of the ascending records that belong to this
+// filterInShard returns the records, in ascending order, that belong to this
 // shard.
 func filterInShard(x *score.Index, records []uint32) []uint32 {
 	first, _ := slices.BinarySearch(records, x.First)

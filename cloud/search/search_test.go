@@ -204,7 +204,7 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// For any planes of a request, the comparison equals that of exact integers.
+// For any planes of a request, the comparison is exact.
 func TestBeyondCannotWrap(t *testing.T) {
 	x := fakeIndex(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)

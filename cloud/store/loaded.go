@@ -23,7 +23,7 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads the least recently used indexes other than x while tooMuch
+// evict unloads indexes other than x in order of their last use while tooMuch
 // reports true. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {

@@ -71,8 +71,8 @@ func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	}
 }
 
-// unloadFor unloads the least recently used index other than x, of the same
-// tenant if own, and reports whether there was one.
+// unloadFor unloads the longest unused index other than x, of the same tenant
+// if own, and reports whether there was one.
 func (s *Store[T]) unloadFor(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
