@@ -175,7 +175,7 @@ func TestStalledBodiesAreCut(t *testing.T) {
 	for _, k := range []struct{ method, path, host, status string }{
 		{"POST", index + "/annotate", "127.0.0.1", "400"},
 		{"PUT", index + "/segments/" + m.Segments[0].Digest.String(), "127.0.0.1", "400"},
-		// Answered before the body was read; the rest is drained.
+		// Answered before the body was read. The rest is drained.
 		{"POST", "/v1/indexes/x/annotate", "127.0.0.1", "422"},
 		{"POST", index + "/annotate", "photos.example", "403"},
 	} {

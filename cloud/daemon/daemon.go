@@ -29,7 +29,7 @@ type Options struct {
 	// Cluster configures the cluster. Without Servers the machine is on its
 	// own.
 	Cluster cluster.Config
-	// Listen is the address, host:port; port 0 picks a free port.
+	// Listen is the address, host:port. Port 0 selects a free port.
 	Listen string
 	// Workers is the number of goroutines that share one request. The default
 	// is the number of cores.
@@ -41,7 +41,7 @@ type Options struct {
 	Store store.Options
 	// Admit limits the work accepted at once.
 	Admit admission.Limits
-	// Log receives events; nil discards them.
+	// Log receives events. Nil discards them.
 	Log *slog.Logger
 	// LogClients adds client addresses to the log.
 	LogClients bool

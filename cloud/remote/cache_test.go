@@ -54,7 +54,7 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 			t.Errorf("%d bytes on the disk, it says %d, and may have %d", bytes, s.Stats().CacheBytes, 2*size)
 		}
 	}
-	// Pushes fill the cache, so nothing was fetched; a was used least recently.
+	// Pushes fill the cache, so nothing was fetched. Index a was used least recently.
 	if st := s.Stats(); st.Misses != 0 || st.Evictions != int64(len(a.m.Segments)) || st.BytesIn > 3*4096 {
 		t.Errorf("%+v", st)
 	}

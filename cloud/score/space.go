@@ -143,7 +143,7 @@ func (s *Space) Fields() []kdforest.Field {
 	return s.fields
 }
 
-// Score sets scores[i] to Comp of records[i]; smaller is nearer.
+// Score sets scores[i] to Comp of records[i]. Smaller is nearer.
 func (s *Space) Score(records []uint32, scores []int64) {
 	x := s.index
 	s.touch(&x.vectors, len(records))
