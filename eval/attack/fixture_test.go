@@ -101,7 +101,7 @@ func (opaqueOwner) Request(*feature.Vectors, bool) ([]byte, *user.Pending, error
 
 type opaqueCloud struct{ stored StoredIndex }
 
-func (c *opaqueCloud) Scheme() string  { return "opaque" }
+func (c *opaqueCloud) Scheme() string       { return "opaque" }
 func (c *opaqueCloud) Stored() *StoredIndex { return &c.stored }
 
 func (c *opaqueCloud) Observe(request []byte) (*Observation, error) {

@@ -31,7 +31,7 @@ const (
 
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
-	learntPhotos   = []int{10, 30, 100, 300}
+	learntPhotos    = []int{10, 30, 100, 300}
 	// keyShares are the numbers of known vectors, per word of a record, for solving for the key.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
@@ -42,10 +42,10 @@ type learnedAttack struct {
 	profile profile.Kind
 	// mine are indexed; theirs belong to the attacker.
 	indexed, attackerPhotos []user.Photo
-	target       *Target
-	view         *View
+	target                  *Target
+	view                    *View
 	// place[i] is the index in Collection.Train of the photo behind record i.
-	trainIndex             []int
+	trainIndex        []int
 	records, requests []*projected
 }
 

@@ -79,7 +79,7 @@ const (
 	// matchStart eigenvectors are tried with all signs, matchMost are used in the
 	// end.
 	matchStart = 6
-	matchMax  = 60
+	matchMax   = 60
 	// matchSample records distinguish a good start from a bad one.
 	matchSample = 400
 )

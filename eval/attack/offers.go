@@ -29,7 +29,7 @@ import (
 
 // offeredPhotos are indexed, and offeredStates updates made of one.
 const (
-	offeredPhotos = 40
+	offeredPhotos      = 40
 	offeredGenerations = 5
 )
 
@@ -134,9 +134,9 @@ type offers struct {
 	key    *user.Key
 	// states are those of one index, each an update of the one before; fork is made of the
 	// first, beside the second. weak is an index that shows distances.
-	generations     []*servedIndex
-	fork, weak *servedIndex
-	devices    int
+	generations []*servedIndex
+	fork, weak  *servedIndex
+	devices     int
 }
 
 func (o *offers) make(ctx context.Context) error {

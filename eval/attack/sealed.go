@@ -48,7 +48,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 	return c, nil
 }
 
-func (c *sealedCloud) Scheme() string  { return cpar.SchemeSealed.String() }
+func (c *sealedCloud) Scheme() string       { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
 // Observe implements Cloud. Every record is returned, so no record appears nearer than another.

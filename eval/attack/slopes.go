@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"cpar/model/vector"
+	"cpar/model/vectorlayout"
 	"cpar/user"
 	"cpar/user/ive"
-	"cpar/model/vectorlayout"
 )
 
 // Slopes: r_s of requests for one photo, exactly, with no prior knowledge.

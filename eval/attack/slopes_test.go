@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"cpar/model/vector"
-	"cpar/user/ive"
 	"cpar/model/vectorlayout"
+	"cpar/user/ive"
 )
 
 // wholeScales finds the same as trying all pairs: the nearest direction. With exact

@@ -38,8 +38,8 @@ type Owner interface {
 // A Target is a scheme under attack: its owner and its cloud. Place[i] is the index in
 // Collection.Train of the photo behind record i, for judging.
 type Target struct {
-	Owner Owner
-	Cloud Cloud
+	Owner      Owner
+	Cloud      Cloud
 	TrainIndex []int
 }
 
@@ -76,11 +76,11 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 
 // built is an index of this project, with what only its owner knows.
 type built struct {
-	key     *user.Key
-	builder *user.Builder
-	files   *indexdir.Index
-	folder  string
-	trainIndex   []int
+	key        *user.Key
+	builder    *user.Builder
+	files      *indexdir.Index
+	folder     string
+	trainIndex []int
 }
 
 // build encrypts images into an index folder.

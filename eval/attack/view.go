@@ -96,7 +96,7 @@ func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	return c, nil
 }
 
-func (c *scoreCloud) Scheme() string  { return c.scheme }
+func (c *scoreCloud) Scheme() string       { return c.scheme }
 func (c *scoreCloud) Stored() *StoredIndex { return &c.stored }
 
 // Observe implements Cloud.

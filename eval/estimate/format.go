@@ -82,7 +82,7 @@ type Format struct {
 	Vectors
 	// Block is D, the block width; InRow is C, the number of records in a row, one behind
 	// the other, of which a request asks one.
-	Block int `json:"block"`
+	Block         int `json:"block"`
 	RecordsPerRow int `json:"in_row"`
 	// HintBits is kept of each coefficient of a hint. Replies are exact.
 	HintBits int `json:"hint_bits"`

@@ -1,6 +1,8 @@
 package estimate
 
-import "math"
+import (
+	"math"
+)
 
 // An Estimate is the cost of a lattice attack that is not carried out.
 type Estimate struct {
@@ -84,6 +86,116 @@ func (p LWE) Primal() Estimate {
 		}
 		if best.BlockSize == 0 || low < best.BlockSize {
 			best = Estimate{Samples: spent + m, Dimension: d, BlockSize: low, Delta: hermite(low), Bits: CoreClassical.Cost(low, d)}
+		}
+	}
+	return best
+}
+
+// A Model says what BKZ costs.
+type Model struct {
+	// log₂ of a sieve in dimension β is PerBlock·β + Constant.
+	PerBlock, Constant float64
+	// Tours counts 8·d sieves in a lattice of dimension d, instead of one.
+	Tours bool
+}
+
+var (
+	// CoreClassical and CoreQuantum are core-SVP (Alkim and others, USENIX Security 2016):
+	// a single sieve, and of its cost the leading term (Becker, Ducas, Gama, Laarhoven,
+	// SODA 2016; Laarhoven, 2015). A quantum sieve at 0.257·β (Chailloux and Loyer,
+	// ASIACRYPT 2021) would take 3 % of the bits of CoreQuantum.
+	CoreClassical = Model{PerBlock: 0.292}
+	CoreQuantum   = Model{PerBlock: 0.265}
+	// StandardClassical and StandardQuantum are those by which the Homomorphic Encryption
+	// Standard (2018) made its tables.
+	StandardClassical = Model{PerBlock: 0.292, Constant: 16.4, Tours: true}
+	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
+)
+
+// Cost returns log₂ of the operations of BKZ with blocks of block in dimension d.
+func (m Model) Cost(block, d int) float64 {
+	cost := m.PerBlock*float64(block) + m.Constant
+	if m.Tours {
+		cost += math.Log2(8 * float64(d))
+	}
+	return cost
+}
+
+// smallBlocks are experimental root Hermite factors of small blocks, from the lattice
+// estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015): the formula does not
+// hold below 40.
+var smallBlocks = []struct {
+	block int
+	delta float64
+}{{2, 1.02190}, {5, 1.01862}, {10, 1.01616}, {15, 1.01485}, {20, 1.01420}, {25, 1.01342}, {28, 1.01331}, {40, 1.01295}}
+
+// hermite is δ(β): BKZ-β finds a vector of length δ^d·vol^(1/d) in dimension d
+// (Chen's limit for β ≥ 50, measured values below).
+func hermite(block int) float64 {
+	last := smallBlocks[0].delta
+	for _, s := range smallBlocks {
+		if block < s.block {
+			return last
+		}
+		last = s.delta
+	}
+	if block == smallBlocks[len(smallBlocks)-1].block {
+		return last
+	}
+	b := float64(block)
+	return math.Pow(math.Pow(math.Pi*b, 1/b)*b/(2*math.Pi*math.E), 1/(2*(b-1)))
+}
+
+// sieved·β is log₂ of the number of short vectors that a sieve in dimension β ends with, √(4/3)^β.
+const sieveExponent = 0.2075
+
+// Dual returns the cost of the dual attack, which tells samples from uniform ones, as
+// Kyber's specification counts it (Alkim and others, USENIX Security 2016, section 6.4).
+// Vectors (x, y/ξ) with y = xA mod q make a lattice of dimension d = m + Dim and volume
+// (q/ξ)^Dim; ⟨x, b⟩ is then ⟨x, e⟩ + ⟨y, s⟩, small modulo q. BKZ-β finds vectors of length
+//
+//	ℓ = δ(β)^(d−1) · (q/ξ)^(Dim/d)
+//
+// each of which tells the difference with advantage ε = exp(−2π²·(ℓσ/q)²). 1/ε² of them
+// are needed; one sieve gives √(4/3)^β, all assumed to be of that length.
+func (p LWE) Dual(model Model) Estimate {
+	spent, most := p.samples()
+	best := Estimate{Bits: math.Inf(1)}
+	volume := float64(p.Dim) * (p.LogQ - p.logScale())
+	for block := 50; model.Cost(block, p.Dim) < best.Bits; block++ {
+		delta := math.Log2(hermite(block))
+		// ℓ is least at this d.
+		d := min(max(int(math.Round(math.Sqrt(volume/delta))), p.Dim+1), p.Dim+most)
+		length := float64(d-1)*delta + volume/float64(d)
+		tau := math.Exp2(length + math.Log2(p.Sigma) - p.LogQ)
+		again := max(0, 4*math.Pi*math.Pi*tau*tau*math.Log2E-sieveExponent*float64(block))
+		if bits := model.Cost(block, d) + again; bits < best.Bits {
+			best = Estimate{Samples: spent + d - p.Dim, Dimension: d, BlockSize: block, Delta: hermite(block), Bits: bits}
+		}
+	}
+	return best
+}
+
+// Dense returns the cost of finding, without known plaintext, the sublattice spanned by
+// rank short secret combinations of the ciphertexts: vectors of k elements with standard
+// deviation σ in the lattice of all combinations of dim rows modulo q, for any number k
+// of ciphertexts. It is found once its volume is below the product of the last rank
+// Gram–Schmidt norms of a basis reduced by BKZ-β, that is
+//
+//	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
+//
+// (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van Woerden
+// (ASIACRYPT 2021) show that it happens even earlier, so the cost is lower.
+func Dense(dim, rank int, logQ, sigma float64) Estimate {
+	best := Estimate{Bits: math.Inf(1)}
+	for k := dim + dim/8; k <= 6*dim; k += max(1, dim/64) {
+		d := float64(k)
+		slack := (1-float64(dim)/d)*logQ - math.Log2(sigma) - math.Log2(d)/2
+		need := math.Exp2(slack / (d - float64(rank)))
+		for block := 2; block <= 4096 && (best.BlockSize == 0 || block < best.BlockSize); block++ {
+			if hermite(block) <= need {
+				best = Estimate{Samples: k, Dimension: k, BlockSize: block, Delta: hermite(block), Bits: CoreClassical.Cost(block, k)}
+			}
 		}
 	}
 	return best

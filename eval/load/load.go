@@ -119,7 +119,7 @@ type Row struct {
 
 // Load is the result. Requests that were under way when a row ended count nowhere.
 type Load struct {
-	Rows []Row  `json:"rows"`
+	Rows []Row         `json:"rows"`
 	Fair []FairnessRow `json:"-"`
 	// Machine, the length of a row and the number of photos are for people.
 	Machine string  `json:"-"`

@@ -18,11 +18,11 @@ type node struct {
 	leaving    bool          // serves what it holds, and gets nothing more
 	frozen     time.Duration // until then it does nothing
 	slow       float64       // how many times longer all takes
-	freeAt       time.Duration // when it has answered all that it was asked
+	freeAt     time.Duration // when it has answered all that it was asked
 	served     float64       // bytes
 
 	holds    map[int]bool
-	pending      map[int]bool // assigned, and not yet there
+	pending  map[int]bool // assigned, and not yet there
 	wanted   []shard      // to be fetched, the next first
 	fetching bool
 }

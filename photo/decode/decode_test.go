@@ -16,10 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	"cpar"
+
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
-
-	"cpar"
 )
 
 // synthetic is a picture without any symmetry.
@@ -289,4 +289,70 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%d×%d pixels in %d bytes", p.Width, p.Height, len(p.RGB))
 		}
 	})
+}
+
+// Every orientation by definition: the pixels 012 345 as stored, and where they belong.
+func TestUpright(t *testing.T) {
+	stored := func(y int, rgb []byte) {
+		for x := range 3 {
+			rgb[3*x] = byte(3*y + x)
+		}
+	}
+	for o, want := range map[orientation]string{
+		1: "012 345", 2: "210 543", 3: "543 210", 4: "345 012",
+		5: "03 14 25", 6: "30 41 52", 7: "52 41 30", 8: "25 14 03",
+	} {
+		p := upright(stored, 3, 2, o)
+		var rows []string
+		for y := range p.Height {
+			row := ""
+			for x := range p.Width {
+				row += string('0' + rune(p.Row(y)[3*x]))
+			}
+			rows = append(rows, row)
+		}
+		if got := strings.Join(rows, " "); got != want {
+			t.Errorf("orientation %d: %s, want %s", o, got, want)
+		}
+	}
+}
+
+// OpenCV decoded the files of testdata to the PNGs of the same names: all chroma layouts,
+// CMYK with and without Adobe's marker, progressive, WebP. The limits are for the mean
+// difference in levels of 256: other decoders round differently.
+func TestPixelsAgainstOpenCV(t *testing.T) {
+	for pattern, limit := range map[string]float64{
+		"ycbcr*.jpg": 0.4, "progressive.jpg": 0.1, "cmyk*.jpg": 1.2, "ycck.jpg": 1.2,
+		"lossy.webp": 0.25, "lossless.webp": 0,
+	} {
+		files, _ := filepath.Glob(filepath.Join("testdata", pattern))
+		if len(files) == 0 {
+			t.Fatalf("no %s", pattern)
+		}
+		for _, path := range files {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			decoded, err := os.ReadFile(strings.TrimSuffix(path, filepath.Ext(path)) + ".png")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := decode(t, data), decode(t, decoded)
+			if got.Width != want.Width || got.Height != want.Height {
+				t.Fatalf("%s: %d×%d, want %d×%d", path, got.Width, got.Height, want.Width, want.Height)
+			}
+			sum, worst := 0, 0
+			for i := range got.RGB {
+				d := max(int(got.RGB[i])-int(want.RGB[i]), int(want.RGB[i])-int(got.RGB[i]))
+				sum += d
+				worst = max(worst, d)
+			}
+			mean := float64(sum) / float64(len(got.RGB))
+			t.Logf("%s: mean difference %.3f, largest %d", path, mean, worst)
+			if mean > limit || worst > 4 {
+				t.Errorf("%s: pixels differ from OpenCV's by %.3f on average, %d at most", path, mean, worst)
+			}
+		}
+	}
 }

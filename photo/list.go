@@ -1,18 +1,3 @@
-// Package photos finds the photos in files and folders, and says of everything else why
-// it was left out.
-//
-//	roots ─▶ walk ─▶ by name ─▶ one of each shot ─▶ Listing
-//	                    │                             Photos   to be read, in the order of the walk
-//	                    └─ a reason ────────────────▶ Skipped  by reason, none without
-//
-// A photo is known by its ending; nothing is opened here. A file that is named is taken
-// as it is, whatever it is called. Below a folder that is named:
-//
-//   - folders that are hidden or a program's own are not entered: trash, thumbnails of
-//     a NAS (@eaDir), what a disk check found;
-//   - a link to a file is a photo like another, because that is what a person sees; a link to
-//     a folder is not followed, so that no tree is endless and nothing is read twice;
-//   - a RAW file and the JPEG of the same shot (IMG_1.CR2, IMG_1.JPG) are one [Photo].
 package photo
 
 import (

@@ -75,11 +75,11 @@ type cluster struct {
 	nodes  map[string]*node
 	shards []shard
 	// view is what routers believe.
-	view   view
-	busy   scatter.NodeLoad
-	recent scatter.Latencies
-	out    Row
-	latencies   []time.Duration
+	view      view
+	busy      scatter.NodeLoad
+	recent    scatter.Latencies
+	out       Row
+	latencies []time.Duration
 }
 
 // at lets something happen.

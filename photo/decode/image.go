@@ -1,0 +1,191 @@
+// Package picture turns image files into upright 8-bit sRGB pixels.
+//
+//	file ─▶ ReadFile ─▶ bytes ─▶ Decode ─▶ Picture, 3·Width·Height bytes of RGB
+//	                               │ limits, before anything is allocated
+//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC; the JPEG within a raw
+//	                               │ photo; large ones at reduced size
+//	                               └ transparency over white, turned as EXIF says
+//
+// Image files come from anywhere, so nothing in them is trusted: a file that is damaged,
+// or that claims more than the limits in decode.go allow, is an error that wraps
+// cpar.ErrInput.
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"io/fs"
+	"os"
+
+	"cpar"
+)
+
+// A Picture is a decoded, upright image.
+type Image struct {
+	// Width and Height are in pixels. A large photo is decoded at a half, a quarter or an
+	// eighth of its size (jpegreduced.go); these are then the reduced sides.
+	Width, Height int
+	// RGB holds 3·Width·Height bytes, row by row from the top left.
+	RGB []byte
+	// Truncated says that the end of the file is missing or damaged. The picture then ends
+	// with the last row that is whole, or lacks detail.
+	Truncated bool
+}
+
+// Row returns the 3·Width bytes of row y, which p still owns.
+func (p *Image) Row(y int) []byte { return p.RGB[3*p.Width*y:][:3*p.Width] }
+
+// Image returns a copy of p as an image.RGBA, for drawing.
+func (p *Image) RGBA() *image.RGBA {
+	m := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
+	for i := range p.Width * p.Height {
+		copy(m.Pix[4*i:], p.RGB[3*i:][:3])
+		m.Pix[4*i+3] = 255
+	}
+	return m
+}
+
+// ReadFile reads an image file. It checks the size first, so that a file that is no photo
+// cannot fill the memory. Errors wrap cpar.ErrInput and leave the path to the caller, who
+// knows how to show it.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading image: %w: not a regular file", cpar.ErrInput)
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("reading image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, info.Size(), int64(maxFileBytes))
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("reading image: %w: %w; check the file's permissions", cpar.ErrInput, cause(err))
+		}
+		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
+	}
+	return data, nil
+}
+
+// cause strips the path from an error.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// A rowReader writes row y of a stored image as 8-bit sRGB over white.
+type rowReader func(y int, rgb []byte)
+
+// rowsOf returns a reader for a decoded image.
+func rowsOf(format string, img image.Image) rowReader {
+	switch m := img.(type) {
+	case *image.YCbCr:
+		if format == "webp" {
+			return yCbCrRows(m, videoRGB)
+		}
+		return yCbCrRows(m, jpegRGB)
+	case *image.NYCbCrA:
+		return yCbCrARows(m)
+	case *image.Paletted:
+		img = padPalette(m)
+	}
+	b := img.Bounds()
+	line := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
+	op := draw.Over
+	if m, ok := img.(interface{ Opaque() bool }); ok && m.Opaque() {
+		op = draw.Src // this is faster
+	}
+	return func(y int, rgb []byte) {
+		if op == draw.Over {
+			draw.Draw(line, line.Rect, image.White, image.Point{}, draw.Src)
+		}
+		draw.Draw(line, line.Rect, img, image.Pt(b.Min.X, b.Min.Y+y), op)
+		for x := range b.Dx() {
+			from, to := line.Pix[4*x:][:3], rgb[3*x:][:3]
+			to[0], to[1], to[2] = from[0], from[1], from[2]
+		}
+	}
+}
+
+// padPalette extends a palette with white: a damaged file may have indices beyond its
+// end, on which package image would panic.
+func padPalette(m *image.Paletted) *image.Paletted {
+	whole := *m
+	whole.Palette = make(color.Palette, 256)
+	for i := range whole.Palette {
+		whole.Palette[i] = color.White
+	}
+	copy(whole.Palette, m.Palette)
+	return &whole
+}
+
+// upright reads w×h pixels as stored, and turns them upright.
+func upright(read rowReader, w, h int, o orientation) *Image {
+	p := &Image{Width: w, Height: h, RGB: make([]byte, 3*w*h)}
+	if o == 1 {
+		for y := range h {
+			read(y, p.Row(y))
+		}
+		return p
+	}
+	if o.swaps() {
+		p.Width, p.Height = h, w
+	}
+	line := make([]byte, 3*w)
+	for y := range h {
+		read(y, line)
+		for x := range w {
+			ux, uy := x, y // along the stored axes, until they are swapped
+			if o.reversesX() {
+				ux = w - 1 - x
+			}
+			if o.reversesY() {
+				uy = h - 1 - y
+			}
+			if o.swaps() {
+				ux, uy = uy, ux
+			}
+			copy(p.RGB[3*(p.Width*uy+ux):][:3], line[3*x:][:3])
+		}
+	}
+	return p
+}
+
+// meansOf reads the means of cells of side×side pixels: what a picture too large for its use
+// is reduced to while it is read. The cells of the last column and row may be smaller.
+func meansOf(read rowReader, w, h, side int) (means rowReader, columns, rows int) {
+	if side == 1 {
+		return read, w, h
+	}
+	columns, rows = ceilDiv(w, side), ceilDiv(h, side)
+	line, sums := make([]byte, 3*w), make([]uint32, 3*columns)
+	return func(y int, rgb []byte) {
+		clear(sums)
+		deep := min(side, h-y*side)
+		for dy := range deep {
+			read(y*side+dy, line)
+			for x := range columns {
+				sum := sums[3*x:][:3]
+				for p := line[3*x*side : 3*min((x+1)*side, w)]; len(p) >= 3; p = p[3:] {
+					sum[0] += uint32(p[0])
+					sum[1] += uint32(p[1])
+					sum[2] += uint32(p[2])
+				}
+			}
+		}
+		for x := range columns {
+			n := uint32(deep * min(side, w-x*side))
+			for i := 3 * x; i < 3*x+3; i++ {
+				rgb[i] = byte((sums[i] + n/2) / n)
+			}
+		}
+	}, columns, rows
+}

@@ -1,0 +1,151 @@
+package heif
+
+import (
+	"context"
+	"fmt"
+	"image"
+
+	"github.com/edsrzf/mmap-go"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+)
+
+// Values of libheif's enumerations.
+const (
+	spaceYCbCr = 0
+	spaceRGB   = 1
+	spaceGrey  = 2
+
+	chroma420 = 1
+	chroma422 = 2
+	chroma444 = 3
+)
+
+// maxSide is HEVC's for level 8.5 and more than any camera has; products of two fit an int64.
+const maxSide = 1 << 16
+
+// layout says how many bytes the decoder writes, and what picture they are: planes one
+// after the other, with padded rows.
+func layout(head [headWords]uint32) (img func(pixels []byte) image.Image, size int64, err error) {
+	w, h := int64(head[width]), int64(head[height])
+	if w < 1 || h < 1 || w > maxSide || h > maxSide {
+		return nil, 0, fmt.Errorf("%w: it has %d×%d pixels", ErrDamaged, w, h)
+	}
+	rect := image.Rect(0, 0, int(w), int(h))
+	switch head[colourSpace] {
+	case spaceYCbCr:
+		return yCbCr(rect, head[chroma])
+	case spaceGrey:
+		stride := padded(w, 1)
+		return func(p []byte) image.Image {
+			return &image.Gray{Pix: p, Stride: int(stride), Rect: rect}
+		}, stride * h, nil
+	case spaceRGB:
+		stride := padded(w, 4)
+		return func(p []byte) image.Image {
+			if head[premultiplied] == 1 {
+				return &image.RGBA{Pix: p, Stride: int(stride), Rect: rect}
+			}
+			return &image.NRGBA{Pix: p, Stride: int(stride), Rect: rect}
+		}, stride * h, nil
+	}
+	return nil, 0, fmt.Errorf("%w: its colour space is unknown", ErrDamaged)
+}
+
+func yCbCr(rect image.Rectangle, chroma uint32) (func([]byte) image.Image, int64, error) {
+	w, h := int64(rect.Dx()), int64(rect.Dy())
+	cw, ch, ratio := w, h, image.YCbCrSubsampleRatio444
+	switch chroma {
+	case chroma420:
+		cw, ch, ratio = (w+1)/2, (h+1)/2, image.YCbCrSubsampleRatio420
+	case chroma422:
+		cw, ratio = (w+1)/2, image.YCbCrSubsampleRatio422
+	case chroma444:
+	default:
+		return nil, 0, fmt.Errorf("%w: its subsampling is unknown", ErrDamaged)
+	}
+	stride, chromaStride := padded(w, 1), padded(cw, 1)
+	cb := stride * h
+	cr := cb + chromaStride*ch
+	end := cr + chromaStride*ch
+	return func(p []byte) image.Image {
+		return &image.YCbCr{
+			Y: p[:cb:cb], Cb: p[cb:cr:cr], Cr: p[cr:end:end],
+			YStride: int(stride), CStride: int(chromaStride), SubsampleRatio: ratio, Rect: rect,
+		}
+	}, end, nil
+}
+
+// padded is the length of a row in libheif, which gives it at least 64 pixels.
+func padded(pixels, bytes int64) int64 {
+	return (max((pixels+1)&^1, 64)*bytes + 15) &^ 15
+}
+
+// A region is the sandbox's memory, outside Go's heap: it grows in place without being
+// copied, takes only what is touched, and goes when the photo is done, not when the next
+// garbage collection finds it.
+type region struct{ mapped mmap.MMap }
+
+// newRegion reserves as much as may ever be used. wazero panics if that is less than the
+// decoder starts with.
+func newRegion(size, least int64) (*region, error) {
+	if size < least {
+		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
+	}
+	mapped, err := mmap.MapRegion(nil, int(size), mmap.RDWR, mmap.ANON, 0)
+	if err != nil {
+		return nil, fmt.Errorf("reserving %d MB of memory: %w", size>>20, err)
+	}
+	return &region{mapped}, nil
+}
+
+// Allocate has nothing left to do: there is one memory.
+func (r *region) Allocate(_, _ uint64) experimental.LinearMemory { return r }
+
+// Reallocate returns nil beyond the size: the decoder then has no more memory.
+func (r *region) Reallocate(size uint64) []byte {
+	if size > uint64(len(r.mapped)) {
+		return nil
+	}
+	return r.mapped[:size:size]
+}
+
+func (r *region) Free() {
+	if r.mapped != nil {
+		r.mapped.Unmap()
+		r.mapped = nil
+	}
+}
+
+// Compiled WebAssembly runs until it returns: Go can neither stop it nor collect garbage
+// meanwhile, so one photo would hold up all others. wazero's own remedy looks at every turn
+// of every loop whether time is up, and decodes at 2.3 times the time. Here the decoder is
+// interrupted where its functions begin, but for the busiest, which are short.
+
+// busy are the functions of heif.wasm.gz that a photo of 12 megapixels calls more than a
+// hundred thousand times, up to 22 million: bits, coefficients, samples, malloc and free. The
+// others come to 200,000 calls, and to some tens of milliseconds.
+var hotFunctions = map[uint32]bool{
+	681: true, 692: true, 694: true, 695: true, 697: true, 742: true, 752: true, 830: true, 843: true,
+	850: true, 864: true, 865: true, 866: true, 867: true, 883: true, 1282: true, 1284: true,
+}
+
+// watching chooses the functions that are interrupted.
+func watching(f api.FunctionDefinition) experimental.FunctionListener {
+	if hotFunctions[f.Index()] {
+		return nil
+	}
+	return watch{}
+}
+
+type watch struct{}
+
+// Before ends the call when its time is up; wazero turns the panic into an error.
+func (watch) Before(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
+	if err := ctx.Err(); err != nil {
+		panic(err)
+	}
+}
+
+func (watch) After(context.Context, api.Module, api.FunctionDefinition, []uint64) {}
+func (watch) Abort(context.Context, api.Module, api.FunctionDefinition, error)    {}
