@@ -17,21 +17,21 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Photo is one shot.
+// Photo is one shot, stored in one or more files.
 type Photo struct {
-	Path string   `json:"path"`           // the file that is looked at
-	Also []string `json:"also,omitempty"` // other files of the same shot, which share its keywords
+	Path string   `json:"path"`           // the file to decode
+	Also []string `json:"also,omitempty"` // other files of the same shot, which get the same keywords
 }
 
-// Skipped is a file or folder that was left out. Path is as the disk spells it, and not
-// safe to print; String is.
+// Skipped is a file or folder that was left out. Path has the disk's spelling
+// and is not safe to print, unlike String.
 type Skipped struct {
 	Path   string `json:"path"`
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// String names what was left out, and why, in text that is safe to print.
+// String returns the path and the reason in text that is safe to print.
 func (s Skipped) String() string {
 	text := sanitize.Text(s.Path) + ": " + s.Reason.text().one
 	if s.Detail != "" {
@@ -40,25 +40,27 @@ func (s Skipped) String() string {
 	return text
 }
 
-// Options say what else is left out.
+// Options control which files List leaves out.
 type Options struct {
-	// Exclude are patterns as of path.Match, held against the path below the root, with
-	// slashes, and against the base name. A folder that fits is not entered.
+	// Exclude holds patterns of path.Match. Each is matched against the
+	// slash-separated path below the root and against the base name. Matching
+	// folders are not entered.
 	Exclude []string
 }
 
-// Listing is what List found.
+// Listing is the result of List.
 type Listing struct {
 	Photos  []Photo
 	Skipped []Skipped
 }
 
-// List lists the photos in files and folders. An error wraps cpar.ErrInput; where there is
-// no photo at all the listing is returned beside it and says what there is instead.
+// List lists the photos in files and folders. Errors wrap cpar.ErrInput. If it
+// finds no photo, it returns the listing beside the error, so that the caller
+// can show what is there instead.
 func List(ctx context.Context, roots []string, o Options) (*Listing, error) {
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, hint.Add(fmt.Errorf("leaving out %s: %w: it is no pattern: %w", sanitize.Text(pattern), cpar.ErrInput, err),
+			return nil, hint.Add(fmt.Errorf("leaving out %s: %w: invalid pattern: %w", sanitize.Text(pattern), cpar.ErrInput, err),
 				"* stands for any letters, ? for one, [ab] for a or b")
 		}
 	}
@@ -92,13 +94,13 @@ func list(w *lister, roots []string) (*Listing, error) {
 	return l, nil
 }
 
-// walk is one call of List.
+// lister is the state of one call of List.
 type lister struct {
 	ctx     context.Context
-	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, but in tests
+	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests
 	exclude []string
 	files   []string
-	seen    map[string]bool // of files, cleaned: a photo may be named and lie in a folder that is
+	seen    map[string]bool // cleaned file paths: a photo may be named and lie in a named folder
 	skipped []Skipped
 }
 
@@ -113,8 +115,8 @@ func (w *lister) skip(file string, r Reason, detail string) {
 	w.skipped = append(w.skipped, Skipped{Path: file, Reason: r, Detail: detail})
 }
 
-// folder walks through a folder; below is its path below the root, with slashes, "" for
-// the root itself.
+// folder lists a folder. below is its slash-separated path below the root, or
+// "" for the root itself.
 func (w *lister) folder(dir, below string) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
@@ -123,7 +125,7 @@ func (w *lister) folder(dir, below string) error {
 	if err != nil && below == "" {
 		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(dir), cause(err))
 	}
-	if err != nil { // what was listed before counts
+	if err != nil { // keep the entries read before the error
 		w.skip(dir, Unreadable, cause(err).Error())
 	}
 	for _, e := range entries {
@@ -149,14 +151,14 @@ func (w *lister) folder(dir, below string) error {
 
 func (w *lister) excluded(inside, base string) bool {
 	return slices.ContainsFunc(w.exclude, func(pattern string) bool {
-		whole, _ := path.Match(strings.Trim(pattern, "/"), inside) // List has checked the pattern
+		whole, _ := path.Match(strings.Trim(pattern, "/"), inside) // List has validated the pattern
 		name, _ := path.Match(pattern, base)
 		return whole || name
 	})
 }
 
-// judge says why an entry of a folder is left out; a reason of "" says that it is a photo,
-// or a folder to be entered.
+// classifyEntry returns the reason to leave out a folder entry. An empty reason
+// means a photo, or a folder to enter.
 func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail string) {
 	linked := e.Type()&fs.ModeSymlink != 0
 	mode := e.Type()
@@ -181,7 +183,7 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 	return false, "", ""
 }
 
-// cause strips the path from an error that is shown beside it.
+// cause strips the path, which the caller prints itself.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -190,10 +192,10 @@ func cause(err error) error {
 	return err
 }
 
-// shots makes one photo of the files of one shot: RAW files and the picture beside them. That picture
-// is looked at, because a person has chosen how it looks.
+// groupShots merges the RAW files of a shot and the image beside them into one
+// Photo. The image becomes Path, because the photographer chose how it looks.
 func groupShots(files []string) []Photo {
-	of := map[string][]string{} // by path without ending
+	of := map[string][]string{} // by path without extension
 	for _, f := range files {
 		of[stem(f)] = append(of[stem(f)], f)
 	}
@@ -206,7 +208,7 @@ func groupShots(files []string) []Photo {
 		p := Photo{Path: f}
 		if group := of[stem(f)]; len(group) > 1 && slices.ContainsFunc(group, IsRaw) {
 			if p = newPhoto(group); p.Path != f && !slices.Contains(p.Also, f) {
-				p = Photo{Path: f} // a second picture beside the pair
+				p = Photo{Path: f} // a second image beside the pair
 			}
 		}
 		all = append(all, p)
@@ -218,8 +220,9 @@ func groupShots(files []string) []Photo {
 	return all
 }
 
-// shot makes one photo of the RAW files of a group and its best picture. Other pictures of
-// the group may be other pictures: a scan, a crop, a drawing.
+// newPhoto merges the RAW files of a group with its best image. Other images of
+// the group stay separate, because they may show something different: a scan, a
+// crop, a drawing.
 func newPhoto(group []string) Photo {
 	best := slices.MinFunc(group, func(a, b string) int { return cmp.Compare(preference(a), preference(b)) })
 	p := Photo{Path: best}

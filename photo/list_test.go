@@ -14,7 +14,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// tree makes empty files: nothing here opens one.
+// tree creates empty files. List opens none.
 func tree(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,8 @@ func tree(t *testing.T, names ...string) string {
 	return dir
 }
 
-// found renders a listing with paths below dir: "a.jpg+a.CR2", and "link sub/loop".
+// found renders a listing with paths below dir, as in "a.jpg+a.CR2" and "link
+// sub/loop".
 func found(l *Listing, dir string) (taken, left []string) {
 	below := func(file string) string {
 		rel, err := filepath.Rel(dir, file)
@@ -59,7 +60,6 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// Everything that is not taken is counted with a reason.
 func TestListSaysWhyOfEachFile(t *testing.T) {
 	dir := tree(t, "a.jpg", "b.PNG", "c.heic", "d.CR2", "e.rw2", "f.orf", "notes.txt", "film.MP4", "a.jpg.xmp", "a.xmp",
 		".hidden.jpg", ".thumbs/a.jpg", ".cache/a.jpg", "@eaDir/a.jpg/SYNOPHOTO_THUMB_XL.jpg", ".Trash-1000/files/old.jpg", ".Trash/old.jpg",
@@ -109,7 +109,8 @@ func TestNamedFilesAreTaken(t *testing.T) {
 	equal(t, "skipped", left, nil)
 }
 
-// A person sees a link to a photo as a photo. Links to folders would make a tree endless.
+// A link to a photo counts as a photo. Following links to folders could recurse
+// without end.
 func TestLinks(t *testing.T) {
 	outside := tree(t, "far.jpg")
 	dir := tree(t, "a.jpg", "sub/b.jpg", "notes.txt")
@@ -131,7 +132,7 @@ func TestLinks(t *testing.T) {
 	if s := l.Summary(); !strings.Contains(s, "2 links to folders") || !strings.Contains(s, "gone.jpg (a link that leads nowhere: no such file or directory)") {
 		t.Error(s)
 	}
-	// The folder that is named may be a link itself.
+	// The named folder may itself be a link.
 	linked := filepath.Join(t.TempDir(), "linked")
 	if err := os.Symlink(outside, linked); err != nil {
 		t.Fatal(err)
@@ -186,7 +187,8 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-// Names come from disks and archives, and must not control a terminal.
+// File names come from untrusted disks and archives and must not control a
+// terminal.
 func TestNamesAreSafeToPrint(t *testing.T) {
 	dir := tree(t, "a.jpg", "red\x1b[31m.mp4", "two\nlines.rw\x1b2")
 	if err := os.Symlink("nowhere", filepath.Join(dir, "bad\x1b[2J.jpg")); err != nil {
@@ -209,8 +211,8 @@ func TestNamesAreSafeToPrint(t *testing.T) {
 	}
 }
 
-// A folder that may not be read is named, and the others are listed. The system's refusal is
-// imitated: the tests may run as root, who is refused nothing.
+// The test injects the permission error because root, who may run it, is never
+// refused.
 func TestUnreadableFolder(t *testing.T) {
 	dir := tree(t, "a.jpg", "closed/b.jpg")
 	closed := filepath.Join(dir, "closed")

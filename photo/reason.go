@@ -10,31 +10,32 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Reason says why something was left out.
+// Reason is why a file or folder was left out.
 type Reason string
 
 const (
 	Hidden     Reason = "hidden"
 	Trash      Reason = "trash"
-	Thumbnails Reason = "thumbnails"   // a NAS's or a program's own small copies
-	Excluded   Reason = "excluded"     // by Options.Exclude
-	Link       Reason = "link"         // to a folder
-	Video      Reason = "video"        //
-	OtherKind  Reason = "not readable" // a photo of a kind that is not decoded here
-	NotAPhoto  Reason = "not a photo"  //
-	Unreadable Reason = "unreadable"   //
-	Sidecar    Reason = "sidecar"      // read with its photo
-	System     Reason = "system"       // the system's own or a collection's, not a person's
+	Thumbnails Reason = "thumbnails" // small copies made by a NAS or a program
+	Excluded   Reason = "excluded"   // by Options.Exclude
+	Link       Reason = "link"       // to a folder
+	Video      Reason = "video"
+	OtherKind  Reason = "not readable" // a photo in a format that decode does not support
+	NotAPhoto  Reason = "not a photo"
+	Unreadable Reason = "unreadable"
+	Sidecar    Reason = "sidecar" // read with its photo
+	System     Reason = "system"  // files of the operating system or of a collection
 )
 
-// words are how a summary speaks of a reason.
+// reasonText is the wording of a reason in a summary.
 type reasonText struct {
 	reason    Reason
 	one, many string
-	quiet     bool // not worth a line: nobody misses it
+	quiet     bool // omitted from the summary
 }
 
-// reasons has the order of the summary: what a person is likeliest to miss comes first.
+// reasons lists the reasons in the order of the summary, the most surprising
+// omission first.
 var reasons = []reasonText{
 	{Unreadable, "file or folder unreadable", "files or folders unreadable", false},
 	{OtherKind, "photo of a kind that is not read", "photos of a kind that is not read", false},
@@ -56,9 +57,9 @@ func (r Reason) text() reasonText {
 	return reasonText{one: string(r), many: string(r)}
 }
 
-// Summary counts what was left out, a line for each reason, in text that is safe to
-// print: "left out: 2 videos". What could not be read is named with its cause. It is ""
-// if nothing was left out that a person would miss.
+// Summary counts the omissions, one line per reason, in text that is safe to
+// print: "left out: 2 videos". Unreadable files are named with their cause.
+// Summary returns "" if every omission is one that users expect.
 func (l *Listing) Summary() string {
 	const named = 5
 	by := map[Reason][]Skipped{}
@@ -95,7 +96,7 @@ func (l *Listing) Summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// kindsOf lists the endings of files, each once.
+// kindsOf returns the distinct extensions of files.
 func kindsOf(all []Skipped) (kinds []string) {
 	for _, s := range all {
 		if kind := extension(s.Path); !slices.Contains(kinds, kind) {
@@ -106,7 +107,7 @@ func kindsOf(all []Skipped) (kinds []string) {
 	return kinds
 }
 
-// The kinds of files, by their endings in lower case.
+// File types by extension, in lower case.
 var (
 	imageExtensions       = []string{".jpg", ".jpeg", ".heic", ".heif", ".tif", ".tiff", ".png", ".webp", ".gif", ".bmp"}
 	rawExtensions         = []string{".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf"}
@@ -119,19 +120,19 @@ var (
 	trashFolders     = []string{".dtrash", "$recycle.bin", "#recycle", "lost+found", ".trash", ".trashes"}
 	thumbnailFolders = []string{"@eadir", ".thumbnails", ".thumbs"}
 	systemFiles      = []string{".ds_store", "thumbs.db", "desktop.ini", ".nomedia", ".picasa.ini", "picasa.ini", "ehthumbs.db",
-		"manifest.csv", "split.csv"} // of package dataset
+		"manifest.csv", "split.csv"} // files of package dataset
 )
 
 func extension(name string) string { return strings.ToLower(filepath.Ext(name)) }
 
-// IsPhoto says whether a file is a photo of a kind that is read, by its ending.
+// IsPhoto reports whether the extension belongs to a supported photo format.
 func IsPhoto(name string) bool { return slices.Contains(photoExtensions, extension(name)) }
 
-// IsRaw says whether a file is what a camera's sensor saw, by its ending.
+// IsRaw reports whether the extension belongs to a RAW format.
 func IsRaw(name string) bool { return slices.Contains(rawExtensions, extension(name)) }
 
-// preference is the place of a file's kind among those of one shot; the lowest is
-// looked at.
+// preference returns the rank of a file's format within a shot. The file with
+// the lowest rank is decoded.
 func preference(file string) int {
 	if i := slices.Index(photoExtensions, extension(file)); i >= 0 {
 		return i
@@ -139,16 +140,17 @@ func preference(file string) int {
 	return len(photoExtensions)
 }
 
-// classifyName says why a name is left out; "" for a photo, or a folder to be entered.
+// classifyName returns the reason to leave out a name, or "" for a photo or a
+// folder to enter.
 func classifyName(name string, isFolder bool) Reason {
 	low, end := strings.ToLower(name), extension(name)
-	trash, _ := path.Match(".trash-*", low) // of every user on a disk
+	trash, _ := path.Match(".trash-*", low) // one per user of a disk
 	switch {
 	case isFolder && (trash || slices.Contains(trashFolders, low)):
 		return Trash
 	case isFolder && slices.Contains(thumbnailFolders, low):
 		return Thumbnails
-	case !isFolder && (slices.Contains(systemFiles, low) || strings.HasPrefix(name, "._")): // "._": a Mac's notes
+	case !isFolder && (slices.Contains(systemFiles, low) || strings.HasPrefix(name, "._")): // "._" begins macOS resource forks
 		return System
 	case strings.HasPrefix(name, "."):
 		return Hidden

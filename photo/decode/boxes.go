@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2), with uuid boxes under their
-// sixteen bytes. The last may be cut short; what is none ends the list.
+// boxes yields the boxes of an ISO file (ISO/IEC 14496-12, 4.2), uuid boxes
+// under their 16-byte UUIDs. The last may be truncated. Malformed data ends the
+// iteration.
 func boxes(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for len(data) >= 8 {
@@ -36,7 +37,8 @@ func boxes(data []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// box returns the first box at a path of kinds, with the bytes of its version and flags.
+// box returns the first box at a path of kinds, including its version and
+// flags.
 func box(data []byte, path ...string) []byte {
 	for _, kind := range path {
 		var found []byte
@@ -54,18 +56,19 @@ func box(data []byte, path ...string) []byte {
 	return data
 }
 
-// brands are the kinds that an ISO file calls itself, the first its own.
+// brands returns the brands of an ISO file, the major brand first.
 func brands(data []byte) (list []string) {
 	body := box(data, "ftyp")
 	for i := 0; i+4 <= len(body) && i < 256; i += 4 {
-		if i != 4 { // the version of the first
+		if i != 4 { // the minor version
 			list = append(list, string(body[i:i+4]))
 		}
 	}
 	return list
 }
 
-// isHEIC tells photos of HEVC, which the sandbox decodes, from AVIF and from films.
+// isHEIC reports whether the file is an HEVC photo, which the sandbox decodes,
+// rather than AVIF or a film.
 func isHEIC(data []byte) bool {
 	for _, brand := range brands(data) {
 		switch brand {
@@ -76,7 +79,7 @@ func isHEIC(data []byte) bool {
 	return false
 }
 
-// isAVIF tells photos of AV1.
+// isAVIF reports whether the file is an AV1 photo.
 func isAVIF(data []byte) bool {
 	for _, brand := range brands(data) {
 		if strings.HasPrefix(brand, "avi") {
@@ -86,7 +89,8 @@ func isAVIF(data []byte) bool {
 	return false
 }
 
-// heifProperties are those of all pictures in a file: the primary one, its tiles, its thumbnail.
+// heifProperties returns the properties of all images in a file: the primary
+// one, its tiles and its thumbnail.
 func heifProperties(data []byte) []byte {
 	meta := box(data, "meta")
 	if len(meta) < 4 {
@@ -95,8 +99,8 @@ func heifProperties(data []byte) []byte {
 	return box(meta[4:], "iprp", "ipco")
 }
 
-// heicConfig returns the largest size that a HEIC claims: of the whole photo, before it is
-// turned. The decoder gets memory for that, whatever it finds later.
+// heicConfig returns the largest size that a HEIC claims, before rotation. The
+// decoder gets memory for that size only.
 func heicConfig(data []byte) (cfg image.Config, err error) {
 	cfg.ColorModel = color.YCbCrModel
 	for kind, body := range boxes(heifProperties(data)) {
@@ -114,7 +118,7 @@ func heicConfig(data []byte) (cfg image.Config, err error) {
 	return cfg, nil
 }
 
-// heicVideoRange reports whether luma runs from 16 to 235. Phones use all of 0 … 255.
+// heicVideoRange reports whether luma runs from 16 to 235. Phones use 0 to 255.
 func heicVideoRange(data []byte) bool {
 	for kind, body := range boxes(heifProperties(data)) {
 		if kind == "colr" && len(body) >= 11 && string(body[:4]) == "nclx" {

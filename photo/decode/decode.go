@@ -17,31 +17,33 @@ import (
 	"cpar"
 )
 
-// Limits on the resources that an image may use. The claims in a file are checked against
-// them before anything is allocated; memory.go has the limit on memory.
+// Limits on the resources that an image may use. The header's claims are
+// checked against them before anything is allocated. The memory limit is in
+// memory.go.
 const (
-	maxPixels    = 400 << 20 // per image: the largest sensors and panoramas of phones
+	maxPixels    = 400 << 20 // per image: the largest sensors and phone panoramas
 	maxSide      = 1 << 16   // JPEG's own limit
 	maxFileBytes = 1 << 30
 
-	// Beyond maxUncheckedPixels an image must have a byte for every pixelsPerByte pixels. A
-	// blank progressive JPEG of 4:2:0 reaches about 500, a blank PNG 1000 (deflate's
-	// limit, at one byte per pixel); only files made to exhaust memory go further.
+	// An image of more than maxUncheckedPixels must have a byte for every
+	// pixelsPerByte pixels. A blank progressive 4:2:0 JPEG reaches about 500
+	// and a blank PNG 1000 (the limit of deflate at one byte per pixel). Only
+	// files made to exhaust memory exceed 2048.
 	maxUncheckedPixels = 4 << 20
 	pixelsPerByte      = 2048
 
-	// maxScans bounds the scans of a progressive JPEG: each costs a pass over all blocks
-	// however few bytes it has. Encoders write about ten.
+	// maxScans bounds the scans of a progressive JPEG, because each scan visits
+	// all blocks even if it has few bytes. Encoders write about ten.
 	maxScans = 500
 
-	// Pictures of at least minReducedPixels are reduced while they are read, whatever their
-	// format, and so are HEIC: nothing uses all their pixels (jpegreduced.go).
+	// Images of at least minReducedPixels are reduced while they are read, and
+	// so is every HEIC, because no feature needs all pixels (jpegreduced.go).
 	minReducedPixels = 24 << 20
 )
 
-// Decode reads a JPEG, PNG, GIF (its first frame), WebP, TIFF, BMP or HEIC image, or the
-// largest JPEG within a raw photo. Anything else is an error that wraps cpar.ErrInput, never
-// a panic.
+// Decode decodes a JPEG, PNG, GIF (first frame), WebP, TIFF, BMP or HEIC image,
+// or the largest JPEG preview in a RAW photo. Other input returns an error that
+// wraps cpar.ErrInput and never panics.
 func Decode(data []byte) (*Image, error) {
 	if r := rawOf(data); r != nil {
 		return r.decode()
@@ -49,8 +51,8 @@ func Decode(data []byte) (*Image, error) {
 	return decodeImage(data, 0)
 }
 
-// decodeImage reads an image that is no raw photo. It turns it as `turn` says, or as the image
-// itself does if that is 0.
+// decodeImage decodes an image that is not RAW. It applies the orientation
+// turn, or the image's own if turn is 0.
 func decodeImage(data []byte, turn orientation) (*Image, error) {
 	c, claim, err := inspect(data)
 	if err != nil {
@@ -65,7 +67,7 @@ func decodeImage(data []byte, turn orientation) (*Image, error) {
 		if err == nil {
 			return p, nil
 		}
-		// An irregular JPEG is left to image/jpeg, which says better what is wrong.
+		// image/jpeg reports the cause of an irregular JPEG more precisely.
 		if !errors.Is(err, errIrregular) {
 			verdict = err
 		}
@@ -73,7 +75,8 @@ func decodeImage(data []byte, turn orientation) (*Image, error) {
 	return nil, c.failure(verdict)
 }
 
-// attempts are the ways to decode a file whose claimed size has been accepted, the best first.
+// attempts returns the ways to decode a file whose claimed size was accepted,
+// the best first.
 func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []attempt {
 	w, h := claim.Width, claim.Height
 	cell := 1
@@ -83,7 +86,7 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
 	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Image, err error) {
 		err = c.decode(data, func(img image.Image) error {
-			// Check again: the decoder may find another size than the header claims.
+			// Check again, because the decoded size may differ from the header.
 			b := img.Bounds()
 			if err := checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data)); err != nil {
 				return err
@@ -106,13 +109,14 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 type codec struct {
 	name   string
 	config func(data []byte) (image.Config, error)
-	// decode lends the picture to use: that of a HEIC lies in the sandbox's memory.
+	// decode passes the image to use. The pixels of a HEIC lie in the sandbox's
+	// memory and are valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
-	// bytes is an upper bound of the memory that decode takes.
+	// bytes returns an upper bound of the memory that decode needs.
 	bytes func(claim image.Config, data []byte) int64
 }
 
-// lent adapts a decoder whose pictures are Go's.
+// adaptDecoder adapts a decoder whose images live on the Go heap.
 func adaptDecoder(decode func(data []byte) (image.Image, error)) func([]byte, func(image.Image) error) error {
 	return func(data []byte, use func(image.Image) error) error {
 		img, err := decode(data)
@@ -123,7 +127,7 @@ func adaptDecoder(decode func(data []byte) (image.Image, error)) func([]byte, fu
 	}
 }
 
-// sniff detects the format from the content, since names and extensions lie.
+// sniff detects the format from the content, because extensions are unreliable.
 func sniff(data []byte) (*codec, error) {
 	has := func(off int, magic string) bool {
 		return len(data) >= off+len(magic) && string(data[off:off+len(magic)]) == magic
@@ -140,7 +144,7 @@ func sniff(data []byte) (*codec, error) {
 		c.config = webpConfig
 		return c, nil
 	case has(0, "II*\x00"), has(0, "MM\x00*"):
-		// One strip may hold all, and is held beside the pixels.
+		// One strip may hold the whole file and is in memory beside the pixels.
 		return newCodec("tiff", tiff.DecodeConfig, tiff.Decode, timesSamples(2)), nil
 	case has(0, "BM"):
 		return newCodec("bmp", bmp.DecodeConfig, bmp.Decode, timesSamples(1)), nil
@@ -166,7 +170,7 @@ func newCodec(name string, config func(io.Reader) (image.Config, error), decode 
 	}
 }
 
-// inspect reads only the header and refuses excessive claims.
+// inspect reads only the header and rejects excessive sizes.
 func inspect(data []byte) (*codec, image.Config, error) {
 	if len(data) > maxFileBytes {
 		return nil, image.Config{}, fmt.Errorf("decoding image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, len(data), int64(maxFileBytes))

@@ -7,11 +7,11 @@ import (
 	"hash"
 )
 
-// Content is a digest of what a picture shows, whatever its metadata say: a JPEG or PNG has
-// the same one before and after its keywords are edited, and another one after its pixels or
-// its orientation are. Other files count as a whole.
-//
-// It decodes nothing, so it is as fast as SHA-256, and takes files that no decoder would.
+// ContentDigest returns a digest of the image without its metadata. Editing the
+// keywords of a JPEG or PNG keeps the digest, and changing its pixels or
+// orientation changes it. Other formats are hashed as whole files. It decodes
+// nothing, so it runs at the speed of SHA-256 and accepts files that no decoder
+// would.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()
 	switch {
@@ -29,8 +29,8 @@ func ContentDigest(data []byte) (digest [32]byte) {
 	return digest
 }
 
-// jpegContent writes tables, frame and scans. Application segments and comments are metadata,
-// except Adobe's, which says how colours are stored.
+// jpegContent hashes tables, frame and scans. It skips application segments and
+// comments, except Adobe's APP14, which selects the colour transform.
 func jpegContent(h hash.Hash, data []byte) {
 	end := 2
 	for s := range jpegSegments(data) {
@@ -43,7 +43,7 @@ func jpegContent(h hash.Hash, data []byte) {
 	h.Write(data[end:])
 }
 
-// pngContent writes all chunks but those of text, dates and EXIF.
+// pngContent hashes all chunks except text, dates and EXIF.
 func pngContent(h hash.Hash, data []byte) {
 	i := 8
 	for i+12 <= len(data) {

@@ -15,9 +15,9 @@ import (
 	"cpar/photo/decode/internal/heif"
 )
 
-// What decoders of other people's do with each format, and the memory that they take for it.
+// Memory bounds and quirks of the third-party decoders.
 
-// sampleBytes is the most that a decoded pixel takes.
+// sampleBytes is an upper bound of the bytes per decoded pixel.
 func sampleBytes(m color.Model) int64 {
 	switch m {
 	case color.GrayModel, color.AlphaModel:
@@ -33,14 +33,16 @@ func sampleBytes(m color.Model) int64 {
 	return 4
 }
 
-// timesSamples is the memory of a decoder that holds n times its pixels.
+// timesSamples returns the bound for a decoder that holds n copies of its
+// pixels.
 func timesSamples(n int64) func(image.Config, []byte) int64 {
 	return func(claim image.Config, _ []byte) int64 {
 		return n * sampleBytes(claim.ColorModel) * int64(claim.Width) * int64(claim.Height)
 	}
 }
 
-// pngBytes: the last pass of an interlaced file is half the picture, beside the whole.
+// pngBytes adds half an image for interlaced files, whose last pass lies beside
+// the whole.
 func pngBytes(claim image.Config, data []byte) int64 {
 	n := timesSamples(1)(claim, data)
 	if len(data) > 28 && data[28] != 0 {
@@ -49,7 +51,8 @@ func pngBytes(claim image.Config, data []byte) int64 {
 	return n
 }
 
-// webpBytes: transforms of lossless pictures copy them, and alpha is such a picture.
+// webpBytes allows for lossless transforms, which copy the image, and for
+// alpha, which is itself a lossless image.
 func webpBytes(claim image.Config, _ []byte) int64 {
 	if claim.ColorModel == color.YCbCrModel {
 		return 2 * int64(claim.Width) * int64(claim.Height)
@@ -57,9 +60,9 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 	return 9 * int64(claim.Width) * int64(claim.Height)
 }
 
-// heicBytes is what libheif was seen to take: seven bytes a pixel where the photo is one
-// picture of HEVC, less where it is made of tiles, as phones make them. The largest files
-// get what there is, beside the picture that is made of them.
+// heicBytes is the measured demand of libheif: seven bytes per pixel for a
+// single HEVC image, less for the tiles that phones write. The largest files
+// get the rest of the budget beside the decoded image.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels
@@ -74,7 +77,8 @@ func heicDecode(data []byte, use func(image.Image) error) error {
 	return heif.Decode(data, heicBytes(claim, data), use)
 }
 
-// colours names the format by which rowsOf converts YCbCr: a film's HEIC as WebP does.
+// colours returns the format whose YCbCr conversion rowsOf applies. HEIC in
+// video range converts as WebP does.
 func (c *codec) colours(data []byte) string {
 	if c.name == "heic" && heicVideoRange(data) {
 		return "webp"
@@ -82,8 +86,8 @@ func (c *codec) colours(data []byte) string {
 	return c.name
 }
 
-// webpConfig checks the frame as well as the canvas: an extended header may claim a
-// canvas far smaller than the frame that will be allocated.
+// webpConfig checks the frame as well as the canvas, because an extended header
+// may claim a canvas far smaller than the frame.
 func webpConfig(data []byte) (image.Config, error) {
 	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -105,8 +109,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts the scans. Their marker cannot occur in entropy-coded data, so
-// the count is an upper bound, whatever else the file holds.
+// jpegConfig also counts the scan markers. They cannot occur in entropy-coded
+// data, so the count is an upper bound.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
@@ -114,8 +118,8 @@ func jpegConfig(data []byte) (image.Config, error) {
 	return jpeg.DecodeConfig(bytes.NewReader(data))
 }
 
-// jpegDecode treats four-component files without Adobe's marker as CMYK, as other
-// programs do. image/jpeg refuses them, so they are given a marker.
+// jpegDecode treats four-component files without Adobe's marker as CMYK, as
+// other programs do. image/jpeg rejects them, so jpegDecode inserts the marker.
 func jpegDecode(data []byte) (image.Image, error) {
 	img, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil && strings.Contains(err.Error(), "APP14") {

@@ -1,14 +1,14 @@
-// Package picture turns image files into upright 8-bit sRGB pixels.
+// Package decode decodes photos into upright 8-bit sRGB images.
 //
-//	file ─▶ ReadFile ─▶ bytes ─▶ Decode ─▶ Picture, 3·Width·Height bytes of RGB
-//	                               │ limits, before anything is allocated
-//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC; the JPEG within a raw
-//	                               │ photo; large ones at reduced size
-//	                               └ transparency over white, turned as EXIF says
+//	file ─▶ ReadFile ─▶ bytes ─▶ Decode ─▶ Image, 3·Width·Height bytes of RGB
+//	                               │ limits are checked before allocation
+//	                               │ JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC, and
+//	                               │ the JPEG preview of a RAW photo
+//	                               │ large images at reduced size
+//	                               └ white behind transparency, EXIF orientation
 //
-// Image files come from anywhere, so nothing in them is trusted: a file that is damaged,
-// or that claims more than the limits in decode.go allow, is an error that wraps
-// cpar.ErrInput.
+// Input is untrusted. A damaged file, or one that exceeds the limits in
+// decode.go, returns an error that wraps cpar.ErrInput.
 package decode
 
 import (
@@ -23,22 +23,22 @@ import (
 	"cpar"
 )
 
-// A Picture is a decoded, upright image.
+// An Image is a decoded, upright image.
 type Image struct {
-	// Width and Height are in pixels. A large photo is decoded at a half, a quarter or an
-	// eighth of its size (jpegreduced.go); these are then the reduced sides.
+	// Width and Height are in pixels, after the reduction of large photos to a
+	// half, a quarter or an eighth of each side (jpegreduced.go).
 	Width, Height int
 	// RGB holds 3·Width·Height bytes, row by row from the top left.
 	RGB []byte
-	// Truncated says that the end of the file is missing or damaged. The picture then ends
-	// with the last row that is whole, or lacks detail.
+	// Truncated is set if the end of the file is missing or damaged. The image
+	// then ends with the last complete row, or lacks detail.
 	Truncated bool
 }
 
-// Row returns the 3·Width bytes of row y, which p still owns.
+// Row returns the 3·Width bytes of row y. They share memory with p.
 func (p *Image) Row(y int) []byte { return p.RGB[3*p.Width*y:][:3*p.Width] }
 
-// Image returns a copy of p as an image.RGBA, for drawing.
+// RGBA returns a copy for drawing.
 func (p *Image) RGBA() *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for i := range p.Width * p.Height {
@@ -48,9 +48,9 @@ func (p *Image) RGBA() *image.RGBA {
 	return m
 }
 
-// ReadFile reads an image file. It checks the size first, so that a file that is no photo
-// cannot fill the memory. Errors wrap cpar.ErrInput and leave the path to the caller, who
-// knows how to show it.
+// ReadFile reads an image file. It checks the size first, so that a huge file
+// cannot exhaust memory. Errors wrap cpar.ErrInput and omit the path, which the
+// caller adds in printable form.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -81,10 +81,9 @@ func cause(err error) error {
 	return err
 }
 
-// A rowReader writes row y of a stored image as 8-bit sRGB over white.
+// A rowReader writes row y of an image as stored, in 8-bit sRGB over white.
 type rowReader func(y int, rgb []byte)
 
-// rowsOf returns a reader for a decoded image.
 func rowsOf(format string, img image.Image) rowReader {
 	switch m := img.(type) {
 	case *image.YCbCr:
@@ -101,7 +100,7 @@ func rowsOf(format string, img image.Image) rowReader {
 	line := image.NewRGBA(image.Rect(0, 0, b.Dx(), 1))
 	op := draw.Over
 	if m, ok := img.(interface{ Opaque() bool }); ok && m.Opaque() {
-		op = draw.Src // this is faster
+		op = draw.Src // faster
 	}
 	return func(y int, rgb []byte) {
 		if op == draw.Over {
@@ -115,8 +114,8 @@ func rowsOf(format string, img image.Image) rowReader {
 	}
 }
 
-// padPalette extends a palette with white: a damaged file may have indices beyond its
-// end, on which package image would panic.
+// padPalette extends a palette with white, because image panics on an index
+// beyond its end and damaged files have such indices.
 func padPalette(m *image.Paletted) *image.Paletted {
 	whole := *m
 	whole.Palette = make(color.Palette, 256)
@@ -127,7 +126,7 @@ func padPalette(m *image.Paletted) *image.Paletted {
 	return &whole
 }
 
-// upright reads w×h pixels as stored, and turns them upright.
+// upright reads w×h pixels as stored and returns them in upright orientation.
 func upright(read rowReader, w, h int, o orientation) *Image {
 	p := &Image{Width: w, Height: h, RGB: make([]byte, 3*w*h)}
 	if o == 1 {
@@ -143,7 +142,7 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	for y := range h {
 		read(y, line)
 		for x := range w {
-			ux, uy := x, y // along the stored axes, until they are swapped
+			ux, uy := x, y // along the stored axes until swapped
 			if o.reversesX() {
 				ux = w - 1 - x
 			}
@@ -159,8 +158,8 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	return p
 }
 
-// meansOf reads the means of cells of side×side pixels: what a picture too large for its use
-// is reduced to while it is read. The cells of the last column and row may be smaller.
+// meansOf returns a reader of the means of cells of side×side pixels. The cells
+// of the last column and row may be smaller.
 func meansOf(read rowReader, w, h, side int) (means rowReader, columns, rows int) {
 	if side == 1 {
 		return read, w, h

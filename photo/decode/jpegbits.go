@@ -2,12 +2,12 @@ package decode
 
 import "encoding/binary"
 
-// A bitReader reads the entropy-coded data of a scan. At a marker it stops and returns
-// zeros from there on; overrun reports whether any of them were used.
+// A bitReader reads the entropy-coded data of a scan. From a marker on it
+// returns zeros, and overrun reports whether any of them were used.
 type bitReader struct {
 	data []byte
 	pos  int
-	acc  uint64 // the next n bits, the first at the top
+	acc  uint64 // the next n bits, most significant first
 	n    int
 	pad  int // zeros appended to the data so far
 }
@@ -16,9 +16,9 @@ type bitReader struct {
 func (r *bitReader) refill() {
 	if r.pos+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.pos:])
-		// Without a byte of 0xff (a zero byte in the complement) there is no stuffing and
-		// no marker, and whole bytes can be taken at once. The bits below them are read
-		// again next time, with the same values.
+		// Without a byte of 0xff (a zero byte in the complement) there is
+		// neither stuffing nor a marker, so whole bytes can be taken at once.
+		// The remaining bits are read again next time, with the same values.
 		if c := ^v; (c-0x0101010101010101)&^c&0x8080808080808080 == 0 {
 			r.acc |= v >> r.n
 			taken := (64 - r.n) / 8
@@ -79,31 +79,31 @@ func (r *bitReader) restart(number int) error {
 }
 
 const (
-	lutBits  = 9  // codes up to this length are found in one look-up
-	fastBits = 10 // and codes together with their values up to this
+	lutBits  = 9  // codes up to this length need one look-up
+	fastBits = 10 // codes with their values up to this length, too
 )
 
-// huffman is a table of codes (T.81, annex C).
+// huffman is a code table (T.81, annex C).
 type huffman struct {
 	counts [16]byte // codes of each length
 	values []byte
 	built  bool
 	lut    [1 << lutBits]uint16 // value<<8 | length, or 0 for a longer code
 	limit  [17]uint32           // first 16-bit prefix beyond the codes of a length
-	offset [17]int32            // add to a code of a length for its index in values
+	offset [17]int32            // added to a code of a length gives its index in values
 
-	// fast holds symbols of AC coefficients together with the coefficient:
-	// coefficient<<16 | zeros before it<<8 | total bits, or 0 if they are too long. The
-	// end of a block counts as endRun zeros.
+	// fast maps bits to an AC symbol with its coefficient: coefficient<<16 |
+	// preceding zeros<<8 | total bits, or 0 if they are too long. The end of a
+	// block counts as endRun zeros.
 	fast [1 << fastBits]int32
 }
 
 const endRun = 128
 
-// huffmanTables reads DHT. Look-up tables are built when a scan first uses them.
+// huffmanTables reads DHT. Look-up tables are built on first use.
 func (d *reducedJPEG) huffmanTables(body []byte) error {
 	for len(body) > 0 {
-		// A scan uses at most eight.
+		// A scan uses at most eight tables.
 		if d.tables++; d.tables > 8*maxScans || len(body) < 17 || body[0]>>4 > 1 || body[0]&15 > 3 || d.baseline && body[0]&15 > 1 {
 			return errIrregular
 		}
@@ -122,7 +122,8 @@ func (d *reducedJPEG) huffmanTables(body []byte) error {
 	return nil
 }
 
-// build builds the look-up tables. It reports false if there are no codes or too many.
+// build builds the look-up tables. It returns false if the table has no codes
+// or too many.
 func (t *huffman) build() bool {
 	if t.built {
 		return true
@@ -191,7 +192,7 @@ func (t *huffman) symbol(r *bitReader) (byte, bool) {
 	return 0, false
 }
 
-// extend applies the sign to a value of `size` bits (EXTEND in T.81, F.2.2.1).
+// extend sign-extends a value of `size` bits (EXTEND in T.81, F.2.2.1).
 func extend(v int32, size int) int32 {
 	if v < 1<<(size-1) {
 		v += -1<<size + 1

@@ -2,19 +2,20 @@ package decode
 
 import "math"
 
-// The mean over each cell of a block.
+// This file computes the mean over each cell of a block.
 //
-// A sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16), a(0) = 1/√8, else 1/2, on
-// each axis. Averaged over the m = 8/k samples of cell j, the cosine becomes
+// A sample at x is Σ_u a(u)·F(u)·cos((2x+1)uπ/16) on each axis, where a(0) =
+// 1/√8 and a(u) = 1/2 for u > 0. Averaged over the m = 8/k samples of cell j,
+// the cosine becomes
 //
 //	g(u)·cos((2j+1)uπ/2k),   g(u) = sin(muπ/16) / (m·sin(uπ/16)),
 //
-// which is a basis function of the transform of k points: of frequency u or, for u > k,
-// of its alias frequency, with a sign. So each coefficient is added, weighted, to one of
-// k×k sums, and a transform of k points turns the sums into cells. This is exact: the
-// mean of the 8-point transform.
+// which is a basis function of the k-point transform: of frequency u or, for u
+// > k, of its alias frequency, with a sign. Each coefficient is therefore
+// added, weighted, to one of k×k sums, and a k-point transform turns the sums
+// into cells. The result is exactly the mean of the 8-point transform.
 
-// zigzag maps the order of coefficients in a file to places in a block.
+// zigzag maps the order of coefficients in a file to positions in a block.
 var zigzag = [64]int{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -22,21 +23,21 @@ var zigzag = [64]int{
 	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
-const foldBits = 13 // fraction bits of sums and cosines
+const foldBits = 13 // fractional bits of sums and cosines
 
-// A folding says how the 64 coefficients of a block become kx×ky cells.
+// A folding maps the 64 coefficients of a block to kx×ky cells.
 type folding struct {
 	kx, ky int
 	ready  bool
-	// In zigzag order: the weight of a coefficient times its quantisation step, with
-	// foldBits of fraction, and the index of the sum it is added to.
+	// In zigzag order: the weight of a coefficient times its quantisation step,
+	// with foldBits fractional bits, and the index of the sum it is added to.
 	weight   [64]int32
 	sumIndex [64]uint8
 }
 
 func (f *folding) size() int { return f.kx * f.ky }
 
-// prepare fills the weights for quantisation steps.
+// prepare computes the weights for quantisation steps.
 func (f *folding) prepare(steps *[64]int32) {
 	for i, at := range zigzag {
 		px, wx := foldAxis(f.kx, at%8)
@@ -47,7 +48,7 @@ func (f *folding) prepare(steps *[64]int32) {
 	f.ready = true
 }
 
-// foldAxis returns the frequency that frequency u becomes among k cells, and its weight.
+// foldAxis returns the alias of frequency u among k cells, and its weight.
 func foldAxis(k, u int) (frequency int, weight float64) {
 	if u == 0 {
 		return 0, 1 / math.Sqrt(8)
@@ -65,13 +66,13 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 	switch {
 	case f == k: // this cosine is zero at the centre of every cell
 		return 0, 0
-	case k == 2 && f == 1: // two points have a single cosine, folded into the weight
+	case k == 2 && f == 1: // two points share one cosine, folded into the weight
 		weight *= math.Sqrt2 / 2
 	}
 	return f, weight
 }
 
-// write turns the sums of a block into its cells.
+// write transforms the sums of a block into its cells.
 func (c *jpegComponent) write(sums []int32, bx, by int) {
 	kx, ky := c.fold.kx, c.fold.ky
 	out := c.plane[by*ky*c.stride+bx*kx:]
@@ -108,8 +109,8 @@ func foldedByte(v int64) byte {
 	return byte(min(max(v, 0), 255))
 }
 
-// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and the first
-// half of the cells. In the second half odd f have the opposite sign.
+// foldCosines[i][f][j] is cos((2j+1)fπ/2k) in fixed point, for k of 4 and 8 and
+// the first half of the cells. In the second half odd f have the opposite sign.
 var foldCosines = func() (t [2][8][4]int64) {
 	for i, k := range [2]int{4, 8} {
 		for f := range k {
@@ -121,7 +122,7 @@ var foldCosines = func() (t [2][8][4]int64) {
 	return t
 }()
 
-// unfold is the inverse transform of k numbers at a given stride.
+// unfold computes the inverse transform of k numbers at a stride.
 func unfold(k int, x []int64, stride int) {
 	const half = 1 << (foldBits - 1)
 	switch k {

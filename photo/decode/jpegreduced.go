@@ -7,35 +7,35 @@ import (
 	"image"
 )
 
-// Decoding large JPEGs at reduced size.
+// This file decodes large JPEGs at reduced size.
 //
-// Features are averages over areas, some thirty by thirty pixels in a phone's photo, and
-// networks also use small pictures: decoding every pixel would mostly be wasted. The mean
-// over a cell of 2×2, 4×4 or 8×8 pixels is linear in the coefficients of a block
-// (jpegfold.go). So the coefficients are read as usual, but the transform produces cells,
-// and there are far fewer of those to convert to RGB.
+// Features are averages over areas of some 30×30 pixels in a phone's photo, and
+// networks use small images, so decoding every pixel would be wasted work. The
+// mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the coefficients of a
+// block (jpegfold.go). The decoder therefore reads coefficients as usual, but
+// transforms them to cells, which leaves far fewer values to convert to RGB.
 //
-// A cell is the mean of the fully decoded pixels, with three differences: pixels that
-// quantisation drove out of 0 … 255 are not clipped before averaging; chroma is averaged
-// as stored, before the triangle filter; and colours are converted and rounded once per
-// cell.
+// A cell equals the mean of the fully decoded pixels, with three differences.
+// Pixels that quantisation drove out of 0 … 255 are not clipped before
+// averaging. Chroma is averaged as stored, before the triangle filter. Colours
+// are converted and rounded once per cell.
 //
-// This decoder supports what cameras and phones write: 8 bits, grey or YCbCr, sequential
-// or progressive, Huffman codes. It is strict: any file that it does not support or that
-// looks damaged goes to image/jpeg, which alone decides what to refuse.
+// The decoder supports what cameras and phones write: 8 bits, grey or YCbCr,
+// sequential or progressive, Huffman codes. Any other file, and any that looks
+// damaged, goes to image/jpeg, which alone decides whether to reject it.
 
 // errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// The smallest sides of a reduced picture: three times the size at which features are
-// computed, 256 pixels on the longer side for colours, 128 on both for grey.
+// Minimum sides of a reduced image: three times the feature resolution, which
+// is 256 pixels on the longer side for colours and 128 on both for grey.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128
 )
 
-// cellSide returns the side in pixels of the cells in which a JPEG of w×h pixels is
-// decoded: 1, 2, 4 or 8.
+// cellSide returns the cell side in pixels, 1, 2, 4 or 8, for a JPEG of w×h
+// pixels.
 func cellSide(w, h int) int {
 	for _, side := range [3]int{8, 4, 2} {
 		if max(w, h) >= side*reducedLonger && min(w, h) >= side*reducedShorter {
@@ -54,24 +54,24 @@ type reducedJPEG struct {
 	baseline       bool
 	progressive    bool
 	jfif, adobeRGB bool
-	interval       int // MCUs between restart markers, 0 if there are none
+	interval       int // MCUs between restart markers, 0 if none
 	components     []jpegComponent
 	mcusX, mcusY   int
 
-	quant   [4][64]int32 // in zigzag order; a table that starts with 0 is absent
+	quant   [4][64]int32 // in zigzag order, absent if the first step is 0
 	codes   [2][4]huffman
 	tables  int  // Huffman tables seen
 	scanned bool // a scan has been read
 
-	lenient   bool // take what there is (jpegtail.go)
-	truncated bool // and that is not all
+	lenient   bool // accept a truncated file (jpegtail.go)
+	truncated bool // the file is incomplete
 
 	bits   bitReader
-	eobRun int // blocks to come that end without another symbol
+	eobRun int // further blocks that end without another symbol
 }
 
-// decode decodes a JPEG whose header claims d.w×d.h pixels to an image with one pixel per
-// cell of d.cell×d.cell.
+// decode decodes a JPEG of d.w×d.h pixels to one pixel per cell of
+// d.cell×d.cell.
 func (d *reducedJPEG) decode() (image.Image, error) {
 	if len(d.data) < 2 || d.data[0] != 0xff || d.data[1] != 0xd8 {
 		return nil, errIrregular
@@ -87,7 +87,7 @@ func (d *reducedJPEG) decode() (image.Image, error) {
 	return d.image()
 }
 
-// segments reads everything up to the end marker.
+// segments reads all segments up to the end marker.
 func (d *reducedJPEG) segments() error {
 	for {
 		marker, body, err := d.segment()
@@ -130,8 +130,8 @@ func (d *reducedJPEG) segments() error {
 	}
 }
 
-// segment returns the next marker and its body. Like image/jpeg it skips anything between
-// segments, including restart markers.
+// segment returns the next marker and its body. Like image/jpeg it skips bytes
+// between segments, including restart markers.
 func (d *reducedJPEG) segment() (marker byte, body []byte, err error) {
 	for {
 		i := bytes.IndexByte(d.data[d.pos:], 0xff)
@@ -196,20 +196,20 @@ func (d *reducedJPEG) quantisation(body []byte) error {
 // A jpegComponent is luma or one chroma component.
 type jpegComponent struct {
 	id, table        byte
-	h, v             int // blocks in an MCU, across and down
+	h, v             int // blocks per MCU, across and down
 	blocksX, blocksY int // in all MCUs
-	ownX, ownY       int // blocks with pixels: a scan of one component has only these
+	ownX, ownY       int // blocks with pixels, the only ones in a single-component scan
 	fold             folding
 	plane            []byte // blocksY·ky rows of `stride` cells
 	stride           int
 
-	// known is the lowest bit read so far of each coefficient, −1 if none.
+	// lowestBit is the lowest bit read so far of each coefficient, −1 if none.
 	lowestBit [64]int8
-	rows      int // rows of blocks of which at least the mean was read
+	rows      int // rows of blocks with at least the DC coefficient
 
-	// For a progressive file, between scans:
-	sums            []int32  // fold.size() for each block
-	coded, negative []uint64 // per block: which coefficients are not zero, and which are negative
+	// State between the scans of a progressive file:
+	sums            []int32  // fold.size() per block
+	coded, negative []uint64 // bit sets per block: nonzero and negative coefficients
 }
 
 // frame reads SOF.
@@ -249,7 +249,8 @@ func (d *reducedJPEG) frame(body []byte) error {
 		c := &d.components[i]
 		c.blocksX, c.blocksY = d.mcusX*c.h, d.mcusY*c.v
 		c.ownX, c.ownY = ceilDiv(ceilDiv(w*c.h, luma.h), 8), ceilDiv(ceilDiv(h*c.v, luma.v), 8)
-		// A subsampled block covers more cells, but has only eight samples per side.
+		// A subsampled block covers more cells, but has only eight samples per
+		// side.
 		c.fold.kx, c.fold.ky = min(8, 8*luma.h/c.h/d.cell), min(8, 8*luma.v/c.v/d.cell)
 		c.stride = c.blocksX * c.fold.kx
 	}
@@ -258,7 +259,6 @@ func (d *reducedJPEG) frame(body []byte) error {
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
-// image returns the cells once the file has ended.
 func (d *reducedJPEG) image() (image.Image, error) {
 	if !d.scanned {
 		return nil, errIrregular
@@ -297,8 +297,8 @@ func (d *reducedJPEG) image() (image.Image, error) {
 	}, nil
 }
 
-// ratios are how many columns and rows of luma share a sample of chroma. In cells there are
-// few left: a subsampled block covers more of them.
+// ratios maps the luma columns and rows per chroma sample to subsampling
+// ratios. Cells need few of them, because a subsampled block covers more cells.
 var ratios = map[[2]int]image.YCbCrSubsampleRatio{
 	{1, 1}: image.YCbCrSubsampleRatio444, {2, 1}: image.YCbCrSubsampleRatio422, {2, 2}: image.YCbCrSubsampleRatio420,
 	{1, 2}: image.YCbCrSubsampleRatio440, {4, 1}: image.YCbCrSubsampleRatio411, {4, 2}: image.YCbCrSubsampleRatio410,

@@ -2,7 +2,7 @@ package decode
 
 import "math/bits"
 
-// scan reads SOS and the data that follows it (T.81, annexes F.2 and G.2).
+// scan reads SOS and its data (T.81, annexes F.2 and G.2).
 func (d *reducedJPEG) scan(body []byte) error {
 	if len(d.components) == 0 || len(body) < 6 || len(body) != 4+2*int(body[0]) || int(body[0]) > len(d.components) {
 		return errIrregular
@@ -41,7 +41,7 @@ func (d *reducedJPEG) scan(body []byte) error {
 		for _, p := range s.parts {
 			p.c.rows = rows * p.c.v
 			if single := len(s.parts) == 1; single && rows == p.c.ownY {
-				p.c.rows = p.c.blocksY // the rest have no pixels
+				p.c.rows = p.c.blocksY // the other blocks have no pixels
 			} else if single {
 				p.c.rows = rows
 			}
@@ -76,12 +76,12 @@ type jpegScan struct {
 	d           *reducedJPEG
 	parts       []scanComponent
 	first, last int // coefficients of the scan
-	high, low   int // bits of the coefficients: below `high` (all if it is 0) down to `low`
+	high, low   int // bits of the coefficients: below `high` (all if 0) down to `low`
 }
 
-// check checks a scan against earlier ones. Each bit of a coefficient must come once,
-// from the top down. That bounds the number of scans, and allows keeping sums instead of
-// coefficients.
+// check validates a scan against earlier ones. Each bit of a coefficient must
+// come once, the most significant first. That bounds the number of scans and
+// permits storing sums instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {
@@ -91,7 +91,7 @@ func (s *jpegScan) check() error {
 		refining && s.high != s.low+1:
 		return errIrregular
 	}
-	// image/jpeg counts MCUs in its own way here: leave the file to it.
+	// image/jpeg counts MCUs differently here, so it gets the file.
 	if c := s.parts[0].c; s.d.interval > 0 && len(s.parts) == 1 && c.h*c.v > 1 {
 		return errIrregular
 	}
@@ -116,7 +116,7 @@ func (s *jpegScan) check() error {
 	return nil
 }
 
-// prepare allocates what a component needs, at its first scan.
+// prepare allocates a component's memory at its first scan.
 func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	if c.fold.ready {
 		return nil
@@ -135,7 +135,7 @@ func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	return nil
 }
 
-// run goes through the MCUs of the scan. It returns how many rows of them are complete.
+// run decodes the MCUs of the scan and returns the number of complete MCU rows.
 func (s *jpegScan) run() (rows int, err error) {
 	d := s.d
 	single := len(s.parts) == 1
@@ -178,7 +178,8 @@ func (s *jpegScan) run() (rows int, err error) {
 	return all, nil
 }
 
-// block reads a scan's part of a block. It reports false if the data make no sense.
+// block decodes a scan's share of a block. It returns false if the data are
+// invalid.
 func (s *jpegScan) block(p *scanComponent, bx, by int) bool {
 	c := p.c
 	if !s.d.progressive {
@@ -219,8 +220,8 @@ func (s *jpegScan) dcFirst(p *scanComponent, sums []int32) bool {
 	return true
 }
 
-// acSequential takes most of the time for a file. So it keeps the reader's state in
-// registers, and looks up short codes together with their coefficients.
+// acSequential dominates the decoding time, so it keeps the reader's state in
+// registers and looks up short codes together with their coefficients.
 func (s *jpegScan) acSequential(p *scanComponent, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold
 	acc, n := r.acc, r.n
@@ -308,7 +309,7 @@ func (s *jpegScan) acFirst(p *scanComponent, sums []int32, coded, negative *uint
 	return true
 }
 
-// endOfBand reads how many blocks are finished, including this one.
+// endOfBand reads the number of finished blocks, including this one.
 func (s *jpegScan) endOfBand(size int) {
 	s.d.eobRun = 1 << size
 	if size > 0 {
@@ -363,7 +364,7 @@ func (s *jpegScan) acRefine(p *scanComponent, sums []int32, coded, negative *uin
 	}
 	if s.d.eobRun > 0 {
 		s.d.eobRun--
-		// If the band is done, k may be 64: the shift then leaves nothing.
+		// If the band is done, k may be 64, and the shift leaves no bits.
 		for rest := *coded & (^uint64(0) << k) & (1<<(s.last+1) - 1); rest != 0; rest &= rest - 1 {
 			s.correct(fold, sums, bits.TrailingZeros64(rest), *negative)
 		}
@@ -371,7 +372,7 @@ func (s *jpegScan) acRefine(p *scanComponent, sums []int32, coded, negative *uin
 	return true
 }
 
-// correct reads one more bit of a coefficient that is not zero.
+// correct reads one more bit of a nonzero coefficient.
 func (s *jpegScan) correct(fold *folding, sums []int32, k int, negative uint64) {
 	if s.d.bits.bit() == 0 {
 		return

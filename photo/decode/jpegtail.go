@@ -7,21 +7,22 @@ import (
 	"image"
 )
 
-// JPEGs whose end is missing: a copy that was interrupted, a card that was pulled out. Their
-// tables and their first rows are whole, and most of a photo has most of its keywords. So if
-// half of the rows are there, these are the picture; rows of grey instead would count as
-// colours. Of a progressive file the rows are often all there, and the last details missing.
+// This file decodes JPEGs whose end is missing, as after an interrupted copy.
+// Their tables and first rows are intact, and most of a photo shows most of its
+// keywords. If at least half of the rows exist, they become the image, because
+// grey filler rows would count as colours. A progressive file often has all
+// rows and lacks only detail.
 
-// errTooFewRows says that less than half of a picture is there.
+// errTooFewRows reports that less than half of the rows exist.
 var errTooFewRows = errors.New("less than half of its rows are there")
 
-// reducedAttempt decodes a JPEG in cells: strictly, or taking what there is.
+// reducedAttempt decodes a JPEG in cells, leniently if tail is set.
 func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {
 	w, h := claim.Width, claim.Height
 	cell := cellSide(w, h)
 	return attempt{reducedBytes(data, w, h, cell), func() (*Image, error) {
 		d := &reducedJPEG{data: data, w: w, h: h, cell: cell, lenient: tail}
-		if tail { // what a file system puts where nothing was written
+		if tail { // file systems fill unwritten space with zeros
 			d.data = bytes.TrimRight(data, "\x00")
 		}
 		img, err := d.decode()
@@ -35,7 +36,8 @@ func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool
 	}}
 }
 
-// whole is what is left of a picture when its file ended: all components' complete rows.
+// keepCompleteRows trims a truncated image to the rows that all components
+// have.
 func (d *reducedJPEG) keepCompleteRows() error {
 	rows := d.mcusY
 	for i := range d.components {
@@ -55,7 +57,7 @@ func (d *reducedJPEG) keepCompleteRows() error {
 	return nil
 }
 
-// A jpegFrame is what SOF says of the memory that a file takes.
+// A jpegFrame holds the SOF fields that determine memory.
 type jpegFrame struct {
 	marker     byte
 	body       []byte
@@ -63,7 +65,8 @@ type jpegFrame struct {
 	samples    int64 // in whole blocks, of all components
 }
 
-// frameOf reads the first SOF that image/jpeg takes. Where there is none, nothing is allocated.
+// frameOf reads the first SOF that image/jpeg accepts. Without one, nothing is
+// allocated.
 func frameOf(data []byte) (f jpegFrame) {
 	for s := range jpegSegments(data) {
 		if s.marker < 0xc0 || s.marker > 0xc2 || len(s.body) < 6 {
@@ -85,8 +88,8 @@ func frameOf(data []byte) (f jpegFrame) {
 	return f
 }
 
-// jpegBytes is what image/jpeg takes: a byte a sample, four more for a progressive file's
-// coefficients, and four a pixel where it turns CMYK into one image.
+// jpegBytes bounds the memory of image/jpeg: a byte per sample, four more per
+// sample for progressive coefficients, and four per pixel for CMYK.
 func jpegBytes(claim image.Config, data []byte) int64 {
 	f := frameOf(data)
 	n := f.samples
@@ -99,12 +102,13 @@ func jpegBytes(claim image.Config, data []byte) int64 {
 	return n
 }
 
-// reducedBytes is what decoding in cells takes, with the picture that is made of them.
+// reducedBytes bounds the memory of decoding in cells, including the resulting
+// image.
 func reducedBytes(data []byte, w, h, cell int) int64 {
 	f := frameOf(data)
 	d := &reducedJPEG{w: w, h: h, cell: cell}
 	if f.body == nil || d.frame(f.body) != nil {
-		return 0 // it is refused before anything is allocated
+		return 0 // rejected before anything is allocated
 	}
 	n := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
 	for i := range d.components {
@@ -118,13 +122,13 @@ func reducedBytes(data []byte, w, h, cell int) int64 {
 	return n
 }
 
-// Truncated reports whether a JPEG file ends before its picture does, as copies do that were
-// interrupted. What is there may be a picture all the same. It decodes nothing.
+// Truncated reports whether a JPEG ends before its end marker, as interrupted
+// copies do. Decode may still return an image. It decodes nothing.
 func Truncated(data []byte) bool {
 	if !bytes.HasPrefix(data, []byte("\xff\xd8\xff")) {
 		return false
 	}
-	end := 2 // of the last segment before the scan: a preview in one has an end of its own
+	end := 2 // end of the last segment before the scan, since previews in segments have end markers
 	for s := range jpegSegments(data) {
 		end = s.end
 	}

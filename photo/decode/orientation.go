@@ -6,13 +6,13 @@ import (
 	"iter"
 )
 
-// orientation is EXIF's tag 0x0112: how to turn the stored rows upright.
+// orientation is EXIF tag 0x0112, the transform from stored to upright rows.
 //
 //	1 as stored   2 mirrored left-right   3 turned by 180°   4 mirrored top-bottom
 //	5 transposed  6 turn 90° clockwise    7 transverse       8 turn 90° counter-clockwise
 type orientation uint8
 
-// swaps reports whether stored columns are upright rows.
+// swaps reports whether stored columns become upright rows.
 func (o orientation) swaps() bool { return o >= 5 }
 
 // reversesX reports whether stored columns run against their upright axis.
@@ -21,8 +21,8 @@ func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o =
 // reversesY reports whether stored rows run against their upright axis.
 func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
 
-// readOrientation finds the orientation of an image file. If the metadata are missing or
-// damaged the photo counts as upright.
+// readOrientation reads the orientation of an image file. Missing or damaged
+// metadata counts as upright.
 func readOrientation(format string, data []byte) orientation {
 	var block []byte
 	switch format {
@@ -53,7 +53,7 @@ func jpegExif(data []byte) []byte {
 	return nil
 }
 
-// A jpegSegment is a marker segment; the next one begins at end.
+// A jpegSegment is a marker segment. end is the offset of the next one.
 type jpegSegment struct {
 	marker byte
 	body   []byte
@@ -107,7 +107,7 @@ func pngExif(data []byte) []byte {
 	return nil
 }
 
-// riffChunks yields the chunks of a RIFF file; the last may be cut short.
+// riffChunks yields the chunks of a RIFF file. The last may be truncated.
 func riffChunks(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for i := 12; i+8 <= len(data); {
@@ -129,7 +129,7 @@ func tiffOrientation(b []byte) orientation {
 	return 1
 }
 
-// orientation is 1 if the directory has none that makes sense.
+// orientation returns 1 if the directory has no valid orientation.
 func (d tiffDirectory) orientation() orientation {
 	if v, ok := d.number(0x0112); ok && v >= 1 && v <= 8 {
 		return orientation(v)

@@ -12,22 +12,21 @@ import (
 	"cpar"
 )
 
-// Raw photos: what the sensor saw, developed by programs for that. A camera stores with it
-// one or more JPEGs of what it would have made of it, to be shown on its back: these are
-// decoded, the largest first.
+// RAW photos hold sensor data and one or more JPEG previews developed by the
+// camera. The largest decodable preview is used.
 //
 //	DNG, CR2, NEF, ARW   TIFF: rawtiff.go
-//	CR3                  boxes: below
-//	RAF                  a fixed head, below
+//	CR3                  ISO boxes, below
+//	RAF                  a fixed header, below
 
-// A rawPhoto is what was found in a raw file.
+// A rawPhoto holds the contents of a RAW file that matter here.
 type rawPhoto struct {
 	previews      [][]byte    // JPEG files
-	turn          orientation // as the raw file says
-	width, height uint32      // of the sensor's picture, as stored; 0 if not known
+	turn          orientation // from the RAW file's metadata
+	width, height uint32      // sensor size as stored, 0 if unknown
 }
 
-// rawOf finds the previews of a raw photo, nil if data is none.
+// rawOf finds the previews of a RAW photo. It returns nil for other files.
 func rawOf(data []byte) *rawPhoto {
 	switch {
 	case bytes.HasPrefix(data, []byte("FUJIFILMCCD-RAW ")):
@@ -41,7 +40,7 @@ func rawOf(data []byte) *rawPhoto {
 	return nil
 }
 
-// rafPhoto: the preview is a JPEG as the camera would store it, with its EXIF.
+// rafPhoto finds the preview, a complete JPEG with EXIF.
 func rafPhoto(data []byte) *rawPhoto {
 	r := &rawPhoto{turn: 1}
 	if len(data) >= 92 {
@@ -53,10 +52,10 @@ func rafPhoto(data []byte) *rawPhoto {
 	return r
 }
 
-// maxPreviews is more than any camera stores.
+// maxPreviews exceeds the number of previews in any camera's files.
 const maxPreviews = 16
 
-// decode decodes the largest preview that can be.
+// decode decodes the largest usable preview.
 func (r *rawPhoto) decode() (*Image, error) {
 	type preview struct {
 		data []byte
@@ -64,7 +63,7 @@ func (r *rawPhoto) decode() (*Image, error) {
 	}
 	var usable []preview
 	for _, data := range r.previews {
-		// Raw samples are often stored as lossless JPEG, which is refused here.
+		// RAW samples are often lossless JPEG, which inspect rejects.
 		if c, cfg, err := inspect(data); err == nil && c.name == "jpeg" {
 			usable = append(usable, preview{data, cfg})
 		}
@@ -80,10 +79,10 @@ func (r *rawPhoto) decode() (*Image, error) {
 	return nil, fmt.Errorf("decoding raw image: %w: %w", cpar.ErrInput, err)
 }
 
-// previewOrientation says how to turn a preview. Most are stored as the sensor saw them, without EXIF of
-// their own: they are turned as the raw file says. Some carry the same EXIF themselves: that
-// counts once. And where a raw file lies on its side, a preview that stands is upright
-// already, whatever the file says.
+// previewOrientation returns the orientation of a preview. A preview with EXIF
+// of its own uses that. Otherwise it lies as the sensor stored it and takes the
+// orientation of the RAW file, unless it already stands upright where the
+// sensor image lies on its side.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own
@@ -95,14 +94,14 @@ func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orienta
 	return r.turn
 }
 
-// Canon's boxes, by the sixteen bytes of their uuid.
+// Canon's boxes, by their 16-byte UUIDs.
 const (
 	canonMetadata = "\x85\xc0\xb6\x87\x82\x0f\x11\xe0\x81\x11\xf4\xce\x46\x2b\x6a\x48" // CMT1, THMB
 	canonPreview  = "\xea\xf4\x2b\x5e\x1c\x98\x4b\x88\xb9\xfb\xb7\xdc\x40\x6e\x4d\x16" // PRVW
 )
 
-// cr3Photo finds the previews of a CR3: a thumbnail and a preview in boxes of their own, and
-// the whole photo as the one sample of a track.
+// cr3Photo finds the previews of a CR3: a thumbnail, a preview box, and the
+// full photo as the only sample of a track.
 func cr3Photo(data []byte) *rawPhoto {
 	r := &rawPhoto{turn: 1}
 	moov := box(data, "moov")
@@ -118,7 +117,7 @@ func cr3Photo(data []byte) *rawPhoto {
 			r.previews = append(r.previews, firstSample(data, body))
 		}
 	}
-	// Eight bytes precede the preview's box, and some its JPEG.
+	// Eight bytes precede the preview's box, and a short header its JPEG.
 	if preview := box(data, canonPreview); len(preview) > 8 {
 		r.previews = append(r.previews, findJPEG(box(preview[8:], "PRVW")))
 	}
@@ -126,7 +125,7 @@ func cr3Photo(data []byte) *rawPhoto {
 	return r
 }
 
-// findJPEG is the JPEG behind the short head of a box.
+// findJPEG returns the JPEG behind the short header of a box.
 func findJPEG(body []byte) []byte {
 	if at := bytes.Index(body[:min(len(body), 64)], []byte("\xff\xd8\xff")); at >= 0 {
 		return body[at:]
@@ -142,7 +141,7 @@ func firstSample(data, track []byte) []byte {
 		return nil
 	}
 	length := uint64(binary.BigEndian.Uint32(sizes[4:]))
-	if length == 0 && len(sizes) >= 16 { // sizes differ: a list follows
+	if length == 0 && len(sizes) >= 16 { // sizes differ, so a table follows
 		length = uint64(binary.BigEndian.Uint32(sizes[12:]))
 	}
 	var at uint64

@@ -21,10 +21,12 @@ const (
 	tagDNGVersion  = 0xc612
 )
 
-// maxDirectories is more than any camera writes; files made to exhaust time have more.
+// maxDirectories exceeds any camera's count and bounds the work for malicious
+// files.
 const maxDirectories = 64
 
-// tiffPhoto finds the previews of a DNG, CR2, NEF or ARW, nil if the file is an ordinary TIFF.
+// tiffPhoto finds the previews of a DNG, CR2, NEF or ARW. It returns nil for an
+// ordinary TIFF.
 func tiffPhoto(t tiffBlock) *rawPhoto {
 	first := t.directory(t.first())
 	r := &rawPhoto{turn: first.orientation()}
@@ -40,8 +42,8 @@ func tiffPhoto(t tiffBlock) *rawPhoto {
 		compression, _ := d.number(tagCompression)
 		photometric, _ := d.number(tagPhotometric)
 		switch {
-		case photometric == 32803, photometric == 34892, // samples of a colour filter, or linear
-			compression == 34713, compression == 32767: // as Nikon and Sony pack them
+		case photometric == 32803, photometric == 34892, // colour filter samples, or linear
+			compression == 34713, compression == 32767: // Nikon's and Sony's packing
 			raw = true
 		}
 		if len(r.previews) < maxDirectories {
@@ -54,7 +56,8 @@ func tiffPhoto(t tiffBlock) *rawPhoto {
 	return r
 }
 
-// directories visits the chain of directories, those below them, and Nikon's own.
+// directories yields the chain of directories, their subdirectories, and
+// Nikon's maker note.
 func (t tiffBlock) directories(yield func(tiffDirectory) bool) {
 	todo, seen := []uint32{t.first()}, map[uint32]bool{0: true}
 	for len(todo) > 0 && len(seen) <= maxDirectories {
@@ -79,8 +82,8 @@ func (t tiffBlock) directories(yield func(tiffDirectory) bool) {
 	}
 }
 
-// nikonPreview is the directory of the preview in Nikon's notes, which are a TIFF block of
-// their own with a head of ten bytes.
+// nikonPreview returns the preview directory of Nikon's maker note, a TIFF
+// block behind a header of ten bytes.
 func nikonPreview(d tiffDirectory) (preview tiffDirectory, ok bool) {
 	_, _, note := d.entry(tagMakerNote)
 	if len(note) < 10 || !bytes.HasPrefix(note, []byte("Nikon\x00\x02")) {
@@ -97,8 +100,8 @@ func nikonPreview(d tiffDirectory) (preview tiffDirectory, ok bool) {
 	return t.directory(at), true
 }
 
-// previews are the JPEG files that a directory points at: by tags of their own, or as its one
-// strip, in several where they follow each other.
+// previews returns the JPEG files that a directory points at, by dedicated tags
+// or as strips that follow each other.
 func (d tiffDirectory) previews(compression uint32) (list [][]byte) {
 	if at, ok := d.number(tagJPEG); ok {
 		length, _ := d.number(tagJPEGBytes)

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A tiffBlock is a TIFF file, or what is made like one: EXIF, and most raw photos. Nothing in
-// it is trusted: what does not lie within it is not there.
+// A tiffBlock is a TIFF structure: a TIFF file, EXIF, or most RAW formats. It
+// is untrusted, and references beyond its end count as absent.
 type tiffBlock struct {
 	data  []byte
 	order binary.ByteOrder
@@ -25,14 +25,14 @@ func newTIFF(data []byte) (t tiffBlock, ok bool) {
 	return t, false
 }
 
-// first is where the first directory lies.
+// first returns the offset of the first directory.
 func (t tiffBlock) first() uint32 { return t.order.Uint32(t.data[4:]) }
 
-// A tiffDirectory is what an IFD holds, by tag: entries of twelve bytes.
+// A tiffDirectory is an IFD, with entries of twelve bytes.
 type tiffDirectory struct {
 	t       tiffBlock
 	entries []byte
-	next    uint32 // the directory that follows, 0 if none
+	next    uint32 // offset of the next directory, 0 if none
 }
 
 func (t tiffBlock) directory(at uint32) (d tiffDirectory) {
@@ -49,8 +49,8 @@ func (t tiffBlock) directory(at uint32) (d tiffDirectory) {
 	return d
 }
 
-// entry returns the type of a tag's values, how many there are, and their bytes as far as
-// they lie within the block.
+// entry returns the type, the count and the bytes of a tag's values. values is
+// empty if they lie outside the block.
 func (d tiffDirectory) entry(tag uint16) (kind uint16, count uint32, values []byte) {
 	for e := d.entries; len(e) >= 12; e = e[12:] {
 		if d.t.order.Uint16(e) != tag {
@@ -78,7 +78,7 @@ func (d tiffDirectory) entry(tag uint16) (kind uint16, count uint32, values []by
 	return 0, 0, nil
 }
 
-// numbers returns the first few values of a tag of shorts or longs.
+// numbers returns the first values of a tag of type short or long.
 func (d tiffDirectory) numbers(tag uint16) (list []uint32) {
 	kind, count, values := d.entry(tag)
 	for range min(count, 1024) {
@@ -101,7 +101,7 @@ func (d tiffDirectory) number(tag uint16) (uint32, bool) {
 	return 0, false
 }
 
-// within returns length bytes at an offset, none if they do not lie within the block.
+// within returns length bytes at an offset, or nil if they exceed the block.
 func (t tiffBlock) within(at, length uint32) []byte {
 	if end := uint64(at) + uint64(length); end <= uint64(len(t.data)) && length != math.MaxUint32 {
 		return t.data[at:end]

@@ -2,12 +2,12 @@ package decode
 
 import "image"
 
-// Chroma planes are often half as wide or high as luma. They are interpolated with a
-// triangle filter, three parts of the nearer sample to one of the farther, as in libjpeg
-// and OpenCV. Package image repeats samples instead, which changes the hsv histograms of
-// photos by up to 0.1 in L1.
+// Chroma planes are often half as wide or high as luma. They are interpolated
+// with a triangle filter, three parts of the nearer sample to one of the
+// farther, as in libjpeg and OpenCV. Package image repeats samples instead,
+// which changes the hsv histograms of photos by up to 0.1 in L1.
 
-// A convertRow turns a row of luma and full-width chroma into RGB.
+// A convertRow converts a row of luma and full-width chroma to RGB.
 type convertRow func(rgb, y, cb, cr []byte)
 
 func yCbCrRows(m *image.YCbCr, convert convertRow) rowReader {
@@ -18,7 +18,7 @@ func yCbCrRows(m *image.YCbCr, convert convertRow) rowReader {
 	}
 }
 
-// yCbCrARows reads lossy WebP with alpha. Its colours are not premultiplied.
+// yCbCrARows reads lossy WebP with alpha, whose colours are not premultiplied.
 func yCbCrARows(m *image.NYCbCrA) rowReader {
 	read := yCbCrRows(&m.YCbCr, videoRGB)
 	return func(y int, rgb []byte) {
@@ -35,9 +35,9 @@ func yCbCrARows(m *image.NYCbCrA) rowReader {
 type upsampler struct {
 	w            int     // luma columns
 	cw, ch       int     // chroma columns and rows with samples
-	hx, vx       int     // luma columns and rows that a chroma sample covers
+	hx, vx       int     // luma columns and rows per chroma sample
 	origin, step int     // offset and stride of the chroma planes
-	sums         []int32 // a chroma row between two rows, times 4
+	sums         []int32 // interpolated chroma row, times 4
 	cb, cr       []byte  // w rounded up to whole chroma samples
 }
 
@@ -62,7 +62,7 @@ func newUpsampler(m *image.YCbCr) *upsampler {
 	return u
 }
 
-// row returns the chroma of luma row y, one byte for each luma column.
+// row returns the chroma of luma row y, one byte per luma column.
 func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	cy := y / u.vx
 	near := plane[u.origin+cy*u.step:][:u.cw]
@@ -70,7 +70,7 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 		return near
 	}
 	far := near
-	if u.vx == 2 { // for even y the row above, for odd y the row below, if any
+	if u.vx == 2 { // the row above for even y, below for odd y, if any
 		far = plane[u.origin+min(max(cy-1+2*(y&1), 0), u.ch-1)*u.step:][:u.cw]
 	}
 	sums := u.sums
@@ -87,14 +87,14 @@ func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	left := sums[0]
 	for x, s := range sums {
 		right := sums[min(x+1, len(sums)-1)]
-		out[2*x] = byte((3*s + left + 8) >> 4)    // halves are rounded up in one column
-		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in the next
+		out[2*x] = byte((3*s + left + 8) >> 4)    // halves round up in even columns
+		out[2*x+1] = byte((3*s + right + 7) >> 4) // and down in odd ones
 		left = s
 	}
 	return out[:u.w]
 }
 
-// jpegRGB is the matrix of JFIF, with 16 bits of fraction.
+// jpegRGB applies the JFIF matrix with 16 fractional bits.
 func jpegRGB(rgb, y, cb, cr []byte) {
 	cb, cr, rgb = cb[:len(y)], cr[:len(y)], rgb[:3*len(y)]
 	for x, luma := range y {
@@ -111,8 +111,8 @@ func jpegRGB(rgb, y, cb, cr []byte) {
 	}
 }
 
-// videoRGB is the matrix of WebP, with libwebp's constants. Its luma runs from 16 to 235,
-// which package image ignores.
+// videoRGB applies WebP's matrix with the constants of libwebp. Its luma runs
+// from 16 to 235, which package image ignores.
 func videoRGB(rgb, y, cb, cr []byte) {
 	for x, luma := range y {
 		l := int32(luma) * 19077 >> 8

@@ -1,17 +1,17 @@
 // Package heif decodes HEIC photos in a sandbox.
 //
-//	file ─▶ Decode ─▶ image.YCbCr, Gray, RGBA or NRGBA, turned as the file says
+//	file ─▶ Decode ─▶ image.YCbCr, Gray, RGBA or NRGBA, rotated
 //	          │ libheif and libde265, compiled to WebAssembly (heif.wasm.gz)
-//	          └ memory that the caller bounds, no files, no clock, two minutes
+//	          └ bounded memory, no files, no clock, two minutes
 //
-// HEVC is too large to write again, and its decoders have had holes that a photo could
-// open. In the sandbox such a photo reaches the decoder's own memory, which goes when it is
-// done, and nothing else.
+// HEVC is too complex to reimplement, and its decoders have had vulnerabilities
+// that a photo could exploit. In the sandbox such a photo reaches only the
+// decoder's own memory, which is discarded afterwards.
 //
-// heif.wasm.gz is the file of github.com/gen2brain/heic v0.4.5, whose Makefile builds it of
-// libheif 1.18.2 and libde265 1.0.15. That module's own Go code is used in tests only: it
-// gives the decoder four gigabytes and all the time that it wants, and rather loads whatever
-// libheif.so the system has, outside any sandbox, when a program that links it starts.
+// heif.wasm.gz is the file of github.com/gen2brain/heic v0.4.5, whose Makefile
+// builds it from libheif 1.18.2 and libde265 1.0.15. Only tests use that
+// module's Go code. It gives the decoder four gigabytes and unlimited time, and
+// at start-up it prefers the system's libheif.so, outside any sandbox.
 package heif
 
 import (
@@ -36,20 +36,20 @@ import (
 //go:embed heif.wasm.gz
 var compressed []byte
 
-// patience is for the slowest processors: a photo of 12 megapixels takes about a second, and
-// some ten where wazero has no compiler. A file that takes longer was made to.
+// decodeTimeout allows for the slowest processors. A 12-megapixel photo takes
+// about a second, or ten where wazero has no compiler.
 const decodeTimeout = 2 * time.Minute
 
-// ErrDamaged says that the decoder could not make a picture of a file.
+// ErrDamaged reports that libheif could not decode a file.
 var ErrDamaged = errors.New("libheif cannot decode it")
 
-// machine is the compiled decoder; photos share it, but none of its memory.
+// compiledDecoder is shared by all photos. Each gets its own memory.
 type compiledDecoder struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
 }
 
-// compile takes half a second, at the first photo.
+// compile runs at the first photo and takes half a second.
 var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	ctx := context.Background()
 	unpacked, err := gzip.NewReader(bytes.NewReader(compressed))
@@ -71,9 +71,10 @@ var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 	return &compiledDecoder{r, code}, nil
 })
 
-// Decode decodes a photo in at most `memory` bytes beside those of the program, and lends the
-// picture to use: it lies in the sandbox, which goes when use returns. YCbCr is as stored:
-// the caller converts it by what the file says of its range.
+// Decode decodes a photo in at most `memory` bytes beyond those of the program
+// and passes the image to use. The pixels lie in the sandbox and are valid
+// until use returns. YCbCr is as stored, and the caller applies the range
+// declared in the file.
 func Decode(data []byte, memory int64, use func(image.Image) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), decodeTimeout)
 	defer cancel()
@@ -85,15 +86,15 @@ func decode(ctx context.Context, data []byte, memory int64, use func(image.Image
 	if err != nil {
 		return err
 	}
-	least := int64(m.code.ExportedMemories()["memory"].Min()) << 16 // in pages
+	least := int64(m.code.ExportedMemories()["memory"].Min()) << 16 // Min counts pages of 64 KiB
 	room, err := newRegion(memory, least)
 	if err != nil {
 		return err
 	}
 	defer room.Free()
 	ctx = experimental.WithMemoryAllocator(ctx, room)
-	// Without a name instances do not collide; its default configuration has no files, no
-	// arguments, no environment, and standard streams that lead nowhere.
+	// Instances without a name do not collide. The default configuration has no
+	// files, arguments, environment or standard streams.
 	instance, err := m.runtime.InstantiateModule(ctx, m.code, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
 		return fmt.Errorf("%w (%w)", ErrDamaged, err)
@@ -119,7 +120,7 @@ type decoder struct {
 func (d *decoder) call(name string, args ...uint64) (uint32, error) {
 	result, err := d.module.ExportedFunction(name).Call(d.ctx, args...)
 	if err != nil {
-		reason, _, _ := strings.Cut(err.Error(), "\n") // the rest is a stack of numbers
+		reason, _, _ := strings.Cut(err.Error(), "\n") // the rest is a WebAssembly stack
 		return 0, fmt.Errorf("%w (%s: %s)", ErrDamaged, name, reason)
 	}
 	return uint32(result[0]), nil
@@ -136,7 +137,7 @@ func (d *decoder) alloc(size int64) (uint32, error) {
 	return at, err
 }
 
-// decode calls the function of that name, which returns 0 when it fails.
+// decode calls the exported function, which returns 0 on failure.
 func (d *decoder) decode(args []uint64) error {
 	ok, err := d.call("decode", args...)
 	if err == nil && ok == 0 {
@@ -145,7 +146,7 @@ func (d *decoder) decode(args []uint64) error {
 	return err
 }
 
-// The words that decode fills in.
+// The words that the exported decode fills in.
 const (
 	width = iota
 	height
@@ -155,8 +156,8 @@ const (
 	headWords
 )
 
-// picture calls `int decode(in, size, config_only, &width, …, &premultiplied, out)` twice:
-// for the head, and for the pixels.
+// picture calls `int decode(in, size, config_only, &width, …, &premultiplied,
+// out)` twice, for the header and for the pixels.
 func (d *decoder) picture(data []byte) (image.Image, error) {
 	in, err := d.alloc(int64(len(data)))
 	if err != nil {

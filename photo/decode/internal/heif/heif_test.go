@@ -24,7 +24,6 @@ func sample(t *testing.T) []byte {
 	return data
 }
 
-// The decoder here is that of the module that go.mod names, byte for byte.
 func TestDecoderIsTheModules(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gen2brain/heic").Output()
 	if err != nil {
@@ -39,13 +38,13 @@ func TestDecoderIsTheModules(t *testing.T) {
 	}
 }
 
-// moduleUsesSystem is set where the module has loaded the system's libheif, of whatever version,
-// which it then prefers to its own.
+// moduleUsesSystem is set if the module has loaded the system's libheif, which
+// it prefers to its own.
 //
 //go:linkname moduleUsesSystem github.com/gen2brain/heic.dynamic
 var moduleUsesSystem bool
 
-// The module's own code makes the same picture, without the bounds.
+// The module's own Go code yields the same image, without the bounds.
 func TestDecodesAsTheModuleDoes(t *testing.T) {
 	defer func(was bool) { moduleUsesSystem = was }(moduleUsesSystem)
 	moduleUsesSystem = false
@@ -71,7 +70,6 @@ func TestDecodesAsTheModuleDoes(t *testing.T) {
 	}
 }
 
-// Without memory it fails and does not take it; what use returns is returned.
 func TestBounds(t *testing.T) {
 	nothing := func(image.Image) error { return nil }
 	for _, memory := range []int64{0, 1 << 16, 1 << 17, 3 << 16} {

@@ -21,11 +21,11 @@ const (
 	chroma444 = 3
 )
 
-// maxSide is HEVC's for level 8.5 and more than any camera has; products of two fit an int64.
+// maxSide is HEVC's limit at level 8.5. Products of two fit in an int64.
 const maxSide = 1 << 16
 
-// layout says how many bytes the decoder writes, and what picture they are: planes one
-// after the other, with padded rows.
+// layout returns the number of bytes that the decoder writes and a constructor
+// of the image: consecutive planes with padded rows.
 func layout(head [headWords]uint32) (img func(pixels []byte) image.Image, size int64, err error) {
 	w, h := int64(head[width]), int64(head[height])
 	if w < 1 || h < 1 || w > maxSide || h > maxSide {
@@ -76,18 +76,18 @@ func yCbCr(rect image.Rectangle, chroma uint32) (func([]byte) image.Image, int64
 	}, end, nil
 }
 
-// padded is the length of a row in libheif, which gives it at least 64 pixels.
+// padded returns the row length of libheif, which is at least 64 pixels.
 func padded(pixels, bytes int64) int64 {
 	return (max((pixels+1)&^1, 64)*bytes + 15) &^ 15
 }
 
-// A region is the sandbox's memory, outside Go's heap: it grows in place without being
-// copied, takes only what is touched, and goes when the photo is done, not when the next
-// garbage collection finds it.
+// A region is the sandbox's memory, mapped outside Go's heap. It grows without
+// copying, uses only touched pages, and is released when the photo is done
+// rather than by the collector.
 type region struct{ mapped mmap.MMap }
 
-// newRegion reserves as much as may ever be used. wazero panics if that is less than the
-// decoder starts with.
+// newRegion reserves the maximum size. wazero panics if that is less than the
+// decoder's initial memory.
 func newRegion(size, least int64) (*region, error) {
 	if size < least {
 		return nil, fmt.Errorf("%w in %d bytes of memory", ErrDamaged, size)
@@ -99,10 +99,11 @@ func newRegion(size, least int64) (*region, error) {
 	return &region{mapped}, nil
 }
 
-// Allocate has nothing left to do: there is one memory.
+// Allocate returns the region itself, because an instance has one memory.
 func (r *region) Allocate(_, _ uint64) experimental.LinearMemory { return r }
 
-// Reallocate returns nil beyond the size: the decoder then has no more memory.
+// Reallocate returns nil beyond the reserved size, so that the decoder runs out
+// of memory.
 func (r *region) Reallocate(size uint64) []byte {
 	if size > uint64(len(r.mapped)) {
 		return nil
@@ -117,20 +118,22 @@ func (r *region) Free() {
 	}
 }
 
-// Compiled WebAssembly runs until it returns: Go can neither stop it nor collect garbage
-// meanwhile, so one photo would hold up all others. wazero's own remedy looks at every turn
-// of every loop whether time is up, and decodes at 2.3 times the time. Here the decoder is
-// interrupted where its functions begin, but for the busiest, which are short.
+// Compiled WebAssembly runs until it returns. Go can neither preempt it nor
+// collect garbage meanwhile, so one photo would block all others. wazero's own
+// remedy checks the deadline at every loop iteration and takes 2.3 times as
+// long. Here the check is at the entry of all functions except the most
+// frequent, which are short.
 
-// busy are the functions of heif.wasm.gz that a photo of 12 megapixels calls more than a
-// hundred thousand times, up to 22 million: bits, coefficients, samples, malloc and free. The
-// others come to 200,000 calls, and to some tens of milliseconds.
+// hotFunctions are the functions of heif.wasm.gz that a 12-megapixel photo
+// calls more than 100,000 times, up to 22 million: bits, coefficients, samples,
+// malloc and free. Checking all others adds 200,000 calls, some tens of
+// milliseconds.
 var hotFunctions = map[uint32]bool{
 	681: true, 692: true, 694: true, 695: true, 697: true, 742: true, 752: true, 830: true, 843: true,
 	850: true, 864: true, 865: true, 866: true, 867: true, 883: true, 1282: true, 1284: true,
 }
 
-// watching chooses the functions that are interrupted.
+// watching selects the functions that check the deadline.
 func watching(f api.FunctionDefinition) experimental.FunctionListener {
 	if hotFunctions[f.Index()] {
 		return nil
@@ -140,7 +143,8 @@ func watching(f api.FunctionDefinition) experimental.FunctionListener {
 
 type watch struct{}
 
-// Before ends the call when its time is up; wazero turns the panic into an error.
+// Before panics once the deadline has passed. wazero turns the panic into an
+// error.
 func (watch) Before(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
 	if err := ctx.Err(); err != nil {
 		panic(err)
