@@ -2,5 +2,5 @@
 
 package metadata
 
-// copyAttributes does nothing where files have no such attributes.
+// copyAttributes does nothing on systems without extended attributes.
 func copyAttributes(string, string) error { return nil }

@@ -16,8 +16,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// copyAttributes gives a file the extended attributes of another: tags and ratings of Dolphin
-// and of Finder, access control lists of Linux. What only the system may set is passed over.
+// copyAttributes copies extended attributes: tags and ratings of Dolphin and
+// Finder, access control lists of Linux. It skips those that only the system
+// may set.
 func copyAttributes(from, to string) error { return copyAttributesBy(unix.Setxattr, from, to) }
 
 func copyAttributesBy(set func(path, name string, value []byte, flags int) error, from, to string) error {
@@ -31,7 +32,7 @@ func copyAttributesBy(set func(path, name string, value []byte, flags int) error
 	for b := range bytes.SplitSeq(names, []byte{0}) {
 		name := string(b)
 		switch name {
-		case "", "security.ima", "security.evm": // the kernel's digests of what the file was
+		case "", "security.ima", "security.evm": // the kernel's digests of the old content
 			continue
 		}
 		value, err := readGrowing(func(buf []byte) (int, error) { return unix.Getxattr(from, name, buf) })
@@ -48,7 +49,8 @@ func copyAttributesBy(set func(path, name string, value []byte, flags int) error
 	return nil
 }
 
-// sized asks how long something is and then for it, again if it grew meanwhile.
+// readGrowing queries the length and then reads, and repeats if the value grew
+// between the calls.
 func readGrowing(read func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := read(nil)
@@ -62,7 +64,8 @@ func readGrowing(read func(buf []byte) (int, error)) ([]byte, error) {
 	}
 }
 
-// personal attributes are a person's: losing one loses a tag, or opens the file to others.
+// isUserAttribute reports whether the user would miss an attribute: losing it
+// loses a tag or widens access to the file.
 func isUserAttribute(name string) bool {
 	if runtime.GOOS == "darwin" {
 		return !strings.HasPrefix(name, "com.apple.") || strings.HasPrefix(name, "com.apple.metadata:")

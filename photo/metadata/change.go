@@ -7,14 +7,14 @@ import (
 	"github.com/beevik/etree"
 )
 
-// A target is what is written to: a sidecar, or the blocks inside a JPEG file.
+// A target holds the blocks to edit: a sidecar, or the blocks inside a JPEG.
 type target struct {
 	xmp     *packet
 	iptc    *iim // nil for a sidecar
 	changed bool
 }
 
-// read collects what the target says.
+// read collects the keywords of the target.
 func (t *target) read() source {
 	s := t.xmp.read()
 	if t.iptc != nil {
@@ -23,8 +23,9 @@ func (t *target) read() source {
 	return s
 }
 
-// copies are a person's keywords as each list writes them. Programs read the first list
-// that they find: where a list is new, it would hide those that stand elsewhere.
+// copies holds a person's keywords in the notation of each list. Programs read
+// only the first list they find, so a new list would hide keywords of the other
+// lists unless it repeats them.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {
@@ -57,7 +58,7 @@ func (s *source) copies() copies {
 	return c
 }
 
-// tagPath writes a place as digiKam does, where a slash separates.
+// tagPath writes a path as digiKam does, with slashes between the parts.
 func tagPath(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {
@@ -66,7 +67,7 @@ func tagPath(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// add appends to a list; a new one gets the copies first.
+// add appends to a list. A new list gets the copies first.
 func (t *target) add(pr property, copies []string, value string) {
 	if !t.xmp.has(pr) {
 		for _, v := range t.xmp.append(pr, copies...) {
@@ -78,7 +79,7 @@ func (t *target) add(pr property, copies []string, value string) {
 	}
 }
 
-// addFlat writes a word to the flat lists, unless they have it in whatever case.
+// addFlat adds a word to the flat lists that lack it, compared by Fold.
 func (t *target) addFlat(c copies, word string) {
 	if !newWordSet(t.xmp.list(subject)...).has(word) {
 		t.add(subject, c.flat, word)
@@ -105,11 +106,11 @@ func (t *target) addFlat(c copies, word string) {
 	}
 }
 
-// The marks of what was done to IPTC, in cpar:Copied.
+// Marks in cpar:Copied of the changes to IPTC.
 const (
 	iptcMark    = "iptc"
-	charsetMark = "iptc:charset" // the mark of UTF-8 came with a word
-	madeMark    = "iptc:made"    // there was no such block
+	charsetMark = "iptc:charset" // the UTF-8 declaration was added with a word
+	madeMark    = "iptc:made"    // the block was created
 )
 
 func (t *target) remove(pr property, drop func(string) bool) {
@@ -118,13 +119,14 @@ func (t *target) remove(pr property, drop func(string) bool) {
 	}
 }
 
-// is returns a test for one word.
+// sameWord returns a test for one word.
 func sameWord(word string) func(string) bool {
 	f := Fold(word)
 	return func(v string) bool { return Fold(v) == f }
 }
 
-// atRoot returns a test for a place in a hierarchy: below auto if machine, else at its top.
+// atRoot returns a test for a path: below auto if machine is set, otherwise at
+// the top level.
 func atRoot(sep string, machine bool, match func(string) bool) func(string) bool {
 	return func(v string) bool {
 		p := newPath(v, sep)
@@ -135,7 +137,7 @@ func atRoot(sep string, machine bool, match func(string) bool) func(string) bool
 	}
 }
 
-// unmark takes the marks of a machine's words away.
+// unmark removes the marks of machine keywords.
 func (t *target) unmark(match func(string) bool) {
 	t.remove(ownWords, match)
 	for _, h := range hierarchies {
@@ -144,8 +146,8 @@ func (t *target) unmark(match func(string) bool) {
 	t.removeCategories(match)
 }
 
-// hierarchies are the lists of places. The last three are digiKam's, which repeats there
-// what it reads.
+// hierarchies are the lists of hierarchical keywords. The last three are
+// digiKam's, which copies there what it reads.
 var hierarchies = []struct {
 	property
 	sep string
@@ -157,8 +159,8 @@ var hierarchies = []struct {
 	{property{nsMediaPro, "mediapro", "CatalogSets", "Bag"}, "|"},
 }
 
-// change does what is asked for to the target. all is what every block of the photo and
-// of its sidecars says. It returns the words that came in.
+// change applies c to the target. all holds the keywords of every block of the
+// photo and its sidecars. It returns the added words.
 func (t *target) change(all source, c Change) (added []string) {
 	w := all.keywords()
 	own := t.read()
@@ -169,7 +171,7 @@ func (t *target) change(all source, c Change) (added []string) {
 	here := newWordSet(append(own.machine, own.marked().list...)...)
 	copies := all.copies()
 
-	take := func(word string) { // a person wants it
+	take := func(word string) { // a person gave or accepted it
 		t.remove(ownRejected, sameWord(word))
 		if person.has(word) {
 			return
@@ -226,7 +228,7 @@ func (t *target) change(all source, c Change) (added []string) {
 	return added
 }
 
-// placed writes a place as the list does.
+// joinPath writes a path in the notation of the list.
 func joinPath(pr property, parts ...string) string {
 	if pr == tagsList {
 		return tagPath(parts...)
@@ -241,8 +243,8 @@ func (t *target) removeFlat(match func(string) bool) {
 	}
 }
 
-// retract takes the words of a run out again, whoever changed what since. A word stays
-// that a person accepted, or put into a hierarchy.
+// retract removes the words of a run. It keeps words that a person accepted or
+// put into a hierarchy.
 func (t *target) retract(run string, words []string) {
 	own := t.read()
 	given := newWordSet(own.given...)
@@ -276,7 +278,7 @@ func (t *target) retract(run string, words []string) {
 	}
 }
 
-// removeCopies takes out what was copied for the sake of words that are gone.
+// removeCopies removes the copies made for words that are gone.
 func (t *target) removeCopies(copied []string) {
 	for _, c := range copied {
 		list, value, _ := strings.Cut(c, " ")
@@ -299,8 +301,8 @@ func (t *target) removeCopies(copied []string) {
 	t.remove(ownCopied, func(string) bool { return true })
 }
 
-// removeCategories takes a machine's words out of ACDSee's tree, where digiKam repeats
-// them.
+// removeCategories removes machine keywords from ACDSee's tree, where digiKam
+// repeats them.
 func (t *target) removeCategories(match func(string) bool) {
 	pr := property{nsACDSee, "acdsee", "categories", ""}
 	values := t.xmp.list(pr)
@@ -332,7 +334,7 @@ func (t *target) removeCategories(match func(string) bool) {
 	}
 	text := ""
 	if len(doc.Root().ChildElements()) > 0 {
-		text, _ = doc.WriteToString() // into memory
+		text, _ = doc.WriteToString() // an in-memory write cannot fail
 	}
 	t.xmp.setText(pr, text)
 	t.changed = true

@@ -17,28 +17,30 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// An Edit replaces the first len(Old) bytes of a file by New; the rest of the file stays.
-// Of a sidecar Old is the whole file, nil if there was none; if New is nil, the file goes.
+// An Edit replaces the first len(Old) bytes of a file by New and keeps the
+// rest. For a sidecar Old is the whole file, or nil if it did not exist. A nil
+// New deletes the file.
 type Edit struct {
-	Path    string // never a symbolic link, but what it names
-	Created bool   // there was no such file
+	Path    string // symbolic links are resolved
+	Created bool   // the file did not exist
 	Old     []byte
 	New     []byte
-	Before  [32]byte // SHA-256 of the whole file now
-	After   [32]byte // and afterwards
-	Added   []string // the words that come in
+	Before  [32]byte // SHA-256 of the whole file before the edit
+	After   [32]byte // and after it
+	Added   []string // the added keywords
 
-	mode fs.FileMode // of a file that is made
+	mode fs.FileMode // of a new file
 }
 
-// Undo is the inverse, to be applied while the file is still what the edit left.
+// Undo returns the inverse edit, which applies while the file is unchanged
+// since e.
 func (e *Edit) Undo() *Edit {
 	return &Edit{Path: e.Path, Created: e.New == nil, Old: e.New, New: e.Old, Before: e.After, After: e.Before, mode: e.mode}
 }
 
-// Apply writes the file, whole or not at all. Permissions and extended attributes stay, and
-// with keepMtime the file's time. It fails with ErrChanged if the file is no longer what the edit was
-// planned for.
+// Apply writes the file atomically. It keeps permissions and extended
+// attributes, and with keepMtime the modification time. It returns ErrChanged
+// if the file differs from the one that was planned for.
 func (e *Edit) Apply(keepMtime bool) error {
 	var err error
 	switch {
@@ -55,8 +57,8 @@ func (e *Edit) Apply(keepMtime bool) error {
 	return nil
 }
 
-// create makes a file where none is. The new name appears at once with all its bytes, and never
-// in place of a file that another program makes at the same moment.
+// create writes a new file. The name appears atomically with all its bytes and
+// never replaces a file that another program creates at the same moment.
 func (e *Edit) create() error {
 	mode := e.mode
 	if mode == 0 {
@@ -86,8 +88,8 @@ func (e *Edit) delete() error {
 	return durable.OS.SyncDir(filepath.Dir(e.Path))
 }
 
-// replace writes the new beginning and the old rest beside the file, and puts it in its
-// place if it is what was planned.
+// replace writes the new beginning and the old rest to a temporary file and
+// renames it over the old one if the result has the planned digest.
 func (e *Edit) replace(keepMtime bool) error {
 	info, err := os.Lstat(e.Path)
 	switch {
@@ -127,7 +129,7 @@ func (e *Edit) replace(keepMtime bool) error {
 	if err := copyAttributes(e.Path, w.Temp()); err != nil {
 		return err
 	}
-	// It may have been saved by another program while it was copied.
+	// Another program may have saved it during the copy.
 	if now, err := os.Lstat(e.Path); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
 		return ErrChanged
 	}
@@ -146,8 +148,8 @@ func (e *Edit) write(w *durable.Writer, sum hash.Hash, rest io.Reader) error {
 	return err
 }
 
-// restore gives a file what the umask took from its permissions, its owner where that is
-// allowed, and its time.
+// restore restores the permissions that the umask removed, the owner where
+// permitted, and the modification time.
 func restore(path string, was fs.FileInfo, keepMtime bool) error {
 	chown(path, was)
 	if err := os.Chmod(path, was.Mode().Perm()); err != nil {
@@ -162,8 +164,8 @@ func restore(path string, was fs.FileInfo, keepMtime bool) error {
 	return nil
 }
 
-// writable refuses what its owner protected. The superuser could write there too, but
-// was not asked to.
+// writable rejects write-protected files even for the superuser, who could
+// write there but was not asked to.
 func writable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

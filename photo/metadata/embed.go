@@ -14,23 +14,23 @@ import (
 	"github.com/beevik/etree"
 )
 
-// A header is what stands before the scan of a JPEG file, as it is changed.
+// A header holds the segments before the scan of a JPEG file.
 type header struct {
 	segments         []segment
-	xmp              int // index of the packet, -1 if there is none
+	xmp              int // index of the packet, -1 if none
 	resourceSegments []resourceSegment
-	iptc             []byte // as it was
+	iptc             []byte // the unchanged block
 }
 
-// A part is a segment of Photoshop's resources.
+// A resourceSegment is a segment of Photoshop resources.
 type resourceSegment struct {
 	segment   int
 	resources []resource
 	tail      []byte
 }
 
-// editJPEG changes the keywords inside a JPEG file. What follows the header stays byte
-// for byte, and so does each segment but those of XMP and IPTC.
+// editJPEG changes the keywords inside a JPEG file. It keeps all bytes after
+// the header and all segments except XMP and IPTC.
 func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -90,7 +90,7 @@ func changeJPEG(f file, size int64, change func(*target) []string) (*Edit, error
 	return e, nil
 }
 
-// digest sets what the whole file is, before and afterwards.
+// digest sets the hashes of the whole file before and after the edit.
 func (e *Edit) digest(f io.ReadSeeker) error {
 	before, after := sha256.New(), sha256.New()
 	before.Write(e.Old)
@@ -105,7 +105,7 @@ func (e *Edit) digest(f io.ReadSeeker) error {
 	return nil
 }
 
-// target finds the blocks that hold keywords. A damaged one is not written to.
+// target parses the blocks that hold keywords. It rejects damaged blocks.
 func (h *header) target() (*target, error) {
 	t := &target{xmp: newPacket(), iptc: &iim{}}
 	var err error
@@ -139,7 +139,8 @@ func (h *header) target() (*target, error) {
 	return t, nil
 }
 
-// checkExtended refuses a file whose keywords stand in extended XMP, which stays as it is.
+// checkExtended rejects a file with keywords in extended XMP, which cannot be
+// edited here.
 func (h *header) checkExtended(main *packet) error {
 	data, err := extendedXMP(h.segments, main)
 	if err == nil && data == nil {
@@ -160,8 +161,8 @@ func (h *header) checkExtended(main *packet) error {
 	return nil
 }
 
-// parts reads Photoshop's resources. Those that continue in the next segment are joined
-// in the first.
+// resourceSegments reads the Photoshop resources. Resources that continue in
+// the next segment are joined in the first.
 func resourceSegments(segments []segment) ([]resourceSegment, error) {
 	var found []resourceSegment
 	var joined []byte
@@ -193,13 +194,13 @@ func resourceSegments(segments []segment) ([]resourceSegment, error) {
 	return found, nil
 }
 
-// with returns the segments with the target's blocks in their places.
+// rewrite returns the segments with the target's blocks inserted.
 func (h *header) rewrite(t *target) ([]segment, error) {
 	segments := slices.Clone(h.segments)
 	gone := make([]bool, len(segments))
-	more := map[int][]segment{} // what goes behind a segment
+	more := map[int][]segment{} // segments to insert after a segment
 
-	lead := -1 // the last of the first segments that must come first
+	lead := -1 // last of the segments that must come first
 	for i, s := range segments {
 		if s.marker != app0 && !s.is(app1, signatureExif) {
 			break
@@ -232,8 +233,8 @@ func (h *header) rewrite(t *target) ([]segment, error) {
 	return out, nil
 }
 
-// placeIPTC puts the IPTC block into the resource where it was, else behind the other
-// resources, else into a segment of its own behind XMP.
+// placeIPTC writes the IPTC block into its old resource, or after the other
+// resources, or into a new segment after XMP.
 func (h *header) placeIPTC(iptc []byte, behind int, segments []segment, gone []bool, more map[int][]segment) {
 	if len(h.resourceSegments) == 0 {
 		for _, payload := range split(newResource(resourceIPTC, iptc).raw) {
@@ -293,7 +294,7 @@ func (p resourceSegment) bytes() []byte {
 	return append(out, p.tail...)
 }
 
-// with returns the resource with other data, under its name.
+// withData returns the resource with new data and the same name.
 func (r resource) withData(data []byte) resource {
 	other := newResource(r.id, data)
 	head := 6 + (int(r.raw[6])+2)&^1
@@ -301,7 +302,7 @@ func (r resource) withData(data []byte) resource {
 	return resource{r.id, raw, data}
 }
 
-// split makes payloads of a stream of resources.
+// split divides a stream of resources into payloads.
 func split(stream []byte) [][]byte {
 	var payloads [][]byte
 	for chunk := range slices.Chunk(stream, maxPayload-len(signaturePhotoshop)) {
@@ -310,10 +311,10 @@ func split(stream []byte) [][]byte {
 	return payloads
 }
 
-// xmpPayload is the packet as a segment holds it. Padding is given up before the packet is
-// too long.
+// xmpPayload returns the packet as a segment payload. It drops the padding if
+// the packet would be too long.
 func xmpPayload(p *packet) ([]byte, error) {
-	const room = 65502 // by XMP part 3, 1.1.3.1
+	const room = 65502 // XMP part 3, 1.1.3.1
 	data, err := p.bytes()
 	if err != nil {
 		return nil, err

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// The box of CR3 files that holds XMP, by Adobe's number.
+// UUID of the CR3 box that holds XMP.
 const uuidXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
 
 func isHEIF(head []byte) bool { return len(head) >= 12 && string(head[4:8]) == "ftyp" }
 
-// maxBoxes bounds how many boxes of one level are looked at.
+// maxBoxes bounds the boxes read per level.
 const maxBoxes = 10_000
 
-// A box of the ISO base media file format (ISO/IEC 14496-12): length, type, content.
+// A box of the ISO base media file format (ISO/IEC 14496-12): length, type,
+// content.
 type box struct {
 	kind     string
 	at, size int64 // of the content
@@ -25,7 +26,7 @@ type box struct {
 
 // readHEIF collects the blocks of HEIC, AVIF and CR3 files.
 //
-//	meta ─▶ iinf: which items are XMP or EXIF ─▶ iloc: where they are
+//	meta ─▶ iinf: XMP and EXIF items ─▶ iloc: their positions
 //	uuid be7acfcb-…: XMP, in CR3
 func (b *blocks) readHEIF(r io.ReaderAt, size int64) {
 	err := boxes(r, 0, size, func(x box) error {
@@ -48,7 +49,7 @@ func (b *blocks) readHEIF(r io.ReaderAt, size int64) {
 	b.problem("HEIF", err)
 }
 
-// boxes calls each with the boxes between two places.
+// boxes calls each for the boxes between two offsets.
 func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 	for range maxBoxes {
 		if to-from < 8 {
@@ -60,7 +61,7 @@ func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 		}
 		size, start := int64(binary.BigEndian.Uint32(head[:])), int64(8)
 		switch size {
-		case 0: // to the end
+		case 0: // extends to the end
 			size = to - from
 		case 1:
 			if _, err := r.ReadAt(head[8:], from+8); err != nil {
@@ -79,14 +80,14 @@ func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 	return nil
 }
 
-// readMeta finds the items of a meta box that hold XMP and EXIF.
+// readMeta finds the XMP and EXIF items of a meta box.
 func (b *blocks) readMeta(r io.ReaderAt, size int64, meta box) error {
 	if meta.size < 4 {
 		return errTruncated
 	}
 	var kinds map[uint32]string
 	var places []location
-	var data box // where the bytes of small items are
+	var data box // the content of small items
 	err := boxes(r, meta.at+4, meta.at+meta.size, func(x box) (err error) {
 		switch x.kind {
 		case "iinf":
@@ -120,7 +121,7 @@ func (b *blocks) readMeta(r io.ReaderAt, size int64, meta box) error {
 	return err
 }
 
-// readExifItem reads EXIF behind the length of what precedes it.
+// readExifItem reads EXIF behind its 4-byte length prefix.
 func (b *blocks) readExifItem(item []byte) {
 	if len(item) < 4 {
 		b.problem("EXIF", errTruncated)
@@ -135,7 +136,7 @@ func (b *blocks) readExifItem(item []byte) {
 	b.readTIFF(bytes.NewReader(item), int64(len(item)))
 }
 
-// itemKinds tells which items are XMP or EXIF.
+// itemKinds returns the kinds of the XMP and EXIF items by ID.
 func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 	head, err := readRange(r, size, iinf.at, min(iinf.size, 8))
 	if err != nil || len(head) < 6 {
@@ -163,13 +164,13 @@ func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 		case version == 3 && len(b) >= 10:
 			item, b = binary.BigEndian.Uint32(b), b[4:]
 		default:
-			return nil // older ones know no types
+			return nil // older versions have no item types
 		}
-		switch kind, rest := string(b[2:6]), string(b[6:]); kind { // behind the protection index
+		switch kind, rest := string(b[2:6]), string(b[6:]); kind { // after the protection index
 		case "Exif":
 			kinds[item] = "EXIF"
 		case "mime":
-			_, content, _ := strings.Cut(rest, "\x00") // behind the item's name
+			_, content, _ := strings.Cut(rest, "\x00") // after the item's name
 			if content, _, _ = strings.Cut(content, "\x00"); content == "application/rdf+xml" {
 				kinds[item] = "XMP"
 			}
@@ -178,14 +179,14 @@ func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 	})
 }
 
-// A location is where an item's bytes are.
+// A location lists the extents of an item.
 type location struct {
 	item    uint32
-	within  bool // the meta box's own data
+	within  bool // in the meta box's own data
 	extents [][2]uint64
 }
 
-// locations reads an iloc box, whose fields have lengths of their own.
+// locations parses an iloc box, whose field lengths vary.
 func locations(b []byte) ([]location, error) {
 	c := cursor{b: b}
 	version := c.number(1)
@@ -223,7 +224,6 @@ func locations(b []byte) ([]location, error) {
 	return found, nil
 }
 
-// readItem joins the extents of an item.
 func (b *blocks) readItem(l location, r io.ReaderAt, size int64, data box) ([]byte, error) {
 	var item []byte
 	for _, e := range l.extents {
@@ -235,7 +235,7 @@ func (b *blocks) readItem(l location, r io.ReaderAt, size int64, data box) ([]by
 		if at > uint64(to-from) || n > uint64(to-from)-at {
 			return nil, errTruncated
 		}
-		if n == 0 && len(l.extents) == 1 { // to the end
+		if n == 0 && len(l.extents) == 1 { // extends to the end
 			n = uint64(to-from) - at
 		}
 		if uint64(len(item))+n > maxXMP {
@@ -256,7 +256,7 @@ func (b *blocks) readItem(l location, r io.ReaderAt, size int64, data box) ([]by
 	return item, nil
 }
 
-// A cursor reads numbers of any length.
+// A cursor reads big-endian numbers of any length.
 type cursor struct {
 	b     []byte
 	short bool

@@ -23,31 +23,31 @@ func newDataset(record, number byte, value string) dataset {
 	return dataset{record, number, raw, raw[5:]}
 }
 
-// iim is an IPTC block that can be changed and written again.
+// iim is an editable IPTC block.
 type iim struct {
 	sets []dataset
 	tail []byte // padding
 	utf8 bool   // declared by dataset 1:90
-	// foreign is a declaration of another character set.
+	// foreign is set if another character set is declared.
 	foreign bool
 }
 
-// Declares UTF-8 by ISO 2022.
+// iimUTF8 declares UTF-8 by ISO 2022.
 const iimUTF8 = "\x1b%G"
 
-// maxIPTC is the limit of a keyword in bytes, by IIM 4.2.
+// maxIPTC is the maximum length of a keyword in bytes (IIM 4.2).
 const maxIPTC = 64
 
-// parseIIM reads a block. On error, what came before the damage is there.
+// parseIIM parses a block. On error it returns the datasets before the damage.
 func parseIIM(b []byte) (*iim, error) {
 	m := &iim{}
-	for len(b) > 0 && b[0] == 0x1c { // padding after the last is common
+	for len(b) > 0 && b[0] == 0x1c { // padding often follows the last dataset
 		if len(b) < 5 {
 			return m, errTruncated
 		}
 		head := 5
 		size := uint64(binary.BigEndian.Uint16(b[3:]))
-		if size&0x8000 != 0 { // extended: the low bits count the bytes of the length
+		if size&0x8000 != 0 { // extended: the low bits give the length of the length
 			n := int(size & 0x7fff)
 			if n > 4 || n > len(b)-head {
 				return m, errTruncated
@@ -83,9 +83,9 @@ func (m *iim) bytes() []byte {
 
 func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
 
-// text decodes a value, whatever is declared: without a declaration the rule is Latin-1,
-// but many programs write UTF-8 all the same, and the reverse happens too. Latin-1 beyond
-// ASCII is hardly ever valid UTF-8 by chance.
+// text decodes a value and ignores the declared character set. The default is
+// Latin-1, but many programs write UTF-8 without declaring it, and the reverse
+// happens too. Latin-1 text beyond ASCII is hardly ever valid UTF-8 by chance.
 func (m *iim) text(value []byte) string {
 	if !utf8.Valid(value) {
 		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
@@ -103,8 +103,8 @@ func (m *iim) keywords() []string {
 	return words
 }
 
-// append adds a keyword after the others, and says whether it could: a longer one, or one
-// beyond the block's character set, is left to XMP.
+// append adds a keyword at the end and reports whether it fits. Longer
+// keywords, and those outside the block's character set, go to XMP only.
 func (m *iim) append(word string) bool {
 	if len(m.sets) == 0 {
 		m.sets = []dataset{newDataset(1, 90, iimUTF8), newDataset(2, 0, "\x00\x04")}
@@ -128,8 +128,8 @@ func (m *iim) append(word string) bool {
 	return true
 }
 
-// encode writes a word in the block's character set, which changes only where no old
-// value would read differently.
+// encode encodes a word in the block's character set. It switches to UTF-8 only
+// if every old value keeps its meaning.
 func (m *iim) encode(word string) (string, bool) {
 	switch {
 	case m.utf8 || isASCII([]byte(word)):
@@ -139,7 +139,7 @@ func (m *iim) encode(word string) (string, bool) {
 	}
 	plain, valid := true, true
 	for _, d := range m.sets {
-		// Record 2 is text but for its version, record 1 has a few numbers.
+		// Record 2 is text except for its version. Record 1 has few numbers.
 		if d.record == 2 && d.number > 0 {
 			plain = plain && isASCII(d.value)
 			valid = valid && utf8.Valid(d.value)
@@ -166,7 +166,7 @@ func (m *iim) declare() {
 	m.sets = slices.Insert(m.sets, at, newDataset(1, 90, iimUTF8))
 }
 
-// undeclare takes back a declaration that nothing needs.
+// undeclare removes a declaration of UTF-8 that no value needs.
 func (m *iim) undeclare() {
 	for _, d := range m.sets {
 		if d.record == 2 && d.number > 0 && !isASCII(d.value) {
@@ -177,7 +177,7 @@ func (m *iim) undeclare() {
 	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.record == 1 && d.number == 90 })
 }
 
-// clear empties a block that holds nothing but what came with our keywords.
+// clear empties a block that holds only what was added for our keywords.
 func (m *iim) clear() {
 	for _, d := range m.sets {
 		if !(d.record == 1 && d.number == 90 || d.record == 2 && d.number == 0) {
@@ -187,7 +187,7 @@ func (m *iim) clear() {
 	m.sets, m.tail, m.utf8 = nil, nil, false
 }
 
-// remove takes out the keywords that match.
+// remove deletes the matching keywords and reports whether there were any.
 func (m *iim) remove(match func(string) bool) bool {
 	before := len(m.sets)
 	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.isKeyword() && match(m.text(d.value)) })
@@ -203,14 +203,14 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// The image resources of Photoshop that matter here.
+// The Photoshop image resources used here.
 const (
 	resourceIPTC   = 0x0404
-	resourceDigest = 0x0425 // MD5 of the IPTC block, by which readers see that it was edited alone
+	resourceDigest = 0x0425 // MD5 of the IPTC block, which reveals that only IPTC was edited
 )
 
-// A resource of Photoshop: "8BIM" id name size data. Name and data are padded to even
-// length.
+// A resource of Photoshop: "8BIM" id name size data. Name and data are padded
+// to even length.
 type resource struct {
 	id        uint16
 	raw, data []byte
@@ -227,8 +227,8 @@ func newResource(id uint16, data []byte) resource {
 	return resource{id, raw, data}
 }
 
-// parseResources splits resources; tail is padding after the last. On error, those before
-// the damage are there, and the data of one that is cut short.
+// parseResources splits resources. tail is the padding after the last. On error
+// it returns those before the damage, including the data of a truncated one.
 func parseResources(b []byte) (found []resource, tail []byte, err error) {
 	for len(b) > 0 {
 		if !bytes.HasPrefix(b, []byte("8BIM")) {
@@ -241,7 +241,7 @@ func parseResources(b []byte) (found []resource, tail []byte, err error) {
 			return found, nil, errTruncated
 		}
 		id := binary.BigEndian.Uint16(b[4:])
-		head := 6 + (int(b[6])+2)&^1 + 4 // the name and its length byte, padded; the size
+		head := 6 + (int(b[6])+2)&^1 + 4 // padded name with its length byte, then the size
 		if len(b) < head {
 			return found, nil, errTruncated
 		}

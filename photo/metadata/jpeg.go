@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// What application segments begin with.
+// Signatures of application segments.
 const (
 	signatureXMP       = "http://ns.adobe.com/xap/1.0/\x00"
 	signatureExtended  = "http://ns.adobe.com/xmp/extension/\x00"
@@ -23,15 +23,15 @@ const (
 	soi, eoi, sos           = 0xd8, 0xd9, 0xda
 	app0, app1, app2, app13 = 0xe0, 0xe1, 0xe2, 0xed
 	maxPayload              = 0xffff - 2
-	maxSegments             = 64 << 20 // bytes of the segments before the scan
+	maxSegments             = 64 << 20 // total bytes of the segments before the scan
 	extendedHead            = len(signatureExtended) + 32 + 4 + 4
 )
 
 // A segment of a JPEG file: 0xff… marker length payload.
 type segment struct {
 	marker  byte
-	fill    int  // more bytes 0xff than the one before the marker
-	bare    bool // no length follows: TEM and RSTn
+	fill    int  // extra 0xff bytes before the marker
+	bare    bool // no length follows (TEM and RSTn)
 	payload []byte
 }
 
@@ -39,7 +39,7 @@ func (s segment) is(marker byte, signature string) bool {
 	return s.marker == marker && bytes.HasPrefix(s.payload, []byte(signature))
 }
 
-// bytes is the segment as it stands in the file.
+// bytes returns the segment as stored in the file.
 func (s segment) bytes() []byte {
 	out := append(bytes.Repeat([]byte{0xff}, s.fill+1), s.marker)
 	if s.bare {
@@ -49,8 +49,8 @@ func (s segment) bytes() []byte {
 	return append(out, s.payload...)
 }
 
-// readSegments reads the segments before the first scan, and keeps the payloads of those
-// that are wanted. On error, those before the damage are there.
+// readSegments reads the segments before the first scan and keeps the payloads
+// selected by want. On error it returns those before the damage.
 func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, err error) {
 	br := bufio.NewReaderSize(r, 32<<10)
 	var start [2]byte
@@ -71,7 +71,7 @@ func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, er
 				return found, errTruncated
 			}
 		}
-		s.fill-- // the one that belongs to the marker
+		s.fill-- // one belongs to the marker
 		switch {
 		case s.marker == sos || s.marker == eoi:
 			return found, nil
@@ -133,8 +133,8 @@ func (b *blocks) readJPEG(r io.Reader) {
 	}
 }
 
-// extendedXMP joins what did not fit into the first packet, if that names it: chunks with
-// the digest of the whole, its length and their offset.
+// extendedXMP joins the extension of the first packet, if the packet names one.
+// Each chunk carries the digest and length of the whole and its own offset.
 func extendedXMP(segments []segment, main *packet) ([]byte, error) {
 	named := main.list(property{ns: nsNote, name: "HasExtendedXMP"})
 	if len(named) == 0 {

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// autoRoot is the root under which this program's words stand in hierarchies.
+// autoRoot is the root of machine keywords in hierarchies.
 const autoRoot = "auto"
 
-// Roots, folded, whose words are no keywords: what programs keep for themselves.
+// internalRoots are folded roots that programs reserve for internal use.
 var internalRoots = map[string]bool{"darktable": true, "_digikam_internal_tags_": true}
 
-// faceRoots, folded, are the roots under which programs and people keep names. digiKam
-// and Lightroom say People; the others are its translations.
+// faceRoots are folded roots below which programs and people keep names of
+// persons: People, as in digiKam and Lightroom, and its translations.
 var faceRoots = map[string]bool{
 	"people": true, "person": true, "persons": true, "faces": true, "face": true,
 	"personen": true, "menschen": true, "leute": true, "gesichter": true,
@@ -22,14 +22,15 @@ var faceRoots = map[string]bool{
 	"ludzie": true, "osoby": true, "lidé": true, "люди": true, "лица": true, "人物": true, "人": true, "人々": true,
 }
 
-// A path is a place in a hierarchy, such as Places|Rome.
+// A path is a keyword with its position in a hierarchy, such as Places|Rome.
 type path struct {
 	parts []string
-	// rest is what follows the first separator, as it was written.
+	// rest is the text after the first separator, verbatim.
 	rest string
 }
 
-// newPath splits a place at sep. digiKam writes a slash within a name as a backslash.
+// newPath splits a value at sep. digiKam writes a slash within a name as a
+// backslash.
 func newPath(value, sep string) path {
 	unescape := func(s string) string {
 		if sep == "/" {
@@ -50,13 +51,14 @@ func newPath(value, sep string) path {
 	return p
 }
 
-// below says whether the path has a word below a root of the set.
+// below reports whether the path has a word below one of the roots.
 func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
 
-// placed says whether a person put a word there. darktable makes a keyword at the top of
-// each flat one, so that such a place says nothing beside one below auto.
+// placed reports whether a person chose the position of the word. darktable
+// creates a top-level keyword for each flat one, so a top-level path says
+// nothing if the word also lies below auto.
 func (p path) placed(marked *wordSet) bool {
 	return len(p.parts) > 1 || !marked.has(p.leaf())
 }
@@ -65,20 +67,20 @@ func (p path) leaf() string { return p.parts[len(p.parts)-1] }
 
 var autoRoots = map[string]bool{autoRoot: true}
 
-// A source is what some blocks say, as they say it.
+// A source holds the content of some blocks, before interpretation.
 type source struct {
 	flat   []string
 	paths  []path
 	people []string // names beside marked faces
 
-	// of our own namespace
+	// From the namespace urn:cpar:xmp:1.0/:
 	machine, accepted, rejected []string
-	given                       []string // words that a person gave by this program
-	copied                      []string // what was copied from one list to another: "list value"
+	given                       []string // words that a person added with this program
+	copied                      []string // copies between lists: "list value"
 	run                         string
 }
 
-// add appends what other says.
+// add appends the content of other.
 func (s *source) add(other source) {
 	s.flat = append(s.flat, other.flat...)
 	s.paths = append(s.paths, other.paths...)
@@ -93,7 +95,7 @@ func (s *source) add(other source) {
 	}
 }
 
-// wordSet is a list of words without repetition.
+// wordSet is an ordered set of words, compared by Fold.
 type wordSet struct {
 	seen map[string]bool
 	list []string
@@ -120,7 +122,7 @@ func (s *wordSet) add(word string) bool {
 
 func (s *wordSet) has(word string) bool { return s.seen[Fold(word)] }
 
-// marked are the words below auto.
+// marked returns the words below auto.
 func (s *source) marked() *wordSet {
 	words := newWordSet()
 	for _, p := range s.paths {
@@ -131,16 +133,16 @@ func (s *source) marked() *wordSet {
 	return words
 }
 
-// words sorts what was found by who said it.
+// keywords classifies the words by their author.
 func (s *source) keywords() Keywords {
 	var (
 		people   = newWordSet(s.people...)
 		machine  = newWordSet(s.machine...)
 		accepted = newWordSet(s.accepted...)
-		leaves   = newWordSet() // where a person put them into a hierarchy
+		leaves   = newWordSet() // placed in a hierarchy by a person
 		standing = newWordSet(s.flat...)
-		inner    = newWordSet() // parts of hierarchies that are nobody's keywords
-		outer    = newWordSet() // parts of the others
+		inner    = newWordSet() // inner nodes of hierarchies, not keywords
+		outer    = newWordSet() // nodes of the other hierarchies
 		marked   = s.marked()
 	)
 	for _, p := range s.paths {
@@ -171,7 +173,7 @@ func (s *source) keywords() Keywords {
 	for _, w := range append(s.flat[:len(s.flat):len(s.flat)], leaves.list...) {
 		switch {
 		case people.has(w):
-		case inner.has(w) && !outer.has(w): // darktable lists each part of a hierarchy also by itself
+		case inner.has(w) && !outer.has(w): // darktable also lists each node of a hierarchy on its own
 		case machine.has(w) && !accepted.has(w) && !leaves.has(w):
 		default:
 			human.add(w)
@@ -190,7 +192,7 @@ func (s *source) keywords() Keywords {
 		case standing.has(w):
 			left.add(w)
 		case len(standing.list) > 0:
-			// Somebody took it out with another program, and left the rest.
+			// Another program removed one of the marks and left the rest.
 			rejected.add(w)
 		}
 	}

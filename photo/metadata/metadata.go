@@ -1,28 +1,31 @@
-// Package metadata reads the keywords in and beside photos, and writes keywords there
-// such that other programs find them and nothing of theirs is lost.
+// Package metadata reads the keywords in and beside photos. It also writes
+// keywords in the notations of other programs and preserves all other metadata.
 //
 //	photo: IPTC, XMP, EXIF ─┐
-//	photo.jpg.xmp           ├─▶ ReadFile ─▶ Words: of people, of machines, refused, names
+//	photo.jpg.xmp           ├─▶ ReadFile ─▶ Keywords
 //	photo.xmp              ─┘
-//	photo + Change ─▶ Plan ─▶ Edit ─▶ Apply ─▶ file            (Undo gives the Edit back)
-//	file + a run's words ─▶ Retract ─▶ Edit ─▶ Apply
+//	photo + Change ─▶ Plan ─▶ Edit ─▶ Apply ─▶ file      (Undo inverts an Edit)
+//	file + words of a run ─▶ Retract ─▶ Edit ─▶ Apply
 //
-// Programs look in different places, so a keyword is written to all of them:
+// Programs read different lists, so a keyword is written to all of them:
 //
-//	dc:subject               flat        everybody
+//	dc:subject               flat        all programs
 //	lr:hierarchicalSubject   auto|word   Lightroom, darktable
 //	digiKam:TagsList         auto/word   digiKam, Immich
 //	IPTC 2:25                flat        inside JPEG files only
 //
-// A flat list has no root to tell a machine's words by, so they are also listed in a
-// namespace of our own, urn:cpar:xmp:1.0/. A reader takes both marks away again: what
-// this program suggested is never learnt from, unless a person accepted it.
+// A flat list cannot mark machine keywords by a root, so they are also listed
+// in our own namespace, urn:cpar:xmp:1.0/. ReadFile uses both marks to keep
+// suggestions of this program out of training data unless a person accepted
+// them.
 //
-// Nothing here decodes a picture. A damaged block hides no other when reading, and is
-// never written to. What is read is bounded by the file, and an XMP packet by 32 MiB.
+// The package decodes no image. A damaged block does not affect the reading of
+// other blocks and is never written to. Memory is bounded by the file size, and
+// by 32 MiB for an XMP packet.
 //
-// Formats: XMP parts 1 and 3 (ISO 16684-1); IPTC-NAA IIM 4.2; Metadata Working Group,
-// Guidelines for handling image metadata 2.0; docs/FORMAT.md, "Keywords in files".
+// Formats: XMP parts 1 and 3 (ISO 16684-1), IPTC-NAA IIM 4.2, Metadata Working
+// Group, Guidelines for handling image metadata 2.0, and docs/FORMAT.md,
+// "Keywords in files".
 package metadata
 
 import (
@@ -40,72 +43,74 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Words are the keywords of one photo, from all its places. No list has a word twice,
-// whatever the case.
+// Keywords are the keywords of one photo from all blocks and sidecars. Each
+// list is free of duplicates, compared by Fold.
 type Keywords struct {
-	// Human are what people gave: the flat lists, then the leaves of hierarchies. Words
-	// that this program suggested and a person accepted are among them.
+	// Human holds words given by people: the flat lists, then the leaves of
+	// hierarchies. It includes accepted suggestions.
 	Human []string
-	// Machine are what this program suggested and nobody has accepted.
+	// Machine holds suggestions of this program that no person has accepted.
 	Machine []string
-	// Rejected are what a person refused.
+	// Rejected holds suggestions that a person rejected.
 	Rejected []string
-	// People are names: what stands below a root for faces, or beside a marked face.
+	// People holds names of persons, from face regions or below a root for
+	// faces.
 	People []string
-	// Run is the run that wrote Machine last, or "".
+	// Run is the run that last wrote Machine, or "".
 	Run string
 }
 
-// Problem is a damaged block. What the others say still counts.
+// Problem describes a damaged block. The other blocks still count.
 type Problem struct{ Path, Detail string }
 
-// Where says which file of a photo is written.
+// Where selects the file to write.
 type Where string
 
-// Embedded is for JPEG files; Plan refuses others with ErrNotEmbeddable.
+// Embedded requires a JPEG file. Plan rejects others with ErrNotEmbeddable.
 const (
 	Sidecar  Where = "sidecar"
 	Embedded Where = "embedded"
 )
 
-// Style says how a sidecar is named.
+// Style selects the name of a sidecar.
 type Style string
 
-// Follow takes the sidecar that exists, and Append if there is none.
 const (
 	Append Style = "append"          // photo.jpg.xmp, as darktable and digiKam do
 	Adobe  Style = "adobe"           // photo.xmp, as Lightroom does
-	Follow Style = "follow-existing" // whichever exists
+	Follow Style = "follow-existing" // an existing sidecar, otherwise Append
 )
 
-// Change is what shall become of the keywords of one photo.
+// Change describes an edit of the keywords of one photo.
 type Change struct {
-	Suggest        []string // words of a machine
-	Accept, Reject []string // a person's judgement of such words
-	Add            []string // a person's own words
-	Run            string   // the run that suggests
+	Suggest        []string // machine keywords
+	Accept, Reject []string // a person's verdict on machine keywords
+	Add            []string // a person's own keywords
+	Run            string   // the run that made the suggestions
 }
 
 var (
-	// ErrNotEmbeddable: keywords cannot be written into this file without risk.
+	// ErrNotEmbeddable reports that keywords cannot be embedded without risk.
 	ErrNotEmbeddable = fmt.Errorf("%w: keywords cannot be written into this file", cpar.ErrInput)
-	// ErrChanged: the file is no longer what the edit was planned for.
+	// ErrChanged reports that the file changed after the edit was planned.
 	ErrChanged = fmt.Errorf("%w: the file changed meanwhile", cpar.ErrInput)
-	// errDamaged: a block that cannot be read is not written to.
+	// errDamaged reports a damaged block, which is never written to.
 	errDamaged = fmt.Errorf("%w: its metadata is damaged", cpar.ErrInput)
 
 	errTruncated = errors.New("it ends too early")
 )
 
-// Fold returns what makes two spellings one word: Unicode NFC, case folded.
+// Fold returns the canonical form by which words are compared: NFC,
+// case-folded.
 func Fold(word string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(strings.TrimSpace(word))))
 }
 
-// maxWordBytes is the limit of a word that is written, as collections have it.
+// maxWordBytes is the maximum length of a written word. Collections have the
+// same limit.
 const maxWordBytes = 128
 
-// clean returns a word as it is written, or why it is not.
+// clean returns the normal form of a word, or an error if it cannot be written.
 func clean(word string) (string, error) {
 	word = strings.TrimSpace(norm.NFC.String(word))
 	refuse := func(why string) (string, error) {
@@ -126,7 +131,7 @@ func clean(word string) (string, error) {
 	return word, nil
 }
 
-// cleaned is the change with its words as they are written.
+// cleaned returns the change with normalised words.
 func (c Change) cleaned() (Change, error) {
 	for _, list := range []*[]string{&c.Suggest, &c.Accept, &c.Reject, &c.Add} {
 		words := make([]string, 0, len(*list))

@@ -12,13 +12,14 @@ import (
 	"cpar/internal/hint"
 )
 
-// difference returns the bytes that change, from the beginning of the file to the end of
-// the last segment that does, as they are and as they will be.
+// difference returns the bytes from the beginning of the file to the end of the
+// last changed segment, before and after the change.
 //
-// Whatever finds data by their place must find them afterwards. Offsets within EXIF count
-// from its own segment, Google's and Samsung's from the end of the file, those of the
-// Multi-Picture Format (CIPA DC-007) from its segment: these are corrected. Other data
-// behind the picture could be named by a maker's note, so such files are refused.
+// The function corrects or preserves every offset into the file. EXIF offsets
+// count from their own segment, Google's and Samsung's from the end of the
+// file. Those of the Multi-Picture Format (CIPA DC-007) are corrected. Files
+// with other data behind the image are rejected, because a maker note could
+// refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {
 	length := func(segments []segment) (n int) {
 		for _, s := range segments {
@@ -52,9 +53,9 @@ func (h *header) difference(after []segment, file io.ReaderAt, size int64) (befo
 	return before, now, nil
 }
 
-// moveMPF corrects the Multi-Picture Format of a file whose header grew, and says whether
-// there is one. The first picture's size is that of the file up to the second; the others
-// are found by their distance from the segment.
+// moveMPF corrects the Multi-Picture Format of a file whose header grew, and
+// reports whether the file has one. The first image's size extends to the
+// second image. The other offsets count from the segment.
 func moveMPF(old, now []segment, grown int) (bool, error) {
 	find := func(segments []segment) (at, place int) {
 		for i, s := range segments {
@@ -78,7 +79,8 @@ func moveMPF(old, now []segment, grown int) (bool, error) {
 	return true, nil
 }
 
-// moveEntries adds to the size of the first picture, and to the offsets of the others.
+// moveEntries adjusts the size of the first image and the offsets of the
+// others.
 func moveEntries(b []byte, grown, further int) error {
 	const tagEntries, entrySize = 0xb002, 16
 	if len(b) < 8 || !isTIFF(b) {
@@ -116,7 +118,7 @@ func moveEntries(b []byte, grown, further int) error {
 	return errors.New("it has no entries")
 }
 
-// checkTrailer refuses a file with data of unknown kind behind the picture.
+// checkTrailer rejects a file with unknown data behind the image.
 func checkTrailer(file io.ReaderAt, scan, size int64) error {
 	end, err := imageEnd(io.NewSectionReader(file, scan, size-scan))
 	if err != nil {
@@ -137,7 +139,7 @@ func checkTrailer(file io.ReaderAt, scan, size int64) error {
 	}
 	switch {
 	case len(head) >= 8 && string(head[4:8]) == "ftyp", // the film of a motion photo
-		string(tail) == "SEFT", // Samsung's, counted from the end
+		string(tail) == "SEFT", // Samsung's trailer, addressed from the end
 		bytes.HasPrefix(head, []byte("CANON OPTIONAL DATA\x00")):
 		return nil
 	}
@@ -148,8 +150,8 @@ func checkTrailer(file io.ReaderAt, scan, size int64) error {
 		"write a sidecar")
 }
 
-// imageEnd is how many bytes from the first scan on belong to the picture: up to its
-// end marker, or all if there is none.
+// imageEnd returns the length of the image data from the first scan to the end
+// marker, or to the end of the file if there is none.
 func imageEnd(r io.Reader) (n int64, err error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	next := func() byte {

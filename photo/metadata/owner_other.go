@@ -4,5 +4,5 @@ package metadata
 
 import "io/fs"
 
-// chown does nothing where files have no such owner.
+// chown does nothing on systems without Unix owners.
 func chown(string, fs.FileInfo) {}

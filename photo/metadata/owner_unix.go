@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// chown gives a file to whom it belonged, as far as this user may.
+// chown restores the owner of a file as far as the user's rights permit.
 func chown(path string, was fs.FileInfo) {
 	old, ok := was.Sys().(*syscall.Stat_t)
 	if !ok {

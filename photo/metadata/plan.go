@@ -14,11 +14,11 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Plan says what a change does to the photo's sidecar, or to the photo itself. It is nil
-// if nothing would change. It reads and never writes.
+// Plan computes the edit that applies a change to the photo's sidecar or to the
+// photo itself. It returns nil if nothing would change, and never writes.
 //
-// A word that a person already has, in whatever place or case, is not suggested again,
-// nor one that was refused.
+// Plan does not suggest words that a person already gave or rejected, compared
+// by Fold across all lists.
 func Plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	e, err := plan(photo, w, s, c)
 	if err != nil {
@@ -53,8 +53,8 @@ func plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	return nil, fmt.Errorf("%w: keywords are written to a %s or are %s, not %q", cpar.ErrInput, Sidecar, Embedded, string(w))
 }
 
-// NewSidecar is what Plan would write beside a photo that lies in no file, and so has no sidecar
-// yet; nil if nothing.
+// NewSidecar returns the sidecar for an in-memory photo without one, or nil if
+// the change adds nothing.
 func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 	c, err := c.cleaned()
 	if err != nil {
@@ -68,9 +68,9 @@ func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 	return e.New, nil
 }
 
-// Retract takes the words of a run out of a sidecar or a JPEG file, whatever else changed
-// since. A word that a person accepted since, or put into a hierarchy, stays. It is nil
-// if none is there.
+// Retract computes the edit that removes the words of a run from a sidecar or
+// JPEG file. It keeps later changes and words that a person accepted or put
+// into a hierarchy. It returns nil if no word is left to remove.
 func Retract(path, run string, words []string) (*Edit, error) {
 	edit := editSidecarDefault
 	if ok, err := isJPEG(path); err != nil {
@@ -89,7 +89,7 @@ func editSidecarDefault(name string, change func(*target) []string) (*Edit, erro
 	return editSidecar(name, 0o644, change)
 }
 
-// editSidecar changes a sidecar, or makes one with the permissions.
+// editSidecar changes a sidecar, or creates one with the permissions perm.
 func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (*Edit, error) {
 	name, old, err := readSidecar(name)
 	if err != nil {
@@ -123,7 +123,7 @@ func changeSidecar(name string, old []byte, perm fs.FileMode, change func(*targe
 	return e, nil
 }
 
-// readError names what is wrong with a file, without its path: the caller says that.
+// readError strips the path, which the caller adds in printable form.
 func readError(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		err = p.Err

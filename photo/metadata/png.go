@@ -13,12 +13,13 @@ import (
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// readPNG collects the blocks of a PNG file: chunks of length, type, data and checksum.
+// readPNG collects the blocks of a PNG file: chunks of length, type, data and
+// checksum.
 //
-//	iTXt XML:com.adobe.xmp        the packet, as the standard has it
+//	iTXt XML:com.adobe.xmp        the packet, as standardised
 //	eXIf                          a TIFF block
 //	tEXt, zTXt, iTXt
-//	  Raw profile type …          as ImageMagick writes iptc, 8bim, xmp and exif: in hex
+//	  Raw profile type …          ImageMagick's iptc, 8bim, xmp and exif, in hex
 func (b *blocks) readPNG(r io.ReaderAt, size int64) {
 	for at := int64(len(pngSignature)); at < size; {
 		var head [8]byte
@@ -47,7 +48,7 @@ func (b *blocks) readPNG(r io.ReaderAt, size int64) {
 	}
 }
 
-// readText takes what a text chunk holds for us.
+// readText extracts metadata from a text chunk.
 func (b *blocks) readText(kind string, data []byte) error {
 	keyword, rest, ok := strings.Cut(string(data), "\x00")
 	profile, isProfile := strings.CutPrefix(strings.ToLower(keyword), "raw profile type ")
@@ -70,7 +71,8 @@ func (b *blocks) readText(kind string, data []byte) error {
 	return nil
 }
 
-// readProfile takes a profile by its name and, since names lie, by how it begins.
+// readProfile identifies a profile by its content first, because names are
+// unreliable.
 func (b *blocks) readProfile(name string, raw []byte) {
 	exif := bytes.TrimPrefix(raw, []byte(signatureExif))
 	switch {
@@ -87,7 +89,7 @@ func (b *blocks) readProfile(name string, raw []byte) {
 	}
 }
 
-// chunkText is the text of a chunk behind its keyword.
+// chunkText returns the text after a chunk's keyword.
 func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	packed := false
 	switch kind {
@@ -124,8 +126,8 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	return text, err
 }
 
-// rawProfile decodes three lines: the profile's name, its length, and its bytes in hex,
-// which fill lines of their own.
+// rawProfile decodes the profile's name, its length, and its hex bytes, which
+// may span lines.
 func rawProfile(text []byte) ([]byte, error) {
 	_, rest, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), []byte("\n"))
 	_, digits, ok := bytes.Cut(rest, []byte("\n"))
@@ -140,8 +142,8 @@ func rawProfile(text []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// stretch reads n bytes of a file from a place on. Lengths are checked against the file
-// before anything is made for them.
+// readRange reads n bytes at an offset. It checks n against the file size
+// before it allocates.
 func readRange(r io.ReaderAt, size, at, n int64) ([]byte, error) {
 	switch {
 	case at < 0 || n < 0 || at > size || n > size-at:

@@ -15,17 +15,17 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// blocks are the places for keywords in one photo.
+// blocks holds the metadata blocks of one photo.
 type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
 	problems []error
-	left     int64 // how many bytes blocks that are named by their place may still take
-	packed   int64 // how many compressed ones have taken
+	left     int64 // byte budget of blocks addressed by offset
+	packed   int64 // decompressed bytes so far
 }
 
-// spend refuses blocks that lie over each other: a small file could name the same bytes
-// again and again.
+// spend rejects overlapping blocks, because a small file could refer to the
+// same bytes again and again.
 func (b *blocks) spend(n int64) error {
 	if b.left -= n; b.left < 0 {
 		return errors.New("it lies where others lie")
@@ -53,7 +53,7 @@ func (b *blocks) readPhotoshop(data []byte) {
 	}
 }
 
-// source parses the blocks. IPTC comes first, as the oldest.
+// source parses the blocks, the oldest format (IPTC) first.
 func (b *blocks) source() source {
 	var s source
 	for _, data := range b.iim {
@@ -79,7 +79,7 @@ func (b *blocks) source() source {
 	return s
 }
 
-// utf16Text decodes a text of Windows, in UTF-16 and ended by zero.
+// utf16Text decodes zero-terminated UTF-16LE as written by Windows.
 func utf16Text(b []byte) string {
 	units := make([]uint16, 0, len(b)/2)
 	for ; len(b) >= 2; b = b[2:] {
@@ -92,7 +92,7 @@ func utf16Text(b []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// readers by what a file begins with.
+// readers are selected by the first bytes of a file.
 var readers = []struct {
 	is   func(head []byte) bool
 	read func(b *blocks, r io.ReaderAt, size int64)
@@ -106,8 +106,8 @@ var readers = []struct {
 	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(signatureRAF)) }, (*blocks).readRAF},
 }
 
-// ReadFile reads the keywords of a photo, from inside the file and from its sidecars.
-// What a damaged block hides is a Problem.
+// ReadFile reads the keywords of a photo from the file and its sidecars.
+// Damaged blocks are reported as Problems.
 func ReadFile(path string) (Keywords, []Problem, error) {
 	s, problems, err := readAll(path)
 	if err != nil {
@@ -116,8 +116,8 @@ func ReadFile(path string) (Keywords, []Problem, error) {
 	return s.keywords(), problems, nil
 }
 
-// Read reads the keywords inside a photo that lies in no file. name is for its ending and for
-// messages.
+// Read reads the keywords inside an in-memory photo. name supplies the
+// extension and appears in messages.
 func Read(name string, data []byte) (Keywords, []Problem) {
 	s, damage := readBlocks(bytes.NewReader(data), int64(len(data)), name)
 	var problems []Problem
@@ -150,7 +150,7 @@ func readAll(photo string) (source, []Problem, error) {
 	var seen []os.FileInfo
 	for _, name := range Sidecars(photo) {
 		info, err := os.Stat(name)
-		// On systems that ignore case, two names are one file.
+		// On case-insensitive systems two names may be one file.
 		if err != nil || containsFile(seen, info) {
 			continue
 		}
@@ -186,10 +186,11 @@ func readXMPFile(name string) (source, error) {
 	return p.read(), nil
 }
 
-// unnamed are the kinds that hold no keywords that anybody writes.
+// formatsWithoutKeywords lists extensions of formats that carry no keywords in
+// practice.
 var formatsWithoutKeywords = map[string]bool{".gif": true, ".bmp": true}
 
-// readBlocks reads what is inside a photo.
+// readBlocks reads the metadata inside a photo.
 func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
 	head := make([]byte, 32)
 	n, err := r.ReadAt(head, 0)
@@ -210,12 +211,12 @@ func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
 	return source{}, []error{errors.New("not a photo of a known kind")}
 }
 
-// isJPEG reports what a file begins with.
+// isJPEG reports whether a file begins as a JPEG. A missing file does not.
 func isJPEG(name string) (bool, error) {
 	f, err := open(name)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return false, nil // a sidecar that is gone has nothing to take out
+			return false, nil // a deleted sidecar has nothing to remove
 		}
 		return false, err
 	}
@@ -229,8 +230,8 @@ func isWebP(head []byte) bool {
 	return len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP"
 }
 
-// readWebP collects the blocks of a WebP file: chunks of type, length and data, padded to
-// even length.
+// readWebP collects the blocks of a WebP file: chunks of type, length and data,
+// padded to even length.
 func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 	for at := int64(12); at+8 <= size; {
 		var head [8]byte
@@ -258,8 +259,8 @@ func (b *blocks) readWebP(r io.ReaderAt, size int64) {
 
 const signatureRAF = "FUJIFILMCCD-RAW "
 
-// readRAF reads the preview inside a raw file of Fujifilm, a JPEG file with the metadata.
-// Its place and length stand at byte 84.
+// readRAF reads the preview of a Fujifilm RAW file, a JPEG with the metadata.
+// Its offset and length are at byte 84.
 func (b *blocks) readRAF(r io.ReaderAt, size int64) {
 	place, err := readRange(r, size, 84, 8)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// Sidecars are the names that a photo's sidecar may have, the more particular first.
+// Sidecars returns the possible names of a photo's sidecar, the more specific
+// first.
 func Sidecars(photo string) []string {
 	bare := strings.TrimSuffix(photo, filepath.Ext(photo))
 	names := []string{photo + ".xmp", photo + ".XMP"}
@@ -23,7 +24,7 @@ func Sidecars(photo string) []string {
 	return names
 }
 
-// sidecarFor is the sidecar to be written.
+// sidecarFor returns the name of the sidecar to write.
 func sidecarFor(photo string, s Style) (string, error) {
 	names := Sidecars(photo)
 	existing := func(names []string) string {
@@ -54,8 +55,8 @@ func sidecarFor(photo string, s Style) (string, error) {
 	return names[0], nil
 }
 
-// readSidecar returns the file that a name leads to, and what it holds: nil if there is
-// none.
+// readSidecar resolves a sidecar's name and reads it. The content is nil if it
+// does not exist.
 func readSidecar(name string) (string, []byte, error) {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +75,8 @@ func readSidecar(name string) (string, []byte, error) {
 	return name, data, err
 }
 
-// open opens a regular file. A pipe would keep us waiting for somebody who writes to it.
+// open opens a regular file. A pipe would block until another process writes to
+// it.
 func open(name string) (*os.File, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {

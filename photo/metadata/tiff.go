@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Tags of the first directory of a TIFF file or an EXIF block.
+// Tags in the first directory of a TIFF file or an EXIF block.
 const (
 	tagXMP        = 700
 	tagIPTC       = 33723
@@ -15,13 +15,14 @@ const (
 	tagXPKeywords = 0x9c9e
 )
 
-// maxEntries is how many entries of a directory are looked at.
+// maxEntries bounds the entries read per directory.
 const maxEntries = 4096
 
-// typeSizes are the sizes of TIFF's types in bytes.
+// typeSizes are the sizes of TIFF types in bytes.
 var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
-// isTIFF: also the raw formats that are TIFF but for a few bytes (Olympus, Panasonic).
+// isTIFF also accepts RAW formats that differ from TIFF in a few bytes
+// (Olympus, Panasonic).
 func isTIFF(head []byte) bool {
 	if len(head) < 4 {
 		return false
@@ -90,7 +91,8 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// tiffValue reads the value of an entry: beside it if it fits into four bytes.
+// tiffValue reads the value of an entry, which is inline if it fits into four
+// bytes.
 func (b *blocks) tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, entry []byte) ([]byte, error) {
 	kind := order.Uint16(entry[2:])
 	if int(kind) >= len(typeSizes) || typeSizes[kind] == 0 {
@@ -114,8 +116,8 @@ func (b *blocks) tiffValue(r io.ReaderAt, size int64, order binary.ByteOrder, en
 	return value, nil
 }
 
-// unswapped repairs an IPTC block that a program wrote as numbers of four bytes, in the
-// other byte order.
+// unswapped repairs an IPTC block that a program wrote as 4-byte numbers in the
+// wrong byte order.
 func unswapped(b []byte) []byte {
 	if len(b) < 4 || b[0] == 0x1c || b[3] != 0x1c {
 		return b

@@ -32,29 +32,29 @@ const (
 	nsOwn        = "urn:cpar:xmp:1.0/"
 )
 
-// Limits of a packet. A tree takes some hundred bytes for each tag, so tags are counted
-// before one is made.
+// Limits of a packet. A tree needs some hundred bytes per tag, so tags are
+// counted before parsing.
 const (
 	maxXMP      = 32 << 20
 	maxXMPTags  = 200_000
 	maxXMPDepth = 64
 )
 
-// form is how a packet's text is stored.
+// textEncoding is the encoding of a packet's text.
 type textEncoding struct {
 	bom   bool
-	order binary.ByteOrder // of UTF-16; nil for UTF-8
+	order binary.ByteOrder // of UTF-16, nil for UTF-8
 }
 
-// A packet is an XMP packet as a tree that can be changed and written again.
+// A packet is an XMP packet as an editable tree.
 type packet struct {
 	doc      *etree.Document
 	encoding textEncoding
 	rdf      *etree.Element
-	scopes   map[*etree.Element]map[string]string // namespaces that an element declares, by prefix
+	scopes   map[*etree.Element]map[string]string // declared namespaces by prefix
 }
 
-// parsePacket reads a packet or a sidecar.
+// parsePacket parses a packet or a sidecar.
 func parsePacket(data []byte) (*packet, error) {
 	if len(data) > maxXMP {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxXMP>>20)
@@ -68,7 +68,7 @@ func parsePacket(data []byte) (*packet, error) {
 	}
 	p := &packet{doc: etree.NewDocument(), encoding: f, scopes: map[*etree.Element]map[string]string{}}
 	p.doc.ReadSettings = etree.ReadSettings{PreserveCData: true, PreserveDuplicateAttrs: true, MaxDepth: maxXMPDepth}
-	// References for what a reader would take for white space.
+	// Escape characters that a reader would take for white space.
 	p.doc.WriteSettings = etree.WriteSettings{CanonicalText: true, CanonicalAttrVal: true}
 	if err := p.doc.ReadFromBytes(text); err != nil {
 		return nil, fmt.Errorf("its XML is damaged: %w", err)
@@ -82,7 +82,7 @@ func parsePacket(data []byte) (*packet, error) {
 	return p, nil
 }
 
-// index notes the namespaces below e and finds the first rdf:RDF.
+// index records the namespaces below e and finds the first rdf:RDF.
 func (p *packet) index(e *etree.Element) error {
 	names := make(map[[2]string]bool, len(e.Attr))
 	for _, a := range e.Attr {
@@ -114,7 +114,7 @@ func (p *packet) declared(e *etree.Element, prefix, uri string) {
 	p.scopes[e][prefix] = uri
 }
 
-// uri is the namespace of a prefix where e stands.
+// uri returns the namespace of a prefix in the scope of e.
 func (p *packet) uri(e *etree.Element, prefix string) string {
 	for ; e != nil; e = e.Parent() {
 		if uri, ok := p.scopes[e][prefix]; ok {
@@ -128,7 +128,7 @@ func (p *packet) is(e *etree.Element, ns, name string) bool {
 	return e.Tag == name && p.uri(e, e.Space) == ns
 }
 
-// attr finds an attribute of a namespace; one without a prefix has none.
+// attr finds an attribute by namespace. Attributes without a prefix have none.
 func (p *packet) attr(e *etree.Element, ns, name string) (int, bool) {
 	for i, a := range e.Attr {
 		if a.Key == name && a.Space != "" && a.Space != "xmlns" && p.uri(e, a.Space) == ns {
@@ -138,7 +138,8 @@ func (p *packet) attr(e *etree.Element, ns, name string) (int, bool) {
 	return 0, false
 }
 
-// descriptions are the nodes whose attributes and children are the photo's properties.
+// descriptions returns the nodes whose attributes and children are the photo's
+// properties.
 func (p *packet) descriptions() []*etree.Element {
 	var found []*etree.Element
 	for e := range p.rdf.ChildElementsSeq() {
@@ -149,7 +150,7 @@ func (p *packet) descriptions() []*etree.Element {
 	return found
 }
 
-// container is the list in a property, or nil.
+// container returns the list in a property, or nil.
 func (p *packet) container(property *etree.Element) *etree.Element {
 	for e := range property.ChildElementsSeq() {
 		if p.is(e, nsRDF, "Bag") || p.is(e, nsRDF, "Seq") || p.is(e, nsRDF, "Alt") {
@@ -159,7 +160,7 @@ func (p *packet) container(property *etree.Element) *etree.Element {
 	return nil
 }
 
-// members are the items of a list: rdf:li, or rdf:_1, rdf:_2 and so on.
+// members returns the elements of a list: rdf:li, or rdf:_1, rdf:_2 and so on.
 func (p *packet) members(list *etree.Element) []*etree.Element {
 	var found []*etree.Element
 	for e := range list.ChildElementsSeq() {
@@ -170,7 +171,8 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 	return found
 }
 
-// text is the value of a simple property or item, whose qualifiers may stand around it.
+// text returns the value of a simple property or list element, with or without
+// qualifiers.
 func (p *packet) text(e *etree.Element) string {
 	for range 3 { // rdf:Description/rdf:value
 		if i, ok := p.attr(e, nsRDF, "resource"); ok {
@@ -194,7 +196,7 @@ func (p *packet) text(e *etree.Element) string {
 	return strings.TrimSpace(e.Text())
 }
 
-// values are those of a property, whichever way it is written.
+// values returns the values of a property in any of its notations.
 func (p *packet) values(property *etree.Element) []string {
 	var found []string
 	list := p.container(property)
@@ -212,7 +214,7 @@ func (p *packet) values(property *etree.Element) []string {
 	return found
 }
 
-// bytes writes the packet in the form in which it was read.
+// bytes serialises the packet in its original encoding.
 func (p *packet) bytes() ([]byte, error) {
 	text, err := p.doc.WriteToBytes()
 	if err != nil {
@@ -221,7 +223,7 @@ func (p *packet) bytes() ([]byte, error) {
 	return encodeForm(text, p.encoding), nil
 }
 
-// decodeForm returns a packet's text in UTF-8 without a byte order mark.
+// decodeForm converts a packet to UTF-8 without a byte order mark.
 func decodeForm(data []byte) ([]byte, textEncoding, error) {
 	var f textEncoding
 	switch {
@@ -244,7 +246,8 @@ func decodeForm(data []byte) ([]byte, textEncoding, error) {
 		}
 		return data, f, nil
 	}
-	// The last zero byte of a text in UTF-16 may have been taken for padding.
+	// The padding removed earlier may include the last zero byte of UTF-16
+	// text.
 	if len(data)%2 == 1 {
 		data = append(slices.Clip(data), 0)
 	}

@@ -25,10 +25,10 @@ var (
 
 func (pr property) String() string { return pr.prefix + ":" + pr.name }
 
-// toolkit marks a packet that this program made.
+// toolkit marks packets created by this program.
 const toolkit = "cpar"
 
-// newPacket is a packet without properties.
+// newPacket returns a packet without properties.
 func newPacket() *packet {
 	p, err := parsePacket([]byte("<?xpacket begin=\"\ufeff\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n" +
 		"<x:xmpmeta xmlns:x=\"" + nsMeta + "\" x:xmptk=\"" + toolkit + "\">\n" +
@@ -38,12 +38,13 @@ func newPacket() *packet {
 		"</x:xmpmeta>\n" +
 		"<?xpacket end=\"w\"?>"))
 	if err != nil {
-		panic(err) // a constant
+		panic(err) // the input is constant
 	}
 	return p
 }
 
-// isOwnAndEmpty says whether this program made the packet, and nothing is in it any more.
+// isOwnAndEmpty reports whether this program created the packet and it holds no
+// property.
 func (p *packet) isOwnAndEmpty() bool {
 	meta := p.rdf.Parent()
 	if meta == nil {
@@ -65,7 +66,8 @@ func (p *packet) isOwnAndEmpty() bool {
 	return true
 }
 
-// find returns the elements and the attributes that hold a property.
+// find returns the elements that hold a property, and the descriptions that
+// hold it as an attribute.
 func (p *packet) find(pr property) (elements []*etree.Element, attributes []*etree.Element) {
 	for _, d := range p.descriptions() {
 		if _, ok := p.attr(d, pr.ns, pr.name); ok {
@@ -85,7 +87,7 @@ func (p *packet) has(pr property) bool {
 	return len(elements)+len(attributes) > 0
 }
 
-// list returns the values of a property, from wherever it stands.
+// list returns the values of a property from all its occurrences.
 func (p *packet) list(pr property) []string {
 	elements, attributes := p.find(pr)
 	var values []string
@@ -99,8 +101,7 @@ func (p *packet) list(pr property) []string {
 	return values
 }
 
-// append adds values to a list, in the form that the list has. Values that stand there
-// are not added again.
+// append adds the missing values to a list in its existing notation.
 func (p *packet) append(pr property, values ...string) (added []string) {
 	standing := p.list(pr)
 	for _, v := range values {
@@ -123,7 +124,8 @@ func (p *packet) append(pr property, values ...string) (added []string) {
 	return added
 }
 
-// ensureList returns the container of a property, and makes one of a single value.
+// ensureList returns the container of a property and converts a single value to
+// a list.
 func (p *packet) ensureList(pr property) *etree.Element {
 	elements, attributes := p.find(pr)
 	for _, e := range elements {
@@ -134,7 +136,7 @@ func (p *packet) ensureList(pr property) *etree.Element {
 	rdf := p.rdf.Space
 	list := etree.NewElement(pr.kind)
 	list.Space = rdf
-	if len(elements) > 0 { // a single value: it becomes the first item, with its qualifiers
+	if len(elements) > 0 { // a single value becomes the first element and keeps its qualifiers
 		e := elements[0]
 		li := etree.NewElement("li")
 		li.Space = rdf
@@ -168,8 +170,8 @@ func (p *packet) ensureList(pr property) *etree.Element {
 	return list
 }
 
-// home is the description where a new property goes: where it stands as an attribute,
-// else the first, else a new one.
+// descriptionFor returns the description for a new property: one that has it as
+// an attribute, otherwise the first, otherwise a new one.
 func (p *packet) descriptionFor(pr property, attributes []*etree.Element) *etree.Element {
 	if len(attributes) > 0 {
 		return attributes[0]
@@ -184,7 +186,8 @@ func (p *packet) descriptionFor(pr property, attributes []*etree.Element) *etree
 	return d
 }
 
-// prefix is that of the property's namespace where d stands. It is declared if need be.
+// prefix returns the prefix of the property's namespace in the scope of d. It
+// declares one if necessary.
 func (p *packet) prefix(d *etree.Element, pr property) string {
 	for e := d; e != nil; e = e.Parent() {
 		for _, a := range e.Attr {
@@ -202,8 +205,8 @@ func (p *packet) prefix(d *etree.Element, pr property) string {
 	return prefix
 }
 
-// remove takes the values out of a list for which drop is true, and the property if it
-// has no other.
+// remove deletes the values for which drop returns true, and an empty property
+// with them.
 func (p *packet) remove(pr property, drop func(string) bool) (removed []string) {
 	elements, attributes := p.find(pr)
 	for _, d := range attributes {
@@ -238,7 +241,7 @@ func (p *packet) remove(pr property, drop func(string) bool) (removed []string) 
 	return removed
 }
 
-// setText gives a simple property a value; "" removes it.
+// setText sets the value of a simple property. An empty value removes it.
 func (p *packet) setText(pr property, value string) {
 	p.remove(pr, func(string) bool { return true })
 	if value == "" {
@@ -251,7 +254,7 @@ func (p *packet) setText(pr property, value string) {
 	insert(d, e)
 }
 
-// forget removes the declarations of our namespace where nothing of it is left.
+// removeOwnNamespace removes unused declarations of our namespace.
 func (p *packet) removeOwnNamespace() {
 	for _, d := range p.descriptions() {
 		used := slices.ContainsFunc(d.Attr, func(a etree.Attr) bool { return a.Space != "" && a.Space != "xmlns" && p.uri(d, a.Space) == nsOwn })
@@ -270,7 +273,7 @@ func (p *packet) removeOwnNamespace() {
 	}
 }
 
-// insert makes child the last element of parent, on a line of its own where the others are.
+// insert appends child to parent, indented like its siblings.
 func insert(parent, child *etree.Element) {
 	children := parent.ChildElements()
 	if len(children) == 0 {
@@ -297,7 +300,8 @@ func insert(parent, child *etree.Element) {
 	parent.InsertChildAt(at, child)
 }
 
-// cut removes e and the white space before it; the parent's, if it was alone.
+// removeElement removes e and the white space before it, and the parent's white
+// space if e was the only child.
 func removeElement(e *etree.Element) {
 	parent := e.Parent()
 	if at := e.Index(); precedingSpace(e) != "" {
@@ -314,7 +318,7 @@ func removeElement(e *etree.Element) {
 	}
 }
 
-// space is the white space before an element.
+// precedingSpace returns the white space before an element.
 func precedingSpace(e *etree.Element) string {
 	if e.Parent() == nil || e.Index() == 0 {
 		return ""
@@ -325,7 +329,7 @@ func precedingSpace(e *etree.Element) string {
 	return ""
 }
 
-// indent is by how much e stands further in than what it stands in.
+// indent returns the indentation of e relative to its parent.
 func indent(e *etree.Element) string {
 	if e.Parent() != nil {
 		if rest, ok := strings.CutPrefix(precedingSpace(e), precedingSpace(e.Parent())); ok && strings.Trim(rest, " \t") == "" && rest != "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/beevik/etree"
 )
 
-// lists are the properties that hold keywords, and how each is taken.
+// lists maps the properties that hold keywords to their parsers.
 var lists = map[[2]string]func(s *source, values []string){
 	{nsDC, "subject"}:                    flat,
 	{nsACDSee, "keywords"}:               flat,
@@ -47,7 +47,7 @@ func hierarchy(sep string) func(*source, []string) {
 	}
 }
 
-// read collects what the packet says about keywords.
+// read collects the keywords of the packet.
 func (p *packet) read() source {
 	var s source
 	take := func(ns, name string, values []string) {
@@ -78,8 +78,8 @@ func (p *packet) read() source {
 	return s
 }
 
-// faces collects the names of regions. One of another type, such as a barcode or a pet,
-// is no person.
+// faces collects the names of face regions. Regions of other types, such as
+// barcodes and pets, are not persons.
 func (p *packet) faces(e *etree.Element, ns, name string, s *source) {
 	if n := p.field(e, ns, name); n != "" {
 		if t := p.field(e, ns, "Type"); t == "" || strings.EqualFold(t, "face") {
@@ -91,7 +91,7 @@ func (p *packet) faces(e *etree.Element, ns, name string, s *source) {
 	}
 }
 
-// field is the value of a field of a structure, "" if there is none.
+// field returns the value of a structure's field, or "".
 func (p *packet) field(e *etree.Element, ns, name string) string {
 	if i, ok := p.attr(e, ns, name); ok {
 		return strings.TrimSpace(e.Attr[i].Value)
@@ -104,7 +104,7 @@ func (p *packet) field(e *etree.Element, ns, name string) string {
 	return ""
 }
 
-// acdseeCategories reads ACDSee's tree, which is XML within a text:
+// acdseeCategories parses ACDSee's tree, which is XML within a text:
 //
 //	<Categories><Category Assigned="0">Places<Category Assigned="1">Rome</Category></Category></Categories>
 func acdseeCategories(text string) []path {
@@ -114,7 +114,7 @@ func acdseeCategories(text string) []path {
 	doc := etree.NewDocument()
 	doc.ReadSettings.MaxDepth = maxXMPDepth
 	if doc.ReadFromString(text) != nil || doc.Root() == nil {
-		return nil // a courtesy of digiKam's; the other lists say the same
+		return nil // digiKam's copy, whose words are also in the other lists
 	}
 	var found []path
 	var walk func(e *etree.Element, above []string)
