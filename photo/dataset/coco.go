@@ -17,7 +17,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// COCO (Lin et al. 2014) names the objects of 80 categories in its photos:
+// COCO (Lin et al. 2014) labels the objects of 80 categories in its photos:
 //
 //	annotations/instances_train2017.json
 //	  {"images": [{"id": 9, "file_name": "000000000009.jpg", …}, …],
@@ -25,15 +25,15 @@ import (
 //	   "categories": [{"id": 51, "name": "bowl", …}, …], …}
 //	train2017/000000000009.jpg
 //
-// A photo's keywords are the names of the categories of its objects, each once. The
-// published files have half a gigabyte, nearly all of it outlines, so they are read as
-// a stream: what is kept is a name and some numbers for each photo. The photos of
-// instances_val… are the test half.
+// A photo's keywords are the distinct categories of its objects. The published
+// files have half a gigabyte, mostly outlines, so they are read as a stream
+// that keeps a name and a few numbers per photo. The photos of instances_val…
+// are the test half.
 const (
 	instancesFolder = "annotations"
 	instancesStart  = "instances_"
 
-	// The outline of a crowd takes some hundred kilobytes.
+	// The outline of a crowd has some hundred kilobytes.
 	maxElement = 8 << 20
 )
 
@@ -48,9 +48,10 @@ func findCOCO(root *os.Root) (string, error) {
 	return "", nil
 }
 
-// instanceFiles lists the files of annotations, in lexical order: train2017, val2017.
+// instanceFiles lists the annotation files in lexical order: train2017,
+// val2017.
 func instanceFiles(root *os.Root, place string) (files []string) {
-	entries, _ := fs.ReadDir(root.FS(), path.Join(place, instancesFolder)) // what cannot be listed is no mark
+	entries, _ := fs.ReadDir(root.FS(), path.Join(place, instancesFolder)) // an unreadable folder counts as absent
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), instancesStart) && path.Ext(e.Name()) == ".json" && !e.IsDir() {
 			files = append(files, path.Join(place, instancesFolder, e.Name()))
@@ -94,7 +95,8 @@ func (c *Collection) readCOCO(ctx context.Context, root *os.Root, base string) e
 	return nil
 }
 
-// photosOfSet is the folder of the photos of a set such as train2017; "" if there is none.
+// photosOfSet returns the folder with the photos of a set such as train2017, or
+// "".
 func photosOfSet(root *os.Root, base, set string) string {
 	for _, place := range []string{set, path.Join("images", set), path.Join("data", set), "images"} {
 		if place = path.Join(base, place); isFolder(root, place) {
@@ -140,7 +142,7 @@ func (c *Collection) instances(in *instances, folder, half, where string, split 
 	return rows
 }
 
-// cocoID is a number or, in files that others have made after COCO's form, a text.
+// cocoID is a number or, in third-party files in COCO's format, a string.
 type cocoID string
 
 func (id *cocoID) UnmarshalJSON(b []byte) error {
@@ -148,13 +150,13 @@ func (id *cocoID) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// cocoPhoto is what a file says of one photo. Objects may come before their photo.
+// cocoPhoto collects the entries of one photo. Objects may precede their photo.
 type cocoPhoto struct {
 	file       string
-	categories []cocoID // each once, in the order of the objects
+	categories []cocoID // distinct, in the order of the objects
 }
 
-// instances is what a file of annotations says.
+// instances holds the contents of an annotation file.
 type instances struct {
 	photos map[cocoID]*cocoPhoto
 	order  []cocoID
@@ -175,7 +177,7 @@ func (in *instances) photo(id cocoID) *cocoPhoto {
 	return p
 }
 
-// read reads the three lists and skips the rest. What was read before an error counts.
+// read reads the three lists and skips the rest. Entries before an error count.
 func (in *instances) read(ctx context.Context, r io.Reader) error {
 	limited := &elementReader{r: bufio.NewReaderSize(r, 1<<16), left: maxElement}
 	d := json.NewDecoder(limited)
@@ -214,7 +216,7 @@ func (in *instances) read(ctx context.Context, r io.Reader) error {
 	return expect(d, '}')
 }
 
-// lists says how an element of each list is read.
+// lists maps the name of each list to the parser of its elements.
 func (in *instances) lists() map[string]func(*json.Decoder) error {
 	return map[string]func(*json.Decoder) error{
 		"images": func(d *json.Decoder) error {
@@ -255,7 +257,7 @@ func (in *instances) lists() map[string]func(*json.Decoder) error {
 	}
 }
 
-// skipValue passes over a value of any size, token by token.
+// skipValue skips a value of any size, token by token.
 func skipValue(ctx context.Context, d *json.Decoder, limited *elementReader) error {
 	depth := 0
 	for {
@@ -299,7 +301,8 @@ func damaged(err error) error {
 
 var errElement = fmt.Errorf("one element has more than %d bytes", maxElement)
 
-// elementReader bounds what the decoder, which holds a whole element, may read ahead.
+// elementReader bounds the read-ahead of the decoder, which buffers a whole
+// element.
 type elementReader struct {
 	r    io.Reader
 	left int

@@ -1,40 +1,42 @@
-// Package dataset reads a collection of annotated images: its files, and the keywords a
-// person gave each of them.
+// Package dataset reads a collection of annotated photos: their files, and the
+// keywords that people gave them.
 //
 //	folder/manifest.csv              ─┐
 //	  path,keywords                   │
 //	  a.jpg,sky;sea                   │
-//	folder as SAIAPR TC-12, IAPR      │
-//	  TC-12, LabelMe, the LEAR packs, ├─▶ Open ─▶ Items (path, keywords) + Warnings
-//	  COCO or Open Images are         │
-//	  published                       │
+//	folder in the published layout of │
+//	  SAIAPR TC-12, IAPR TC-12,       ├─▶ Open ─▶ Photos (path, keywords) + Warnings
+//	  LabelMe, LEAR, COCO or          │
+//	  Open Images                     │
 //	folder/… of photos with keywords  │
-//	  in them or beside them          │
+//	  in or beside the files          │
 //	  (package metadata)             ─┘
 //	folder/split.csv (path,split),
-//	  or halves as published          ──▶ Collection.Split, else HeldOut
+//	  or the published halves         ──▶ Collection.Split, otherwise HeldOut
 //
-// The table of importers says in which order the kinds are tried. The paper's own
-// collection is IAPR TC-12 with the labels of SAIAPR TC-12.
+// The table importers gives the order in which formats are tried. The paper's
+// own collection is IAPR TC-12 with the labels of SAIAPR TC-12.
 //
-// Nothing here decodes a picture. The output is names and keywords, checked so that the
-// rest of the program need not check again:
+// The package decodes no image. It validates names and keywords, so that the
+// rest of the program can rely on them:
 //
-//   - Name is unique, valid UTF-8, relative, slash-separated, and stays inside
-//     the folder, also through symbolic links where a table names it; the file exists, and of
-//     a table is not empty;
-//   - every item has 1 to 31 keywords ([MaxKeywords], the capacity of the encrypted
-//     block), each 1 to 128 bytes ([MaxKeywordBytes]) of Unicode NFC without
-//     control characters, without repetition. Words that differ in case only are
-//     one word, spelt as most photos of the collection have it.
+//   - Name is unique, valid UTF-8, relative, and slash-separated. It stays inside
+//     the folder, also through symbolic links named by a table. The file exists
+//     and, if a table names it, is not empty.
+//   - Every photo has 1 to 31 keywords ([MaxKeywords], the capacity of the
+//     encrypted block), each 1 to 128 bytes ([MaxKeywordBytes]) of NFC without
+//     control characters. Keywords are distinct. Words that differ only in case
+//     are merged into the most frequent spelling of the collection.
 //
-// Everything skipped or shortened on the way is reported as a [Warning], and what was no
-// photo to begin with in Collection.Skipped. Time is linear in what is read, and memory in
-// the number of photos: large files are read as streams.
+// Everything skipped or shortened is reported as a [Warning], and files that
+// are not photos in Collection.Skipped. Time is linear in the input and memory
+// in the number of photos, because large files are read as streams.
 //
-// Formats: RFC 4180 (CSV); Guillaumin et al., TagProp (2009), vec_read.m; Lin et al.,
-// Microsoft COCO (2014); Kuznetsova et al., The Open Images Dataset V4 (2020); Grubinger et al., The IAPR benchmark (2006); Escalante et al., The segmented and
-// annotated IAPR TC-12 benchmark (2010); Russell et al., LabelMe (2008).
+// Formats: RFC 4180 (CSV), Guillaumin et al., TagProp (2009), vec_read.m, Lin
+// et al., Microsoft COCO (2014), Kuznetsova et al., The Open Images Dataset V4
+// (2020), Grubinger et al., The IAPR benchmark (2006), Escalante et al., The
+// segmented and annotated IAPR TC-12 benchmark (2010), Russell et al., LabelMe
+// (2008).
 package dataset
 
 import (
@@ -56,54 +58,56 @@ import (
 	"cpar/photo"
 )
 
-// These files make a folder a collection.
+// Names of the files of a collection.
 const (
 	ManifestName = "manifest.csv"
 	SplitName    = "split.csv"
 )
 
-// Item is one annotated image.
+// Photo is one annotated photo.
 type Photo struct {
-	Path     string   `json:"path"`     // absolute, as the system spells it
-	Name     string   `json:"name"`     // relative to the collection, slashes
+	Path     string   `json:"path"`     // absolute, in the system's notation
+	Name     string   `json:"name"`     // relative to the collection, with slashes
 	Keywords []string `json:"keywords"` // 1 to MaxKeywords, in the owner's order
 }
 
-// Collection is the result of Open. Items are in the manifest's order, or sorted by name
-// if there is none.
+// Collection is the result of Open. Photos are in the manifest's order, or
+// sorted by name without a manifest.
 type Collection struct {
 	Dir      string // absolute
-	Format   Format // what Open took it for
+	Format   Format // the importer that Open chose
 	Photos   []Photo
 	Warnings []Warning
-	// Skipped is what lies in a folder tree and is nobody's photo: videos, thumbnails, trash.
-	// Their paths are relative, with slashes.
+	// Skipped lists files of a folder tree that are not photos, such as videos,
+	// thumbnails and trash, by relative slash-separated paths.
 	Skipped []photo.Skipped
 
 	opts      Options
-	split     map[string]string // name → train or test; nil if nothing says so
-	splitFrom string            // what says so
-	splitErr  error             // why that is unusable; Split reports it
+	split     map[string]string // name → train or test, nil without a split
+	splitFrom string            // the source of the split
+	splitErr  error             // the reason why the split is unusable, returned by Split
 }
 
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
-	// Strict makes Open fail instead of warn; the error is a *StrictError with every
-	// warning. A Note or a Spelling alone is no failure: nothing was skipped.
+	// Strict makes Open fail instead of warn. The error is a *StrictError with
+	// every warning. Notes and Spellings do not fail, because they skip
+	// nothing.
 	Strict bool
-	// IncludePeople counts names of people, as programs find them by faces, among the
-	// keywords of a folder tree. They are left out otherwise.
+	// IncludePeople counts names of people, found by faces, among the keywords
+	// of a folder tree.
 	IncludePeople bool
-	// Machine, if not nil, says which words in a file this program has put there. They are
-	// no keywords, like those that the file itself says so of.
+	// Machine, if not nil, returns the words of a file that this program
+	// suggested. They do not count as keywords, nor do those marked in the file
+	// itself.
 	Machine func(path string) []string
-	// Progress is told how far reading has come; it may be nil.
+	// Progress reports reading progress and may be nil.
 	Progress progress.Func
 }
 
-// Open reads the collection in the folder dir: from its manifest.csv if it has one, else
-// as the data set that it is laid out as, else from the keywords in and beside its photos. It
-// fails if there is no usable image at all. Errors wrap cpar.ErrInput and carry a hint
+// Open reads the collection in the folder dir: from its manifest.csv, otherwise
+// as a known data set, otherwise from the keywords in and beside its photos. It
+// fails if no photo is usable. Errors wrap cpar.ErrInput and carry a hint
 // (package hint).
 func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
@@ -130,14 +134,14 @@ func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	return c, nil
 }
 
-// Summary groups and counts what was skipped and the warnings, one line per kind.
+// Summary counts the omissions and warnings, one line per kind.
 func (c *Collection) Summary() string {
 	skipped := (&photo.Listing{Skipped: c.Skipped}).Summary()
 	return strings.Trim(skipped+"\n"+Summary(c.Warnings), "\n")
 }
 
 func openFolder(dir string) (string, *os.Root, error) {
-	// An empty name would silently mean the working directory.
+	// filepath.Abs maps "" to the working directory.
 	if dir == "" {
 		return "", nil, inputError("pass the folder that holds the images", "opening a collection: no folder given")
 	}
@@ -166,7 +170,8 @@ func openFolder(dir string) (string, *os.Root, error) {
 	return abs, root, nil
 }
 
-// nothingFound distinguishes an empty folder from one whose rows were all refused.
+// nothingFound distinguishes an empty folder from one whose rows were all
+// rejected.
 func (c *Collection) nothingFound(dir string) error {
 	shown := sanitize.Text(dir)
 	if len(c.Warnings) == 0 {
@@ -178,7 +183,7 @@ func (c *Collection) nothingFound(dir string) error {
 		shown, cpar.ErrInput, c.Summary()), "repair these first")
 }
 
-// readManifestFile fills Items from manifest.csv and checks each file it names.
+// readManifestFile reads manifest.csv and resolves each file it names.
 func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string) error {
 	f, err := openRegular(root, ManifestName)
 	if err != nil {
@@ -194,7 +199,7 @@ func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string
 	return nil
 }
 
-// resolveRows makes items of the rows whose files are usable.
+// resolveRows appends the photos of the rows with usable files.
 func (c *Collection) resolveRows(root *os.Root, rows []row) {
 	c.Photos = make([]Photo, 0, len(rows))
 	for _, r := range rows {
@@ -207,8 +212,8 @@ func (c *Collection) resolveRows(root *os.Root, rows []row) {
 	}
 }
 
-// resolve finds the file of a row. Manifest and disk may use different Unicode forms of a
-// name (a collection that was on a Mac), so it tries both.
+// resolve finds the file of a row. It tries both Unicode normal forms, because
+// manifest and disk may differ for a collection that was on a Mac.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
@@ -230,16 +235,16 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if errors.Is(first, fs.ErrNotExist) {
 		return "", newWarning(Missing, r.name, "%s", r.where)
 	}
-	// os.Root refuses links that lead out of the folder. If the same path opens without
-	// it, that was the reason, and no other failure.
+	// os.Root rejects links that lead out of the folder. If the path opens
+	// without os.Root, such a link is the only possible cause.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}
 	return "", newWarning(Unreadable, r.name, "%s: %v", r.where, cause(first))
 }
 
-// openRegular opens a file of the collection. It refuses folders and pipes, where reading
-// would fail oddly or block for ever.
+// openRegular opens a file of the collection. It rejects folders and pipes,
+// whose reading would fail obscurely or block.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -255,7 +260,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// cause strips the path from an error that is shown beside it.
+// cause strips the path, which the caller prints itself.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -264,7 +269,7 @@ func cause(err error) error {
 	return err
 }
 
-// inputError is an ErrInput with advice.
+// inputError returns an ErrInput with a hint.
 func inputError(advice, format string, args ...any) error {
 	return hint.Add(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), cpar.ErrInput), "%s", advice)
 }

@@ -24,18 +24,18 @@ import (
 //	  <IMAGE>images/00/116.jpg</IMAGE> …</DOC>
 //	images/00/116.jpg
 //
-// It has no keywords. Those that the literature reports on (Makadia et al. 2008, 291
-// words) are the frequent nouns of the descriptions, found with a part-of-speech tagger
-// that is not here; ours are all words of the DESCRIPTION but function words, see
-// descriptionWords. So there are more of them a photo, most are rarer, colours and verbs
-// are among them, and figures on them cannot be compared with the literature's. TITLE,
-// NOTES and LOCATION are left out: they are mostly names of people and places, which no
-// picture shows. The labels of SAIAPR TC-12 are better keywords where both are at hand.
+// It has no keywords. The literature (Makadia et al. 2008, 291 words) uses the
+// frequent nouns of the descriptions, found by a part-of-speech tagger that we
+// lack. We use all words of DESCRIPTION except function words
+// (descriptionWords). A photo therefore has more and rarer keywords, including
+// colours and verbs, and results are not comparable with the literature. TITLE,
+// NOTES and LOCATION are ignored, because they are mostly names that no image
+// shows. The labels of SAIAPR TC-12 are better keywords where available.
 const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"
 
-	// A description is a few phrases.
+	// A description has a few phrases.
 	maxDescription = 1 << 20
 )
 
@@ -96,8 +96,9 @@ func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) e
 	return nil
 }
 
-// readDescription returns the keywords of an annotation. stem is the photo that the file's
-// place stands for, images/00/116; the annotation must name no other.
+// readDescription returns the keywords of an annotation. stem is the photo
+// implied by the file's path, images/00/116. The annotation must not name
+// another.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {
 		XMLName     struct{} `xml:"DOC"`
@@ -113,9 +114,9 @@ func readDescription(b []byte, stem string) ([]string, error) {
 	return descriptionWords(doc.Description), nil
 }
 
-// descriptionWords returns the words of a text in lower case, in their order: runs of
-// letters, joined by hyphens, of two letters or more, without function words. Plurals
-// stay plurals, and adjectives and verbs stay: telling them takes a tagger.
+// descriptionWords returns the words of a text in lower case and in order: runs
+// of at least two letters and hyphens, without function words. Plurals,
+// adjectives and verbs stay, because removing them requires a tagger.
 func descriptionWords(text string) []string {
 	text = strings.ToLower(norm.NFC.String(text))
 	var words []string
@@ -128,8 +129,8 @@ func descriptionWords(text string) []string {
 	return words
 }
 
-// functionWords are articles, pronouns, prepositions, conjunctions, forms of be, have and
-// do, and the number words and adverbs that descriptions lean on. No noun is among them.
+// functionWords are articles, pronouns, prepositions, conjunctions, auxiliary
+// verbs, number words and common adverbs, but no nouns.
 var functionWords = func() map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(`

@@ -18,34 +18,34 @@ import (
 	"cpar/photo"
 )
 
-// Format says which importer read a collection.
+// Format identifies the importer of a collection.
 type Format string
 
 const (
 	Manifest   Format = "manifest"     // manifest.csv
 	SAIAPR     Format = "SAIAPR TC-12" // labels of regions, the paper's keywords
-	LEAR       Format = "LEAR pack"    // Corel-5k, ESP game, IAPR TC-12 as the literature has them
+	LEAR       Format = "LEAR pack"    // Corel-5k, ESP game and IAPR TC-12 as in the literature
 	COCO       Format = "COCO"         // instances of objects
-	OpenImages Format = "Open Images"  // labels that people have verified
+	OpenImages Format = "Open Images"  // labels verified by people
 	IAPR       Format = "IAPR TC-12"   // descriptions in English
 	LabelMe    Format = "LabelMe"      // names of outlined objects
 	Embedded   Format = "embedded"     // keywords in and beside photos
 )
 
-// importer reads one kind of collection.
+// importer reads one format.
 type importer struct {
 	format Format
-	// find looks for the kind's mark and returns the folder, relative to the collection,
-	// that its files lie in; "" if this is no such collection.
+	// find returns the folder of the format's files, relative to the
+	// collection, or "" if the collection has another format.
 	find func(root *os.Root) (base string, err error)
-	// read fills Items and Warnings. An error means that nothing can be read.
+	// read fills Photos and Warnings. An error means that nothing is readable.
 	read func(c *Collection, ctx context.Context, root *os.Root, base string) error
 }
 
-// importers are tried in this order. A manifest.csv comes first: it is how an owner
-// overrules the rest. SAIAPR TC-12 comes before IAPR TC-12, whose photos it labels, because
-// the labels are what the paper's Table 1 shows; so does a LEAR pack, whose keywords are the
-// nouns that the literature reports on.
+// importers are tried in this order. manifest.csv comes first, so that an owner
+// can override the rest. SAIAPR TC-12 and the LEAR packs precede IAPR TC-12,
+// whose photos they annotate: the former has the labels of the paper's Table 1,
+// the latter the nouns used in the literature.
 var importers = []importer{
 	{Manifest, findManifest, (*Collection).readManifestFile},
 	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
@@ -57,7 +57,7 @@ var importers = []importer{
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
 }
 
-// read finds out what kind of collection this is, and reads it.
+// read detects the format and reads the collection.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	for _, im := range importers {
 		base, err := im.find(root)
@@ -72,8 +72,8 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	panic("dataset: the last importer takes any folder")
 }
 
-// findManifest does not follow links: a broken one is a manifest that is damaged, not a
-// collection without.
+// findManifest does not follow links, because a broken link is a damaged
+// manifest rather than a missing one.
 func findManifest(root *os.Root) (string, error) {
 	_, err := root.Lstat(ManifestName)
 	switch {
@@ -85,8 +85,8 @@ func findManifest(root *os.Root) (string, error) {
 	return "", fmt.Errorf("looking for %s: %w", ManifestName, err)
 }
 
-// isFile and isFolder follow links inside the collection. What cannot be looked at is no
-// mark of anything, and left to the importer of any folder, which warns of it.
+// isFile and isFolder follow links inside the collection. They return false for
+// unreadable entries, about which the importer of folder trees warns.
 func isFile(root *os.Root, name string) bool {
 	info, err := root.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -97,7 +97,7 @@ func isFolder(root *os.Root, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// subfolders names the folders directly in a folder, in lexical order.
+// subfolders returns the names of the direct subfolders in lexical order.
 func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
@@ -117,14 +117,14 @@ func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) 
 	return names, nil
 }
 
-// photosBelow lists the photos in a folder and those below: their names by the names
-// without ending, since annotations and disk disagree on "jpg" and "JPG".
+// photosBelow returns the photos below a folder by their path without
+// extension, because annotations and disk disagree on "jpg" and "JPG".
 func (c *Collection) photosBelow(ctx context.Context, root *os.Root, folder string) (map[string]string, error) {
 	found := map[string]string{}
 	err := c.walk(ctx, root.FS(), folder, func(name string, d fs.DirEntry) {
 		stem := withoutEnding(name)
 		switch {
-		case stem == name: // no photo
+		case stem == name: // not a photo
 		case !d.Type().IsRegular():
 			c.warn(Unreadable, name, "not a file")
 		case !c.checkName(name):
@@ -137,7 +137,7 @@ func (c *Collection) photosBelow(ctx context.Context, root *os.Root, folder stri
 	return found, err
 }
 
-// withoutEnding cuts the ending of a photo's name, and no other.
+// withoutEnding removes the extension of a photo, and no other.
 func withoutEnding(name string) string {
 	if photo.IsPhoto(name) {
 		return strings.TrimSuffix(name, path.Ext(name))
@@ -145,7 +145,7 @@ func withoutEnding(name string) string {
 	return name
 }
 
-// annotated appends the row of a photo, unless no keyword of it is usable.
+// annotated appends the row of a photo unless all its keywords are unusable.
 func (c *Collection) annotated(rows []row, name, where string, raw []string) []row {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
 	c.Warnings = append(c.Warnings, warnings...)
@@ -160,7 +160,7 @@ func (c *Collection) warn(k Kind, name, format string, args ...any) {
 	c.Warnings = append(c.Warnings, *newWarning(k, name, format, args...))
 }
 
-// watched reports how much of a large file is read, by megabytes.
+// withProgress reports the progress of reading a large file in megabytes.
 func (c *Collection) withProgress(f *os.File, name string) io.Reader {
 	info, err := f.Stat()
 	if err != nil || c.opts.Progress == nil || info.Size() < 16<<20 {
@@ -204,8 +204,9 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// decodeText returns UTF-8 text: as it is, or from Windows-1252, which ISO-8859-1 means in
-// practice. Latin text beyond ASCII is hardly ever valid UTF-8 by chance.
+// decodeText returns UTF-8 text. Invalid UTF-8 is taken for Windows-1252, the
+// de facto meaning of ISO-8859-1. Latin text beyond ASCII is hardly ever valid
+// UTF-8 by chance.
 func decodeText(b []byte) string {
 	if !utf8.Valid(b) {
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b) // maps every byte
@@ -213,8 +214,9 @@ func decodeText(b []byte) string {
 	return strings.TrimPrefix(string(b), "\ufeff")
 }
 
-// decodeXML reads the first element of a file. Annotations were written by hand and by
-// scripts that escape nothing, so a bare & and the entities of HTML pass.
+// decodeXML parses the first element of a file. It accepts bare ampersands and
+// HTML entities, because annotations were written by hand or by scripts without
+// escaping.
 func decodeXML(b []byte, into any) error {
 	d := xml.NewDecoder(strings.NewReader(decodeText(b)))
 	d.Strict = false
@@ -222,7 +224,7 @@ func decodeXML(b []byte, into any) error {
 	d.CharsetReader = func(charset string, r io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
 		case "iso-8859-1", "latin1", "windows-1252", "us-ascii", "ascii":
-			return r, nil // decoded already
+			return r, nil // already decoded
 		}
 		return nil, errors.New("save it in UTF-8")
 	}

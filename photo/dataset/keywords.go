@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// MaxKeywords per image: the encrypted block of 64 bytes holds their count and 31
-	// two-byte numbers.
+	// MaxKeywords is the maximum per photo: the encrypted block of 64 bytes
+	// holds their count and 31 two-byte numbers.
 	MaxKeywords = 31
-	// MaxKeywordBytes is the limit of one keyword in UTF-8 after normalisation.
+	// MaxKeywordBytes bounds a keyword in normalised UTF-8.
 	MaxKeywordBytes = 128
-	// separator separates keywords in one field; no keyword can contain it.
+	// separator separates the keywords of a field.
 	separator = ";"
 )
 
-// cleanKeywords normalises what a person or program wrote and reports each keyword it
-// drops. Of a word in several cases the first spelling is kept, until unify has seen the whole collection.
-// where ("line 7: ") precedes the details.
+// cleanKeywords normalises keywords and reports each one it drops. Of spellings
+// that differ in case it keeps the first, until mergeSpellings has seen the
+// whole collection. where ("line 7: ") prefixes the details.
 func cleanKeywords(raw []string, name, where string) (kept []string, warnings []Warning) {
 	seen := make(map[string]bool, len(raw))
 	extra := 0
@@ -56,7 +56,7 @@ func cleanKeywords(raw []string, name, where string) (kept []string, warnings []
 	return kept, warnings
 }
 
-// cleanKeyword returns the normal form, or why there is none.
+// cleanKeyword returns the normal form, or the reason to drop the keyword.
 func cleanKeyword(raw string) (k, problem string) {
 	if !utf8.ValidString(raw) {
 		return "", fmt.Sprintf("keyword %s is not UTF-8", sanitize.Text(raw))
@@ -71,9 +71,8 @@ func cleanKeyword(raw string) (k, problem string) {
 	return k, ""
 }
 
-// firstForbidden finds a character that could affect a display: controls move a
-// terminal's cursor, bidirectional characters reorder the text after them, separators
-// break a line.
+// firstForbidden finds a character that could disturb a display: controls move
+// the cursor, bidirectional characters reorder text, separators break lines.
 func firstForbidden(s string) (rune, bool) {
 	for _, r := range s {
 		switch {
@@ -85,9 +84,9 @@ func firstForbidden(s string) (rune, bool) {
 	return 0, false
 }
 
-// unify makes one word of those that differ in case only, in the whole collection: Dog,
-// DOG and dog are one, shown as most photos have it. Whoever learns from three words
-// learns each from a third of the photos.
+// mergeSpellings merges keywords of the collection that differ only in case
+// into the most frequent spelling, so that Dog, DOG and dog are learnt from all
+// their photos.
 func (c *Collection) mergeSpellings() {
 	type spelling struct{ photos, first int }
 	spellings := map[string]map[string]*spelling{} // by folded word
@@ -108,7 +107,7 @@ func (c *Collection) mergeSpellings() {
 			at++
 		}
 	}
-	shown := map[string]string{} // by a spelling that is not shown
+	shown := map[string]string{} // by a replaced spelling
 	for _, f := range slices.Sorted(maps.Keys(spellings)) {
 		of := spellings[f]
 		if len(of) == 1 {
@@ -132,7 +131,7 @@ func (c *Collection) mergeSpellings() {
 	}
 }
 
-// fold is metadata.Fold, quick for most words.
+// fold is metadata.Fold with a fast path for ASCII.
 func fold(word string) string {
 	for i := range len(word) {
 		if word[i] >= 0x80 {

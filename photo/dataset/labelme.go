@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// LabelMe is a tool with which people outline objects in photos and name them:
+// LabelMe is a tool with which people outline and name objects in photos:
 //
 //	Annotations/FOLDER/NAME.xml
 //	  <annotation><filename>NAME.jpg</filename>
 //	    <object><name>car</name><deleted>0</deleted>…</object>…</annotation>
 //	Images/FOLDER/NAME.jpg
 //
-// A photo's keywords are the names of its objects as they were typed, each once, without
-// those that somebody deleted. FOLDER may be several, users/name/beach.
+// A photo's keywords are the distinct names of its objects as typed, without
+// deleted objects. FOLDER may have several elements, as in users/name/beach.
 const (
 	annotationsName = "Annotations"
 	imagesName      = "Images"
 
-	// A point of an outline takes about 30 bytes: a thousand objects of a thousand points.
+	// A thousand objects of a thousand points, at 30 bytes per point.
 	maxAnnotation = 32 << 20
 )
 
@@ -36,7 +36,7 @@ func findLabelMe(root *os.Root) (string, error) {
 	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
 		return "", nil
 	}
-	// Somebody's own photos may lie in folders of these names.
+	// Private photos may lie in folders of these names.
 	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
 		if d != nil && d.Type().IsRegular() && path.Ext(name) == ".xml" {
 			return errFound
@@ -104,8 +104,8 @@ func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) e
 	return nil
 }
 
-// annotation is what a LabelMe file says: a photo's name, without a folder if all is well,
-// and the names of its objects.
+// annotation holds the contents of a LabelMe file. filename should have no
+// folder.
 type annotation struct {
 	filename string
 	objects  []string

@@ -16,38 +16,39 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// The LEAR packs (Guillaumin et al., TagProp, 2009) are how the literature on annotation
-// shares Corel-5k, the ESP game and IAPR TC-12 with the nouns of its descriptions. Of each
-// half, train and test:
+// The LEAR packs (Guillaumin et al., TagProp, 2009) are the form in which the
+// annotation literature shares Corel-5k, the ESP game and IAPR TC-12 with the
+// nouns of its descriptions. Each half, train and test, has these files:
 //
-//	corel5k_dictionary.txt        a word a line
-//	corel5k_train_list.txt        a photo a line, without ending: 1000/1000
-//	corel5k_train_annot.hvecs     a row a photo: how many words there are, then 0 or 1 for each,
-//	                              all uint16, little-endian
+//	corel5k_dictionary.txt        a word per line
+//	corel5k_train_list.txt        a photo per line, without extension: 1000/1000
+//	corel5k_train_annot.hvecs     a row per photo: the number of words, then 0 or 1 per
+//	                              word, all uint16, little-endian
 //
-// The photos are no part of a pack. They are looked for in the whole collection, by the
-// end of their path. The format of the rows is that of vec_read.m, which comes with it.
+// Packs contain no photos. They are found anywhere in the collection by the end
+// of their path. The row format is defined by vec_read.m in each pack.
 const (
 	annotationsEnd = "_annot.hvecs"
 	listEnd        = "_list.txt"
 
-	// Far more than 291 words or 20,000 photos can fill.
+	// Far above the size of 291 words or 20,000 photos.
 	maxDictionary = 4 << 20
 	maxList       = 64 << 20
 )
 
-// dictionaryEnds are what the list of words is called: as published, or in what people pass on.
+// dictionaryEnds are the published and the common unofficial suffix of the word
+// list.
 var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
 
-// learHalves are the halves, and which comes first in a list of items.
+// learHalves are the halves in the order of the photos.
 var learHalves = []string{splitTrain, splitTest}
 
-// findLEAR takes the rows of either half for its mark, and returns the path up to the
-// underscore: corel5k.20091111/corel5k. A pack lies in the collection's folder or in one
-// that is named as its archive.
+// findLEAR detects a pack by the rows of either half and returns the path up to
+// the underscore: corel5k.20091111/corel5k. A pack lies in the collection's
+// folder or in a subfolder named after its archive.
 func findLEAR(root *os.Root) (string, error) {
 	places := []string{"."}
-	entries, _ := fs.ReadDir(root.FS(), ".") // what cannot be listed is no mark
+	entries, _ := fs.ReadDir(root.FS(), ".") // an unreadable folder counts as absent
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() && (strings.HasSuffix(name, ".20091111") || slices.Contains([]string{"corel5k", "espgame", "iaprtc12"}, name)) {
@@ -115,18 +116,18 @@ func readDictionary(root *os.Root, pack string) ([]string, string, error) {
 		"%s is missing, which says what the annotations mean", pack+dictionaryEnds[0])
 }
 
-// learPack is a pack that is being read.
+// learPack is the state of reading a pack.
 type learPack struct {
 	*Collection
 	words  []string
-	file   string // of the words
+	file   string // the dictionary's file
 	photos *pathIndex
 	rows   []row
 	split  map[string]string
 }
 
-// readHalf reads one half. List and annotations go in step, so that what is cut off at the end
-// of one leaves the rows before it good.
+// readHalf reads one half. It reads list and annotations in parallel, so that
+// truncation of one leaves the earlier rows valid.
 func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, annotations string) error {
 	b, err := readLimited(root, list, maxList)
 	if err != nil {
@@ -173,7 +174,7 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 	return nil
 }
 
-// annotate makes a row of one photo.
+// annotate appends the row of one photo.
 func (p *learPack) annotate(entry, half, where string, set []int) {
 	name, several := p.photos.find(entry)
 	switch before := p.split[name]; {
@@ -187,7 +188,7 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 		p.warn(Duplicate, name, "%s", where)
 		return
 	case before != "":
-		// The test would see what was learnt from.
+		// A photo in both halves would leak training data into the test.
 		p.splitErr = inputError("unpack the lists again", "%s is in both halves (%s)", sanitize.Text(name), where)
 		return
 	}
@@ -205,14 +206,15 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 
 var errDimension = errors.New("another number of words")
 
-// vectors reads rows of an .hvecs file.
+// hvecsReader reads the rows of an .hvecs file.
 type hvecsReader struct {
 	r         io.Reader
 	dimension int
 	row       []byte
 }
 
-// next returns where the next row is not zero, in order; io.EOF after the last row.
+// next returns the indices of the next row's nonzero elements in ascending
+// order, or io.EOF after the last row.
 func (v *hvecsReader) next() ([]int, error) {
 	var head [2]byte
 	switch _, err := io.ReadFull(v.r, head[:]); err {

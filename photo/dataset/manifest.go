@@ -20,15 +20,15 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// row is a photo with keywords whose file has not been looked up yet.
+// row is an annotated photo whose file has not been resolved yet.
 type row struct {
-	where    string // it was found: "line 7" of manifest.csv, whose header is line 1
-	name     string // relative, slashes, cleaned
+	where    string // its source, such as "line 7" of manifest.csv, whose header is line 1
+	name     string // relative, with slashes, cleaned
 	keywords []string
 }
 
-// readManifest reads "path,keywords" rows. dir is the absolute folder of the collection;
-// absolute paths may lie inside it.
+// readManifest reads "path,keywords" rows. dir is the collection's absolute
+// folder, inside which absolute paths may lie.
 func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 	var rows []row
 	var warnings []Warning
@@ -43,7 +43,8 @@ func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 			warnings = append(warnings, *w)
 			return
 		}
-		// The key is in NFC because a disk may treat two spellings of a name as one.
+		// The key is in NFC because a disk may identify two spellings of a
+		// name.
 		key := norm.NFC.String(name)
 		if first, dup := firstLine[key]; dup {
 			warnings = append(warnings, *newWarning(Duplicate, name, "line %d, first on line %d", line, first))
@@ -61,9 +62,9 @@ func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 	return rows, warnings, err
 }
 
-// readTable reads a CSV file with the columns path and column, ignoring others. It calls
-// each for every row with the two values, or with a warning that says why there are none.
-// An error means that the file is not such a table at all.
+// readTable reads a CSV file with the columns path and column. It calls each
+// for every row with the two values, or with a warning if they are invalid. An
+// error means that the file is not such a table.
 func readTable(r io.Reader, file, column string, each func(line int, p, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, _ := br.Peek(3)
@@ -112,7 +113,7 @@ func readTable(r io.Reader, file, column string, each func(line int, p, value st
 	}
 }
 
-// checkRecord refuses a row that does not fit the header or is not text.
+// checkRecord rejects a row that does not match the header or is not text.
 func checkRecord(record []string, columns, line int) *Warning {
 	name := fmt.Sprintf("line %d", line)
 	for _, field := range record {
@@ -151,9 +152,9 @@ func findColumns(header []string, file, column string) (pathAt, valueAt int, err
 	return 0, 0, inputError(hint, "%s has no header with the columns path and %s: it begins %s", file, column, line)
 }
 
-// localName turns a path of the manifest into a name inside the collection. Backslashes
-// count as separators: a manifest made on Windows is more likely than a file name with a
-// backslash.
+// localName converts a path of the manifest to a name inside the collection.
+// Backslashes count as separators, because manifests from Windows are more
+// common than file names with backslashes.
 func localName(p, dir string, line int) (string, *Warning) {
 	name := strings.ReplaceAll(strings.TrimSpace(p), `\`, "/")
 	if name == "" {
@@ -169,7 +170,8 @@ func localName(p, dir string, line int) (string, *Warning) {
 		}
 		name = filepath.ToSlash(rel)
 	}
-	// Trim again because "./ a" cleans to " a": a name must survive being written and read back.
+	// Trim again because "./ a" cleans to " a", and a name must survive a round
+	// trip.
 	name = strings.TrimSpace(path.Clean(name))
 	drive := len(name) > 1 && name[1] == ':' && (len(name) == 2 || name[2] == '/')
 	if drive || !filepath.IsLocal(filepath.FromSlash(name)) || path.Clean(name) != name {
@@ -181,7 +183,7 @@ func localName(p, dir string, line int) (string, *Warning) {
 	return name, nil
 }
 
-// WriteManifest writes items as a manifest.csv that Open reads back unchanged.
+// WriteManifest writes photos as a manifest.csv that Open reads back unchanged.
 func WriteManifest(w io.Writer, items []Photo) error {
 	cw := csv.NewWriter(w)
 	if err := cw.Write([]string{"path", "keywords"}); err != nil {

@@ -19,18 +19,19 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Open Images (Kuznetsova et al. 2020) has labels that people have verified, of millions of
-// photos, of which a person has some:
+// Open Images (Kuznetsova et al. 2020) has labels, verified by people, for
+// millions of photos, of which a user has a subset:
 //
 //	train-annotations-human-imagelabels.csv     ImageID,Source,LabelName,Confidence
 //	                                            000026e7ee790996,verification,/m/04hgtk,0
 //	class-descriptions.csv                      /m/04hgtk,Head
 //	train/000026e7ee790996.jpg
 //
-// A photo's keywords are its labels of confidence 1: somebody said that they are there. 0 says
-// that somebody looked, and they are not. Files of releases have a prefix (oidv6-, oidv7-); those
-// of labels with boxes end in -boxable, and count, too. Photos that are not here are no
-// problem: nobody has them all. validation and test are the test half.
+// A photo's keywords are its labels of confidence 1, which a person confirmed.
+// Confidence 0 means that a person denied the label. Release files have a
+// prefix (oidv6-, oidv7-), and labels with boxes a suffix (-boxable). Both
+// count. Missing photos are no problem, since users rarely have all. validation
+// and test form the test half.
 const (
 	labelsMark       = "-annotations-human-imagelabels"
 	descriptionsMark = "class-descriptions"
@@ -38,7 +39,7 @@ const (
 
 var (
 	openImagesRoots = []string{".", "openimages", "open-images", "OpenImages", "open_images"}
-	// tablesFolders are where the tables may lie within.
+	// tablesFolders may contain the tables.
 	tablesFolders = []string{".", "annotations", "labels", "metadata", "csv"}
 )
 
@@ -55,7 +56,7 @@ func findOpenImages(root *os.Root) (string, error) {
 func tables(root *os.Root, place, mark string) (files []string) {
 	for _, folder := range tablesFolders {
 		folder = path.Join(place, folder)
-		entries, _ := fs.ReadDir(root.FS(), folder) // what cannot be listed is no mark
+		entries, _ := fs.ReadDir(root.FS(), folder) // an unreadable folder counts as absent
 		for _, e := range entries {
 			if strings.Contains(e.Name(), mark) && path.Ext(e.Name()) == ".csv" && !e.IsDir() {
 				files = append(files, path.Join(folder, e.Name()))
@@ -91,19 +92,19 @@ func (c *Collection) readOpenImages(ctx context.Context, root *os.Root, base str
 	return nil
 }
 
-// labelled are the labels of one photo, each once, and the half that it is of.
+// openImagesLabels holds the distinct labels of one photo and its half.
 type openImagesLabels struct {
 	half, where string
 	names       []string
 }
 
-// openImages is a collection that is being read.
+// openImages is the state of reading a collection.
 type openImages struct {
 	*Collection
-	words  map[string]string            // what people call a label
-	photos map[string]string            // the photos that are here, by ID
+	words  map[string]string            // label to word
+	photos map[string]string            // available photos by ID
 	labels map[string]*openImagesLabels // by ID
-	absent int                          // rows of photos that are not
+	absent int                          // rows of unavailable photos
 }
 
 func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base string) error {
@@ -113,7 +114,7 @@ func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base s
 			"%s is missing, which says what the labels of %s mean", path.Join(base, descriptionsMark+".csv"), OpenImages)
 	}
 	for _, file := range files {
-		// Older files have no header, and then none is skipped.
+		// Older files have no header, and then no row is skipped.
 		err := o.eachRow(ctx, root, file, 2, func(_ int, fields []string) {
 			if fields[0] != "LabelName" {
 				o.words[strings.Clone(fields[0])] = strings.Clone(fields[1])
@@ -131,7 +132,7 @@ func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string)
 	if strings.Contains(path.Base(file), splitTrain) {
 		half = splitTrain
 	}
-	var columns []int // of the photo, the label and the confidence; empty if the table is none
+	var columns []int // photo, label and confidence, empty for an unsuitable table
 	header := true
 	return o.eachRow(ctx, root, file, 1, func(line int, fields []string) {
 		if header {
@@ -173,7 +174,7 @@ func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string)
 	})
 }
 
-// labelColumns finds the columns of a table; nil if one is missing.
+// labelColumns returns the indices of the columns, or nil if one is missing.
 func labelColumns(header []string) (columns []int) {
 	for _, name := range []string{"ImageID", "LabelName", "Confidence"} {
 		i := slices.IndexFunc(header, func(h string) bool { return strings.TrimPrefix(h, "\ufeff") == name })
@@ -185,7 +186,7 @@ func labelColumns(header []string) (columns []int) {
 	return columns
 }
 
-// finish makes items of the photos that are here.
+// finish appends the available photos.
 func (o *openImages) finish(root *os.Root, base string) {
 	split := map[string]string{}
 	var rows []row
@@ -217,8 +218,9 @@ func (o *openImages) finish(root *os.Root, base string) {
 	o.setSplit(split, "the tables of labels")
 }
 
-// eachRow calls each for every row of a table that has as many fields. Whoever keeps a field clones
-// it, which would keep the row.
+// eachRow calls each for every row of a table with at least the given number of
+// fields. Callers must clone fields they keep, because a field retains the
+// whole row.
 func (o *openImages) eachRow(ctx context.Context, root *os.Root, file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(root, file)
 	if err != nil {

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// places finds photos by the end of their path. Published annotations name photos as
-// they lay on their authors' disks, and people unpack the photos elsewhere.
+// pathIndex finds photos by the end of their path, because published
+// annotations refer to paths on their authors' disks.
 type pathIndex struct {
-	names map[string]string   // by path without ending
-	bases map[string][]string // paths without ending, by the last element
+	names map[string]string   // by path without extension
+	bases map[string][]string // paths without extension, by the last element
 }
 
-// newPathIndex takes names by their paths without ending, as photosBelow has them.
+// newPathIndex takes names by path without extension, as photosBelow returns
+// them.
 func newPathIndex(names map[string]string) *pathIndex {
 	p := &pathIndex{names: names, bases: make(map[string][]string, len(names))}
 	for _, stem := range slices.Sorted(maps.Keys(names)) {
@@ -23,9 +24,9 @@ func newPathIndex(names map[string]string) *pathIndex {
 	return p
 }
 
-// find returns the name of the photo that an annotation names, with or without its ending;
-// "" if there is none, or none that can be told from others. Of photos with that last element
-// the one is meant whose path agrees with most elements before it.
+// find returns the photo with the longest common path suffix, in whole
+// elements, with or without extension. It returns "" if there is none, and sets
+// several if the match is ambiguous.
 func (p *pathIndex) find(named string) (name string, several bool) {
 	named = withoutEnding(strings.ReplaceAll(named, `\`, "/"))
 	elements := strings.Split(path.Clean("/" + named)[1:], "/")
@@ -46,7 +47,7 @@ func (p *pathIndex) find(named string) (name string, several bool) {
 	return p.names[best], false
 }
 
-// agreement counts the elements that two paths have in common at their ends.
+// commonSuffixLen counts the elements that two paths share at their ends.
 func commonSuffixLen(a, b []string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {

@@ -15,29 +15,29 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// SAIAPR TC-12 gives each of 20,000 photos a label for every region that a person
-// outlined in it, of a hierarchy of 276:
+// SAIAPR TC-12 labels every outlined region of 20,000 photos with one of 276
+// hierarchical labels:
 //
 //	benchmark/wlist.txt                     253⇥sky-blue
 //	benchmark/saiapr_tc-12/00/labels.txt    25 1 253     photo, region, label
 //	benchmark/saiapr_tc-12/00/images/25.jpg
 //
-// A photo's keywords are the labels of its regions, each once, as the paper's Table 1
-// shows them. They are fewer than the paper says: 99,535 regions are five a photo, and its
-// mean of 5.7 keywords is that of the noun list in the literature (iapr.go). The published
-// archive unpacks to saiaprtc12ok/benchmark.
+// A photo's keywords are the distinct labels of its regions, as in the paper's
+// Table 1. They are fewer than the paper states: 99,535 regions are five per
+// photo, and its mean of 5.7 keywords matches the noun list of the literature
+// (iapr.go). The published archive unpacks to saiaprtc12ok/benchmark.
 const (
 	wordListName = "wlist.txt"
 	labelsName   = "labels.txt"
 	regionsName  = "saiapr_tc-12"
 
-	// Far more than 276 labels, or the regions of 500 photos, can fill.
+	// Far above the size of 276 labels, or of the regions of 500 photos.
 	maxWordList = 1 << 20
 	maxLabels   = 16 << 20
 )
 
-// saiaprRoots are where the archive may lie in the folder that the owner names: it is the
-// benchmark folder or one above it, alone or unpacked beside IAPR TC-12.
+// saiaprRoots are the possible locations of the benchmark folder, alone or
+// unpacked beside IAPR TC-12.
 var saiaprRoots = []string{".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
 	"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark"}
 
@@ -49,7 +49,8 @@ func findSAIAPR(root *os.Root) (string, error) {
 			return place, nil
 		}
 	}
-	// Whoever names the folder saiapr_tc-12 itself is told to name the one above.
+	// If the user names saiapr_tc-12 itself, readSAIAPR hints at the folder
+	// above.
 	if isFile(root, "00/"+labelsName) && isFolder(root, "00/images") {
 		return ".", nil
 	}
@@ -87,7 +88,7 @@ func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string)
 	return nil
 }
 
-// saiaprRows reads the folders 00, 01 and so on, and fails if none is labelled.
+// saiaprRows reads the folders 00, 01 and so on. It fails if none has labels.
 func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions string, words map[int]string) (rows []row, err error) {
 	folders, err := c.subfolders(root, regions)
 	if err != nil {
@@ -157,8 +158,8 @@ func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder s
 	return rows, nil
 }
 
-// readWordList reads lines of a number and a name. A number without a name is not in the
-// list, and no damage either: other readers of the published list provide for one.
+// readWordList reads lines of a number and a name. A number without a name is
+// skipped without a warning, as other readers of the list do.
 func readWordList(text, file string) (map[int]string, []Warning) {
 	words := map[int]string{}
 	var warnings []Warning
@@ -177,15 +178,16 @@ func readWordList(text, file string) (map[int]string, []Warning) {
 	return words, warnings
 }
 
-// photoLabels are the labels of one photo, each once, in the order of its regions.
+// photoLabels holds the distinct labels of one photo in the order of its
+// regions.
 type photoLabels struct {
 	photo  int
 	where  string
 	labels []int
 }
 
-// readLabels reads rows of a photo, a region and a label, in the order in which photos
-// first appear.
+// readLabels reads rows of photo, region and label. Photos are in the order of
+// first appearance.
 func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 	at := map[int]int{}
 	known := map[[2]int]bool{} // photo and label
@@ -216,7 +218,7 @@ func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 	return photos, warnings
 }
 
-// eachLine calls each with the fields of every line that has any; lines count from 1.
+// eachLine calls each with the fields of every nonempty line, numbered from 1.
 func eachLine(text string, each func(line int, fields []string)) {
 	line := 0
 	for s := range strings.Lines(text) {
@@ -227,8 +229,7 @@ func eachLine(text string, each func(line int, fields []string)) {
 	}
 }
 
-// wholeNumber reads a number that a program may have printed as 1.1200000e+02. It must
-// be a whole one and not negative.
+// wholeNumber parses a nonnegative integer, possibly printed as 1.1200000e+02.
 func wholeNumber(s string) (int, bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || f < 0 || f > math.MaxInt32 || f != math.Trunc(f) {

@@ -14,14 +14,14 @@ const (
 	splitTest  = "test"
 )
 
-// readSplitFile reads split.csv, if there is one, and compares it with the items. It
-// keeps an error for Split, so that a collection with a damaged split can still be
-// indexed.
+// readSplitFile reads split.csv, if it exists, and compares it with the photos.
+// It stores an error for Split, so that a collection with a damaged split can
+// still be indexed.
 func (c *Collection) readSplitFile(root *os.Root) {
 	if _, err := root.Lstat(SplitName); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	c.splitErr = nil // of a pack that split.csv overrules
+	c.splitErr = nil // split.csv overrides the error of a pack
 	f, err := openRegular(root, SplitName)
 	if err != nil {
 		c.splitErr = err
@@ -51,7 +51,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 			fail(p, "line %d: %q is neither train nor test", line, value)
 			return
 		}
-		// A name in both halves would let the test see training images.
+		// A name in both halves would leak training data into the test.
 		if before, dup := split[p]; dup && before != value {
 			fail(p, "line %d says %s, line %d said %s", line, value, lines[p], before)
 			return
@@ -72,7 +72,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	}
 }
 
-// divide keeps the halves that a data set is published in, if both are here.
+// setSplit stores the published halves if both are present.
 func (c *Collection) setSplit(split map[string]string, from string) {
 	halves := map[string]bool{}
 	for _, it := range c.Photos {
@@ -83,10 +83,10 @@ func (c *Collection) setSplit(split map[string]string, from string) {
 	}
 }
 
-// Split divides the items by split.csv, or as the data set is published in halves. ok is
-// false if the collection has neither; then use HeldOut. Names in split.csv that are not in the collection are ignored; items that are
-// not in split.csv are in neither half (Open has warned about them). Errors wrap
-// cpar.ErrInput.
+// Split divides the photos by split.csv or into the published halves. ok is
+// false if the collection has neither. The caller then uses HeldOut. Split
+// ignores unknown names in split.csv, and leaves photos missing from split.csv
+// out of both halves (Open has warned about them). Errors wrap cpar.ErrInput.
 func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	if c.splitErr != nil {
 		return nil, nil, false, c.splitErr
@@ -109,16 +109,16 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	return train, test, true, nil
 }
 
-// HeldOut puts about one item in every into test, by a hash of its name: adding images
-// never moves one between the halves. Of two or more items at least one is held out and
-// one is not; if every is below 2, none is.
+// HeldOut puts about one photo in every into test, by a hash of its name, so
+// that adding photos never moves one between the halves. Given two or more
+// photos, each half gets at least one. If every is below 2, test is empty.
 //
-// The paper's data sets are divided so, too, for they are published in one piece. The
-// paper asked for 50 photos of IAPR TC-12, each with two or more related images among the
-// others, and does not say which: cpar-eval asks for the whole tenth, and leaves those with
-// fewer related images out of the paper's protocol only. Since the hash is of the name, a
-// collection must be opened at the same folder to be divided in the same way: not once at
-// saiaprtc12ok and once at saiaprtc12ok/benchmark.
+// The paper's data sets are divided in the same way, because they are published
+// in one piece. The paper requested 50 photos of IAPR TC-12, each with two or
+// more related images, without listing them. cpar-eval requests the whole tenth
+// and excludes photos with fewer related images only from the paper's protocol.
+// The hash depends on the name relative to the opened folder, so a collection
+// must always be opened at the same level.
 func HeldOut(c *Collection, every int) (train, test []Photo) {
 	if every < 2 || len(c.Photos) < 2 {
 		return append(train, c.Photos...), nil
@@ -137,7 +137,7 @@ func HeldOut(c *Collection, every int) (train, test []Photo) {
 			held++
 		}
 	}
-	// Only very small collections get here.
+	// Only very small collections reach this.
 	switch held {
 	case 0:
 		out[minAt] = true

@@ -7,7 +7,7 @@ import (
 	"cpar/photo"
 )
 
-// Survey is what there is to know of a collection at a glance.
+// Survey summarises a collection.
 type Survey struct {
 	Format      Format  `json:"format"`
 	Photos      int     `json:"photos"`
@@ -15,31 +15,30 @@ type Survey struct {
 	Mean        float64 `json:"keywords_per_photo"`
 	MinKeywords int     `json:"fewest_keywords"`
 	MaxKeywords int     `json:"most_keywords"`
-	// Frequent are the ten keywords of most photos, the most frequent first.
+	// Frequent holds the ten most frequent keywords in descending order.
 	Frequent []Frequency `json:"frequent"`
-	// Rare counts the keywords of one photo only: nothing can be learnt of them.
-	Rare int `json:"of_one_photo"`
-	// Problems counts warnings by kind.
+	// Rare counts the keywords of a single photo, which cannot be learnt.
+	Rare     int          `json:"of_one_photo"`
 	Problems map[Kind]int `json:"problems"`
-	// Split is nil if nothing divides the collection.
+	// Split is nil if the collection has no split.
 	Split *Halves `json:"split,omitempty"`
 }
 
-// Frequency is how many photos have a word.
+// Frequency is the number of photos with a word.
 type Frequency struct {
 	Word   string `json:"word"`
 	Photos int    `json:"photos"`
 }
 
-// Halves says how many photos are to train and to test on, and what says so.
+// Halves holds the sizes of the halves and the source of the split.
 type Halves struct {
 	By    string `json:"by"`
 	Train int    `json:"train"`
 	Test  int    `json:"test"`
 }
 
-// LeftOut counts the photos that reading met or was told of, and that are no items: without
-// keywords, unreadable, of a kind that is not read, missing.
+// LeftOut counts the photos found or named that are not in Photos, because they
+// lack keywords, are missing or unreadable, or have an unsupported format.
 func (c *Collection) LeftOut() int {
 	items := make(map[string]bool, len(c.Photos))
 	for _, it := range c.Photos {
@@ -57,9 +56,10 @@ func (c *Collection) LeftOut() int {
 	return len(left)
 }
 
-// Uncertain are the warnings that may hide a photo: it may be there though it is no item.
-// Who takes what is no item for gone must look at these first. A photo without keywords is
-// no such, nor one that a table names and the disk has not.
+// Uncertain returns the warnings behind which a photo may exist without being
+// in Photos. Callers that treat absence as deletion must check them first.
+// Photos without keywords, and photos that a table names but the disk lacks,
+// are certain.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := make(map[string]bool, len(c.Photos))
 	for _, it := range c.Photos {
@@ -69,7 +69,7 @@ func (c *Collection) Uncertain() (list []Warning) {
 		switch w.Kind {
 		case NoKeywords, TooMany, Spelling, SplitMismatch, Note:
 		case Missing:
-			// Of a table or folder that is missing the photos may be there.
+			// A missing table or folder may hide photos.
 			if c.Format != Manifest && !photo.IsPhoto(w.Name) {
 				list = append(list, w)
 			}
@@ -82,8 +82,7 @@ func (c *Collection) Uncertain() (list []Warning) {
 	return list
 }
 
-// Survey counts what the collection has. It fails if the collection has halves that are
-// unusable.
+// Survey computes the summary. It fails if the split is unusable.
 func (c *Collection) Survey() (*Survey, error) {
 	s := &Survey{Format: c.Format, Photos: len(c.Photos), Problems: map[Kind]int{}}
 	photos := map[string]int{}

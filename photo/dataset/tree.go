@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// readTree fills Items from the keywords in and beside the photos of a folder tree: a
-// library of photos as programs leave it. What they put elsewhere, in databases of their
-// own, is not read; they all can be told to write it into files.
+// readTree reads the keywords in and beside the photos of a folder tree. It
+// does not read the databases of photo programs, which can all write keywords
+// to files.
 func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
 	listing, err := photo.List(ctx, []string{c.Dir}, photo.Options{})
 	switch {
@@ -56,8 +56,8 @@ func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
 	return nil
 }
 
-// warnSkipped sorts what is no photo that is read: of what a person would call a photo, and of
-// what may hide some, there is a warning.
+// warnSkipped warns about skipped files that users would call photos and about
+// entries that may hide photos.
 func (c *Collection) warnSkipped(skipped []photo.Skipped) {
 	for _, s := range skipped {
 		s.Path = c.name(s.Path)
@@ -74,24 +74,25 @@ func (c *Collection) warnSkipped(skipped []photo.Skipped) {
 	}
 }
 
-// name is the name of a file in the collection.
+// name returns a file's name relative to the collection.
 func (c *Collection) name(file string) string {
 	rel, err := filepath.Rel(c.Dir, file)
 	if err != nil {
-		return filepath.ToSlash(file) // never: both are absolute, on one disk
+		return filepath.ToSlash(file) // unreachable: both paths are absolute and on one disk
 	}
 	return filepath.ToSlash(rel)
 }
 
-// tagged is what the files of a shot say.
+// photoKeywords holds the keywords of a shot's files.
 type photoKeywords struct {
 	keywords []string
 	warnings []Warning
 }
 
-// readKeywords reads the keywords of a shot, in all its files and beside them. If damage
-// leaves keywords readable, there is a warning, and the photo is kept. What machines said
-// is left out: whoever learns from his own answers soon believes them.
+// readKeywords reads the keywords in and beside all files of a shot. Partly
+// damaged metadata yields a warning, and the photo is kept. Machine keywords
+// are excluded, because learning from the program's own answers would reinforce
+// them.
 func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	name := c.name(p.Path)
 	var human, people []string
@@ -137,8 +138,8 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	return t
 }
 
-// walk calls each for what lies below the folder top, in lexical order, without folders,
-// links and names that begin with a dot. It fails if top cannot be listed.
+// walk calls each for the regular files below top in lexical order, except
+// hidden ones. It fails if top cannot be listed.
 func (c *Collection) walk(ctx context.Context, tree fs.FS, top string, each func(name string, d fs.DirEntry)) error {
 	return fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -170,7 +171,7 @@ func (c *Collection) walk(ctx context.Context, tree fs.FS, top string, each func
 	})
 }
 
-// nameable warns about a file whose name cannot be that of an item.
+// checkName warns about a file name that is not a valid photo name.
 func (c *Collection) checkName(name string) bool {
 	_, forbidden := firstForbidden(name)
 	switch {

@@ -12,23 +12,23 @@ import (
 type Kind string
 
 const (
-	Missing       Kind = "missing-file"       // in the manifest but not in the folder
+	Missing       Kind = "missing-file"       // named but not in the folder
 	Duplicate     Kind = "duplicate-path"     // the first row is kept
 	Outside       Kind = "outside-collection" // by ../, an absolute path or a link
 	Malformed     Kind = "malformed-row"      // skipped
 	Encoding      Kind = "not-utf8"           // skipped
-	NoKeywords    Kind = "no-keywords"        // skipped: nothing to learn from it
-	BadKeyword    Kind = "bad-keyword"        // the keyword is dropped, the image kept
+	NoKeywords    Kind = "no-keywords"        // skipped: provides nothing to learn
+	BadKeyword    Kind = "bad-keyword"        // the keyword is dropped, the photo kept
 	TooMany       Kind = "too-many-keywords"  // the first MaxKeywords are kept
-	Spelling      Kind = "spellings"          // one word written in several ways; nothing was skipped
+	Spelling      Kind = "spellings"          // spellings were merged, nothing was skipped
 	Unreadable    Kind = "unreadable-file"    // skipped
-	Ignored       Kind = "ignored-file"       // an image or link this importer does not read
+	Ignored       Kind = "ignored-file"       // an image or link that this importer does not read
 	SplitMismatch Kind = "split-mismatch"     // split.csv and the collection disagree
-	Note          Kind = "note"               // how the whole was read; nothing was skipped
+	Note          Kind = "note"               // a remark on the whole collection, nothing was skipped
 )
 
-// kinds has the order of the summary and the words for one and for several. Where a name
-// says nothing without its detail, that is quoted, too.
+// kinds gives the order and wording of the summary. detailed kinds are quoted
+// with their details.
 var kinds = []struct {
 	kind      Kind
 	one, many string
@@ -50,12 +50,12 @@ var kinds = []struct {
 	{Note, "note", "notes", true},
 }
 
-// harmless says of a warning that nothing was skipped or lost.
+// harmless reports whether nothing was skipped or lost.
 func (k Kind) harmless() bool { return k == Note || k == Spelling }
 
-// Warning reports one thing that was skipped or changed. Name is as the disk or a table
-// spells it, so that a program finds the file by it; String and Summary make it safe to print. Detail
-// is safe to print: valid UTF-8 without control characters.
+// Warning reports one omission or change. Name has the spelling of the disk or
+// table, so that programs can find the file. String and Summary make it
+// printable. Detail is printable: valid UTF-8 without control characters.
 type Warning struct {
 	Kind   Kind   `json:"kind"`
 	Name   string `json:"name"`
@@ -77,14 +77,15 @@ func newWarning(kind Kind, name, format string, args ...any) *Warning {
 	return w
 }
 
-// reason is an error beside the name of its file, which need not be said twice.
+// reason formats an error without repeating the file name printed beside it.
 func reason(err error, file string) string {
 	text := strings.TrimSuffix(err.Error(), ": "+cpar.ErrInput.Error())
 	return strings.Replace(text, file, "it", 1)
 }
 
-// Summary groups and counts warnings, one line per kind in a fixed order: "3 files
-// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. It is safe to print.
+// Summary counts warnings, one line per kind in a fixed order: "3 files
+// missing: a.jpg, b.jpg, c.jpg". It names the first five of each kind. The
+// result is safe to print.
 func Summary(warnings []Warning) string {
 	const named = 5
 	by := map[Kind][]Warning{}

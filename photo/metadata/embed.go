@@ -255,7 +255,7 @@ func (h *header) placeIPTC(iptc []byte, behind int, segments []segment, gone []b
 				}
 				r = r.withData(iptc)
 			case r.id == resourceDigest && len(r.data) == md5.Size && [md5.Size]byte(r.data) == md5.Sum(h.iptc):
-				// It said that IPTC and XMP agree, and they do again. One that did not fit stays.
+				// The digest declared that IPTC and XMP agree, and they agree again.
 				sum := md5.Sum(iptc)
 				r = r.withData(sum[:])
 			}
