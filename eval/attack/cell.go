@@ -12,19 +12,20 @@ import (
 	"cpar/user"
 )
 
-// Which of the hidden clusters is asked? The vector lies in the place of one of C and
-// nothing in the others. The cloud measures how a request, in every place, and its reply
-// differ from words that are drawn uniformly. It guesses the place that differs most; or
-// it has learnt what requests to each cluster look like, from some that it was told of,
-// such as those for photos of its own that an owner asked about.
+// This file guesses which hidden cell a request asks. The vector lies in the
+// position of one of C cells and 0 in the others. The cloud measures how far a
+// request, in every position, and its reply deviate from uniform words. It
+// guesses the position with the largest deviation, or compares with requests
+// whose cell it was told, such as those for photos that it supplied itself.
 const (
-	// askedClusters is C.
+	// cellCount is C.
 	cellCount = 8
-	// maxAsked bounds the photos that every cluster is asked about: half are told, half guessed.
+	// maxAsked bounds the photos requested from every cell. Half are told to
+	// the cloud, half guessed by it.
 	maxAsked = 60
 )
 
-// clusters attacks an index of scheme sealed with clusters.
+// cells attacks an index of scheme sealed with cells.
 func (r *run) cells(ctx context.Context) error {
 	if len(r.c.Train) < minLearnt {
 		return nil
@@ -42,7 +43,8 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// RequestAll asks every cluster once, in order: so many requests to each.
+	// RequestAll asks every cell once, in order, which gives equally many
+	// requests to each.
 	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
 	if err := each(ctx, len(photos), func(i int) error {
@@ -75,10 +77,10 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// clusteredCloud is the cloud of an index with clusters.
+// cellCloud is the cloud of an index with cells.
 type cellCloud struct {
 	index *sealed.Index
-	// params are those of the part with clusters, the only one that has records.
+	// params belong to the cells, which hold all records.
 	params lattice.Params
 }
 
@@ -94,7 +96,7 @@ func openCellCloud(b *built) (*cellCloud, error) {
 	return &cellCloud{x, *parts.Clustered}, err
 }
 
-// look answers a request and measures what is seen of it.
+// look answers a request and measures what the cloud sees.
 func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
@@ -111,8 +113,9 @@ func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// places is how far the elements of a request are spread in every place: the coefficients
-// that stand for coordinates of the cluster there, and the evaluations of their blocks.
+// cellSpreads returns, per position, the mean squares of the request's
+// coefficients for the cell's coordinates and of the evaluations of their
+// blocks.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -135,7 +138,8 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare is the mean square of elements, of which half of Q is 1: a third where they are uniform.
+// meanSquare returns the mean square of elements in units of Q/2, which is 1/3
+// for uniform elements.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {
@@ -145,9 +149,9 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 	return sum / float64(len(words))
 }
 
-// guessClusters guesses the cluster of each request, views[i][c] being what was seen of
-// photo i asked of cluster c: in the second half of the photos, where those of the first
-// are known.
+// guessCells guesses the cell of each request in the second half of the photos,
+// given the cells of the first half. views[i][c] is the measurement for photo i
+// and cell c.
 func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])
 	classes := learnClasses(views[:half])
@@ -167,7 +171,8 @@ func guessCells(views [][][]float64) []Row {
 	return []Row{proportion("cluster-by-place", scheme, 0, unlike, trials, chance), proportion("cluster-learnt", scheme, half*clusters, learnt, trials, chance)}
 }
 
-// maxUnlike is the place whose coordinates are least like uniform ones.
+// maxUnlike returns the position whose coordinates deviate most from uniform
+// ones.
 func maxUnlike(seen []float64, clusters int) (place int) {
 	far := func(c int) float64 { return math.Abs(seen[2*c] - 1./3) }
 	for c := range clusters {
@@ -178,8 +183,8 @@ func maxUnlike(seen []float64, clusters int) (place int) {
 	return place
 }
 
-// classes are the means of what is seen of requests to each cluster, in units of how much
-// it differs among all.
+// classes holds the mean measurement per cell, in units of the standard
+// deviation over all requests.
 type classes struct {
 	unit  []float64
 	means [][]float64
@@ -207,7 +212,7 @@ func learnClasses(known [][][]float64) classes {
 	return out
 }
 
-// nearest is the cluster whose requests look most like this one.
+// nearest returns the cell whose mean is nearest to the measurement.
 func (c classes) nearest(seen []float64) (best int) {
 	least := math.Inf(1)
 	for i, mean := range c.means {

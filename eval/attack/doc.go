@@ -1,35 +1,36 @@
-// Package attack attacks the schemes on a real collection: it learns what SECURITY.md
-// says a cloud can learn, and counts how often it succeeds.
+// Package attack mounts attacks on the schemes with a real collection. It
+// extracts what SECURITY.md says a cloud can learn and counts the successes.
 //
 //	requests as bytes ─▶ Cloud ─▶ View (index, scores, order, planes, paths, replies)
-//	View, what the attacker knows besides ─▶ an attack ─▶ guesses ─▶ judged ─▶ Row
+//	View + prior knowledge ─▶ attack ─▶ guesses ─▶ judge ─▶ Row
 //
-// An attack is a function of a View and of what is listed below as known, and of nothing
-// else. A Cloud makes the View from the bytes of an index and of requests, as the daemon
-// reads them. Owners, their plaintext and their secrets appear in two places only: where
-// requests are made, and where guesses are judged.
+// An attack is a function of a View and of the prior knowledge listed below. A
+// Cloud derives the View from the bytes of an index and of requests, as the
+// daemon does. Owners, plaintext and secrets are used in two places only: to
+// make requests and to judge guesses.
 //
-//	link-…        link.go     are two requests for one photo?      known: nothing
-//	request-…     request.go  which photo is a request for?        known: k photos, or vectors, of records
-//	match         match.go    which record is which photo?         known: the collection's photos, no pairs
-//	spacing-…     spacing.go  how far apart are split values?      known: nothing
-//	scale-…       spacing.go  r_s and r                            known: nothing
-//	…-slopes      slopes.go   r_s and r, exactly                   known: nothing, but several requests per photo
-//	keyword-…     keyword.go  what is a record about?              known: statistics, or k records' keywords
-//	key-…         key.go      S; estimates by eval/estimate        known: k records' vectors
-//	link-refusals liar.go     are two requests for one photo?      known: which lies were refused
-//	cluster-…     which.go    which hidden cluster is asked?       known: nothing, or k requests' clusters
-//	rollback-…    offers.go   is an older or a mixed state taken?  known: all states
-//	downgrade-…   offers.go   is another format or scheme taken?   known: the index
-//	key-by-scores keyscores.go  S, without a lattice               known: k records' vectors
-//	nearest-…     lll.go      which records are similar, by LLL    known: nothing, not even a request
+//	link-…        link.go      are two requests for one photo?      known: nothing
+//	request-…     request.go   which photo is a request for?        known: k photos or vectors of records
+//	match         match.go     which record is which photo?         known: the collection's photos, no pairs
+//	spacing-…     spacing.go   how far apart are split values?      known: nothing
+//	scale-…       spacing.go   r_s and r                            known: nothing
+//	…-slopes      slopes.go    r_s and r, exactly                   known: nothing, from repeated requests
+//	keyword-…     keyword.go   what is a record about?              known: statistics, or k records' keywords
+//	key-…         key.go       S, with costs by eval/estimate       known: k records' vectors
+//	link-refusals refusals.go  are two requests for one photo?      known: which altered replies were refused
+//	cluster-…     cell.go      which hidden cell is asked?          known: nothing, or k requests' cells
+//	rollback-…    offers.go    is an old or mixed generation taken? known: all generations
+//	downgrade-…   offers.go    is another format or scheme taken?   known: the index
+//	key-by-scores keyscores.go S, without a lattice                 known: k records' vectors
+//	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //
-// The last two concern profiles learned and network (learnt.go), whose distances an
-// attacker also guesses from stand-ins (standin.go).
+// The last two concern the profiles learned and network (learnt.go), whose
+// distances an attacker also approximates by stand-ins (standin.go).
 //
-// Photos are those of the paper's evaluation. The program itself, run on the attacker's
-// own photos, gives the vectors of known photos. The projection is the owner's secret;
-// only attacks on known vectors get it from the owner.
+// The photos are those of the paper's evaluation. An attacker computes the
+// vectors of known photos by running the program on photos of their own. The
+// projection is the owner's secret and is available only to attacks on known
+// vectors.
 //
-// To attack another scheme, pass a Target for it (Options.More).
+// To attack another scheme, pass a Target in Options.More.
 package attack

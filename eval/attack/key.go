@@ -14,20 +14,20 @@ import (
 
 // Recovering the key S from records.
 //
-// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S: a pair of known C and V
-// gives an equation in the m words of s. Without noise, m equations give the row by
-// elimination. With noise they are m LWE samples with modulus 2⁶⁴ and an error of 3.2,
-// and elimination gives nothing. Lattice reduction does, at a cost that is estimated
-// here, not spent.
+// C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. A pair of known C
+// and V gives an equation in the m words of s. Without noise, m equations give
+// the row by elimination. With noise they are m LWE samples with modulus 2⁶⁴
+// and an error of 3.2, and elimination fails. Lattice reduction succeeds at a
+// cost that this file estimates.
 
 // toyDim is the dimension in which elimination is demonstrated.
 const toyDim = 48
 
-// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is k×m,
-// right k×t, the result t×m. The pivot of a column is a word with the fewest factors of
-// 2; if these are 2^v, the rows determine an unknown only modulo 2^(64−v), and the least
-// value is taken. It returns nil if the rows are dependent. If there is no solution the
-// result is meaningless.
+// eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
+// k×m, right k×t, the result t×m. The pivot of a column is a word with the
+// fewest factors of 2. If there are v of them, the rows determine an unknown
+// only modulo 2^(64−v), and eliminate takes the smallest value. It returns nil
+// if the rows are dependent, and a meaningless result if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -65,8 +65,8 @@ func eliminate(rows, right [][]uint64) [][]uint64 {
 	return out
 }
 
-// eliminateToy encrypts known records in a toy dimension, solves for S and decrypts other
-// records with it.
+// eliminateToy encrypts known records in a toy dimension, solves for S, and
+// decrypts other records with it.
 func eliminateToy(noiseless bool) (Row, error) {
 	const known, fresh = toyDim + 16, 100
 	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -84,7 +84,7 @@ func eliminateToy(noiseless bool) (Row, error) {
 		plain[i], right[i], cipher[i] = make([]int64, toyDim), make([]uint64, toyDim), make([]uint64, toyDim)
 		for j := range plain[i] {
 			plain[i][j] = rng.Int64N(401) - 200
-			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, and e unknown
+			right[i][j] = uint64(plain[i][j]) << p.RecordShift // w·V, with e unknown
 		}
 		if err := key.EncryptRecord(cipher[i], plain[i], noise); err != nil {
 			return Row{}, fmt.Errorf("encrypting a toy record: %w", err)
@@ -104,12 +104,12 @@ func eliminateToy(noiseless bool) (Row, error) {
 	return proportion(name, cpar.SchemeCPAR.String(), known, read, fresh, 0), nil
 }
 
-// quietRow finds one row of S from an index alone, with no prior knowledge. The last
-// element of every record is 1 and has no noise (combined.Budget.NoiselessSlot), so ⟨s,
-// C⟩ = w for all records. It returns nil if there are too few.
+// noiselessRow finds one row of S from the index alone. The last element of
+// every record is 1 without noise (vectorlayout.Budget.NoiselessSlot), so ⟨s,
+// C⟩ = w for all records. It returns nil if there are too few records.
 func noiselessRow(v *View) (row []uint64, used int) {
 	m := len(v.Vectors[0])
-	used = m + 16 // a few more, in case rows are dependent
+	used = m + 16 // spare records, because rows may be dependent
 	if used >= len(v.Vectors) {
 		return nil, used
 	}
@@ -124,7 +124,8 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeQuiet tests the row on the unused records: it fits one by chance with probability 2⁻⁶⁴.
+// judgeNoiselessRow tests the row on the unused records. Each fits by chance
+// with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	right := 0
 	for _, c := range v.Vectors[used:] {
@@ -135,12 +136,12 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
 }
 
-// latticeRows are estimates for the key of an index with this many records of m words.
-// The first dims words are z, of magnitude typical.
+// latticeRows estimates the cost of the key of an index with this many records
+// of m words. The first dims words are z, of root mean square typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
-	// With nothing known: the rows of w·V + e are short, most of all those of z, and they
-	// are combinations of the ciphertexts by rows of S.
+	// Without known plaintext: the rows of w·V + e, especially those of z, are
+	// short combinations of the ciphertexts by rows of S.
 	dense := estimate.Dense(m, dims, 64, math.Ldexp(typical, ive.DistanceShift))
 	return []Row{
 		{Attack: "key-lattice-estimate", Scheme: scheme, Known: known.Samples, Estimate: &known},
@@ -150,7 +151,7 @@ func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 
 const (
 	noiseSigma = 3.2
-	// typicalElement is the typical size of an element of z: its square is the L1
-	// distance from the baseline in levels, some four units of 499.5.
+	// typicalElement is the typical size of an element of z. Its square is the
+	// L1 distance from the baseline in levels, some four units of 499.5.
 	typicalElement = 45
 )

@@ -14,24 +14,24 @@ import (
 
 // Recovering the key S from known vectors and scores, without a lattice.
 //
-// A record is C = S⁻¹·A with A = w·V + e, a request t = Sᵀ·T with T = w·V_s + e_s, and
-// ⟨C, t⟩ = ⟨A, T⟩ in integers, all bits of it. Known vectors give the requests
-// (request-solved), whose elements are integers: z_s, r_s. The remainder of ⟨A,
-// T⟩ − w²·⟨V, V_s⟩ is, in units of w,
+// A record is C = S⁻¹·A with A = w·V + e, a request is t = Sᵀ·T with T = w·V_s
+// + e_s, and ⟨C, t⟩ = ⟨A, T⟩ exactly, in integers. Known vectors give the
+// requests (request-solved), whose elements z_s and r_s are integers. The
+// remainder of ⟨A, T⟩ − w²·⟨V, V_s⟩ is, in units of w,
 //
 //	⟨e, V_s⟩ + ⟨V, e_s⟩ + (a multiple of r_s) + (a constant)
 //
-// For one record and many requests that is linear in e, and V_s is so much larger than V
-// that least squares gives e to a fraction of 1: it is rounded, and e_s drops out as
-// noise. Now A is known exactly, and elimination gives the rows of S that belong to z. It
-// takes about one and a half times as many requests as a record has words, and as many
-// known vectors.
+// For one record and many requests this is linear in e. V_s is so much larger
+// than V that least squares gives e to a fraction of 1. Rounding then gives e
+// exactly, with e_s as noise. A is now known exactly, and elimination gives the
+// rows of S that belong to z. The attack needs about 1.5 times as many requests
+// as a record has words, and as many known vectors.
 
-// spreadEpsilon bounds how far 3·ε changes a score.
+// spreadEpsilon bounds the effect of 3·ε on a score.
 const spreadEpsilon = 3 * ive.EpsilonBound
 
-// solveUnit is solveRequests for vectors known to have length 1: r_s follows from the
-// length of the least squares solution.
+// solveUnit is solveRequests for vectors of length 1, which determines r_s from
+// the length of the solution.
 func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	out, err := solveRequests(v, known, vectors)
 	if err != nil {
@@ -54,16 +54,16 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	return out, nil
 }
 
-// exactRequest is a request in integers, as its owner laid it out.
+// exactRequest is a request in integers, as the owner constructed it.
 type exactRequest struct {
 	seen  *Observation
 	z     []int64
 	scale int64
 }
 
-// exactRequests returns the requests that can be read exactly: their distances from the
-// known vectors match the scores up to ε. disturbed is the current estimate of ε's effect
-// on the scores of the known records; it is improved.
+// exactRequests returns the requests that can be read exactly, because their
+// distances from the known vectors match the scores up to ε. It refines
+// disturbed, the estimated effect of ε on the scores of the known records.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -112,7 +112,8 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	return out, nil
 }
 
-// score is r_s·‖z − z_s‖²: the part of a score that depends on both.
+// score returns r_s·‖z − z_s‖², the term of a score that depends on both
+// vectors.
 func (a *exactRequest) score(p *projected) int64 {
 	sum := int64(0)
 	for i, x := range p.z {
@@ -122,9 +123,9 @@ func (a *exactRequest) score(p *projected) int64 {
 	return a.scale * sum
 }
 
-// keyByScores finds the rows of S that belong to z from known vectors and the observed
-// requests. A row is nil if all known vectors are 0 there; the result is nil if there are
-// too few requests or vectors.
+// keyByScores finds the rows of S that belong to z from known vectors and
+// observed requests. A row is nil if all known vectors are 0 there. The result
+// is nil if there are too few requests or vectors.
 func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
 	disturbed := make([]float64, len(known))
 	var requests []exactRequest
@@ -182,16 +183,19 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// shifts are the possible errors of a slot's noise over all records: their mean is only nearly 0.
+// shifts are the possible errors of a slot's noise over all records, whose mean
+// is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
-// estimated is the noise of a record, and how far the worst element was from an integer.
+// estimated is the noise of a record, with the largest distance of an element
+// from an integer.
 type estimated struct {
 	e      []int64
 	unsure float64
 }
 
-// recordNoise returns e of every known record in the slots, by least squares over the requests.
+// recordNoise estimates e of every known record in the slots, by least squares
+// over the requests.
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) ([]estimated, error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -206,8 +210,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			return nil, err
 		}
 		for k, i := range known {
-			// Integers of 63 bits; fewer than 53 remain after removing r_s·r, which all
-			// records share.
+			// Integers of 63 bits. Removing r_s·r, which all records share,
+			// leaves fewer than 53.
 			rest[k] = int64(modq.Dot(v.Vectors[i], q.Vector)) - a.score(vectors[k])<<(2*ive.DistanceShift)
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
@@ -222,8 +226,8 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	}
 	out := make([]estimated, len(known))
 	for j := range slots {
-		// The effect of e_s is nearly the same for all records: a shift of e. The records
-		// show its fraction; its whole part makes their mean 0.
+		// The effect of e_s is nearly the same for all records: a shift of e.
+		// The records show its fraction. Its integer part makes their mean 0.
 		var sin, cos float64
 		for k := range known {
 			s, c := math.Sincos(2 * math.Pi * x.At(j, k))

@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Keywords of records, guessed from returned records and from scores. A guess is one
-// keyword per record, and right if the record has it. The baseline always guesses the
-// commonest keyword.
+// Guessing keywords of records from returned records and from scores. A guess
+// is one keyword per record, and right if the record has it. The baseline
+// always guesses the most common keyword.
 
-// byReturns guesses only from how often records were returned, with public statistics:
-// the distribution of keywords among records that are returned equally often. These come
-// from half of the collection, learn, which tells more than a public collection would;
-// the guesses are for the other half.
+// keywordByFrequency guesses from the number of times each record was returned
+// and public statistics: the distribution of keywords among records with
+// similar counts. The statistics come from the half marked learn, which reveals
+// more than a public collection would. The guesses are for the other half.
 func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
@@ -21,7 +21,7 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 			count[r]++
 		}
 	}
-	// Never, once, twice, 3–4, 5–8 … times.
+	// Buckets of 0, 1, 2, 3–4, 5–8 … returns.
 	bucket := func(r int) int { return int(math.Ceil(math.Log2(float64(count[r] + 1)))) }
 	votes := map[int]map[string]int{}
 	for r, known := range learn {
@@ -46,11 +46,11 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	return out
 }
 
-// votingNeighbours is the number of known records that vote on the keyword of another.
+// votingNeighbours is the number of known records that vote on a keyword.
 const votingNeighbours = 5
 
-// byLikeness guesses from the keywords of known records: those with the most similar
-// scores over all requests, which therefore lie near, vote.
+// keywordBySimilarity lets the known records with the most similar scores over
+// all requests vote, because these are nearby.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)
@@ -90,7 +90,8 @@ func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	return out
 }
 
-// winner returns the word with the most votes; of equals the first in the alphabet.
+// winner returns the word with the most votes, and the alphabetically first on
+// ties.
 func winner(votes map[string]int) string {
 	best := ""
 	for w, n := range votes {
@@ -134,7 +135,7 @@ func judgeKeywords(attack string, v *View, number int, guesses []string, keyword
 	return proportion(attack, v.Scheme, number, right, trials, float64(base)/float64(max(trials, 1)))
 }
 
-// marked has true at the given places.
+// indicator returns a slice that is true at the given indices.
 func indicator(n int, at []int) []bool {
 	out := make([]bool, n)
 	for _, i := range at {

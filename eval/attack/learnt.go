@@ -12,18 +12,19 @@ import (
 	"cpar/user/ive"
 )
 
-// Profiles learned and network: the effect of short vectors and of distances learnt from
-// private photos and keywords.
+// Attacks on the profiles learned and network, which have short vectors and
+// distances learnt from private photos and keywords.
 //
-// The owner indexes half of the collection. The attacker has the other half: an annotated
-// collection of the same kind, from which the same program learns him his own projection.
-// The index has scheme capia: cpar has the same scores, and what its forest adds does not
-// depend on the profile.
+// The owner indexes half of the collection. The attacker has the other half, an
+// annotated collection of the same kind, and learns a projection from it with
+// the same program. The index has scheme capia. cpar has the same scores, and
+// the leakage of its forest does not depend on the profile.
 
 const (
-	// minLearnt is the least number of photos to learn from.
+	// minLearnt is the minimum number of photos to learn from.
 	minLearnt = 40
-	// sealedRecords is enough records for scheme sealed: its words do not depend on them.
+	// sealedRecords is enough for scheme sealed, whose words do not depend on
+	// the number of records.
 	sealedRecords = 500
 	// lengthUnit is the number of units of z in a length of 1.
 	lengthUnit = 1000
@@ -32,19 +33,21 @@ const (
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares are the numbers of known vectors, per word of a record, for solving for the key.
+	// keyShares are the numbers of known vectors, per word of a record, for
+	// recovering the key.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
-// learnt is an index with one of these profiles under attack.
+// learnedAttack is an index with one of these profiles under attack.
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// mine are indexed; theirs belong to the attacker.
+	// indexed belongs to the owner, attackerPhotos to the attacker.
 	indexed, attackerPhotos []user.Photo
 	target                  *Target
 	view                    *View
-	// place[i] is the index in Collection.Train of the photo behind record i.
+	// trainIndex[i] is the index in Collection.Train of the photo behind record
+	// i.
 	trainIndex        []int
 	records, requests []*projected
 }
@@ -76,7 +79,7 @@ func (r *run) profiles(ctx context.Context) error {
 	return nil
 }
 
-// embedded reports whether all images have network embeddings.
+// embedded reports whether all photos have network embeddings.
 func embedded(c *Collection) bool {
 	for _, list := range [][]user.Photo{c.Train, c.Test} {
 		for _, im := range list {
@@ -88,7 +91,8 @@ func embedded(c *Collection) bool {
 	return true
 }
 
-// attack attacks an index of mine, whose indices in Collection.Train are indexed.
+// attack attacks an index of l.indexed, whose indices in Collection.Train are
+// indexed.
 func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 	b, err := build(ctx, l.indexed, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {
@@ -141,8 +145,8 @@ func rounded(list []*vector.Vector) []*projected {
 	return out
 }
 
-// guess guesses requests among the candidates and matches records to photos, by the true
-// distances and by every substitute available to an attacker.
+// guess guesses requests among the candidates and matches records to photos, by
+// the true distances and by every stand-in available to an attacker.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
@@ -195,7 +199,7 @@ func (l *learnedAttack) matched(s standIn) error {
 	for j, seen := range l.view.Observations {
 		scores[j] = seen.Scores
 	}
-	// The photos in the order of the records; match does not exploit it.
+	// The photos are in the order of the records, which match does not exploit.
 	compared := make([][]float64, len(s.picked))
 	for j, row := range s.picked {
 		compared[j] = pick(row, l.trainIndex)
@@ -214,7 +218,7 @@ func (l *learnedAttack) matched(s standIn) error {
 	return nil
 }
 
-// solve solves for requests from known vectors.
+// solve recovers requests from known vectors.
 func (l *learnedAttack) solve(context.Context) error {
 	unknowns := float64(len(l.records[0].row()))
 	for _, share := range solvingShares {
@@ -240,7 +244,8 @@ func (l *learnedAttack) vectors(known []int) []*projected {
 	return out
 }
 
-// key looks for the key by known vectors and scores, and estimates lattice attacks.
+// key recovers the key from known vectors and scores, and estimates lattice
+// attacks.
 func (l *learnedAttack) key(context.Context) error {
 	m := len(l.view.Vectors[0])
 	for _, share := range keyShares {
@@ -259,8 +264,8 @@ func (l *learnedAttack) key(context.Context) error {
 	return nil
 }
 
-// nearest reads the index alone. If reduction would take longer than the rest of the run,
-// it uses a separate index of lower dimension.
+// nearest reads the index alone. If the reduction would take longer than the
+// rest of the run, it uses a separate index of lower dimension.
 func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
@@ -285,8 +290,8 @@ const (
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements of records under a separate key, in the
-// layout of package combined.
+// encryptCut encrypts the first dim elements of records under a separate key,
+// in the layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)
@@ -313,7 +318,7 @@ func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	return v, out, nil
 }
 
-// typical is the root mean square of an element.
+// typical returns the root mean square of an element.
 func typical(list []*projected) float64 {
 	sum := 0.0
 	for _, p := range list {
@@ -324,7 +329,7 @@ func typical(list []*projected) float64 {
 	return math.Sqrt(sum)
 }
 
-// sealed runs against scheme sealed the attacks that learn most from the other schemes.
+// sealed runs the strongest attacks on the other schemes against scheme sealed.
 func (l *learnedAttack) sealed(ctx context.Context) error {
 	b, err := build(ctx, l.indexed[:min(sealedRecords, len(l.indexed))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {

@@ -8,17 +8,20 @@ import (
 	"cpar/model/feature"
 )
 
-// Linking: are two requests for one photo? The cloud has a log of requests for different
-// photos and gets new ones, half of them for photos in the log. For each it is asked
-// about one request in the log: the right one, or any if there is none. It says yes if
-// the two are more similar than 999 of 1,000 pairs in the log. That needs no photo and no
-// key. Guessing is right half of the time.
+// Linking: are two requests for one photo? The cloud has a log of requests for
+// different photos and receives new ones, half of them for photos in the log.
+// For each it compares one request of the log: the right one, or any if there
+// is none. It answers yes if the two are more similar than 999 of 1,000 pairs
+// in the log. That needs neither photo nor key. Guessing is right half of the
+// time.
 const linkQuantile = 0.999
 
-// A likeness compares two requests by what the cloud saw; larger is more similar.
+// A similarity compares two requests by what the cloud saw. Larger is more
+// similar.
 type similarity struct {
 	name string
-	// view returns the data to compare, or nil if the scheme does not send any.
+	// view returns the data to compare, or nil if the scheme does not send
+	// them.
 	view    func(*Observation) []float64
 	compare func(a, b []float64) float64
 }
@@ -31,7 +34,7 @@ var similarities = []similarity{
 		}
 		return off
 	}},
-	// Correlation: the secret scale and offset of a request cancel.
+	// Correlation cancels the secret scale and offset of a request.
 	{"link-scores", func(s *Observation) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
 		return dot(a, b) / float64(len(a))
 	}},
@@ -42,8 +45,8 @@ var similarities = []similarity{
 	}, jaccard},
 }
 
-// link attacks requests for photos, first logged and then repeated. changed, if not nil,
-// are the photos for the second time.
+// link attacks requests for photos, first logged and then repeated. changed, if
+// not nil, replaces the photos in the second round.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	log, _, err := t.view(ctx, photos[:half], false)
@@ -124,7 +127,7 @@ func floats[T uint32 | uint64](list []T) []float64 {
 	return out
 }
 
-// shared is the share of two sorted lists that is in both (Jaccard).
+// jaccard returns the share of two sorted lists that is in both.
 func jaccard(a, b []float64) float64 {
 	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {

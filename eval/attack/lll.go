@@ -10,32 +10,34 @@ import (
 	"cpar/user/ive"
 )
 
-// Reading records with no prior knowledge, from an index alone.
+// Reading records from an index alone, with no prior knowledge.
 //
-// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the slot without
-// noise is 0. Take K differences, the rows of D, K×m. The lattice of all D·s modulo 2⁶⁴
-// contains one column of differences for every element of a vector, each with K elements
-// of w times the variation of z, some 2²¹. A random lattice of its volume has no vector
-// so short, so LLL finds these, up to signs and small multiples of each other. For each
-// column, elimination gives the row of S that reads it from every record.
+// The difference of two records is S⁻¹·(w·(V − V′) + e − e′), in which the
+// noiseless slot is 0. Take K differences, the rows of D, K×m. The lattice of
+// all D·s modulo 2⁶⁴ contains one column of differences for every element of a
+// vector, each with K elements of w times the variation of z, some 2²¹. A
+// random lattice of its volume has no vector that short, so LLL finds these, up
+// to signs and small multiples of each other. For each column, elimination
+// gives the row of S that reads it from every record.
 //
-// (A. K. Lenstra, H. W. Lenstra, L. Lovász, Math. Ann. 261, 1982; in floating point
-// and with insertions as C. P. Schnorr, M. Euchner, Math. Programming 66, 1994.)
+// (A. K. Lenstra, H. W. Lenstra, L. Lovász, Math. Ann. 261, 1982, in floating
+// point and with insertions as C. P. Schnorr, M. Euchner, Math. Programming 66,
+// 1994.)
 
-// modulusBits leave room for sums in int64. A lattice modulo 2⁶⁴ is also one modulo any
-// smaller power.
+// modulusBits leaves room for sums in int64. A lattice modulo 2⁶⁴ is also one
+// modulo any smaller power.
 const modulusBits = 58
 
-// A differenceRows holds the differences of records from the first, ready to form
-// lattices: column c of an element is Σ weight[p]·rows[p][c], where the weights are its
-// values at the pivots.
+// A differenceRows holds the differences of records from the first, prepared
+// for lattices. Column c of an element is Σ weight[p]·rows[p][c], where the
+// weights are its values at the pivots.
 type differenceRows struct {
 	rows   [][]uint64
 	pivots []int
 }
 
-// newDifferenceRows takes the records' words; pivots are among the first k differences.
-// It returns nil if these are dependent.
+// newDifferenceRows takes the records' words. Pivots are among the first k
+// differences. It returns nil if these are dependent.
 func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	m := len(records[0])
 	d := &differenceRows{rows: make([][]uint64, m)}
@@ -45,7 +47,7 @@ func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 			d.rows[j][i] = records[i+1][j] - records[0][j]
 		}
 	}
-	// One row cannot be reduced: the slot without noise.
+	// One row cannot be reduced: the noiseless slot.
 	for c := 0; c < k && len(d.pivots) < m-1; c++ {
 		p := len(d.pivots)
 		at := slices.IndexFunc(d.rows[p:], func(row []uint64) bool { return row[c]&1 == 1 })
@@ -93,8 +95,8 @@ func (d *differenceRows) basis(k int) [][]int64 {
 	return out
 }
 
-// element returns the value of the lattice vector v in every record, in units of w,
-// relative to the mean.
+// element returns the value of the lattice vector v in every record, in units
+// of w, relative to the mean.
 func (d *differenceRows) element(v []int64) []int64 {
 	words := make([]uint64, len(d.rows[0]))
 	for p, c := range d.pivots {
@@ -111,10 +113,10 @@ func (d *differenceRows) element(v []int64) []int64 {
 	return out
 }
 
-// elementsFromIndex returns the elements of the records' vectors from ciphertexts alone,
-// up to order, sign and small multiples of each other; nil if it finds none. If a
-// collection has so few keywords that vectors are padded with zeros, the noise there
-// spoils some of it.
+// elementsFromIndex returns the elements of the records' vectors from
+// ciphertexts alone, up to order, sign and small multiples of each other, or
+// nil if it finds none. If vectors are padded with zeros for lack of keywords,
+// the noise there degrades the result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -127,8 +129,8 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Over all records the elements are less correlated than over k of them: reducing
-	// once more separates them.
+	// Over all records the elements are less correlated than over k of them, so
+	// a second reduction separates them.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
@@ -152,8 +154,9 @@ func square(row []int64) (sum float64) {
 	return sum
 }
 
-// untangled subtracts integer multiples of elements from each other as long as that
-// reduces their variance: those of a learnt projection are hardly correlated.
+// untangled subtracts integer multiples of elements from each other while that
+// reduces their variance, because the elements of a learnt projection are
+// hardly correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -188,12 +191,13 @@ func untangled(list [][]int64) [][]float64 {
 	return elements
 }
 
-// maxSpread exceeds the variation of any element of a vector of length 1, rounded at
-// lengthUnit, if there are more than a few; Σz² and ε vary more, by rounding.
+// maxSpread exceeds the variation of any element of a vector of length 1,
+// scaled by lengthUnit, unless there are only a few. Σz² and ε vary more, by
+// rounding.
 const maxSpread = 0.45 * lengthUnit
 
-// nearestFromIndex returns for each record the most similar other; nil if it finds
-// nothing to compare.
+// nearestFromIndex returns the most similar other record of each record, or nil
+// if it finds no elements.
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
@@ -243,10 +247,11 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is how much longer the other vectors of a reduced basis are than those of elements.
+// muchLonger is the ratio in length of the other vectors of a reduced basis to
+// the vectors of elements.
 const muchLonger = 6
 
-// reduce reduces the rows of b, in place, by LLL with δ = 0.99.
+// reduce reduces the rows of b in place by LLL with δ = 0.99.
 func reduce(b [][]int64) {
 	const delta = 0.99
 	n := len(b)

@@ -11,24 +11,24 @@ import (
 
 // Matching records to the photos of a public collection, with no known pairs.
 //
-// Record i has a row of k scores, for k requests for unknown photos. A photo has a row of
-// distances to R photos that the attacker picks himself. Both rows sample the same
-// geometry: x·x′ averaged over requests and over picks estimates one kernel, as long as
-// people ask about the kind of photos that they keep. So the leading eigenvectors of both
-// nearly agree, up to signs, and record i is the photo with the nearest coordinates.
-// i is the photo whose coordinates are nearest.
+// Record i has a row of k scores, for k requests for unknown photos. A photo
+// has a row of distances to R photos that the attacker picks. Both rows sample
+// the same geometry: x·x′ averaged over requests and over picks estimates one
+// kernel, provided that users request photos of the kind they store. The
+// leading eigenvectors of both therefore nearly agree, up to signs, and record
+// i is the photo with the nearest coordinates.
 //
-// All signs of the first few eigenvectors are tried. From each start the rotation between
-// the two bases is repeatedly fitted to the nearest neighbours that it gives, and the
-// best start is extended, some eigenvectors at a time. (As ZoomOut does for surfaces:
-// Melzi and others, ACM Trans. Graph. 38, 2019.)
+// All signs of the first few eigenvectors are tried. From each start the
+// rotation between the two bases is repeatedly fitted to its nearest
+// neighbours, and the best start is extended by some eigenvectors at a time.
+// (As ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38, 2019.)
 //
-// With few requests the eigenvectors are poor, and a wrong start stays wrong: then hardly
-// any record is matched, otherwise most are.
+// With few requests the eigenvectors are poor and a wrong start stays wrong.
+// Then hardly any record is matched, otherwise most are.
 
-// spectrum returns the leading eigenvectors of rows, n×p, each of unit length times its
-// singular value. Columns are first centred and scaled, which removes the secret scale
-// and offset of a request.
+// spectrum returns the leading eigenvectors of rows, n×p, each of unit length
+// times its singular value. It first centres and scales the columns, which
+// removes the secret scale and offset of a request.
 func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	k, n := len(columns), len(columns[0])
 	x := mat.NewDense(k, n, nil)
@@ -44,7 +44,7 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
 	p = min(p, k)
-	// Ascending: take the last p, reversed.
+	// Eigenvalues ascend, so take the last p in reverse.
 	basis := mat.NewDense(k, p, nil)
 	for j := range p {
 		for i := range k {
@@ -56,7 +56,7 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	return out, nil
 }
 
-// standardised returns x with mean 0 and variance 1; zeros if it is constant.
+// standardised returns x with mean 0 and variance 1, or zeros if x is constant.
 func standardised(x []float64) []float64 {
 	mean, square := 0.0, 0.0
 	for _, v := range x {
@@ -76,16 +76,16 @@ func standardised(x []float64) []float64 {
 }
 
 const (
-	// matchStart eigenvectors are tried with all signs, matchMost are used in the
-	// end.
+	// matchStart eigenvectors are tried with all signs. At most matchMax are
+	// used.
 	matchStart = 6
 	matchMax   = 60
 	// matchSample records distinguish a good start from a bad one.
 	matchSample = 400
 )
 
-// match returns a photo for every record. scores has a row of n records for each request,
-// distances a row of n photos for each picked photo.
+// match returns a photo for every record. scores has a row of n records per
+// request, distances a row of n photos per picked photo.
 func match(scores, distances [][]float64) ([]int, error) {
 	p := min(matchMax, len(scores), len(distances))
 	records, err := spectrum(scores, p)
@@ -111,10 +111,10 @@ func match(scores, distances [][]float64) ([]int, error) {
 	}
 }
 
-// bestStart maps the leading eigenvectors of the records to those of the photos. Every
-// choice of signs is a start; each is improved by alternately fitting and matching on
-// some of the records, the better ones for longer, and the one that brings these nearest
-// to photos wins.
+// bestStart maps the leading eigenvectors of the records to those of the
+// photos. Every choice of signs is a start, improved by alternately fitting and
+// matching on a sample of the records, with more rounds for the better ones.
+// The start that brings the sample nearest to photos wins.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -143,7 +143,8 @@ func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	return starts[0].c, nil
 }
 
-// start is a map being improved, with the distance it leaves between records and photos.
+// start is a candidate map, with the distance it leaves between records and
+// photos.
 type start struct {
 	c    *mat.Dense
 	near []int
@@ -164,8 +165,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap fits the rotation of the first size coordinates that brings records nearest to
-// their matched photos.
+// fitMap fits the rotation of the first size coordinates that brings records
+// nearest to their matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)
@@ -186,8 +187,8 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows returns, for each row of records·c, the nearest row of photos in the
-// coordinates that c maps to, and the sum of the squared distances.
+// nearestRows returns, for each row of records·c, the nearest row of photos in
+// the coordinates of c, and the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()
 	n, _ := records.Dims()

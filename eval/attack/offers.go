@@ -23,23 +23,25 @@ import (
 	"cpar/user/device"
 )
 
-// Offers: a cloud that has the index offers the owner's device another one, of an older
-// format, of a scheme that shows distances, with weaker parameters, or in a state of before. It
-// succeeds where the device opens it, after which it would ask.
+// Offers: a cloud that has the index offers the owner's device another one, of
+// an older format, of a scheme that reveals distances, with weaker parameters,
+// or of an earlier generation. It succeeds if the device opens the offer,
+// because the device would then send requests.
 
-// offeredPhotos are indexed, and offeredStates updates made of one.
+// offeredPhotos are indexed and updated offeredGenerations times.
 const (
 	offeredPhotos      = 40
 	offeredGenerations = 5
 )
 
-// An offer is what a cloud serves as an index: a manifest as bytes, and segments.
+// A servedIndex holds the manifest and segments that a cloud serves as an
+// index.
 type servedIndex struct {
 	manifest []byte
 	segments map[cpar.Digest][]byte
 }
 
-// read takes what a folder holds.
+// read reads an index folder.
 func read(folder string) (*servedIndex, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -54,7 +56,7 @@ func read(folder string) (*servedIndex, error) {
 	return o, err
 }
 
-// with is another offer, whose manifest is altered and has its checksum again.
+// with returns an offer with an altered manifest and a corrected checksum.
 func (o *servedIndex) with(alter func(b []byte)) *servedIndex {
 	b := slices.Clone(o.manifest[:len(o.manifest)-sha256.Size])
 	alter(b)
@@ -62,7 +64,8 @@ func (o *servedIndex) with(alter func(b []byte)) *servedIndex {
 	return &servedIndex{manifest: append(b, sum[:]...), segments: o.segments}
 }
 
-// instead is another offer, in which a segment has other bytes and the manifest names them.
+// withSegment returns an offer in which a segment has other bytes and the
+// manifest their digest.
 func (o *servedIndex) withSegment(s cpar.Segment, b []byte) *servedIndex {
 	digest := sha256.Sum256(b)
 	out := o.with(func(manifest []byte) {
@@ -73,7 +76,7 @@ func (o *servedIndex) withSegment(s cpar.Segment, b []byte) *servedIndex {
 	return out
 }
 
-// An offering is a device.Cloud that serves one offer and counts what it is asked.
+// An offering is a device.Cloud that serves one offer and counts the requests.
 type offering struct {
 	*servedIndex
 	calls int
@@ -84,7 +87,7 @@ var errNotServed = errors.New("not served")
 func (o *offering) decoded() (*cpar.Manifest, error) { return cpar.DecodeManifest(o.manifest) }
 
 func (o *offering) List(context.Context) ([]cparhttp.IndexInfo, error) {
-	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: behind the header
+	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: after the header
 	return []cparhttp.IndexInfo{{ID: id, Scheme: cpar.SchemeSealed.String()}}, nil
 }
 
@@ -132,8 +135,8 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// states are those of one index, each an update of the one before; fork is made of the
-	// first, beside the second. weak is an index that shows distances.
+	// generations are consecutive updates of one index. fork is another update
+	// of the first. weak is an index that reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -182,7 +185,7 @@ func (o *offers) make(ctx context.Context) error {
 	return nil
 }
 
-// device is one that has seen a state.
+// device returns a device that has seen a generation.
 func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device, error) {
 	o.devices++
 	home := filepath.Join(o.folder, fmt.Sprint("device ", o.devices))
@@ -193,7 +196,8 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers them to a device that has seen a state, and counts what it opens.
+// offered offers others to devices that have seen a generation, and counts
+// those opened.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen []*servedIndex, others []*servedIndex) error {
 	opened := 0
 	var said []string
@@ -220,7 +224,7 @@ func (o *offers) offered(ctx context.Context, attack string, known int, seen []*
 	return nil
 }
 
-// kindOf names the kind of an error.
+// kindOf returns the kind of an error.
 func kindOf(err error) string {
 	for _, kind := range []error{cpar.ErrVersion, cpar.ErrCloud, cpar.ErrCorrupt, cpar.ErrKey, cpar.ErrInput, cpar.ErrStorage} {
 		if errors.Is(err, kind) {
@@ -230,8 +234,9 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// rollback offers every earlier state to a device that has seen a later one; to one that has
-// seen the second, another second, made of the first; and a state that is mixed of two.
+// rollback makes three kinds of offers: every earlier generation to a device
+// that has seen a later one, the fork to a device that has seen the second, and
+// mixtures of two generations.
 func (o *offers) rollback(ctx context.Context) error {
 	var seen, older, first, mixed []*servedIndex
 	for i, now := range o.generations {
@@ -254,7 +259,8 @@ func (o *offers) rollback(ctx context.Context) error {
 	return o.offered(ctx, "rollback-mixed", len(o.generations), first, mixed)
 }
 
-// mix is a state with the segments of another one in the place of its own, of one kind each.
+// mixGenerations returns variants of now in which the segments of one kind come
+// from other.
 func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	manifests := make([]*cpar.Manifest, 2)
 	for i, x := range []*servedIndex{now, other} {
@@ -273,7 +279,8 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 			}
 		}
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
-		// Of other lengths than its records have it would be no manifest.
+		// Segments whose length does not match the record count make an invalid
+		// manifest.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
 			out = append(out, &servedIndex{b, segments})
 		}
@@ -281,8 +288,8 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	return out, nil
 }
 
-// downgrade offers the index as one of an older format or of another scheme, an index
-// that shows distances in its place, and the index with other parameters.
+// downgrade offers the index as an older format, as another scheme, and with
+// other parameters, and offers an index that reveals distances in its place.
 func (o *offers) downgrade(ctx context.Context) error {
 	now := o.generations[len(o.generations)-1]
 	m, err := cpar.DecodeManifest(now.manifest)
@@ -314,8 +321,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 	return nil
 }
 
-// weakerParameters are offers of the index whose parameters differ in one number each: in
-// scales, norms and block width, so that they are still parameters, or in any byte.
+// weakerParameters returns offers whose parameters differ in one number each:
+// in scales, norms and block width, so that they remain valid, or in any byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {
@@ -333,7 +340,7 @@ func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, e
 	} {
 		other := p
 		alter(&other.Open)
-		if encoded, err := other.AppendBinary(nil); err == nil { // else nobody could read them
+		if encoded, err := other.AppendBinary(nil); err == nil { // otherwise no client could decode them
 			out = append(out, now.withSegment(segment, encoded))
 		}
 	}

@@ -12,31 +12,31 @@ import (
 	"cpar/user"
 )
 
-// The cloud that lies and watches. It adds errors of its choice to replies of scheme
-// sealed, sees which of them their owner refuses, and links requests by that: photos that
-// are refused alike are taken for one. Where replies are rounded, half a unit of a score
-// is refused or not as the noise falls, which depends on the photo.
+// Refusals: the cloud adds errors of its choice to replies of scheme sealed,
+// observes which replies the owner refuses, and links photos with equal
+// refusals. Where replies are rounded, an error of half a unit of a score is
+// refused or not depending on the noise, which depends on the photo.
 const (
-	// liesTold is how often the cloud sees each photo asked about, with another lie each time.
+	// liesTold is the number of altered replies per requested photo.
 	liesTold = 16
 	// maxLiedTo bounds the photos in the log.
 	maxLiedTo = 100
 )
 
-// A lie alters the words of a reply, as the cloud sends them.
+// A tampering alters the words of a reply.
 type tampering struct {
 	alter func(words []uint64)
-	// wrong is what the cloud knows beforehand: whether anything is altered.
+	// altersReply is the cloud's prediction of a refusal.
 	altersReply bool
 }
 
-// A listener is an owner whose cloud sees whether a reply is refused.
+// A refusalOracle is an owner whose refusals the cloud observes.
 type refusalOracle interface {
 	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
 }
 
-// lies are those that are told, the same for all photos. The first changes nothing; most
-// add half a unit to the score of a record, of whose group that alters every word.
+// tamperings are the same for all photos. The first changes nothing. Most add
+// half a unit to the score of one record, which alters every word of its group.
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -61,7 +61,8 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-// sealedListener is the owner of an index with scheme sealed and its cloud.
+// sealedRefusalOracle is the owner of an index with scheme sealed, with its
+// cloud.
 type sealedRefusalOracle struct {
 	owner *user.Owner
 	cloud *sealedCloud
@@ -88,7 +89,7 @@ func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, t
 	return false, err
 }
 
-// lying attacks an index of scheme sealed.
+// tamper attacks an index of scheme sealed.
 func (r *run) tamper(ctx context.Context) error {
 	t, err := r.sealed.sealedTarget()
 	if err != nil {
@@ -101,9 +102,10 @@ func (r *run) tamper(ctx context.Context) error {
 	return err
 }
 
-// linkRefusals asks about photos, half of them twice, with every lie each time. One row
-// says how often requests are linked by what was refused, the other how often that was
-// not what the cloud foresaw: of that alone it can learn.
+// linkRefusals requests photos, half of them twice, with every tampering each
+// time. One row counts the requests linked by their refusals. The other counts
+// the refusals that the cloud did not predict, the only ones from which it can
+// learn.
 func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
@@ -129,7 +131,7 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 	}); err != nil {
 		return nil, err
 	}
-	// Alike is what was refused alike.
+	// The similarity is the number of equal refusals.
 	by := similarity{"link-refusals", func(s *Observation) []float64 { return s.Scores }, func(a, b []float64) float64 {
 		alike := 0.0
 		for i := range a {

@@ -15,20 +15,21 @@ import (
 
 // Recovering requests from their scores.
 //
-// A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k records,
-// and which they are, computes how far each candidate photo would be from them, and takes
-// the candidate whose distances correlate best with the k scores. Knowing only the photos
-// leaves the error of the secret projection, 3 % per distance; knowing the records'
-// projected vectors leaves no error.
+// A score is r_s·(F·Dis − r), affine in the distance. An attacker who knows k
+// records computes the distances of each candidate photo from them and takes
+// the candidate whose distances correlate best with the k scores. Knowing only
+// the photos leaves the error of the secret projection, 3 % per distance.
+// Knowing the records' projected vectors leaves no error.
 //
 // Candidates are not even necessary. A score is linear in the record's vector,
 //
 //	score = Σ z·(−2r_s·z_s) + Σ v·(−r_s·F/2¹⁸·log c) + (Σz² + F·Σ v log v)·r_s + constant
 //
-// so slightly more known vectors than unknowns give r_s, and with it z_s and c, by least squares.
+// so slightly more known vectors than unknowns give r_s, and with it z_s and c,
+// by least squares.
 
-// guess returns the candidate that each request was for, by the scores of the known
-// records. predicted has every candidate's distances to these.
+// guess returns the best candidate per request by the scores of the known
+// records. predicted holds every candidate's distances from these.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := make([][]float64, len(predicted))
 	for c, row := range predicted {
@@ -49,8 +50,8 @@ func pick(x []float64, at []int) []float64 {
 	return out
 }
 
-// pipeline is what everybody has: the program. Fitted to the attacker's photos, it
-// computes vectors much like the owner's.
+// pipeline fits the public program to the attacker's photos, which yields
+// vectors much like the owner's.
 func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
 	if err != nil {
@@ -69,7 +70,8 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 	return out, err
 }
 
-// distances returns Dis of every record from every request, one row per request.
+// distances returns Dis of every record from every request, one row per
+// request.
 func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {
@@ -87,7 +89,7 @@ type projected struct {
 	v []float64
 }
 
-// square is Σz² + F·Σ v log v.
+// square returns Σz² + F·Σ v log v.
 func (p *projected) square() float64 {
 	sum, unit := 0.0, float64(len(p.z))*vector.Beta/2
 	for _, x := range p.z {
@@ -99,12 +101,12 @@ func (p *projected) square() float64 {
 	return sum
 }
 
-// from is the exact distance of record p from request q, as in a score.
+// from returns the exact distance of record p from request q, as in a score.
 func (p *projected) from(q *projected) float64 {
 	return float64(distance.SquaredL2Int(p.z, q.z))/(float64(len(p.z))*vector.Beta/2) + distance.KL(p.v, q.v)
 }
 
-// row is the vector in which a score is linear.
+// row returns the vector in which a score is linear.
 func (p *projected) row() []float64 {
 	row := make([]float64, 0, len(p.z)+len(p.v)+1)
 	for _, x := range p.z {
@@ -114,7 +116,7 @@ func (p *projected) row() []float64 {
 	return append(row, p.square())
 }
 
-// solved is the least squares solution for a request.
+// solved is the least-squares solution for a request.
 type solved struct {
 	scale float64 // r_s
 	z     []float64
@@ -149,10 +151,9 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	return out, nil
 }
 
-// readTolerance is how close a solution must be to count as read.
+// readTolerance is the relative error up to which a solution counts as read.
 const readTolerance = 0.01
 
-// judgeSolved counts the requests whose vector was read to within a hundredth of its length.
 func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
 	right := 0
 	for i, s := range got {

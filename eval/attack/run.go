@@ -14,32 +14,33 @@ import (
 	"cpar/user"
 )
 
-// Options say how to attack a collection.
+// Options control the attacks on a collection.
 type Options struct {
-	// PCA is the index's reduction; 0 for the paper's 32.
+	// PCA is the index's reduction, 0 for the paper's 32.
 	PCA      int
 	Progress user.Progress
-	// More are further schemes to attack besides cpar, ivf, capia and sealed, over the same collection.
+	// More holds further schemes to attack over the same collection.
 	More []*Target
 }
 
 const (
-	// maxLinked bounds the requests in the log that others are linked to.
+	// maxLinked bounds the requests in the log for linking.
 	maxLinked = 200
-	// planeRequests is the number of requests that show planes.
+	// planeRequests is the number of requests that reveal planes.
 	planeRequests = 20
-	// maxOPE bounds the records in the index with order-preserving encryption: its order
-	// ciphertexts do not depend on their number.
+	// maxOPE bounds the records of the index with order-preserving encryption,
+	// whose order ciphertexts do not depend on their number.
 	maxOPE = 800
-	// manyDraws known records or requests are enough to judge an attack by a single draw;
-	// with fewer, several draws are made.
+	// manyDraws known records or requests suffice to judge an attack by a
+	// single draw. With fewer, several draws are averaged.
 	manyDraws = 100
-	// picks is the number of photos that the attacker compares a collection with to match it.
+	// picks is the number of photos against which the attacker compares a
+	// collection to match it.
 	picks = 500
 )
 
-// The numbers of known records, by their vectors, photos or keywords, or per unknown of a
-// request; and the numbers of observed requests if nothing else is known.
+// Numbers of known vectors, photos and keywords of records, of known records
+// per unknown of a request, and of observed requests without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -48,8 +49,8 @@ var (
 	seenMatching  = []int{30, 50, 100}
 )
 
-// Run attacks an index of c.Train with requests for c.Test, under cpar, ivf, capia,
-// sealed and the schemes in o.More. Errors wrap cpar.ErrInput.
+// Run attacks an index of c.Train with requests for c.Test, under cpar, ivf,
+// capia, sealed and the schemes in o.More. Errors wrap cpar.ErrInput.
 func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	if len(c.Train) < 2 || len(c.Test) < 4 {
 		return nil, fmt.Errorf("attacking: %w: %d images to index and %d to request; 2 and 4 are needed", cpar.ErrInput, len(c.Train), len(c.Test))
@@ -88,17 +89,18 @@ type run struct {
 	c *Collection
 	o Options
 	b *built
-	// sealed is an index with scheme sealed over the same images.
+	// sealed is an index with scheme sealed over the same photos.
 	sealed *built
 	rows   []Row
 
 	targets []*Target
-	// In the order of Train and of Test: vectors as the owner projects them, and photos
-	// as an attacker's own pipeline sees them.
+	// In the order of Train and of Test: vectors as the owner projects them,
+	// and photos in an attacker's own pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
-	// compared[j] is the distance of each photo of Train from the jth photo picked by the attacker.
+	// compared[j] holds the distance of each photo of Train from the jth photo
+	// picked by the attacker.
 	compared [][]float64
 }
 
@@ -131,7 +133,7 @@ func (r *run) index(ctx context.Context) (err error) {
 	return nil
 }
 
-// learn computes what attackers know.
+// learn computes the prior knowledge of attackers.
 func (r *run) learn(ctx context.Context) error {
 	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
 	if err != nil {
@@ -148,8 +150,8 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.trainIndex[i]] = p
 	}
-	// An attacker with the candidates fits the pipeline to these, one with the collection
-	// to the collection.
+	// An attacker with the candidates fits the pipeline to these, an attacker
+	// with the collection to the collection.
 	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
 	if err != nil {
 		return err
@@ -190,7 +192,7 @@ func (r *run) project(list []*vector.Vector) ([]*projected, error) {
 
 func (r *run) linked() int { return min(2*maxLinked, len(r.c.Test)/2*2) }
 
-// change copies the photos that are requested twice.
+// change computes the altered copies of the photos requested twice.
 func (r *run) change(ctx context.Context) error {
 	if r.c.Changed == nil {
 		return nil
@@ -206,43 +208,48 @@ func (r *run) change(ctx context.Context) error {
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
-	// Profile is that of the index; in results of earlier versions it is "", meaning paper.
+	// Profile is the index's profile. In results of earlier versions it is ""
+	// for paper.
 	Profile string `json:"profile,omitempty"`
-	// Known is how much the attacker knew beforehand or observed; the unit depends on the attack.
+	// Known is the amount of prior knowledge or observations, in a unit that
+	// depends on the attack.
 	Known int `json:"known"`
-	// Success is the share of Trials that the attacker got right, Baseline the share by
-	// guessing, Low and High the 95 % confidence interval of Success.
+	// Success is the share of Trials that the attacker got right, Baseline the
+	// share by guessing, and Low and High bound the 95 % confidence interval of
+	// Success.
 	Success  float64 `json:"success"`
 	Baseline float64 `json:"baseline"`
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
 	Trials   int     `json:"trials"`
-	// Refused names the errors by which owners refuse what a cloud offers; "" where nothing is offered.
+	// Refused names the errors with which owners refuse offers, if any were
+	// made.
 	Refused string `json:"refused,omitempty"`
-	// Estimate, in a row without trials, is the cost of an attack that is not carried out.
+	// Estimate, in a row without trials, is the cost of an attack that was not
+	// run.
 	Estimate *estimate.Estimate `json:"estimate,omitempty"`
 }
 
-// proportion returns the row for right out of trials.
 func proportion(attack, scheme string, known, right, trials int, baseline float64) Row {
 	low, high := Wilson(right, trials)
 	return Row{Attack: attack, Scheme: scheme, Known: known, Success: float64(right) / float64(max(trials, 1)),
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
-// Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA 22, 1927):
-// the values of p compatible with right out of trials. Trials count as independent; those
-// of one index are not quite, so another key and another collection may differ by more.
+// Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
+// 22, 1927): the values of p compatible with right out of trials. It treats
+// trials as independent. Trials on one index are not quite, so another key or
+// collection may differ by more.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1
 	}
-	const z = 1.959963984540054 // the 97.5 % point of a normal distribution
+	const z = 1.959963984540054 // 97.5 % quantile of a normal distribution
 	n, p := float64(trials), float64(right)/float64(trials)
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = centre-half, centre+half
-	// Exact ends, whatever rounding gives.
+	// Exact ends, independent of rounding.
 	if right == 0 {
 		low = 0
 	}

@@ -12,12 +12,13 @@ import (
 	"cpar/user"
 )
 
-// sealedCloud is the cloud of scheme sealed: for every record it computes a ciphertext
-// from a request, a coefficient modulo Q. That stands in for the score, which it cannot read.
+// sealedCloud is the cloud of scheme sealed. For every record it computes a
+// ciphertext from a request, a coefficient modulo Q, which replaces the
+// unreadable score.
 type sealedCloud struct {
 	index  *sealed.Index
 	params lattice.Params
-	counts []int // records of each group
+	counts []int // records per group
 	stored StoredIndex
 }
 
@@ -31,13 +32,13 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := parts.Open // the attacks build no clusters
+	p := parts.Open // the attacks build no cells
 	c := &sealedCloud{index: x, params: p, stored: StoredIndex{Records: int(m.Records)}}
 	for i, s := range m.Segments {
 		if s.Kind != cpar.SegmentVectors {
 			continue
 		}
-		for b := files.Segments()[i]; len(b) > 0; b = b[p.GroupSize():] { // whole groups, says Load
+		for b := files.Segments()[i]; len(b) > 0; b = b[p.GroupSize():] { // Load guarantees whole groups
 			g, err := lattice.DecodeGroup(p, b[:p.GroupSize()])
 			if err != nil {
 				return nil, err
@@ -51,7 +52,7 @@ func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
 func (c *sealedCloud) Scheme() string       { return cpar.SchemeSealed.String() }
 func (c *sealedCloud) Stored() *StoredIndex { return &c.stored }
 
-// Observe implements Cloud. Every record is returned, so no record appears nearer than another.
+// Observe implements Cloud. Every record is returned, so none appears nearer.
 func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {
@@ -81,7 +82,8 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	return s, nil
 }
 
-// sealedTarget returns an index with scheme sealed over the same images, in its own order.
+// sealedTarget returns an index with scheme sealed over the same photos, in its
+// own order.
 func (b *built) sealedTarget() (*Target, error) {
 	c, err := openSealedCloud(b.files)
 	if err != nil {
@@ -91,7 +93,8 @@ func (b *built) sealedTarget() (*Target, error) {
 	return &Target{Owner: &sealedOwner{o}, Cloud: c, TrainIndex: b.trainIndex}, err
 }
 
-// held is an owner who has opened the index, with what a device keeps.
+// deviceOwner returns an owner who has opened the index with a device's stored
+// data.
 func (b *built) deviceOwner() (*user.Owner, error) {
 	m := b.files.Manifest()
 	o, err := user.Open(b.key, m, b.files.Read)
@@ -109,8 +112,8 @@ func (b *built) deviceOwner() (*user.Owner, error) {
 
 type sealedOwner struct{ *user.Owner }
 
-// Request implements Owner. The cloud does not see what the owner does with a reply, so
-// nothing is kept to read it.
+// Request implements Owner. The cloud does not see how the owner reads a reply,
+// so no pending state is needed.
 func (o *sealedOwner) Request(f *feature.Vectors, _ bool) ([]byte, *user.Pending, error) {
 	_, q, err := o.Owner.Request(f, o.DefaultParams())
 	if err != nil {

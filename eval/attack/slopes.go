@@ -21,32 +21,33 @@ import (
 //
 //	r_s·x − 3ε + (rounding of the request's logarithms) + noise,   x = F·Dis − r
 //
-// with the same x and ε, so the slope of one request's scores over another's is r_s/r_s′,
-// a fraction of integers from 1,024 to 2,047. How many requests does it take?
+// with the same x and ε, so the slope of one request's scores over another's is
+// r_s/r_s′, a fraction of integers from 1,024 to 2,047. The number of requests
+// needed follows from three facts:
 //
-//  - Rounding decides. A logarithm is off by up to ½ and is multiplied by a bin of up
-//    to 2¹⁸; on Corel-5k the 48 of them change a slope by 9·10⁻⁶ (root mean square).
-//    Some sixteen fractions are that near, too many for two requests. Of the 1,024
-//    values of one r_s each further request fits one in forty by chance, so three or
-//    four requests are enough.
-//  - Slopes give the r_s up to a common factor. If they were exact, only one factor
-//    would be in range with probability 80, 96.6, 99.5 and 99.9 % for 2, 3, 4 and
-//    5 requests.
-//  - Records hardly matter: twenty do as well as 4,500, since rounding does not
-//    average out.
+//   - Rounding dominates. A logarithm is off by up to ½ and is multiplied by a bin
+//     of up to 2¹⁸. On Corel-5k the 48 of them change a slope by 9·10⁻⁶ (root mean
+//     square). Some sixteen fractions are that near, too many for two requests. Of
+//     the 1,024 values of one r_s each further request fits one in forty by
+//     chance, so three or four requests are enough.
+//   - Slopes give the r_s up to a common factor. If they were exact, only one
+//     factor would be in range with probability 80, 96.6, 99.5 and 99.9 % for 2,
+//     3, 4 and 5 requests.
+//   - Twenty records do as well as 4,500, since rounding does not average out.
 //
-// Rounding can be removed if many photos are requested more than once. It adds to the
-// scores a combination of 48 columns, the records' histograms, the same in every request;
-// ε is one more. The residuals of a regression on the scores show the space of these
-// columns. Outside it slopes are better, and so are their residuals, until they are
-// accurate to 10⁻⁹: then two requests are enough, up to common factors.
+// Rounding can be removed if many photos are requested more than once. It adds
+// to the scores a combination of 48 columns, the records' histograms, the same
+// in every request, and ε adds one more. The residuals of a regression on the
+// scores span these columns. Slopes outside that space are better, and so are
+// their residuals, until they are accurate to 10⁻⁹. Then two requests are
+// enough, up to common factors.
 //
-// With known r_s, scores are complete distances up to r. Requests for an indexed photo
-// give r as well: its least distance is 0.
+// With known r_s, scores are complete distances up to r. Requests for an
+// indexed photo also give r, because its smallest distance is 0.
 
-// bySlopes reads x of the photo of every request, one number per record, or nil if it
-// cannot. It finds out by itself which requests are for one photo. If log is set, it uses
-// the whole view to remove rounding from each photo's slopes.
+// distancesBySlopes returns x of the photo of every request, one number per
+// record, or nil where it fails. It detects requests for the same photo itself.
+// If log is set, it uses the whole view to remove rounding from the slopes.
 func distancesBySlopes(v *View, log bool) [][]float64 {
 	var photos [][]int
 	var groups []*mat.Dense
@@ -83,14 +84,14 @@ func distancesBySlopes(v *View, log bool) [][]float64 {
 	return out
 }
 
-// proportionalTolerance is the greatest difference between the scores of two requests for
-// one photo, the lower scaled up to the higher: rounding, ½ per logarithm, is multiplied
-// by bins that sum to 2¹⁸, in each of them. For different photos the difference is
-// hundreds of times larger.
+// proportionalTolerance bounds the difference between the scores of two
+// requests for one photo after scaling the lower to the higher. In each,
+// rounding of ½ per logarithm is multiplied by bins that sum to 2¹⁸. Different
+// photos differ hundreds of times more.
 const proportionalTolerance = 1 << vectorlayout.ValueBits
 
-// groupByPhoto groups the requests by photo: two are for one photo if their scores are
-// proportional, up to rounding.
+// groupByPhoto groups the requests by photo. Two are for one photo if their
+// scores are proportional up to rounding.
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Observations {
@@ -121,7 +122,8 @@ func proportional(a, b []float64) bool {
 	return left <= proportionalTolerance*proportionalTolerance*float64(len(a))
 }
 
-// slopes are proportional to the r_s of requests for one photo; rows are their scores.
+// slopes returns values proportional to the r_s of requests for one photo,
+// given their scores as rows.
 func slopes(rows *mat.Dense) []float64 {
 	k, n := rows.Dims()
 	sum := make([]float64, n)
@@ -135,9 +137,9 @@ func slopes(rows *mat.Dense) []float64 {
 	return out
 }
 
-// wholeScales returns integers in the range of r_s, in the direction nearest to slopes:
-// it tries all values of the first, and the others follow. If several multiples fit
-// equally it takes any; nil if none is in range.
+// wholeScales returns integers in the range of r_s in the direction nearest to
+// slopes. It tries all values of the first, which determine the others. If
+// several multiples fit equally, it returns any, and nil if none is in range.
 func wholeScales(slopes []float64) []float64 {
 	var best []float64
 	least := math.Inf(1)
@@ -162,16 +164,18 @@ func wholeScales(slopes []float64) []float64 {
 }
 
 const (
-	// maxRoundings is the dimension of the space: one per bin, ε, and one to spare.
+	// maxRoundings is the dimension of the space: one per bin, ε, and one to
+	// spare.
 	maxRoundings = vector.DimensionKL + 2
-	// moreRoundings are removed at a time. Removing all at once would also remove what
-	// the first, still poor, slopes leave of x.
+	// roundingsStep are removed at a time. Removing all at once would also
+	// remove what the first, inaccurate slopes leave of x.
 	roundingsStep = 5
 )
 
-// roundings returns an orthonormal basis, n×p, of what rounding and ε add to scores, from
-// the scores of each photo, k×n. It includes the mean of all scores: regression hides the
-// part of the space along x, and most of every x is this mean.
+// roundings returns an orthonormal basis, n×p, of the effect of rounding and ε
+// on scores, given the scores of each photo, k×n. It includes the mean of all
+// scores, because regression hides the part of the space along x, which is
+// mostly this mean.
 func roundings(groups []*mat.Dense) *mat.Dense {
 	_, n := groups[0].Dims()
 	mean := mat.NewDense(1, n, nil)
@@ -202,7 +206,8 @@ func roundings(groups []*mat.Dense) *mat.Dense {
 	return basis
 }
 
-// outside returns rows without their parts in the span of basis; nil spans nothing.
+// outside returns rows minus their projection on the span of basis. A nil basis
+// spans nothing.
 func outside(rows, basis *mat.Dense) *mat.Dense {
 	if basis == nil {
 		return rows
@@ -214,8 +219,8 @@ func outside(rows, basis *mat.Dense) *mat.Dense {
 	return &out
 }
 
-// leading returns an orthonormal basis, n×p, of the p directions in which rows, m×n, are
-// longest, or fewer if there are not as many.
+// leading returns an orthonormal basis, n×p, of the p directions in which rows,
+// m×n, are longest, or fewer if the rank is lower.
 func leading(rows *mat.Dense, p int) *mat.Dense {
 	m, n := rows.Dims()
 	var gram mat.SymDense
@@ -228,7 +233,7 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 	eig.VectorsTo(&vectors)
 	squares := eig.Values(nil) // ascending
 	p = min(p, m)
-	for p > 1 && squares[m-p] < squares[m-1]*1e-12 { // our own rounding
+	for p > 1 && squares[m-p] < squares[m-1]*1e-12 { // floating-point error
 		p--
 	}
 	out.Mul(rows.T(), vectors.Slice(0, m, m-p, m))
@@ -242,22 +247,22 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 }
 
 const (
-	// repeatedPhotos are requested repeatedly, and so are copiedPhotos that are indexed.
+	// repeatedPhotos are requested repeatedly, and so are copiedPhotos of the
+	// index.
 	repeatedPhotos = 200
 	copiedPhotos   = 20
-	// spreadTolerance is how accurately distances must be read up to r, as a share of
-	// their spread: half the effect of the smallest error of r_s. distanceTolerance is
-	// the same with r, in units of distance.
+	// spreadTolerance is the accuracy required of distances up to r, as a share
+	// of their spread: half the effect of the smallest error of r_s.
+	// distanceTolerance applies with r, in units of distance.
 	spreadTolerance   = 0.5 / ive.MaxScale
 	distanceTolerance = 5e-4
 )
 
-// repeatedTimes is how often each is requested.
+// repeatedTimes are the numbers of requests per photo.
 var repeatedTimes = []int{2, 3, 4, 5}
 
-// repeated reads the distances of photos that are requested repeatedly. The r_s of their
-// requests are right if the distances are right up to r. For indexed photos it also reads
-// r.
+// repeated reads the distances of repeatedly requested photos. The r_s are
+// right if the distances are right up to r. For indexed photos it also reads r.
 func (r *run) repeated(ctx context.Context, t *Target) error {
 	times := repeatedTimes
 	if t != r.targets[0] {
@@ -290,8 +295,9 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// repeatView returns the view of several rounds of requests for photos, and the distance
-// of each photo from every record, times F. vectors begin with those of photos.
+// repeatView returns the view of several rounds of requests for photos, and the
+// distance of each photo from every record, times F. vectors begin with the
+// photos' vectors.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
 	v, _, err := t.view(ctx, slices.Repeat(raw(photos), times), false)
 	if err != nil {
@@ -306,8 +312,8 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	})
 }
 
-// readUpToOffset counts the photos whose distances were read up to r. got has the result
-// for each request, the first round first.
+// readUpToOffset counts the photos whose distances were read up to r. got has
+// one entry per request, the first round first.
 func readUpToOffset(got, truth [][]float64) int {
 	right := 0
 	for j, want := range truth {
@@ -318,8 +324,8 @@ func readUpToOffset(got, truth [][]float64) int {
 	return right
 }
 
-// readWhole counts the photos with every distance read to within the tolerance; r is
-// chosen to make the least distance 0.
+// readWhole counts the photos with every distance within the tolerance. r is
+// chosen to make the smallest distance 0.
 func readWhole(got, truth [][]float64, to float64) int {
 	right := 0
 	for j, want := range truth {
@@ -334,5 +340,4 @@ func readWhole(got, truth [][]float64, to float64) int {
 	return right
 }
 
-// spread returns the standard deviation.
 func stddev(x []float64) float64 { return math.Sqrt(stat.PopVariance(x, nil)) }

@@ -9,7 +9,7 @@ import (
 	"cpar"
 )
 
-// A linear is a system of linear equations with more rows than unknowns and an unknown
+// A linear is an overdetermined system of linear equations with an unknown
 // constant, factored once for any number of right-hand sides.
 type linear struct {
 	rows        *mat.Dense // centred and scaled
@@ -17,11 +17,12 @@ type linear struct {
 	chol        mat.Cholesky
 }
 
-// ridge keeps dependent columns (the bins of a histogram sum to 1) from making the system
-// singular; it is far below the effect of noise.
+// ridge regularises dependent columns, such as the bins of a histogram, which
+// sum to 1. It is far below the effect of noise.
 const ridge = 1e-9
 
-// newLinear prepares rows, k×d. Least squares finds x with rows·x + constant ≈ y.
+// newLinear prepares rows, k×d. Least squares finds x with rows·x + constant ≈
+// y.
 func newLinear(rows [][]float64) (*linear, error) {
 	k := len(rows)
 	if k == 0 {
@@ -54,7 +55,7 @@ func newLinear(rows [][]float64) (*linear, error) {
 	return s, nil
 }
 
-// solve finds an x for every y: from the columns of y, k×t, to the columns of the result, d×t.
+// solve maps the columns of y, k×t, to the columns of the solution, d×t.
 func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 	_, d := s.rows.Dims()
 	_, t := y.Dims()
@@ -72,8 +73,8 @@ func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 	return x, nil
 }
 
-// fitsBest returns the index of the prediction nearest to y up to a positive scale and an
-// offset: the one that correlates best. All are standardised.
+// fitsBest returns the index of the prediction with the highest correlation to
+// y, which is invariant under positive scale and offset. All are standardised.
 func fitsBest(y []float64, predictions [][]float64) int {
 	best, most := 0, math.Inf(-1)
 	for c, p := range predictions {

@@ -8,12 +8,13 @@ import (
 	"cpar"
 )
 
-// Spacing: how far apart are a field's split values? The attacks estimate the position of
-// every split value, up to a scale and an offset per field. They are judged on pairs of
-// neighbouring gaps in a field: which one is wider? Guessing gets half of them right.
+// Spacing: how far apart are a field's split values? The attacks estimate the
+// position of every split value, up to a scale and an offset per field. They
+// are judged on pairs of neighbouring gaps in a field: which one is wider?
+// Guessing gets half of them right.
 
-// placesByPlanes reads positions from a request that shows plane distances. Every score
-// is a multiple of r_p; dividing by it is exact.
+// positionsByPlanes reads positions from a request that reveals plane
+// distances. Every score is a multiple of r_p, and dividing by it is exact.
 func positionsByPlanes(s *Observation) []float64 {
 	var rp int64
 	for _, p := range s.Planes {
@@ -26,8 +27,9 @@ func positionsByPlanes(s *Observation) []float64 {
 	return out
 }
 
-// placesByOrder uses the order ciphertexts of the splits as positions: good for
-// order-preserving encryption. Ranks are evenly spaced and reveal nothing this way.
+// positionsByOrder uses the order ciphertexts of the splits as positions, which
+// works for order-preserving encryption. Ranks are evenly spaced and reveal
+// nothing this way.
 func positionsByOrder(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for i, c := range v.Cuts {
@@ -36,8 +38,8 @@ func positionsByOrder(v *View) []float64 {
 	return out
 }
 
-// placesByShape knows only the order of the splits, and assumes that those of a field are
-// normally distributed: gaps are then wider at the ends.
+// positionsByShape knows only the order of the splits and assumes that a
+// field's splits are normally distributed, with wider gaps at the ends.
 func positionsByShape(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	for first := 0; first < len(v.Cuts); {
@@ -55,8 +57,9 @@ func positionsByShape(v *View) []float64 {
 
 func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) }
 
-// placesByRequests counts how many requests lie short of each split, and assumes that a
-// field's values are normally distributed over photos. It needs only order comparisons.
+// positionsByRequests counts the requests below each split and assumes that a
+// field's values are normally distributed over photos. It needs only order
+// comparisons.
 func positionsByRequests(v *View) []float64 {
 	out := make([]float64, len(v.Cuts))
 	sorted := map[uint16][]uint64{}
@@ -75,8 +78,8 @@ func positionsByRequests(v *View) []float64 {
 	return out
 }
 
-// judgeGaps compares the gaps of places with the true ones. It ignores pairs of equally
-// wide gaps; if the attacker sees no difference he gets half a point.
+// judgeGaps compares estimated with true gaps. It ignores pairs of equally wide
+// gaps. If the attacker sees no difference, the guess counts half.
 func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials, undecided := 0, 0, 0
 	for i := 2; i < len(cuts); i++ {
@@ -99,8 +102,8 @@ func judgeGaps(attack, scheme string, known int, cuts []cpar.Plane, places, trut
 	return proportion(attack, scheme, known, right+undecided/2, trials, 0.5)
 }
 
-// judgeExact counts the gaps between neighbouring splits that were read exactly; the
-// baseline always guesses the commonest gap.
+// judgeExact counts the gaps between neighbouring splits that were read
+// exactly. The baseline always guesses the most common gap.
 func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, truth []float64) Row {
 	right, trials := 0, 0
 	common := map[float64]int{}
@@ -121,8 +124,9 @@ func judgeExact(attack, scheme string, known int, cuts []cpar.Plane, places, tru
 	return proportion(attack, scheme, known, right, trials, float64(most)/float64(max(trials, 1)))
 }
 
-// offsetByPlanes reads r from the offsets of several requests that show planes: each is
-// r_s·r, so r is their greatest common divisor, unless the r_s have a common factor.
+// offsetByPlanes reads r from the offsets of several requests that reveal
+// planes. Each is r_s·r, so r is their greatest common divisor unless the r_s
+// share a factor.
 func offsetByPlanes(v *View) int64 {
 	var r int64
 	for _, s := range v.Observations {
@@ -131,8 +135,8 @@ func offsetByPlanes(v *View) int64 {
 	return r
 }
 
-// scalesByScores estimates r_s of every request from its scores, with known r: on
-// average, photos of one kind are equally far from each other, dis in units of F.
+// scalesByScores estimates r_s of every request from its scores, with known r.
+// Photos of one kind have on average the same distance, dis in units of F.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	out := make([]float64, len(v.Observations))
 	for i, s := range v.Observations {

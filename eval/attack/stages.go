@@ -11,9 +11,9 @@ import (
 	"cpar/user"
 )
 
-// The stages of a run: each makes views, attacks them and judges the guesses. Slow
-// attacks that depend only on scores are tried in all sizes on the first scheme only,
-// since the scores of ivf and capia are the same.
+// The stages of a run make views, attack them and judge the guesses. Slow
+// attacks that depend only on scores run in all sizes on the first scheme only,
+// since ivf and capia have the same scores.
 
 func (r *run) schemes(ctx context.Context) error {
 	for _, t := range r.targets {
@@ -24,7 +24,7 @@ func (r *run) schemes(ctx context.Context) error {
 	return nil
 }
 
-// scheme does what can be tried on every scheme.
+// scheme runs the attacks that apply to every scheme.
 func (r *run) scheme(ctx context.Context, t *Target) error {
 	photos := raw(r.c.Test)
 	rows, err := link(ctx, t, photos[:r.linked()], nil)
@@ -71,7 +71,7 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// unit is F; typical is the mean distance between photos of the collection.
+// unit returns F.
 func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
 
 func (r *run) typical() float64 {
@@ -84,7 +84,8 @@ func (r *run) typical() float64 {
 	return sum
 }
 
-// requests recovers requests. A few known records may be lucky ones, so several draws share a row.
+// requests recovers requests. A row averages several draws if few records are
+// known.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	for _, k := range upTo(knownVectors, v.Records) {
 		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
@@ -141,8 +142,8 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	return nil
 }
 
-// guessing guesses requests, where candidate i is right for request i, from several draws
-// of k known records.
+// guessing guesses requests from several draws of k known records. Candidate i
+// is right for request i.
 func guessing(attack string, v *View, k, candidates int, predict func(known []int) ([][]float64, error)) (Row, error) {
 	draws := 1
 	if k < manyDraws {
@@ -169,8 +170,8 @@ func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
 
-// matching matches records to photos, by some of the requests and by all; and also half
-// of the records, as if the index held only these, to all photos.
+// matching matches records to photos by some and by all requests, and also half
+// of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := make([][]float64, len(v.Observations))
 	for j, s := range v.Observations {
@@ -192,8 +193,8 @@ func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	return r.matched(ctx, "match-half", t, scores, len(scores), sample(v.Records, v.Records/2, 8))
 }
 
-// matched adds a row of records matched by k requests at a time. If k is small, the
-// choice of requests matters, so several draws share the row.
+// matched adds a row of records matched by k requests at a time. If k is small,
+// it averages several draws, because the choice of requests matters.
 func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]float64, k int, records []int) error {
 	draws := 1
 	if k < manyDraws {
@@ -236,7 +237,7 @@ func (r *run) keywords(t *Target, v *View) {
 	}
 }
 
-// planes attacks cpar requests that show plane distances.
+// planes attacks cpar requests that reveal plane distances.
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
 	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
@@ -305,7 +306,8 @@ func (r *run) key(context.Context) error {
 	return nil
 }
 
-// splits returns the true positions of all split values, up to an offset per field.
+// splits returns the true positions of all split values, up to an offset per
+// field.
 func (b *built) splits() ([]float64, error) {
 	twin, err := b.builder.Twin()
 	if err != nil {
@@ -323,8 +325,8 @@ func (b *built) splits() ([]float64, error) {
 // secrets are the r_s of a request and the r of the index.
 type secrets struct{ scale, offset int64 }
 
-// scales returns the truth about requests: two records of a reply with their distances,
-// as read by the owner, give r_s and r.
+// scales computes r_s and r from two records of a reply and their distances as
+// read by the owner.
 func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	out := make([]secrets, len(pending))
 	for i, p := range pending {
@@ -337,7 +339,7 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 			return nil, err
 		}
 		first, last := 0, len(near)-1
-		for first < last && near[first].Dis == 0 { // clamped: uninformative
+		for first < last && near[first].Dis == 0 { // clamped, hence uninformative
 			first++
 		}
 		if rise := unit * (near[last].Dis - near[first].Dis); rise > 0 {
@@ -348,11 +350,11 @@ func scales(v *View, pending []*user.Pending, unit float64) ([]secrets, error) {
 	return out, nil
 }
 
-// scaleTolerance is how close a guess of r_s must be, relatively.
+// scaleTolerance is the relative error accepted of a guess of r_s.
 const scaleTolerance = 0.02
 
-// judgeScales judges estimates of r_s. The baseline is the best fixed guess, the largest
-// r_s whose tolerance stays below 2¹¹.
+// judgeScales judges estimates of r_s. The baseline is the best fixed guess,
+// the largest r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
 	right := 0
 	for i, s := range truth {

@@ -11,21 +11,22 @@ import (
 	"cpar/user"
 )
 
-// A standIn is a distance between photos that an attacker uses instead of the owner's,
-// which was learnt and is secret.
+// A standIn is a distance that an attacker uses in place of the owner's learnt,
+// secret distance.
 type standIn struct {
 	name string
-	// candidates[c] is the distance of test photo c from each photo of Train; nil if it
-	// would need to know the collection of the answer.
+	// candidates[c] holds the distances of test photo c from the photos of
+	// Train, or nil if computing them would require the collection.
 	candidates [][]float64
-	// picked[j] is the distance of a photo picked by the attacker from each of them.
+	// picked[j] holds the distances of the attacker's jth photo from the photos
+	// of Train.
 	picked [][]float64
 }
 
-// standIns are the paper's distance, that of embeddings (the network is public), and the
-// distance that the program itself learns from the attacker's photos or, if the
-// collection is public with its keywords, from the collection. The program is not secret,
-// and draws nothing at random but the order of the photos.
+// standIns returns the paper's distance, the distance of embeddings (the
+// network is public), and the distance that the program learns from the
+// attacker's photos or from the collection, if it is public with its keywords.
+// The program is public, and its only random choice is the order of the photos.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)
@@ -34,8 +35,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	}
 	out := []standIn{{"photos", paper, r.compared}}
 	train, test := raw(r.c.Train), raw(r.c.Test)
-	// A learnt distance behaves differently on the photos that it was learnt from than on
-	// others, such as requests: so photos are picked from outside.
+	// A learnt distance behaves differently on its training photos than on
+	// others, such as requests. Photos are therefore picked from outside.
 	var indexed, others []int
 	for i, taken := range indicator(len(train), l.trainIndex) {
 		if taken {
@@ -119,7 +120,8 @@ func unit(x []float32) []float32 {
 	return out
 }
 
-// squares returns the squared distance of every record from every request, one row per request.
+// squares returns the squared distance of every record from every request, one
+// row per request.
 func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {

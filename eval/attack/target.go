@@ -17,26 +17,26 @@ import (
 	"cpar/user"
 )
 
-// A Collection is the plaintext: what is indexed and what is requested.
+// A Collection is the plaintext: the photos to index and to request.
 type Collection struct {
-	// Train is indexed, in an order that the cloud does not know. Test is requested; it
-	// is also the list of candidates for attacks that have one.
+	// Train is indexed in an order that the cloud does not know. Test is
+	// requested, and also provides the candidates of attacks.
 	Train, Test []user.Photo
-	// Changed, if not nil, returns test photo i after being saved again: cropped a little
-	// and recompressed.
+	// Changed, if not nil, returns test photo i after cropping and
+	// recompression.
 	Changed func(i int) (*feature.Vectors, error)
 }
 
 // An Owner makes requests.
 type Owner interface {
-	// Request returns the bytes of a request for a photo, and what its owner needs to
-	// read the reply. The latter may be nil, and is only for judging. With planes, the
-	// request shows plane distances if the scheme has any.
+	// Request returns the bytes of a request for a photo, and what its owner
+	// needs to read the reply, which is used for judging only and may be nil.
+	// With planes, the request reveals plane distances if the scheme has any.
 	Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error)
 }
 
-// A Target is a scheme under attack: its owner and its cloud. Place[i] is the index in
-// Collection.Train of the photo behind record i, for judging.
+// A Target is a scheme under attack: its owner and its cloud. TrainIndex[i] is
+// the index in Collection.Train of the photo behind record i, for judging.
 type Target struct {
 	Owner      Owner
 	Cloud      Cloud
@@ -74,7 +74,7 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 	return group.Wait()
 }
 
-// built is an index of this project, with what only its owner knows.
+// built is an index with the secrets of its owner.
 type built struct {
 	key        *user.Key
 	builder    *user.Builder
@@ -83,7 +83,7 @@ type built struct {
 	trainIndex []int
 }
 
-// build encrypts images into an index folder.
+// build encrypts photos into an index folder.
 func build(ctx context.Context, images []user.Photo, opt user.Options) (*built, error) {
 	b := &built{key: user.NewKey(cpar.Schemes()...), trainIndex: make([]int, len(images))}
 	var err error
@@ -127,7 +127,7 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	}
 	p := cpar.Params{Scheme: scheme, Search: scheme.Searches()[0], L: 10, Approx: 100}
 	if scheme == cpar.SchemeCPAR {
-		p.Search = cpar.SearchByRank // any search of the forest shows all that cpar shows
+		p.Search = cpar.SearchByRank // any search of the forest reveals all that cpar reveals
 	}
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
@@ -155,7 +155,7 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// raw returns the features of images.
+// raw returns the features of photos.
 func raw(images []user.Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {

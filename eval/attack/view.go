@@ -11,11 +11,10 @@ import (
 	"cpar/kdforest"
 )
 
-// A Cloud is a curious cloud process: bytes go in, and everything it can compute from
-// them comes out. A scheme is attacked through this interface; an implementation may use
-// only what the real process is given.
+// A Cloud is a curious cloud process. Bytes go in, and everything it can
+// compute from them comes out. Implementations may use only the inputs of the
+// real process.
 type Cloud interface {
-	// Scheme returns the name of the scheme.
 	Scheme() string
 	// Stored returns the index as stored on the cloud's disk.
 	Stored() *StoredIndex
@@ -23,43 +22,45 @@ type Cloud interface {
 	Observe(request []byte) (*Observation, error)
 }
 
-// Stored is an index at the cloud.
+// StoredIndex is an index at the cloud.
 type StoredIndex struct {
 	// Records is n.
 	Records int
-	// Vectors are the ciphertext words of each record, or nil if records have no words of
-	// their own.
+	// Vectors holds the ciphertext words per record, or nil if records share
+	// words.
 	Vectors [][]uint64
-	// Cuts are the split planes, by number: field and order ciphertext; nil without a forest.
+	// Cuts are the split planes, by number: field and order ciphertext. They
+	// are nil without a forest.
 	Cuts []cpar.Plane
 }
 
-// Seen is everything a cloud learns from one request. Data that the scheme does not send are empty.
+// Observation is everything a cloud learns from one request. Fields that the
+// scheme does not send are empty.
 type Observation struct {
-	// Request and Reply are the bytes that crossed the wall.
+	// Request and Reply are the transmitted bytes.
 	Request, Reply []byte
-	// Scores has a number for every record: the score, whether needed or not. If the
-	// cloud computes ciphertexts instead, it is their words.
+	// Scores has a score per record, needed or not. If the cloud computes
+	// ciphertexts instead, they are their words.
 	Scores []float64
 	// Order has an order ciphertext for each split field.
 	Order []uint64
-	// Planes has the signed score of every split plane. Offset, r_s·r, is by how much a
-	// plane's score is less than a record's, according to the request.
+	// Planes has the signed score of every split plane. Offset, r_s·r, is the
+	// difference of a record's score from a plane's, according to the request.
 	Planes []int64
 	Offset uint64
-	// Path lists the records visited, in order; Returned those in the reply.
+	// Path lists the visited records in order, Returned those in the reply.
 	Path, Returned []uint32
 }
 
-// A View is what an attack gets from the cloud.
+// A View is the input of an attack from the cloud.
 type View struct {
 	Scheme string
 	*StoredIndex
 	Observations []*Observation
 }
 
-// scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the segments of an
-// index folder.
+// scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the
+// segments of an index folder.
 type scoreCloud struct {
 	scheme string
 	index  *score.Index
@@ -67,9 +68,9 @@ type scoreCloud struct {
 	all    []uint32
 }
 
-// openCloud opens an index folder as the cloud does. An index with scheme cpar can also
-// be observed as capia or, with lists, as ivf: it holds the same records. files must stay
-// open.
+// openCloud opens an index folder as the cloud does. An index with scheme cpar
+// can also be observed as capia or, with cells, as ivf, because it holds the
+// same records. files must stay open.
 func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 	m := files.Manifest()
 	x, err := score.Load(m, files.Segments())

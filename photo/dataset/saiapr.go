@@ -41,8 +41,8 @@ const (
 var saiaprRoots = []string{".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
 	"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark"}
 
-// findSAIAPR takes one half of the data set for its mark, so that readSAIAPR can say that
-// the other is missing.
+// findSAIAPR accepts either half of the data set, so that readSAIAPR can report
+// the missing half.
 func findSAIAPR(root *os.Root) (string, error) {
 	for _, place := range saiaprRoots {
 		if isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName)) {
