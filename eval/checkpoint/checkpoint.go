@@ -1,15 +1,15 @@
-// Package step runs slow measurements only once.
+// Package checkpoint runs slow measurements only once.
 //
 //	Do(name, inputs, measure) ─▶ DIR/state/name.json exists, same inputs? ─▶ its result
-//	                           └▶ else measure ─▶ write, rename into place ─▶ its result
+//	                           └▶ otherwise measure ─▶ write, rename ─▶ its result
 //
-// A result belongs to its inputs: the collection, the parameters, and the program and
-// machine that measured it (Runner.Identity). If any of them differs, the step is
-// measured again. A step is done when its complete file exists; interrupting a run loses
-// only the step in progress.
+// A result belongs to its inputs: the collection, the parameters, and the
+// program and machine that measured it (Runner.Identity). If any of them
+// differs, the step is measured again. A step is done when its complete file
+// exists. Interrupting a run loses only the step in progress.
 //
-// Fresh results go through JSON too, so that a report from kept results is identical to
-// the report of the run.
+// Fresh results pass through JSON too, so that a report from stored results is
+// identical to the report of the run.
 package checkpoint
 
 import (
@@ -29,34 +29,35 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Runner keeps results in a folder.
+// A Runner stores results in a folder.
 type Runner struct {
-	// Dir is the folder; "" keeps nothing and always measures.
+	// Dir is the folder. If it is "", nothing is stored and every step
+	// measured.
 	Dir string
 	// Identity identifies the program and the machine.
 	Identity string
-	// AnyIdentity accepts results of another program or machine too.
+	// AnyIdentity also accepts results of another program or machine.
 	AnyIdentity bool
 }
 
-// A Record says how a result was obtained.
+// A Record describes the origin of a result.
 type Record struct {
 	Name     string  `json:"name"`
 	Inputs   string  `json:"inputs"`
 	Identity string  `json:"identity"`
 	Seconds  float64 `json:"seconds"`
-	// Reused is set if the result already existed.
+	// Reused is set if the result was stored before.
 	Reused bool `json:"-"`
 }
 
-// stepFile is the file of a step.
+// stepFile is the file format of a step.
 type stepFile struct {
 	Record
 	Result json.RawMessage `json:"result"`
 }
 
-// Do returns the kept result of a step, or measures and keeps it. inputs is everything
-// that determines the result, as JSON.
+// Do returns the stored result of a step, or measures and stores it. inputs is
+// everything that determines the result, as JSON.
 func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure func(context.Context) (*T, error)) (*T, Record, error) {
 	digest, err := digestOf(inputs)
 	if err != nil {
@@ -87,8 +88,8 @@ func Do[T any](ctx context.Context, r *Runner, name string, inputs any, measure 
 	return result, k.Record, nil
 }
 
-// Load returns the kept result of a step, whatever its inputs. If there is none the error
-// wraps fs.ErrNotExist; a damaged file is an error too.
+// Load returns the stored result of a step for any inputs. The error wraps
+// fs.ErrNotExist if there is none. A damaged file is also an error.
 func Load[T any](r *Runner, name string) (*T, Record, error) {
 	fail := func(err error) (*T, Record, error) {
 		return nil, Record{}, fmt.Errorf("reading step %s: %w", name, err)
@@ -106,7 +107,7 @@ func Load[T any](r *Runner, name string) (*T, Record, error) {
 	}
 	result := new(T)
 	dec := json.NewDecoder(bytes.NewReader(k.Result))
-	dec.DisallowUnknownFields() // e.g. a result of another version
+	dec.DisallowUnknownFields() // for example a result of another version
 	if err := dec.Decode(result); err != nil {
 		return fail(fmt.Errorf("%w: %w", cpar.ErrCorrupt, err))
 	}

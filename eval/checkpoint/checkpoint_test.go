@@ -11,7 +11,7 @@ import (
 
 type result struct{ X float64 }
 
-// counter returns a measurement and a counter of its calls.
+// counter returns a measurement and the number of its calls.
 func counter(x float64) (func(context.Context) (*result, error), *int) {
 	n := new(int)
 	return func(context.Context) (*result, error) { *n++; return &result{x}, nil }, n
@@ -62,7 +62,7 @@ func TestDoWithoutFolder(t *testing.T) {
 	}
 }
 
-// Whatever is truncated, damaged or of another version is measured again.
+// Truncated, damaged and outdated files are measured again.
 func TestDoDistrustsDamage(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	path := filepath.Join(r.Dir, "state", "one.json")
@@ -83,7 +83,7 @@ func TestDoDistrustsDamage(t *testing.T) {
 	}
 }
 
-// A step that fails or is interrupted leaves the earlier steps and nothing of its own.
+// A failed or interrupted step leaves earlier steps intact and stores nothing.
 func TestDoLosesOneStep(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	f, n := counter(1)

@@ -1,19 +1,21 @@
-// Package estimate computes what is said of parameters and is not run: the cost of lattice
-// attacks, and the failure and bytes of formats of scheme sealed.
+// Package estimate computes properties of parameters that are not measured: the
+// cost of lattice attacks, and the failure probability and sizes of formats of
+// scheme sealed.
 //
 //	LWE ─▶ Primal, Dual, Dense ─▶ Estimate, priced by a Model        heuristics
 //	Format ─▶ Failure                                                 a bound
 //	Format ─▶ HintBytes, RecordBytes, RequestBytes, ReplyBytes        exact
 //
-// Costs are heuristic: they assume that BKZ shapes bases as the geometric series says and
-// that a sieve costs what its model says, and they are what the literature compares
-// schemes by, not proofs. They know of no structure of a ring, and none is known that
-// helps. Left out are attacks that guess a part of the secret, which pay where most of
-// it is 0: here a third is. Left out too are the later refinements of the dual attack (Guo and
-// Johansson, ASIACRYPT 2021; MATZOV 2022), which claim a few bits more and whose
-// assumptions were found wanting (Ducas and Pulles, CRYPTO 2023).
+// Costs are heuristics by which the literature compares schemes, not proofs.
+// They assume that BKZ shapes bases by the geometric series assumption and that
+// a sieve costs what its model states. They ignore the ring structure, from
+// which no attack is known to profit. They exclude attacks that guess part of
+// the secret, which pay off for sparse secrets (here a third is 0). They also
+// exclude later refinements of the dual attack (Guo and Johansson, ASIACRYPT
+// 2021, and MATZOV 2022), which claim a few bits more under assumptions since
+// refuted (Ducas and Pulles, CRYPTO 2023).
 //
-// Failure is a bound on the probability that a score is wrong, for the worst record and
-// request within the norms. It is proved from the distribution of noise and secrets,
-// by the argument in internal/lattice/noise.go.
+// Failure bounds the probability of a wrong score for the worst record and
+// request within the norms. The proof from the distribution of noise and
+// secrets is in internal/lattice/noise.go.
 package estimate

@@ -7,14 +7,13 @@ import (
 	"cpar/internal/lattice"
 )
 
-// A Ring is Z[X]/(X^N+1) modulo the largest prime below 2^LogQ that is 1 modulo 2N, with
-// noise of lattice.Sigma and ternary secrets.
+// A Ring is Z[X]/(X^N+1) modulo the largest prime below 2^LogQ that is 1 modulo
+// 2N, with noise of lattice.Sigma and ternary secrets.
 type Ring struct {
 	N    int `json:"n"`
 	LogQ int `json:"log_q"`
 }
 
-// Modulus returns Q.
 func (r Ring) Modulus() *big.Int {
 	step := big.NewInt(int64(2 * r.N))
 	q := new(big.Int).Lsh(big.NewInt(1), uint(r.LogQ))
@@ -25,20 +24,21 @@ func (r Ring) Modulus() *big.Int {
 	return q
 }
 
-// gap bounds what pretending that Q is 2^LogQ does to a number: 2^LogQ − Q + 1.
+// gap returns 2^LogQ − Q + 1, which bounds the error of treating Q as 2^LogQ.
 func (r Ring) gap() float64 {
 	top := new(big.Int).Lsh(big.NewInt(1), uint(r.LogQ))
 	gap, _ := new(big.Float).SetInt(top.Sub(top, r.Modulus())).Float64()
 	return gap + 1
 }
 
-// LWE is the problem that requests and records of the ring are as hard as. The samples
-// of one secret are as many as there are records.
+// LWE returns the problem behind requests and records of the ring, with one
+// sample per record.
 func (r Ring) LWE() LWE {
 	return LWE{Dim: r.N, LogQ: float64(r.LogQ), Sigma: lattice.Sigma, Secret: Ternary}
 }
 
-// wordBytes is the size of a stored word: whole bytes, and eight where seven would do.
+// wordBytes returns the size of a stored word in whole bytes, with seven
+// rounded up to eight.
 func (r Ring) wordBytes() int {
 	if r.LogQ <= 48 {
 		return (r.LogQ + 7) / 8
@@ -46,26 +46,26 @@ func (r Ring) wordBytes() int {
 	return 8
 }
 
-// A Vectors bounds the integers that photos become.
+// A Vectors bounds the integer vectors of photos.
 type Vectors struct {
-	// Dim is the number of coordinates.
 	Dim int `json:"dim"`
-	// RecordNorm and RequestNorm bound norms, Addend the magnitude of addends. Scores are
-	// exact modulo 2^LogT.
+	// RecordNorm and RequestNorm bound norms, Addend the magnitude of addends.
+	// Scores are exact modulo 2^LogT.
 	RecordNorm  float64 `json:"record_norm"`
 	RequestNorm float64 `json:"request_norm"`
 	Addend      float64 `json:"addend"`
 	LogT        int     `json:"log_t"`
 }
 
-// Fit reports that no score can wrap.
+// Fit reports whether no score can wrap.
 func (v Vectors) Fit() bool {
 	return v.RecordNorm*v.RequestNorm+v.Addend < math.Exp2(float64(v.LogT-1))
 }
 
-// WithAddend returns v with the addend as two coordinates more: M·high + low, where the
-// request has M and 1. A row of several records has no other place for their addends.
-// M is near the square root of the addend, where record and request grow alike.
+// WithAddend returns v with the addend as two more coordinates, M·high + low,
+// where the request has M and 1. A row of several records has no other space
+// for their addends. M is near the square root of the addend, which balances
+// the growth of record and request.
 func (v Vectors) WithAddend() Vectors {
 	m := math.Ceil(math.Sqrt(v.Addend))
 	low := math.Floor(m / 2)
@@ -76,30 +76,31 @@ func (v Vectors) WithAddend() Vectors {
 	return v
 }
 
-// A Format is a ring, vectors, and what is kept of hints and replies.
+// A Format combines a ring, vectors, and the precision of hints and replies.
 type Format struct {
 	Ring
 	Vectors
-	// Block is D, the block width; InRow is C, the number of records in a row, one behind
-	// the other, of which a request asks one.
+	// Block is D, the block width. RecordsPerRow is C, the number of
+	// consecutive records in a row, of which a request asks one.
 	Block         int `json:"block"`
 	RecordsPerRow int `json:"in_row"`
-	// HintBits is kept of each coefficient of a hint. Replies are exact.
+	// HintBits is the precision of each coefficient of a hint. Replies are
+	// exact.
 	HintBits int `json:"hint_bits"`
 }
 
-// HintBits is what internal/lattice keeps.
+// HintBits is the precision used by internal/lattice.
 const HintBits = 26
 
 func (f Format) blocks() int { return (f.RecordsPerRow*f.Dim + f.Block - 1) / f.Block }
 
-// perGroup is the number of records in a group.
 func (f Format) perGroup() float64 { return float64(f.RecordsPerRow * f.N / f.Block) }
 
-// failure returns log₂ of the bound on the probability that a score is wrong, with
-// records scaled by 2^recordScale, in a ring with this gap. internal/lattice/noise.go derives it for one record in
-// a row. With C of them the only difference is that each element of e′ meets one of the
-// C·K records; a request is 0 outside of one place, and its norm stays.
+// failure returns log₂ of the bound on the probability of a wrong score, with
+// records scaled by 2^recordScale, in a ring with this gap.
+// internal/lattice/noise.go derives it for one record per row. With C records
+// per row each element of e′ meets one of the C·K records. A request is 0
+// outside of one position, so its norm is unchanged.
 func (f Format) failure(recordScale int, gap float64) float64 {
 	exp := func(n int) float64 { return math.Exp2(float64(n)) }
 	scale := f.LogQ - f.LogT
@@ -114,7 +115,8 @@ func (f Format) failure(recordScale int, gap float64) float64 {
 	return 1 - room*room/(2*(request*request+record*record+hint*hint))*math.Log2E
 }
 
-// Failure returns log₂ of the bound with the best scale of records, and log₂ of that scale.
+// Failure returns log₂ of the bound with the best scale of records, and log₂ of
+// that scale.
 func (f Format) Failure() (bits float64, recordScale int) {
 	bits = math.Inf(1)
 	gap := f.gap()
@@ -126,8 +128,9 @@ func (f Format) Failure() (bits float64, recordScale int) {
 	return bits, recordScale
 }
 
-// Frugal returns f with the fewest bits of hints whose failure is at most 2^most. If none
-// reach it, it has as many as still help by a tenth.
+// WithMinHintBits returns f with the fewest hint bits whose failure is at most
+// 2^most. If none reach it, it stops where two more bits improve the exponent
+// by less than a tenth.
 func (f Format) WithMinHintBits(most float64) Format {
 	for f.HintBits = 8; f.HintBits < f.LogQ; f.HintBits++ {
 		bits, _ := f.Failure()
@@ -141,16 +144,16 @@ func (f Format) WithMinHintBits(most float64) Format {
 	return f
 }
 
-// HintBytes is what an owner fetches once, a record.
+// HintBytes returns the bytes per record that an owner fetches once.
 func (f Format) HintBytes() float64 { return float64(f.N*f.HintBits) / 8 / f.perGroup() }
 
-// RecordBytes is what a cloud keeps of a record.
+// RecordBytes returns the stored bytes per record.
 func (f Format) RecordBytes() float64 {
 	return float64(f.blocks()*f.N*f.wordBytes()) / f.perGroup()
 }
 
-// RequestBytes is the length of a request without its header.
+// RequestBytes returns the length of a request without its header.
 func (f Format) RequestBytes() int { return f.blocks() * f.N * f.wordBytes() }
 
-// ReplyBytes is the share of a record in a reply.
+// ReplyBytes returns the reply bytes per record.
 func (f Format) ReplyBytes() float64 { return float64(f.wordBytes()) / float64(f.RecordsPerRow) }

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/lattice"
 )
 
-// The rings that a format assumes are the program's own.
+// The assumed rings equal the program's own.
 func TestRings(t *testing.T) {
 	for _, own := range []*lattice.Ring{lattice.Fast, lattice.Careful} {
 		r := Ring{N: own.N, LogQ: own.LogQ}
@@ -25,8 +25,8 @@ func TestRings(t *testing.T) {
 
 func (r Ring) gapWord() uint64 { return uint64(r.gap()) }
 
-// One formula twice: of a single record in a row the bound is that of internal/lattice to the
-// last digits, and so are the bytes.
+// For a single record per row the bound and the sizes equal those computed by
+// internal/lattice.
 func TestFailureIsTheProgramsOwn(t *testing.T) {
 	for _, p := range []lattice.Params{
 		{LogN: 11, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
@@ -57,8 +57,8 @@ func TestFailureIsTheProgramsOwn(t *testing.T) {
 	}
 }
 
-// More records in a row are C times the record part of the noise, squared, and nothing else; the
-// formula worked out by hand.
+// C records per row multiply the record part of the noise, squared, by C. The
+// expected value is worked out by hand.
 func TestRowsOfSeveralRecords(t *testing.T) {
 	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, HintBits: 26, Vectors: Vectors{Dim: 98, RecordNorm: 126, RequestNorm: 126, LogT: 16}}
 	// Δ = 2³², Δ_db = 2¹⁴, K·C = 512, B = 25
@@ -80,7 +80,7 @@ func TestRowsOfSeveralRecords(t *testing.T) {
 	}
 }
 
-// An addend in two coordinates reaches its bound, and its norms are those of the largest.
+// An addend in two coordinates reaches its bound and its norms.
 func TestAddendInTwoCoordinates(t *testing.T) {
 	for _, bound := range []int{1, 2, 7, 252, 4443, 254000} {
 		v := Vectors{Dim: 96, RecordNorm: 3, RequestNorm: 4, Addend: float64(bound), LogT: 30}.WithAddend()
@@ -97,7 +97,6 @@ func TestAddendInTwoCoordinates(t *testing.T) {
 	}
 }
 
-// The fewest bits of hints are enough, and one fewer is not.
 func TestFrugal(t *testing.T) {
 	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, Vectors: Vectors{Dim: 98, RecordNorm: 129, RequestNorm: 128, LogT: 15}}.WithMinHintBits(-80)
 	less := f
@@ -107,7 +106,7 @@ func TestFrugal(t *testing.T) {
 	if f.HintBits != 25 || a > -80 || b <= -80 {
 		t.Errorf("%d bits fail with 2^%.0f, one fewer with 2^%.0f", f.HintBits, a, b)
 	}
-	// Where the noise alone is more than that, hints stop where they hardly help.
+	// If the noise alone exceeds the target, more hint bits hardly help.
 	f.RecordsPerRow, f.LogT = 16, 17
 	f = f.WithMinHintBits(-80)
 	a, _ = f.Failure()

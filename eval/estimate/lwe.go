@@ -4,35 +4,38 @@ import (
 	"math"
 )
 
-// An Estimate is the cost of a lattice attack that is not carried out.
+// An Estimate is the cost of a lattice attack that was not run.
 type Estimate struct {
-	// Samples is the number of ciphertexts that the cheapest attack uses, Dimension that
-	// of the lattice.
+	// Samples is the number of ciphertexts that the cheapest attack uses,
+	// Dimension the dimension of its lattice.
 	Samples   int `json:"samples"`
 	Dimension int `json:"dimension"`
-	// BlockSize is BKZ's β, Delta the root Hermite factor that it achieves.
+	// BlockSize is BKZ's β, Delta its root Hermite factor.
 	BlockSize int     `json:"block_size"`
 	Delta     float64 `json:"delta"`
-	// Bits is log₂ of the cost by a Model. Primal and Dense leave it at classical
+	// Bits is log₂ of the cost by a Model. Primal and Dense use classical
 	// core-SVP, one sieve in dimension β.
 	Bits float64 `json:"bits"`
 }
 
-// LWE is b = ⟨a, s⟩ + e mod q: Dim words of s, e with standard deviation Sigma; q has LogQ bits.
+// LWE is b = ⟨a, s⟩ + e mod q: Dim words of s, e with standard deviation Sigma,
+// and q of LogQ bits.
 type LWE struct {
 	Dim         int
 	LogQ, Sigma float64
-	// Secret is the standard deviation of s, at most Sigma. 0 is uniform, or as small as e
-	// (which makes no difference, since Dim samples turn one into the other).
+	// Secret is the standard deviation of s, at most Sigma. 0 means uniform, or
+	// as small as e. The two are equivalent, since Dim samples turn one into
+	// the other.
 	Secret float64
-	// Most is the greatest number of samples; 0 for no limit.
+	// MaxSamples bounds the number of samples, 0 for no limit.
 	MaxSamples int
 }
 
 // Ternary is the standard deviation of a secret uniform in {−1, 0, 1}.
 var Ternary = math.Sqrt(2. / 3)
 
-// samples returns how many make s small, and the greatest number of others.
+// samples returns the number of samples spent to make s small, and the maximum
+// number of others.
 func (p LWE) samples() (spent, most int) {
 	if p.Secret == 0 {
 		spent = p.Dim
@@ -43,8 +46,8 @@ func (p LWE) samples() (spent, most int) {
 	return spent, p.MaxSamples - spent
 }
 
-// logScale is log₂ of what the coordinates of s are multiplied with to be as large as
-// those of e (Bai and Galbraith, ACISP 2014).
+// logScale returns log₂ of the factor that scales s to the size of e (Bai and
+// Galbraith, ACISP 2014).
 func (p LWE) logScale() float64 {
 	if p.Secret == 0 {
 		return 0
@@ -52,16 +55,16 @@ func (p LWE) logScale() float64 {
 	return math.Log2(p.Sigma / p.Secret)
 }
 
-// Primal returns the cost of the primal attack by unique-SVP embedding, with the success
-// condition of Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum key exchange: a new
-// hope", USENIX Security 2016, section 6.3), confirmed by experiments (Albrecht, Göpfert,
-// Virdia, Wunderer, ASIACRYPT 2017). With m samples and s scaled by ξ to the size of e the
-// lattice has dimension d = Dim + m + 1 and volume q^m·ξ^Dim, and BKZ-β finds the error as
-// soon as
+// Primal returns the cost of the primal attack by unique-SVP embedding, with
+// the success condition of Alkim, Ducas, Pöppelmann and Schwabe ("Post-quantum
+// key exchange: a new hope", USENIX Security 2016, section 6.3), confirmed by
+// experiments (Albrecht, Göpfert, Virdia, Wunderer, ASIACRYPT 2017). With m
+// samples and s scaled by ξ to the size of e, the lattice has dimension d = Dim
+// + m + 1 and volume q^m·ξ^Dim, and BKZ-β finds the error once
 //
 //	σ·√β ≤ δ(β)^(2β−d−1) · (q^m·ξ^Dim)^(1/d)
 //
-// The estimate is the least β over all m.
+// The estimate is the smallest β over all m.
 func (p LWE) Primal() Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
@@ -72,7 +75,7 @@ func (p LWE) Primal() Estimate {
 			left := math.Log2(p.Sigma) + math.Log2(float64(block))/2
 			return left <= float64(2*block-d-1)*math.Log2(hermite(block))+volume
 		}
-		// δ falls with β, so fits becomes true at one point.
+		// δ falls with β, so fits changes from false to true once.
 		low, high := 2, min(d, 4096)
 		if !fits(high) {
 			continue
@@ -91,28 +94,30 @@ func (p LWE) Primal() Estimate {
 	return best
 }
 
-// A Model says what BKZ costs.
+// A Model is a cost model of BKZ.
 type Model struct {
 	// log₂ of a sieve in dimension β is PerBlock·β + Constant.
 	PerBlock, Constant float64
-	// Tours counts 8·d sieves in a lattice of dimension d, instead of one.
+	// Tours counts 8·d sieves in a lattice of dimension d instead of one.
 	Tours bool
 }
 
 var (
-	// CoreClassical and CoreQuantum are core-SVP (Alkim and others, USENIX Security 2016):
-	// a single sieve, and of its cost the leading term (Becker, Ducas, Gama, Laarhoven,
-	// SODA 2016; Laarhoven, 2015). A quantum sieve at 0.257·β (Chailloux and Loyer,
-	// ASIACRYPT 2021) would take 3 % of the bits of CoreQuantum.
+	// CoreClassical and CoreQuantum are core-SVP (Alkim and others, USENIX
+	// Security 2016): the leading term of a single sieve (Becker, Ducas, Gama,
+	// Laarhoven, SODA 2016, and Laarhoven, 2015). A quantum sieve at 0.257·β
+	// (Chailloux and Loyer, ASIACRYPT 2021) would subtract 3 % of the bits of
+	// CoreQuantum.
 	CoreClassical = Model{PerBlock: 0.292}
 	CoreQuantum   = Model{PerBlock: 0.265}
-	// StandardClassical and StandardQuantum are those by which the Homomorphic Encryption
-	// Standard (2018) made its tables.
+	// StandardClassical and StandardQuantum underlie the tables of the
+	// Homomorphic Encryption Standard (2018).
 	StandardClassical = Model{PerBlock: 0.292, Constant: 16.4, Tours: true}
 	StandardQuantum   = Model{PerBlock: 0.265, Constant: 16.4, Tours: true}
 )
 
-// Cost returns log₂ of the operations of BKZ with blocks of block in dimension d.
+// Cost returns log₂ of the operations of BKZ with this block size in dimension
+// d.
 func (m Model) Cost(block, d int) float64 {
 	cost := m.PerBlock*float64(block) + m.Constant
 	if m.Tours {
@@ -121,16 +126,16 @@ func (m Model) Cost(block, d int) float64 {
 	return cost
 }
 
-// smallBlocks are experimental root Hermite factors of small blocks, from the lattice
-// estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015): the formula does not
-// hold below 40.
+// smallBlocks are experimental root Hermite factors of small blocks, from the
+// lattice estimator (Albrecht, Player, Scott, J. Math. Cryptol. 9, 2015). The
+// formula does not hold below 40.
 var smallBlocks = []struct {
 	block int
 	delta float64
 }{{2, 1.02190}, {5, 1.01862}, {10, 1.01616}, {15, 1.01485}, {20, 1.01420}, {25, 1.01342}, {28, 1.01331}, {40, 1.01295}}
 
-// hermite is δ(β): BKZ-β finds a vector of length δ^d·vol^(1/d) in dimension d
-// (Chen's limit for β ≥ 50, measured values below).
+// hermite returns δ(β): BKZ-β finds a vector of length δ^d·vol^(1/d) in
+// dimension d (Chen's limit for β ≥ 50, measured values below).
 func hermite(block int) float64 {
 	last := smallBlocks[0].delta
 	for _, s := range smallBlocks {
@@ -146,25 +151,28 @@ func hermite(block int) float64 {
 	return math.Pow(math.Pow(math.Pi*b, 1/b)*b/(2*math.Pi*math.E), 1/(2*(b-1)))
 }
 
-// sieved·β is log₂ of the number of short vectors that a sieve in dimension β ends with, √(4/3)^β.
+// sieveExponent·β is log₂ of √(4/3)^β, the number of short vectors that a sieve
+// in dimension β yields.
 const sieveExponent = 0.2075
 
-// Dual returns the cost of the dual attack, which tells samples from uniform ones, as
-// Kyber's specification counts it (Alkim and others, USENIX Security 2016, section 6.4).
-// Vectors (x, y/ξ) with y = xA mod q make a lattice of dimension d = m + Dim and volume
-// (q/ξ)^Dim; ⟨x, b⟩ is then ⟨x, e⟩ + ⟨y, s⟩, small modulo q. BKZ-β finds vectors of length
+// Dual returns the cost of the dual attack, which distinguishes samples from
+// uniform ones, as in Kyber's specification (Alkim and others, USENIX Security
+// 2016, section 6.4). Vectors (x, y/ξ) with y = xA mod q form a lattice of
+// dimension d = m + Dim and volume (q/ξ)^Dim, and ⟨x, b⟩ = ⟨x, e⟩ + ⟨y, s⟩ is
+// small modulo q. BKZ-β finds vectors of length
 //
 //	ℓ = δ(β)^(d−1) · (q/ξ)^(Dim/d)
 //
-// each of which tells the difference with advantage ε = exp(−2π²·(ℓσ/q)²). 1/ε² of them
-// are needed; one sieve gives √(4/3)^β, all assumed to be of that length.
+// each of which distinguishes with advantage ε = exp(−2π²·(ℓσ/q)²). The attack
+// needs 1/ε² of them. One sieve yields √(4/3)^β, all assumed to have that
+// length.
 func (p LWE) Dual(model Model) Estimate {
 	spent, most := p.samples()
 	best := Estimate{Bits: math.Inf(1)}
 	volume := float64(p.Dim) * (p.LogQ - p.logScale())
 	for block := 50; model.Cost(block, p.Dim) < best.Bits; block++ {
 		delta := math.Log2(hermite(block))
-		// ℓ is least at this d.
+		// This d minimises ℓ.
 		d := min(max(int(math.Round(math.Sqrt(volume/delta))), p.Dim+1), p.Dim+most)
 		length := float64(d-1)*delta + volume/float64(d)
 		tau := math.Exp2(length + math.Log2(p.Sigma) - p.LogQ)
@@ -176,16 +184,18 @@ func (p LWE) Dual(model Model) Estimate {
 	return best
 }
 
-// Dense returns the cost of finding, without known plaintext, the sublattice spanned by
-// rank short secret combinations of the ciphertexts: vectors of k elements with standard
-// deviation σ in the lattice of all combinations of dim rows modulo q, for any number k
-// of ciphertexts. It is found once its volume is below the product of the last rank
-// Gram–Schmidt norms of a basis reduced by BKZ-β, that is
+// Dense returns the cost of finding, without known plaintext, the sublattice
+// spanned by rank short secret combinations of the ciphertexts: vectors of k
+// elements with standard deviation σ in the lattice of all combinations of dim
+// rows modulo q, for any number k of ciphertexts. The attack succeeds once the
+// sublattice's volume is below the product of the last rank Gram–Schmidt norms
+// of a basis reduced by BKZ-β:
 //
 //	log σ√k ≤ (1 − dim/k)·log q − (k − rank)·log δ(β)
 //
-// (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van Woerden
-// (ASIACRYPT 2021) show that it happens even earlier, so the cost is lower.
+// (Kirchner and Fouque, EUROCRYPT 2017, after Pataki and Tural). Ducas and van
+// Woerden (ASIACRYPT 2021) show that it succeeds even earlier, so the true cost
+// is lower.
 func Dense(dim, rank int, logQ, sigma float64) Estimate {
 	best := Estimate{Bits: math.Inf(1)}
 	for k := dim + dim/8; k <= 6*dim; k += max(1, dim/64) {

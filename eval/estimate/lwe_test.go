@@ -7,10 +7,10 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Kyber, as the script of its authors prints it (pq-crystals/security-estimates, Kyber.py
-// of round 3): block size, classical and quantum core-SVP, of both attacks. For Kyber512
-// noise and rounding together, as there. That script shapes a basis in more detail than
-// the formulas here: a bit and three blocks are the tolerance.
+// Kyber, as printed by its authors' script (pq-crystals/security-estimates,
+// Kyber.py of round 3): block size, classical and quantum core-SVP of both
+// attacks. Kyber512 includes rounding in its noise, as there. The script models
+// bases in more detail, hence the tolerance of one bit and three blocks.
 func TestKyber(t *testing.T) {
 	q := math.Log2(3329)
 	for _, c := range []struct {
@@ -38,8 +38,9 @@ func TestKyber(t *testing.T) {
 	}
 }
 
-// Small secrets: block sizes and dimensions that the lattice estimator documents of uSVP
-// (malb/lattice-estimator, estimator/lwe_primal.py), for secrets in {0, 1}, of deviation ½.
+// Block sizes and dimensions that the lattice estimator documents for uSVP
+// (malb/lattice-estimator, estimator/lwe_primal.py), for secrets in {0, 1} of
+// deviation ½.
 func TestSmallSecrets(t *testing.T) {
 	for _, c := range []struct {
 		lwe      LWE
@@ -55,8 +56,9 @@ func TestSmallSecrets(t *testing.T) {
 	}
 }
 
-// The Homomorphic Encryption Standard (2018, tables for the secret (−1, 1)): for each
-// degree the greatest log q with 128, 192 and 256 bits and what it prints for uSVP there.
+// The Homomorphic Encryption Standard (2018, tables for the secret (−1, 1)):
+// the largest log q with 128, 192 and 256 bits per degree, and the cost printed
+// for uSVP.
 func TestStandard(t *testing.T) {
 	for _, c := range []struct {
 		n, logQ int
@@ -73,8 +75,9 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// The standard's rows for 128 bits end where the cheapest attack here falls below 128,
-// to within 1 % of log q or one bit of it, against classical and quantum computers.
+// The standard's rows for 128 bits end where the cheapest attack here falls
+// below 128, to within 1 % of log q or one bit, against classical and quantum
+// computers.
 func TestStandardEndsWhereWeDo(t *testing.T) {
 	for n := 1 << 10; n <= 1<<15; n *= 2 {
 		classical, quantum, ok := lattice.Standard(n)
@@ -102,8 +105,8 @@ func TestStandardEndsWhereWeDo(t *testing.T) {
 	}
 }
 
-// An estimate grows with dimension and noise and falls with the modulus; with too few
-// samples there is nothing to attack.
+// Estimates grow with dimension and noise and fall with the modulus. With too
+// few samples there is no attack.
 func TestEstimatesMove(t *testing.T) {
 	base := LWE{Dim: 700, LogQ: 20, Sigma: 3.2}
 	bits := base.Primal().Bits
@@ -118,8 +121,8 @@ func TestEstimatesMove(t *testing.T) {
 	if a, b := Dense(700, 650, 40, 1e3), Dense(700, 650, 40, 1e5); a.Bits >= b.Bits {
 		t.Errorf("longer vectors are easier: %+v, %+v", a, b)
 	}
-	// δ falls, and agrees with published values: 1.0219 for LLL, 1.0093 for β = 100,
-	// 1.0063 for 200.
+	// δ falls and agrees with published values: 1.0219 for LLL, 1.0093 for β =
+	// 100, 1.0063 for 200.
 	for b := 3; b < 600; b++ {
 		if hermite(b) > hermite(b-1) {
 			t.Errorf("δ(%d) = %.5f above δ(%d) = %.5f", b, hermite(b), b-1, hermite(b-1))

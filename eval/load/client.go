@@ -13,9 +13,9 @@ import (
 	"cpar/internal/bearer"
 )
 
-// A client is one connection that is kept alive and sends one request after the other. It
-// shares the machine with the cloud that it measures, so it does little: bodies are made
-// beforehand, and the header differs only in the length.
+// A client is one keep-alive connection that sends requests one after the
+// other. It shares the machine with the measured cloud, so it does little work:
+// bodies are precomputed, and headers differ only in the length.
 type client struct {
 	address string
 	head    string // up to the body's length
@@ -25,16 +25,16 @@ type client struct {
 	body    bytes.Buffer
 }
 
-// An answer is what came back. Its body is valid until the next exchange.
+// An answer is a response. Its body is valid until the next exchange.
 type answer struct {
 	status int
 	body   []byte
-	// after is how long the cloud asks to wait before the next request.
+	// after is the Retry-After delay.
 	after time.Duration
 }
 
-// newClient returns a client that asks the cloud at address, as the tenant of a token if there
-// is one; it connects at its first request.
+// newClient returns a client of the cloud at address, authenticated if there is
+// a token. It connects at its first request.
 func newClient(address, route string, token bearer.Token) *client {
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\n", route, address)
 	if !token.IsZero() {
@@ -43,7 +43,7 @@ func newClient(address, route string, token bearer.Token) *client {
 	return &client{address: address, head: head + "Content-Type: application/octet-stream\r\nContent-Length: "}
 }
 
-// connect connects, unless it is connected.
+// connect connects unless a connection is open.
 func (c *client) connect(ctx context.Context) (err error) {
 	if c.conn != nil {
 		return nil
@@ -59,13 +59,13 @@ func (c *client) connect(ctx context.Context) (err error) {
 	return nil
 }
 
-// exchange sends a request and reads the whole answer. ctx bounds connecting, and breaks
-// the connection when it ends. After an error the next request connects anew.
+// exchange sends a request and reads the whole response. When ctx ends, it
+// breaks the connection. After an error the next request reconnects.
 func (c *client) exchange(ctx context.Context, a *pooledRequest) (answer, error) {
 	if err := c.connect(ctx); err != nil {
 		return answer{}, err
 	}
-	conn := c.conn // close forgets it
+	conn := c.conn // close clears the field
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	got, keep, err := c.roundTrip(a)
 	if !stop() || err != nil || !keep {
@@ -78,8 +78,8 @@ func (c *client) roundTrip(a *pooledRequest) (got answer, keep bool, err error) 
 	c.out = append(c.out[:0], c.head...)
 	c.out = strconv.AppendInt(c.out, int64(len(a.body)), 10)
 	c.out = append(c.out, "\r\n\r\n"...)
-	// A cloud that is full may answer before it has read the body, and then stop reading:
-	// what it says counts, not that the rest could not be sent.
+	// An overloaded cloud may respond before it has read the body and then stop
+	// reading. Its response takes precedence over the write error.
 	_, sent := (&net.Buffers{c.out, a.body}).WriteTo(c.conn)
 	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {

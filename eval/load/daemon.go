@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// startPatience is how long a cloud may take to listen, stopPatience to finish
-	// what it does.
+	// startPatience bounds the time until a cloud listens, stopPatience the
+	// time to finish open requests.
 	startPatience = time.Minute
 	stopPatience  = 15 * time.Second
-	// logKept bounds what is kept of its log, for an error.
+	// logKept bounds the log kept for error messages.
 	logKept = 4 << 10
 )
 
-// Build builds cpard into a folder and returns the program.
+// Build builds cpard in a folder and returns its path.
 func Build(ctx context.Context, folder string) (string, error) {
 	program := filepath.Join(folder, "cpard")
 	if runtime.GOOS == "windows" {
@@ -56,14 +56,14 @@ type daemon struct {
 	stopped      error
 }
 
-// start starts a cpard with its data in a folder; it ends with ctx.
+// start starts a cpard with its data in a folder. It ends with ctx.
 func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &daemon{cancel: cancel, log: new(logTail), ended: make(chan error, 1)}
 	args := append([]string{"serve", "--data", dataFolder(folder), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
-	d.cmd.Env = []string{"LANG=C"} // no settings of whoever measures
+	d.cmd.Env = []string{"LANG=C"} // independent of the user's settings
 	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
 		d.cmd.Env = append(d.cmd.Env, "SYSTEMROOT="+root)
 	}
@@ -71,7 +71,7 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 		if d.cmd.Process.Signal(os.Interrupt) == nil {
 			return nil
 		}
-		return d.cmd.Process.Kill() // no interrupts on this system
+		return d.cmd.Process.Kill() // this system has no interrupts
 	}
 	d.cmd.WaitDelay = stopPatience
 	stdout, err := d.cmd.StdoutPipe()
@@ -107,8 +107,8 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 	return nil, d.explain(fmt.Errorf("starting %s: %w: %w", program, cpar.ErrCloud, err))
 }
 
-// stop ends the process and waits until it is gone. It reports an end that was not asked
-// for, or not in order.
+// stop ends the process and waits for it. It returns an error if the process
+// ended earlier or failed.
 func (d *daemon) stop() error {
 	d.stopping.Do(func() {
 		select {
@@ -119,7 +119,7 @@ func (d *daemon) stop() error {
 		default:
 		}
 		d.cancel()
-		// Wait reports that ctx ended, unless the program was faster.
+		// Wait returns ctx's error unless the program exits first.
 		if err := <-d.ended; err != nil && !errors.Is(err, context.Canceled) {
 			d.stopped = fmt.Errorf("%w: stopping cpard: %w", cpar.ErrCloud, err)
 		}
@@ -127,7 +127,7 @@ func (d *daemon) stop() error {
 	return d.stopped
 }
 
-// explain adds what the cloud has logged to an error.
+// explain adds the end of the cloud's log to an error.
 func (d *daemon) explain(err error) error {
 	if log := d.log.String(); err != nil && log != "" && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w; its log ends: %s", err, log)
@@ -135,8 +135,8 @@ func (d *daemon) explain(err error) error {
 	return err
 }
 
-// anonymousMB is the anonymous memory of the process in 2²⁰ bytes; 0 where the system does
-// not say.
+// anonymousMB returns the anonymous memory of the process in 2²⁰ bytes, or 0 on
+// systems that do not report it.
 func (d *daemon) anonymousMB() float64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
 	for line := range strings.Lines(string(b)) {
@@ -148,7 +148,7 @@ func (d *daemon) anonymousMB() float64 {
 	return 0
 }
 
-// A tail keeps the end of what is written to it.
+// A logTail keeps the end of a log.
 type logTail struct {
 	mu sync.Mutex
 	b  []byte

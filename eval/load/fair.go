@@ -12,33 +12,35 @@ import (
 	"cpar/internal/bearer"
 )
 
-// crowdClients ask as one tenant while a single client asks as another.
+// crowdClients send requests as one tenant while a single client sends as
+// another.
 const crowdClients = 64
 
-// A Fair is what one client of a tenant gets beside many of another. Both have a copy of
-// the same index.
+// A FairnessRow measures one client of a tenant beside many of another. Both
+// have a copy of the same index.
 type FairnessRow struct {
 	Scheme  string
 	Records int
-	// Alone are the median and the 99th percentile of the single client's times while nobody
-	// else asks, Beside while the others do, in milliseconds.
+	// Alone… are the median and 99th percentile of the single client's times on
+	// an idle cloud, Beside… beside the other tenant, in milliseconds.
 	AloneP50, AloneP99   float64
 	BesideP50, BesideP99 float64
-	// Wait is BesideP50 over the time that the single client's fair share would give it: two
-	// tenants have half of the cloud each, so that is twice AloneP50.
+	// Wait is BesideP50 relative to the time under a fair share. Two tenants
+	// have half of the cloud each, so that is twice AloneP50.
 	Wait float64
-	// Crowd is the rate of the others' answers. Errors are those of all.
+	// Crowd is the rate of the other tenant's answers. Errors and Shed count
+	// both tenants.
 	Crowd        float64
 	Errors, Shed int
 }
 
-// tenantsOf is how many share the cloud.
+// tenantsOf is the number of tenants that share the cloud.
 const tenantsOf = 2
 
-// fairWait is what Wait should not exceed.
+// fairWait is the target for Wait.
 const fairWait = 2
 
-// fair measures each scheme, at the first size.
+// fair measures each scheme at the first size.
 func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]FairnessRow, error) {
 	c, err := photos.Mixed(ctx, o.Records[0], o.Progress)
 	if err != nil {
@@ -103,7 +105,8 @@ func (b *builder) measureFairness(ctx context.Context, c *eval.Corpus, scheme cp
 	return f, d.explain(d.stop())
 }
 
-// token makes a tenant without limits for the cloud of a folder that is about to start.
+// token creates a tenant without limits for the cloud about to start in a
+// folder.
 func token(ctx context.Context, folder, name string) (bearer.Token, error) {
 	data := dataFolder(folder)
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -114,5 +117,5 @@ func token(ctx context.Context, folder, name string) (bearer.Token, error) {
 	return made.Token, err
 }
 
-// dataFolder is the cloud's part of the folder of an index.
+// dataFolder returns the cloud's data folder inside an index's folder.
 func dataFolder(folder string) string { return filepath.Join(folder, "cloud") }

@@ -24,26 +24,26 @@ import (
 )
 
 const (
-	// poolSize is the number of requests that the clients take turns with: enough that the
-	// rows that one request visits are not in the cache when it comes again.
+	// poolSize is the number of requests in rotation, enough to evict the rows
+	// that a request visits from the cache before it repeats.
 	poolSize = 64
-	// decrypted of their answers are read as the owner reads them.
+	// decrypted is the number of their answers that are decrypted.
 	decrypted = 8
 )
 
-// An index is a built index with the requests for it.
+// An index is a built index with its requests.
 type index struct {
 	folder  string
 	records int
 	key     *user.Key
 	files   *indexdir.Index
 	owner   *user.Owner
-	route   string // the path that requests go to
+	route   string // URL path of requests
 	pool    []pooledRequest
 }
 
-// asked is one request: the bytes of its body, what the owner needs to read the answer,
-// and the answer it got when it was alone.
+// A pooledRequest holds the body of a request, the state to read its reply, and
+// the reply received on an idle cloud.
 type pooledRequest struct {
 	body    []byte
 	pending *user.Pending
@@ -59,7 +59,8 @@ func (x *index) close() {
 	os.RemoveAll(x.folder)
 }
 
-// prepare opens the index as another device of the owner does, and makes the requests.
+// prepare opens the index as another device of the owner does, and creates the
+// requests.
 func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 	if x.files, err = indexdir.Open(x.path()); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 	return nil
 }
 
-// request encrypts a test photo with the search that the index has by default.
+// request encrypts a test photo with the index's default search.
 func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
 	v, err := x.owner.Vector(photo.Vectors)
 	if err != nil {
@@ -108,7 +109,7 @@ func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
 	return a, err
 }
 
-// push sends the index to the cloud, as the tenant of a token if there is one.
+// push uploads the index, authenticated if there is a token.
 func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	cloud, err := cparhttp.New(d.url, nil)
 	if err == nil && !token.IsZero() {
@@ -121,7 +122,8 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	return d.explain(err)
 }
 
-// learn asks every request once, alone. Later answers are compared with these.
+// recordAnswers sends every request once to the idle cloud. Later answers are
+// compared with these.
 func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token) error {
 	one := newClient(d.address, x.route, token)
 	defer one.close()
@@ -160,15 +162,15 @@ func (x *index) read(a *pooledRequest) error {
 	return nil
 }
 
-// A remembering is a fitted profile that makes each photo's vector once: the indexes of a
-// run are of the same photos, and most of building one is that.
+// memoizedProfile computes each photo's vector once, because the indexes of a
+// run share their photos and vectors dominate the time to build one.
 type memoizedProfile struct {
 	profile.Profile
 	mu   sync.Mutex
 	made map[*feature.Vectors]*vector.Vector
 }
 
-// remember has fitted remember what it makes.
+// memoize returns fitted with memoized vectors.
 func memoize(fitted *profile.Fitted) *profile.Fitted {
 	out := *fitted
 	out.Profile = &memoizedProfile{Profile: fitted.Profile, made: map[*feature.Vectors]*vector.Vector{}}

@@ -1,14 +1,14 @@
-// Package load asks a real cpard, a process of its own on loopback, by many clients at
-// once, and counts what comes back. It checks every answer: each must be, byte for byte,
-// the one that the same request got when it was alone, and a sample of those is decrypted.
+// Package load measures a real cpard process on loopback under many concurrent
+// clients. It checks every answer: each must equal, byte for byte, the answer
+// to the same request on an idle cloud, and a sample is decrypted.
 //
 //	collection ─▶ indexes of 4,500 and 20,000 records, of three schemes ─▶ a pool of requests each
 //	pool ─▶ 1 to 1,000 connections, for some seconds ─▶ a Row
 //
-// Each index has its own data folder and its own process, so that a row's memory is that
-// of one index. What the cloud costs does not depend on what photos show: records beyond
-// the collection's are mixed from its features (eval.Corpus.Mixed), and all indexes share one
-// fitted profile.
+// Each index has its own data folder and process, so that a row's memory is the
+// memory for one index. The cloud's cost does not depend on photo contents, so
+// records beyond the collection's are mixed from its features
+// (eval.Corpus.Mixed), and all indexes share one fitted profile.
 package load
 
 import (
@@ -27,49 +27,51 @@ import (
 	"cpar/user"
 )
 
-// Options say what is asked of the cloud.
+// Options control the measurement.
 type Options struct {
-	// Data is the folder of the collection, Cache one that keeps features, "" for none.
+	// Data is the folder of the collection, Cache a folder for features, "" for
+	// none.
 	Data, Cache string
-	// Photos is how many photos of the collection are indexed at most; further records are
+	// Photos bounds the indexed photos of the collection. Further records are
 	// mixed from their features.
 	Photos int
-	// Cpard is the program; "" builds it with the go command.
+	// Cpard is the program. If it is "", the go command builds it.
 	Cpard string
 	// Records are the sizes of the indexes, Clients the numbers of connections.
 	Records []int
 	Schemes []cpar.Scheme
 	Clients []int
-	// Length is how long each row takes.
+	// Length is the duration of a row.
 	Length time.Duration
-	// Fair also measures one client of a tenant beside many of another, of the first size.
+	// Fair also measures one client of a tenant beside many of another, at the
+	// first size.
 	Fair bool
 	// Done, if not nil, is called after each row.
 	Done     func(Row)
 	Progress progress.Func
 }
 
-// The defaults, and a length for a run that somebody waits for.
+// The defaults.
 var (
 	DefaultRecords = []int{4500, 20000}
 	DefaultSchemes = []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeSealed}
 	DefaultClients = []int{1, 8, 64, 256, 1000}
 )
 
-// The lengths of a row: of the measurement, and of a shorter one.
+// Durations of a row in a full and a short measurement.
 const (
 	DefaultLength = 20 * time.Second
 	ShortLength   = 6 * time.Second
 )
 
-// The photos of the measurement, and of a shorter one: reading them takes longest before
-// the first row.
+// Numbers of photos in a full and a short measurement. Reading them dominates
+// the time to the first row.
 const (
 	DefaultPhotos = 4500
 	ShortPhotos   = 1000
 )
 
-// The bounds of what one machine can hold open.
+// Bounds of what one machine can sustain.
 const (
 	MaxClients = 10_000
 	MaxLength  = time.Hour
@@ -96,42 +98,42 @@ func (o Options) check() error {
 	return nil
 }
 
-// A Row is what so many clients got from one index.
+// A Row is the result for a number of clients of one index.
 type Row struct {
 	Scheme  string `json:"scheme"`
 	Records int    `json:"records"`
 	Clients int    `json:"clients"`
-	// Rate is of full and correct answers, a second. The median and the 99th percentile
-	// are of their times, in milliseconds, from the first byte sent to the last received.
+	// Rate is complete and correct answers per second. P50 and P99 are their
+	// times in milliseconds from the first byte sent to the last received.
 	Rate float64 `json:"rate"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
-	// Errors are answers that were neither right nor a refusal for being full; Shed are
-	// those refusals, after each of which the client waited as long as it was told.
+	// Errors counts wrong answers and failures. Shed counts refusals by an
+	// overloaded cloud, after each of which the client waited as told.
 	Errors int `json:"errors"`
 	Shed   int `json:"shed"`
-	// RSS is the greatest anonymous memory of the cloud during the row, in 2²⁰ bytes; 0
-	// where the system does not say.
+	// RSS is the maximum anonymous memory of the cloud in 2²⁰ bytes, or 0 on
+	// systems that do not report it.
 	RSS float64 `json:"rss_mb"`
-	// First is one of the errors, for people.
+	// First is one of the errors, for messages.
 	First error `json:"-"`
 }
 
-// Load is the result. Requests that were under way when a row ended count nowhere.
+// Load is the result. Requests in flight at the end of a row are not counted.
 type Load struct {
 	Rows []Row         `json:"rows"`
 	Fair []FairnessRow `json:"-"`
-	// Machine, the length of a row and the number of photos are for people.
+	// Machine, Seconds per row and Photos are for display.
 	Machine string  `json:"-"`
 	Seconds float64 `json:"-"`
 	Photos  int     `json:"-"`
 }
 
-// ErrWrong: some answers were errors.
+// ErrWrongAnswers reports that some answers were errors.
 var ErrWrongAnswers = errors.New("answers were wrong or did not come")
 
-// Measure measures all rows. If some answers were wrong it returns both the rows and
-// ErrWrong.
+// Measure measures all rows. If some answers were wrong, it returns both the
+// rows and ErrWrongAnswers.
 func Measure(ctx context.Context, o Options) (*Load, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -187,15 +189,15 @@ func (l *Load) wrong() error {
 	return nil
 }
 
-// A builder makes the indexes of a run.
+// A builder builds the indexes of a run.
 type builder struct {
 	folder   string
 	progress progress.Func
 	fitted   *profile.Fitted
 }
 
-// rows builds an index, pushes it to a cloud of its own, and measures it with every number
-// of clients.
+// rows builds an index, pushes it to a cloud of its own, and measures it with
+// every number of clients.
 func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
@@ -229,7 +231,8 @@ func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, 
 	return out, d.explain(d.stop())
 }
 
-// build builds an index of the corpus's training images. The first one fits the profile.
+// build builds an index of the corpus's training photos. The first one fits the
+// profile.
 func (b *builder) build(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme) (*index, error) {
 	folder, err := os.MkdirTemp(b.folder, scheme.String()+"-")
 	if err != nil {

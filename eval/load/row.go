@@ -15,21 +15,20 @@ import (
 )
 
 const (
-	// errorPause keeps a client of a cloud that is gone from spinning.
+	// errorPause keeps clients of a dead cloud from spinning.
 	errorPause = 10 * time.Millisecond
-	// memoryEvery is how often memory is looked at.
+	// memoryEvery is the sampling interval of memory.
 	memoryEvery = 50 * time.Millisecond
-	// quietPatience is how long a cloud may go on with the previous row.
+	// quietPatience bounds the wait for the previous row's requests to finish.
 	quietPatience = 2 * time.Minute
 )
 
-// A tally counts what clients got.
+// A tally counts the results of clients.
 type tally struct {
 	took         []time.Duration
 	errors, shed int
-	// first is one of the errors.
-	first error
-	rss   float64
+	first        error
+	rss          float64
 }
 
 func (t *tally) add(u *tally) {
@@ -41,15 +40,16 @@ func (t *tally) add(u *tally) {
 	}
 }
 
-// A crowd is so many clients of one tenant; there is no token where there are no tenants.
+// A clientGroup is a number of clients of one tenant. The token is empty
+// without tenants.
 type clientGroup struct {
 	token   bearer.Token
 	clients int
 }
 
-// ask has the clients of all crowds ask x at once, each one request after the other, until
-// the time is over. Requests that are then under way are broken off. It returns a tally for
-// each crowd.
+// ask runs the clients of all groups concurrently, each sending one request
+// after the other, until the time is over. It cancels requests in flight and
+// returns a tally per group.
 func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds ...clientGroup) ([]*tally, error) {
 	var clients []*client
 	defer func() {
@@ -70,7 +70,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 		}
 	}
 	memory := d.watch()
-	// Not a deadline: dialling would end on it an instant before ctx does, with an error.
+	// Not a deadline, because dialling would fail on it slightly before ctx
+	// ends.
 	end, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()
@@ -93,7 +94,8 @@ func (x *index) ask(ctx context.Context, d *daemon, length time.Duration, crowds
 	return out, ctx.Err()
 }
 
-// until asks until end is done. The clients begin at different requests of the pool.
+// until sends requests until end is done. Each client starts at a different
+// request of the pool.
 func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	for k := number * 7; ; k++ {
 		a := &x.pool[k%len(x.pool)]
@@ -120,7 +122,8 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	}
 }
 
-// full reports whether the cloud has refused a request because it has too much to do.
+// overloaded reports whether the cloud refused the request for lack of
+// capacity.
 func (a *answer) overloaded() bool {
 	return a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests
 }
@@ -138,7 +141,7 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-// sleep reports false if ctx ended first.
+// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -150,8 +153,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// quiet waits until a request is answered, twice: what was broken off before has then been
-// dropped.
+// waitIdle waits for two consecutive answers, after which the cloud has dropped
+// the cancelled requests.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
 	ctx, cancel := context.WithTimeout(ctx, quietPatience)
 	defer cancel()
@@ -173,8 +176,8 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 	return nil
 }
 
-// watch looks at the cloud's memory until the returned function is called, which returns
-// the greatest value.
+// watch samples the cloud's memory until the returned function is called, which
+// returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
 	stop, result := make(chan struct{}), make(chan float64)
 	go func() {
@@ -194,7 +197,7 @@ func (d *daemon) watch() (greatest func() float64) {
 	return func() float64 { close(stop); return <-result }
 }
 
-// fill writes the tally of a row that took so long.
+// fill copies the tally of a row with this duration.
 func (t *tally) fill(r *Row, length time.Duration) {
 	r.Rate = digits(float64(len(t.took))/length.Seconds(), 1)
 	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
@@ -202,8 +205,8 @@ func (t *tally) fill(r *Row, length time.Duration) {
 	r.First = t.first
 }
 
-// percentile returns, of sorted times, the least that a share of them does not exceed, in
-// milliseconds; 0 of none.
+// percentile returns a percentile of sorted times in milliseconds, or 0 if
+// there are none.
 func percentile(took []time.Duration, share float64) float64 {
 	if len(took) == 0 {
 		return 0

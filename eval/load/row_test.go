@@ -69,7 +69,7 @@ func TestUntilCounts(t *testing.T) {
 			io.WriteString(w, "A")
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		case 8: // the last one does not count: it is under way
+		case 8: // the last one is in flight and does not count
 			cancel()
 			<-ctx.Done()
 		default:
@@ -88,14 +88,15 @@ func TestUntilCounts(t *testing.T) {
 	}
 }
 
-// Clients ask at the same time, and a row ends on time although the cloud does not answer.
+// Clients run concurrently, and a row ends on time even if the cloud does not
+// answer.
 func TestAskEnds(t *testing.T) {
 	const clients = 5
 	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}}}
 	together, ended := make(chan struct{}), make(chan struct{})
 	var in atomic.Int64
 	d := cloudOf(t, func(k int, w http.ResponseWriter, _ string) {
-		if k >= 4 { // after those of quiet
+		if k >= 4 { // after the requests of waitIdle
 			if in.Add(1) == clients {
 				close(together)
 			}
@@ -131,7 +132,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// What is remembered is what would be made, and every index of a run opens.
+// Memoized vectors equal fresh ones, and every index of a run opens.
 func TestRemember(t *testing.T) {
 	c := &eval.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
 	b := &builder{folder: t.TempDir()}

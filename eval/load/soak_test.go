@@ -30,18 +30,19 @@ import (
 	"cpar/user"
 )
 
-// A soak is a cloud with an index of each scheme, and what is done to it for a long time.
+// A soak is a cloud with an index per scheme under long, mixed load.
 type soak struct {
 	d        *daemon
 	token    bearer.Token
-	operator string // where its metrics are
+	operator string // address of its metrics
 	indexes  []*index
-	small    *index // pushed and deleted again and again
+	small    *index // pushed and deleted repeatedly
 	done     map[string]*atomic.Int64
 	failed   chan error
 }
 
-// noise makes images of random features: the cloud cannot tell them from photos.
+// noise returns photos with random features, which the cloud cannot distinguish
+// from real ones.
 func noise(seed uint64, n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	out := make([]user.Photo, n)
@@ -115,8 +116,8 @@ func newSoak(t *testing.T, records int) *soak {
 	return s
 }
 
-// work is what is done, each by a goroutine of its own with a connection of its own: f is
-// called again and again, and done in the end. Whatever is refused must be refused in order.
+// work returns the activities, each for a goroutine with its own connection. f
+// runs repeatedly, done at the end. Refusals must have the right status.
 func (s *soak) work() map[string]func() (f func(context.Context) error, done func()) {
 	out := map[string]func() (func(context.Context) error, func()){
 		"push and delete":      s.cycle,
@@ -149,7 +150,7 @@ func (s *soak) annotate(x *index) (func(context.Context) error, func()) {
 	}, c.close
 }
 
-// owner is a client as the owner's program has it.
+// owner returns a client such as the owner's program uses.
 func (s *soak) owner() (*cparhttp.Client, func()) {
 	transport := new(http.Transport)
 	c, err := cparhttp.New(s.d.url, &http.Client{Transport: transport})
@@ -157,7 +158,7 @@ func (s *soak) owner() (*cparhttp.Client, func()) {
 		err = c.SetToken(s.token)
 	}
 	if err != nil {
-		panic(err) // the address of a daemon that runs
+		panic(err) // the daemon's address is valid
 	}
 	return c, transport.CloseIdleConnections
 }
@@ -187,7 +188,8 @@ func (s *soak) ask() (func(context.Context) error, func()) {
 	}, done
 }
 
-// raw sends bytes on a connection of its own; read says whether an answer is waited for.
+// raw sends bytes on a connection of its own. read selects whether it waits for
+// a response.
 func (s *soak) raw(ctx context.Context, read bool, pause time.Duration, parts ...string) (*http.Response, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.d.address)
 	if err != nil {
@@ -229,7 +231,7 @@ func (s *soak) wrongToken() (func(context.Context) error, func()) {
 	}, nothing
 }
 
-// refused wants one of some statuses, or that the cloud was full.
+// refused expects one of some statuses, or overload.
 func refused(resp *http.Response, err error, statuses ...int) error {
 	if err == nil && !slices.Contains(append(statuses, http.StatusServiceUnavailable), resp.StatusCode) {
 		err = fmt.Errorf("status %d", resp.StatusCode)
@@ -248,7 +250,7 @@ func (s *soak) brokenOff() (func(context.Context) error, func()) {
 	}, nothing
 }
 
-// silence connects, and says nothing or half a line.
+// silence connects and sends nothing or half a line.
 func (s *soak) silence() (func(context.Context) error, func()) {
 	return func(ctx context.Context) error {
 		_, err := s.raw(ctx, false, 50*time.Millisecond, "", "POST /v1/ind")
@@ -273,13 +275,13 @@ func (s *soak) falseSegment() (func(context.Context) error, func()) {
 	route := strings.NewReplacer("{id}", s.small.files.Manifest().ID.String(), "{digest}", cpar.Digest{1}.String()).Replace(cparhttp.PathSegment)
 	return func(ctx context.Context) error {
 		resp, err := s.raw(ctx, true, 0, s.head("PUT", route, 1000, s.token.Reveal()), strings.Repeat("x", 1000))
-		// Or the index is being deleted at this moment.
+		// Or the index is being deleted.
 		return refused(resp, err, 400, 404, 409, 422)
 	}, nothing
 }
 
-// run does everything at once until ctx ends, with a pause after each turn; once does each
-// thing once.
+// run runs all activities until ctx ends, with a pause after each turn, or each
+// activity once.
 func (s *soak) run(ctx context.Context, pause time.Duration, once bool) {
 	var all sync.WaitGroup
 	for name, begin := range s.work() {
@@ -306,7 +308,7 @@ func (s *soak) run(ctx context.Context, pause time.Duration, once bool) {
 	all.Wait()
 }
 
-// A reading is what the cloud holds.
+// A reading is the cloud's resource use.
 type reading struct {
 	minutes                 float64
 	goroutines, descriptors int
@@ -341,9 +343,10 @@ func (s *soak) read(t *testing.T) (r reading) {
 	return r
 }
 
-// TestSoak asks, pushes, deletes and misbehaves, for some seconds, or for the minutes of
-// CPAR_SOAK_MINUTES where CPAR_NIGHTLY is required: goroutines and descriptors return to
-// where they were, and memory does not grow. CPAR_SOAK_OUT is a file for the figures.
+// TestSoak queries, pushes, deletes and misbehaves for some seconds, or for
+// CPAR_SOAK_MINUTES if CPAR_NIGHTLY=required. Goroutines and descriptors must
+// return to their initial numbers, and memory must not grow. CPAR_SOAK_OUT is a
+// file for the figures.
 func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("what a process holds is read in /proc")
@@ -398,8 +401,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// settled waits until the cloud holds no more goroutines and descriptors than most: what
-// was broken off is noticed a little later.
+// settled waits until the cloud uses at most the given goroutines and
+// descriptors, because it notices broken connections with a delay.
 func (s *soak) settled(t *testing.T, most reading) reading {
 	t.Helper()
 	var r reading
@@ -412,7 +415,8 @@ func (s *soak) settled(t *testing.T, most reading) reading {
 	return r
 }
 
-// grown compares the memory of the second fifth of the time with that of the last.
+// grown compares the memory of the second fifth of the time with the last
+// fifth.
 func (s *soak) grown(t *testing.T, readings []reading) {
 	t.Helper()
 	fifth := len(readings) / 5

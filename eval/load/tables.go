@@ -27,14 +27,14 @@ func (l *Load) Tables() []eval.Table {
 	return append(append([]eval.Table{t}, l.shared()...), l.fair()...)
 }
 
-// sharingClients are those who together should get sharingGoal times what one gets, where
-// requests share a pass over the index.
+// sharingClients together should get sharingGoal times the rate of one client
+// where requests share a scan of the index.
 const (
 	sharingClients = 64
 	sharingGoal    = 3
 )
 
-// shared compares many clients with one, of the scheme whose scans share a pass.
+// shared compares many clients with one for the scheme that batches scans.
 func (l *Load) shared() []eval.Table {
 	t := eval.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
 		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
@@ -51,7 +51,7 @@ func (l *Load) shared() []eval.Table {
 	return []eval.Table{t}
 }
 
-// fair is one client of a tenant beside those of another.
+// fair returns the table of one client beside another tenant's.
 func (l *Load) fair() []eval.Table {
 	t := eval.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
@@ -67,7 +67,7 @@ func (l *Load) fair() []eval.Table {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// String is a row in one line, for people who wait.
+// String formats a row in one line for progress output.
 func (r Row) String() string {
 	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, eval.FormatThousands(r.Records), eval.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
 	if r.Shed > 0 {
@@ -94,7 +94,8 @@ right answer. Times are of right answers, from the first byte sent to the last r
 nowhere. *Memory* is the greatest anonymous memory of the process; mapped files come on top, and the system may drop them.
 `
 
-// WritePage writes the tables as a page of Markdown, with that of a soak if its file is there.
+// WritePage writes the tables as a Markdown page, including the table of a soak
+// if its file exists.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, page, eval.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
@@ -111,10 +112,10 @@ func (l *Load) WritePage(file, soak string, date time.Time) error {
 	return durable.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// soakRows are as many rows of a soak's file as the page shows.
+// soakRows is the number of rows shown of a soak's file.
 const soakRows = 10
 
-// soakTable reads what TestSoak has kept.
+// soakTable reads the figures of TestSoak.
 func soakTable(file string) (t eval.Table, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 	"cpar/internal/humanfmt"
 )
 
-// bars are a series of upright bars from 0, each with its value above it. Several series
-// stand side by side around the same X values, which must be 1 apart.
+// bars is a series of vertical bars from 0, each labelled with its value.
+// Several series stand side by side around the same X values, which must be 1
+// apart.
 type bars struct {
 	points []Point
 	colour color.RGBA
-	// place is the index among this many series.
+	// index is the position among `of` series.
 	index, of int
 }
 
@@ -36,7 +37,7 @@ func (f *Figure) bars() []gonum.Plotter {
 	return out
 }
 
-// barsWidth is the share of the space between two X values that bars take.
+// barsWidth is the share of the space between two X values covered by bars.
 const barsWidth = 0.84
 
 // Plot implements gonum.Plotter.
@@ -52,7 +53,7 @@ func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	}
 }
 
-// Groups sets the axes for bars under names.
+// Groups returns the axes for bars under names.
 func Groups(names []string, label string, series []Series) (x, y Axis) {
 	x = Axis{Names: names, From: 0.5, To: float64(len(names)) + 0.5}
 	y = Axis{Label: label}
@@ -61,7 +62,7 @@ func Groups(names []string, label string, series []Series) (x, y Axis) {
 	}
 	for _, s := range series {
 		for _, q := range s.Points {
-			y.To = max(y.To, 1.06*q.Y) // room for the value
+			y.To = max(y.To, 1.06*q.Y) // space for the value
 		}
 	}
 	return x, y

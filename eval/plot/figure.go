@@ -1,4 +1,4 @@
-// Package plot draws measurements.
+// Package plot draws measurements. It knows nothing of cpar's types.
 //
 //	Figure (axes, series of points) ─▶ SVG, PNG
 package plot
@@ -21,11 +21,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A Figure is one plot. Series without points are left out.
+// A Figure is one plot. Empty series are omitted.
 type Figure struct {
-	Name    string // name of its files
+	Name    string // base name of its files
 	Title   string
-	Caption string // what it shows
+	Caption string // explains the figure
 	X, Y    Axis
 	Series  []Series
 }
@@ -34,11 +34,11 @@ type Figure struct {
 type Axis struct {
 	Label string
 	Log   bool
-	// Ticks are the positions of numbers; nil for round ones.
+	// Ticks are the positions of numbers, nil for round ones.
 	Ticks []float64
 	// Names replace the numbers of Ticks.
 	Names []string
-	// From and To, if not equal, are shown at least.
+	// The axis includes the range From to To, unless they are equal.
 	From, To float64
 }
 
@@ -50,41 +50,39 @@ type Series struct {
 	Points []Point
 }
 
-// A Point may have an interval in either direction; both ends 0 means none.
+// A Point may have an interval in either direction. Two zero ends mean none.
 type Point struct {
 	X, Y        float64
 	XLow, XHigh float64
 	YLow, YHigh float64
 }
 
-// Style says how a series is drawn.
+// Style selects the drawing of a series.
 type Style int
 
-// The styles.
 const (
 	Marked  Style = iota // line and dots
-	Dashed               // line only: a bound, theory
+	Dashed               // line only: a bound or theory
 	Hollow               // hollow diamonds: the paper's points
 	Crossed              // crosses: a scan, beside the curves of searches
-	Bars                 // upright bars from 0, X being 1, 2, 3 …
+	Bars                 // vertical bars from 0 at X = 1, 2, 3 …
 )
 
 // Colour is a role of the palette.
 type Colour int
 
-// The colours of series.
 const (
 	Blue Colour = iota
 	Green
-	Orange // the paper's
+	Orange // the paper
 	Grey   // bounds and theory
 	Purple
 	Red
 	Olive // FLANN
 )
 
-// The palette. Each colour has only one purpose, so that a page can replace it by a
-// variable of its style (Colours).
+// The palette. Each colour has one purpose, so that a page can replace it by a
+// style variable (Colours).
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
@@ -92,8 +90,8 @@ var (
 	background = color.RGBA{0xff, 0xff, 0xff, 255}
 )
 
-// Colours names every colour in the SVG files, as #RRGGBB: those of the series, ink for
-// text, faint for the grid and card for the background.
+// Colours maps every colour of the SVG files, as #RRGGBB, to its name: the
+// series, ink for text, faint for the grid and card for the background.
 func Colours() map[string]string {
 	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
 	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
@@ -120,7 +118,6 @@ func face(size float64, bold bool) font.Font {
 	return f
 }
 
-// Draw draws the figure as SVG and PNG.
 func (f *Figure) Draw() (svg, png []byte, err error) {
 	if svg, err = f.SVG(); err != nil {
 		return nil, nil, err
@@ -153,7 +150,7 @@ func (f *Figure) SVG() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// draw puts the title and the legend above the plot, where they hide nothing.
+// draw places the title and the legend above the plot.
 func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 	c.SetColor(background)
 	c.Fill(c.Rectangle.Path())
@@ -167,11 +164,11 @@ func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 	p.Draw(draw.Crop(c, labelRoom+4, 0, labelRoom, 0))
 }
 
-// labelRoom is what an axis label takes.
+// labelRoom is the space for an axis label.
 const labelRoom = 20
 
-// axisLabels draws the labels of the axes. The plot itself would place them as if the
-// middle of a logarithmic axis were that of a linear one.
+// axisLabels draws the axis labels. gonum would misplace them on logarithmic
+// axes.
 func (f *Figure) axisLabels(c draw.Canvas) {
 	sty := text.Style{Color: ink, Font: face(fontPt, false), Handler: gonum.DefaultTextHandler, XAlign: -0.5, YAlign: 0}
 	c.FillText(sty, vg.Point{X: (c.Min.X+c.Max.X)/2 + labelRoom, Y: c.Min.Y + 2}, f.X.Label)
@@ -226,7 +223,6 @@ func (s *Series) glyph() draw.GlyphStyle {
 	return g
 }
 
-// diamond is a hollow diamond.
 type diamond struct{}
 
 func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
@@ -324,7 +320,7 @@ func (a Axis) marker() gonum.Ticker {
 			}
 			label := strconv.FormatFloat(v, 'g', 6, 64)
 			if v == 0 {
-				label = "0" // and not -0
+				label = "0" // instead of -0
 			}
 			if a.Names != nil {
 				label = a.Names[i]
@@ -366,7 +362,8 @@ func (a Axis) ticks(low, high float64) []float64 {
 	return out
 }
 
-// power returns 10^e as written: math.Pow is off by a digit for negative e.
+// power returns 10^e exactly as parsed, because math.Pow is off by one digit
+// for negative e.
 func power(e float64) float64 {
 	v, _ := strconv.ParseFloat("1e"+strconv.Itoa(int(e)), 64)
 	return v
@@ -390,7 +387,7 @@ func roundTicks(low, high float64) []float64 {
 	return out
 }
 
-// add draws a series: bars first, dots on top.
+// add draws a series, error bars below dots.
 func (s *Series) add(p *gonum.Plot) error {
 	xys := make(plotter.XYs, len(s.Points))
 	bars := errorBars{xys, make(plotter.XErrors, len(s.Points)), make(plotter.YErrors, len(s.Points))}

@@ -5,14 +5,13 @@ import (
 	"testing"
 )
 
-// Every colour of a series has a name, and so do ink, grid and background.
 func TestColours(t *testing.T) {
 	if got := len(Colours()); got != len(palette)+3 {
 		t.Errorf("%d names of %d colours and ink, faint, card", got, len(palette))
 	}
 }
 
-// Bars stand side by side, and each reaches from 0 to its value.
+// Bars stand side by side, each from 0 to its value.
 func TestBars(t *testing.T) {
 	one := Series{Style: Bars, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}
 	f := Figure{Series: []Series{one, {Points: []Point{{X: 1, Y: 2}}}, {Style: Bars}, one}}
@@ -25,7 +24,6 @@ func TestBars(t *testing.T) {
 	}
 }
 
-// A series without points is neither drawn nor named.
 func TestEmptySeries(t *testing.T) {
 	f := Figure{Title: "a figure", Series: []Series{{Name: "something", Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}, {Name: "nothing"}}}
 	svg, _, err := f.Draw()
@@ -34,7 +32,7 @@ func TestEmptySeries(t *testing.T) {
 	}
 }
 
-// A point that cannot be drawn is an error, not silently dropped.
+// A point that cannot be drawn is an error rather than silently dropped.
 func TestFigureRefuses(t *testing.T) {
 	for name, f := range map[string]Figure{
 		"nothing":     {},

@@ -8,27 +8,27 @@ import (
 	"cpar/cloud/placement"
 )
 
-// A node answers one shard after the other: what bounds it is the memory that it reads.
+// A node answers one shard after the other, limited by its memory bandwidth.
 type node struct {
 	*cluster
 	name, rack string
-	late       bool // was not there from the start
+	late       bool // joined after the start
 	gone       bool
-	silent     bool          // gone, and its connections are not known to be closed
-	leaving    bool          // serves what it holds, and gets nothing more
-	frozen     time.Duration // until then it does nothing
-	slow       float64       // how many times longer all takes
-	freeAt     time.Duration // when it has answered all that it was asked
+	silent     bool          // gone, with its connections not known to be closed
+	leaving    bool          // serves its shards but receives no more
+	frozen     time.Duration // idle until then
+	slow       float64       // factor on all durations
+	freeAt     time.Duration // when it has answered all requests
 	served     float64       // bytes
 
 	holds    map[int]bool
-	pending  map[int]bool // assigned, and not yet there
-	wanted   []shard      // to be fetched, the next first
+	pending  map[int]bool // assigned but not fetched yet
+	wanted   []shard      // to fetch, the next first
 	fetching bool
 }
 
-// asked lets a node answer. A node that is gone is known not to be there; but one that was lost with
-// its connections open says nothing for a while.
+// answer responds for a shard. A dead node refuses at once, but one lost with
+// its connections open stays silent for a while.
 func (n *node) answer(s shard, reply func(bool)) {
 	switch {
 	case n.silent:
@@ -54,7 +54,8 @@ func (n *node) answer(s shard, reply func(bool)) {
 	}
 }
 
-// want has a shard fetched, before all others if somebody asked for it.
+// enqueueFetch queues a shard for fetching, at the front if a request waits for
+// it.
 func (n *node) enqueueFetch(s shard, first bool) {
 	if n.holds[s.number] || n.gone {
 		return
@@ -89,10 +90,11 @@ func (n *node) fetch() {
 	})
 }
 
-// A view is the nodes that routers know of: all that are there, and those that stay.
+// A view holds the nodes that routers know: all present ones, and those that
+// remain.
 type view struct{ all, remaining *placement.Map }
 
-// see makes the view what is true now; gone nodes that the view still has are for the caller.
+// refreshView updates the view to the current state.
 func (f *cluster) refreshView() {
 	var all, stay []placement.Node
 	for _, n := range f.sorted() {
@@ -107,12 +109,12 @@ func (f *cluster) refreshView() {
 	f.view = view{placement.New(all), placement.New(stay)}
 }
 
-// places are the nodes to ask for a slot.
+// replicas returns the candidate nodes for a slot.
 func (v view) replicas(s placement.Slot) []string {
 	return placement.Candidates(v.remaining, v.all, s, Replicas)
 }
 
-// settle tells nodes what they are to hold.
+// assign calls hold for each shard that a node should hold but does not.
 func (f *cluster) assign(hold func(n *node, s shard)) {
 	for _, s := range f.shards {
 		for _, i := range f.view.remaining.Nodes(s.slot, Replicas) {
@@ -123,7 +125,7 @@ func (f *cluster) assign(hold func(n *node, s shard)) {
 	}
 }
 
-// changed is what happens once routers and nodes know of a change.
+// changed applies a change once routers and nodes know of it.
 func (f *cluster) changed() {
 	f.refreshView()
 	f.assign(func(n *node, s shard) {
@@ -135,8 +137,8 @@ func (f *cluster) changed() {
 	})
 }
 
-// fullest is the most that a node has of something, over the mean of those that were there all
-// the time, as fast as others.
+// fullest returns the maximum of a quantity over its mean among the nodes
+// present throughout at normal speed.
 func (f *cluster) fullest(of func(*node) float64) float64 {
 	most, sum, count := 0.0, 0.0, 0
 	for _, n := range f.nodes {
@@ -147,7 +149,7 @@ func (f *cluster) fullest(of func(*node) float64) float64 {
 	return most * float64(count) / sum
 }
 
-// sorted are all nodes, in an order that does not depend on chance.
+// sorted returns all nodes in a deterministic order.
 func (f *cluster) sorted() []*node {
 	var out []*node
 	for _, n := range f.nodes {

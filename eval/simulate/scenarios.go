@@ -10,16 +10,16 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Scenario is what goes wrong, or changes.
+// A Scenario is a failure or a change.
 type Scenario struct {
 	Name  string
 	begin func(*cluster)
 }
 
-// begins is when things happen.
+// scenarioStart is the time of the first event.
 const scenarioStart = 10 * time.Second
 
-// Scenarios are all that are simulated. A tenth of the nodes is 30 of 300.
+// Scenarios lists all simulated scenarios. A tenth of the nodes is 30 of 300.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
 	{"one node is killed", func(f *cluster) { f.schedule(scenarioStart, func() { f.kill(f.sorted()[:1], false) }) }},
@@ -56,8 +56,8 @@ var Scenarios = []Scenario{
 	}},
 }
 
-// kill ends nodes; routers know when their lease is over. Their connections are closed by the
-// system, or with its power are not.
+// kill ends nodes. Routers learn of it when the lease expires. The system
+// closes the connections, unless power is lost.
 func (f *cluster) kill(nodes []*node, power bool) {
 	for _, n := range nodes {
 		n.gone, n.silent = true, power
@@ -72,35 +72,37 @@ func (f *cluster) kill(nodes []*node, power bool) {
 	f.schedule(f.now+f.o.Lease, f.changed)
 }
 
-// A Row is what came of a scenario.
+// A Row is the result of a scenario.
 type Row struct {
 	Scenario string `json:"scenario"`
 	Requests int    `json:"questions"`
 	Failed   int    `json:"failed"`
-	// Late took longer than the two seconds that are promised.
+	// Late counts answers beyond the promised two seconds.
 	Late int `json:"late"`
-	// P50 to Max are milliseconds.
+	// P50 to Max are in milliseconds.
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	P999 float64 `json:"p999_ms"`
 	Max  float64 `json:"max_ms"`
-	// Hedges and Retries are messages that were sent besides one a shard.
+	// Hedges and Retries count messages beyond one per shard.
 	Hedges  int `json:"hedges"`
 	Retries int `json:"retries"`
-	// Moved is what nodes were given to hold that they did not hold, Fetched what came from storage, also
-	// for those that only answered meanwhile, Ideal the share of the nodes that came or went.
+	// Moved is the data newly assigned to nodes, Fetched the data read from
+	// storage, including temporary copies, and Ideal the share of the nodes
+	// that came or went.
 	Moved   int64 `json:"moved_bytes"`
 	Fetched int64 `json:"fetched_bytes"`
 	Ideal   int64 `json:"ideal_bytes"`
-	// FullestHeld and FullestServed are the most that a node held, or read for answers, over the mean.
+	// FullestHeld and FullestServed are the maxima per node, of data held and
+	// read, over the mean.
 	FullestHeld   float64 `json:"fullest_held"`
 	FullestServed float64 `json:"fullest_served"`
 }
 
-// tail is how long an answer may take, whatever happens.
+// answerTimeout is the promised upper bound of an answer's time.
 const answerTimeout = 2 * time.Second
 
-// sum makes figures of what was counted.
+// fillRow computes the figures of the row.
 func (f *cluster) fillRow() {
 	slices.Sort(f.latencies)
 	at := func(share float64) float64 {
@@ -134,7 +136,7 @@ func Simulate(ctx context.Context, o Options, progress progress.Func) ([]Row, er
 	return out, nil
 }
 
-// A Result is what came of all scenarios.
+// A Result holds the results of all scenarios.
 type Result struct {
 	Options
 	Rows []Row `json:"rows"`

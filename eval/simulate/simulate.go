@@ -1,10 +1,11 @@
-// Package fleet simulates many machines that hold indexes together: what fails, who answers, how
-// long it takes, and what moves. Events are discrete and their chances come from a seed, so a run
-// can be repeated. Where shards lie and who is asked is decided by the code that a router
-// runs (packages place and ask of cloud); nodes, network and storage are a model.
+// Package simulate simulates a cluster of nodes that holds indexes together:
+// failures, response times and data movement. Events are discrete and drawn
+// from a seed, so a run is repeatable. Shard placement and node selection use
+// the router's own code (cloud/placement, cloud/scatter). Nodes, network and
+// storage are modelled.
 //
-//	arrivals ─▶ question ─ place, ask ─▶ nodes: a queue each, what they hold, what they fetch
-//	happenings (a node is killed, a rack is lost, thirty join) ─▶ nodes, and later the routers' view
+//	arrivals ─▶ request ─ placement, scatter ─▶ nodes, each with a queue, shards and fetches
+//	scenario (a node dies, a rack fails, thirty nodes join) ─▶ nodes, then the routers' view
 package simulate
 
 import (
@@ -19,39 +20,41 @@ import (
 	"cpar/internal/hint"
 )
 
-// Replicas is how many nodes hold a shard.
+// Replicas is the number of nodes that hold a shard.
 const Replicas = 2
 
-// Options describe the machines and what is asked of them.
+// Options describe the cluster and its load.
 type Options struct {
 	Nodes   int `json:"nodes"`
 	PerRack int `json:"per_rack"`
 	Indexes int `json:"indexes"`
-	// Shards of an index, each of ShardBytes.
+	// Shards is the number per index, each of ShardBytes.
 	Shards     int   `json:"shards"`
 	ShardBytes int64 `json:"shard_bytes"`
-	// Read and Fetch are bytes a second that a node scores, and fetches from storage.
+	// Read and Fetch are a node's bytes per second when scoring and when
+	// fetching from storage.
 	Read  float64 `json:"read"`
 	Fetch float64 `json:"fetch"`
-	// Busy is the share of their time that nodes are busy, without failures.
+	// Busy is the utilisation of the nodes without failures.
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
-	// Lease is how long a node that says nothing counts as alive, Silence how long machines that
-	// were lost with their connections open do not even refuse. Hop is a message's way.
+	// Lease is the time until a silent node counts as dead, Silence the time
+	// during which machines lost with open connections do not even refuse. Hop
+	// is the latency of a message.
 	Lease   time.Duration `json:"lease_ns"`
 	Silence time.Duration `json:"silence_ns"`
 	Hop     time.Duration `json:"hop_ns"`
 	Seed    uint64        `json:"seed"`
 }
 
-// Default is a large cluster: 300 nodes, each with some 130 GB in its memory.
+// Default is a large cluster: 300 nodes, each with some 130 GB in memory.
 var Default = Options{
 	Nodes: 300, PerRack: 30, Indexes: 20_000, Shards: 5, ShardBytes: 200 << 20,
 	Read: 10e9, Fetch: 1e9, Busy: 0.4, Length: time.Minute,
 	Lease: 15 * time.Second, Silence: 4 * time.Second, Hop: 100 * time.Microsecond, Seed: 1,
 }
 
-// Check refuses what cannot be simulated. Errors wrap cpar.ErrInput.
+// Check rejects options that cannot be simulated. Errors wrap cpar.ErrInput.
 func (o Options) Check() error {
 	if o.Nodes < 3 || o.Nodes > 10_000 || o.PerRack < 0 || o.Indexes < 1 || o.Shards < 1 || o.Indexes*o.Shards > 10_000_000 || o.Busy <= 0 || o.Busy > 10 || o.Length < scenarioStart {
 		return hint.Add(fmt.Errorf("simulating machines: %w: %d nodes, %d indexes of %d shards, busy for %g of their time, %v", cpar.ErrInput, o.Nodes, o.Indexes, o.Shards, o.Busy, o.Length),
@@ -60,13 +63,13 @@ func (o Options) Check() error {
 	return nil
 }
 
-// A shard is one of an index's.
+// A shard is one shard of an index.
 type shard struct {
-	number int // of all
+	number int // among all shards
 	slot   placement.Slot
 }
 
-// A fleet is a simulation under way.
+// A cluster is a running simulation.
 type cluster struct {
 	o      Options
 	rng    *rand.Rand
@@ -74,7 +77,7 @@ type cluster struct {
 	events events
 	nodes  map[string]*node
 	shards []shard
-	// view is what routers believe.
+	// view is the routers' knowledge.
 	view      view
 	busy      scatter.NodeLoad
 	recent    scatter.Latencies
@@ -82,13 +85,13 @@ type cluster struct {
 	latencies []time.Duration
 }
 
-// at lets something happen.
+// schedule queues an event.
 func (f *cluster) schedule(when time.Duration, what func()) {
 	f.events.count++
 	heap.Push(&f.events, event{max(when, f.now), f.events.count, what})
 }
 
-// clock is the simulated time as package ask has it.
+// clock returns the simulated time for package scatter.
 func (f *cluster) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
 
 // run simulates one scenario.
@@ -119,7 +122,7 @@ func run(o Options, s Scenario) Row {
 	return f.out
 }
 
-// add makes a node that nobody knows of yet.
+// add creates a node that routers do not know yet.
 func (f *cluster) add(i int) *node {
 	n := &node{cluster: f, name: fmt.Sprintf("node-%d", i), holds: map[int]bool{}, pending: map[int]bool{}, slow: 1}
 	if f.o.PerRack > 0 {
@@ -129,7 +132,7 @@ func (f *cluster) add(i int) *node {
 	return n
 }
 
-// arrive lets questions come at random times (a Poisson process).
+// arrive schedules requests as a Poisson process.
 func (f *cluster) arrive() {
 	perQuestion := float64(f.o.Shards) * float64(f.o.ShardBytes) / f.o.Read
 	rate := f.o.Busy * float64(f.o.Nodes) / perQuestion
@@ -144,7 +147,7 @@ func (f *cluster) arrive() {
 	f.schedule(0, next)
 }
 
-// begin asks one index.
+// startRequest queries one index.
 func (f *cluster) startRequest(index int) {
 	shards := f.shards[index*f.o.Shards:][:f.o.Shards]
 	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.replicas(shards[i].slot), Replicas, f.clock()) }, scatter.Options{
@@ -178,7 +181,7 @@ func (f *cluster) startRequest(index int) {
 	step()
 }
 
-// send sends one message to one node, and what comes back to the question.
+// send sends one message to one node and its response to the query.
 func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) {
 	sent := f.now
 	f.busy.Add(to.Node, 1)
@@ -198,7 +201,7 @@ func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) 
 	})
 }
 
-// An event is something that happens at a time; of two at once the first that was planned.
+// An event happens at a time. Simultaneous events keep the order of scheduling.
 type event struct {
 	at    time.Duration
 	order int

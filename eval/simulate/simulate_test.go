@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestScenarios: whatever happens, no question is left unanswered nor takes longer than promised,
-// and little more moves than must. The cluster is smaller than the one of `cpar-eval fleet`, so
-// its places are less even.
+// Under every scenario all requests are answered in time, and data movement
+// stays near the ideal. The cluster is smaller than in `cpar-eval fleet`, so
+// its shards are less evenly placed.
 func TestScenarios(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length = 60, 6, 4000, 30*time.Second
@@ -39,7 +39,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a cluster that is asked more than it can answer is late, and says so.
+// An overloaded cluster reports late answers.
 func TestTooMuch(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length, o.Busy = 6, 0, 200, 30*time.Second, 1.5
