@@ -13,13 +13,13 @@ import (
 	"cpar/user"
 )
 
-// factors is the number of independent ways in which synthetic photos differ.
+// factors is the number of independent factors of synthetic photos.
 const factors = 8
 
-// synthetic is a collection that never was photos. Each has a position in a space of a few
-// factors, the first of which matter most, and features that follow from it with a little
-// noise: in real photos, too, features depend on each other. The two greatest factors
-// determine the keyword.
+// synthetic generates a collection. Each photo has a position in a space of a
+// few factors of decreasing weight, and features that depend on it with a
+// little noise, because real features are also dependent. The two largest
+// factors determine the keyword.
 func synthetic(seed uint64, train, test int) *Collection {
 	rng := mrand.New(mrand.NewPCG(seed, 1))
 	m := &maker{}
@@ -49,7 +49,7 @@ func synthetic(seed uint64, train, test int) *Collection {
 	}}
 }
 
-// maker makes features from positions.
+// maker generates features from positions.
 type maker struct {
 	middle [3*48 + 2*256 + 2*4096]float64
 	weight [3*48 + 2*256 + 2*4096][factors]float64
@@ -81,8 +81,8 @@ func (m *maker) features(rng *mrand.Rand, u *[factors]float64) *feature.Vectors 
 	return v
 }
 
-// opaque is a target that reveals nothing: a request is random bytes, and the cloud
-// computes words that look random, like those of a ciphertext.
+// opaque is a target that reveals nothing: requests are random bytes, and the
+// cloud computes words that look random, like a ciphertext.
 func opaque(records int) *Target {
 	place := make([]int, records)
 	for i := range place {

@@ -11,8 +11,8 @@ import (
 	"cpar/user/ive"
 )
 
-// unitVectors makes n rounded vectors of length 1 in d dimensions, whose elements vary
-// less and less.
+// unitVectors returns n rounded vectors of length 1 in d dimensions with
+// decreasing variance.
 func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	out := make([]*projected, n)
 	for i := range out {
@@ -29,7 +29,7 @@ func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	return out
 }
 
-// scored is an index of records under its own key, and requests to it.
+// scored is an index of records under its own key, with requests.
 func scored(t *testing.T, records, requests []*projected) *View {
 	t.Helper()
 	d := len(records[0].z)
@@ -65,8 +65,8 @@ func scored(t *testing.T, records, requests []*projected) *View {
 	return v
 }
 
-// Requests and key follow from somewhat more known vectors than a record has words, and
-// not from fewer vectors or from few requests.
+// Requests and key follow from slightly more known vectors than a record has
+// words, but not from fewer vectors or few requests.
 func TestKeyByScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	records, requests := unitVectors(rng, 150, 24), unitVectors(rng, 80, 24)
@@ -96,7 +96,7 @@ func TestKeyByScores(t *testing.T) {
 	}
 }
 
-// An index alone shows which records are similar; one of random words shows nothing.
+// An index alone reveals similar records. Random words reveal nothing.
 func TestNearestFromIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	records := unitVectors(rng, 200, 16)
@@ -118,8 +118,8 @@ func TestNearestFromIndex(t *testing.T) {
 	}
 }
 
-// A reduced basis spans the same lattice, is size-reduced, satisfies Lovász's condition,
-// and begins with the short vector hidden in it.
+// A reduced basis spans the same lattice, is size-reduced, satisfies Lovász's
+// condition, and begins with the hidden short vector.
 func TestReduce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const n = 14
@@ -136,7 +136,7 @@ func TestReduce(t *testing.T) {
 		}
 		short[i] = rng.Int64N(7) - 3
 	}
-	// The short vector replaces one modulus: it is the shortest of that lattice.
+	// The short vector replaces one modulus and is the lattice's shortest.
 	copy(b[0], short)
 	b[0][0] = 5
 	before := determinant(b)

@@ -12,7 +12,6 @@ import (
 	"cpar/user/ive"
 )
 
-// Published values of the score interval, and its ends.
 func TestWilson(t *testing.T) {
 	for _, c := range []struct {
 		right, trials int
@@ -75,8 +74,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// Requests can be solved for from a few more known records than unknowns, with noise and
-// ε of the program's size in the scores, but not from fewer.
+// A few more known records than unknowns suffice despite noise and ε of the
+// program's size, but fewer do not.
 func TestSolveRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	photo := func() *projected {
@@ -138,8 +137,8 @@ func TestSolveRequests(t *testing.T) {
 	}
 }
 
-// Elimination modulo 2⁶⁴ recovers the factors, also if no odd pivot is left, and reports
-// dependent rows.
+// Elimination modulo 2⁶⁴ recovers the factors even without an odd pivot, and
+// reports dependent rows.
 func TestEliminate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	const k, m = 20, 12
@@ -147,7 +146,7 @@ func TestEliminate(t *testing.T) {
 	for j := range want {
 		want[j] = rng.Uint64()
 	}
-	// For unknowns whose columns are multiples of 2¹⁴, rows show 50 bits.
+	// For unknowns whose columns are multiples of 2¹⁴, rows determine 50 bits.
 	want[3], want[7] = want[3]>>14, want[7]>>14
 	for i := range rows {
 		rows[i], right[i] = make([]uint64, m), []uint64{0}
@@ -161,7 +160,7 @@ func TestEliminate(t *testing.T) {
 	if got := eliminate(rows, right); got == nil || !slices.Equal(got[0], want) {
 		t.Errorf("%x, want %x", got, want)
 	}
-	// A column that is odd, but even once another is subtracted: not unique, so that the
+	// A column that is odd, but even after a subtraction, is not unique, so the
 	// rows themselves must be satisfied.
 	for i, row := range rows {
 		row[9] = 5*row[0] + rng.Uint64()<<20
@@ -191,8 +190,8 @@ func TestEliminate(t *testing.T) {
 	}
 }
 
-// One row of S follows from ciphertexts alone, because the last element of every record
-// is 1 and has no noise. With noise none would.
+// One row of S follows from ciphertexts alone, because the last element of
+// every record is 1 without noise. With noise none would.
 func TestQuietRow(t *testing.T) {
 	const dim, n = 20, 120
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -258,7 +257,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// Ties go to the first in the alphabet, so that runs are repeatable.
+// Ties are broken alphabetically, so that runs are repeatable.
 func TestWinner(t *testing.T) {
 	if w := winner(map[string]int{"b": 2, "a": 2, "c": 1}); w != "a" || winner(nil) != "" {
 		t.Errorf("%q", w)

@@ -28,8 +28,8 @@ func rowsOf(t *testing.T, c *Collection, stage func(*run) error) map[string]Row 
 	return out
 }
 
-// TestRefusalsLinkNothing: an owner whose refusals depend on photos is found out by the
-// attack, and the owner of scheme sealed tells nothing that the cloud did not know.
+// The attack detects an owner whose refusals depend on photos. Owners of scheme
+// sealed reveal nothing that the cloud did not predict.
 func TestRefusalsLinkNothing(t *testing.T) {
 	c := synthetic(3, 60, 40)
 	all := rowsOf(t, c, func(r *run) (err error) {
@@ -52,7 +52,8 @@ func TestRefusalsLinkNothing(t *testing.T) {
 	}
 }
 
-// leaky refuses what depends on the photo and the lie, and one time in ten the contrary.
+// leaky refuses depending on the photo and the tampering, inverted one time in
+// ten.
 type leaky struct{}
 
 func (leaky) refuses(_ context.Context, f *feature.Vectors, told tampering) (bool, error) {
@@ -65,8 +66,8 @@ func (leaky) refuses(_ context.Context, f *feature.Vectors, told tampering) (boo
 	return (h.Sum64()>>32&1 == 1) != (rand.IntN(10) == 0), nil
 }
 
-// TestOffersAreRefused: what an owner must not open is refused, each by its error; a state
-// that follows the one seen is opened.
+// Every invalid offer is refused with its error, and a successor generation is
+// opened.
 func TestOffersAreRefused(t *testing.T) {
 	c := synthetic(4, 30, 4)
 	all := rowsOf(t, c, func(r *run) error { return r.offers(t.Context()) })
@@ -94,8 +95,8 @@ func TestOffersAreRefused(t *testing.T) {
 	}
 }
 
-// TestClusterAskedIsHidden: a request that is not masked is found out by both guesses, and of
-// scheme sealed they do no better than chance.
+// Both guesses recognise an unmasked request, and do no better than chance on
+// scheme sealed.
 func TestClusterAskedIsHidden(t *testing.T) {
 	c := synthetic(5, 120, 40)
 	all := rowsOf(t, c, func(r *run) error { return r.cells(t.Context()) })
@@ -122,7 +123,8 @@ func TestClusterAskedIsHidden(t *testing.T) {
 	}
 }
 
-// unmasked is a request whose elements are uniform but in one place, where they are small.
+// unmasked is a request whose elements are uniform except in one position,
+// where they are small.
 func unmasked(p lattice.Params, rng *rand.Rand, place int) []byte {
 	ring, matrix := p.Ring(), make([]byte, p.MatrixBytes())
 	for b := range p.Blocks() {

@@ -11,9 +11,8 @@ import (
 	"cpar/user/ive"
 )
 
-// wholeScales finds the same as trying all pairs: the nearest direction. With exact
-// slopes the result is right unless another multiple is in range, as often as counting
-// multiples predicts.
+// wholeScales agrees with trying all pairs. With exact slopes the result is
+// right unless another multiple is in range, as often as predicted.
 func TestWholeScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	draw := func() int { return 1<<ive.ScaleBits + rng.IntN(1<<ive.ScaleBits) }
@@ -64,9 +63,10 @@ func TestWholeScales(t *testing.T) {
 	}
 }
 
-// repeatedView is a view of rounds of requests for photos, with scores as in package
-// combined, and x of each photo. Photos are similar to each other, as real ones are, and
-// the last is the previous one, recompressed.
+// repeatedView simulates rounds of requests for photos, with scores as in
+// package vectorlayout, and returns x of each photo. Photos are similar to each
+// other, as real ones are, and the last is a recompressed copy of the previous
+// one.
 func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float64) {
 	const unit = 647352.0
 	histograms, epsilon, common := make([][]float64, records), make([]float64, records), make([]float64, records)
@@ -109,8 +109,8 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 	return v, truth
 }
 
-// Requests are grouped by photo. Two for a photo are too few alone but enough with
-// others, five are enough, and nothing is read of photos requested once.
+// Requests are grouped by photo. Two per photo suffice only together with
+// others, five suffice alone, and photos requested once stay unread.
 func TestBySlopes(t *testing.T) {
 	const records, photos = 300, 200
 	v, truth := repeatedView(rand.New(rand.NewPCG(1, 2)), records, photos, 5)
@@ -131,7 +131,7 @@ func TestBySlopes(t *testing.T) {
 	}
 }
 
-// A scale that is off by one, and an offset or a distance that is slightly off, count as wrong.
+// A scale off by one, and slightly wrong offsets and distances, count as wrong.
 func TestJudgesOfDistances(t *testing.T) {
 	truth := [][]float64{{0, 1e6, 3e6, 2e6}}
 	times := func(by, plus float64) [][]float64 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// cocoFiles look like the published folders.
+// cocoFiles resembles the published folders.
 func cocoFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	const categories = `"categories": [{"supercategory": "person","id": 1,"name": "person"},{"supercategory": "kitchen","id": 51,"name": "bowl"},{"supercategory": "outdoor","id": 10,"name": "traffic light"}]`
@@ -21,7 +21,7 @@ func cocoFiles(t testing.TB) map[string]string {
 			"annotations": [{"segmentation": [[500.49,473.53,599.73]],"area": 1.5,"iscrowd": 0,"image_id": 9,"bbox": [1,2,3,4],"category_id": 51,"id": 1},
 				{"segmentation": {"counts": [1,2],"size": [3,4]},"iscrowd": 1,"image_id": 25,"category_id": 10,"id": 2},
 				{"image_id": 9,"category_id": 1,"id": 3},{"image_id": 9,"category_id": 51,"id": 4}],` + categories + `}`,
-		// The lists are in another order, and numbers are texts.
+		// Lists in another order, and string IDs.
 		"annotations/instances_val2017.json":        `{"annotations": [{"image_id": "a","category_id": "1"}],` + strings.ReplaceAll(categories, `"id": 1,`, `"id": "1",`) + `,"images": [{"id": "a","file_name": "000000000139.jpg"}]}`,
 		"annotations/captions_train2017.json":       `{"annotations": [{"image_id": 9,"caption": "a bowl"}]}`,
 		"annotations/person_keypoints_val2017.json": `{}`,
@@ -49,7 +49,7 @@ func TestOpenCOCO(t *testing.T) {
 			t.Errorf("%s, %v, %d and %d, %v", c.Format, c.Warnings, len(train), len(test), err)
 		}
 	}
-	// Photos in a folder above their set's; half of the photos.
+	// Photos in a folder above their set's, and half of the photos.
 	files := map[string]string{}
 	for name, content := range cocoFiles(t) {
 		files[strings.Replace(name, "train2017/", "images/train2017/", 1)] = content
@@ -123,7 +123,7 @@ func TestDamagedCOCO(t *testing.T) {
 	}
 }
 
-// outlines is a file of annotations with outlines of so many bytes in all.
+// outlines is an annotation file with this many bytes of outlines.
 type outlines struct {
 	left int
 	end  bool
@@ -144,7 +144,7 @@ func (o *outlines) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// The file is never in memory: thirty megabytes of it leave nothing behind.
+// Thirty megabytes are read without being retained.
 func TestCOCOIsStreamed(t *testing.T) {
 	const size = 32 << 20
 	in := newInstances()
@@ -165,8 +165,7 @@ func TestCOCOIsStreamed(t *testing.T) {
 	}
 }
 
-// FuzzCOCO: whatever the bytes, each photo has each category once, and what is said of damage
-// can be printed.
+// FuzzCOCO: each photo has distinct categories, and messages are printable.
 func FuzzCOCO(f *testing.F) {
 	for _, s := range cocoFiles(f) {
 		f.Add([]byte(s))

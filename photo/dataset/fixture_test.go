@@ -15,7 +15,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// plainJPEG is a small picture without metadata.
+// plainJPEG is a small image without metadata.
 func plainJPEG(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,8 +40,9 @@ func segment(marker byte, payload []byte) []byte {
 	return append(out, payload...)
 }
 
-// iptcSegment is an APP13 segment as in IIM 4.2: records of a tag marker, record,
-// dataset, length, in resource 0x0404. utf8 declares the character set (1:90).
+// iptcSegment is an APP13 segment as in IIM 4.2: records of a tag marker,
+// record, dataset, length, in resource 0x0404. utf8 declares the character set
+// (1:90).
 func iptcSegment(utf8 bool, keywords ...string) []byte {
 	var iim []byte
 	put := func(record, dataset byte, value string) {
@@ -103,7 +104,7 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// manifestFolder makes a folder with the manifest and a file for each name.
+// manifestFolder creates a folder with the manifest and the named files.
 func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	files := map[string]string{ManifestName: manifest}
 	for _, n := range names {
@@ -112,7 +113,7 @@ func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	return folder(t, files)
 }
 
-// kindsOf lists the kinds of the warnings with their names: "missing-file a.jpg".
+// kindsOf formats warnings as "missing-file a.jpg".
 func kindsOf(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
@@ -121,7 +122,7 @@ func kindsOf(ws []Warning) []string {
 	return out
 }
 
-// listing renders items as "name: k1;k2".
+// listing formats photos as "name: k1;k2".
 func listing(items []Photo) []string {
 	var out []string
 	for _, it := range items {

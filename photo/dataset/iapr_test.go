@@ -117,8 +117,8 @@ func TestDamagedIAPR(t *testing.T) {
 	}
 }
 
-// FuzzIAPRAnnotation: keywords are lower-case words of two letters or more, no function
-// word among them.
+// FuzzIAPRAnnotation: keywords are lower-case words of two letters or more,
+// without function words.
 func FuzzIAPRAnnotation(f *testing.F) {
 	for _, s := range []string{eng("00/116", "a man on a dry slope; caf\xe9"), "<DOC><DESCRIPTION>A-B &amp; c</DESCRIPTION>", "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><DOC></DOC>", "<DOC><IMAGE>../x.jpg</IMAGE></DOC>"} {
 		f.Add([]byte(s))
@@ -140,7 +140,7 @@ func FuzzIAPRAnnotation(f *testing.F) {
 		keywords, warnings := cleanKeywords(words, "a.jpg", "")
 		checkKeywords(t, keywords)
 		checkPrintable(t, warnings)
-		// Only the limits may take a word away.
+		// Only the limits may remove a word.
 		if len(warnings) == 0 && slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(keywords, w) }) {
 			t.Fatalf("%q became %q without a warning", words, keywords)
 		}

@@ -15,7 +15,6 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Corel-5k gives the same collection whichever way it is laid out.
 func TestCorelThroughLayouts(t *testing.T) {
 	whole, err := Open(t.Context(), oracle.Path(t, "data/corel5k"), Options{})
 	if err != nil {
@@ -34,7 +33,7 @@ func TestCorelThroughLayouts(t *testing.T) {
 			}
 			equal(t, "items", unordered(c.Photos), unordered(whole.Photos))
 			if format == Embedded {
-				return // nothing says which half a photo is of
+				return // the layout has no halves
 			}
 			train, test, _, err := c.Split()
 			wantTrain, wantTest, _, _ := whole.Split()
@@ -47,7 +46,7 @@ func TestCorelThroughLayouts(t *testing.T) {
 	}
 }
 
-// unordered lists items by the last element of their names, their keywords sorted.
+// unordered formats photos by base name with sorted keywords.
 func unordered(items []Photo) []string {
 	var out []string
 	for _, it := range items {
@@ -57,7 +56,7 @@ func unordered(items []Photo) []string {
 	return out
 }
 
-// link puts a photo into a folder without copying it, if the disk can.
+// link links a photo into a folder, or copies it.
 func link(t *testing.T, it Photo, to string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -90,7 +89,7 @@ func save(t *testing.T, name string, content []byte) {
 	}
 }
 
-// vocabulary lists the words of items, sorted.
+// vocabulary returns the sorted words of photos.
 func vocabulary(items []Photo) []string {
 	var words []string
 	for _, it := range items {
@@ -109,7 +108,7 @@ func writeLEAR(t *testing.T, dir string, whole *Collection) {
 		var rows [][]int
 		for _, it := range items {
 			stem := strings.TrimSuffix(path.Base(it.Name), ".jpeg")
-			folder := stem[:len(stem)-1] + "0" // as Corel's: a folder for some photos
+			folder := stem[:len(stem)-1] + "0" // Corel groups photos into folders
 			fmt.Fprintf(&list, "%s/%s\n", folder, stem)
 			link(t, it, filepath.Join(dir, "images", folder, stem+".jpeg"))
 			var set []int
@@ -149,8 +148,8 @@ func writeCOCO(t *testing.T, dir string, whole *Collection) {
 	}
 }
 
-// writeTree writes keywords as a person would who accepts them: into every second photo,
-// and beside the others.
+// writeTree writes keywords as a person accepts them, alternately into photos
+// and sidecars.
 func writeTree(t *testing.T, dir string, whole *Collection) {
 	for i, it := range whole.Photos {
 		to, where := filepath.Join(dir, path.Base(it.Name)), metadata.Embedded
@@ -172,6 +171,6 @@ func writeTree(t *testing.T, dir string, whole *Collection) {
 			}
 			content = slices.Concat(edit.New, old[len(edit.Old):])
 		}
-		save(t, edit.Path, content) // not by Apply, which waits for the disk
+		save(t, edit.Path, content) // avoids Apply, which waits for the disk
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// hvecs are rows as vec_read.m reads them: uint16 in little-endian, the number of values first.
+// hvecs encodes rows for vec_read.m: uint16 in little-endian, the number of
+// values first.
 func hvecs(words int, rows ...[]int) string {
 	var b []byte
 	for _, set := range rows {
@@ -30,7 +31,7 @@ func hvecs(words int, rows ...[]int) string {
 	return string(b)
 }
 
-// learFiles look like the published pack beside photos; the folder is Corel's own.
+// learFiles resembles the published pack beside photos in Corel's folders.
 func learFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{
@@ -78,7 +79,7 @@ func TestOpenLEAR(t *testing.T) {
 		equal(t, name+": train", listing(train), learItems[:3])
 		equal(t, name+": test", listing(test), learItems[3:])
 	}
-	// split.csv overrules the lists.
+	// split.csv overrides the lists.
 	c, err := Open(t.Context(), folder(t, with(learFiles(t), SplitName, "path,split\nimages/1000/1000.jpeg,test\nimages/1000/1001.jpeg,train\nimages/2000/1000.jpeg,train\nimages/2000/2000.jpeg,train\n")), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func TestOpenLEAR(t *testing.T) {
 	}
 }
 
-// without is files but one.
+// without returns files except one.
 func without(files map[string]string, name string) map[string]string {
 	out := with(files)
 	delete(out, name)
@@ -151,7 +152,7 @@ func TestDamagedLEAR(t *testing.T) {
 			t.Errorf("want %q and a hint in %v", want, err)
 		}
 	}
-	// A photo in both halves would let the test see what was learnt from.
+	// A photo in both halves would leak training data into the test.
 	c, err := Open(t.Context(), folder(t, with(whole, pack+"_test_list.txt", "1000/1000\n")), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +162,8 @@ func TestDamagedLEAR(t *testing.T) {
 	}
 }
 
-// FuzzHvecs: whole rows come back as they were written, and a row takes no more memory than
-// the dictionary.
+// FuzzHvecs: complete rows round-trip, and a row takes no more memory than the
+// dictionary.
 func FuzzHvecs(f *testing.F) {
 	f.Add([]byte(hvecs(3, []int{0, 2}, nil, []int{1})), 3)
 	f.Add([]byte(hvecs(1, []int{0}))[:3], 1)

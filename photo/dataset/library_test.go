@@ -10,7 +10,8 @@ import (
 	"cpar"
 )
 
-// sidecar is an XMP file as programs write it. Properties are "name: value, value".
+// sidecar is an XMP file as programs write it. Properties are "name: value,
+// value".
 func sidecar(properties ...string) string {
 	kinds := map[string]string{"dc:subject": "Bag", "lr:hierarchicalSubject": "Bag", "digiKam:TagsList": "Seq", "cpar:Words": "Bag", "cpar:Accepted": "Bag"}
 	var b strings.Builder
@@ -30,8 +31,7 @@ func sidecar(properties ...string) string {
 	return b.String()
 }
 
-// A library as programs leave it: keywords beside photos, in hierarchies, of machines and
-// of people.
+// Keywords beside photos, in hierarchies, of machines and of people.
 func TestOpenLibrary(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	tagged := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))
@@ -80,7 +80,7 @@ func TestOpenLibrary(t *testing.T) {
 	equal(t, "items with people", listing(c.Photos), []string{"both.jpg: sky;sea;sand", "face.jpg: Ada", "kam.jpg: Rome;Ada", "machine.jpg: harbour",
 		"run.jpg: sky", "shot.jpg: sky;hill", "tree.jpg: Rome;Dog"})
 
-	// A video is no reason to stop; a photo that is not read is.
+	// Strict mode accepts a video but not an unsupported photo.
 	delete(files, "odd.orf")
 	for _, name := range []string{"face.jpg", "only.jpg", "plain.jpg"} {
 		delete(files, name)
@@ -95,10 +95,10 @@ func TestOpenLibrary(t *testing.T) {
 	}
 }
 
-// tiffFile is a TIFF without tags, which a RAW file begins as.
+// tiffFile is a TIFF without tags, as at the start of a RAW file.
 func tiffFile() string { return "II*\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00" }
 
-// One word whatever the case, in every format, shown as most photos have it.
+// Words are merged across case in every format.
 func TestWordsWhateverTheCase(t *testing.T) {
 	const manifest = "path,keywords\na.jpg,Dog;DOG;sea\nb.jpg,dog\nc.jpg,dog;STRASSE;Sea\nd.jpg,DOG;straße\n"
 	c, err := Open(t.Context(), manifestFolder(t, manifest, "a.jpg", "b.jpg", "c.jpg", "d.jpg"), Options{Strict: true})
@@ -116,7 +116,7 @@ func TestWordsWhateverTheCase(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "items", listing(c.Photos), []string{"a.jpg: DOG", "b.jpg: DOG", "c.jpg: DOG"})
-	// The limit is of words, not of spellings.
+	// The limit counts words, not spellings.
 	var many []string
 	for i := range MaxKeywords {
 		many = append(many, fmt.Sprintf("k%02d", i), fmt.Sprintf("K%02d", i))
@@ -134,7 +134,7 @@ func TestWordsWhateverTheCase(t *testing.T) {
 	}
 }
 
-// What no warning hides is not there: who removes what is gone relies on it.
+// Photos that no uncertain warning hides are gone, on which deletion relies.
 func TestUncertain(t *testing.T) {
 	c := &Collection{Format: Manifest, Photos: []Photo{{Name: "kept.jpg"}}}
 	for _, k := range kinds {
@@ -142,7 +142,7 @@ func TestUncertain(t *testing.T) {
 	}
 	equal(t, "of a manifest", details(c.Uncertain()), []string{"outside-collection other", "malformed-row other", "not-utf8 other",
 		"duplicate-path other", "unreadable-file other", "ignored-file other", "bad-keyword other"})
-	// A table that is missing takes photos with it that are there.
+	// A missing table hides existing photos.
 	c = &Collection{Format: SAIAPR, Warnings: []Warning{{Kind: Missing, Name: "01/1.jpg"}, {Kind: Missing, Name: "01/labels.txt"}}}
 	equal(t, "of a layout", details(c.Uncertain()), []string{"missing-file 01/labels.txt"})
 }

@@ -157,7 +157,6 @@ func TestSummaryCountsAndNames(t *testing.T) {
 	}
 }
 
-// The Corel-5k collection beside the checkout, as a person would open it.
 func TestOpenCorel(t *testing.T) {
 	c, err := Open(t.Context(), oracle.Path(t, "data/corel5k"), Options{})
 	if err != nil {
@@ -197,8 +196,8 @@ func checkPrintable(t *testing.T, warnings []Warning) {
 	}
 }
 
-// FuzzManifest: whatever is accepted keeps every promise of Item, and survives being
-// written and read as a manifest without a warning.
+// FuzzManifest: accepted photos keep all guarantees of Photo and round-trip
+// through a manifest without a warning.
 func FuzzManifest(f *testing.F) {
 	for _, s := range []string{
 		"path,keywords\na.jpg,sky;sea\n", "\xef\xbb\xbfpath,keywords\r\n\"a,b.jpg\",\"x\"\"y\"\r\n", "keywords,path\nx,../a\ny,C:\\a\nz,\"./ a\"\nz,./ ./a\n",
@@ -242,7 +241,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// The cost of 100,000 rows; ns per row must not grow with their number.
+// The time per row must not grow with the number of rows.
 func BenchmarkReadManifest(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		var m strings.Builder

@@ -11,7 +11,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// openImagesFiles look like the published tables beside some of the photos.
+// openImagesFiles resembles the published tables beside some of the photos.
 func openImagesFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{
@@ -79,7 +79,7 @@ func TestDamagedOpenImages(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "class-descriptions.csv is missing") || hint.Of(err) == "" {
 		t.Errorf("without descriptions: %v", err)
 	}
-	// A photo of both halves, and one that is here twice.
+	// A photo in both halves, and one present twice.
 	c, err := Open(t.Context(), folder(t, with(whole, "test-annotations-human-imagelabels-boxable.csv", "ImageID,Source,LabelName,Confidence\n"+first+"/m/07j7r,1\n",
 		"validation/000026e7ee790996.png", "twice")), Options{})
 	if err != nil {
@@ -91,8 +91,8 @@ func TestDamagedOpenImages(t *testing.T) {
 	}
 }
 
-// FuzzOpenImages: labels are of photos that are here, each once, and what is said of damage can be
-// printed.
+// FuzzOpenImages: labels belong to available photos and are distinct, and
+// messages are printable.
 func FuzzOpenImages(f *testing.F) {
 	for name, s := range openImagesFiles(f) {
 		if strings.HasSuffix(name, ".csv") {

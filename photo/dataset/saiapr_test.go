@@ -15,7 +15,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// details lists warnings whole: "missing-file a.jpg: line 3".
+// details formats whole warnings: "missing-file a.jpg: line 3".
 func details(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
@@ -24,7 +24,7 @@ func details(ws []Warning) []string {
 	return out
 }
 
-// at puts files into a folder.
+// at moves files into a folder.
 func at(folder string, files map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, content := range files {
@@ -33,7 +33,7 @@ func at(folder string, files map[string]string) map[string]string {
 	return out
 }
 
-// with is files and some more.
+// with returns files and some more.
 func with(files map[string]string, more ...string) map[string]string {
 	out := maps.Clone(files)
 	for i := 0; i < len(more); i += 2 {
@@ -42,7 +42,7 @@ func with(files map[string]string, more ...string) map[string]string {
 	return out
 }
 
-// saiaprFiles looks like the published benchmark folder, with other files that lie in it.
+// saiaprFiles resembles the published benchmark folder, with its other files.
 func saiaprFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{
@@ -132,7 +132,7 @@ func TestDamagedSAIAPR(t *testing.T) {
 	}
 }
 
-// Half of a data set says what the other half is.
+// The warning for half of a data set names the other half.
 func TestSAIAPRThatIsIncomplete(t *testing.T) {
 	whole := saiaprFiles(t)
 	without := func(parts ...string) map[string]string {
@@ -166,7 +166,7 @@ func TestSAIAPRThatIsIncomplete(t *testing.T) {
 	}
 }
 
-// A link must not lead the importer out of the collection, wherever it stands.
+// A link must not lead the importer out of the collection.
 func TestSAIAPRStaysInside(t *testing.T) {
 	outside := folder(t, saiaprFiles(t))
 	dir := folder(t, saiaprFiles(t))
@@ -193,7 +193,7 @@ func TestSAIAPRStaysInside(t *testing.T) {
 		"unreadable-file saiapr_tc-12/01/labels.txt: the photos of saiapr_tc-12/01 are left out: opening it: path escapes from parent"})
 }
 
-// A manifest overrules every other kind, and each kind but a data set's own is as before.
+// A manifest overrides every other format.
 func TestFormats(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	tagged := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))
@@ -209,7 +209,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The cost of a photo of a data set, mostly of looking at its file.
+// The time per photo, mostly for the file's metadata.
 func BenchmarkOpenSAIAPR(b *testing.B) {
 	const folders, photos = 10, 200
 	files := map[string]string{"wlist.txt": "1\tsky\n2\tsea\n"}
@@ -232,7 +232,7 @@ func BenchmarkOpenSAIAPR(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/folders/photos, "ns/photo")
 }
 
-// FuzzSAIAPRLabels: rows are numbers, each label of a photo once, each refusal printable.
+// FuzzSAIAPRLabels: labels of a photo are distinct, and messages are printable.
 func FuzzSAIAPRLabels(f *testing.F) {
 	for _, s := range []string{"112 1 107\n25 2 253\r\n", " 1.12e+02 1 1.07e2", "a b c\n1 2\n1 2 3 4", "1 1 NaN\n-1 1 1\n1e99 1 1\n\xff", "25 1 0\n25 2 0"} {
 		f.Add([]byte(s))
@@ -255,7 +255,7 @@ func FuzzSAIAPRLabels(f *testing.F) {
 	})
 }
 
-// FuzzWordList: every name is trimmed and not empty, each refusal printable.
+// FuzzWordList: names are trimmed and not empty, and messages are printable.
 func FuzzWordList(f *testing.F) {
 	for _, s := range []string{"1\t\n107\tfloor-tennis-court\r\n253 sky-blue", "\xef\xbb\xbf1\ta\n1\tb\n", "x\ty\n-1\tz\n", "7\tma\xf1ana"} {
 		f.Add([]byte(s))

@@ -80,7 +80,7 @@ func TestHeldOut(t *testing.T) {
 	for _, it := range test {
 		inTest[it.Name] = true
 	}
-	// Half of the collection in another order: each image stays in its half.
+	// Half of the collection in another order: each photo stays in its half.
 	part := &Collection{Photos: slices.Clone(whole.Photos[:1500])}
 	slices.Reverse(part.Photos)
 	train, test = HeldOut(part, 10)
@@ -101,7 +101,8 @@ func TestHeldOut(t *testing.T) {
 				t.Errorf("%d items, one in %d: %d and %d", n, every, len(train), len(test))
 			}
 		}
-		// For pairs, a plain hash would hold out both images or neither in some cases.
+		// For pairs, a plain hash would sometimes hold out both photos or
+		// neither.
 		if train, test = HeldOut(&Collection{Photos: whole.Photos[n : n+2]}, 2); len(train) != 1 || len(test) != 1 {
 			t.Errorf("items %d and %d: %d and %d", n, n+1, len(train), len(test))
 		}

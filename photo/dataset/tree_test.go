@@ -70,7 +70,7 @@ func TestOpenReadsEmbeddedKeywords(t *testing.T) {
 	}
 }
 
-// Resources that other programs put before, after or around the IPTC one.
+// Resources of other programs before, after or around the IPTC resource.
 func TestEmbeddedKeywordsAmongOtherResources(t *testing.T) {
 	resource := func(id, name, data string) string {
 		b := "8BIM" + id + string(rune(len(name))) + name

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// synthetic is a picture without any symmetry.
+// synthetic returns an image without symmetry.
 func synthetic(w, h int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -63,7 +63,7 @@ func encodeJPEG(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// pngHeader is a PNG that claims w×h pixels but has none.
+// pngHeader returns a PNG that claims w×h pixels but has none.
 func pngHeader(w, h uint32) []byte {
 	b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	b = binary.BigEndian.AppendUint32(b, w)
@@ -138,7 +138,6 @@ func TestReadFileRefuses(t *testing.T) {
 	}
 }
 
-// Every lossless encoding of one picture gives the same pixels.
 func TestFormatsAgree(t *testing.T) {
 	m := synthetic(33, 21)
 	want := decode(t, encodePNG(t, m)).RGB
@@ -206,7 +205,7 @@ func TestGreyPaletteAlpha(t *testing.T) {
 	if got := decode(t, asGIF.Bytes()).RGB; !bytes.Equal(got[:6], []byte{10, 20, 30, 200, 100, 0}) {
 		t.Errorf("gif: %v", got[:6])
 	}
-	// An index beyond the palette, possible in a damaged file, is white.
+	// An index beyond the palette, as in damaged files, is white.
 	pal.Pix[1], pal.Palette = 2, pal.Palette[:2]
 	row := make([]byte, 3*5)
 	rowsOf("bmp", pal)(0, row)
@@ -215,7 +214,7 @@ func TestGreyPaletteAlpha(t *testing.T) {
 	}
 }
 
-// withExif puts an orientation before the picture, as a camera does.
+// withExif inserts an orientation, as a camera does.
 func withExif(jpg []byte, o byte) []byte {
 	body := append([]byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x02"+
 		"\x01\x0f\x00\x02\x00\x00\x00\x02a\x00\x00\x00"+
@@ -250,7 +249,7 @@ func TestReadOrientation(t *testing.T) {
 	if got := readOrientation("tiff", block); got != 6 {
 		t.Errorf("tiff: %d", got)
 	}
-	// Cut anywhere, a block means upright or its actual orientation.
+	// A truncated block counts as upright.
 	for n := range block {
 		if got := tiffOrientation(block[:n]); got != 1 {
 			t.Errorf("cut at %d: %d", n, got)
@@ -291,7 +290,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Every orientation by definition: the pixels 012 345 as stored, and where they belong.
+// The pixels 012 345 as stored, and their upright positions by definition.
 func TestUpright(t *testing.T) {
 	stored := func(y int, rgb []byte) {
 		for x := range 3 {
@@ -317,9 +316,10 @@ func TestUpright(t *testing.T) {
 	}
 }
 
-// OpenCV decoded the files of testdata to the PNGs of the same names: all chroma layouts,
-// CMYK with and without Adobe's marker, progressive, WebP. The limits are for the mean
-// difference in levels of 256: other decoders round differently.
+// OpenCV decoded the files of testdata to the PNGs of the same names: all
+// chroma layouts, CMYK with and without Adobe's marker, progressive, WebP. The
+// limits are mean differences in levels of 256, because decoders round
+// differently.
 func TestPixelsAgainstOpenCV(t *testing.T) {
 	for pattern, limit := range map[string]float64{
 		"ycbcr*.jpg": 0.4, "progressive.jpg": 0.1, "cmyk*.jpg": 1.2, "ycck.jpg": 1.2,

@@ -11,11 +11,13 @@ import (
 	"cpar"
 )
 
-// irot turns anticlockwise by quarters; imir mirrors: 0 top-bottom, 1 left-right.
+// irot rotates anticlockwise by quarters. imir mirrors: 0 top-bottom, 1
+// left-right.
 func irot(quarters byte) []byte { return isoBox("irot", []byte{quarters}) }
 func imir(axis byte) []byte     { return isoBox("imir", []byte{axis}) }
 
-// corner returns the picture that was encoded: its yellow corner says how it lies.
+// corner returns the original image, whose yellow corner reveals its
+// orientation.
 func corner(t *testing.T) *Image {
 	data, err := os.ReadFile(filepath.Join("testdata", "corner.png"))
 	if err != nil {
@@ -24,7 +26,7 @@ func corner(t *testing.T) *Image {
 	return decode(t, data)
 }
 
-// cornerOf says where the yellow corner is.
+// cornerOf returns the position of the yellow corner.
 func cornerOf(p *Image) string {
 	yellow := func(x, y int) bool {
 		c := p.Row(y)[3*x:]
@@ -60,7 +62,8 @@ func TestHEIC(t *testing.T) {
 	}
 }
 
-// The file's properties turn the picture, and its EXIF does not do it again.
+// The file's properties rotate the image, and its EXIF does not rotate it
+// again.
 func TestHEICIsTurnedOnce(t *testing.T) {
 	exif := "Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"
 	for _, c := range []struct {
@@ -83,7 +86,7 @@ func TestHEICIsTurnedOnce(t *testing.T) {
 	}
 }
 
-// Luma of films runs from 16 to 235: what is stored as 16 is black.
+// Luma of films runs from 16 to 235, so 16 is black.
 func TestHEICOfVideoRange(t *testing.T) {
 	full := decode(t, heifRecipe{w: 96, h: 64}.encode(t))
 	film := decode(t, heifRecipe{w: 96, h: 64, properties: [][]byte{isoBox("colr", []byte("nclx"), be16(1, 13, 6), []byte{0})}}.encode(t))

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// isoBox is a box of ISO/IEC 14496-12.
 func isoBox(kind string, parts ...[]byte) []byte {
 	body := slices.Concat(parts...)
 	return slices.Concat(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), []byte(kind), body)
@@ -28,13 +27,14 @@ func be32(v ...uint32) (b []byte) {
 	return b
 }
 
-// A heifRecipe is a HEIC as a phone writes it: one picture of HEVC, or tiles of it in a grid,
-// with properties that turn it. The HEVC is that of testdata/corner.heic.
+// A heifRecipe is a HEIC as phones write it: one HEVC image, or a grid of
+// tiles, with transform properties. The HEVC data come from
+// testdata/corner.heic.
 type heifRecipe struct {
 	w, h       uint32 // as claimed
-	tiles      int    // side by side, 0 for one picture without a grid
+	tiles      int    // side by side, 0 for one image without a grid
 	properties [][]byte
-	after      []byte // behind everything, as films of live photos are
+	after      []byte // appended, as the film of a live photo is
 }
 
 func (r heifRecipe) encode(t testing.TB) []byte {
@@ -48,7 +48,7 @@ func (r heifRecipe) encode(t testing.TB) []byte {
 	grid = append(grid, be16(uint16(r.w), uint16(r.h))...)
 
 	ipco := [][]byte{hevc, isoBox("ispe", be32(0, 96, 64)), isoBox("ispe", be32(0, r.w, r.h))}
-	primary := []byte{0x81, 0x03} // hvcC, and the size of the whole
+	primary := []byte{0x81, 0x03} // hvcC, and the size of the image
 	if r.tiles > 0 {
 		primary = []byte{0x03}
 	}

@@ -46,7 +46,7 @@ func checkCells(t *testing.T, name string, data []byte) {
 			t.Errorf("%s in cells of %d: %v, want %v", name, cell, reduced.Bounds(), want)
 		}
 		plane := func(what string, f, r []byte, fStride, rStride, side, w, h int) {
-			// Both have whole blocks, so the cells at the border are whole too.
+			// Both have whole blocks, so border cells are whole too.
 			sideX, sideY := fStride/rStride, len(f)/fStride*rStride/len(r)
 			if sideX > side || sideY > side {
 				t.Errorf("%s, %s: cells of %d×%d samples for cells of %d pixels", name, what, sideX, sideY, side)
@@ -64,7 +64,7 @@ func checkCells(t *testing.T, name string, data []byte) {
 					n++
 				}
 			}
-			// Half a level each from rounding a sample and a cell.
+			// Rounding a sample and a cell costs half a level each.
 			if worst > 1.05 || n > 100 && sum/float64(n) > 0.4 {
 				t.Errorf("%s in cells of %d, %s: off by %.2f on average and %.2f at most", name, cell, what, sum/float64(n), worst)
 			}
@@ -99,7 +99,7 @@ func TestCellsAgainstMeans(t *testing.T) {
 	checkCells(t, "progressive 4:4:4 with restarts", j.encode())
 }
 
-// Files that libjpeg made, and one by image/jpeg, with codes of up to 16 bits.
+// Files by libjpeg, and one by image/jpeg, with codes of up to 16 bits.
 func TestCellsOfOthersFiles(t *testing.T) {
 	for _, name := range []string{"progressive", "ycbcr411", "ycbcr420", "ycbcr422", "ycbcr440", "ycbcr444"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".jpg"))
@@ -123,8 +123,8 @@ func TestCellsOfOthersFiles(t *testing.T) {
 	checkCells(t, "image/jpeg", b.Bytes())
 }
 
-// unclipped sets the quantisation steps of a file to 1, which removes its contrast: if
-// pixels are clipped, their mean is not that of the coefficients.
+// unclipped sets the quantisation steps to 1, which removes the contrast. The
+// mean of clipped pixels would differ from the mean of the coefficients.
 func unclipped(t *testing.T, data []byte) {
 	t.Helper()
 	for segment := range jpegSegments(data) {
@@ -153,7 +153,6 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	return (&reducedJPEG{data: data, w: w, h: h, cell: cell}).decode()
 }
 
-// A truncated or damaged file is left to image/jpeg.
 func TestReducedRefuses(t *testing.T) {
 	for _, j := range []jpegRecipe{{}, {progressive: true}, {interval: 2}} {
 		j.w, j.h, j.step, j.sampling, j.sample = 100, 70, 4, yuv420, scenery(1)
@@ -163,8 +162,8 @@ func TestReducedRefuses(t *testing.T) {
 				t.Fatalf("cut at %d of %d: %v", cut, len(data), err)
 			}
 		}
-		// An end marker after half a scan does not complete the file, but a progressive
-		// file may end after any scan.
+		// An end marker after half a scan does not complete the file, but a
+		// progressive file may end after any scan.
 		for cut := bytes.Index(data, []byte{0xff, 0xda}) + 14; cut < len(data)-3; cut += 7 {
 			ended := append(slices.Clone(data[:cut]), 0xff, 0xd9)
 			if _, err := decodeReduced(ended, j.w, j.h, 4); err == nil {
@@ -187,7 +186,7 @@ func TestReducedRefuses(t *testing.T) {
 	again := sequential[bytes.Index(sequential, []byte{0xff, 0xda}) : len(sequential)-2]
 	codes := sequential[bytes.Index(sequential, []byte{0xff, 0xc4}):][:276]
 	end := []byte{0xff, 0xd9}
-	// One code ends all 13×9 = 64 + 53 blocks; one block more is too many.
+	// One code ends all 13×9 = 64 + 53 blocks. One block more is too many.
 	blank := jpegRecipe{w: j.w, h: j.h, step: 4, sampling: grey, progressive: true, sample: func(_, _, _ int) float64 { return 128 }}.encode()
 	band := []byte{0xff, 0xda, 0, 8, 1, 1, 0, 1, 5, 2, 6 << 4, 53<<2 | 3}
 	if _, err := decodeReduced(blank, j.w, j.h, 4); err != nil || !bytes.Contains(blank, band) {
@@ -232,7 +231,6 @@ func TestReducedRefuses(t *testing.T) {
 	}
 }
 
-// Large files of which little is there, or that are not what they claim, through Decode.
 func TestLargeRefused(t *testing.T) {
 	for _, progressive := range []bool{false, true} {
 		j := jpegRecipe{w: 1536, h: 768, step: 20, sampling: yuv420, sample: scenery(1), progressive: progressive}
@@ -243,7 +241,7 @@ func TestLargeRefused(t *testing.T) {
 		if _, err := Decode(data[:len(data)/8]); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "cut short") {
 			t.Errorf("cut after an eighth: %v", err)
 		}
-		// The claim is checked against the limits before anything is decoded.
+		// The claim is checked against the limits before decoding.
 		frame := bytes.Index(data, []byte{0xff, 0xc0})
 		if progressive {
 			frame = bytes.Index(data, []byte{0xff, 0xc2})
@@ -262,7 +260,7 @@ func TestLargeRefused(t *testing.T) {
 	}
 }
 
-// If a file is decoded in cells, image/jpeg decodes it too, to the same size.
+// Every file decoded in cells is also decoded by image/jpeg, to the same size.
 func FuzzReduced(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*.jpg"))
 	for _, path := range files {
@@ -296,7 +294,8 @@ func FuzzReduced(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode12MP decodes a phone's photo, 4000×3000, in cells and, for comparison, without.
+// BenchmarkDecode12MP decodes a phone's photo, 4000×3000, with and without
+// cells.
 func BenchmarkDecode12MP(b *testing.B) {
 	sample := tiled(scenery(1))
 	for name, j := range map[string]jpegRecipe{
@@ -324,7 +323,8 @@ func BenchmarkDecode12MP(b *testing.B) {
 	}
 }
 
-// tiled adds sensor noise and repeats 1024×1024 samples, which is faster than generating new ones.
+// tiled adds sensor noise and repeats 1024×1024 samples, which is faster than
+// generating new ones.
 func tiled(sample func(component, x, y int) float64) func(component, x, y int) float64 {
 	const side = 1024
 	rng := rand.New(rand.NewPCG(2, 5))

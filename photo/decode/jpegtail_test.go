@@ -12,7 +12,7 @@ import (
 	"cpar"
 )
 
-// off is how far the rows of p are from those of whole, on average.
+// off returns the mean difference between p and the same rows of whole.
 func off(p, whole *Image) float64 {
 	sum := 0.0
 	for i, v := range p.RGB {
@@ -21,8 +21,8 @@ func off(p, whole *Image) float64 {
 	return sum / float64(len(p.RGB))
 }
 
-// Cut anywhere, a file is refused, or what is left of it is its first rows: of a
-// sequential file exactly these, of a progressive one with less detail.
+// A file truncated anywhere is rejected or yields its first rows, exactly for a
+// sequential file and with less detail for a progressive one.
 func TestEveryCut(t *testing.T) {
 	for name, j := range map[string]jpegRecipe{
 		"4:2:0":       {sampling: yuv420},
@@ -64,7 +64,6 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-// Large files are taken in cells, turned as they say.
 func TestLargeTail(t *testing.T) {
 	for _, progressive := range []bool{false, true} {
 		data := jpegRecipe{w: 1536, h: 768, step: 20, sampling: yuv420, sample: scenery(1), progressive: progressive}.encode()
@@ -81,7 +80,8 @@ func TestLargeTail(t *testing.T) {
 	}
 }
 
-// What follows the break does not count: nothing, zeros, an end marker, or noise.
+// The bytes after the break do not matter: none, zeros, an end marker, or
+// noise.
 func TestBrokenTails(t *testing.T) {
 	data := jpegRecipe{w: 200, h: 160, step: 4, sampling: yuv420, sample: scenery(1)}.encode()
 	whole := decode(t, data)
@@ -105,7 +105,7 @@ func TestCutShort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A preview with an end of its own, in a segment.
+		// A preview with its own end marker, in a segment.
 		preview := append([]byte{0xff, 0xd8, 0xff, 0xe1, 0, 8, 'E', 'x', 0xff, 0xd8, 0xff, 0xd9}, b[2:]...)
 		for _, data := range [][]byte{b, append(append([]byte{}, b...), "a film behind it"...), preview} {
 			if Truncated(data) {

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// A jpegRecipe describes a JPEG that image/jpeg does not write. All its codes have eight
-// bits, so that a symbol is its own code.
+// A jpegRecipe describes a JPEG that image/jpeg cannot write. All its codes
+// have eight bits, so that a symbol is its own code.
 type jpegRecipe struct {
 	w, h        int
 	sampling    [][2]int // of each component
 	interval    int
 	progressive bool
-	separate    bool // a scan for each component, in a sequential file
-	step        int  // of quantisation, for the lowest frequencies
+	separate    bool // a scan per component, in a sequential file
+	step        int  // quantisation step of the lowest frequencies
 	sample      func(component, x, y int) float64
 }
 
@@ -34,7 +34,7 @@ type recipeWriter struct {
 	planes  []recipePlane
 	mx, my  int
 	eobRun  int
-	pending []int // correction bits that follow the end of a band
+	pending []int // correction bits after the end of a band
 }
 
 func (j jpegRecipe) quant(k int) int { return j.step + j.step*(zigzag[k]%8+zigzag[k]/8)/3 }
@@ -115,7 +115,7 @@ func (j jpegRecipe) encode() []byte {
 	return append(w.out, 0xff, 0xd9)
 }
 
-// cosineTransform is the orthonormal transform of eight numbers at a given stride.
+// cosineTransform is the orthonormal transform of eight numbers at a stride.
 func cosineTransform(x []float64, stride int) {
 	var in [8]float64
 	for j := range in {
@@ -259,7 +259,7 @@ func (w *recipeWriter) correct(corrections []int) {
 	}
 }
 
-// refine is figure G.7 of T.81.
+// refine implements figure G.7 of T.81.
 func (w *recipeWriter) refine(block *[64]int, first, last, low int) {
 	size := func(k int) int { return max(block[k], -block[k]) >> low }
 	end := 0
@@ -305,11 +305,11 @@ func (w *recipeWriter) refine(block *[64]int, first, last, low int) {
 	}
 }
 
-// scenery is a texture that an encoder treats like a photo: noise in octaves, each half
-// as coarse and 0.65 times as strong as the previous one.
+// scenery is a texture that compresses like a photo: octaves of noise, each
+// half as coarse and 0.65 times as strong as the previous one.
 func scenery(seed uint64) func(component, x, y int) float64 {
 	rng := rand.New(rand.NewPCG(seed, 5))
-	const side = 256 // of a tile of noise
+	const side = 256 // side of a noise tile
 	tile := make([]float64, side*side)
 	for i := range tile {
 		tile[i] = rng.Float64() - 0.5

@@ -15,8 +15,8 @@ import (
 	"cpar"
 )
 
-// blankJPEG is a large JPEG of one grey, which compresses to two bytes a block, or one in a
-// progressive file's only scan.
+// blankJPEG is a large uniform JPEG, which takes two bytes per block, or one in
+// a progressive file's only scan.
 func blankJPEG(w, h int, progressive bool) []byte {
 	small := jpegRecipe{w: 8, h: 8, step: 4, sampling: grey, progressive: progressive, sample: func(_, _, _ int) float64 { return 128 }}.encode()
 	frame := bytes.Index(small, []byte{0xff, 0xc0})
@@ -46,7 +46,7 @@ func TestHundredsOfMegapixels(t *testing.T) {
 	}
 }
 
-// What a phone's 108 megapixels take, by how they are stored.
+// Memory for a phone's 108 megapixels, by encoding.
 func TestMemoryOfJPEG(t *testing.T) {
 	const w, h = 12032, 9024 // 188×141 blocks of 64×64 pixels
 	for name, c := range map[string]struct {
@@ -74,7 +74,7 @@ func TestMemoryOfJPEG(t *testing.T) {
 	}
 }
 
-// Decodings never take more than the budget together, and one that panics gives its share back.
+// Concurrent decodings stay within the budget, and a panic returns its share.
 func TestMemoryIsShared(t *testing.T) {
 	var running, most atomic.Int64
 	var all sync.WaitGroup
@@ -103,7 +103,7 @@ func TestMemoryIsShared(t *testing.T) {
 	decoding.Release(decodeBudget)
 }
 
-// A cell is the mean of its pixels, also where the last ones are smaller.
+// Cells are means of their pixels, including smaller border cells.
 func TestMeansOf(t *testing.T) {
 	const w, h = 37, 22
 	p := decode(t, encodePNG(t, synthetic(w, h)))
@@ -131,7 +131,6 @@ func TestMeansOf(t *testing.T) {
 	}
 }
 
-// A large PNG is reduced while it is read, as a large JPEG is.
 func TestLargePNGIsReduced(t *testing.T) {
 	m := image.NewGray(image.Rect(0, 0, 6400, 4000))
 	m.Pix[0] = 160

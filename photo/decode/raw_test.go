@@ -13,7 +13,7 @@ import (
 	"cpar"
 )
 
-// shot is what a camera's JPEG shows: wide, or standing.
+// shot is a camera's JPEG, wide or upright.
 func shot(t testing.TB, w, h int) []byte { return encodeJPEG(t, synthetic(w, h)) }
 
 func TestRawPreviews(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRawPreviews(t *testing.T) {
 	}
 }
 
-// A preview is turned once, whoever says so, and not at all if it stands already.
+// A preview is rotated once, and not at all if it already stands upright.
 func TestRawIsTurnedOnce(t *testing.T) {
 	wide, standing := shot(t, 96, 64), shot(t, 64, 96)
 	at := func(data []byte, turn orientation) *Image {
@@ -92,7 +92,7 @@ func TestRawWithoutPreview(t *testing.T) {
 	}
 }
 
-// An ordinary TIFF is decoded itself, though it has a thumbnail in JPEG.
+// An ordinary TIFF is decoded despite its JPEG thumbnail.
 func TestTIFFIsNoRaw(t *testing.T) {
 	var b bytes.Buffer
 	if err := tiff.Encode(&b, synthetic(33, 21), nil); err != nil {
@@ -114,7 +114,7 @@ func TestTIFFIsNoRaw(t *testing.T) {
 	}
 }
 
-// Directories that name each other, or very many, end.
+// Cyclic and excessive directories terminate.
 func TestDirectoriesEnd(t *testing.T) {
 	loop := tiffFile(binary.LittleEndian, nil, ifd{{tagDNGVersion, []byte{1, 4, 0, 0}}, {tagSubIFDs, long(8, 8, 8)}})
 	binary.LittleEndian.PutUint32(loop[8+2+24:], 8)

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// A field is an entry of a TIFF directory: shorts, longs, bytes, or directories below.
+// A field is an entry of a TIFF directory: shorts, longs, bytes, or
+// subdirectories.
 type field struct {
 	tag    uint16
 	values any // []uint16, []uint32, []byte, []ifd
@@ -14,20 +15,21 @@ type field struct {
 
 type ifd []field
 
-// A tiffWriter lays out directories, each followed by what does not fit into its entries.
+// A tiffWriter lays out directories, each followed by its out-of-line values.
 type tiffWriter struct {
 	order binary.AppendByteOrder
 	out   []byte
 }
 
-// tiffFile writes a chain of directories behind a head of eight bytes and `extra`.
+// tiffFile writes a chain of directories after a header of eight bytes and
+// `extra`.
 func tiffFile(order binary.AppendByteOrder, extra []byte, chain ...ifd) []byte {
 	w := &tiffWriter{order: order, out: []byte("II*\x00")}
 	if order.String() == "BigEndian" {
 		w.out = []byte("MM\x00*")
 	}
 	w.out = append(append(w.out, 0, 0, 0, 0), extra...)
-	link := 4 // where the offset of the next directory belongs
+	link := 4 // position of the next directory's offset
 	for _, d := range chain {
 		at := w.directory(d)
 		w.patch(link, uint32(at))
@@ -78,8 +80,8 @@ func (w *tiffWriter) directory(d ifd) int {
 	return at
 }
 
-// placed puts files in front of a TIFF's directories: cameras write offsets, and these are
-// known once the files lie there.
+// placed puts files before a TIFF's directories, so that their offsets are
+// known.
 func placed(order binary.AppendByteOrder, head []byte, files [][]byte, chain func(at []uint32) []ifd) []byte {
 	extra := slices.Clone(head)
 	var at []uint32
@@ -93,12 +95,13 @@ func placed(order binary.AppendByteOrder, head []byte, files [][]byte, chain fun
 func long(v ...uint32) []uint32  { return v }
 func short(v ...uint16) []uint16 { return v }
 
-// losslessJPEG is how CR2 and DNG store the sensor's samples: no preview.
+// losslessJPEG stores sensor samples as in CR2 and DNG. It is not a preview.
 func losslessJPEG() []byte {
 	return withSegment([]byte("\xff\xd8\xff\xd9"), 0xc3, "\x0e\x0f\xa0\x17\x70\x02\x01\x11\x00\x02\x11\x00")
 }
 
-// dngFile has a thumbnail in its first directory, the sensor's samples and a preview below.
+// dngFile has a thumbnail in its first directory, with sensor samples and a
+// preview in subdirectories.
 func dngFile(thumb, preview []byte, turn uint16) []byte {
 	lossless := losslessJPEG()
 	return placed(binary.LittleEndian, nil, [][]byte{thumb, preview, lossless}, func(at []uint32) []ifd {
@@ -116,8 +119,8 @@ func dngFile(thumb, preview []byte, turn uint16) []byte {
 	})
 }
 
-// cr2File has four directories in a chain: the preview, a thumbnail, pixels without a
-// compression that anybody reads, and the samples as lossless JPEG.
+// cr2File has a chain of four directories: the preview, a thumbnail,
+// unsupported pixels, and samples as lossless JPEG.
 func cr2File(preview, thumb []byte, turn uint16) []byte {
 	lossless := losslessJPEG()
 	return placed(binary.LittleEndian, []byte("CR\x02\x00\x00\x00\x00\x00"), [][]byte{preview, thumb, lossless}, func(at []uint32) []ifd {
@@ -148,7 +151,7 @@ func nefFile(below, inNotes []byte, turn uint16) []byte {
 	})
 }
 
-// arwFile names its preview in the first directory, and its samples are packed Sony's way.
+// arwFile has its preview in the first directory and samples in Sony's packing.
 func arwFile(preview []byte, turn uint16) []byte {
 	return placed(binary.LittleEndian, nil, [][]byte{preview}, func(at []uint32) []ifd {
 		return []ifd{{
@@ -163,7 +166,8 @@ func rafFile(preview []byte) []byte {
 	return slices.Concat(head, be32(148, uint32(len(preview))), make([]byte, 148-92), preview, make([]byte, 500))
 }
 
-// cr3File has a thumbnail and a preview in boxes, and the whole photo as a track's sample.
+// cr3File has a thumbnail and a preview in boxes, and the full photo as a
+// track's sample.
 func cr3File(thumb, preview, whole []byte, turn uint16) []byte {
 	ftyp := isoBox("ftyp", []byte("crx "), be32(1), []byte("crx isom"))
 	uuid := func(id string, parts ...[]byte) []byte {

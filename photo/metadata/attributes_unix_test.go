@@ -49,7 +49,8 @@ func TestApplyKeepsExtendedAttributes(t *testing.T) {
 	}
 }
 
-// What a person set must be kept, or nothing is replaced; what only the system sets need not.
+// Attributes set by users must be kept, or the edit fails. Those of the system
+// may be lost.
 func TestAttributesThatCannotBeKept(t *testing.T) {
 	from, to := save(t, "a.jpg", plainJPEG(t)), save(t, "b.jpg", plainJPEG(t))
 	tag(t, from, "anna")

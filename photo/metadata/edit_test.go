@@ -72,7 +72,7 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 		}
 		equal(t, "through the link", read(t, photo).Machine, skySea.Suggest)
 	}
-	// A link that came meanwhile, or leads nowhere.
+	// A link that appeared after the plan, or is broken.
 	photo := save(t, "a.jpg", plainJPEG(t))
 	e, err := Plan(photo, Sidecar, Append, skySea)
 	if err != nil {
@@ -87,7 +87,8 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 	}
 }
 
-// A sidecar that another program makes after the plan stays, and nothing is left beside it.
+// A sidecar created by another program after the plan survives, without
+// temporary files.
 func TestApplyNeverOverwritesANewSidecar(t *testing.T) {
 	photo := save(t, "a.jpg", plainJPEG(t))
 	e, err := Plan(photo, Sidecar, Append, skySea)
@@ -170,7 +171,6 @@ func TestApplyRefusesReadOnly(t *testing.T) {
 	}
 }
 
-// An edit knows both states by their digest, and its inverse has them exchanged.
 func TestUndoIsTheInverse(t *testing.T) {
 	photo := save(t, "a.jpg", plainJPEG(t))
 	for _, where := range []Where{Sidecar, Embedded} {

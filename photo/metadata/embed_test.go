@@ -29,7 +29,7 @@ func blocksOf(t testing.TB, data []byte) (*header, *target) {
 	return h, target
 }
 
-// Everything but XMP and IPTC stays, byte for byte and in its order.
+// All segments except XMP and IPTC keep their bytes and order.
 func TestEmbeddedIsLossless(t *testing.T) {
 	plain := plainJPEG(t)
 	filled := segment{marker: 0xfe, fill: 3, payload: []byte("a comment")}
@@ -43,7 +43,7 @@ func TestEmbeddedIsLossless(t *testing.T) {
 	long := newResource(0x0bb7, bytes.Repeat([]byte("photoshop"), 7200))
 	for name, c := range map[string]struct {
 		segments []segment
-		order    []byte // the markers of before the scan's tables
+		order    []byte // markers before the scan's tables
 	}{
 		"plain":               {nil, []byte{app1, app13}},
 		"with EXIF":           {[]segment{jfif, exif, icc, filled}, []byte{app0, app1, app1, app13, app2, 0xfe}},
@@ -136,7 +136,7 @@ func TestEmbeddedIsLossless(t *testing.T) {
 func TestEmbeddedCharacterSets(t *testing.T) {
 	for name, c := range map[string]struct {
 		sets []dataset
-		want []string // the values of 2:25, as bytes
+		want []string // values of 2:25
 		utf8 bool
 	}{
 		"none":           {nil, []string{"sky", "K\xc3\xbcste", "東京"}, true},
@@ -172,7 +172,7 @@ func TestEmbeddedCharacterSets(t *testing.T) {
 	}
 }
 
-// The digest that says that IPTC and XMP agree is kept true, and never made true.
+// A matching IPTC digest is updated, and a mismatched one is not repaired.
 func TestDigest(t *testing.T) {
 	iptc := iimOf(newDataset(2, 25, "mine"))
 	right, wrong := md5.Sum(iptc), md5.Sum(nil)
@@ -209,7 +209,7 @@ func mpfSegment(order binary.AppendByteOrder, sizes, offsets []int) segment {
 	return segment{marker: app2, payload: append([]byte(signatureMPF), b...)}
 }
 
-// The second picture of a file is found where the list says, before and afterwards.
+// The second image is at the listed offset, before and after the edit.
 func TestMultiPictureOffsets(t *testing.T) {
 	plain, second := plainJPEG(t), withSegments(plainJPEG(t), segment{marker: 0xfe, payload: []byte("the second")})
 	place := func(data []byte) (header int, list []byte) {
@@ -307,7 +307,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 	}
 }
 
-// Extended XMP that says nothing about keywords stays, and padding gives way.
+// Extended XMP without keywords stays, and padding is used up.
 func TestEmbeddedRoom(t *testing.T) {
 	segments := extendedSegments(packetOf(`<rdf:Description rdf:about="" xmlns:u="urn:u" u:x="1"/>`), 2)
 	photo := save(t, "a.jpg", withSegments(plainJPEG(t), segments...))

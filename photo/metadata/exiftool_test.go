@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// tool finds a program, or skips the test. With CPAR_EXIFTOOL=required its absence is a
-// failure.
+// tool finds a program or skips the test, which fails under
+// CPAR_EXIFTOOL=required.
 func tool(t *testing.T, name, env string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -40,8 +40,8 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// fields are all that exiftool finds in a file, and finds wrong with it, but what the
-// system says about it.
+// fields returns exiftool's fields and warnings, except those of the file
+// system.
 func fields(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -56,7 +56,7 @@ func fields(t *testing.T, path string) map[string]any {
 	return all[0]
 }
 
-// texts is a field as a list.
+// texts returns a field as a list.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case nil:
@@ -74,7 +74,7 @@ func texts(v any) []string {
 	return []string{string(b)}
 }
 
-// exivLists are exiv2's values by key.
+// exivLists returns exiv2's values by key.
 func exivLists(t *testing.T, path string) map[string][]string {
 	lists := map[string][]string{}
 	cmd := exec.Command("exiv2", "-PEIXkt", path)
@@ -90,7 +90,6 @@ func exivLists(t *testing.T, path string) map[string][]string {
 	return lists
 }
 
-// What is written, field by field, as two other programs read it.
 func TestOthersReadWhatIsWritten(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	tool(t, "exiv2", "CPAR_EXIFTOOL")
@@ -137,7 +136,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 	}
 }
 
-// made are files as other programs write them.
+// made returns files written by other programs.
 func made(t *testing.T, folder string) []string {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(folder, name) }
@@ -170,12 +169,13 @@ func made(t *testing.T, folder string) []string {
 	return append(files, at("two.jpg"))
 }
 
-// Files of other programs lose nothing: with our words all old fields are what they were,
-// without them ours are gone, and after undo the bytes are the same.
+// Files of other programs keep all fields after an edit, lose only our words
+// after a retraction, and are byte-identical after an undo.
 func TestFilesOfOthersLoseNothing(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	tool(t, "exiv2", "CPAR_EXIFTOOL")
-	// What takes in our words; the digest follows IPTC, and the list of pictures their places.
+	// Fields that may change: the word lists, the IPTC digest, and image
+	// offsets.
 	ours := []string{"XMP-dc:Subject", "XMP-lr:HierarchicalSubject", "XMP-digiKam:TagsList", "IPTC:Keywords", "Photoshop:IPTCDigest", "File:CurrentIPTCDigest",
 		"MPImage1:MPImageLength", "MPImage2:MPImageStart", "XMP-x:XMPToolkit",
 		"XMP:Subject"} // without a prefix
@@ -236,7 +236,6 @@ func TestFilesOfOthersLoseNothing(t *testing.T) {
 	}
 }
 
-// Keywords that exiftool writes into each kind of file are read.
 func TestKeywordsOfExiftool(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	plain := tiffOf(binary.LittleEndian, map[uint16]string{256: "\x01\x00", 257: "\x01\x00", 273: "\x08\x00\x00\x00", 279: "\x01\x00\x00\x00"})

@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// plainJPEG is a photo without metadata.
 func plainJPEG(t testing.TB) []byte {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, 24, 16))
@@ -25,7 +24,7 @@ func plainJPEG(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// withSegments puts segments behind the start of a JPEG.
+// withSegments inserts segments after the start of a JPEG.
 func withSegments(jpg []byte, segments ...segment) []byte {
 	out := slices.Clone(jpg[:2])
 	for _, s := range segments {
@@ -48,7 +47,7 @@ func photoshopSegment(resources ...resource) segment {
 
 func iimOf(sets ...dataset) []byte { return (&iim{sets: sets}).bytes() }
 
-// save writes a file into a folder of its own and returns its path.
+// save writes a file into a new folder and returns its path.
 func save(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -72,7 +71,7 @@ func get(t testing.TB, path string) []byte {
 	return data
 }
 
-// do plans and applies, and fails if there is nothing to do.
+// do plans and applies an edit, and fails if there is none.
 func do(t testing.TB, photo string, w Where, s Style, c Change) *Edit {
 	t.Helper()
 	e, err := Plan(photo, w, s, c)
@@ -115,5 +114,4 @@ const (
 <?xpacket end="w"?>`
 )
 
-// packetOf is a packet of descriptions.
 func packetOf(descriptions string) string { return packetHead + descriptions + packetTail }

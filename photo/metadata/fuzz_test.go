@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzReadBlocks reads photos of every kind.
+// FuzzReadBlocks reads photos of every format.
 func FuzzReadBlocks(f *testing.F) {
 	jpg := plainJPEG(f)
 	iptc := iimOf(newDataset(1, 90, iimUTF8), newDataset(2, 25, "Küste"))
@@ -42,8 +42,8 @@ func FuzzReadBlocks(f *testing.F) {
 	})
 }
 
-// FuzzPacket writes words into any packet that can be read: what stood there still does,
-// ours come and go.
+// FuzzPacket adds and removes words in any readable packet and checks that all
+// else stays.
 func FuzzPacket(f *testing.F) {
 	for _, text := range foreign {
 		f.Add([]byte(text), "sky")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// describe makes a description of lists: "dc:subject" → values.
+// describe formats a description of lists: "dc:subject" → values.
 func describe(lists ...[]string) string {
 	var b strings.Builder
 	b.WriteString(`  <rdf:Description rdf:about="" xmlns:dc="` + nsDC + `" xmlns:lr="` + nsLightroom + `" xmlns:digiKam="` + nsDigiKam +
@@ -115,8 +115,8 @@ func TestCategoriesAndRegions(t *testing.T) {
 	equal(t, "machine", w.Machine, []string{"sky"})
 }
 
-// darktable 4.2.1 wrote this when it imported a JPEG file with our words in it, flat and
-// below auto. They are a machine's still.
+// darktable 4.2.1 wrote this sidecar for a JPEG with our words, flat and below
+// auto. They remain machine keywords.
 func TestDarktableSidecarTeachesNothing(t *testing.T) {
 	p, err := parsePacket(get(t, "testdata/darktable-4.2.1.xmp"))
 	if err != nil {

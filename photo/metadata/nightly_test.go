@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// wanted skips a test of a large program unless it is asked for: CPAR_DARKTABLE=required.
+// wanted skips a test of a large program unless CPAR_DARKTABLE=required or the
+// like is set.
 func wanted(t *testing.T, env string, programs ...string) {
 	t.Helper()
 	if os.Getenv(env) != "required" {
@@ -23,15 +24,15 @@ func wanted(t *testing.T, env string, programs ...string) {
 	}
 }
 
-// library is a folder of photos with keywords of every origin: by name, what a program
-// shall find in its hierarchy.
+// library returns photos with keywords of every origin, and the hierarchy that
+// another program should find in each.
 func library(t *testing.T) (folder string, want map[string][]string) {
 	folder = t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
 	plain := plainJPEG(t)
 	tagged := withSegments(plain, xmpSegment(packetOf(describe([]string{"dc:subject", "mine", "Rome"}, []string{"lr:hierarchicalSubject", "Places|Rome"}))))
 	for name, data := range map[string][]byte{"new.jpg": plain, "tagged.jpg": tagged, "embedded.jpg": tagged, "foreign.jpg": plain, "judged.jpg": plain} {
-		put(t, at(name), append(data[:len(data):len(data)], name...)) // no two the same
+		put(t, at(name), append(data[:len(data):len(data)], name...)) // all different
 	}
 	put(t, at("foreign.jpg.xmp"), []byte(foreign["as darktable"]))
 	put(t, at("embedded.jpg"), tagged)
@@ -51,7 +52,7 @@ func library(t *testing.T) (folder string, want map[string][]string) {
 	}
 }
 
-// compare looks for the wanted keywords, and for ours where they are not wanted.
+// compare checks for the wanted keywords and for unexpected ones of ours.
 func compare(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	for _, w := range want {
@@ -66,7 +67,7 @@ func compare(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// darktable reads our sidecars and files into its library, and we read what it exports.
+// darktable imports our sidecars and files, and ReadFile reads its exports.
 func TestDarktable(t *testing.T) {
 	wanted(t, "CPAR_DARKTABLE", "darktable-cli", "sqlite3", "exiftool")
 	folder, want := library(t)
@@ -82,7 +83,8 @@ func TestDarktable(t *testing.T) {
 			"select name from tags join l.tagged_images on tagid = tags.id")
 		compare(t, name, strings.Fields(found), tags)
 
-		// What it exports teaches no more than what it was given. It lists roots, too.
+		// The export, which also lists roots, teaches no more than the
+		// original.
 		before, now := read(t, filepath.Join(folder, name)), read(t, out)
 		roots := newWordSet("Places", "Things", "darktable", "format", "jpg")
 		for _, w := range now.Human {
@@ -104,8 +106,8 @@ func TestDarktable(t *testing.T) {
 	}
 }
 
-// digiKam finds our keywords when it reads a folder into its database. It has no program
-// for the command line, so that its window is opened on a screen that nobody sees.
+// digiKam finds our keywords when it scans a folder. It has no command line, so
+// it runs on a virtual screen.
 func TestDigiKam(t *testing.T) {
 	wanted(t, "CPAR_DIGIKAM", "digikam", "xvfb-run", "dbus-run-session", "sqlite3")
 	folder, want := library(t)
@@ -114,10 +116,10 @@ func TestDigiKam(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, ".config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// With a version it asks no questions.
+	// A version number suppresses its questions.
 	put(t, filepath.Join(home, ".config", "digikamrc"), []byte("[General Settings]\nVersion=7.9.0\n\n[Metadata Settings]\nUse XMP Sidecar For Reading=true\n\n[Album Settings]\nScan At Start=true\n"))
 	query := func(q string) string {
-		out, _ := exec.Command("sqlite3", base, q).Output() // it may be locked, or not be there yet
+		out, _ := exec.Command("sqlite3", base, q).Output() // it may be locked or missing
 		return strings.TrimSpace(string(out))
 	}
 	until := func(what string, done func() bool) {
@@ -150,7 +152,8 @@ func TestDigiKam(t *testing.T) {
 			"select Tags.id, place.path || '|' || Tags.name from Tags join place on Tags.pid = place.id) " +
 			"select path from ImageTags join place on tagid = place.id join Images on imageid = Images.id where Images.name = '" + name + "'")
 		got := strings.Split(rows, "\n")
-		// A name without a place is the tag of that name that is there already, wherever.
+		// digiKam maps a tag without a path to an existing tag of the same
+		// name.
 		if i := slices.Index(got, "auto|sky"); i >= 0 && name == "judged.jpg" {
 			got[i] = "sky"
 		}

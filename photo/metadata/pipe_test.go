@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A pipe with the name of a sidecar, or of a photo, keeps nobody waiting.
+// A pipe with the name of a sidecar or photo does not block.
 func TestPipes(t *testing.T) {
 	photo := filepath.Join(t.TempDir(), "a.jpg")
 	if err := os.WriteFile(photo, []byte("\xff\xd8\xff\xd9"), 0o600); err != nil {

@@ -18,7 +18,7 @@ func subjects(words ...string) string {
 
 func be32(n int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
 
-// pngChunk is a chunk with its checksum, which other programs look at.
+// pngChunk returns a chunk with its checksum, which other programs verify.
 func pngChunk(kind, data string) string {
 	return be32(len(data)) + kind + data + be32(int(crc32.ChecksumIEEE([]byte(kind+data))))
 }
@@ -54,7 +54,6 @@ func riff(kind, data string) string {
 	return s
 }
 
-// tiffOf is a TIFF file with tags of bytes.
 func tiffOf(order binary.AppendByteOrder, tags map[uint16]string) string {
 	head := "II*\x00"
 	if order == binary.AppendByteOrder(binary.BigEndian) {
@@ -86,7 +85,8 @@ func boxOf(kind string, parts ...string) string {
 	return be32(len(content)+8) + kind + content
 }
 
-// heifOf is a file with an XMP item in two extents, and one of EXIF in the meta box itself.
+// heifOf is a file with an XMP item in two extents and an EXIF item in the meta
+// box.
 func heifOf(xmp, exif string) []byte {
 	const ftyp = 16
 	infe := func(item, kind, more string) string {
@@ -178,7 +178,7 @@ func rafOf(jpg []byte) []byte {
 	return []byte(head + string(jpg))
 }
 
-// What one block says counts, whatever is wrong with the others.
+// Each block is read despite damage in the others.
 func TestDamageHidesNothingElse(t *testing.T) {
 	jpg := plainJPEG(t)
 	iptc := photoshopSegment(newResource(resourceIPTC, iimOf(newDataset(2, 25, "sky"))))
@@ -221,7 +221,7 @@ func TestDamageHidesNothingElse(t *testing.T) {
 	}
 }
 
-// overlapping is a file that names the same bytes as many items.
+// overlapping is a file in which many items share the same bytes.
 func overlapping() []byte {
 	xmp := subjects("sea")
 	const n = 50

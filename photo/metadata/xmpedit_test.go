@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Sidecars as other programs write them. What is foreign stays.
+// foreign holds sidecars of other programs, whose properties must survive.
 var foreign = map[string]string{
 	"as darktable": `<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
@@ -115,7 +115,7 @@ func TestForeignSidecarsKeepWhatTheyHave(t *testing.T) {
 	}
 }
 
-// Taking the words out again gives the text of before, where it is laid out as ours.
+// Retraction restores the original text if its layout is ours.
 func TestRetractLeavesTheLayout(t *testing.T) {
 	for name, text := range foreign {
 		p, err := parsePacket([]byte(text))
@@ -130,7 +130,7 @@ func TestRetractLeavesTheLayout(t *testing.T) {
 		target.retract("r", added)
 		got, _ := p.bytes()
 		if name == "an attribute" || name == "a single value in its language" || name == "no description" || name == "other prefixes" {
-			continue // a list stays a list, a description and a declaration stay
+			continue // converted lists, descriptions and declarations stay
 		}
 		strip := strings.NewReplacer(` xmlns:digiKam="`+nsDigiKam+`"`, "", ` xmlns:lr="`+nsLightroom+`"`, "", ` xmlns:dc="`+nsDC+`"`, "")
 		if strip.Replace(string(got)) != strip.Replace(string(want)) {
@@ -158,8 +158,7 @@ func TestSidecarThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A list that is new would hide what stands elsewhere from programs that stop at the
-// first.
+// A new list would hide the other lists from programs that stop at the first.
 func TestNewListsGetAPersonsWords(t *testing.T) {
 	jpg := withSegments(plainJPEG(t), xmpSegment(packetOf(describe(
 		[]string{"dc:subject", "mine", "Anna", "Rome"}, []string{"lr:hierarchicalSubject", "Places|Italy|Rome", "People|Anna", "darktable|format|jpg"}))))
@@ -177,7 +176,7 @@ func TestNewListsGetAPersonsWords(t *testing.T) {
 	if err != nil || left == nil || left.New != nil {
 		t.Errorf("after all words are gone, the sidecar stays: %v %v", left, err)
 	}
-	// A person's rating, set since, keeps it.
+	// A rating added since keeps the file.
 	put(t, e.Path, []byte(strings.Replace(string(e.New), `rdf:about=""`, `rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="5"`, 1)))
 	left, err = Retract(e.Path, "r", e.Added)
 	if err != nil || !bytes.Contains(left.New, []byte(`xmp:Rating="5"`)) || bytes.Contains(left.New, []byte("Rome")) {
@@ -201,7 +200,7 @@ func TestJudgement(t *testing.T) {
 		if e, err := Plan(photo, where, Append, Change{Suggest: []string{"car", "sky", "Boat"}}); e != nil || err != nil {
 			t.Errorf("refused and standing words again: %v %v", e, err)
 		}
-		// What was accepted stays when its run is taken back; what was given goes with its own.
+		// Retracting a run keeps accepted words and removes its own.
 		if left, err := Retract(e.Path, "r1", []string{"sky", "sea", "car"}); left != nil || err != nil {
 			t.Errorf("%s: accepted words go: %v", where, err)
 		}
@@ -223,7 +222,8 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
-// digiKam repeats what it reads in lists of its own; a retracted word leaves those too.
+// digiKam copies keywords into lists of its own, from which retraction also
+// removes them.
 func TestRetractAfterDigiKam(t *testing.T) {
 	categories := `<Categories><Category Assigned="0">auto<Category Assigned="1">sky</Category></Category><Category Assigned="1">mine</Category></Categories>`
 	photo := save(t, "a.jpg", plainJPEG(t))
