@@ -94,7 +94,6 @@ func list(w *lister, roots []string) (*Listing, error) {
 	return l, nil
 }
 
-// lister is the state of one call of List.
 type lister struct {
 	ctx     context.Context
 	readDir func(string) ([]fs.DirEntry, error) // os.ReadDir, except in tests

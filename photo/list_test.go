@@ -14,7 +14,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// tree creates empty files. List opens none.
 func tree(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -132,7 +131,6 @@ func TestLinks(t *testing.T) {
 	if s := l.Summary(); !strings.Contains(s, "2 links to folders") || !strings.Contains(s, "gone.jpg (a link that leads nowhere: no such file or directory)") {
 		t.Error(s)
 	}
-	// The named folder may itself be a link.
 	linked := filepath.Join(t.TempDir(), "linked")
 	if err := os.Symlink(outside, linked); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,6 @@ const (
 	System     Reason = "system"  // files of the operating system or of a collection
 )
 
-// reasonText is the wording of a reason in a summary.
 type reasonText struct {
 	reason    Reason
 	one, many string
@@ -96,7 +95,6 @@ func (l *Listing) Summary() string {
 	return strings.Join(lines, "\n")
 }
 
-// kindsOf returns the distinct extensions of files.
 func kindsOf(all []Skipped) (kinds []string) {
 	for _, s := range all {
 		if kind := extension(s.Path); !slices.Contains(kinds, kind) {

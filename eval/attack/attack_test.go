@@ -115,7 +115,6 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// Attacks that lack data are omitted on tiny collections.
 func TestSmallCollections(t *testing.T) {
 	for _, n := range [][2]int{{2, 4}, {7, 5}, {40, 9}} {
 		rows, err := Run(t.Context(), synthetic(2, n[0], n[1]), Options{PCA: 128, More: []*Target{opaque(n[0])}})

@@ -25,7 +25,6 @@ const (
 	maxAsked = 60
 )
 
-// cells attacks an index of scheme sealed with cells.
 func (r *run) cells(ctx context.Context) error {
 	if len(r.c.Train) < minLearnt {
 		return nil
@@ -77,7 +76,6 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-// cellCloud is the cloud of an index with cells.
 type cellCloud struct {
 	index *sealed.Index
 	// params belong to the cells, which hold all records.
@@ -96,7 +94,6 @@ func openCellCloud(b *built) (*cellCloud, error) {
 	return &cellCloud{x, *parts.Clustered}, err
 }
 
-// look answers a request and measures what the cloud sees.
 func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
 	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
 	if err != nil {
@@ -212,7 +209,6 @@ func learnClasses(known [][][]float64) classes {
 	return out
 }
 
-// nearest returns the cell whose mean is nearest to the measurement.
 func (c classes) nearest(seen []float64) (best int) {
 	least := math.Inf(1)
 	for i, mean := range c.means {

@@ -13,7 +13,6 @@ import (
 	"cpar/user"
 )
 
-// factors is the number of independent factors of synthetic photos.
 const factors = 8
 
 // synthetic generates a collection. Each photo has a position in a space of a
@@ -49,7 +48,6 @@ func synthetic(seed uint64, train, test int) *Collection {
 	}}
 }
 
-// maker generates features from positions.
 type maker struct {
 	middle [3*48 + 2*256 + 2*4096]float64
 	weight [3*48 + 2*256 + 2*4096][factors]float64
@@ -116,7 +114,6 @@ func (c *opaqueCloud) Observe(request []byte) (*Observation, error) {
 	return s, nil
 }
 
-// row returns the row of an attack on profile paper.
 func row(t *testing.T, rows []Row, attack, scheme string, known int) Row {
 	t.Helper()
 	return profileRow(t, rows, attack, scheme, "paper", known)

@@ -20,7 +20,6 @@ import (
 // and an error of 3.2, and elimination fails. Lattice reduction succeeds at a
 // cost that this file estimates.
 
-// toyDim is the dimension in which elimination is demonstrated.
 const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is

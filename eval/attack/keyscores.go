@@ -54,7 +54,6 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 	return out, nil
 }
 
-// exactRequest is a request in integers, as the owner constructed it.
 type exactRequest struct {
 	seen  *Observation
 	z     []int64
@@ -194,8 +193,6 @@ type estimated struct {
 	unsure float64
 }
 
-// recordNoise estimates e of every known record in the slots, by least squares
-// over the requests.
 func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) ([]estimated, error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
@@ -246,7 +243,6 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 	return out, nil
 }
 
-// judgeKey counts the unknown records that the rows decrypt.
 func judgeKey(v *View, known []int, key [][]uint64, truth []*projected) Row {
 	right, trials := 0, 0
 	taken := indicator(v.Records, known)

@@ -46,7 +46,6 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	return out
 }
 
-// votingNeighbours is the number of known records that vote on a keyword.
 const votingNeighbours = 5
 
 // keywordBySimilarity lets the known records with the most similar scores over
@@ -114,7 +113,6 @@ func commonest(keywords [][]string, of []bool) string {
 	return winner(votes)
 }
 
-// judgeKeywords judges the guesses for unknown records.
 func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []bool) Row {
 	right, base, trials := 0, 0, 0
 	common := commonest(keywords, known)
@@ -135,7 +133,6 @@ func judgeKeywords(attack string, v *View, number int, guesses []string, keyword
 	return proportion(attack, v.Scheme, number, right, trials, float64(base)/float64(max(trials, 1)))
 }
 
-// indicator returns a slice that is true at the given indices.
 func indicator(n int, at []int) []bool {
 	out := make([]bool, n)
 	for _, i := range at {

@@ -21,7 +21,6 @@ import (
 // the leakage of its forest does not depend on the profile.
 
 const (
-	// minLearnt is the minimum number of photos to learn from.
 	minLearnt = 40
 	// sealedRecords is enough for scheme sealed, whose words do not depend on
 	// the number of records.
@@ -38,7 +37,6 @@ var (
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
-// learnedAttack is an index with one of these profiles under attack.
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
@@ -52,7 +50,6 @@ type learnedAttack struct {
 	records, requests []*projected
 }
 
-// profiles attacks an index for each profile that the collection supports.
 func (r *run) profiles(ctx context.Context) error {
 	n := len(r.c.Train)
 	if n/2 < minLearnt {
@@ -79,7 +76,6 @@ func (r *run) profiles(ctx context.Context) error {
 	return nil
 }
 
-// embedded reports whether all photos have network embeddings.
 func embedded(c *Collection) bool {
 	for _, list := range [][]user.Photo{c.Train, c.Test} {
 		for _, im := range list {
@@ -125,7 +121,6 @@ func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 	return nil
 }
 
-// add adds rows for this profile.
 func (l *learnedAttack) add(rows ...Row) {
 	for _, row := range rows {
 		row.Profile = l.profile.String()
@@ -133,7 +128,6 @@ func (l *learnedAttack) add(rows ...Row) {
 	}
 }
 
-// rounded returns vectors as they are encrypted.
 func rounded(list []*vector.Vector) []*projected {
 	out := make([]*projected, len(list))
 	for i, v := range list {
@@ -173,7 +167,6 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 	return nil
 }
 
-// guessed adds a row for each number of known records.
 func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
 	for _, k := range upTo(numbers, l.view.Records) {
 		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
@@ -193,7 +186,6 @@ func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, p
 	return nil
 }
 
-// matched matches the records to the indexed photos, by all requests.
 func (l *learnedAttack) matched(s standIn) error {
 	scores := make([][]float64, len(l.view.Observations))
 	for j, seen := range l.view.Observations {
@@ -218,7 +210,6 @@ func (l *learnedAttack) matched(s standIn) error {
 	return nil
 }
 
-// solve recovers requests from known vectors.
 func (l *learnedAttack) solve(context.Context) error {
 	unknowns := float64(len(l.records[0].row()))
 	for _, share := range solvingShares {
@@ -244,8 +235,6 @@ func (l *learnedAttack) vectors(known []int) []*projected {
 	return out
 }
 
-// key recovers the key from known vectors and scores, and estimates lattice
-// attacks.
 func (l *learnedAttack) key(context.Context) error {
 	m := len(l.view.Vectors[0])
 	for _, share := range keyShares {
@@ -318,7 +307,6 @@ func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	return v, out, nil
 }
 
-// typical returns the root mean square of an element.
 func typical(list []*projected) float64 {
 	sum := 0.0
 	for _, p := range list {
@@ -329,7 +317,6 @@ func typical(list []*projected) float64 {
 	return math.Sqrt(sum)
 }
 
-// sealed runs the strongest attacks on the other schemes against scheme sealed.
 func (l *learnedAttack) sealed(ctx context.Context) error {
 	b, err := build(ctx, l.indexed[:min(sealedRecords, len(l.indexed))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {

@@ -29,7 +29,6 @@ func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	return out
 }
 
-// scored is an index of records under its own key, with requests.
 func scored(t *testing.T, records, requests []*projected) *View {
 	t.Helper()
 	d := len(records[0].z)
@@ -96,7 +95,6 @@ func TestKeyByScores(t *testing.T) {
 	}
 }
 
-// An index alone reveals similar records. Random words reveal nothing.
 func TestNearestFromIndex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	records := unitVectors(rng, 200, 16)
@@ -179,7 +177,6 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// determinant is exact, by Bareiss's algorithm.
 func determinant(b [][]int64) *big.Int {
 	n := len(b)
 	a := make([][]*big.Int, n)

@@ -19,9 +19,7 @@ const linkQuantile = 0.999
 // A similarity compares two requests by what the cloud saw. Larger is more
 // similar.
 type similarity struct {
-	name string
-	// view returns the data to compare, or nil if the scheme does not send
-	// them.
+	name    string
 	view    func(*Observation) []float64
 	compare func(a, b []float64) float64
 }
@@ -86,7 +84,6 @@ func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([
 	return rows, nil
 }
 
-// linker decides for the cloud.
 type linker struct {
 	by        similarity
 	log       [][]float64

@@ -72,10 +72,8 @@ func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	return d
 }
 
-// centred returns x modulo 2^modulusBits, around 0.
 func centred(x uint64) int64 { return int64(x<<(64-modulusBits)) >> (64 - modulusBits) }
 
-// basis returns a basis of the lattice in the first k differences.
 func (d *differenceRows) basis(k int) [][]int64 {
 	var out [][]int64
 	for c := range k {
@@ -214,7 +212,6 @@ func nearestFromIndex(v *View, k int) []int {
 	return nearestOthers(rows)
 }
 
-// nearestOthers returns the nearest other row of each row.
 func nearestOthers(rows [][]float64) []int {
 	half := make([]float64, len(rows))
 	for i, row := range rows {
@@ -232,7 +229,6 @@ func nearestOthers(rows [][]float64) []int {
 	return out
 }
 
-// judgeNearest compares the guesses with the truth.
 func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	rows := make([][]float64, len(truth))
 	for i, p := range truth {
@@ -251,7 +247,6 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 // the vectors of elements.
 const muchLonger = 6
 
-// reduce reduces the rows of b in place by LLL with δ = 0.99.
 func reduce(b [][]int64) {
 	const delta = 0.99
 	n := len(b)

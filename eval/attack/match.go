@@ -151,7 +151,6 @@ type start struct {
 	gap  float64
 }
 
-// improve adds an eigenvector each round, from small to size.
 func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err error) {
 	if s.c != nil {
 		small, _ = s.c.Dims()

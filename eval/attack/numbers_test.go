@@ -39,7 +39,6 @@ func TestKeyIsWithinReachOfLattices(t *testing.T) {
 	}
 }
 
-// Least squares finds the weights despite an unknown constant.
 func TestLinear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const k, d = 60, 7

@@ -34,14 +34,11 @@ const (
 	offeredGenerations = 5
 )
 
-// A servedIndex holds the manifest and segments that a cloud serves as an
-// index.
 type servedIndex struct {
 	manifest []byte
 	segments map[cpar.Digest][]byte
 }
 
-// read reads an index folder.
 func read(folder string) (*servedIndex, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -56,7 +53,6 @@ func read(folder string) (*servedIndex, error) {
 	return o, err
 }
 
-// with returns an offer with an altered manifest and a corrected checksum.
 func (o *servedIndex) with(alter func(b []byte)) *servedIndex {
 	b := slices.Clone(o.manifest[:len(o.manifest)-sha256.Size])
 	alter(b)
@@ -76,7 +72,6 @@ func (o *servedIndex) withSegment(s cpar.Segment, b []byte) *servedIndex {
 	return out
 }
 
-// An offering is a device.Cloud that serves one offer and counts the requests.
 type offering struct {
 	*servedIndex
 	calls int
@@ -112,7 +107,6 @@ func (o *offering) AnnotateBatch(context.Context, []*cpar.Request) ([]*cpar.Repl
 	return nil, nil, errNotServed
 }
 
-// offers makes an index and its updates, and attacks their owner's devices.
 func (r *run) offers(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "cpar-attack-")
 	if err != nil {
@@ -185,7 +179,6 @@ func (o *offers) make(ctx context.Context) error {
 	return nil
 }
 
-// device returns a device that has seen a generation.
 func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device, error) {
 	o.devices++
 	home := filepath.Join(o.folder, fmt.Sprint("device ", o.devices))
@@ -196,8 +189,6 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	return d, nil
 }
 
-// offered offers others to devices that have seen a generation, and counts
-// those opened.
 func (o *offers) offered(ctx context.Context, attack string, known int, seen []*servedIndex, others []*servedIndex) error {
 	opened := 0
 	var said []string
@@ -224,7 +215,6 @@ func (o *offers) offered(ctx context.Context, attack string, known int, seen []*
 	return nil
 }
 
-// kindOf returns the kind of an error.
 func kindOf(err error) string {
 	for _, kind := range []error{cpar.ErrVersion, cpar.ErrCloud, cpar.ErrCorrupt, cpar.ErrKey, cpar.ErrInput, cpar.ErrStorage} {
 		if errors.Is(err, kind) {

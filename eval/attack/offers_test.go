@@ -14,7 +14,6 @@ import (
 	"cpar/user"
 )
 
-// rowsOf runs one stage on a small collection.
 func rowsOf(t *testing.T, c *Collection, stage func(*run) error) map[string]Row {
 	t.Helper()
 	r := &run{c: c, o: Options{PCA: 128}}

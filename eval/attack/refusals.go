@@ -17,20 +17,16 @@ import (
 // refusals. Where replies are rounded, an error of half a unit of a score is
 // refused or not depending on the noise, which depends on the photo.
 const (
-	// liesTold is the number of altered replies per requested photo.
-	liesTold = 16
-	// maxLiedTo bounds the photos in the log.
+	liesTold  = 16
 	maxLiedTo = 100
 )
 
-// A tampering alters the words of a reply.
 type tampering struct {
 	alter func(words []uint64)
 	// altersReply is the cloud's prediction of a refusal.
 	altersReply bool
 }
 
-// A refusalOracle is an owner whose refusals the cloud observes.
 type refusalOracle interface {
 	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
 }
@@ -61,8 +57,6 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-// sealedRefusalOracle is the owner of an index with scheme sealed, with its
-// cloud.
 type sealedRefusalOracle struct {
 	owner *user.Owner
 	cloud *sealedCloud
@@ -89,7 +83,6 @@ func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, t
 	return false, err
 }
 
-// tamper attacks an index of scheme sealed.
 func (r *run) tamper(ctx context.Context) error {
 	t, err := r.sealed.sealedTarget()
 	if err != nil {
@@ -131,7 +124,6 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 	}); err != nil {
 		return nil, err
 	}
-	// The similarity is the number of equal refusals.
 	by := similarity{"link-refusals", func(s *Observation) []float64 { return s.Scores }, func(a, b []float64) float64 {
 		alike := 0.0
 		for i := range a {

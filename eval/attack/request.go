@@ -60,7 +60,6 @@ func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.
 	return b.Vector, nil
 }
 
-// vectorsOf applies a pipeline to photos.
 func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, len(photos))
 	err := each(ctx, len(photos), func(i int) (err error) {
@@ -70,8 +69,6 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 	return out, err
 }
 
-// distances returns Dis of every record from every request, one row per
-// request.
 func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {
@@ -106,7 +103,6 @@ func (p *projected) from(q *projected) float64 {
 	return float64(distance.SquaredL2Int(p.z, q.z))/(float64(len(p.z))*vector.Beta/2) + distance.KL(p.v, q.v)
 }
 
-// row returns the vector in which a score is linear.
 func (p *projected) row() []float64 {
 	row := make([]float64, 0, len(p.z)+len(p.v)+1)
 	for _, x := range p.z {
@@ -116,13 +112,11 @@ func (p *projected) row() []float64 {
 	return append(row, p.square())
 }
 
-// solved is the least-squares solution for a request.
 type solved struct {
 	scale float64 // r_s
 	z     []float64
 }
 
-// solveRequests solves for requests from the scores of known records.
 func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error) {
 	rows := make([][]float64, len(vectors))
 	for i, p := range vectors {
@@ -151,7 +145,6 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	return out, nil
 }
 
-// readTolerance is the relative error up to which a solution counts as read.
 const readTolerance = 0.01
 
 func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {

@@ -24,9 +24,7 @@ type Options struct {
 }
 
 const (
-	// maxLinked bounds the requests in the log for linking.
-	maxLinked = 200
-	// planeRequests is the number of requests that reveal planes.
+	maxLinked     = 200
 	planeRequests = 20
 	// maxOPE bounds the records of the index with order-preserving encryption,
 	// whose order ciphertexts do not depend on their number.
@@ -84,7 +82,6 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	return r.rows, nil
 }
 
-// run is one run: the targets, and the knowledge of attackers.
 type run struct {
 	c *Collection
 	o Options
@@ -133,7 +130,6 @@ func (r *run) index(ctx context.Context) (err error) {
 	return nil
 }
 
-// learn computes the prior knowledge of attackers.
 func (r *run) learn(ctx context.Context) error {
 	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
 	if err != nil {
@@ -192,7 +188,6 @@ func (r *run) project(list []*vector.Vector) ([]*projected, error) {
 
 func (r *run) linked() int { return min(2*maxLinked, len(r.c.Test)/2*2) }
 
-// change computes the altered copies of the photos requested twice.
 func (r *run) change(ctx context.Context) error {
 	if r.c.Changed == nil {
 		return nil
@@ -249,7 +244,6 @@ func Wilson(right, trials int) (low, high float64) {
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	low, high = centre-half, centre+half
-	// Exact ends, independent of rounding.
 	if right == 0 {
 		low = 0
 	}

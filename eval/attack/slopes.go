@@ -247,8 +247,6 @@ func leading(rows *mat.Dense, p int) *mat.Dense {
 }
 
 const (
-	// repeatedPhotos are requested repeatedly, and so are copiedPhotos of the
-	// index.
 	repeatedPhotos = 200
 	copiedPhotos   = 20
 	// spreadTolerance is the accuracy required of distances up to r, as a share
@@ -258,7 +256,6 @@ const (
 	distanceTolerance = 5e-4
 )
 
-// repeatedTimes are the numbers of requests per photo.
 var repeatedTimes = []int{2, 3, 4, 5}
 
 // repeated reads the distances of repeatedly requested photos. The r_s are
@@ -290,7 +287,6 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 	if v, truth, err = r.repeatView(ctx, t, r.c.Train[:copies], r.train, most); err != nil {
 		return err
 	}
-	// r lies in a range of F/2.
 	r.add(proportion("offset-slopes", v.Scheme, most, readWhole(distancesBySlopes(v, true), truth, distanceTolerance*r.unit()), copies, 2*distanceTolerance/0.5))
 	return nil
 }

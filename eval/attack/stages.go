@@ -24,7 +24,6 @@ func (r *run) schemes(ctx context.Context) error {
 	return nil
 }
 
-// scheme runs the attacks that apply to every scheme.
 func (r *run) scheme(ctx context.Context, t *Target) error {
 	photos := raw(r.c.Test)
 	rows, err := link(ctx, t, photos[:r.linked()], nil)
@@ -71,7 +70,6 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 	return nil
 }
 
-// unit returns F.
 func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
 
 func (r *run) typical() float64 {
@@ -165,7 +163,6 @@ func guessing(attack string, v *View, k, candidates int, predict func(known []in
 	return proportion(attack, v.Scheme, k, right, draws*len(v.Observations), 1/float64(candidates)), nil
 }
 
-// upTo returns the numbers in list that are at most most.
 func upTo(list []int, most int) []int {
 	return slices.DeleteFunc(slices.Clone(list), func(k int) bool { return k > most })
 }
@@ -223,7 +220,6 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 	return nil
 }
 
-// keywords guesses keywords of records.
 func (r *run) keywords(t *Target, v *View) {
 	words := make([][]string, v.Records)
 	for i := range words {
@@ -237,7 +233,6 @@ func (r *run) keywords(t *Target, v *View) {
 	}
 }
 
-// planes attacks cpar requests that reveal plane distances.
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
 	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
@@ -266,7 +261,6 @@ func (r *run) planes(ctx context.Context) error {
 	return nil
 }
 
-// order attacks an index with the paper's order ciphertexts.
 func (r *run) order(ctx context.Context) error {
 	some := r.c.Train[:min(maxOPE, len(r.c.Train))]
 	b, err := build(ctx, some, user.Options{Scheme: cpar.SchemeCPAR, PCA: r.o.PCA, Order: user.OrderOPE})
@@ -287,7 +281,6 @@ func (r *run) order(ctx context.Context) error {
 	return nil
 }
 
-// key attacks the key.
 func (r *run) key(context.Context) error {
 	for _, noiseless := range []bool{true, false} {
 		row, err := eliminateToy(noiseless)

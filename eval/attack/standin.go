@@ -107,7 +107,6 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	return out, nil
 }
 
-// unit returns x scaled to length 1.
 func unit(x []float32) []float32 {
 	square := 0.0
 	for _, v := range x {
@@ -120,8 +119,6 @@ func unit(x []float32) []float32 {
 	return out
 }
 
-// squares returns the squared distance of every record from every request, one
-// row per request.
 func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, each(ctx, len(requests), func(i int) error {

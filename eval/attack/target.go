@@ -43,7 +43,6 @@ type Target struct {
 	TrainIndex []int
 }
 
-// view returns the cloud's view after requests for photos, in order.
 func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes bool) (*View, []*user.Pending, error) {
 	v := &View{Scheme: t.Cloud.Scheme(), StoredIndex: t.Cloud.Stored(), Observations: make([]*Observation, len(photos))}
 	pending := make([]*user.Pending, len(photos))
@@ -59,7 +58,6 @@ func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes boo
 	return v, pending, err
 }
 
-// each calls f for 0…n−1 on all cores.
 func each(ctx context.Context, n int, f func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -74,7 +72,6 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 	return group.Wait()
 }
 
-// built is an index with the secrets of its owner.
 type built struct {
 	key        *user.Key
 	builder    *user.Builder
@@ -83,7 +80,6 @@ type built struct {
 	trainIndex []int
 }
 
-// build encrypts photos into an index folder.
 func build(ctx context.Context, images []user.Photo, opt user.Options) (*built, error) {
 	b := &built{key: user.NewKey(cpar.Schemes()...), trainIndex: make([]int, len(images))}
 	var err error
@@ -119,7 +115,6 @@ func (b *built) close() {
 	os.RemoveAll(b.folder)
 }
 
-// target returns the index as a scheme serves it.
 func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	c, err := openCloud(b.files, scheme)
 	if err != nil {
@@ -135,13 +130,11 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }
 
-// scoreOwner is an owner for cpar, ivf or capia.
 type scoreOwner struct {
 	*user.Owner
 	params cpar.Params
 }
 
-// Request implements Owner.
 func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
 	p := a.params
 	if planes && p.Scheme == cpar.SchemeCPAR {
@@ -155,7 +148,6 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// raw returns the features of photos.
 func raw(images []user.Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {

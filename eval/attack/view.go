@@ -16,7 +16,6 @@ import (
 // real process.
 type Cloud interface {
 	Scheme() string
-	// Stored returns the index as stored on the cloud's disk.
 	Stored() *StoredIndex
 	// Observe reads a request, answers it and reports what it saw.
 	Observe(request []byte) (*Observation, error)
@@ -24,7 +23,6 @@ type Cloud interface {
 
 // StoredIndex is an index at the cloud.
 type StoredIndex struct {
-	// Records is n.
 	Records int
 	// Vectors holds the ciphertext words per record, or nil if records share
 	// words.
@@ -37,13 +35,11 @@ type StoredIndex struct {
 // Observation is everything a cloud learns from one request. Fields that the
 // scheme does not send are empty.
 type Observation struct {
-	// Request and Reply are the transmitted bytes.
 	Request, Reply []byte
 	// Scores has a score per record, needed or not. If the cloud computes
 	// ciphertexts instead, they are their words.
 	Scores []float64
-	// Order has an order ciphertext for each split field.
-	Order []uint64
+	Order  []uint64
 	// Planes has the signed score of every split plane. Offset, r_s·r, is the
 	// difference of a record's score from a plane's, according to the request.
 	Planes []int64
@@ -100,7 +96,6 @@ func openCloud(files *indexdir.Index, scheme cpar.Scheme) (*scoreCloud, error) {
 func (c *scoreCloud) Scheme() string       { return c.scheme }
 func (c *scoreCloud) Stored() *StoredIndex { return &c.stored }
 
-// Observe implements Cloud.
 func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {

@@ -50,7 +50,6 @@ type Record struct {
 	Reused bool `json:"-"`
 }
 
-// stepFile is the file format of a step.
 type stepFile struct {
 	Record
 	Result json.RawMessage `json:"result"`

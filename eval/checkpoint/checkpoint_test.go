@@ -11,7 +11,6 @@ import (
 
 type result struct{ X float64 }
 
-// counter returns a measurement and the number of its calls.
 func counter(x float64) (func(context.Context) (*result, error), *int) {
 	n := new(int)
 	return func(context.Context) (*result, error) { *n++; return &result{x}, nil }, n
@@ -100,7 +99,6 @@ func TestDoLosesOneStep(t *testing.T) {
 	if len(files) != 1 {
 		t.Errorf("files %v", files)
 	}
-	// Finished steps are available even after the context has ended.
 	if _, record, err := Do(ctx, r, "one", 1, f); err != nil || !record.Reused {
 		t.Errorf("%+v, %v", record, err)
 	}

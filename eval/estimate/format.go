@@ -147,13 +147,10 @@ func (f Format) WithMinHintBits(most float64) Format {
 // HintBytes returns the bytes per record that an owner fetches once.
 func (f Format) HintBytes() float64 { return float64(f.N*f.HintBits) / 8 / f.perGroup() }
 
-// RecordBytes returns the stored bytes per record.
 func (f Format) RecordBytes() float64 {
 	return float64(f.blocks()*f.N*f.wordBytes()) / f.perGroup()
 }
 
-// RequestBytes returns the length of a request without its header.
 func (f Format) RequestBytes() int { return f.blocks() * f.N * f.wordBytes() }
 
-// ReplyBytes returns the reply bytes per record.
 func (f Format) ReplyBytes() float64 { return float64(f.wordBytes()) / float64(f.RecordsPerRow) }

@@ -106,7 +106,6 @@ func TestFrugal(t *testing.T) {
 	if f.HintBits != 25 || a > -80 || b <= -80 {
 		t.Errorf("%d bits fail with 2^%.0f, one fewer with 2^%.0f", f.HintBits, a, b)
 	}
-	// If the noise alone exceeds the target, more hint bits hardly help.
 	f.RecordsPerRow, f.LogT = 16, 17
 	f = f.WithMinHintBits(-80)
 	a, _ = f.Failure()

@@ -25,12 +25,10 @@ type client struct {
 	body    bytes.Buffer
 }
 
-// An answer is a response. Its body is valid until the next exchange.
 type answer struct {
 	status int
 	body   []byte
-	// after is the Retry-After delay.
-	after time.Duration
+	after  time.Duration
 }
 
 // newClient returns a client of the cloud at address, authenticated if there is
@@ -43,7 +41,6 @@ func newClient(address, route string, token bearer.Token) *client {
 	return &client{address: address, head: head + "Content-Type: application/octet-stream\r\nContent-Length: "}
 }
 
-// connect connects unless a connection is open.
 func (c *client) connect(ctx context.Context) (err error) {
 	if c.conn != nil {
 		return nil

@@ -25,8 +25,7 @@ const (
 	// time to finish open requests.
 	startPatience = time.Minute
 	stopPatience  = 15 * time.Second
-	// logKept bounds the log kept for error messages.
-	logKept = 4 << 10
+	logKept       = 4 << 10
 )
 
 // Build builds cpard in a folder and returns its path.
@@ -45,7 +44,6 @@ func Build(ctx context.Context, folder string) (string, error) {
 	return program, nil
 }
 
-// A daemon is a cpard process.
 type daemon struct {
 	url, address string
 	cmd          *exec.Cmd
@@ -127,7 +125,6 @@ func (d *daemon) stop() error {
 	return d.stopped
 }
 
-// explain adds the end of the cloud's log to an error.
 func (d *daemon) explain(err error) error {
 	if log := d.log.String(); err != nil && log != "" && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w; its log ends: %s", err, log)
@@ -148,7 +145,6 @@ func (d *daemon) anonymousMB() float64 {
 	return 0
 }
 
-// A logTail keeps the end of a log.
 type logTail struct {
 	mu sync.Mutex
 	b  []byte

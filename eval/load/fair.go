@@ -34,10 +34,8 @@ type FairnessRow struct {
 	Errors, Shed int
 }
 
-// tenantsOf is the number of tenants that share the cloud.
 const tenantsOf = 2
 
-// fairWait is the target for Wait.
 const fairWait = 2
 
 // fair measures each scheme at the first size.
@@ -117,5 +115,4 @@ func token(ctx context.Context, folder, name string) (bearer.Token, error) {
 	return made.Token, err
 }
 
-// dataFolder returns the cloud's data folder inside an index's folder.
 func dataFolder(folder string) string { return filepath.Join(folder, "cloud") }

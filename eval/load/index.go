@@ -26,12 +26,10 @@ import (
 const (
 	// poolSize is the number of requests in rotation, enough to evict the rows
 	// that a request visits from the cache before it repeats.
-	poolSize = 64
-	// decrypted is the number of their answers that are decrypted.
+	poolSize  = 64
 	decrypted = 8
 )
 
-// An index is a built index with its requests.
 type index struct {
 	folder  string
 	records int
@@ -94,7 +92,6 @@ func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 	return nil
 }
 
-// request encrypts a test photo with the index's default search.
 func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
 	v, err := x.owner.Vector(photo.Vectors)
 	if err != nil {
@@ -109,7 +106,6 @@ func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
 	return a, err
 }
 
-// push uploads the index, authenticated if there is a token.
 func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	cloud, err := cparhttp.New(d.url, nil)
 	if err == nil && !token.IsZero() {
@@ -146,7 +142,6 @@ func (x *index) recordAnswers(ctx context.Context, d *daemon, token bearer.Token
 	return nil
 }
 
-// read decrypts an answer as its owner does.
 func (x *index) read(a *pooledRequest) error {
 	reply, err := cpar.DecodeReply(a.answer)
 	if err != nil {
@@ -170,14 +165,12 @@ type memoizedProfile struct {
 	made map[*feature.Vectors]*vector.Vector
 }
 
-// memoize returns fitted with memoized vectors.
 func memoize(fitted *profile.Fitted) *profile.Fitted {
 	out := *fitted
 	out.Profile = &memoizedProfile{Profile: fitted.Profile, made: map[*feature.Vectors]*vector.Vector{}}
 	return &out
 }
 
-// Vectors implements profile.Profile.
 func (r *memoizedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

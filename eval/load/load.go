@@ -35,30 +35,25 @@ type Options struct {
 	// Photos bounds the indexed photos of the collection. Further records are
 	// mixed from their features.
 	Photos int
-	// Cpard is the program. If it is "", the go command builds it.
-	Cpard string
+	Cpard  string
 	// Records are the sizes of the indexes, Clients the numbers of connections.
 	Records []int
 	Schemes []cpar.Scheme
 	Clients []int
-	// Length is the duration of a row.
-	Length time.Duration
+	Length  time.Duration
 	// Fair also measures one client of a tenant beside many of another, at the
 	// first size.
-	Fair bool
-	// Done, if not nil, is called after each row.
+	Fair     bool
 	Done     func(Row)
 	Progress progress.Func
 }
 
-// The defaults.
 var (
 	DefaultRecords = []int{4500, 20000}
 	DefaultSchemes = []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeSealed}
 	DefaultClients = []int{1, 8, 64, 256, 1000}
 )
 
-// Durations of a row in a full and a short measurement.
 const (
 	DefaultLength = 20 * time.Second
 	ShortLength   = 6 * time.Second
@@ -71,7 +66,6 @@ const (
 	ShortPhotos   = 1000
 )
 
-// Bounds of what one machine can sustain.
 const (
 	MaxClients = 10_000
 	MaxLength  = time.Hour
@@ -189,7 +183,6 @@ func (l *Load) wrong() error {
 	return nil
 }
 
-// A builder builds the indexes of a run.
 type builder struct {
 	folder   string
 	progress progress.Func

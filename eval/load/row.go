@@ -16,14 +16,12 @@ import (
 
 const (
 	// errorPause keeps clients of a dead cloud from spinning.
-	errorPause = 10 * time.Millisecond
-	// memoryEvery is the sampling interval of memory.
+	errorPause  = 10 * time.Millisecond
 	memoryEvery = 50 * time.Millisecond
 	// quietPatience bounds the wait for the previous row's requests to finish.
 	quietPatience = 2 * time.Minute
 )
 
-// A tally counts the results of clients.
 type tally struct {
 	took         []time.Duration
 	errors, shed int
@@ -40,8 +38,6 @@ func (t *tally) add(u *tally) {
 	}
 }
 
-// A clientGroup is a number of clients of one tenant. The token is empty
-// without tenants.
 type clientGroup struct {
 	token   bearer.Token
 	clients int
@@ -122,8 +118,6 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 	}
 }
 
-// overloaded reports whether the cloud refused the request for lack of
-// capacity.
 func (a *answer) overloaded() bool {
 	return a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests
 }
@@ -141,7 +135,6 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -197,7 +190,6 @@ func (d *daemon) watch() (greatest func() float64) {
 	return func() float64 { close(stop); return <-result }
 }
 
-// fill copies the tally of a row with this duration.
 func (t *tally) fill(r *Row, length time.Duration) {
 	r.Rate = digits(float64(len(t.took))/length.Seconds(), 1)
 	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
@@ -205,8 +197,6 @@ func (t *tally) fill(r *Row, length time.Duration) {
 	r.First = t.first
 }
 
-// percentile returns a percentile of sorted times in milliseconds, or 0 if
-// there are none.
 func percentile(took []time.Duration, share float64) float64 {
 	if len(took) == 0 {
 		return 0

@@ -21,7 +21,6 @@ import (
 	"cpar/model/feature"
 )
 
-// cloudOf is a server that answers the k-th request by answer.
 func cloudOf(t *testing.T, answer func(k int, w http.ResponseWriter, body string)) *daemon {
 	t.Helper()
 	var k atomic.Int64

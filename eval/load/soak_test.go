@@ -30,7 +30,6 @@ import (
 	"cpar/user"
 )
 
-// A soak is a cloud with an index per scheme under long, mixed load.
 type soak struct {
 	d        *daemon
 	token    bearer.Token
@@ -150,7 +149,6 @@ func (s *soak) annotate(x *index) (func(context.Context) error, func()) {
 	}, c.close
 }
 
-// owner returns a client such as the owner's program uses.
 func (s *soak) owner() (*cparhttp.Client, func()) {
 	transport := new(http.Transport)
 	c, err := cparhttp.New(s.d.url, &http.Client{Transport: transport})
@@ -231,7 +229,6 @@ func (s *soak) wrongToken() (func(context.Context) error, func()) {
 	}, nothing
 }
 
-// refused expects one of some statuses, or overload.
 func refused(resp *http.Response, err error, statuses ...int) error {
 	if err == nil && !slices.Contains(append(statuses, http.StatusServiceUnavailable), resp.StatusCode) {
 		err = fmt.Errorf("status %d", resp.StatusCode)
@@ -250,7 +247,6 @@ func (s *soak) brokenOff() (func(context.Context) error, func()) {
 	}, nothing
 }
 
-// silence connects and sends nothing or half a line.
 func (s *soak) silence() (func(context.Context) error, func()) {
 	return func(ctx context.Context) error {
 		_, err := s.raw(ctx, false, 50*time.Millisecond, "", "POST /v1/ind")
@@ -275,7 +271,6 @@ func (s *soak) falseSegment() (func(context.Context) error, func()) {
 	route := strings.NewReplacer("{id}", s.small.files.Manifest().ID.String(), "{digest}", cpar.Digest{1}.String()).Replace(cparhttp.PathSegment)
 	return func(ctx context.Context) error {
 		resp, err := s.raw(ctx, true, 0, s.head("PUT", route, 1000, s.token.Reveal()), strings.Repeat("x", 1000))
-		// Or the index is being deleted.
 		return refused(resp, err, 400, 404, 409, 422)
 	}, nothing
 }
@@ -308,7 +303,6 @@ func (s *soak) run(ctx context.Context, pause time.Duration, once bool) {
 	all.Wait()
 }
 
-// A reading is the cloud's resource use.
 type reading struct {
 	minutes                 float64
 	goroutines, descriptors int
@@ -415,8 +409,6 @@ func (s *soak) settled(t *testing.T, most reading) reading {
 	return r
 }
 
-// grown compares the memory of the second fifth of the time with the last
-// fifth.
 func (s *soak) grown(t *testing.T, readings []reading) {
 	t.Helper()
 	fifth := len(readings) / 5

@@ -16,7 +16,6 @@ import (
 	"cpar/internal/durable"
 )
 
-// Tables implements eval.Result.
 func (l *Load) Tables() []eval.Table {
 	t := eval.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
 		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
@@ -115,7 +114,6 @@ func (l *Load) WritePage(file, soak string, date time.Time) error {
 // soakRows is the number of rows shown of a soak's file.
 const soakRows = 10
 
-// soakTable reads the figures of TestSoak.
 func soakTable(file string) (t eval.Table, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {

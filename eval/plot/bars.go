@@ -21,7 +21,6 @@ type bars struct {
 	index, of int
 }
 
-// bars returns the series of f that are bars.
 func (f *Figure) bars() []gonum.Plotter {
 	var list []bars
 	for _, s := range f.Series {
@@ -37,10 +36,8 @@ func (f *Figure) bars() []gonum.Plotter {
 	return out
 }
 
-// barsWidth is the share of the space between two X values covered by bars.
 const barsWidth = 0.84
 
-// Plot implements gonum.Plotter.
 func (b bars) Plot(c draw.Canvas, p *gonum.Plot) {
 	x, y := p.Transforms(&c)
 	width := barsWidth / float64(b.of)

@@ -135,7 +135,6 @@ func (f *Figure) Draw() (svg, png []byte, err error) {
 	return svg, buf.Bytes(), nil
 }
 
-// SVG draws the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
 	p, err := f.plot()
 	if err != nil {
@@ -164,7 +163,6 @@ func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 	p.Draw(draw.Crop(c, labelRoom+4, 0, labelRoom, 0))
 }
 
-// labelRoom is the space for an axis label.
 const labelRoom = 20
 
 // axisLabels draws the axis labels. gonum would misplace them on logarithmic
@@ -176,7 +174,6 @@ func (f *Figure) axisLabels(c draw.Canvas) {
 	c.FillText(sty, vg.Point{X: c.Min.X, Y: (c.Min.Y+c.Max.Y)/2 + labelRoom}, f.Y.Label)
 }
 
-// legend draws the names of the series in rows and returns their height.
 func (f *Figure) legend(c draw.Canvas) vg.Length {
 	const sample, gap, line = 22, 16, 17
 	sty := text.Style{Color: ink, Font: face(fontPt-0.5, false), Handler: gonum.DefaultTextHandler, YAlign: -0.5}
@@ -270,7 +267,6 @@ func (f *Figure) plot() (*gonum.Plot, error) {
 	return p, nil
 }
 
-// axis sets range, ticks and style.
 func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64, float64)) error {
 	low, high := math.Inf(1), math.Inf(-1)
 	see := func(v float64) { low, high = min(low, v), max(high, v) }
@@ -310,7 +306,6 @@ func (f *Figure) axis(a *gonum.Axis, from Axis, of func(Point) (float64, float64
 	return nil
 }
 
-// marker places the numbers.
 func (a Axis) marker() gonum.Ticker {
 	return gonum.TickerFunc(func(low, high float64) []gonum.Tick {
 		var out []gonum.Tick
@@ -369,7 +364,6 @@ func power(e float64) float64 {
 	return v
 }
 
-// roundTicks returns about five round numbers.
 func roundTicks(low, high float64) []float64 {
 	raw := (high - low) / 5
 	e := power(math.Floor(math.Log10(raw)))
@@ -387,7 +381,6 @@ func roundTicks(low, high float64) []float64 {
 	return out
 }
 
-// add draws a series, error bars below dots.
 func (s *Series) add(p *gonum.Plot) error {
 	xys := make(plotter.XYs, len(s.Points))
 	bars := errorBars{xys, make(plotter.XErrors, len(s.Points)), make(plotter.YErrors, len(s.Points))}

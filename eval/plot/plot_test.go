@@ -11,7 +11,6 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// Bars stand side by side, each from 0 to its value.
 func TestBars(t *testing.T) {
 	one := Series{Style: Bars, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}
 	f := Figure{Series: []Series{one, {Points: []Point{{X: 1, Y: 2}}}, {Style: Bars}, one}}

@@ -76,7 +76,6 @@ func (n *node) enqueueFetch(s shard, first bool) {
 	}
 }
 
-// fetch fetches the next shard.
 func (n *node) fetch() {
 	if n.fetching = len(n.wanted) > 0 && !n.gone; !n.fetching {
 		return
@@ -94,7 +93,6 @@ func (n *node) fetch() {
 // remain.
 type view struct{ all, remaining *placement.Map }
 
-// refreshView updates the view to the current state.
 func (f *cluster) refreshView() {
 	var all, stay []placement.Node
 	for _, n := range f.sorted() {
@@ -109,7 +107,6 @@ func (f *cluster) refreshView() {
 	f.view = view{placement.New(all), placement.New(stay)}
 }
 
-// replicas returns the candidate nodes for a slot.
 func (v view) replicas(s placement.Slot) []string {
 	return placement.Candidates(v.remaining, v.all, s, Replicas)
 }

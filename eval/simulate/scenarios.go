@@ -16,7 +16,6 @@ type Scenario struct {
 	begin func(*cluster)
 }
 
-// scenarioStart is the time of the first event.
 const scenarioStart = 10 * time.Second
 
 // Scenarios lists all simulated scenarios. A tenth of the nodes is 30 of 300.
@@ -77,8 +76,7 @@ type Row struct {
 	Scenario string `json:"scenario"`
 	Requests int    `json:"questions"`
 	Failed   int    `json:"failed"`
-	// Late counts answers beyond the promised two seconds.
-	Late int `json:"late"`
+	Late     int    `json:"late"`
 	// P50 to Max are in milliseconds.
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
@@ -102,7 +100,6 @@ type Row struct {
 // answerTimeout is the promised upper bound of an answer's time.
 const answerTimeout = 2 * time.Second
 
-// fillRow computes the figures of the row.
 func (f *cluster) fillRow() {
 	slices.Sort(f.latencies)
 	at := func(share float64) float64 {
@@ -142,7 +139,6 @@ type Result struct {
 	Rows []Row `json:"rows"`
 }
 
-// Tables implements eval.Result.
 func (r *Result) Tables() []eval.Table {
 	t := eval.Table{
 		Name: "fleet",

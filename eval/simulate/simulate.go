@@ -33,9 +33,8 @@ type Options struct {
 	ShardBytes int64 `json:"shard_bytes"`
 	// Read and Fetch are a node's bytes per second when scoring and when
 	// fetching from storage.
-	Read  float64 `json:"read"`
-	Fetch float64 `json:"fetch"`
-	// Busy is the utilisation of the nodes without failures.
+	Read   float64       `json:"read"`
+	Fetch  float64       `json:"fetch"`
 	Busy   float64       `json:"busy"`
 	Length time.Duration `json:"length_ns"`
 	// Lease is the time until a silent node counts as dead, Silence the time
@@ -63,21 +62,18 @@ func (o Options) Check() error {
 	return nil
 }
 
-// A shard is one shard of an index.
 type shard struct {
 	number int // among all shards
 	slot   placement.Slot
 }
 
-// A cluster is a running simulation.
 type cluster struct {
-	o      Options
-	rng    *rand.Rand
-	now    time.Duration
-	events events
-	nodes  map[string]*node
-	shards []shard
-	// view is the routers' knowledge.
+	o         Options
+	rng       *rand.Rand
+	now       time.Duration
+	events    events
+	nodes     map[string]*node
+	shards    []shard
 	view      view
 	busy      scatter.NodeLoad
 	recent    scatter.Latencies
@@ -85,7 +81,6 @@ type cluster struct {
 	latencies []time.Duration
 }
 
-// schedule queues an event.
 func (f *cluster) schedule(when time.Duration, what func()) {
 	f.events.count++
 	heap.Push(&f.events, event{max(when, f.now), f.events.count, what})
@@ -94,7 +89,6 @@ func (f *cluster) schedule(when time.Duration, what func()) {
 // clock returns the simulated time for package scatter.
 func (f *cluster) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
 
-// run simulates one scenario.
 func run(o Options, s Scenario) Row {
 	f := &cluster{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0)), nodes: map[string]*node{}}
 	f.out.Scenario = s.Name
@@ -122,7 +116,6 @@ func run(o Options, s Scenario) Row {
 	return f.out
 }
 
-// add creates a node that routers do not know yet.
 func (f *cluster) add(i int) *node {
 	n := &node{cluster: f, name: fmt.Sprintf("node-%d", i), holds: map[int]bool{}, pending: map[int]bool{}, slow: 1}
 	if f.o.PerRack > 0 {
@@ -147,7 +140,6 @@ func (f *cluster) arrive() {
 	f.schedule(0, next)
 }
 
-// startRequest queries one index.
 func (f *cluster) startRequest(index int) {
 	shards := f.shards[index*f.o.Shards:][:f.o.Shards]
 	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.replicas(shards[i].slot), Replicas, f.clock()) }, scatter.Options{

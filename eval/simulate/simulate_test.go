@@ -39,7 +39,6 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// An overloaded cluster reports late answers.
 func TestTooMuch(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length, o.Busy = 6, 0, 200, 30*time.Second, 1.5

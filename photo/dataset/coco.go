@@ -106,7 +106,6 @@ func photosOfSet(root *os.Root, base, set string) string {
 	return ""
 }
 
-// instances appends the rows of a file.
 func (c *Collection) instances(in *instances, folder, half, where string, split map[string]string, rows []row) []row {
 	for _, id := range in.order {
 		p := in.photos[id]
@@ -156,7 +155,6 @@ type cocoPhoto struct {
 	categories []cocoID // distinct, in the order of the objects
 }
 
-// instances holds the contents of an annotation file.
 type instances struct {
 	photos map[cocoID]*cocoPhoto
 	order  []cocoID
@@ -216,7 +214,6 @@ func (in *instances) read(ctx context.Context, r io.Reader) error {
 	return expect(d, '}')
 }
 
-// lists maps the name of each list to the parser of its elements.
 func (in *instances) lists() map[string]func(*json.Decoder) error {
 	return map[string]func(*json.Decoder) error{
 		"images": func(d *json.Decoder) error {
@@ -257,7 +254,6 @@ func (in *instances) lists() map[string]func(*json.Decoder) error {
 	}
 }
 
-// skipValue skips a value of any size, token by token.
 func skipValue(ctx context.Context, d *json.Decoder, limited *elementReader) error {
 	depth := 0
 	for {

@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// cocoFiles resembles the published folders.
 func cocoFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	const categories = `"categories": [{"supercategory": "person","id": 1,"name": "person"},{"supercategory": "kitchen","id": 51,"name": "bowl"},{"supercategory": "outdoor","id": 10,"name": "traffic light"}]`
@@ -21,7 +20,6 @@ func cocoFiles(t testing.TB) map[string]string {
 			"annotations": [{"segmentation": [[500.49,473.53,599.73]],"area": 1.5,"iscrowd": 0,"image_id": 9,"bbox": [1,2,3,4],"category_id": 51,"id": 1},
 				{"segmentation": {"counts": [1,2],"size": [3,4]},"iscrowd": 1,"image_id": 25,"category_id": 10,"id": 2},
 				{"image_id": 9,"category_id": 1,"id": 3},{"image_id": 9,"category_id": 51,"id": 4}],` + categories + `}`,
-		// Lists in another order, and string IDs.
 		"annotations/instances_val2017.json":        `{"annotations": [{"image_id": "a","category_id": "1"}],` + strings.ReplaceAll(categories, `"id": 1,`, `"id": "1",`) + `,"images": [{"id": "a","file_name": "000000000139.jpg"}]}`,
 		"annotations/captions_train2017.json":       `{"annotations": [{"image_id": 9,"caption": "a bowl"}]}`,
 		"annotations/person_keypoints_val2017.json": `{}`,
@@ -49,7 +47,6 @@ func TestOpenCOCO(t *testing.T) {
 			t.Errorf("%s, %v, %d and %d, %v", c.Format, c.Warnings, len(train), len(test), err)
 		}
 	}
-	// Photos in a folder above their set's, and half of the photos.
 	files := map[string]string{}
 	for name, content := range cocoFiles(t) {
 		files[strings.Replace(name, "train2017/", "images/train2017/", 1)] = content

@@ -100,8 +100,7 @@ type Options struct {
 	// Machine, if not nil, returns the words of a file that this program
 	// suggested. They do not count as keywords, nor do those marked in the file
 	// itself.
-	Machine func(path string) []string
-	// Progress reports reading progress and may be nil.
+	Machine  func(path string) []string
 	Progress progress.Func
 }
 
@@ -170,8 +169,6 @@ func openFolder(dir string) (string, *os.Root, error) {
 	return abs, root, nil
 }
 
-// nothingFound distinguishes an empty folder from one whose rows were all
-// rejected.
 func (c *Collection) nothingFound(dir string) error {
 	shown := sanitize.Text(dir)
 	if len(c.Warnings) == 0 {
@@ -183,7 +180,6 @@ func (c *Collection) nothingFound(dir string) error {
 		shown, cpar.ErrInput, c.Summary()), "repair these first")
 }
 
-// readManifestFile reads manifest.csv and resolves each file it names.
 func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string) error {
 	f, err := openRegular(root, ManifestName)
 	if err != nil {
@@ -199,7 +195,6 @@ func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string
 	return nil
 }
 
-// resolveRows appends the photos of the rows with usable files.
 func (c *Collection) resolveRows(root *os.Root, rows []row) {
 	c.Photos = make([]Photo, 0, len(rows))
 	for _, r := range rows {
@@ -269,7 +264,6 @@ func cause(err error) error {
 	return err
 }
 
-// inputError returns an ErrInput with a hint.
 func inputError(advice, format string, args ...any) error {
 	return hint.Add(fmt.Errorf("%w: %w", fmt.Errorf(format, args...), cpar.ErrInput), "%s", advice)
 }

@@ -15,7 +15,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// plainJPEG is a small image without metadata.
 func plainJPEG(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -72,7 +71,6 @@ func photoshopSegment(id uint16, data []byte) []byte {
 	return segment(0xed, b)
 }
 
-// xmpSegment is an APP1 segment with dc:subject as a bag.
 func xmpSegment(keywords ...string) []byte {
 	var b strings.Builder
 	b.WriteString("http://ns.adobe.com/xap/1.0/\x00<?xpacket begin='\ufeff' id='W5M0MpCehiHzreSzNTczkc9d'?>" +
@@ -88,7 +86,6 @@ func xmpSegment(keywords ...string) []byte {
 	return segment(0xe1, []byte(b.String()))
 }
 
-// folder writes files (name → content) into a new folder.
 func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +101,6 @@ func folder(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// manifestFolder creates a folder with the manifest and the named files.
 func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	files := map[string]string{ManifestName: manifest}
 	for _, n := range names {
@@ -113,7 +109,6 @@ func manifestFolder(t testing.TB, manifest string, names ...string) string {
 	return folder(t, files)
 }
 
-// kindsOf formats warnings as "missing-file a.jpg".
 func kindsOf(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
@@ -122,7 +117,6 @@ func kindsOf(ws []Warning) []string {
 	return out
 }
 
-// listing formats photos as "name: k1;k2".
 func listing(items []Photo) []string {
 	var out []string
 	for _, it := range items {

@@ -35,7 +35,6 @@ const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"
 
-	// A description has a few phrases.
 	maxDescription = 1 << 20
 )
 

@@ -11,7 +11,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// eng is an annotation as published, without a declaration.
 func eng(id, description string) string {
 	return "<DOC>\n<DOCNO>annotations/" + id + ".eng</DOCNO>\n<TITLE>Godchild Cristian Patricio</TITLE>\n<DESCRIPTION>" + description +
 		"</DESCRIPTION>\n<NOTES></NOTES>\n<LOCATION>Quilotoa, Ecuador</LOCATION>\n<DATE>April 2002</DATE>\n<IMAGE>images/" + id + ".jpg</IMAGE>\n<THUMBNAIL>thumbnails/" + id + ".jpg</THUMBNAIL>\n</DOC>\n"
@@ -48,7 +47,6 @@ func TestOpenIAPR(t *testing.T) {
 			t.Errorf("format %q, summary %s", c.Format, c.Summary())
 		}
 	}
-	// The labels of regions are better keywords.
 	both := with(at("saiaprtc12ok/benchmark/", saiaprFiles(t)))
 	for name, content := range iaprFiles(t) {
 		both[name] = content

@@ -32,7 +32,6 @@ const (
 	Embedded   Format = "embedded"     // keywords in and beside photos
 )
 
-// importer reads one format.
 type importer struct {
 	format Format
 	// find returns the folder of the format's files, relative to the
@@ -57,7 +56,6 @@ var importers = []importer{
 	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
 }
 
-// read detects the format and reads the collection.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	for _, im := range importers {
 		base, err := im.find(root)
@@ -97,7 +95,6 @@ func isFolder(root *os.Root, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// subfolders returns the names of the direct subfolders in lexical order.
 func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) {
 	entries, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
@@ -145,7 +142,6 @@ func withoutEnding(name string) string {
 	return name
 }
 
-// annotated appends the row of a photo unless all its keywords are unusable.
 func (c *Collection) annotated(rows []row, name, where string, raw []string) []row {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
 	c.Warnings = append(c.Warnings, warnings...)
@@ -187,7 +183,6 @@ func (w *progressReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readLimited reads a whole file of at most limit bytes.
 func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	f, err := openRegular(root, name)
 	if err != nil {

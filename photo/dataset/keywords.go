@@ -21,8 +21,7 @@ const (
 	MaxKeywords = 31
 	// MaxKeywordBytes bounds a keyword in normalised UTF-8.
 	MaxKeywordBytes = 128
-	// separator separates the keywords of a field.
-	separator = ";"
+	separator       = ";"
 )
 
 // cleanKeywords normalises keywords and reports each one it drops. Of spellings

@@ -29,7 +29,6 @@ const (
 	maxAnnotation = 32 << 20
 )
 
-// errFound ends a search.
 var errFound = errors.New("found")
 
 func findLabelMe(root *os.Root) (string, error) {

@@ -46,7 +46,6 @@ func TestCorelThroughLayouts(t *testing.T) {
 	}
 }
 
-// unordered formats photos by base name with sorted keywords.
 func unordered(items []Photo) []string {
 	var out []string
 	for _, it := range items {
@@ -56,7 +55,6 @@ func unordered(items []Photo) []string {
 	return out
 }
 
-// link links a photo into a folder, or copies it.
 func link(t *testing.T, it Photo, to string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -89,7 +87,6 @@ func save(t *testing.T, name string, content []byte) {
 	}
 }
 
-// vocabulary returns the sorted words of photos.
 func vocabulary(items []Photo) []string {
 	var words []string
 	for _, it := range items {

@@ -40,7 +40,6 @@ const (
 // list.
 var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
 
-// learHalves are the halves in the order of the photos.
 var learHalves = []string{splitTrain, splitTest}
 
 // findLEAR detects a pack by the rows of either half and returns the path up to
@@ -116,7 +115,6 @@ func readDictionary(root *os.Root, pack string) ([]string, string, error) {
 		"%s is missing, which says what the annotations mean", pack+dictionaryEnds[0])
 }
 
-// learPack is the state of reading a pack.
 type learPack struct {
 	*Collection
 	words  []string
@@ -174,7 +172,6 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 	return nil
 }
 
-// annotate appends the row of one photo.
 func (p *learPack) annotate(entry, half, where string, set []int) {
 	name, several := p.photos.find(entry)
 	switch before := p.split[name]; {
@@ -206,7 +203,6 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 
 var errDimension = errors.New("another number of words")
 
-// hvecsReader reads the rows of an .hvecs file.
 type hvecsReader struct {
 	r         io.Reader
 	dimension int

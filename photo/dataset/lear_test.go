@@ -79,7 +79,6 @@ func TestOpenLEAR(t *testing.T) {
 		equal(t, name+": train", listing(train), learItems[:3])
 		equal(t, name+": test", listing(test), learItems[3:])
 	}
-	// split.csv overrides the lists.
 	c, err := Open(t.Context(), folder(t, with(learFiles(t), SplitName, "path,split\nimages/1000/1000.jpeg,test\nimages/1000/1001.jpeg,train\nimages/2000/1000.jpeg,train\nimages/2000/2000.jpeg,train\n")), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +88,6 @@ func TestOpenLEAR(t *testing.T) {
 	}
 }
 
-// without returns files except one.
 func without(files map[string]string, name string) map[string]string {
 	out := with(files)
 	delete(out, name)

@@ -10,8 +10,6 @@ import (
 	"cpar"
 )
 
-// sidecar is an XMP file as programs write it. Properties are "name: value,
-// value".
 func sidecar(properties ...string) string {
 	kinds := map[string]string{"dc:subject": "Bag", "lr:hierarchicalSubject": "Bag", "digiKam:TagsList": "Seq", "cpar:Words": "Bag", "cpar:Accepted": "Bag"}
 	var b strings.Builder
@@ -95,10 +93,8 @@ func TestOpenLibrary(t *testing.T) {
 	}
 }
 
-// tiffFile is a TIFF without tags, as at the start of a RAW file.
 func tiffFile() string { return "II*\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00" }
 
-// Words are merged across case in every format.
 func TestWordsWhateverTheCase(t *testing.T) {
 	const manifest = "path,keywords\na.jpg,Dog;DOG;sea\nb.jpg,dog\nc.jpg,dog;STRASSE;Sea\nd.jpg,DOG;straße\n"
 	c, err := Open(t.Context(), manifestFolder(t, manifest, "a.jpg", "b.jpg", "c.jpg", "d.jpg"), Options{Strict: true})
@@ -142,7 +138,6 @@ func TestUncertain(t *testing.T) {
 	}
 	equal(t, "of a manifest", details(c.Uncertain()), []string{"outside-collection other", "malformed-row other", "not-utf8 other",
 		"duplicate-path other", "unreadable-file other", "ignored-file other", "bad-keyword other"})
-	// A missing table hides existing photos.
 	c = &Collection{Format: SAIAPR, Warnings: []Warning{{Kind: Missing, Name: "01/1.jpg"}, {Kind: Missing, Name: "01/labels.txt"}}}
 	equal(t, "of a layout", details(c.Uncertain()), []string{"missing-file 01/labels.txt"})
 }

@@ -98,7 +98,6 @@ type openImagesLabels struct {
 	names       []string
 }
 
-// openImages is the state of reading a collection.
 type openImages struct {
 	*Collection
 	words  map[string]string            // label to word
@@ -174,7 +173,6 @@ func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string)
 	})
 }
 
-// labelColumns returns the indices of the columns, or nil if one is missing.
 func labelColumns(header []string) (columns []int) {
 	for _, name := range []string{"ImageID", "LabelName", "Confidence"} {
 		i := slices.IndexFunc(header, func(h string) bool { return strings.TrimPrefix(h, "\ufeff") == name })
@@ -186,7 +184,6 @@ func labelColumns(header []string) (columns []int) {
 	return columns
 }
 
-// finish appends the available photos.
 func (o *openImages) finish(root *os.Root, base string) {
 	split := map[string]string{}
 	var rows []row

@@ -79,7 +79,6 @@ func TestDamagedOpenImages(t *testing.T) {
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "class-descriptions.csv is missing") || hint.Of(err) == "" {
 		t.Errorf("without descriptions: %v", err)
 	}
-	// A photo in both halves, and one present twice.
 	c, err := Open(t.Context(), folder(t, with(whole, "test-annotations-human-imagelabels-boxable.csv", "ImageID,Source,LabelName,Confidence\n"+first+"/m/07j7r,1\n",
 		"validation/000026e7ee790996.png", "twice")), Options{})
 	if err != nil {

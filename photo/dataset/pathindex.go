@@ -47,7 +47,6 @@ func (p *pathIndex) find(named string) (name string, several bool) {
 	return p.names[best], false
 }
 
-// commonSuffixLen counts the elements that two paths share at their ends.
 func commonSuffixLen(a, b []string) int {
 	n := 0
 	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {

@@ -123,7 +123,6 @@ func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions stri
 	return rows, nil
 }
 
-// labelledPhotos appends the photos of one folder.
 func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder string, labels []photoLabels, words map[int]string, rows []row) ([]row, error) {
 	images := path.Join(folder, "images")
 	photos := map[string]string{}
@@ -186,8 +185,6 @@ type photoLabels struct {
 	labels []int
 }
 
-// readLabels reads rows of photo, region and label. Photos are in the order of
-// first appearance.
 func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 	at := map[int]int{}
 	known := map[[2]int]bool{} // photo and label
@@ -218,7 +215,6 @@ func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 	return photos, warnings
 }
 
-// eachLine calls each with the fields of every nonempty line, numbered from 1.
 func eachLine(text string, each func(line int, fields []string)) {
 	line := 0
 	for s := range strings.Lines(text) {

@@ -15,7 +15,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// details formats whole warnings: "missing-file a.jpg: line 3".
 func details(ws []Warning) []string {
 	var out []string
 	for _, w := range ws {
@@ -24,7 +23,6 @@ func details(ws []Warning) []string {
 	return out
 }
 
-// at moves files into a folder.
 func at(folder string, files map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, content := range files {
@@ -33,7 +31,6 @@ func at(folder string, files map[string]string) map[string]string {
 	return out
 }
 
-// with returns files and some more.
 func with(files map[string]string, more ...string) map[string]string {
 	out := maps.Clone(files)
 	for i := 0; i < len(more); i += 2 {
@@ -132,7 +129,6 @@ func TestDamagedSAIAPR(t *testing.T) {
 	}
 }
 
-// The warning for half of a data set names the other half.
 func TestSAIAPRThatIsIncomplete(t *testing.T) {
 	whole := saiaprFiles(t)
 	without := func(parts ...string) map[string]string {

@@ -72,7 +72,6 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	}
 }
 
-// setSplit stores the published halves if both are present.
 func (c *Collection) setSplit(split map[string]string, from string) {
 	halves := map[string]bool{}
 	for _, it := range c.Photos {

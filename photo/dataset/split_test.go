@@ -80,7 +80,6 @@ func TestHeldOut(t *testing.T) {
 	for _, it := range test {
 		inTest[it.Name] = true
 	}
-	// Half of the collection in another order: each photo stays in its half.
 	part := &Collection{Photos: slices.Clone(whole.Photos[:1500])}
 	slices.Reverse(part.Photos)
 	train, test = HeldOut(part, 10)

@@ -74,7 +74,6 @@ func (c *Collection) warnSkipped(skipped []photo.Skipped) {
 	}
 }
 
-// name returns a file's name relative to the collection.
 func (c *Collection) name(file string) string {
 	rel, err := filepath.Rel(c.Dir, file)
 	if err != nil {
@@ -83,7 +82,6 @@ func (c *Collection) name(file string) string {
 	return filepath.ToSlash(rel)
 }
 
-// photoKeywords holds the keywords of a shot's files.
 type photoKeywords struct {
 	keywords []string
 	warnings []Warning
@@ -171,7 +169,6 @@ func (c *Collection) walk(ctx context.Context, tree fs.FS, top string, each func
 	})
 }
 
-// checkName warns about a file name that is not a valid photo name.
 func (c *Collection) checkName(name string) bool {
 	_, forbidden := firstForbidden(name)
 	switch {

@@ -136,7 +136,6 @@ func TestTreeFollowsLinksToPhotos(t *testing.T) {
 	equal(t, "items", listing(c.Photos), []string{"a.jpg: sky", "outside.jpg: sky", "sub/b.jpg: sky", "twice.jpg: sky"})
 	equal(t, "warnings", kindsOf(c.Warnings), []string{"ignored-file outside", "unreadable-file self", "ignored-file sub/loop"})
 
-	// The folder itself may be a link.
 	linked := filepath.Join(t.TempDir(), "linked")
 	if err := os.Symlink(dir, linked); err != nil {
 		t.Fatal(err)

@@ -77,7 +77,6 @@ func newWarning(kind Kind, name, format string, args ...any) *Warning {
 	return w
 }
 
-// reason formats an error without repeating the file name printed beside it.
 func reason(err error, file string) string {
 	text := strings.TrimSuffix(err.Error(), ": "+cpar.ErrInput.Error())
 	return strings.Replace(text, file, "it", 1)

@@ -79,7 +79,6 @@ func isHEIC(data []byte) bool {
 	return false
 }
 
-// isAVIF reports whether the file is an AV1 photo.
 func isAVIF(data []byte) bool {
 	for _, brand := range brands(data) {
 		if strings.HasPrefix(brand, "avi") {

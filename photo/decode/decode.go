@@ -112,11 +112,9 @@ type codec struct {
 	// decode passes the image to use. The pixels of a HEIC lie in the sandbox's
 	// memory and are valid only until use returns.
 	decode func(data []byte, use func(image.Image) error) error
-	// bytes returns an upper bound of the memory that decode needs.
-	bytes func(claim image.Config, data []byte) int64
+	bytes  func(claim image.Config, data []byte) int64
 }
 
-// adaptDecoder adapts a decoder whose images live on the Go heap.
 func adaptDecoder(decode func(data []byte) (image.Image, error)) func([]byte, func(image.Image) error) error {
 	return func(data []byte, use func(image.Image) error) error {
 		img, err := decode(data)
@@ -160,7 +158,6 @@ func sniff(data []byte) (*codec, error) {
 	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image", cpar.ErrInput)
 }
 
-// newCodec adapts a decoder that reads from an io.Reader.
 func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
 	return &codec{
 		name:   name,
@@ -170,7 +167,6 @@ func newCodec(name string, config func(io.Reader) (image.Config, error), decode 
 	}
 }
 
-// inspect reads only the header and rejects excessive sizes.
 func inspect(data []byte) (*codec, image.Config, error) {
 	if len(data) > maxFileBytes {
 		return nil, image.Config{}, fmt.Errorf("decoding image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, len(data), int64(maxFileBytes))
@@ -189,7 +185,6 @@ func inspect(data []byte) (*codec, image.Config, error) {
 	return c, cfg, nil
 }
 
-// checkClaim checks the claimed size against the limits and the file's length.
 func checkClaim(cfg image.Config, size int) error {
 	w, h := int64(cfg.Width), int64(cfg.Height)
 	switch {

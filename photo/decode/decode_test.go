@@ -22,7 +22,6 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// synthetic returns an image without symmetry.
 func synthetic(w, h int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -63,7 +62,6 @@ func encodeJPEG(t testing.TB, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// pngHeader returns a PNG that claims w×h pixels but has none.
 func pngHeader(w, h uint32) []byte {
 	b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	b = binary.BigEndian.AppendUint32(b, w)
@@ -81,7 +79,6 @@ func webpLossless(w, h uint32) []byte {
 	return append(append(riff, "WEBP"...), chunk...)
 }
 
-// webpExtended claims a small canvas around a large frame.
 func webpExtended(w, h uint32) []byte {
 	inner := webpLossless(w, h)[12:]
 	vp8x := []byte("VP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")
@@ -214,7 +211,6 @@ func TestGreyPaletteAlpha(t *testing.T) {
 	}
 }
 
-// withExif inserts an orientation, as a camera does.
 func withExif(jpg []byte, o byte) []byte {
 	body := append([]byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x02"+
 		"\x01\x0f\x00\x02\x00\x00\x00\x02a\x00\x00\x00"+
@@ -249,7 +245,6 @@ func TestReadOrientation(t *testing.T) {
 	if got := readOrientation("tiff", block); got != 6 {
 		t.Errorf("tiff: %d", got)
 	}
-	// A truncated block counts as upright.
 	for n := range block {
 		if got := tiffOrientation(block[:n]); got != 1 {
 			t.Errorf("cut at %d: %d", n, got)

@@ -43,7 +43,6 @@ func jpegContent(h hash.Hash, data []byte) {
 	h.Write(data[end:])
 }
 
-// pngContent hashes all chunks except text, dates and EXIF.
 func pngContent(h hash.Hash, data []byte) {
 	i := 8
 	for i+12 <= len(data) {

@@ -7,13 +7,11 @@ import (
 	"testing"
 )
 
-// withSegment inserts a marker segment after SOI.
 func withSegment(jpg []byte, marker byte, body string) []byte {
 	head := binary.BigEndian.AppendUint16([]byte{0xff, marker}, uint16(len(body)+2))
 	return slices.Concat(jpg[:2], head, []byte(body), jpg[2:])
 }
 
-// withChunk inserts a chunk after IHDR.
 func withChunk(p []byte, name, body string) []byte {
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
 	chunk = append(append(chunk, name...), body...)
@@ -78,7 +76,6 @@ func FuzzContent(f *testing.F) {
 	f.Add(withExif(jpg, 6)[:40], []byte{})
 	f.Fuzz(func(t *testing.T, data, words []byte) {
 		content := ContentDigest(data)
-		// A leading comment keeps the digest.
 		if len(data) > 3 && string(data[:3]) == "\xff\xd8\xff" && len(words) < 1<<16-2 &&
 			content != ContentDigest(withSegment(data, 0xfe, string(words))) {
 			t.Error("a comment is content")

@@ -15,8 +15,6 @@ import (
 	"cpar/photo/decode/internal/heif"
 )
 
-// Memory bounds and quirks of the third-party decoders.
-
 // sampleBytes is an upper bound of the bytes per decoded pixel.
 func sampleBytes(m color.Model) int64 {
 	switch m {

@@ -16,8 +16,6 @@ import (
 func irot(quarters byte) []byte { return isoBox("irot", []byte{quarters}) }
 func imir(axis byte) []byte     { return isoBox("imir", []byte{axis}) }
 
-// corner returns the original image, whose yellow corner reveals its
-// orientation.
 func corner(t *testing.T) *Image {
 	data, err := os.ReadFile(filepath.Join("testdata", "corner.png"))
 	if err != nil {
@@ -26,7 +24,6 @@ func corner(t *testing.T) *Image {
 	return decode(t, data)
 }
 
-// cornerOf returns the position of the yellow corner.
 func cornerOf(p *Image) string {
 	yellow := func(x, y int) bool {
 		c := p.Row(y)[3*x:]

@@ -38,7 +38,6 @@ type Image struct {
 // Row returns the 3·Width bytes of row y. They share memory with p.
 func (p *Image) Row(y int) []byte { return p.RGB[3*p.Width*y:][:3*p.Width] }
 
-// RGBA returns a copy for drawing.
 func (p *Image) RGBA() *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, p.Width, p.Height))
 	for i := range p.Width * p.Height {

@@ -68,7 +68,6 @@ func (r *bitReader) bit() int32 {
 	return r.take(1)
 }
 
-// restart skips the restart marker with this number, which must come next.
 func (r *bitReader) restart(number int) error {
 	if r.n-r.pad >= 8 || r.pos+2 > len(r.data) ||
 		r.data[r.pos] != 0xff || r.data[r.pos+1] != 0xd0+byte(number&7) {
@@ -83,7 +82,6 @@ const (
 	fastBits = 10 // codes with their values up to this length, too
 )
 
-// huffman is a code table (T.81, annex C).
 type huffman struct {
 	counts [16]byte // codes of each length
 	values []byte
@@ -103,7 +101,6 @@ const endRun = 128
 // huffmanTables reads DHT. Look-up tables are built on first use.
 func (d *reducedJPEG) huffmanTables(body []byte) error {
 	for len(body) > 0 {
-		// A scan uses at most eight tables.
 		if d.tables++; d.tables > 8*maxScans || len(body) < 17 || body[0]>>4 > 1 || body[0]&15 > 3 || d.baseline && body[0]&15 > 1 {
 			return errIrregular
 		}

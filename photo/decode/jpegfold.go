@@ -37,7 +37,6 @@ type folding struct {
 
 func (f *folding) size() int { return f.kx * f.ky }
 
-// prepare computes the weights for quantisation steps.
 func (f *folding) prepare(steps *[64]int32) {
 	for i, at := range zigzag {
 		px, wx := foldAxis(f.kx, at%8)
@@ -48,7 +47,6 @@ func (f *folding) prepare(steps *[64]int32) {
 	f.ready = true
 }
 
-// foldAxis returns the alias of frequency u among k cells, and its weight.
 func foldAxis(k, u int) (frequency int, weight float64) {
 	if u == 0 {
 		return 0, 1 / math.Sqrt(8)
@@ -72,7 +70,6 @@ func foldAxis(k, u int) (frequency int, weight float64) {
 	return f, weight
 }
 
-// write transforms the sums of a block into its cells.
 func (c *jpegComponent) write(sums []int32, bx, by int) {
 	kx, ky := c.fold.kx, c.fold.ky
 	out := c.plane[by*ky*c.stride+bx*kx:]
@@ -122,7 +119,6 @@ var foldCosines = func() (t [2][8][4]int64) {
 	return t
 }()
 
-// unfold computes the inverse transform of k numbers at a stride.
 func unfold(k int, x []int64, stride int) {
 	const half = 1 << (foldBits - 1)
 	switch k {

@@ -45,7 +45,6 @@ func cellSide(w, h int) int {
 	return 1
 }
 
-// reducedJPEG is the state of one decoding.
 type reducedJPEG struct {
 	data []byte
 	pos  int // start of the next segment
@@ -70,8 +69,6 @@ type reducedJPEG struct {
 	eobRun int // further blocks that end without another symbol
 }
 
-// decode decodes a JPEG of d.w×d.h pixels to one pixel per cell of
-// d.cell×d.cell.
 func (d *reducedJPEG) decode() (image.Image, error) {
 	if len(d.data) < 2 || d.data[0] != 0xff || d.data[1] != 0xd8 {
 		return nil, errIrregular
@@ -87,7 +84,6 @@ func (d *reducedJPEG) decode() (image.Image, error) {
 	return d.image()
 }
 
-// segments reads all segments up to the end marker.
 func (d *reducedJPEG) segments() error {
 	for {
 		marker, body, err := d.segment()
@@ -193,7 +189,6 @@ func (d *reducedJPEG) quantisation(body []byte) error {
 	return nil
 }
 
-// A jpegComponent is luma or one chroma component.
 type jpegComponent struct {
 	id, table        byte
 	h, v             int // blocks per MCU, across and down
@@ -212,7 +207,6 @@ type jpegComponent struct {
 	coded, negative []uint64 // bit sets per block: nonzero and negative coefficients
 }
 
-// frame reads SOF.
 func (d *reducedJPEG) frame(body []byte) error {
 	if d.components != nil || len(body) < 6 || body[0] != 8 {
 		return errIrregular

@@ -27,7 +27,6 @@ var (
 	yuv410 = [][2]int{{4, 2}, {1, 1}, {1, 1}}
 )
 
-// checkCells compares cells with means of image/jpeg's pixels.
 func checkCells(t *testing.T, name string, data []byte) {
 	t.Helper()
 	full, err := jpeg.Decode(bytes.NewReader(data))
@@ -94,7 +93,6 @@ func TestCellsAgainstMeans(t *testing.T) {
 			checkCells(t, fmt.Sprintf("%s, progressive %v, separate %v, interval %d", name, j.progressive, j.separate, j.interval), j.encode())
 		}
 	}
-	// Restarts in scans of single blocks.
 	j := jpegRecipe{w: 205, h: 91, step: 2, sampling: yuv444, sample: scenery(3), progressive: true, interval: 5}
 	checkCells(t, "progressive 4:4:4 with restarts", j.encode())
 }
@@ -241,7 +239,6 @@ func TestLargeRefused(t *testing.T) {
 		if _, err := Decode(data[:len(data)/8]); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "cut short") {
 			t.Errorf("cut after an eighth: %v", err)
 		}
-		// The claim is checked against the limits before decoding.
 		frame := bytes.Index(data, []byte{0xff, 0xc0})
 		if progressive {
 			frame = bytes.Index(data, []byte{0xff, 0xc2})
@@ -251,7 +248,6 @@ func TestLargeRefused(t *testing.T) {
 		if _, err := Decode(huge); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "65535x65535") {
 			t.Errorf("huge: %v", err)
 		}
-		// With repeated steps image/jpeg decodes the file.
 		table := data[bytes.Index(data, []byte{0xff, 0xdb}):][:69]
 		p, err := Decode(slices.Concat(data[:len(data)-2], table, data[len(data)-2:]))
 		if err != nil || p.Width != 1536 || p.Height != 768 {
@@ -294,8 +290,6 @@ func FuzzReduced(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode12MP decodes a phone's photo, 4000×3000, with and without
-// cells.
 func BenchmarkDecode12MP(b *testing.B) {
 	sample := tiled(scenery(1))
 	for name, j := range map[string]jpegRecipe{

@@ -2,7 +2,6 @@ package decode
 
 import "math/bits"
 
-// scan reads SOS and its data (T.81, annexes F.2 and G.2).
 func (d *reducedJPEG) scan(body []byte) error {
 	if len(d.components) == 0 || len(body) < 6 || len(body) != 4+2*int(body[0]) || int(body[0]) > len(d.components) {
 		return errIrregular
@@ -116,7 +115,6 @@ func (s *jpegScan) check() error {
 	return nil
 }
 
-// prepare allocates a component's memory at its first scan.
 func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	if c.fold.ready {
 		return nil
@@ -135,7 +133,6 @@ func (c *jpegComponent) prepare(d *reducedJPEG) error {
 	return nil
 }
 
-// run decodes the MCUs of the scan and returns the number of complete MCU rows.
 func (s *jpegScan) run() (rows int, err error) {
 	d := s.d
 	single := len(s.parts) == 1
@@ -178,8 +175,6 @@ func (s *jpegScan) run() (rows int, err error) {
 	return all, nil
 }
 
-// block decodes a scan's share of a block. It returns false if the data are
-// invalid.
 func (s *jpegScan) block(p *scanComponent, bx, by int) bool {
 	c := p.c
 	if !s.d.progressive {
@@ -372,7 +367,6 @@ func (s *jpegScan) acRefine(p *scanComponent, sums []int32, coded, negative *uin
 	return true
 }
 
-// correct reads one more bit of a nonzero coefficient.
 func (s *jpegScan) correct(fold *folding, sums []int32, k int, negative uint64) {
 	if s.d.bits.bit() == 0 {
 		return

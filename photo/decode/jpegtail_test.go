@@ -12,7 +12,6 @@ import (
 	"cpar"
 )
 
-// off returns the mean difference between p and the same rows of whole.
 func off(p, whole *Image) float64 {
 	sum := 0.0
 	for i, v := range p.RGB {
@@ -105,7 +104,6 @@ func TestCutShort(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A preview with its own end marker, in a segment.
 		preview := append([]byte{0xff, 0xd8, 0xff, 0xe1, 0, 8, 'E', 'x', 0xff, 0xd8, 0xff, 0xd9}, b[2:]...)
 		for _, data := range [][]byte{b, append(append([]byte{}, b...), "a film behind it"...), preview} {
 			if Truncated(data) {

@@ -115,7 +115,6 @@ func (j jpegRecipe) encode() []byte {
 	return append(w.out, 0xff, 0xd9)
 }
 
-// cosineTransform is the orthonormal transform of eight numbers at a stride.
 func cosineTransform(x []float64, stride int) {
 	var in [8]float64
 	for j := range in {
@@ -130,7 +129,6 @@ func cosineTransform(x []float64, stride int) {
 	}
 }
 
-// cosines[k][j] is the orthonormal cosine of frequency k at sample j.
 var cosines = func() (t [8][8]float64) {
 	for k := range t {
 		for j := range t[k] {
@@ -232,7 +230,6 @@ func (w *recipeWriter) block(p *recipePlane, block *[64]int, first, last, high, 
 	}
 }
 
-// value writes a run, the size of a value and its bits.
 func (w *recipeWriter) value(run, v int) {
 	size := bits.Len(uint(max(v, -v)))
 	w.put(run<<4|size, 8)

@@ -46,7 +46,6 @@ func TestHundredsOfMegapixels(t *testing.T) {
 	}
 }
 
-// Memory for a phone's 108 megapixels, by encoding.
 func TestMemoryOfJPEG(t *testing.T) {
 	const w, h = 12032, 9024 // 188×141 blocks of 64×64 pixels
 	for name, c := range map[string]struct {

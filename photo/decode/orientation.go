@@ -12,13 +12,10 @@ import (
 //	5 transposed  6 turn 90° clockwise    7 transverse       8 turn 90° counter-clockwise
 type orientation uint8
 
-// swaps reports whether stored columns become upright rows.
 func (o orientation) swaps() bool { return o >= 5 }
 
-// reversesX reports whether stored columns run against their upright axis.
 func (o orientation) reversesX() bool { return o == 2 || o == 3 || o == 7 || o == 8 }
 
-// reversesY reports whether stored rows run against their upright axis.
 func (o orientation) reversesY() bool { return o == 3 || o == 4 || o == 6 || o == 7 }
 
 // readOrientation reads the orientation of an image file. Missing or damaged
@@ -43,7 +40,6 @@ func readOrientation(format string, data []byte) orientation {
 	return tiffOrientation(block)
 }
 
-// jpegExif returns the TIFF block in the first Exif segment before the scan.
 func jpegExif(data []byte) []byte {
 	for segment := range jpegSegments(data) {
 		if body, ok := bytes.CutPrefix(segment.body, []byte("Exif\x00\x00")); ok && segment.marker == 0xe1 {
@@ -53,14 +49,12 @@ func jpegExif(data []byte) []byte {
 	return nil
 }
 
-// A jpegSegment is a marker segment. end is the offset of the next one.
 type jpegSegment struct {
 	marker byte
 	body   []byte
 	end    int
 }
 
-// jpegSegments yields the marker segments before the first scan.
 func jpegSegments(data []byte) iter.Seq[jpegSegment] {
 	return func(yield func(jpegSegment) bool) {
 		for i := 2; i+4 <= len(data); {
@@ -92,7 +86,6 @@ func jpegSegments(data []byte) iter.Seq[jpegSegment] {
 	}
 }
 
-// pngExif returns the body of the eXIf chunk.
 func pngExif(data []byte) []byte {
 	for i := 8; i+12 <= len(data); {
 		n := int(binary.BigEndian.Uint32(data[i:]))
@@ -121,7 +114,6 @@ func riffChunks(data []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// tiffOrientation reads tag 0x0112 of the first directory of a TIFF block.
 func tiffOrientation(b []byte) orientation {
 	if t, ok := newTIFF(b); ok {
 		return t.directory(t.first()).orientation()
@@ -129,7 +121,6 @@ func tiffOrientation(b []byte) orientation {
 	return 1
 }
 
-// orientation returns 1 if the directory has no valid orientation.
 func (d tiffDirectory) orientation() orientation {
 	if v, ok := d.number(0x0112); ok && v >= 1 && v <= 8 {
 		return orientation(v)

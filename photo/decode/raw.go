@@ -19,7 +19,6 @@ import (
 //	CR3                  ISO boxes, below
 //	RAF                  a fixed header, below
 
-// A rawPhoto holds the contents of a RAW file that matter here.
 type rawPhoto struct {
 	previews      [][]byte    // JPEG files
 	turn          orientation // from the RAW file's metadata
@@ -40,7 +39,6 @@ func rawOf(data []byte) *rawPhoto {
 	return nil
 }
 
-// rafPhoto finds the preview, a complete JPEG with EXIF.
 func rafPhoto(data []byte) *rawPhoto {
 	r := &rawPhoto{turn: 1}
 	if len(data) >= 92 {
@@ -55,7 +53,6 @@ func rafPhoto(data []byte) *rawPhoto {
 // maxPreviews exceeds the number of previews in any camera's files.
 const maxPreviews = 16
 
-// decode decodes the largest usable preview.
 func (r *rawPhoto) decode() (*Image, error) {
 	type preview struct {
 		data []byte
@@ -125,7 +122,6 @@ func cr3Photo(data []byte) *rawPhoto {
 	return r
 }
 
-// findJPEG returns the JPEG behind the short header of a box.
 func findJPEG(body []byte) []byte {
 	if at := bytes.Index(body[:min(len(body), 64)], []byte("\xff\xd8\xff")); at >= 0 {
 		return body[at:]
@@ -133,7 +129,6 @@ func findJPEG(body []byte) []byte {
 	return nil
 }
 
-// firstSample returns the bytes of a track's first sample.
 func firstSample(data, track []byte) []byte {
 	table := box(track, "mdia", "minf", "stbl")
 	sizes, far, near := box(table, "stsz"), box(table, "co64"), box(table, "stco")

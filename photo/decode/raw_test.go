@@ -13,7 +13,6 @@ import (
 	"cpar"
 )
 
-// shot is a camera's JPEG, wide or upright.
 func shot(t testing.TB, w, h int) []byte { return encodeJPEG(t, synthetic(w, h)) }
 
 func TestRawPreviews(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"slices"
 )
 
-// A field is an entry of a TIFF directory: shorts, longs, bytes, or
-// subdirectories.
 type field struct {
 	tag    uint16
 	values any // []uint16, []uint32, []byte, []ifd
@@ -21,8 +19,6 @@ type tiffWriter struct {
 	out   []byte
 }
 
-// tiffFile writes a chain of directories after a header of eight bytes and
-// `extra`.
 func tiffFile(order binary.AppendByteOrder, extra []byte, chain ...ifd) []byte {
 	w := &tiffWriter{order: order, out: []byte("II*\x00")}
 	if order.String() == "BigEndian" {
@@ -95,7 +91,6 @@ func placed(order binary.AppendByteOrder, head []byte, files [][]byte, chain fun
 func long(v ...uint32) []uint32  { return v }
 func short(v ...uint16) []uint16 { return v }
 
-// losslessJPEG stores sensor samples as in CR2 and DNG. It is not a preview.
 func losslessJPEG() []byte {
 	return withSegment([]byte("\xff\xd8\xff\xd9"), 0xc3, "\x0e\x0f\xa0\x17\x70\x02\x01\x11\x00\x02\x11\x00")
 }

@@ -25,7 +25,6 @@ func newTIFF(data []byte) (t tiffBlock, ok bool) {
 	return t, false
 }
 
-// first returns the offset of the first directory.
 func (t tiffBlock) first() uint32 { return t.order.Uint32(t.data[4:]) }
 
 // A tiffDirectory is an IFD, with entries of twelve bytes.
@@ -78,7 +77,6 @@ func (d tiffDirectory) entry(tag uint16) (kind uint16, count uint32, values []by
 	return 0, 0, nil
 }
 
-// numbers returns the first values of a tag of type short or long.
 func (d tiffDirectory) numbers(tag uint16) (list []uint32) {
 	kind, count, values := d.entry(tag)
 	for range min(count, 1024) {

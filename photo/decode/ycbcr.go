@@ -7,7 +7,6 @@ import "image"
 // farther, as in libjpeg and OpenCV. Package image repeats samples instead,
 // which changes the hsv histograms of photos by up to 0.1 in L1.
 
-// A convertRow converts a row of luma and full-width chroma to RGB.
 type convertRow func(rgb, y, cb, cr []byte)
 
 func yCbCrRows(m *image.YCbCr, convert convertRow) rowReader {
@@ -31,7 +30,6 @@ func yCbCrARows(m *image.NYCbCrA) rowReader {
 	}
 }
 
-// An upsampler expands rows of chroma to the width of luma.
 type upsampler struct {
 	w            int     // luma columns
 	cw, ch       int     // chroma columns and rows with samples

@@ -7,14 +7,12 @@ import (
 	"github.com/beevik/etree"
 )
 
-// A target holds the blocks to edit: a sidecar, or the blocks inside a JPEG.
 type target struct {
 	xmp     *packet
 	iptc    *iim // nil for a sidecar
 	changed bool
 }
 
-// read collects the keywords of the target.
 func (t *target) read() source {
 	s := t.xmp.read()
 	if t.iptc != nil {
@@ -119,7 +117,6 @@ func (t *target) remove(pr property, drop func(string) bool) {
 	}
 }
 
-// sameWord returns a test for one word.
 func sameWord(word string) func(string) bool {
 	f := Fold(word)
 	return func(v string) bool { return Fold(v) == f }
@@ -137,7 +134,6 @@ func atRoot(sep string, machine bool, match func(string) bool) func(string) bool
 	}
 }
 
-// unmark removes the marks of machine keywords.
 func (t *target) unmark(match func(string) bool) {
 	t.remove(ownWords, match)
 	for _, h := range hierarchies {
@@ -228,7 +224,6 @@ func (t *target) change(all source, c Change) (added []string) {
 	return added
 }
 
-// joinPath writes a path in the notation of the list.
 func joinPath(pr property, parts ...string) string {
 	if pr == tagsList {
 		return tagPath(parts...)

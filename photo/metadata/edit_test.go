@@ -72,7 +72,6 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 		}
 		equal(t, "through the link", read(t, photo).Machine, skySea.Suggest)
 	}
-	// A link that appeared after the plan, or is broken.
 	photo := save(t, "a.jpg", plainJPEG(t))
 	e, err := Plan(photo, Sidecar, Append, skySea)
 	if err != nil {

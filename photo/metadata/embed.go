@@ -14,7 +14,6 @@ import (
 	"github.com/beevik/etree"
 )
 
-// A header holds the segments before the scan of a JPEG file.
 type header struct {
 	segments         []segment
 	xmp              int // index of the packet, -1 if none
@@ -22,7 +21,6 @@ type header struct {
 	iptc             []byte // the unchanged block
 }
 
-// A resourceSegment is a segment of Photoshop resources.
 type resourceSegment struct {
 	segment   int
 	resources []resource
@@ -52,7 +50,6 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	return e, err
 }
 
-// A file is a photo on disk or in memory.
 type file interface {
 	io.ReaderAt
 	io.ReadSeeker
@@ -90,7 +87,6 @@ func changeJPEG(f file, size int64, change func(*target) []string) (*Edit, error
 	return e, nil
 }
 
-// digest sets the hashes of the whole file before and after the edit.
 func (e *Edit) digest(f io.ReadSeeker) error {
 	before, after := sha256.New(), sha256.New()
 	before.Write(e.Old)

@@ -14,7 +14,6 @@ import (
 
 var skySea = Change{Suggest: []string{"sky", "Küste"}, Run: "r1"}
 
-// blocksOf reads the target of a JPEG file.
 func blocksOf(t testing.TB, data []byte) (*header, *target) {
 	t.Helper()
 	segments, err := readSegments(bytes.NewReader(data), func(byte) bool { return true })

@@ -40,8 +40,6 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// fields returns exiftool's fields and warnings, except those of the file
-// system.
 func fields(t *testing.T, path string) map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -56,7 +54,6 @@ func fields(t *testing.T, path string) map[string]any {
 	return all[0]
 }
 
-// texts returns a field as a list.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case nil:
@@ -74,7 +71,6 @@ func texts(v any) []string {
 	return []string{string(b)}
 }
 
-// exivLists returns exiv2's values by key.
 func exivLists(t *testing.T, path string) map[string][]string {
 	lists := map[string][]string{}
 	cmd := exec.Command("exiv2", "-PEIXkt", path)
@@ -136,7 +132,6 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 	}
 }
 
-// made returns files written by other programs.
 func made(t *testing.T, folder string) []string {
 	t.Helper()
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -24,7 +24,6 @@ func plainJPEG(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// withSegments inserts segments after the start of a JPEG.
 func withSegments(jpg []byte, segments ...segment) []byte {
 	out := slices.Clone(jpg[:2])
 	for _, s := range segments {
@@ -47,7 +46,6 @@ func photoshopSegment(resources ...resource) segment {
 
 func iimOf(sets ...dataset) []byte { return (&iim{sets: sets}).bytes() }
 
-// save writes a file into a new folder and returns its path.
 func save(t testing.TB, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -71,7 +69,6 @@ func get(t testing.TB, path string) []byte {
 	return data
 }
 
-// do plans and applies an edit, and fails if there is none.
 func do(t testing.TB, photo string, w Where, s Style, c Change) *Edit {
 	t.Helper()
 	e, err := Plan(photo, w, s, c)
@@ -87,7 +84,6 @@ func do(t testing.TB, photo string, w Where, s Style, c Change) *Edit {
 	return e
 }
 
-// read is ReadFile without problems.
 func read(t testing.TB, photo string) Keywords {
 	t.Helper()
 	w, problems, err := ReadFile(photo)

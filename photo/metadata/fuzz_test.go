@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzReadBlocks reads photos of every format.
 func FuzzReadBlocks(f *testing.F) {
 	jpg := plainJPEG(f)
 	iptc := iimOf(newDataset(1, 90, iimUTF8), newDataset(2, 25, "Küste"))
@@ -92,7 +91,6 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// FuzzChangeJPEG writes words into any JPEG file that allows it.
 func FuzzChangeJPEG(f *testing.F) {
 	jpg := plainJPEG(f)
 	iptc := newResource(resourceIPTC, iimOf(newDataset(2, 25, "mine")))

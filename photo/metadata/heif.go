@@ -49,7 +49,6 @@ func (b *blocks) readHEIF(r io.ReaderAt, size int64) {
 	b.problem("HEIF", err)
 }
 
-// boxes calls each for the boxes between two offsets.
 func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 	for range maxBoxes {
 		if to-from < 8 {
@@ -80,7 +79,6 @@ func boxes(r io.ReaderAt, from, to int64, each func(box) error) error {
 	return nil
 }
 
-// readMeta finds the XMP and EXIF items of a meta box.
 func (b *blocks) readMeta(r io.ReaderAt, size int64, meta box) error {
 	if meta.size < 4 {
 		return errTruncated
@@ -136,7 +134,6 @@ func (b *blocks) readExifItem(item []byte) {
 	b.readTIFF(bytes.NewReader(item), int64(len(item)))
 }
 
-// itemKinds returns the kinds of the XMP and EXIF items by ID.
 func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 	head, err := readRange(r, size, iinf.at, min(iinf.size, 8))
 	if err != nil || len(head) < 6 {
@@ -179,7 +176,6 @@ func itemKinds(r io.ReaderAt, size int64, iinf box) (map[uint32]string, error) {
 	})
 }
 
-// A location lists the extents of an item.
 type location struct {
 	item    uint32
 	within  bool // in the meta box's own data
@@ -256,7 +252,6 @@ func (b *blocks) readItem(l location, r io.ReaderAt, size int64, data box) ([]by
 	return item, nil
 }
 
-// A cursor reads big-endian numbers of any length.
 type cursor struct {
 	b     []byte
 	short bool

@@ -23,12 +23,10 @@ func newDataset(record, number byte, value string) dataset {
 	return dataset{record, number, raw, raw[5:]}
 }
 
-// iim is an editable IPTC block.
 type iim struct {
-	sets []dataset
-	tail []byte // padding
-	utf8 bool   // declared by dataset 1:90
-	// foreign is set if another character set is declared.
+	sets    []dataset
+	tail    []byte // padding
+	utf8    bool   // declared by dataset 1:90
 	foreign bool
 }
 
@@ -166,7 +164,6 @@ func (m *iim) declare() {
 	m.sets = slices.Insert(m.sets, at, newDataset(1, 90, iimUTF8))
 }
 
-// undeclare removes a declaration of UTF-8 that no value needs.
 func (m *iim) undeclare() {
 	for _, d := range m.sets {
 		if d.record == 2 && d.number > 0 && !isASCII(d.value) {
@@ -187,7 +184,6 @@ func (m *iim) clear() {
 	m.sets, m.tail, m.utf8 = nil, nil, false
 }
 
-// remove deletes the matching keywords and reports whether there were any.
 func (m *iim) remove(match func(string) bool) bool {
 	before := len(m.sets)
 	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.isKeyword() && match(m.text(d.value)) })
@@ -203,7 +199,6 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// The Photoshop image resources used here.
 const (
 	resourceIPTC   = 0x0404
 	resourceDigest = 0x0425 // MD5 of the IPTC block, which reveals that only IPTC was edited

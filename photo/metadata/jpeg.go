@@ -10,7 +10,6 @@ import (
 	"slices"
 )
 
-// Signatures of application segments.
 const (
 	signatureXMP       = "http://ns.adobe.com/xap/1.0/\x00"
 	signatureExtended  = "http://ns.adobe.com/xmp/extension/\x00"
@@ -39,7 +38,6 @@ func (s segment) is(marker byte, signature string) bool {
 	return s.marker == marker && bytes.HasPrefix(s.payload, []byte(signature))
 }
 
-// bytes returns the segment as stored in the file.
 func (s segment) bytes() []byte {
 	out := append(bytes.Repeat([]byte{0xff}, s.fill+1), s.marker)
 	if s.bare {
@@ -105,7 +103,6 @@ func readSegments(r io.Reader, want func(marker byte) bool) (found []segment, er
 	return found, fmt.Errorf("its segments take more than %d MiB", maxSegments>>20)
 }
 
-// readJPEG collects the blocks of a JPEG file.
 func (b *blocks) readJPEG(r io.Reader) {
 	segments, err := readSegments(r, func(m byte) bool { return m == app1 || m == app13 })
 	b.problem("", err)

@@ -51,7 +51,6 @@ func newPath(value, sep string) path {
 	return p
 }
 
-// below reports whether the path has a word below one of the roots.
 func (p path) below(roots map[string]bool) bool {
 	return len(p.parts) > 1 && roots[Fold(p.parts[0])]
 }
@@ -80,7 +79,6 @@ type source struct {
 	run                         string
 }
 
-// add appends the content of other.
 func (s *source) add(other source) {
 	s.flat = append(s.flat, other.flat...)
 	s.paths = append(s.paths, other.paths...)
@@ -122,7 +120,6 @@ func (s *wordSet) add(word string) bool {
 
 func (s *wordSet) has(word string) bool { return s.seen[Fold(word)] }
 
-// marked returns the words below auto.
 func (s *source) marked() *wordSet {
 	words := newWordSet()
 	for _, p := range s.paths {

@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// describe formats a description of lists: "dc:subject" → values.
 func describe(lists ...[]string) string {
 	var b strings.Builder
 	b.WriteString(`  <rdf:Description rdf:about="" xmlns:dc="` + nsDC + `" xmlns:lr="` + nsLightroom + `" xmlns:digiKam="` + nsDigiKam +

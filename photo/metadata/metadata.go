@@ -131,7 +131,6 @@ func clean(word string) (string, error) {
 	return word, nil
 }
 
-// cleaned returns the change with normalised words.
 func (c Change) cleaned() (Change, error) {
 	for _, list := range []*[]string{&c.Suggest, &c.Accept, &c.Reject, &c.Add} {
 		words := make([]string, 0, len(*list))

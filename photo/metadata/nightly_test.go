@@ -52,7 +52,6 @@ func library(t *testing.T) (folder string, want map[string][]string) {
 	}
 }
 
-// compare checks for the wanted keywords and for unexpected ones of ours.
 func compare(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	for _, w := range want {
@@ -116,7 +115,6 @@ func TestDigiKam(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, ".config"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// A version number suppresses its questions.
 	put(t, filepath.Join(home, ".config", "digikamrc"), []byte("[General Settings]\nVersion=7.9.0\n\n[Metadata Settings]\nUse XMP Sidecar For Reading=true\n\n[Album Settings]\nScan At Start=true\n"))
 	query := func(q string) string {
 		out, _ := exec.Command("sqlite3", base, q).Output() // it may be locked or missing

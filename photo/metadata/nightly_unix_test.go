@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// endTogether makes Cancel end a program with its child processes.
 func endTogether(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -48,7 +48,6 @@ func (b *blocks) readPNG(r io.ReaderAt, size int64) {
 	}
 }
 
-// readText extracts metadata from a text chunk.
 func (b *blocks) readText(kind string, data []byte) error {
 	keyword, rest, ok := strings.Cut(string(data), "\x00")
 	profile, isProfile := strings.CutPrefix(strings.ToLower(keyword), "raw profile type ")
@@ -89,7 +88,6 @@ func (b *blocks) readProfile(name string, raw []byte) {
 	}
 }
 
-// chunkText returns the text after a chunk's keyword.
 func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	packed := false
 	switch kind {

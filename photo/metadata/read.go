@@ -15,7 +15,6 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// blocks holds the metadata blocks of one photo.
 type blocks struct {
 	iim, xmp [][]byte
 	xp       []string // XPKeywords of EXIF
@@ -190,7 +189,6 @@ func readXMPFile(name string) (source, error) {
 // practice.
 var formatsWithoutKeywords = map[string]bool{".gif": true, ".bmp": true}
 
-// readBlocks reads the metadata inside a photo.
 func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
 	head := make([]byte, 32)
 	n, err := r.ReadAt(head, 0)

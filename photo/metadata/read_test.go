@@ -18,7 +18,6 @@ func subjects(words ...string) string {
 
 func be32(n int) string { return string(binary.BigEndian.AppendUint32(nil, uint32(n))) }
 
-// pngChunk returns a chunk with its checksum, which other programs verify.
 func pngChunk(kind, data string) string {
 	return be32(len(data)) + kind + data + be32(int(crc32.ChecksumIEEE([]byte(kind+data))))
 }
@@ -221,7 +220,6 @@ func TestDamageHidesNothingElse(t *testing.T) {
 	}
 }
 
-// overlapping is a file in which many items share the same bytes.
 func overlapping() []byte {
 	xmp := subjects("sea")
 	const n = 50

@@ -24,7 +24,6 @@ func Sidecars(photo string) []string {
 	return names
 }
 
-// sidecarFor returns the name of the sidecar to write.
 func sidecarFor(photo string, s Style) (string, error) {
 	names := Sidecars(photo)
 	existing := func(names []string) string {

@@ -7,7 +7,6 @@ import (
 	"io"
 )
 
-// Tags in the first directory of a TIFF file or an EXIF block.
 const (
 	tagXMP        = 700
 	tagIPTC       = 33723
@@ -15,10 +14,8 @@ const (
 	tagXPKeywords = 0x9c9e
 )
 
-// maxEntries bounds the entries read per directory.
 const maxEntries = 4096
 
-// typeSizes are the sizes of TIFF types in bytes.
 var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
 // isTIFF also accepts RAW formats that differ from TIFF in a few bytes
@@ -34,7 +31,6 @@ func isTIFF(head []byte) bool {
 	return false
 }
 
-// readTIFF collects the blocks of the first directory.
 func (b *blocks) readTIFF(r io.ReaderAt, size int64) {
 	b.problem("EXIF", b.readDirectory(r, size))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/beevik/etree"
 )
 
-// Namespaces.
 const (
 	nsRDF        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	nsMeta       = "adobe:ns:meta/"
@@ -40,7 +39,6 @@ const (
 	maxXMPDepth = 64
 )
 
-// textEncoding is the encoding of a packet's text.
 type textEncoding struct {
 	bom   bool
 	order binary.ByteOrder // of UTF-16, nil for UTF-8
@@ -54,7 +52,6 @@ type packet struct {
 	scopes   map[*etree.Element]map[string]string // declared namespaces by prefix
 }
 
-// parsePacket parses a packet or a sidecar.
 func parsePacket(data []byte) (*packet, error) {
 	if len(data) > maxXMP {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxXMP>>20)
@@ -196,7 +193,6 @@ func (p *packet) text(e *etree.Element) string {
 	return strings.TrimSpace(e.Text())
 }
 
-// values returns the values of a property in any of its notations.
 func (p *packet) values(property *etree.Element) []string {
 	var found []string
 	list := p.container(property)
@@ -214,7 +210,6 @@ func (p *packet) values(property *etree.Element) []string {
 	return found
 }
 
-// bytes serialises the packet in its original encoding.
 func (p *packet) bytes() ([]byte, error) {
 	text, err := p.doc.WriteToBytes()
 	if err != nil {
@@ -258,7 +253,6 @@ func decodeForm(data []byte) ([]byte, textEncoding, error) {
 	return []byte(string(utf16.Decode(units))), f, nil
 }
 
-// encodeForm is the inverse of decodeForm.
 func encodeForm(text []byte, f textEncoding) []byte {
 	if f.order == nil {
 		if f.bom {

@@ -28,7 +28,6 @@ func (pr property) String() string { return pr.prefix + ":" + pr.name }
 // toolkit marks packets created by this program.
 const toolkit = "cpar"
 
-// newPacket returns a packet without properties.
 func newPacket() *packet {
 	p, err := parsePacket([]byte("<?xpacket begin=\"\ufeff\" id=\"W5M0MpCehiHzreSzNTczkc9d\"?>\n" +
 		"<x:xmpmeta xmlns:x=\"" + nsMeta + "\" x:xmptk=\"" + toolkit + "\">\n" +
@@ -254,7 +253,6 @@ func (p *packet) setText(pr property, value string) {
 	insert(d, e)
 }
 
-// removeOwnNamespace removes unused declarations of our namespace.
 func (p *packet) removeOwnNamespace() {
 	for _, d := range p.descriptions() {
 		used := slices.ContainsFunc(d.Attr, func(a etree.Attr) bool { return a.Space != "" && a.Space != "xmlns" && p.uri(d, a.Space) == nsOwn })
@@ -318,7 +316,6 @@ func removeElement(e *etree.Element) {
 	}
 }
 
-// precedingSpace returns the white space before an element.
 func precedingSpace(e *etree.Element) string {
 	if e.Parent() == nil || e.Index() == 0 {
 		return ""
@@ -329,7 +326,6 @@ func precedingSpace(e *etree.Element) string {
 	return ""
 }
 
-// indent returns the indentation of e relative to its parent.
 func indent(e *etree.Element) string {
 	if e.Parent() != nil {
 		if rest, ok := strings.CutPrefix(precedingSpace(e), precedingSpace(e.Parent())); ok && strings.Trim(rest, " \t") == "" && rest != "" {

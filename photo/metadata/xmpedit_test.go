@@ -176,7 +176,6 @@ func TestNewListsGetAPersonsWords(t *testing.T) {
 	if err != nil || left == nil || left.New != nil {
 		t.Errorf("after all words are gone, the sidecar stays: %v %v", left, err)
 	}
-	// A rating added since keeps the file.
 	put(t, e.Path, []byte(strings.Replace(string(e.New), `rdf:about=""`, `rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="5"`, 1)))
 	left, err = Retract(e.Path, "r", e.Added)
 	if err != nil || !bytes.Contains(left.New, []byte(`xmp:Rating="5"`)) || bytes.Contains(left.New, []byte("Rome")) {
@@ -200,7 +199,6 @@ func TestJudgement(t *testing.T) {
 		if e, err := Plan(photo, where, Append, Change{Suggest: []string{"car", "sky", "Boat"}}); e != nil || err != nil {
 			t.Errorf("refused and standing words again: %v %v", e, err)
 		}
-		// Retracting a run keeps accepted words and removes its own.
 		if left, err := Retract(e.Path, "r1", []string{"sky", "sea", "car"}); left != nil || err != nil {
 			t.Errorf("%s: accepted words go: %v", where, err)
 		}
@@ -214,7 +212,6 @@ func TestJudgement(t *testing.T) {
 		if w := read(t, photo); slices.Contains(w.Human, "boat") || !slices.Contains(w.Human, "sky") {
 			t.Errorf("%s: after taking back the second run: %q", where, w.Human)
 		}
-		// Rejecting what was accepted takes it out.
 		do(t, photo, where, Append, Change{Reject: []string{"sky"}})
 		if w := read(t, photo); slices.Contains(w.Human, "sky") || !slices.Contains(w.Rejected, "sky") && !slices.Contains(w.Rejected, "SKY") {
 			t.Errorf("%s: rejected after all: %q, %q", where, w.Human, w.Rejected)

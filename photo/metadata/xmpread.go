@@ -47,7 +47,6 @@ func hierarchy(sep string) func(*source, []string) {
 	}
 }
 
-// read collects the keywords of the packet.
 func (p *packet) read() source {
 	var s source
 	take := func(ns, name string, values []string) {
@@ -91,7 +90,6 @@ func (p *packet) faces(e *etree.Element, ns, name string, s *source) {
 	}
 }
 
-// field returns the value of a structure's field, or "".
 func (p *packet) field(e *etree.Element, ns, name string) string {
 	if i, ok := p.attr(e, ns, name); ok {
 		return strings.TrimSpace(e.Attr[i].Value)

@@ -111,7 +111,6 @@ func decode(ctx context.Context, data []byte, memory int64, use func(image.Image
 	return use(img)
 }
 
-// A decoder is one instance, for one photo.
 type decoder struct {
 	ctx    context.Context
 	module api.Module
@@ -137,7 +136,6 @@ func (d *decoder) alloc(size int64) (uint32, error) {
 	return at, err
 }
 
-// decode calls the exported function, which returns 0 on failure.
 func (d *decoder) decode(args []uint64) error {
 	ok, err := d.call("decode", args...)
 	if err == nil && ok == 0 {
@@ -146,7 +144,6 @@ func (d *decoder) decode(args []uint64) error {
 	return err
 }
 
-// The words that the exported decode fills in.
 const (
 	width = iota
 	height

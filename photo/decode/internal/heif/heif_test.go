@@ -44,7 +44,6 @@ func TestDecoderIsTheModules(t *testing.T) {
 //go:linkname moduleUsesSystem github.com/gen2brain/heic.dynamic
 var moduleUsesSystem bool
 
-// The module's own Go code yields the same image, without the bounds.
 func TestDecodesAsTheModuleDoes(t *testing.T) {
 	defer func(was bool) { moduleUsesSystem = was }(moduleUsesSystem)
 	moduleUsesSystem = false

@@ -10,7 +10,6 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// Values of libheif's enumerations.
 const (
 	spaceYCbCr = 0
 	spaceRGB   = 1
@@ -133,7 +132,6 @@ var hotFunctions = map[uint32]bool{
 	850: true, 864: true, 865: true, 866: true, 867: true, 883: true, 1282: true, 1284: true,
 }
 
-// watching selects the functions that check the deadline.
 func watching(f api.FunctionDefinition) experimental.FunctionListener {
 	if hotFunctions[f.Index()] {
 		return nil
