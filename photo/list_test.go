@@ -29,8 +29,6 @@ func tree(t *testing.T, names ...string) string {
 	return dir
 }
 
-// found renders a listing with paths below dir, as in "a.jpg+a.CR2" and "link
-// sub/loop".
 func found(l *Listing, dir string) (taken, left []string) {
 	below := func(file string) string {
 		rel, err := filepath.Rel(dir, file)

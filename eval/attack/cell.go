@@ -168,8 +168,6 @@ func guessCells(views [][][]float64) []Row {
 	return []Row{proportion("cluster-by-place", scheme, 0, unlike, trials, chance), proportion("cluster-learnt", scheme, half*clusters, learnt, trials, chance)}
 }
 
-// maxUnlike returns the position whose coordinates deviate most from uniform
-// ones.
 func maxUnlike(seen []float64, clusters int) (place int) {
 	far := func(c int) float64 { return math.Abs(seen[2*c] - 1./3) }
 	for c := range clusters {
@@ -180,8 +178,6 @@ func maxUnlike(seen []float64, clusters int) (place int) {
 	return place
 }
 
-// classes holds the mean measurement per cell, in units of the standard
-// deviation over all requests.
 type classes struct {
 	unit  []float64
 	means [][]float64

@@ -27,7 +27,6 @@ import (
 // rows of S that belong to z. The attack needs about 1.5 times as many requests
 // as a record has words, and as many known vectors.
 
-// spreadEpsilon bounds the effect of 3·ε on a score.
 const spreadEpsilon = 3 * ive.EpsilonBound
 
 // solveUnit is solveRequests for vectors of length 1, which determines r_s from

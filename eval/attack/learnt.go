@@ -87,8 +87,6 @@ func embedded(c *Collection) bool {
 	return true
 }
 
-// attack attacks an index of l.indexed, whose indices in Collection.Train are
-// indexed.
 func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 	b, err := build(ctx, l.indexed, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {

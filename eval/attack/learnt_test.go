@@ -11,8 +11,6 @@ import (
 	"cpar/user/ive"
 )
 
-// unitVectors returns n rounded vectors of length 1 in d dimensions with
-// decreasing variance.
 func unitVectors(rng *rand.Rand, n, d int) []*projected {
 	out := make([]*projected, n)
 	for i := range out {

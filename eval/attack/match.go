@@ -143,8 +143,6 @@ func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	return starts[0].c, nil
 }
 
-// start is a candidate map, with the distance it leaves between records and
-// photos.
 type start struct {
 	c    *mat.Dense
 	near []int

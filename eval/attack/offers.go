@@ -28,7 +28,6 @@ import (
 // or of an earlier generation. It succeeds if the device opens the offer,
 // because the device would then send requests.
 
-// offeredPhotos are indexed and updated offeredGenerations times.
 const (
 	offeredPhotos      = 40
 	offeredGenerations = 5
@@ -60,8 +59,6 @@ func (o *servedIndex) with(alter func(b []byte)) *servedIndex {
 	return &servedIndex{manifest: append(b, sum[:]...), segments: o.segments}
 }
 
-// withSegment returns an offer in which a segment has other bytes and the
-// manifest their digest.
 func (o *servedIndex) withSegment(s cpar.Segment, b []byte) *servedIndex {
 	digest := sha256.Sum256(b)
 	out := o.with(func(manifest []byte) {
@@ -249,8 +246,6 @@ func (o *offers) rollback(ctx context.Context) error {
 	return o.offered(ctx, "rollback-mixed", len(o.generations), first, mixed)
 }
 
-// mixGenerations returns variants of now in which the segments of one kind come
-// from other.
 func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	manifests := make([]*cpar.Manifest, 2)
 	for i, x := range []*servedIndex{now, other} {

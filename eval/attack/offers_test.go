@@ -51,8 +51,6 @@ func TestRefusalsLinkNothing(t *testing.T) {
 	}
 }
 
-// leaky refuses depending on the photo and the tampering, inverted one time in
-// ten.
 type leaky struct{}
 
 func (leaky) refuses(_ context.Context, f *feature.Vectors, told tampering) (bool, error) {

@@ -22,8 +22,7 @@ const (
 )
 
 type tampering struct {
-	alter func(words []uint64)
-	// altersReply is the cloud's prediction of a refusal.
+	alter       func(words []uint64)
 	altersReply bool
 }
 

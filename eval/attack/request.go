@@ -98,7 +98,6 @@ func (p *projected) square() float64 {
 	return sum
 }
 
-// from returns the exact distance of record p from request q, as in a score.
 func (p *projected) from(q *projected) float64 {
 	return float64(distance.SquaredL2Int(p.z, q.z))/(float64(len(p.z))*vector.Beta/2) + distance.KL(p.v, q.v)
 }

@@ -19,8 +19,7 @@ type Options struct {
 	// PCA is the index's reduction, 0 for the paper's 32.
 	PCA      int
 	Progress user.Progress
-	// More holds further schemes to attack over the same collection.
-	More []*Target
+	More     []*Target
 }
 
 const (
@@ -32,9 +31,7 @@ const (
 	// manyDraws known records or requests suffice to judge an attack by a
 	// single draw. With fewer, several draws are averaged.
 	manyDraws = 100
-	// picks is the number of photos against which the attacker compares a
-	// collection to match it.
-	picks = 500
+	picks     = 500
 )
 
 // Numbers of known vectors, photos and keywords of records, of known records
@@ -83,10 +80,9 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 }
 
 type run struct {
-	c *Collection
-	o Options
-	b *built
-	// sealed is an index with scheme sealed over the same photos.
+	c      *Collection
+	o      Options
+	b      *built
 	sealed *built
 	rows   []Row
 

@@ -82,8 +82,6 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	return s, nil
 }
 
-// sealedTarget returns an index with scheme sealed over the same photos, in its
-// own order.
 func (b *built) sealedTarget() (*Target, error) {
 	c, err := openSealedCloud(b.files)
 	if err != nil {
@@ -93,8 +91,6 @@ func (b *built) sealedTarget() (*Target, error) {
 	return &Target{Owner: &sealedOwner{o}, Cloud: c, TrainIndex: b.trainIndex}, err
 }
 
-// deviceOwner returns an owner who has opened the index with a device's stored
-// data.
 func (b *built) deviceOwner() (*user.Owner, error) {
 	m := b.files.Manifest()
 	o, err := user.Open(b.key, m, b.files.Read)

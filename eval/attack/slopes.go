@@ -206,8 +206,6 @@ func roundings(groups []*mat.Dense) *mat.Dense {
 	return basis
 }
 
-// outside returns rows minus their projection on the span of basis. A nil basis
-// spans nothing.
 func outside(rows, basis *mat.Dense) *mat.Dense {
 	if basis == nil {
 		return rows

@@ -299,8 +299,6 @@ func (r *run) key(context.Context) error {
 	return nil
 }
 
-// splits returns the true positions of all split values, up to an offset per
-// field.
 func (b *built) splits() ([]float64, error) {
 	twin, err := b.builder.Twin()
 	if err != nil {
@@ -315,7 +313,6 @@ func (b *built) splits() ([]float64, error) {
 	return out, nil
 }
 
-// secrets are the r_s of a request and the r of the index.
 type secrets struct{ scale, offset int64 }
 
 // scales computes r_s and r from two records of a reply and their distances as

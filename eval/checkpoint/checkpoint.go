@@ -33,8 +33,7 @@ import (
 type Runner struct {
 	// Dir is the folder. If it is "", nothing is stored and every step
 	// measured.
-	Dir string
-	// Identity identifies the program and the machine.
+	Dir      string
 	Identity string
 	// AnyIdentity also accepts results of another program or machine.
 	AnyIdentity bool
@@ -46,8 +45,7 @@ type Record struct {
 	Inputs   string  `json:"inputs"`
 	Identity string  `json:"identity"`
 	Seconds  float64 `json:"seconds"`
-	// Reused is set if the result was stored before.
-	Reused bool `json:"-"`
+	Reused   bool    `json:"-"`
 }
 
 type stepFile struct {

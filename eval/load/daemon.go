@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// startPatience bounds the time until a cloud listens, stopPatience the
-	// time to finish open requests.
 	startPatience = time.Minute
 	stopPatience  = 15 * time.Second
 	logKept       = 4 << 10
@@ -54,7 +52,6 @@ type daemon struct {
 	stopped      error
 }
 
-// start starts a cpard with its data in a folder. It ends with ctx.
 func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &daemon{cancel: cancel, log: new(logTail), ended: make(chan error, 1)}

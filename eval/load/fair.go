@@ -12,8 +12,6 @@ import (
 	"cpar/internal/bearer"
 )
 
-// crowdClients send requests as one tenant while a single client sends as
-// another.
 const crowdClients = 64
 
 // A FairnessRow measures one client of a tenant beside many of another. Both
@@ -103,8 +101,6 @@ func (b *builder) measureFairness(ctx context.Context, c *eval.Corpus, scheme cp
 	return f, d.explain(d.stop())
 }
 
-// token creates a tenant without limits for the cloud about to start in a
-// folder.
 func token(ctx context.Context, folder, name string) (bearer.Token, error) {
 	data := dataFolder(folder)
 	if err := os.MkdirAll(data, 0o700); err != nil {

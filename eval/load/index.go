@@ -57,8 +57,6 @@ func (x *index) close() {
 	os.RemoveAll(x.folder)
 }
 
-// prepare opens the index as another device of the owner does, and creates the
-// requests.
 func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
 	if x.files, err = indexdir.Open(x.path()); err != nil {
 		return err

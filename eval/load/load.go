@@ -108,19 +108,17 @@ type Row struct {
 	Shed   int `json:"shed"`
 	// RSS is the maximum anonymous memory of the cloud in 2²⁰ bytes, or 0 on
 	// systems that do not report it.
-	RSS float64 `json:"rss_mb"`
-	// First is one of the errors, for messages.
-	First error `json:"-"`
+	RSS   float64 `json:"rss_mb"`
+	First error   `json:"-"`
 }
 
 // Load is the result. Requests in flight at the end of a row are not counted.
 type Load struct {
-	Rows []Row         `json:"rows"`
-	Fair []FairnessRow `json:"-"`
-	// Machine, Seconds per row and Photos are for display.
-	Machine string  `json:"-"`
-	Seconds float64 `json:"-"`
-	Photos  int     `json:"-"`
+	Rows    []Row         `json:"rows"`
+	Fair    []FairnessRow `json:"-"`
+	Machine string        `json:"-"`
+	Seconds float64       `json:"-"`
+	Photos  int           `json:"-"`
 }
 
 // ErrWrongAnswers reports that some answers were errors.
@@ -224,8 +222,6 @@ func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, 
 	return out, d.explain(d.stop())
 }
 
-// build builds an index of the corpus's training photos. The first one fits the
-// profile.
 func (b *builder) build(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme) (*index, error) {
 	folder, err := os.MkdirTemp(b.folder, scheme.String()+"-")
 	if err != nil {

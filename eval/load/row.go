@@ -15,10 +15,8 @@ import (
 )
 
 const (
-	// errorPause keeps clients of a dead cloud from spinning.
-	errorPause  = 10 * time.Millisecond
-	memoryEvery = 50 * time.Millisecond
-	// quietPatience bounds the wait for the previous row's requests to finish.
+	errorPause    = 10 * time.Millisecond
+	memoryEvery   = 50 * time.Millisecond
 	quietPatience = 2 * time.Minute
 )
 

@@ -40,8 +40,6 @@ type soak struct {
 	failed   chan error
 }
 
-// noise returns photos with random features, which the cloud cannot distinguish
-// from real ones.
 func noise(seed uint64, n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	out := make([]user.Photo, n)

@@ -33,7 +33,6 @@ const (
 	sharingGoal    = 3
 )
 
-// shared compares many clients with one for the scheme that batches scans.
 func (l *Load) shared() []eval.Table {
 	t := eval.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
 		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
@@ -50,7 +49,6 @@ func (l *Load) shared() []eval.Table {
 	return []eval.Table{t}
 }
 
-// fair returns the table of one client beside another tenant's.
 func (l *Load) fair() []eval.Table {
 	t := eval.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
@@ -111,7 +109,6 @@ func (l *Load) WritePage(file, soak string, date time.Time) error {
 	return durable.WriteFile(file, b.Bytes(), 0o644)
 }
 
-// soakRows is the number of rows shown of a soak's file.
 const soakRows = 10
 
 func soakTable(file string) (t eval.Table, err error) {

@@ -15,9 +15,8 @@ import (
 // Several series stand side by side around the same X values, which must be 1
 // apart.
 type bars struct {
-	points []Point
-	colour color.RGBA
-	// index is the position among `of` series.
+	points    []Point
+	colour    color.RGBA
 	index, of int
 }
 

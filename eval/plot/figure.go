@@ -149,7 +149,6 @@ func (f *Figure) SVG() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// draw places the title and the legend above the plot.
 func (f *Figure) draw(p *gonum.Plot, c draw.Canvas) {
 	c.SetColor(background)
 	c.Fill(c.Rectangle.Path())

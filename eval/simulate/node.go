@@ -54,8 +54,6 @@ func (n *node) answer(s shard, reply func(bool)) {
 	}
 }
 
-// enqueueFetch queues a shard for fetching, at the front if a request waits for
-// it.
 func (n *node) enqueueFetch(s shard, first bool) {
 	if n.holds[s.number] || n.gone {
 		return
@@ -111,7 +109,6 @@ func (v view) replicas(s placement.Slot) []string {
 	return placement.Candidates(v.remaining, v.all, s, Replicas)
 }
 
-// assign calls hold for each shard that a node should hold but does not.
 func (f *cluster) assign(hold func(n *node, s shard)) {
 	for _, s := range f.shards {
 		for _, i := range f.view.remaining.Nodes(s.slot, Replicas) {
@@ -122,7 +119,6 @@ func (f *cluster) assign(hold func(n *node, s shard)) {
 	}
 }
 
-// changed applies a change once routers and nodes know of it.
 func (f *cluster) changed() {
 	f.refreshView()
 	f.assign(func(n *node, s shard) {
@@ -146,7 +142,6 @@ func (f *cluster) fullest(of func(*node) float64) float64 {
 	return most * float64(count) / sum
 }
 
-// sorted returns all nodes in a deterministic order.
 func (f *cluster) sorted() []*node {
 	var out []*node
 	for _, n := range f.nodes {

@@ -86,7 +86,6 @@ func (f *cluster) schedule(when time.Duration, what func()) {
 	heap.Push(&f.events, event{max(when, f.now), f.events.count, what})
 }
 
-// clock returns the simulated time for package scatter.
 func (f *cluster) clock() time.Time { return time.Unix(0, 0).Add(f.now) }
 
 func run(o Options, s Scenario) Row {
@@ -125,7 +124,6 @@ func (f *cluster) add(i int) *node {
 	return n
 }
 
-// arrive schedules requests as a Poisson process.
 func (f *cluster) arrive() {
 	perQuestion := float64(f.o.Shards) * float64(f.o.ShardBytes) / f.o.Read
 	rate := f.o.Busy * float64(f.o.Nodes) / perQuestion
@@ -173,7 +171,6 @@ func (f *cluster) startRequest(index int) {
 	step()
 }
 
-// send sends one message to one node and its response to the query.
 func (f *cluster) send(q *scatter.Query, s shard, to scatter.Send, step func()) {
 	sent := f.now
 	f.busy.Add(to.Node, 1)

@@ -48,8 +48,6 @@ func findCOCO(root *os.Root) (string, error) {
 	return "", nil
 }
 
-// instanceFiles lists the annotation files in lexical order: train2017,
-// val2017.
 func instanceFiles(root *os.Root, place string) (files []string) {
 	entries, _ := fs.ReadDir(root.FS(), path.Join(place, instancesFolder)) // an unreadable folder counts as absent
 	for _, e := range entries {
@@ -95,8 +93,6 @@ func (c *Collection) readCOCO(ctx context.Context, root *os.Root, base string) e
 	return nil
 }
 
-// photosOfSet returns the folder with the photos of a set such as train2017, or
-// "".
 func photosOfSet(root *os.Root, base, set string) string {
 	for _, place := range []string{set, path.Join("images", set), path.Join("data", set), "images"} {
 		if place = path.Join(base, place); isFolder(root, place) {
@@ -149,7 +145,6 @@ func (id *cocoID) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// cocoPhoto collects the entries of one photo. Objects may precede their photo.
 type cocoPhoto struct {
 	file       string
 	categories []cocoID // distinct, in the order of the objects

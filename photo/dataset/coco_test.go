@@ -120,7 +120,6 @@ func TestDamagedCOCO(t *testing.T) {
 	}
 }
 
-// outlines is an annotation file with this many bytes of outlines.
 type outlines struct {
 	left int
 	end  bool

@@ -24,7 +24,6 @@ func plainJPEG(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// withSegments inserts segments (marker byte, payload) after the SOI marker.
 func withSegments(jpg []byte, segments ...[]byte) []byte {
 	out := slices.Clone(jpg[:2])
 	for _, s := range segments {

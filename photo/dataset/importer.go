@@ -134,7 +134,6 @@ func (c *Collection) photosBelow(ctx context.Context, root *os.Root, folder stri
 	return found, err
 }
 
-// withoutEnding removes the extension of a photo, and no other.
 func withoutEnding(name string) string {
 	if photo.IsPhoto(name) {
 		return strings.TrimSuffix(name, path.Ext(name))
@@ -156,7 +155,6 @@ func (c *Collection) warn(k Kind, name, format string, args ...any) {
 	c.Warnings = append(c.Warnings, *newWarning(k, name, format, args...))
 }
 
-// withProgress reports the progress of reading a large file in megabytes.
 func (c *Collection) withProgress(f *os.File, name string) io.Reader {
 	info, err := f.Stat()
 	if err != nil || c.opts.Progress == nil || info.Size() < 16<<20 {

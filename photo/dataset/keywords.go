@@ -55,7 +55,6 @@ func cleanKeywords(raw []string, name, where string) (kept []string, warnings []
 	return kept, warnings
 }
 
-// cleanKeyword returns the normal form, or the reason to drop the keyword.
 func cleanKeyword(raw string) (k, problem string) {
 	if !utf8.ValidString(raw) {
 		return "", fmt.Sprintf("keyword %s is not UTF-8", sanitize.Text(raw))

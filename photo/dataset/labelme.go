@@ -103,8 +103,6 @@ func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) e
 	return nil
 }
 
-// annotation holds the contents of a LabelMe file. filename should have no
-// folder.
 type annotation struct {
 	filename string
 	objects  []string
@@ -125,7 +123,6 @@ func readAnnotation(b []byte) (a annotation, err error) {
 	a.filename = strings.TrimSpace(doc.Filename)
 	for _, o := range doc.Objects {
 		if strings.TrimSpace(o.Deleted) != "1" {
-			// Names are typed by hand, and files are indented by programs.
 			a.objects = append(a.objects, strings.Join(strings.Fields(o.Name), " "))
 		}
 	}

@@ -145,8 +145,6 @@ func writeCOCO(t *testing.T, dir string, whole *Collection) {
 	}
 }
 
-// writeTree writes keywords as a person accepts them, alternately into photos
-// and sidecars.
 func writeTree(t *testing.T, dir string, whole *Collection) {
 	for i, it := range whole.Photos {
 		to, where := filepath.Join(dir, path.Base(it.Name)), metadata.Embedded

@@ -36,8 +36,6 @@ const (
 	maxList       = 64 << 20
 )
 
-// dictionaryEnds are the published and the common unofficial suffix of the word
-// list.
 var dictionaryEnds = []string{"_dictionary.txt", "_words.txt"}
 
 var learHalves = []string{splitTrain, splitTest}

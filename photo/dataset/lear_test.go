@@ -31,7 +31,6 @@ func hvecs(words int, rows ...[]int) string {
 	return string(b)
 }
 
-// learFiles resembles the published pack beside photos in Corel's folders.
 func learFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{
@@ -150,7 +149,6 @@ func TestDamagedLEAR(t *testing.T) {
 			t.Errorf("want %q and a hint in %v", want, err)
 		}
 	}
-	// A photo in both halves would leak training data into the test.
 	c, err := Open(t.Context(), folder(t, with(whole, pack+"_test_list.txt", "1000/1000\n")), Options{})
 	if err != nil {
 		t.Fatal(err)

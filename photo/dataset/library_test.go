@@ -29,7 +29,6 @@ func sidecar(properties ...string) string {
 	return b.String()
 }
 
-// Keywords beside photos, in hierarchies, of machines and of people.
 func TestOpenLibrary(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	tagged := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))

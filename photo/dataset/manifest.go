@@ -20,15 +20,12 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// row is an annotated photo whose file has not been resolved yet.
 type row struct {
 	where    string // its source, such as "line 7" of manifest.csv, whose header is line 1
 	name     string // relative, with slashes, cleaned
 	keywords []string
 }
 
-// readManifest reads "path,keywords" rows. dir is the collection's absolute
-// folder, inside which absolute paths may lie.
 func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
 	var rows []row
 	var warnings []Warning

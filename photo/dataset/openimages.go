@@ -39,8 +39,7 @@ const (
 
 var (
 	openImagesRoots = []string{".", "openimages", "open-images", "OpenImages", "open_images"}
-	// tablesFolders may contain the tables.
-	tablesFolders = []string{".", "annotations", "labels", "metadata", "csv"}
+	tablesFolders   = []string{".", "annotations", "labels", "metadata", "csv"}
 )
 
 func findOpenImages(root *os.Root) (string, error) {
@@ -52,7 +51,6 @@ func findOpenImages(root *os.Root) (string, error) {
 	return "", nil
 }
 
-// tables lists the CSV files whose names contain a mark.
 func tables(root *os.Root, place, mark string) (files []string) {
 	for _, folder := range tablesFolders {
 		folder = path.Join(place, folder)
@@ -92,7 +90,6 @@ func (c *Collection) readOpenImages(ctx context.Context, root *os.Root, base str
 	return nil
 }
 
-// openImagesLabels holds the distinct labels of one photo and its half.
 type openImagesLabels struct {
 	half, where string
 	names       []string

@@ -11,7 +11,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// openImagesFiles resembles the published tables beside some of the photos.
 func openImagesFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{

@@ -36,8 +36,6 @@ const (
 	maxLabels   = 16 << 20
 )
 
-// saiaprRoots are the possible locations of the benchmark folder, alone or
-// unpacked beside IAPR TC-12.
 var saiaprRoots = []string{".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
 	"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark"}
 
@@ -88,7 +86,6 @@ func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string)
 	return nil
 }
 
-// saiaprRows reads the folders 00, 01 and so on. It fails if none has labels.
 func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions string, words map[int]string) (rows []row, err error) {
 	folders, err := c.subfolders(root, regions)
 	if err != nil {
@@ -177,8 +174,6 @@ func readWordList(text, file string) (map[int]string, []Warning) {
 	return words, warnings
 }
 
-// photoLabels holds the distinct labels of one photo in the order of its
-// regions.
 type photoLabels struct {
 	photo  int
 	where  string

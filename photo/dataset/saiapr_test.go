@@ -39,7 +39,6 @@ func with(files map[string]string, more ...string) map[string]string {
 	return out
 }
 
-// saiaprFiles resembles the published benchmark folder, with its other files.
 func saiaprFiles(t testing.TB) map[string]string {
 	jpg := string(plainJPEG(t))
 	return map[string]string{

@@ -27,8 +27,6 @@ const (
 	Note          Kind = "note"               // a remark on the whole collection, nothing was skipped
 )
 
-// kinds gives the order and wording of the summary. detailed kinds are quoted
-// with their details.
 var kinds = []struct {
 	kind      Kind
 	one, many string

@@ -37,8 +37,6 @@ func boxes(data []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// box returns the first box at a path of kinds, including its version and
-// flags.
 func box(data []byte, path ...string) []byte {
 	for _, kind := range path {
 		var found []byte
@@ -56,7 +54,6 @@ func box(data []byte, path ...string) []byte {
 	return data
 }
 
-// brands returns the brands of an ISO file, the major brand first.
 func brands(data []byte) (list []string) {
 	body := box(data, "ftyp")
 	for i := 0; i+4 <= len(body) && i < 256; i += 4 {

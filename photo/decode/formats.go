@@ -15,7 +15,6 @@ import (
 	"cpar/photo/decode/internal/heif"
 )
 
-// sampleBytes is an upper bound of the bytes per decoded pixel.
 func sampleBytes(m color.Model) int64 {
 	switch m {
 	case color.GrayModel, color.AlphaModel:
@@ -31,8 +30,6 @@ func sampleBytes(m color.Model) int64 {
 	return 4
 }
 
-// timesSamples returns the bound for a decoder that holds n copies of its
-// pixels.
 func timesSamples(n int64) func(image.Config, []byte) int64 {
 	return func(claim image.Config, _ []byte) int64 {
 		return n * sampleBytes(claim.ColorModel) * int64(claim.Width) * int64(claim.Height)

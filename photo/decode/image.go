@@ -125,7 +125,6 @@ func padPalette(m *image.Paletted) *image.Paletted {
 	return &whole
 }
 
-// upright reads w×h pixels as stored and returns them in upright orientation.
 func upright(read rowReader, w, h int, o orientation) *Image {
 	p := &Image{Width: w, Height: h, RGB: make([]byte, 3*w*h)}
 	if o == 1 {

@@ -53,7 +53,6 @@ func (r *bitReader) endOfData() {
 
 func (r *bitReader) overrun() bool { return r.pad > r.n }
 
-// take consumes k bits, 1 … 32, which refill must have provided.
 func (r *bitReader) take(k int) int32 {
 	v := int32(r.acc >> (64 - k))
 	r.acc <<= k
@@ -98,7 +97,6 @@ type huffman struct {
 
 const endRun = 128
 
-// huffmanTables reads DHT. Look-up tables are built on first use.
 func (d *reducedJPEG) huffmanTables(body []byte) error {
 	for len(body) > 0 {
 		if d.tables++; d.tables > 8*maxScans || len(body) < 17 || body[0]>>4 > 1 || body[0]&15 > 3 || d.baseline && body[0]&15 > 1 {

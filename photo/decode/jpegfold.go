@@ -15,7 +15,6 @@ import "math"
 // added, weighted, to one of k×k sums, and a k-point transform turns the sums
 // into cells. The result is exactly the mean of the 8-point transform.
 
-// zigzag maps the order of coefficients in a file to positions in a block.
 var zigzag = [64]int{
 	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
 	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
@@ -25,7 +24,6 @@ var zigzag = [64]int{
 
 const foldBits = 13 // fractional bits of sums and cosines
 
-// A folding maps the 64 coefficients of a block to kx×ky cells.
 type folding struct {
 	kx, ky int
 	ready  bool

@@ -45,7 +45,6 @@ func checkCells(t *testing.T, name string, data []byte) {
 			t.Errorf("%s in cells of %d: %v, want %v", name, cell, reduced.Bounds(), want)
 		}
 		plane := func(what string, f, r []byte, fStride, rStride, side, w, h int) {
-			// Both have whole blocks, so border cells are whole too.
 			sideX, sideY := fStride/rStride, len(f)/fStride*rStride/len(r)
 			if sideX > side || sideY > side {
 				t.Errorf("%s, %s: cells of %d×%d samples for cells of %d pixels", name, what, sideX, sideY, side)
@@ -63,7 +62,6 @@ func checkCells(t *testing.T, name string, data []byte) {
 					n++
 				}
 			}
-			// Rounding a sample and a cell costs half a level each.
 			if worst > 1.05 || n > 100 && sum/float64(n) > 0.4 {
 				t.Errorf("%s in cells of %d, %s: off by %.2f on average and %.2f at most", name, cell, what, sum/float64(n), worst)
 			}
@@ -97,7 +95,6 @@ func TestCellsAgainstMeans(t *testing.T) {
 	checkCells(t, "progressive 4:4:4 with restarts", j.encode())
 }
 
-// Files by libjpeg, and one by image/jpeg, with codes of up to 16 bits.
 func TestCellsOfOthersFiles(t *testing.T) {
 	for _, name := range []string{"progressive", "ycbcr411", "ycbcr420", "ycbcr422", "ycbcr440", "ycbcr444"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".jpg"))
@@ -317,8 +314,6 @@ func BenchmarkDecode12MP(b *testing.B) {
 	}
 }
 
-// tiled adds sensor noise and repeats 1024×1024 samples, which is faster than
-// generating new ones.
 func tiled(sample func(component, x, y int) float64) func(component, x, y int) float64 {
 	const side = 1024
 	rng := rand.New(rand.NewPCG(2, 5))

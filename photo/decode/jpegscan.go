@@ -304,7 +304,6 @@ func (s *jpegScan) acFirst(p *scanComponent, sums []int32, coded, negative *uint
 	return true
 }
 
-// endOfBand reads the number of finished blocks, including this one.
 func (s *jpegScan) endOfBand(size int) {
 	s.d.eobRun = 1 << size
 	if size > 0 {

@@ -16,7 +16,6 @@ import (
 // errTooFewRows reports that less than half of the rows exist.
 var errTooFewRows = errors.New("less than half of its rows are there")
 
-// reducedAttempt decodes a JPEG in cells, leniently if tail is set.
 func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool) attempt {
 	w, h := claim.Width, claim.Height
 	cell := cellSide(w, h)
@@ -36,8 +35,6 @@ func reducedAttempt(data []byte, claim image.Config, turn orientation, tail bool
 	}}
 }
 
-// keepCompleteRows trims a truncated image to the rows that all components
-// have.
 func (d *reducedJPEG) keepCompleteRows() error {
 	rows := d.mcusY
 	for i := range d.components {
@@ -57,7 +54,6 @@ func (d *reducedJPEG) keepCompleteRows() error {
 	return nil
 }
 
-// A jpegFrame holds the SOF fields that determine memory.
 type jpegFrame struct {
 	marker     byte
 	body       []byte
@@ -102,8 +98,6 @@ func jpegBytes(claim image.Config, data []byte) int64 {
 	return n
 }
 
-// reducedBytes bounds the memory of decoding in cells, including the resulting
-// image.
 func reducedBytes(data []byte, w, h, cell int) int64 {
 	f := frameOf(data)
 	d := &reducedJPEG{w: w, h: h, cell: cell}

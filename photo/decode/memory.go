@@ -20,13 +20,11 @@ const largeDecode = 64 << 20
 
 var decoding = semaphore.NewWeighted(decodeBudget)
 
-// An attempt is one way to decode a file, with an upper bound of its memory.
 type attempt struct {
 	bytes int64
 	run   func() (*Image, error)
 }
 
-// try runs the attempt once its memory is available.
 func (a attempt) try() (*Image, error) {
 	if a.bytes > decodeBudget {
 		return nil, fmt.Errorf("decoding takes %d MB of memory, more than the %d accepted; a smaller copy of the photo gets the same keywords", a.bytes>>20, decodeBudget>>20)

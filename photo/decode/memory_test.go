@@ -73,7 +73,6 @@ func TestMemoryOfJPEG(t *testing.T) {
 	}
 }
 
-// Concurrent decodings stay within the budget, and a panic returns its share.
 func TestMemoryIsShared(t *testing.T) {
 	var running, most atomic.Int64
 	var all sync.WaitGroup
@@ -102,7 +101,6 @@ func TestMemoryIsShared(t *testing.T) {
 	decoding.Release(decodeBudget)
 }
 
-// Cells are means of their pixels, including smaller border cells.
 func TestMeansOf(t *testing.T) {
 	const w, h = 37, 22
 	p := decode(t, encodePNG(t, synthetic(w, h)))

@@ -100,7 +100,6 @@ func pngExif(data []byte) []byte {
 	return nil
 }
 
-// riffChunks yields the chunks of a RIFF file. The last may be truncated.
 func riffChunks(data []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for i := 12; i+8 <= len(data); {

@@ -25,7 +25,6 @@ type rawPhoto struct {
 	width, height uint32      // sensor size as stored, 0 if unknown
 }
 
-// rawOf finds the previews of a RAW photo. It returns nil for other files.
 func rawOf(data []byte) *rawPhoto {
 	switch {
 	case bytes.HasPrefix(data, []byte("FUJIFILMCCD-RAW ")):

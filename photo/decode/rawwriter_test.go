@@ -13,7 +13,6 @@ type field struct {
 
 type ifd []field
 
-// A tiffWriter lays out directories, each followed by its out-of-line values.
 type tiffWriter struct {
 	order binary.AppendByteOrder
 	out   []byte
@@ -76,8 +75,6 @@ func (w *tiffWriter) directory(d ifd) int {
 	return at
 }
 
-// placed puts files before a TIFF's directories, so that their offsets are
-// known.
 func placed(order binary.AppendByteOrder, head []byte, files [][]byte, chain func(at []uint32) []ifd) []byte {
 	extra := slices.Clone(head)
 	var at []uint32
@@ -95,8 +92,6 @@ func losslessJPEG() []byte {
 	return withSegment([]byte("\xff\xd8\xff\xd9"), 0xc3, "\x0e\x0f\xa0\x17\x70\x02\x01\x11\x00\x02\x11\x00")
 }
 
-// dngFile has a thumbnail in its first directory, with sensor samples and a
-// preview in subdirectories.
 func dngFile(thumb, preview []byte, turn uint16) []byte {
 	lossless := losslessJPEG()
 	return placed(binary.LittleEndian, nil, [][]byte{thumb, preview, lossless}, func(at []uint32) []ifd {
@@ -129,7 +124,6 @@ func cr2File(preview, thumb []byte, turn uint16) []byte {
 	})
 }
 
-// nefFile has its previews below the first directory, or in Nikon's notes.
 func nefFile(below, inNotes []byte, turn uint16) []byte {
 	note := placed(binary.BigEndian, nil, [][]byte{inNotes}, func(at []uint32) []ifd {
 		return []ifd{{{0x0011, []ifd{{{tagCompression, short(6)}, {tagJPEG, long(at[0])}, {tagJPEGBytes, long(uint32(len(inNotes)))}}}}}}
@@ -146,7 +140,6 @@ func nefFile(below, inNotes []byte, turn uint16) []byte {
 	})
 }
 
-// arwFile has its preview in the first directory and samples in Sony's packing.
 func arwFile(preview []byte, turn uint16) []byte {
 	return placed(binary.LittleEndian, nil, [][]byte{preview}, func(at []uint32) []ifd {
 		return []ifd{{

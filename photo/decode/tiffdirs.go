@@ -27,7 +27,6 @@ func newTIFF(data []byte) (t tiffBlock, ok bool) {
 
 func (t tiffBlock) first() uint32 { return t.order.Uint32(t.data[4:]) }
 
-// A tiffDirectory is an IFD, with entries of twelve bytes.
 type tiffDirectory struct {
 	t       tiffBlock
 	entries []byte

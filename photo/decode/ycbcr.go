@@ -60,7 +60,6 @@ func newUpsampler(m *image.YCbCr) *upsampler {
 	return u
 }
 
-// row returns the chroma of luma row y, one byte per luma column.
 func (u *upsampler) row(plane []byte, y int, out []byte) []byte {
 	cy := y / u.vx
 	near := plane[u.origin+cy*u.step:][:u.cw]

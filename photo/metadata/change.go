@@ -56,7 +56,6 @@ func (s *source) copies() copies {
 	return c
 }
 
-// tagPath writes a path as digiKam does, with slashes between the parts.
 func tagPath(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, p := range parts {
@@ -77,7 +76,6 @@ func (t *target) add(pr property, copies []string, value string) {
 	}
 }
 
-// addFlat adds a word to the flat lists that lack it, compared by Fold.
 func (t *target) addFlat(c copies, word string) {
 	if !newWordSet(t.xmp.list(subject)...).has(word) {
 		t.add(subject, c.flat, word)
@@ -273,7 +271,6 @@ func (t *target) retract(run string, words []string) {
 	}
 }
 
-// removeCopies removes the copies made for words that are gone.
 func (t *target) removeCopies(copied []string) {
 	for _, c := range copied {
 		list, value, _ := strings.Cut(c, " ")

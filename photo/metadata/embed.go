@@ -101,7 +101,6 @@ func (e *Edit) digest(f io.ReadSeeker) error {
 	return nil
 }
 
-// target parses the blocks that hold keywords. It rejects damaged blocks.
 func (h *header) target() (*target, error) {
 	t := &target{xmp: newPacket(), iptc: &iim{}}
 	var err error
@@ -190,7 +189,6 @@ func resourceSegments(segments []segment) ([]resourceSegment, error) {
 	return found, nil
 }
 
-// rewrite returns the segments with the target's blocks inserted.
 func (h *header) rewrite(t *target) ([]segment, error) {
 	segments := slices.Clone(h.segments)
 	gone := make([]bool, len(segments))
@@ -290,7 +288,6 @@ func (p resourceSegment) bytes() []byte {
 	return append(out, p.tail...)
 }
 
-// withData returns the resource with new data and the same name.
 func (r resource) withData(data []byte) resource {
 	other := newResource(r.id, data)
 	head := 6 + (int(r.raw[6])+2)&^1
@@ -298,7 +295,6 @@ func (r resource) withData(data []byte) resource {
 	return resource{r.id, raw, data}
 }
 
-// split divides a stream of resources into payloads.
 func split(stream []byte) [][]byte {
 	var payloads [][]byte
 	for chunk := range slices.Chunk(stream, maxPayload-len(signaturePhotoshop)) {

@@ -9,12 +9,10 @@ import (
 	"strings"
 )
 
-// UUID of the CR3 box that holds XMP.
 const uuidXMP = "\xbe\x7a\xcf\xcb\x97\xa9\x42\xe8\x9c\x71\x99\x94\x91\xe3\xaf\xac"
 
 func isHEIF(head []byte) bool { return len(head) >= 12 && string(head[4:8]) == "ftyp" }
 
-// maxBoxes bounds the boxes read per level.
 const maxBoxes = 10_000
 
 // A box of the ISO base media file format (ISO/IEC 14496-12): length, type,
@@ -119,7 +117,6 @@ func (b *blocks) readMeta(r io.ReaderAt, size int64, meta box) error {
 	return err
 }
 
-// readExifItem reads EXIF behind its 4-byte length prefix.
 func (b *blocks) readExifItem(item []byte) {
 	if len(item) < 4 {
 		b.problem("EXIF", errTruncated)
@@ -182,7 +179,6 @@ type location struct {
 	extents [][2]uint64
 }
 
-// locations parses an iloc box, whose field lengths vary.
 func locations(b []byte) ([]location, error) {
 	c := cursor{b: b}
 	version := c.number(1)

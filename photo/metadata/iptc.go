@@ -36,7 +36,6 @@ const iimUTF8 = "\x1b%G"
 // maxIPTC is the maximum length of a keyword in bytes (IIM 4.2).
 const maxIPTC = 64
 
-// parseIIM parses a block. On error it returns the datasets before the damage.
 func parseIIM(b []byte) (*iim, error) {
 	m := &iim{}
 	for len(b) > 0 && b[0] == 0x1c { // padding often follows the last dataset
@@ -174,7 +173,6 @@ func (m *iim) undeclare() {
 	m.sets = slices.DeleteFunc(m.sets, func(d dataset) bool { return d.record == 1 && d.number == 90 })
 }
 
-// clear empties a block that holds only what was added for our keywords.
 func (m *iim) clear() {
 	for _, d := range m.sets {
 		if !(d.record == 1 && d.number == 90 || d.record == 2 && d.number == 0) {

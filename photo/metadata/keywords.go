@@ -25,8 +25,7 @@ var faceRoots = map[string]bool{
 // A path is a keyword with its position in a hierarchy, such as Places|Rome.
 type path struct {
 	parts []string
-	// rest is the text after the first separator, verbatim.
-	rest string
+	rest  string
 }
 
 // newPath splits a value at sep. digiKam writes a slash within a name as a
@@ -93,7 +92,6 @@ func (s *source) add(other source) {
 	}
 }
 
-// wordSet is an ordered set of words, compared by Fold.
 type wordSet struct {
 	seen map[string]bool
 	list []string
@@ -130,7 +128,6 @@ func (s *source) marked() *wordSet {
 	return words
 }
 
-// keywords classifies the words by their author.
 func (s *source) keywords() Keywords {
 	var (
 		people   = newWordSet(s.people...)

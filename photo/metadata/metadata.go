@@ -110,7 +110,6 @@ func Fold(word string) string {
 // same limit.
 const maxWordBytes = 128
 
-// clean returns the normal form of a word, or an error if it cannot be written.
 func clean(word string) (string, error) {
 	word = strings.TrimSpace(norm.NFC.String(word))
 	refuse := func(why string) (string, error) {

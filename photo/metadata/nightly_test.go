@@ -12,8 +12,6 @@ import (
 	"time"
 )
 
-// wanted skips a test of a large program unless CPAR_DARKTABLE=required or the
-// like is set.
 func wanted(t *testing.T, env string, programs ...string) {
 	t.Helper()
 	if os.Getenv(env) != "required" {

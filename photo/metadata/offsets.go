@@ -79,8 +79,6 @@ func moveMPF(old, now []segment, grown int) (bool, error) {
 	return true, nil
 }
 
-// moveEntries adjusts the size of the first image and the offsets of the
-// others.
 func moveEntries(b []byte, grown, further int) error {
 	const tagEntries, entrySize = 0xb002, 16
 	if len(b) < 8 || !isTIFF(b) {

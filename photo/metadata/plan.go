@@ -89,7 +89,6 @@ func editSidecarDefault(name string, change func(*target) []string) (*Edit, erro
 	return editSidecar(name, 0o644, change)
 }
 
-// editSidecar changes a sidecar, or creates one with the permissions perm.
 func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (*Edit, error) {
 	name, old, err := readSidecar(name)
 	if err != nil {

@@ -52,7 +52,6 @@ func (b *blocks) readPhotoshop(data []byte) {
 	}
 }
 
-// source parses the blocks, the oldest format (IPTC) first.
 func (b *blocks) source() source {
 	var s source
 	for _, data := range b.iim {
@@ -78,7 +77,6 @@ func (b *blocks) source() source {
 	return s
 }
 
-// utf16Text decodes zero-terminated UTF-16LE as written by Windows.
 func utf16Text(b []byte) string {
 	units := make([]uint16, 0, len(b)/2)
 	for ; len(b) >= 2; b = b[2:] {
@@ -91,7 +89,6 @@ func utf16Text(b []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// readers are selected by the first bytes of a file.
 var readers = []struct {
 	is   func(head []byte) bool
 	read func(b *blocks, r io.ReaderAt, size int64)

@@ -44,7 +44,6 @@ type textEncoding struct {
 	order binary.ByteOrder // of UTF-16, nil for UTF-8
 }
 
-// A packet is an XMP packet as an editable tree.
 type packet struct {
 	doc      *etree.Document
 	encoding textEncoding
@@ -79,7 +78,6 @@ func parsePacket(data []byte) (*packet, error) {
 	return p, nil
 }
 
-// index records the namespaces below e and finds the first rdf:RDF.
 func (p *packet) index(e *etree.Element) error {
 	names := make(map[[2]string]bool, len(e.Attr))
 	for _, a := range e.Attr {
@@ -111,7 +109,6 @@ func (p *packet) declared(e *etree.Element, prefix, uri string) {
 	p.scopes[e][prefix] = uri
 }
 
-// uri returns the namespace of a prefix in the scope of e.
 func (p *packet) uri(e *etree.Element, prefix string) string {
 	for ; e != nil; e = e.Parent() {
 		if uri, ok := p.scopes[e][prefix]; ok {
@@ -135,8 +132,6 @@ func (p *packet) attr(e *etree.Element, ns, name string) (int, bool) {
 	return 0, false
 }
 
-// descriptions returns the nodes whose attributes and children are the photo's
-// properties.
 func (p *packet) descriptions() []*etree.Element {
 	var found []*etree.Element
 	for e := range p.rdf.ChildElementsSeq() {
@@ -147,7 +142,6 @@ func (p *packet) descriptions() []*etree.Element {
 	return found
 }
 
-// container returns the list in a property, or nil.
 func (p *packet) container(property *etree.Element) *etree.Element {
 	for e := range property.ChildElementsSeq() {
 		if p.is(e, nsRDF, "Bag") || p.is(e, nsRDF, "Seq") || p.is(e, nsRDF, "Alt") {
@@ -168,8 +162,6 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 	return found
 }
 
-// text returns the value of a simple property or list element, with or without
-// qualifiers.
 func (p *packet) text(e *etree.Element) string {
 	for range 3 { // rdf:Description/rdf:value
 		if i, ok := p.attr(e, nsRDF, "resource"); ok {

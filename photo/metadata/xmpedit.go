@@ -42,8 +42,6 @@ func newPacket() *packet {
 	return p
 }
 
-// isOwnAndEmpty reports whether this program created the packet and it holds no
-// property.
 func (p *packet) isOwnAndEmpty() bool {
 	meta := p.rdf.Parent()
 	if meta == nil {
@@ -86,7 +84,6 @@ func (p *packet) has(pr property) bool {
 	return len(elements)+len(attributes) > 0
 }
 
-// list returns the values of a property from all its occurrences.
 func (p *packet) list(pr property) []string {
 	elements, attributes := p.find(pr)
 	var values []string
@@ -100,7 +97,6 @@ func (p *packet) list(pr property) []string {
 	return values
 }
 
-// append adds the missing values to a list in its existing notation.
 func (p *packet) append(pr property, values ...string) (added []string) {
 	standing := p.list(pr)
 	for _, v := range values {
@@ -204,8 +200,6 @@ func (p *packet) prefix(d *etree.Element, pr property) string {
 	return prefix
 }
 
-// remove deletes the values for which drop returns true, and an empty property
-// with them.
 func (p *packet) remove(pr property, drop func(string) bool) (removed []string) {
 	elements, attributes := p.find(pr)
 	for _, d := range attributes {
@@ -271,7 +265,6 @@ func (p *packet) removeOwnNamespace() {
 	}
 }
 
-// insert appends child to parent, indented like its siblings.
 func insert(parent, child *etree.Element) {
 	children := parent.ChildElements()
 	if len(children) == 0 {

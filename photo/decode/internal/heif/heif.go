@@ -43,7 +43,6 @@ const decodeTimeout = 2 * time.Minute
 // ErrDamaged reports that libheif could not decode a file.
 var ErrDamaged = errors.New("libheif cannot decode it")
 
-// compiledDecoder is shared by all photos. Each gets its own memory.
 type compiledDecoder struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule

@@ -101,8 +101,6 @@ func newRegion(size, least int64) (*region, error) {
 // Allocate returns the region itself, because an instance has one memory.
 func (r *region) Allocate(_, _ uint64) experimental.LinearMemory { return r }
 
-// Reallocate returns nil beyond the reserved size, so that the decoder runs out
-// of memory.
 func (r *region) Reallocate(size uint64) []byte {
 	if size > uint64(len(r.mapped)) {
 		return nil
