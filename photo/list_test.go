@@ -57,7 +57,7 @@ func equal(t *testing.T, what string, got, want []string) {
 	}
 }
 
-func TestListSaysWhyOfEachFile(t *testing.T) {
+func TestListGivesReasonForEachFile(t *testing.T) {
 	dir := tree(t, "a.jpg", "b.PNG", "c.heic", "d.CR2", "e.rw2", "f.orf", "notes.txt", "film.MP4", "a.jpg.xmp", "a.xmp",
 		".hidden.jpg", ".thumbs/a.jpg", ".cache/a.jpg", "@eaDir/a.jpg/SYNOPHOTO_THUMB_XL.jpg", ".Trash-1000/files/old.jpg", ".Trash/old.jpg",
 		"$RECYCLE.BIN/x.jpg", ".dtrash/x.jpg", "#recycle/x.jpg", "Lost+found/x.jpg", "._a.jpg", ".DS_Store", "Thumbs.db",
@@ -85,7 +85,7 @@ func TestListSaysWhyOfEachFile(t *testing.T) {
 	}
 }
 
-func TestShots(t *testing.T) {
+func TestListMergesShots(t *testing.T) {
 	dir := tree(t, "1.JPG", "1.CR2", "2.dng", "2.cr3", "3.heic", "3.jpg", "3.dng", "4.jpg", "4.png", "5.nef", "5.tif", "other/1.CR2", "6.jpg.dng", "6.jpg")
 	l, err := List(t.Context(), []string{dir, filepath.Join(dir, "1.JPG"), dir + "/./4.jpg"}, Options{})
 	if err != nil {
@@ -95,7 +95,7 @@ func TestShots(t *testing.T) {
 	equal(t, "photos", taken, []string{"1.JPG+1.CR2", "2.dng+2.cr3", "3.jpg+3.dng", "3.heic", "4.jpg", "4.png", "5.tif+5.nef", "6.jpg", "6.jpg.dng", "other/1.CR2"})
 }
 
-func TestNamedFilesAreTaken(t *testing.T) {
+func TestListTakesNamedFiles(t *testing.T) {
 	dir := tree(t, "odd", ".hidden.jpg", "below/a.jpg")
 	l, err := List(t.Context(), []string{filepath.Join(dir, "odd"), filepath.Join(dir, ".hidden.jpg"), filepath.Join(dir, "below")}, Options{Exclude: []string{"odd"}})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestNamedFilesAreTaken(t *testing.T) {
 
 // A link to a photo counts as a photo. Following links to folders could recurse
 // without end.
-func TestLinks(t *testing.T) {
+func TestListFollowsLinksToFilesOnly(t *testing.T) {
 	outside := tree(t, "far.jpg")
 	dir := tree(t, "a.jpg", "sub/b.jpg", "notes.txt")
 	for link, target := range map[string]string{
@@ -209,7 +209,7 @@ func TestNamesAreSafeToPrint(t *testing.T) {
 
 // The test injects the permission error because root, who may run it, is never
 // refused.
-func TestUnreadableFolder(t *testing.T) {
+func TestListSkipsUnreadableFolders(t *testing.T) {
 	dir := tree(t, "a.jpg", "closed/b.jpg")
 	closed := filepath.Join(dir, "closed")
 	walking := func() *lister {

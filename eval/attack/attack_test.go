@@ -115,7 +115,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-func TestSmallCollections(t *testing.T) {
+func TestRunOnTinyCollections(t *testing.T) {
 	for _, n := range [][2]int{{2, 4}, {7, 5}, {40, 9}} {
 		rows, err := Run(t.Context(), synthetic(2, n[0], n[1]), Options{PCA: 128, More: []*Target{opaque(n[0])}})
 		if err != nil {

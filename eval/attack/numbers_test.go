@@ -191,7 +191,7 @@ func TestEliminate(t *testing.T) {
 
 // One row of S follows from ciphertexts alone, because the last element of
 // every record is 1 without noise. With noise none would.
-func TestQuietRow(t *testing.T) {
+func TestNoiselessRow(t *testing.T) {
 	const dim, n = 20, 120
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{3}, p)
@@ -245,7 +245,7 @@ func TestJudgeGaps(t *testing.T) {
 	}
 }
 
-func TestShared(t *testing.T) {
+func TestJaccard(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
 		want float64
@@ -257,7 +257,7 @@ func TestShared(t *testing.T) {
 }
 
 // Ties are broken alphabetically, so that runs are repeatable.
-func TestWinner(t *testing.T) {
+func TestWinnerBreaksTiesAlphabetically(t *testing.T) {
 	if w := winner(map[string]int{"b": 2, "a": 2, "c": 1}); w != "a" || winner(nil) != "" {
 		t.Errorf("%q", w)
 	}

@@ -94,7 +94,7 @@ func TestOffersAreRefused(t *testing.T) {
 
 // Both guesses recognise an unmasked request, and do no better than chance on
 // scheme sealed.
-func TestClusterAskedIsHidden(t *testing.T) {
+func TestSealedHidesAskedCell(t *testing.T) {
 	c := synthetic(5, 120, 40)
 	all := rowsOf(t, c, func(r *run) error { return r.cells(t.Context()) })
 	for _, attack := range []string{"cluster-by-place", "cluster-learnt"} {

@@ -132,7 +132,7 @@ func TestBySlopes(t *testing.T) {
 }
 
 // A scale off by one, and slightly wrong offsets and distances, count as wrong.
-func TestJudgesOfDistances(t *testing.T) {
+func TestDistanceJudgesRejectSmallErrors(t *testing.T) {
 	truth := [][]float64{{0, 1e6, 3e6, 2e6}}
 	times := func(by, plus float64) [][]float64 {
 		out := make([]float64, len(truth[0]))

@@ -8,7 +8,7 @@ import (
 )
 
 // The assumed rings equal the program's own.
-func TestRings(t *testing.T) {
+func TestRingsMatchLattice(t *testing.T) {
 	for _, own := range []*lattice.Ring{lattice.Fast, lattice.Careful} {
 		r := Ring{N: own.N, LogQ: own.LogQ}
 		if q := r.Modulus(); !q.IsUint64() || q.Uint64() != own.Q {
@@ -27,7 +27,7 @@ func (r Ring) gapWord() uint64 { return uint64(r.gap()) }
 
 // For a single record per row the bound and the sizes equal those computed by
 // internal/lattice.
-func TestFailureIsTheProgramsOwn(t *testing.T) {
+func TestFailureMatchesLattice(t *testing.T) {
 	for _, p := range []lattice.Params{
 		{LogN: 11, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
 		{LogN: 12, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
@@ -97,7 +97,7 @@ func TestAddendInTwoCoordinates(t *testing.T) {
 	}
 }
 
-func TestFrugal(t *testing.T) {
+func TestWithMinHintBits(t *testing.T) {
 	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, Vectors: Vectors{Dim: 98, RecordNorm: 129, RequestNorm: 128, LogT: 15}}.WithMinHintBits(-80)
 	less := f
 	less.HintBits--

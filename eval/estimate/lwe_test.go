@@ -78,7 +78,7 @@ func TestStandard(t *testing.T) {
 // The standard's rows for 128 bits end where the cheapest attack here falls
 // below 128, to within 1 % of log q or one bit, against classical and quantum
 // computers.
-func TestStandardEndsWhereWeDo(t *testing.T) {
+func TestStandardBoundaryMatchesEstimate(t *testing.T) {
 	for n := 1 << 10; n <= 1<<15; n *= 2 {
 		classical, quantum, ok := lattice.Standard(n)
 		if !ok {
@@ -107,7 +107,7 @@ func TestStandardEndsWhereWeDo(t *testing.T) {
 
 // Estimates grow with dimension and noise and fall with the modulus. With too
 // few samples there is no attack.
-func TestEstimatesMove(t *testing.T) {
+func TestEstimatesAreMonotonic(t *testing.T) {
 	base := LWE{Dim: 700, LogQ: 20, Sigma: 3.2}
 	bits := base.Primal().Bits
 	for _, harder := range []LWE{{Dim: 800, LogQ: 20, Sigma: 3.2}, {Dim: 700, LogQ: 20, Sigma: 10}, {Dim: 700, LogQ: 18, Sigma: 3.2}} {

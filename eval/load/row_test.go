@@ -89,7 +89,7 @@ func TestUntilCounts(t *testing.T) {
 
 // Clients run concurrently, and a row ends on time even if the cloud does not
 // answer.
-func TestAskEnds(t *testing.T) {
+func TestAskEndsOnTime(t *testing.T) {
 	const clients = 5
 	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}}}
 	together, ended := make(chan struct{}), make(chan struct{})
@@ -132,7 +132,7 @@ func TestPercentile(t *testing.T) {
 }
 
 // Memoized vectors equal fresh ones, and every index of a run opens.
-func TestRemember(t *testing.T) {
+func TestMemoizedVectors(t *testing.T) {
 	c := &eval.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
 	b := &builder{folder: t.TempDir()}
 	for range 2 {

@@ -9,7 +9,7 @@ import (
 // Under every scenario all requests are answered in time, and data movement
 // stays near the ideal. The cluster is smaller than in `cpar-eval fleet`, so
 // its shards are less evenly placed.
-func TestScenarios(t *testing.T) {
+func TestScenariosAnswerInTime(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length = 60, 6, 4000, 30*time.Second
 	rows, err := Simulate(context.Background(), o, nil)
@@ -39,7 +39,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func TestTooMuch(t *testing.T) {
+func TestOverloadIsLate(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length, o.Busy = 6, 0, 200, 30*time.Second, 1.5
 	r := run(o, Scenarios[0])

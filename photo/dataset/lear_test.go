@@ -194,7 +194,7 @@ func FuzzHvecs(f *testing.F) {
 	})
 }
 
-func TestPlaces(t *testing.T) {
+func TestPathIndexFindsLongestSuffix(t *testing.T) {
 	p := newPathIndex(map[string]string{"a/x": "a/x.jpg", "b/x": "b/x.JPG", "b/c/y": "b/c/y.png"})
 	for named, want := range map[string]string{"x": "several", "a/x": "a/x.jpg", "q/b/x.jpg": "b/x.JPG", "y": "b/c/y.png", "z/y.gif": "b/c/y.png", "z": "", "": "", "/": "", "..": "", "a/../b/x": "b/x.JPG"} {
 		name, several := p.find(named)

@@ -94,7 +94,7 @@ func TestOpenLibrary(t *testing.T) {
 
 func tiffFile() string { return "II*\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00" }
 
-func TestWordsWhateverTheCase(t *testing.T) {
+func TestSpellingsAreMerged(t *testing.T) {
 	const manifest = "path,keywords\na.jpg,Dog;DOG;sea\nb.jpg,dog\nc.jpg,dog;STRASSE;Sea\nd.jpg,DOG;straße\n"
 	c, err := Open(t.Context(), manifestFolder(t, manifest, "a.jpg", "b.jpg", "c.jpg", "d.jpg"), Options{Strict: true})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestWordsWhateverTheCase(t *testing.T) {
 }
 
 // Photos that no uncertain warning hides are gone, on which deletion relies.
-func TestUncertain(t *testing.T) {
+func TestUncertainWarningsMayHidePhotos(t *testing.T) {
 	c := &Collection{Format: Manifest, Photos: []Photo{{Name: "kept.jpg"}}}
 	for _, k := range kinds {
 		c.Warnings = append(c.Warnings, Warning{Kind: k.kind, Name: "kept.jpg"}, Warning{Kind: k.kind, Name: "other"})

@@ -82,7 +82,7 @@ func TestOpenManifest(t *testing.T) {
 	}
 }
 
-func TestManifestThatIsNone(t *testing.T) {
+func TestManifestRejectsOtherTables(t *testing.T) {
 	for content, want := range map[string]string{
 		"":                          "is empty",
 		"\n\n":                      "is empty",
@@ -260,7 +260,7 @@ func BenchmarkReadManifest(b *testing.B) {
 	}
 }
 
-func TestManifestNamesThatWouldNotReadBack(t *testing.T) {
+func TestWriteManifestRejectsUnstableNames(t *testing.T) {
 	for _, name := range []string{" a.jpg", "a.jpg ", `b\c.jpg`} {
 		err := WriteManifest(io.Discard, []Photo{{Name: name, Keywords: []string{"sea"}}})
 		if !errors.Is(err, cpar.ErrInput) {

@@ -128,7 +128,7 @@ func TestDamagedSAIAPR(t *testing.T) {
 	}
 }
 
-func TestSAIAPRThatIsIncomplete(t *testing.T) {
+func TestSAIAPRReportsMissingHalf(t *testing.T) {
 	whole := saiaprFiles(t)
 	without := func(parts ...string) map[string]string {
 		out := maps.Clone(whole)
@@ -189,7 +189,7 @@ func TestSAIAPRStaysInside(t *testing.T) {
 }
 
 // A manifest overrides every other format.
-func TestFormats(t *testing.T) {
+func TestManifestOverridesFormats(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	tagged := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))
 	for want, files := range map[Format]map[string]string{

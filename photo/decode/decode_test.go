@@ -86,7 +86,7 @@ func webpExtended(w, h uint32) []byte {
 	return append(append(append(riff, "WEBP"...), vp8x...), inner...)
 }
 
-func TestRefused(t *testing.T) {
+func TestDecodeRejectsBadFiles(t *testing.T) {
 	photo := encodeJPEG(t, synthetic(64, 48))
 	scans := slices.Concat(photo[:len(photo)-2], bytes.Repeat([]byte{0xff, 0xda}, maxScans+1))
 	gifBomb := slices.Concat([]byte("GIF89a\xff\xff\xff\xff\x80\x00\x00"), make([]byte, 6), []byte{0x2c, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 2, 0})
@@ -286,7 +286,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // The pixels 012 345 as stored, and their upright positions by definition.
-func TestUpright(t *testing.T) {
+func TestUprightAppliesOrientation(t *testing.T) {
 	stored := func(y int, rgb []byte) {
 		for x := range 3 {
 			rgb[3*x] = byte(3*y + x)

@@ -19,7 +19,7 @@ func withChunk(p []byte, name, body string) []byte {
 	return slices.Concat(p[:33], chunk, p[33:])
 }
 
-func TestContentPassesOverMetadata(t *testing.T) {
+func TestContentDigestIgnoresMetadata(t *testing.T) {
 	jpg, png := encodeJPEG(t, synthetic(40, 30)), encodePNG(t, synthetic(40, 30))
 	turned := withExif(jpg, 6)
 	for name, c := range map[string]struct{ before, after []byte }{
@@ -41,7 +41,7 @@ func TestContentPassesOverMetadata(t *testing.T) {
 	}
 }
 
-func TestContentTellsPicturesApart(t *testing.T) {
+func TestContentDigestDistinguishesImages(t *testing.T) {
 	other := synthetic(40, 30)
 	other.Pix[0] ^= 0x80
 	jpg, png := encodeJPEG(t, synthetic(40, 30)), encodePNG(t, synthetic(40, 30))

@@ -61,7 +61,7 @@ func TestHEIC(t *testing.T) {
 
 // The file's properties rotate the image, and its EXIF does not rotate it
 // again.
-func TestHEICIsTurnedOnce(t *testing.T) {
+func TestHEICIsRotatedOnce(t *testing.T) {
 	exif := "Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"
 	for _, c := range []struct {
 		name       string

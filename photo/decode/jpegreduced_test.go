@@ -95,7 +95,7 @@ func TestCellsAgainstMeans(t *testing.T) {
 	checkCells(t, "progressive 4:4:4 with restarts", j.encode())
 }
 
-func TestCellsOfOthersFiles(t *testing.T) {
+func TestCellsOfForeignFiles(t *testing.T) {
 	for _, name := range []string{"progressive", "ycbcr411", "ycbcr420", "ycbcr422", "ycbcr440", "ycbcr444"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name+".jpg"))
 		if err != nil {
@@ -148,7 +148,7 @@ func decodeReduced(data []byte, w, h, cell int) (image.Image, error) {
 	return (&reducedJPEG{data: data, w: w, h: h, cell: cell}).decode()
 }
 
-func TestReducedRefuses(t *testing.T) {
+func TestReducedRejectsDamage(t *testing.T) {
 	for _, j := range []jpegRecipe{{}, {progressive: true}, {interval: 2}} {
 		j.w, j.h, j.step, j.sampling, j.sample = 100, 70, 4, yuv420, scenery(1)
 		data := j.encode()
@@ -226,7 +226,7 @@ func TestReducedRefuses(t *testing.T) {
 	}
 }
 
-func TestLargeRefused(t *testing.T) {
+func TestDecodeRejectsLargeBadFiles(t *testing.T) {
 	for _, progressive := range []bool{false, true} {
 		j := jpegRecipe{w: 1536, h: 768, step: 20, sampling: yuv420, sample: scenery(1), progressive: progressive}
 		data := j.encode()

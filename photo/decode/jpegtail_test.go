@@ -22,7 +22,7 @@ func off(p, whole *Image) float64 {
 
 // A file truncated anywhere is rejected or yields its first rows, exactly for a
 // sequential file and with less detail for a progressive one.
-func TestEveryCut(t *testing.T) {
+func TestTruncationAnywhereYieldsFirstRows(t *testing.T) {
 	for name, j := range map[string]jpegRecipe{
 		"4:2:0":       {sampling: yuv420},
 		"grey":        {sampling: grey},
@@ -63,7 +63,7 @@ func TestEveryCut(t *testing.T) {
 	}
 }
 
-func TestLargeTail(t *testing.T) {
+func TestLargeTruncatedFilesAreReduced(t *testing.T) {
 	for _, progressive := range []bool{false, true} {
 		data := jpegRecipe{w: 1536, h: 768, step: 20, sampling: yuv420, sample: scenery(1), progressive: progressive}.encode()
 		whole := decode(t, data)
@@ -81,7 +81,7 @@ func TestLargeTail(t *testing.T) {
 
 // The bytes after the break do not matter: none, zeros, an end marker, or
 // noise.
-func TestBrokenTails(t *testing.T) {
+func TestBytesAfterBreakDoNotMatter(t *testing.T) {
 	data := jpegRecipe{w: 200, h: 160, step: 4, sampling: yuv420, sample: scenery(1)}.encode()
 	whole := decode(t, data)
 	cut := data[:len(data)*3/4]
@@ -98,7 +98,7 @@ func TestBrokenTails(t *testing.T) {
 	}
 }
 
-func TestCutShort(t *testing.T) {
+func TestTruncatedFindsMissingEnd(t *testing.T) {
 	for _, name := range []string{"ycbcr420.jpg", "progressive.jpg", "cmyk-adobe.jpg"} {
 		b, err := os.ReadFile("testdata/" + name)
 		if err != nil {

@@ -30,7 +30,7 @@ func blankJPEG(w, h int, progressive bool) []byte {
 	return slices.Concat(small[:scan], bytes.Repeat(unit, ceilDiv(w, 8)*ceilDiv(h, 8)), []byte{0xff, 0xd9})
 }
 
-func TestHundredsOfMegapixels(t *testing.T) {
+func TestDecodeHundredsOfMegapixels(t *testing.T) {
 	for _, c := range []struct {
 		w, h        int
 		progressive bool
@@ -101,7 +101,7 @@ func TestMemoryIsShared(t *testing.T) {
 	decoding.Release(decodeBudget)
 }
 
-func TestMeansOf(t *testing.T) {
+func TestCellsAreMeans(t *testing.T) {
 	const w, h = 37, 22
 	p := decode(t, encodePNG(t, synthetic(w, h)))
 	for _, side := range []int{1, 2, 4, 8} {

@@ -49,7 +49,7 @@ func TestRawPreviews(t *testing.T) {
 }
 
 // A preview is rotated once, and not at all if it already stands upright.
-func TestRawIsTurnedOnce(t *testing.T) {
+func TestRawIsRotatedOnce(t *testing.T) {
 	wide, standing := shot(t, 96, 64), shot(t, 64, 96)
 	at := func(data []byte, turn orientation) *Image {
 		p, err := decodeImage(data, turn)
@@ -92,7 +92,7 @@ func TestRawWithoutPreview(t *testing.T) {
 }
 
 // An ordinary TIFF is decoded despite its JPEG thumbnail.
-func TestTIFFIsNoRaw(t *testing.T) {
+func TestOrdinaryTIFFIsNotRaw(t *testing.T) {
 	var b bytes.Buffer
 	if err := tiff.Encode(&b, synthetic(33, 21), nil); err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestTIFFIsNoRaw(t *testing.T) {
 }
 
 // Cyclic and excessive directories terminate.
-func TestDirectoriesEnd(t *testing.T) {
+func TestCyclicDirectoriesTerminate(t *testing.T) {
 	loop := tiffFile(binary.LittleEndian, nil, ifd{{tagDNGVersion, []byte{1, 4, 0, 0}}, {tagSubIFDs, long(8, 8, 8)}})
 	binary.LittleEndian.PutUint32(loop[8+2+24:], 8)
 	many := make(ifd, 0, 3000)

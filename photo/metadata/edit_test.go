@@ -14,7 +14,7 @@ import (
 	"cpar/internal/hint"
 )
 
-func TestApplyKeepsWhatAFileIs(t *testing.T) {
+func TestApplyKeepsModeAndTime(t *testing.T) {
 	old := time.Date(2001, 2, 3, 4, 5, 6, 0, time.UTC)
 	for _, keep := range []bool{false, true} {
 		for _, where := range []Where{Sidecar, Embedded} {

@@ -172,7 +172,7 @@ func TestEmbeddedCharacterSets(t *testing.T) {
 }
 
 // A matching IPTC digest is updated, and a mismatched one is not repaired.
-func TestDigest(t *testing.T) {
+func TestIPTCDigestStaysTrue(t *testing.T) {
 	iptc := iimOf(newDataset(2, 25, "mine"))
 	right, wrong := md5.Sum(iptc), md5.Sum(nil)
 	for _, was := range [][16]byte{right, wrong} {
@@ -267,7 +267,7 @@ func refused(t *testing.T, data []byte, why string) {
 	}
 }
 
-func TestTrailers(t *testing.T) {
+func TestEmbedRejectsUnknownTrailers(t *testing.T) {
 	plain := plainJPEG(t)
 	progressive := withSegments(plain, segment{marker: 0xfe, payload: []byte("\xff\xd9")})
 	for name, trailer := range map[string]string{
@@ -307,7 +307,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 }
 
 // Extended XMP without keywords stays, and padding is used up.
-func TestEmbeddedRoom(t *testing.T) {
+func TestEmbeddedUsesPadding(t *testing.T) {
 	segments := extendedSegments(packetOf(`<rdf:Description rdf:about="" xmlns:u="urn:u" u:x="1"/>`), 2)
 	photo := save(t, "a.jpg", withSegments(plainJPEG(t), segments...))
 	do(t, photo, Embedded, Append, skySea)

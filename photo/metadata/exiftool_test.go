@@ -86,7 +86,7 @@ func exivLists(t *testing.T, path string) map[string][]string {
 	return lists
 }
 
-func TestOthersReadWhatIsWritten(t *testing.T) {
+func TestOtherProgramsReadOurKeywords(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	tool(t, "exiv2", "CPAR_EXIFTOOL")
 	words := []string{"sky", "Küste", "東京", "AC/DC", `"quoted" & <marked>`, "two words"}
@@ -166,7 +166,7 @@ func made(t *testing.T, folder string) []string {
 
 // Files of other programs keep all fields after an edit, lose only our words
 // after a retraction, and are byte-identical after an undo.
-func TestFilesOfOthersLoseNothing(t *testing.T) {
+func TestForeignFilesKeepAllFields(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	tool(t, "exiv2", "CPAR_EXIFTOOL")
 	// Fields that may change: the word lists, the IPTC digest, and image

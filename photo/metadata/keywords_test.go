@@ -20,7 +20,7 @@ func describe(lists ...[]string) string {
 	return b.String() + "  </rdf:Description>\n"
 }
 
-func TestWords(t *testing.T) {
+func TestKeywordsByAuthor(t *testing.T) {
 	for name, c := range map[string]struct {
 		lists                            [][]string
 		human, machine, rejected, people []string

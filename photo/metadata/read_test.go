@@ -178,7 +178,7 @@ func rafOf(jpg []byte) []byte {
 }
 
 // Each block is read despite damage in the others.
-func TestDamageHidesNothingElse(t *testing.T) {
+func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 	jpg := plainJPEG(t)
 	iptc := photoshopSegment(newResource(resourceIPTC, iimOf(newDataset(2, 25, "sky"))))
 	xmp := xmpSegment(subjects("sea"))

@@ -159,7 +159,7 @@ func TestSidecarThatCannotBeRead(t *testing.T) {
 }
 
 // A new list would hide the other lists from programs that stop at the first.
-func TestNewListsGetAPersonsWords(t *testing.T) {
+func TestNewListsCopyHumanKeywords(t *testing.T) {
 	jpg := withSegments(plainJPEG(t), xmpSegment(packetOf(describe(
 		[]string{"dc:subject", "mine", "Anna", "Rome"}, []string{"lr:hierarchicalSubject", "Places|Italy|Rome", "People|Anna", "darktable|format|jpg"}))))
 	photo := save(t, "a.jpg", jpg)
@@ -183,7 +183,7 @@ func TestNewListsGetAPersonsWords(t *testing.T) {
 	}
 }
 
-func TestJudgement(t *testing.T) {
+func TestAcceptAndReject(t *testing.T) {
 	for _, where := range []Where{Sidecar, Embedded} {
 		photo := save(t, "a.jpg", withSegments(plainJPEG(t), xmpSegment(subjects("mine"))))
 		e := do(t, photo, where, Append, Change{Suggest: []string{"sky", "sea", "car", "Mine"}, Run: "r1"})
@@ -257,7 +257,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-func TestStyles(t *testing.T) {
+func TestStyleNamesSidecar(t *testing.T) {
 	for _, c := range []struct {
 		style Style
 		there string

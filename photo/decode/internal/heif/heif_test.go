@@ -24,7 +24,7 @@ func sample(t *testing.T) []byte {
 	return data
 }
 
-func TestDecoderIsTheModules(t *testing.T) {
+func TestDecoderMatchesModule(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gen2brain/heic").Output()
 	if err != nil {
 		t.Skip("the go command finds no modules here")
@@ -44,7 +44,7 @@ func TestDecoderIsTheModules(t *testing.T) {
 //go:linkname moduleUsesSystem github.com/gen2brain/heic.dynamic
 var moduleUsesSystem bool
 
-func TestDecodesAsTheModuleDoes(t *testing.T) {
+func TestDecodeMatchesModule(t *testing.T) {
 	defer func(was bool) { moduleUsesSystem = was }(moduleUsesSystem)
 	moduleUsesSystem = false
 	data := sample(t)
@@ -69,7 +69,7 @@ func TestDecodesAsTheModuleDoes(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestDecodeObeysMemoryLimit(t *testing.T) {
 	nothing := func(image.Image) error { return nil }
 	for _, memory := range []int64{0, 1 << 16, 1 << 17, 3 << 16} {
 		if err := Decode(sample(t), memory, nothing); err == nil {
