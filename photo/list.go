@@ -88,7 +88,7 @@ func list(w *lister, roots []string) (*Listing, error) {
 		for i, root := range roots {
 			names[i] = sanitize.Text(root)
 		}
-		return l, hint.Add(fmt.Errorf("looking for photos: %w: there is none in %s", cpar.ErrInput, strings.Join(names, ", ")),
+		return l, hint.Add(fmt.Errorf("looking for photos: %w: no photos in %s", cpar.ErrInput, strings.Join(names, ", ")),
 			"files ending in %s count", strings.Join(photoExtensions, " "))
 	}
 	return l, nil
@@ -164,7 +164,7 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 	if linked {
 		info, err := os.Stat(file)
 		if err != nil {
-			return false, Unreadable, "a link that leads nowhere: " + cause(err).Error()
+			return false, Unreadable, "a broken link: " + cause(err).Error()
 		}
 		mode = info.Mode().Type()
 	}

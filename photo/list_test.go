@@ -126,7 +126,7 @@ func TestListFollowsLinksToFilesOnly(t *testing.T) {
 	taken, left := found(l, dir)
 	equal(t, "photos", taken, []string{"a.jpg", "far.jpg", "sub/b.jpg", "twice.jpg"})
 	equal(t, "skipped", left, []string{"unreadable gone.jpg", "not a photo notes.txt", "link outside", "unreadable self", "link sub/loop", "not a photo words"})
-	if s := l.Summary(); !strings.Contains(s, "2 links to folders") || !strings.Contains(s, "gone.jpg (a link that leads nowhere: no such file or directory)") {
+	if s := l.Summary(); !strings.Contains(s, "2 links to folders") || !strings.Contains(s, "gone.jpg (a broken link: no such file or directory)") {
 		t.Error(s)
 	}
 	linked := filepath.Join(t.TempDir(), "linked")
@@ -166,7 +166,7 @@ func TestExclude(t *testing.T) {
 func TestListRefuses(t *testing.T) {
 	empty := tree(t, "notes.txt", ".hidden/a.jpg")
 	l, err := List(t.Context(), []string{empty}, Options{})
-	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "there is none in") || !strings.Contains(hint.Of(err), ".jpg") {
+	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "no photos in") || !strings.Contains(hint.Of(err), ".jpg") {
 		t.Errorf("without photos: %v", err)
 	}
 	if l == nil || !strings.Contains(l.Summary(), "1 hidden file or folder") {

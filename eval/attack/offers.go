@@ -181,7 +181,7 @@ func (o *offers) device(ctx context.Context, seen *servedIndex) (*device.Device,
 	home := filepath.Join(o.folder, fmt.Sprint("device ", o.devices))
 	d := &device.Device{State: filepath.Join(home, "state"), Cache: filepath.Join(home, "cache")}
 	if _, err := d.Open(ctx, &offering{servedIndex: seen}, o.key, device.OpenOptions{}); err != nil {
-		return nil, fmt.Errorf("opening what is to be opened: %w", err)
+		return nil, fmt.Errorf("opening the offered index: %w", err)
 	}
 	return d, nil
 }

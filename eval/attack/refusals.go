@@ -108,7 +108,7 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 		for _, l := range lies {
 			refused, err := owner.refuses(ctx, asked[i], l)
 			if err != nil {
-				return fmt.Errorf("lying about photo %d: %w", i, err)
+				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
 			x := 0.0
 			if refused {

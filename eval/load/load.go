@@ -80,7 +80,7 @@ func (o Options) check() error {
 	case slices.Min(o.Clients) < 1 || slices.Max(o.Clients) > MaxClients:
 		return fmt.Errorf("%w: %v clients; 1 to %d are possible", cpar.ErrInput, o.Clients, MaxClients)
 	case o.Photos < 1:
-		return fmt.Errorf("%w: %d photos; 1 is the least", cpar.ErrInput, o.Photos)
+		return fmt.Errorf("%w: %d photos; at least 1 is needed", cpar.ErrInput, o.Photos)
 	case o.Length < 100*time.Millisecond || o.Length > MaxLength:
 		return fmt.Errorf("%w: %v a row; 100ms to %v are possible", cpar.ErrInput, o.Length, MaxLength)
 	}

@@ -127,7 +127,7 @@ func (t *tally) fail(got answer, err error) {
 	case err != nil:
 		t.first = err
 	case got.status == http.StatusOK:
-		t.first = fmt.Errorf("%w: another answer than when it was alone", cpar.ErrCloud)
+		t.first = fmt.Errorf("%w: the answer differs from the one of the idle cloud", cpar.ErrCloud)
 	default:
 		t.first = fmt.Errorf("%w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
 	}
@@ -155,11 +155,11 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 		got, err := c.exchange(ctx, &x.pool[answered%len(x.pool)])
 		switch {
 		case err != nil:
-			return fmt.Errorf("waiting until it is quiet: %w: %w", cpar.ErrCloud, err)
+			return fmt.Errorf("waiting for the cloud to be idle: %w: %w", cpar.ErrCloud, err)
 		case got.status == http.StatusOK:
 			answered++
 		case !got.overloaded():
-			return fmt.Errorf("waiting until it is quiet: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
+			return fmt.Errorf("waiting for the cloud to be idle: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
 		case !sleep(ctx, max(got.after, errorPause)):
 			return ctx.Err()
 		}

@@ -78,7 +78,7 @@ func (c *Collection) readCOCO(ctx context.Context, root *os.Root, base string) e
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			c.warn(Unreadable, file, "%v; what was read before counts", err)
+			c.warn(Unreadable, file, "%v; the entries before it count", err)
 		}
 		folder := photosOfSet(root, base, set)
 		if folder == "" {

@@ -68,7 +68,7 @@ func TestDamagedCOCO(t *testing.T) {
 	train := whole[file]
 	val := cocoItems[2:]
 	unreadable := func(why string) []string {
-		return []string{"unreadable-file " + file + ": " + why + "; what was read before counts"}
+		return []string{"unreadable-file " + file + ": " + why + "; the entries before it count"}
 	}
 	for _, tc := range []struct {
 		name     string

@@ -52,7 +52,7 @@ func findIAPR(root *os.Root) (string, error) {
 func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) error {
 	descriptions, images := path.Join(base, descriptionsName), path.Join(base, photosName)
 	if !isFolder(root, images) {
-		return inputError("both are folders of the published archive: put "+photosName+" back beside "+descriptionsName+"; a link out of the collection does not do",
+		return inputError("both are folders of the published archive: put "+photosName+" back beside "+descriptionsName+"; a link out of the collection is not accepted",
 			"%s is missing, which holds the photos of %s", images, IAPR)
 	}
 	photos, err := c.photosBelow(ctx, root, images)

@@ -192,7 +192,7 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, inputError("check that the file may be read", "reading %s: %w", name, cause(err))
 	case int64(len(b)) > limit:
-		return nil, inputError("look whether it is the published file", "%s has more than %d bytes", name, limit)
+		return nil, inputError("check that it is the published file", "%s has more than %d bytes", name, limit)
 	}
 	return b, nil
 }

@@ -161,7 +161,7 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 	case damage == io.EOF:
 		p.warn(Malformed, annotations, "it ends before the photo of line %d of %s; that and what follows is left out", line, path.Base(list))
 	case damage != nil:
-		p.warn(Malformed, annotations, "row %d: %v; it and what follows is left out", line, damage)
+		p.warn(Malformed, annotations, "row %d: %v; this row and the rest are left out", line, damage)
 	default:
 		if _, err := vectors.next(); err != io.EOF {
 			p.warn(Malformed, annotations, "it has more rows than %s has lines; what is beyond is left out", path.Base(list))
@@ -174,7 +174,7 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 	name, several := p.photos.find(entry)
 	switch before := p.split[name]; {
 	case several:
-		p.warn(Missing, entry, "%s: several photos are called so", where)
+		p.warn(Missing, entry, "%s: several photos have this name", where)
 		return
 	case name == "":
 		p.warn(Missing, entry, "%s", where)
@@ -199,7 +199,7 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 	p.rows = p.annotated(p.rows, name, where, raw)
 }
 
-var errDimension = errors.New("another number of words")
+var errDimension = errors.New("the number of words differs")
 
 type hvecsReader struct {
 	r         io.Reader

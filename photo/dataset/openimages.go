@@ -106,7 +106,7 @@ type openImages struct {
 func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base string) error {
 	files := tables(root, base, descriptionsMark)
 	if len(files) == 0 {
-		return inputError("download it from where the labels are from, and put it beside them",
+		return inputError("download it from the source of the labels and put it beside them",
 			"%s is missing, which says what the labels of %s mean", path.Join(base, descriptionsMark+".csv"), OpenImages)
 	}
 	for _, file := range files {

@@ -152,7 +152,7 @@ func TestSAIAPRReportsMissingHalf(t *testing.T) {
 		{without("wlist.txt"), "wlist.txt is missing, which says what the labels of SAIAPR TC-12 mean", "name the folder that holds both"},
 		{inner, "wlist.txt is missing", "it lies beside the folder saiapr_tc-12"},
 		{with(whole, "wlist.txt", "a\nb\n"), "wlist.txt names no label", "a number, a tab and a name"},
-		{with(whole, "wlist.txt", strings.Repeat("\n", maxWordList+1)), "wlist.txt has more than 1048576 bytes", "look whether it is the published file"},
+		{with(whole, "wlist.txt", strings.Repeat("\n", maxWordList+1)), "wlist.txt has more than 1048576 bytes", "check that it is the published file"},
 	} {
 		_, err := Open(t.Context(), folder(t, tc.files), Options{})
 		if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), tc.problem) || !strings.Contains(hint.Of(err), tc.advice) {

@@ -117,6 +117,6 @@ func TestTruncatedFindsMissingEnd(t *testing.T) {
 		}
 	}
 	if Truncated([]byte("\x89PNG\r\n\x1a\n")) || Truncated(nil) {
-		t.Error("it is no JPEG")
+		t.Error("it is not a JPEG")
 	}
 }

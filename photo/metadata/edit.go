@@ -96,7 +96,7 @@ func (e *Edit) replace(keepMtime bool) error {
 	case err != nil:
 		return readError(err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: it is not a file any more", ErrChanged)
+		return fmt.Errorf("%w: it is no longer a file", ErrChanged)
 	}
 	for _, p := range []string{e.Path, filepath.Dir(e.Path)} {
 		if err := writable(p); err != nil {

@@ -82,7 +82,7 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 		t.Errorf("a link where the sidecar was to be: %v", err)
 	}
 	if _, err := Plan(photo, Sidecar, Append, skySea); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
-		t.Errorf("a link that leads nowhere: %v", err)
+		t.Errorf("a broken link: %v", err)
 	}
 }
 

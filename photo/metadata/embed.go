@@ -58,7 +58,7 @@ type file interface {
 func changeJPEG(f file, size int64, change func(*target) []string) (*Edit, error) {
 	start := make([]byte, 2)
 	if _, err := f.ReadAt(start, 0); err != nil || [2]byte(start) != [2]byte{0xff, soi} {
-		return nil, hint.Add(fmt.Errorf("%w: it is no JPEG", ErrNotEmbeddable), "write sidecars for photos of other kinds")
+		return nil, hint.Add(fmt.Errorf("%w: it is not a JPEG", ErrNotEmbeddable), "write sidecars for photos of other kinds")
 	}
 	all, err := readSegments(f, func(byte) bool { return true })
 	if err != nil {
@@ -150,7 +150,7 @@ func (h *header) checkExtended(main *packet) error {
 	}
 	for _, pr := range []property{subject, hierarchical, tagsList} {
 		if p.has(pr) {
-			return hint.Add(fmt.Errorf("%w: its %s stands in extended XMP", ErrNotEmbeddable, pr), "write a sidecar")
+			return hint.Add(fmt.Errorf("%w: its %s is in extended XMP", ErrNotEmbeddable, pr), "write a sidecar")
 		}
 	}
 	return nil

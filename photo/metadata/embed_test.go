@@ -287,12 +287,12 @@ func TestEmbedRejectsUnknownTrailers(t *testing.T) {
 func TestEmbeddedRefuses(t *testing.T) {
 	plain := plainJPEG(t)
 	for why, data := range map[string][]byte{
-		"it is no JPEG":              pngOf(),
+		"it is not a JPEG":           pngOf(),
 		"XMP":                        withSegments(plain, xmpSegment("<x")),
 		"IPTC":                       withSegments(plain, segment{marker: app13, payload: []byte(signaturePhotoshop + "8BIM\x04\x04\x00\x00\x00\x00\x00\x09cut")}),
 		"2 IPTC blocks":              withSegments(plain, photoshopSegment(newResource(resourceIPTC, nil), newResource(resourceIPTC, nil))),
-		"it ends too early":          plain[:40],
-		"stands in extended XMP":     withSegments(plain, extendedSegments(subjects("far"), 2)...),
+		"it is truncated":            plain[:40],
+		"is in extended XMP":         withSegments(plain, extendedSegments(subjects("far"), 2)...),
 		"extended XMP: a part":       withSegments(plain, extendedSegments(subjects("far"), 2)[:2]...),
 		"bytes, and 65502 fit":       withSegments(plain, xmpSegment(packetOf(describe([]string{"dc:title", strings.Repeat("x", 64300)})))),
 		"does not begin with a mark": append(slices.Clone(plain[:2]), "text"...),

@@ -97,7 +97,7 @@ var (
 	// errDamaged reports a damaged block, which is never written to.
 	errDamaged = fmt.Errorf("%w: its metadata is damaged", cpar.ErrInput)
 
-	errTruncated = errors.New("it ends too early")
+	errTruncated = errors.New("it is truncated")
 )
 
 // Fold returns the canonical form by which words are compared: NFC,

@@ -31,7 +31,7 @@ func (h *header) difference(after []segment, file io.ReaderAt, size int64) (befo
 	if grown := newLength - oldLength; grown != 0 {
 		multi, err := moveMPF(h.segments, after, grown)
 		if err != nil {
-			return nil, nil, hint.Add(fmt.Errorf("%w: its list of pictures: %w", ErrNotEmbeddable, err), "write a sidecar")
+			return nil, nil, hint.Add(fmt.Errorf("%w: its list of images: %w", ErrNotEmbeddable, err), "write a sidecar")
 		}
 		if !multi {
 			if err := checkTrailer(file, int64(2+oldLength), size); err != nil {
@@ -144,7 +144,7 @@ func checkTrailer(file io.ReaderAt, scan, size int64) error {
 	if blank, err := onlyZeros(trailer); err != nil || blank {
 		return err
 	}
-	return hint.Add(fmt.Errorf("%w: %d bytes of an unknown kind follow the picture, and another program may find them by their place", ErrNotEmbeddable, rest),
+	return hint.Add(fmt.Errorf("%w: %d bytes of an unknown kind follow the image, and another program may refer to their offset", ErrNotEmbeddable, rest),
 		"write a sidecar")
 }
 

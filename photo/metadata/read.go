@@ -27,7 +27,7 @@ type blocks struct {
 // same bytes again and again.
 func (b *blocks) spend(n int64) error {
 	if b.left -= n; b.left < 0 {
-		return errors.New("it lies where others lie")
+		return errors.New("it overlaps other blocks")
 	}
 	return nil
 }

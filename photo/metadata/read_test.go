@@ -200,7 +200,7 @@ func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 		"chunk.png":    {pngOf(chunk("zTXt", profile("iptc", "")+"x"), chunk("zTXt", "Raw profile type xmp\x00\x00no"), chunk("eXIf", exif)), "boat", "Raw profile"},
 		"cut.png":      {append(pngOf(chunk("eXIf", exif))[:len(pngSignature)+12+len(exif)], "\x00\x00\xff\xffiTXt"...), "boat", "PNG"},
 		"chunk.webp":   {webpOf(riff("EXIF", exif), "XMP \xff\xff\x00\x00"), "boat", "XMP"},
-		"overlap.heic": {overlapping(), "sea", "it lies where others lie"},
+		"overlap.heic": {overlapping(), "sea", "it overlaps other blocks"},
 		"big.tif":      {[]byte("II+\x00\x08\x00\x00\x00\x00\x00\x00\x00"), "", "BigTIFF"},
 		"no photo.jpg": {[]byte("text"), "", "not a photo"},
 		"empty.jpg":    {nil, "", "not a photo"},

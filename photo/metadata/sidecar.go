@@ -63,7 +63,7 @@ func readSidecar(name string) (string, []byte, error) {
 	}
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		if name, err = filepath.EvalSymlinks(name); errors.Is(err, fs.ErrNotExist) {
-			return "", nil, hint.Add(fmt.Errorf("%w: the sidecar is a symbolic link that leads nowhere", cpar.ErrInput),
+			return "", nil, hint.Add(fmt.Errorf("%w: the sidecar is a broken symbolic link", cpar.ErrInput),
 				"remove the link, or bring back what it names")
 		}
 	}

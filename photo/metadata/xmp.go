@@ -82,7 +82,7 @@ func (p *packet) index(e *etree.Element) error {
 	names := make(map[[2]string]bool, len(e.Attr))
 	for _, a := range e.Attr {
 		if names[[2]string{a.Space, a.Key}] {
-			return fmt.Errorf("its XML is damaged: an attribute stands twice")
+			return fmt.Errorf("its XML is damaged: an attribute is repeated")
 		}
 		names[[2]string{a.Space, a.Key}] = true
 		if a.Space == "xmlns" {
