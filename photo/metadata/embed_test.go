@@ -280,8 +280,8 @@ func TestEmbedRejectsUnknownTrailers(t *testing.T) {
 			t.Errorf("%s: what follows changed", name)
 		}
 	}
-	refused(t, append(slices.Clone(plain), plain...), "follow the picture")
-	refused(t, append(slices.Clone(plain), "AXS!"...), "follow the picture")
+	refused(t, append(slices.Clone(plain), plain...), "follow the image")
+	refused(t, append(slices.Clone(plain), "AXS!"...), "follow the image")
 }
 
 func TestEmbeddedRefuses(t *testing.T) {

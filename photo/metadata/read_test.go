@@ -195,7 +195,7 @@ func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 		"iptc.jpg":     {withSegments(jpg, photoshopSegment(newResource(resourceIPTC, cut)), xmp), "sky;sea", "IPTC"},
 		"resource.jpg": {withSegments(jpg, iptc, segment{marker: app13, payload: []byte(signaturePhotoshop + "8BIM\x04")}, xmp), "sky;sea", "IPTC"},
 		"exif.jpg":     {withSegments(jpg, segment{marker: app1, payload: []byte(signatureExif + "II*\x00\xff\xff\xff\x00")}, xmp), "sea", "EXIF"},
-		"cut.jpg":      {withSegments(jpg[:2], xmp, iptc), "sky;sea", "ends too early"},
+		"cut.jpg":      {withSegments(jpg[:2], xmp, iptc), "sky;sea", "is truncated"},
 		"extended.jpg": {withSegments(jpg, append(extendedSegments(subjects("far"), 3)[:2], iptc)...), "sky", "a part is missing"},
 		"chunk.png":    {pngOf(chunk("zTXt", profile("iptc", "")+"x"), chunk("zTXt", "Raw profile type xmp\x00\x00no"), chunk("eXIf", exif)), "boat", "Raw profile"},
 		"cut.png":      {append(pngOf(chunk("eXIf", exif))[:len(pngSignature)+12+len(exif)], "\x00\x00\xff\xffiTXt"...), "boat", "PNG"},
