@@ -245,7 +245,7 @@ func TestMultiPictureOffsets(t *testing.T) {
 	}
 	broken := mpfSegment(binary.BigEndian, []int{1}, []int{0})
 	broken.payload = broken.payload[:20]
-	refused(t, withSegments(plain, broken), "list of pictures")
+	refused(t, withSegments(plain, broken), "list of images")
 }
 
 func number(order binary.AppendByteOrder, b []byte) int {

@@ -191,7 +191,7 @@ func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 	}{
 		"xmp.jpg":      {withSegments(jpg, xmpSegment("<x:xmpmeta"), iptc), "sky", "XMP"},
 		"no rdf.jpg":   {withSegments(jpg, xmpSegment("<a/>"), iptc), "sky", "rdf:RDF"},
-		"twice.jpg":    {withSegments(jpg, xmpSegment(packetOf(`<rdf:Description a="1" a="2"/>`)), iptc), "sky", "twice"},
+		"twice.jpg":    {withSegments(jpg, xmpSegment(packetOf(`<rdf:Description a="1" a="2"/>`)), iptc), "sky", "repeated"},
 		"iptc.jpg":     {withSegments(jpg, photoshopSegment(newResource(resourceIPTC, cut)), xmp), "sky;sea", "IPTC"},
 		"resource.jpg": {withSegments(jpg, iptc, segment{marker: app13, payload: []byte(signaturePhotoshop + "8BIM\x04")}, xmp), "sky;sea", "IPTC"},
 		"exif.jpg":     {withSegments(jpg, segment{marker: app1, payload: []byte(signatureExif + "II*\x00\xff\xff\xff\x00")}, xmp), "sea", "EXIF"},
