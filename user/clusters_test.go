@@ -10,8 +10,8 @@ import (
 	"cpar/internal/lattice"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/user/internal/rows"
 	"cpar/model/vectorlayout"
+	"cpar/user/internal/rows"
 )
 
 // all asks every cluster for the l nearest of a photo.

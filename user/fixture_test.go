@@ -13,9 +13,9 @@ import (
 	"cpar/cloud/search"
 	"cpar/cloud/shard"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 // testKey is a key that allows every scheme.

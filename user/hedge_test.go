@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 // TestBuildsShareNothing: two indexes of one collection under one key have no

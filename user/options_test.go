@@ -8,8 +8,8 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/model/profile"
-	"cpar/user/internal/rows"
 	"cpar/model/vectorlayout"
+	"cpar/user/internal/rows"
 )
 
 // TestDefaultOptions: the safest scheme that serves, under which nothing needs to be

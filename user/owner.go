@@ -240,9 +240,9 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	if err := o.scheme.Hold(held); err != nil {
 		return err
 	}
-	if s, ok := o.scheme.(counting); ok {
-		if c, ok := o.ledger.ranker.(*rank.Calibrated); ok {
-			counted := rank.Ranker(c.WithCounts(s.Count(), o.Records()))
+	if c, ok := o.ledger.ranker.(*rank.Calibrated); ok {
+		if counts := o.scheme.Count(); counts != nil {
+			counted := rank.Ranker(c.WithCounts(counts, o.Records()))
 			o.ranks.Store(&counted)
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"cpar/encoder"
 	"cpar/encoder/prepare"
 	"cpar/internal/hint"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/feature"
 	"cpar/model/profile"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 func TestOpenNeedsTheKeyOnly(t *testing.T) {

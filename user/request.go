@@ -12,7 +12,6 @@ import (
 	"cpar/model/rank"
 	"cpar/model/vector"
 	"cpar/user/internal/index"
-	"cpar/user/internal/rows"
 )
 
 // A Pending is what an owner must remember of a request in order to read the
@@ -37,39 +36,32 @@ func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Requ
 
 // RequestVector is Request for a vector that Vector has made.
 func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
-	err := p.Validate()
-	if err == nil {
-		err = o.serves(p)
+	if err := o.check(p); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	var reading index.ReplyReader
-	var q *cpar.Request
-	if err == nil {
-		reading, q, err = o.scheme.Request(v, p)
-	}
+	reader, q, err := o.scheme.Request(v, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	return &Pending{owner: o, replyReader: reading}, q, nil
+	return &Pending{owner: o, replyReader: reader}, q, nil
 }
 
 // RequestAll is RequestVector where nothing near may be missed: a request to each of the
 // clusters of the index, which the cloud sees are so many, and one where it has none. A
 // reply belongs to each Pending, and Nearest puts together what they say.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
-	x, ok := o.scheme.(*rows.Index)
-	if !ok || p.Validate() != nil || o.serves(p) != nil {
-		pending, q, err := o.RequestVector(v, p)
-		return []*Pending{pending}, []*cpar.Request{q}, err
+	if err := o.check(p); err != nil {
+		return nil, nil, fmt.Errorf("making a request: %w", err)
 	}
-	readings, requests, err := x.RequestAll(v, p)
+	readers, requests, err := o.scheme.RequestAll(v, p)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making requests: %w", err)
 	}
-	all := make([]*Pending, len(readings))
-	for i, r := range readings {
-		all[i] = &Pending{owner: o, replyReader: r}
+	pending := make([]*Pending, len(readers))
+	for i, r := range readers {
+		pending[i] = &Pending{owner: o, replyReader: r}
 	}
-	return all, requests, nil
+	return pending, requests, nil
 }
 
 // Nearest are the l nearest of several lists of neighbours, nearest first, none twice.
@@ -90,8 +82,11 @@ func (o *Owner) DefaultParams() cpar.Params {
 	return p
 }
 
-// serves refuses a search that the index has nothing for.
-func (o *Owner) serves(p cpar.Params) error {
+// check rejects invalid parameters and searches that the index cannot serve.
+func (o *Owner) check(p cpar.Params) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
 	m := &o.manifest
 	switch {
 	case m.Serves(p) || p.Scheme == m.Scheme && !m.Scheme.CloudSearches():

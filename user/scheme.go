@@ -6,12 +6,12 @@ import (
 	"cpar"
 	"cpar/internal/wire"
 	"cpar/model/vector"
+	"cpar/model/vectorlayout"
 	"cpar/user/internal/aspe"
 	"cpar/user/internal/index"
 	"cpar/user/internal/local"
 	"cpar/user/internal/rows"
 	"cpar/user/internal/sealed"
-	"cpar/model/vectorlayout"
 )
 
 // A scheme is the owner's side of one index: how a vector is asked about, and how
@@ -28,13 +28,17 @@ type scheme interface {
 	// about, Hold takes all of them.
 	Needs(k cpar.SegmentKind) bool
 	Hold(segments map[cpar.SegmentKind][][]byte) error
-	// Request makes what is kept of a request and what is sent, nil where nothing is.
+	// Request returns the state that the owner keeps for one request and the
+	// request to send, which is nil if the owner searches the index itself.
 	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
+	// RequestAll returns one request for each cell of the index, or a single
+	// request if the index has no cells.
+	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
+	// Count returns the number of live records for each keyword. It returns nil
+	// if the owner does not hold the keywords. The ranker's own counts come from
+	// the collection that the index was built from.
+	Count() map[string]int
 }
-
-// A counting scheme has the keywords of all records at home once they are held, whereas
-// the ranker's counts are those of the collection that the index was built of.
-type counting interface{ Count() map[string]int }
 
 // A building is an index, or the next state of one, that is not written yet.
 type schemeBuilder interface {
@@ -60,6 +64,9 @@ type entry struct {
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
+	// rows returns the updatable index behind a scheme that open returned. It is
+	// nil for schemes whose indexes cannot be updated.
+	rows func(s scheme) *rows.Index
 	// bytes is the size of n records without trees and lists: all but their keywords
 	// and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
@@ -103,6 +110,7 @@ func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Cells: o.Cells})
 		},
 		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
+		rows:  func(s scheme) *rows.Index { return s.(*rows.Index) },
 		bytes: k.Bytes,
 	}
 }

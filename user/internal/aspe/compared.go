@@ -19,9 +19,9 @@ import (
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/vector"
+	"cpar/model/vectorlayout"
 	"cpar/user/internal/index"
 	"cpar/user/ive"
-	"cpar/model/vectorlayout"
 	"cpar/user/scorevector"
 )
 
@@ -132,6 +132,9 @@ func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 
 // Hold has nothing to hold.
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }
+
+// Count returns nil: the owner holds no keywords of these schemes.
+func (c *Index) Count() map[string]int { return nil }
 
 // Live is the number of records: none can be removed.
 func (c *Index) Live() int { return c.Records }

@@ -10,9 +10,9 @@ import (
 	visible "cpar/cloud/score"
 	"cpar/cloud/search"
 	"cpar/internal/indexdir"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/vector"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/vector"
-	"cpar/internal/testing/syntheticphotos"
 )
 
 func encoded(t *testing.T, s *ledgerPart) []byte {

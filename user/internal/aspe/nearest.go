@@ -8,8 +8,8 @@ import (
 	"cpar/internal/parallel"
 	"cpar/internal/progress"
 	"cpar/model/rank"
-	"cpar/user/internal/index"
 	"cpar/model/vectorlayout"
+	"cpar/user/internal/index"
 	"cpar/user/scorevector"
 )
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/model/rank"
 	"cpar/internal/testing/syntheticphotos"
-	"cpar/user/internal/fixtures"
+	"cpar/model/rank"
 	"cpar/model/vectorlayout"
+	"cpar/user/internal/fixtures"
 	"cpar/user/scorevector"
 )
 

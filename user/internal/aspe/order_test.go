@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/kdforest"
 	"cpar/model/profile"
 	"cpar/model/vector"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 )
 

@@ -71,6 +71,15 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return reading, q, err
 }
 
+// RequestAll returns one request: these schemes have no cells to enumerate.
+func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error) {
+	reader, q, err := c.Request(v, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []index.ReplyReader{reader}, []*cpar.Request{q}, nil
+}
+
 // project is z of a photo. One unlike any photograph is moved towards the baseline
 // rather than refused.
 func (c *Index) project(v *vector.Vector) ([]int16, error) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/model/vector"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/scorevector"
 )

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/vector"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/scorevector"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/kdforest"
 	"cpar/model/profile"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/index"
 )
 

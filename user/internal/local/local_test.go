@@ -14,13 +14,13 @@ import (
 
 	"cpar"
 	"cpar/internal/seed"
-	"cpar/model/profile"
-	"cpar/user/internal/aead"
 	"cpar/internal/testing/syntheticphotos"
+	"cpar/model/profile"
+	"cpar/model/vectorlayout"
+	"cpar/user/internal/aead"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
-	"cpar/model/vectorlayout"
 )
 
 const dim = 3

@@ -8,9 +8,9 @@ import (
 
 	"cpar"
 	"cpar/internal/lattice"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/index"
 	"cpar/user/internal/rows"
 )

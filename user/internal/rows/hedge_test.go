@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/model/profile"
 	"cpar/internal/testing/syntheticphotos"
+	"cpar/model/profile"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"

@@ -14,9 +14,9 @@ import (
 	"cpar/model/kmeans"
 	"cpar/model/rank"
 	"cpar/model/vector"
+	"cpar/model/vectorlayout"
 	"cpar/user/internal/index"
 	"cpar/user/internal/keyword"
-	"cpar/model/vectorlayout"
 )
 
 // A Cipher encrypts rows and scores them: package sealed or local. It belongs to one

@@ -10,10 +10,10 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/rank"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
 	"cpar/user/internal/rows"
 )
