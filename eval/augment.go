@@ -123,17 +123,16 @@ func augmentPixels(ctx context.Context, items []dataset.Photo, first, n int, pro
 		}
 		return drawShift(rng).apply(data)
 	}
-	results, err := feature.ExtractAll(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
+	out, errs, err := feature.ExtractAll(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]user.Photo, n)
-	for i, r := range results {
+	for i := range out {
 		it := items[(first+i)%len(items)]
-		if r.Err != nil {
-			return nil, fmt.Errorf("augmenting %s: %w", it.Name, r.Err)
+		if errs[i] != nil {
+			return nil, fmt.Errorf("augmenting %s: %w", it.Name, errs[i])
 		}
-		out[i] = user.Photo{Vectors: r.Vectors, Keywords: it.Keywords}
+		out[i].Keywords, out[i].Content = it.Keywords, [32]byte{}
 	}
 	return out, nil
 }

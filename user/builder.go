@@ -29,10 +29,10 @@ type Builder struct {
 }
 
 // Image is the index, in the images given to Setup, of the one behind a record.
-func (b *Builder) PhotoOf(record uint32) int { return b.collection.Photos[record] }
+func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[record].Photo }
 
 // Vectors are the plaintext vectors of the records.
-func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors }
+func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
 // Clamped counts the records whose vector was moved towards the baseline so that no
 // score can wrap; 0 for photographs.
@@ -69,8 +69,8 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	defer d.Close()
 	w := &index.Writer{Dir: d, Progress: b.opt.Progress, Manifest: &cpar.Manifest{ID: b.ID(), Scheme: b.Scheme(), Records: uint32(b.ledger.records)}}
 	identities := make([]identity, len(b.identities))
-	for record, image := range b.collection.Photos {
-		identities[record] = b.identities[image]
+	for i, r := range b.collection.Records {
+		identities[i] = b.identities[r.Photo]
 	}
 	if err := b.write(ctx, w, b.twinBuilder, identities); err != nil {
 		return nil, fmt.Errorf("encrypting the index: %w", err)

@@ -15,15 +15,10 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Image is an annotated image of a collection: its raw features, an embedding
-// among them where a network was used, and its keywords, at most 31. Content is
-// picture.Content of its file, by which an index knows a photo again; zero where it was
-// not looked at.
-type Photo struct {
-	Vectors  *feature.Vectors
-	Keywords []string
-	Content  [32]byte
-}
+// A Photo is one photo of a collection: its features, including an embedding if
+// an image network computed one, at most 31 keywords, and the content digest
+// that identifies it in an index. ReadContents leaves the features nil.
+type Photo = feature.Photo
 
 // Progress is told how far a stage has come. It may be nil, and is called by
 // several goroutines at once.
@@ -62,11 +57,8 @@ func ReadDistinctPhotos(ctx context.Context, items []dataset.Photo, opt ReadOpti
 	if err != nil {
 		return nil, nil, skipped, err
 	}
-	photos, copied := make([]ListedPhoto, len(images)), map[int]bool{}
-	for i, im := range images {
-		photos[i] = ListedPhoto{Content: im.Content, Keywords: im.Keywords}
-	}
-	keywords, copies := Distinct(photos)
+	copied := map[int]bool{}
+	keywords, copies := Distinct(images)
 	named := make([]NamedDuplicate, 0, len(copies))
 	for _, c := range copies {
 		copied[c.Photo] = true
@@ -90,19 +82,20 @@ type NamedDuplicate struct {
 
 // readImages also says which items became images.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, used []int, skipped []Skipped, err error) {
-	results, err := extract(ctx, items, opt)
+	photos, errs, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for i, r := range results {
-		if r.Err != nil {
+	for i, p := range photos {
+		if errs[i] != nil {
 			if opt.Strict {
-				return nil, nil, nil, unusable(items[i], r.Err)
+				return nil, nil, nil, unusable(items[i], errs[i])
 			}
-			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
+			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: errs[i].Error()})
 			continue
 		}
-		images = append(images, Photo{Vectors: r.Vectors, Keywords: items[i].Keywords, Content: r.Content})
+		p.Keywords = items[i].Keywords
+		images = append(images, p)
 		used = append(used, i)
 	}
 	if len(images) == 0 {

@@ -36,7 +36,7 @@ type ContentOptions struct {
 
 // ReadContents looks at what the photos of a collection show, without decoding one. read
 // are the items that could be read, in step with listed.
-func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []ListedPhoto, read []dataset.Photo, skipped []Skipped, err error) {
+func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
 	done := 0
@@ -58,7 +58,7 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	for i, it := range items {
 		switch {
 		case errs[i] == nil:
-			listed, read = append(listed, ListedPhoto{Content: contents[i], Keywords: it.Keywords}), append(read, it)
+			listed, read = append(listed, Photo{Content: contents[i], Keywords: it.Keywords}), append(read, it)
 		case opt.Strict:
 			return nil, nil, nil, fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), errs[i])
 		default:
@@ -111,20 +111,20 @@ func (opt ContentOptions) name(path string) []byte {
 
 // ReadFeatures extracts the features of photos, nil of those that cannot be used.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
-	results, err := extract(ctx, items, opt)
+	photos, errs, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, err
 	}
 	out := make([]*feature.Vectors, len(items))
 	var skipped []Skipped
-	for i, r := range results {
+	for i, p := range photos {
 		switch {
-		case r.Err == nil:
-			out[i] = r.Vectors
+		case errs[i] == nil:
+			out[i] = p.Vectors
 		case opt.Strict:
-			return nil, nil, unusable(items[i], r.Err)
+			return nil, nil, unusable(items[i], errs[i])
 		default:
-			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: r.Err.Error()})
+			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: errs[i].Error()})
 		}
 	}
 	return out, skipped, nil
@@ -135,7 +135,7 @@ func unusable(it dataset.Photo, err error) error {
 }
 
 // extract computes the features of a collection's photos.
-func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]feature.Result, error) {
+func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []error, error) {
 	how := feature.Options{
 		Cache:    opt.Cache,
 		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },

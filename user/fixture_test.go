@@ -21,15 +21,8 @@ import (
 // testKey is a key that allows every scheme.
 func testKey() *Key { return NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []Photo   { return images(syntheticphotos.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []Photo { return images(syntheticphotos.Embedded(n, seed)) }
-
-func images(photos []syntheticphotos.Photo) (out []Photo) {
-	for _, p := range photos {
-		out = append(out, Photo(p))
-	}
-	return out
-}
+func madeImages(n int, seed uint64) []Photo   { return syntheticphotos.Photos(n, seed) }
+func madeEmbedded(n int, seed uint64) []Photo { return syntheticphotos.Embedded(n, seed) }
 
 // learntProfiles are the profiles of squared L2 with images for each.
 var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Photo{profile.Learned: madeImages, profile.Network: madeEmbedded}

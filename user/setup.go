@@ -57,19 +57,20 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	if err != nil {
 		return nil, err
 	}
-	c := &index.Collection{Keywords: Keywords(images), Photos: make([]int, len(images))}
-	if c.Vectors, err = vectors(ctx, fit.Profile, images, opt.Progress); err != nil {
+	plain, err := vectors(ctx, fit.Profile, images, opt.Progress)
+	if err != nil {
 		return nil, err
 	}
+	c := index.NewCollection(plain, Keywords(images))
 	l := &ledger{name: opt.Name, scheme: opt.Scheme, records: len(images), generation: 1, begun: 1}
-	if l.profile, err = fit.Profile.ForCollection(c.Vectors); err != nil {
+	if l.profile, err = fit.Profile.ForCollection(plain); err != nil {
 		return nil, err
 	}
 	drawn := drawIndexSecret(key, c, opt)
 	copy(l.id[:], drawn[:])
 	l.origin = l.id
 	shuffle(c, drawn)
-	if err := l.begin(c.Keywords); err != nil {
+	if err := l.begin(c.Keywords()); err != nil {
 		return nil, err
 	}
 	x, err := l.index(key, opt.testOnlyRand)
@@ -77,7 +78,7 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 		return nil, err
 	}
 	opt.Progress.Report("project", 0, len(images))
-	if c.Z, err = x.Projector.ProjectAll(c.Vectors); err != nil {
+	if err := c.Project(x.Projector); err != nil {
 		return nil, err
 	}
 	opt.Progress.Report("project", len(images), len(images))
@@ -179,9 +180,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	if err != nil {
 		return nil, err
 	}
-	ranker, _, err := rank.Calibrate(ctx, samples, c.Keywords, CalibrateKeep, 0)
+	ranker, _, err := rank.Calibrate(ctx, samples, c.Keywords(), CalibrateKeep, 0)
 	if err == nil && rank.Folds(samples) > 1 {
-		b.Validation, err = rank.CrossValidate(ctx, samples, c.Keywords, rank.KindCalibrated, CalibrateKeep)
+		b.Validation, err = rank.CrossValidate(ctx, samples, c.Keywords(), rank.KindCalibrated, CalibrateKeep)
 	}
 	return ranker, err
 }

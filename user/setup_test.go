@@ -101,7 +101,7 @@ func TestSetupDrawsTheOrder(t *testing.T) {
 				if image != i {
 					moved++
 				}
-				if b.collection.Keywords[i][0] != images[image].Keywords[0] {
+				if b.collection.Records[i].Keywords[0] != images[image].Keywords[0] {
 					t.Fatalf("%v: record %d has the keywords of another image", scheme, i)
 				}
 				v, err := b.Vector(images[image].Vectors)

@@ -16,11 +16,11 @@ func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	if opt.Cells > 0 {
 		index.Add(d, []int64{int64(opt.Cells)})
 	}
-	for i, v := range c.Vectors {
-		index.Add(d, v.Levels)
-		index.Add(d, v.KL)
-		index.Add(d, v.X)
-		for _, w := range c.Keywords[i] {
+	for _, r := range c.Records {
+		index.Add(d, r.Vector.Levels)
+		index.Add(d, r.Vector.KL)
+		index.Add(d, r.Vector.X)
+		for _, w := range r.Keywords {
 			index.Add(d, []byte(w))
 		}
 	}
@@ -30,11 +30,10 @@ func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 
 // shuffle puts the collection into the order of its records.
 func shuffle(c *index.Collection, drawn seed.Secret) {
-	order := make([]uint32, len(c.Photos))
+	order := make([]uint32, len(c.Records))
 	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
-		c.Photos[i], order[i] = i, uint32(from)
+		order[i] = uint32(from)
 	}
-	c.Z = make([][]int16, len(order))
 	c.Reorder(order)
 }
 

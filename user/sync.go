@@ -13,12 +13,6 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// A Listed photo is one of a collection before its features are looked at.
-type ListedPhoto struct {
-	Content  [32]byte // picture.Content
-	Keywords []string
-}
-
 // A Copy is a photo whose content another one has, too; both by index.
 type Duplicate struct {
 	Photo, Of int
@@ -26,7 +20,7 @@ type Duplicate struct {
 
 // Distinct finds copies in a collection: one of each content stays, with the keywords of
 // all, as many as a record holds. Contents that are not known are copies of nothing.
-func Distinct(photos []ListedPhoto) (keywords [][]string, copies []Duplicate) {
+func Distinct(photos []Photo) (keywords [][]string, copies []Duplicate) {
 	keywords, first := make([][]string, len(photos)), map[[32]byte]int{}
 	for i, p := range photos {
 		of, again := first[p.Content]
@@ -61,11 +55,11 @@ type SyncOptions struct {
 // changed are replaced, and what the collection does not hold goes if that is asked for.
 // Of copies in the collection one counts, with the keywords of all (Distinct). Where
 // there is nothing to do, nothing is written.
-func Sync(ctx context.Context, key *Key, folder string, photos []ListedPhoto, o SyncOptions) (*Update, error) {
+func Sync(ctx context.Context, key *Key, folder string, photos []Photo, o SyncOptions) (*Update, error) {
 	return update(key, folder, "updating index", o.UpdateOptions, func(u *updater) error { return u.sync(ctx, photos, o) })
 }
 
-func (u *updater) sync(ctx context.Context, photos []ListedPhoto, o SyncOptions) error {
+func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error {
 	keywords, copies := Distinct(photos)
 	copied := map[int]bool{}
 	for _, c := range copies {
@@ -113,7 +107,9 @@ func (u *updater) sync(ctx context.Context, photos []ListedPhoto, o SyncOptions)
 		}
 		for k, i := range fresh {
 			if vectors[k] != nil {
-				c.add = append(c.add, Photo{Vectors: vectors[k], Keywords: keywords[i], Content: photos[i].Content})
+				p := photos[i]
+				p.Vectors, p.Keywords = vectors[k], keywords[i]
+				c.add = append(c.add, p)
 			}
 		}
 	}

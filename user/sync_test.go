@@ -13,14 +13,6 @@ import (
 	"cpar/model/feature"
 )
 
-// listed is a collection of images before its features are looked at.
-func listed(images []Photo) (out []ListedPhoto) {
-	for _, im := range images {
-		out = append(out, ListedPhoto{Content: im.Content, Keywords: im.Keywords})
-	}
-	return out
-}
-
 // syncing is Sync with images whose features are known; asked counts those asked for.
 func syncing(t *testing.T, key *Key, folder string, images []Photo, o SyncOptions) (u *Update, asked int, err error) {
 	t.Helper()
@@ -31,7 +23,7 @@ func syncing(t *testing.T, key *Key, folder string, images []Photo, o SyncOption
 		}
 		return out, nil
 	}
-	u, err = Sync(t.Context(), key, folder, listed(images), o)
+	u, err = Sync(t.Context(), key, folder, images, o)
 	return u, asked, err
 }
 
@@ -157,7 +149,7 @@ func TestDistinct(t *testing.T) {
 	for i := range 31 {
 		many = append(many, string(rune('a'+i)))
 	}
-	keywords, copies := Distinct([]ListedPhoto{
+	keywords, copies := Distinct([]Photo{
 		{Content: a, Keywords: []string{"sea", "sky"}}, {Keywords: []string{"none"}}, {Content: b, Keywords: many},
 		{Content: a, Keywords: []string{"sky", "dog"}}, {Keywords: []string{"none"}}, {Content: b, Keywords: []string{"one more"}},
 	})

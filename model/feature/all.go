@@ -21,38 +21,37 @@ type Options struct {
 	Progress func(done, total int)
 }
 
-// A Result is the outcome for one image: its vectors or an error. Content is
-// decode.ContentDigest of the file, or zero if loading failed.
-type Result struct {
-	Vectors *Vectors
-	Content [sha256.Size]byte
-	Err     error
+// A Photo is one photo of a collection on its way from a file into an index.
+type Photo struct {
+	Vectors  *Vectors // nil until they are computed, or if the image is unusable
+	Keywords []string
+	Content  [sha256.Size]byte // decode.ContentDigest of the file, zero if unknown
 }
 
 // ExtractAll computes the vectors of n images on all cores. load returns the
-// bytes of image i and is called concurrently. Results are in the order of the
-// images. If an image cannot be loaded or decoded, its Result has the error and
-// the others continue.
+// bytes of image i and is called concurrently. The photos have no keywords and
+// are in the order of the images. If image i cannot be loaded or decoded,
+// errs[i] is set and the others continue.
 //
-// When ctx ends, ExtractAll starts no further image and returns the results so
+// When ctx ends, ExtractAll starts no further image and returns the photos so
 // far with ctx's error. Images not started have that error too.
-func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) ([]Result, error) {
-	results := make([]Result, n)
+func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) (photos []Photo, errs []error, err error) {
+	photos, errs = make([]Photo, n), make([]error, n)
 	var mu sync.Mutex // guards done and calls of Progress
 	done := 0
 	parallel.Each(n, func() func(int) {
 		e := NewExtractor()
 		return func(i int) {
-			r := &results[i]
+			p := &photos[i]
 			if ctx.Err() != nil {
-				r.Err = fmt.Errorf("extracting features: %w", context.Cause(ctx))
+				errs[i] = fmt.Errorf("extracting features: %w", context.Cause(ctx))
 				return
 			}
 			if data, err := load(i); err != nil {
-				r.Err = fmt.Errorf("loading image: %w", err)
+				errs[i] = fmt.Errorf("loading image: %w", err)
 			} else {
-				r.Content = decode.ContentDigest(data)
-				r.Vectors, r.Err = e.photo(data, r.Content, opts)
+				p.Content = decode.ContentDigest(data)
+				p.Vectors, errs[i] = e.photo(data, p.Content, opts)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -63,7 +62,7 @@ func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), op
 		}
 	})
 	if done < n {
-		return results, fmt.Errorf("extracting features: %w", context.Cause(ctx))
+		return photos, errs, fmt.Errorf("extracting features: %w", context.Cause(ctx))
 	}
-	return results, nil
+	return photos, errs, nil
 }

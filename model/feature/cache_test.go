@@ -154,23 +154,23 @@ func TestExtractAll(t *testing.T) {
 			}
 			ticks = append(ticks, done)
 		}
-		results, err := ExtractAll(context.Background(), n, load, opts)
+		results, errs, err := ExtractAll(context.Background(), n, load, opts)
 		if err != nil || len(results) != n {
 			t.Fatal(len(results), err)
 		}
 		for i, r := range results {
 			switch i {
 			case 4:
-				if !errors.Is(r.Err, cpar.ErrInput) || r.Vectors != nil {
-					t.Errorf("image 4: %v", r.Err)
+				if !errors.Is(errs[i], cpar.ErrInput) || r.Vectors != nil {
+					t.Errorf("image 4: %v", errs[i])
 				}
 			case 9:
-				if !errors.Is(r.Err, os.ErrNotExist) || r.Vectors != nil {
-					t.Errorf("image 9: %v", r.Err)
+				if !errors.Is(errs[i], os.ErrNotExist) || r.Vectors != nil {
+					t.Errorf("image 9: %v", errs[i])
 				}
 			default:
-				if want := extract(t, synthetic(20+i, 30)); r.Err != nil || !reflect.DeepEqual(r.Vectors, want) {
-					t.Errorf("image %d: other vectors, %v", i, r.Err)
+				if want := extract(t, synthetic(20+i, 30)); errs[i] != nil || !reflect.DeepEqual(r.Vectors, want) {
+					t.Errorf("image %d: other vectors, %v", i, errs[i])
 				}
 			}
 		}
@@ -190,7 +190,7 @@ func TestExtractAllStopsWhenCancelled(t *testing.T) {
 	image := encodePNG(t, synthetic(20, 30))
 	var loads atomic.Int32
 	reason := errors.New("the owner pressed stop")
-	results, err := ExtractAll(ctx, 1000, func(int) ([]byte, error) {
+	results, errs, err := ExtractAll(ctx, 1000, func(int) ([]byte, error) {
 		if loads.Add(1) == 5 {
 			cancel(reason)
 		}
@@ -202,10 +202,10 @@ func TestExtractAllStopsWhenCancelled(t *testing.T) {
 	if got := int(loads.Load()); got >= 5+runtime.GOMAXPROCS(0) {
 		t.Errorf("%d images loaded after the end", got)
 	}
-	if results[0].Err != nil || results[0].Vectors == nil || !errors.Is(results[999].Err, reason) {
-		t.Error(results[0].Err, results[999].Err)
+	if errs[0] != nil || results[0].Vectors == nil || !errors.Is(errs[999], reason) {
+		t.Error(errs[0], errs[999])
 	}
-	if r, err := ExtractAll(context.Background(), 0, func(int) ([]byte, error) { return nil, nil }, Options{}); err != nil || len(r) != 0 {
+	if r, _, err := ExtractAll(context.Background(), 0, func(int) ([]byte, error) { return nil, nil }, Options{}); err != nil || len(r) != 0 {
 		t.Error(r, err)
 	}
 }

@@ -81,16 +81,16 @@ func TestExtractAllEmbedsEveryImage(t *testing.T) {
 	calls := new(atomic.Int64)
 	photos := [][]byte{encodePNG(t, synthetic(20, 30)), []byte("no photo"), encodePNG(t, synthetic(40, 20))}
 	load := func(i int) ([]byte, error) { return photos[i], nil }
-	results, err := ExtractAll(context.Background(), len(photos), load, Options{Network: countingNetwork{name: 3, calls: calls}})
+	results, errs, err := ExtractAll(context.Background(), len(photos), load, Options{Network: countingNetwork{name: 3, calls: calls}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if results[0].Vectors.Embedding.Values[0] != 20 || results[2].Vectors.Embedding.Values[0] != 40 || !errors.Is(results[1].Err, cpar.ErrInput) || calls.Load() != 2 {
+	if results[0].Vectors.Embedding.Values[0] != 20 || results[2].Vectors.Embedding.Values[0] != 40 || !errors.Is(errs[1], cpar.ErrInput) || calls.Load() != 2 {
 		t.Errorf("%+v after %d calls", results, calls.Load())
 	}
 	broken := errors.New("the network is broken")
-	results, err = ExtractAll(context.Background(), 1, load, Options{Network: countingNetwork{calls: calls, err: broken}})
-	if err != nil || !errors.Is(results[0].Err, broken) || results[0].Vectors != nil {
+	results, errs, err = ExtractAll(context.Background(), 1, load, Options{Network: countingNetwork{calls: calls, err: broken}})
+	if err != nil || !errors.Is(errs[0], broken) || results[0].Vectors != nil {
 		t.Errorf("%+v, %v", results, err)
 	}
 }

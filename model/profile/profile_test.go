@@ -17,7 +17,7 @@ import (
 	"cpar/model/profile"
 )
 
-func fit(kind profile.Kind, photos []syntheticphotos.Photo) (*profile.Fitted, []*feature.Vectors, error) {
+func fit(kind profile.Kind, photos []feature.Photo) (*profile.Fitted, []*feature.Vectors, error) {
 	var vectors []*feature.Vectors
 	var keywords [][]string
 	for _, p := range photos {

@@ -225,11 +225,11 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	c := &index.Collection{Keywords: keywords}
-	if c.Vectors, err = r.fit.Profile.Vectors(features); err != nil {
+	vectors, err := r.fit.Profile.Vectors(features)
+	if err != nil {
 		return err
 	}
-	if r.fit.Profile, err = r.fit.Profile.ForCollection(c.Vectors); err != nil {
+	if r.fit.Profile, err = r.fit.Profile.ForCollection(vectors); err != nil {
 		return err
 	}
 	// Profile paper needs a secret projection. This one is never reused.
@@ -239,7 +239,8 @@ func (r *trial) fitAndAsk(ctx context.Context) (err error) {
 	if r.fit.Samples != nil {
 		return nil
 	}
-	if c.Z, err = r.projector.ProjectAll(c.Vectors); err != nil {
+	c := index.NewCollection(vectors, keywords)
+	if err := c.Project(r.projector); err != nil {
 		return err
 	}
 	if r.fit.Samples, err = aspe.Samples(ctx, r.fit.Profile.Layout(), c, asked, r.progress); err != nil {

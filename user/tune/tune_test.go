@@ -24,15 +24,8 @@ import (
 // testKey returns a key that allows every scheme.
 func testKey() *user.Key { return user.NewKey(cpar.Schemes()...) }
 
-func madeImages(n int, seed uint64) []user.Photo   { return images(syntheticphotos.Photos(n, seed)) }
-func madeEmbedded(n int, seed uint64) []user.Photo { return images(syntheticphotos.Embedded(n, seed)) }
-
-func images(photos []syntheticphotos.Photo) (out []user.Photo) {
-	for _, p := range photos {
-		out = append(out, user.Photo(p))
-	}
-	return out
-}
+func madeImages(n int, seed uint64) []user.Photo   { return syntheticphotos.Photos(n, seed) }
+func madeEmbedded(n int, seed uint64) []user.Photo { return syntheticphotos.Embedded(n, seed) }
 
 // madeRow returns a row whose folds have the given merits, with P = R.
 func madeRow(p profile.Kind, r rank.Kind, ms float64, bytes uint64, merits ...float64) Row {

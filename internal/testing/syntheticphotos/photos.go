@@ -10,29 +10,22 @@ import (
 	"cpar/model/feature"
 )
 
-// A Photo has the fields of user.Image, which package user's tests convert it to.
-type Photo struct {
-	Vectors  *feature.Vectors
-	Keywords []string
-	Content  [32]byte
-}
-
 // Network names the network of Embedded's embeddings.
 var Network = sha256.Sum256([]byte("a network"))
 
 // Photos returns n photos of four kinds, with two keywords each.
-func Photos(n int, seed uint64) []Photo {
+func Photos(n int, seed uint64) []feature.Photo {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	photos := make([]Photo, n)
+	photos := make([]feature.Photo, n)
 	for i := range photos {
-		photos[i] = Photo{Vectors: vectors(rng, i%4), Keywords: []string{fmt.Sprintf("kind %d", i%4), fmt.Sprintf("word %d", i%7)},
+		photos[i] = feature.Photo{Vectors: vectors(rng, i%4), Keywords: []string{fmt.Sprintf("kind %d", i%4), fmt.Sprintf("word %d", i%7)},
 			Content: sha256.Sum256(fmt.Append(nil, "photo ", i, " of ", seed))}
 	}
 	return photos
 }
 
 // Embedded are Photos with embeddings of 40 values that tell their kind.
-func Embedded(n int, seed uint64) []Photo {
+func Embedded(n int, seed uint64) []feature.Photo {
 	photos := Photos(n, seed)
 	rng := rand.New(rand.NewPCG(seed, 8))
 	for i := range photos {

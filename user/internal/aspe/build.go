@@ -35,13 +35,8 @@ type Builder struct {
 	clamped    int
 	forest     *kdforest.Forest // nil for an index without
 	lists      *ivf.Cells       // nil for an index without
-	centroids  []centroid
-}
-
-// A centroid is the mean of a list, laid out as a record that no photo is behind.
-type centroid struct {
-	z         []int16
-	histogram []float64
+	// centroids are the means of the lists. They have vectors but no photo.
+	centroids []index.Record
 }
 
 // SetUp makes what records are searched by. The records of a list of the inverted
@@ -54,8 +49,8 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 	}
 	b := &Builder{collection: c, place: opt.Place}
 	s := &ledgerPart{order: opt.Order}
-	for _, z := range c.Z {
-		if budget.Clamp(z) {
+	for _, r := range c.Records {
+		if budget.Clamp(r.Z) {
 			b.clamped++
 		}
 	}
@@ -64,12 +59,12 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 			return nil, err
 		}
 	}
-	for _, z := range c.Z {
-		s.farthest = max(s.farthest, scorevector.SquaredNorm(z))
+	for _, r := range c.Records {
+		s.farthest = max(s.farthest, scorevector.SquaredNorm(r.Z))
 	}
 	for _, mean := range b.centroids {
-		budget.Clamp(mean.z)
-		s.farthest = max(s.farthest, scorevector.SquaredNorm(mean.z))
+		budget.Clamp(mean.Z)
+		s.farthest = max(s.farthest, scorevector.SquaredNorm(mean.Z))
 	}
 	if opt.Trees != None {
 		if err := b.plant(ctx, x, s, opt, tell); err != nil {
@@ -87,38 +82,34 @@ func (b *Builder) Clamped() int { return b.clamped }
 // records lie together: what is read together is stored together.
 func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, unit float64, lists int, tell progress.Func) error {
 	c := b.collection
-	tell.Report("lists", 0, len(c.Z))
+	z, histograms := c.Z(), make([][]float64, len(c.Records))
+	for i, r := range c.Records {
+		histograms[i] = r.Vector.KL
+	}
+	tell.Report("lists", 0, len(z))
 	// The seed of the first centroids need not be secret, but that costs nothing.
-	found, err := kmeans.FitPhotos(ctx, c.Z, histograms(c.Vectors), unit, kmeans.Options{Cells: lists, Seed: x.Secret("lists")})
+	found, err := kmeans.FitPhotos(ctx, z, histograms, unit, kmeans.Options{Cells: lists, Seed: x.Secret("lists")})
 	if err != nil {
 		return err
 	}
 	b.lists = &ivf.Cells{First: found.Starts}
-	b.centroids = make([]centroid, found.Len())
+	b.centroids = make([]index.Record, found.Len())
 	for i := range b.centroids {
-		z, mean := found.Centroid(i, c.Z, histograms(c.Vectors))
-		b.centroids[i] = centroid{z, mean}
+		centre, histogram := found.Centroid(i, z, histograms)
+		b.centroids[i] = index.Record{Z: centre, Vector: &vector.Vector{KL: histogram}}
 	}
 	s.lists = uint32(found.Len())
 	c.Reorder(found.Order)
-	tell.Report("lists", len(c.Z), len(c.Z))
+	tell.Report("lists", len(z), len(z))
 	return nil
-}
-
-func histograms(vectors []*vector.Vector) [][]float64 {
-	out := make([][]float64, len(vectors))
-	for i, v := range vectors {
-		out[i] = v.KL
-	}
-	return out
 }
 
 // plant grows the forest over the points of the records.
 func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
-	points := make([][]uint16, len(b.collection.Vectors))
-	for i, v := range b.collection.Vectors {
-		points[i] = v.Levels
+	points := make([][]uint16, len(b.collection.Records))
+	for i, r := range b.collection.Records {
+		points[i] = r.Vector.Levels
 	}
 	if opt.Split == SplitPCA {
 		if s.split, points, err = fitSplitter(ctx, points); err != nil {

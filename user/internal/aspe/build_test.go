@@ -8,6 +8,7 @@ import (
 	"cpar/internal/seed"
 	"cpar/internal/testing/syntheticphotos"
 	"cpar/user/internal/fixtures"
+	"cpar/user/internal/index"
 	"cpar/user/scorevector"
 )
 
@@ -18,16 +19,15 @@ func TestFarPhotosFit(t *testing.T) {
 		x, c := fixtures.Index(t, cpar.SchemeCAPIA, kind, photos(40, 1), syntheticphotos.Stuck{})
 		for key := range byte(30) {
 			x.Key = seed.Secret{key}
-			far := *c
-			far.Z = nil
-			for i, z := range c.Z {
-				z = slices.Clone(z)
+			far := index.Collection{Records: slices.Clone(c.Records)}
+			for i := range far.Records {
+				z := slices.Clone(far.Records[i].Z)
 				for j := range z {
 					if i < 10 {
 						z[j] = int16(300 - 600*(j%2))
 					}
 				}
-				far.Z = append(far.Z, z)
+				far.Records[i].Z = z
 			}
 			b, err := SetUp(t.Context(), x, &far, Options{Trees: None, Lists: 3}, nil)
 			if err != nil {
@@ -37,16 +37,16 @@ func TestFarPhotosFit(t *testing.T) {
 				t.Errorf("%v, key %d: %d photos were moved", kind, key, b.Clamped())
 			}
 			row := make([]int64, b.budget.Dim())
-			for i, z := range far.Z {
-				if err := b.budget.Record(row, z, far.Vectors[i].KL, 0); err != nil {
+			for _, r := range far.Records {
+				if err := b.budget.Record(row, r.Z, r.Vector.KL, 0); err != nil {
 					t.Fatalf("%v, key %d: %v", kind, key, err)
 				}
-				if err := b.budget.Request(row, z, far.Vectors[i].KL, 1<<10, b.part.farthest); err != nil {
+				if err := b.budget.Request(row, r.Z, r.Vector.KL, 1<<10, b.part.farthest); err != nil {
 					t.Fatalf("%v, key %d: %v", kind, key, err)
 				}
 			}
 			for _, mean := range b.centroids {
-				if err := b.budget.Record(row, mean.z, mean.histogram, 0); err != nil || scorevector.SquaredNorm(mean.z) > b.part.farthest {
+				if err := b.budget.Record(row, mean.Z, mean.Vector.KL, 0); err != nil || scorevector.SquaredNorm(mean.Z) > b.part.farthest {
 					t.Fatalf("%v, key %d: a centroid: %v", kind, key, err)
 				}
 			}

@@ -2,6 +2,7 @@ package aspe
 
 import (
 	"context"
+	"cpar/model/feature"
 	"crypto/rand"
 	"io"
 	"testing"
@@ -14,39 +15,37 @@ import (
 	"cpar/model/profile"
 	"cpar/model/vector"
 	"cpar/user/internal/fixtures"
-	"cpar/user/internal/index"
 )
 
 // small is a forest and lists that are made quickly.
 var small = Options{Trees: 3, Lists: 6}
 
 // kinds are the profiles with photos for each.
-var kinds = map[profile.Kind]func(n int, seed uint64) []syntheticphotos.Photo{
+var kinds = map[profile.Kind]func(n int, seed uint64) []feature.Photo{
 	profile.Paper: syntheticphotos.Photos, profile.Learned: syntheticphotos.Photos, profile.Network: syntheticphotos.Embedded,
 }
 
 // An indexed collection, as its owner and as the cloud knows it.
 type indexed struct {
 	*Builder
-	*index.Collection
 	at *indexdir.Index
 	t  testing.TB
 }
 
-func setUp(t testing.TB, kind profile.Kind, photos []syntheticphotos.Photo, opt Options) *indexed {
+func setUp(t testing.TB, kind profile.Kind, photos []feature.Photo, opt Options) *indexed {
 	t.Helper()
 	return setUpWith(t, kind, photos, opt, rand.Reader)
 }
 
 // setUpWith hedges what random gives.
-func setUpWith(t testing.TB, kind profile.Kind, photos []syntheticphotos.Photo, opt Options, random io.Reader) *indexed {
+func setUpWith(t testing.TB, kind profile.Kind, photos []feature.Photo, opt Options, random io.Reader) *indexed {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos, random)
 	b, err := SetUp(context.Background(), x, c, opt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &indexed{Builder: b, Collection: c, t: t}
+	return &indexed{Builder: b, t: t}
 }
 
 func (x *indexed) write() *indexed {
@@ -56,7 +55,7 @@ func (x *indexed) write() *indexed {
 }
 
 // vector is that of a photo.
-func (x *indexed) vector(photo syntheticphotos.Photo) *vector.Vector {
+func (x *indexed) vector(photo feature.Photo) *vector.Vector {
 	x.t.Helper()
 	v, err := x.Profile.Vector(photo.Vectors)
 	if err != nil {

@@ -3,6 +3,7 @@ package aspe
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"cpar/internal/modq"
 	"cpar/internal/parallel"
@@ -25,19 +26,19 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	if err != nil {
 		return nil, err
 	}
-	z := make([][]int16, len(c.Z))
-	for i := range z { // the collection's own are not clamped here
-		z[i] = append([]int16(nil), c.Z[i]...)
-		budget.Clamp(z[i])
+	// The collection keeps its own vectors unclamped.
+	records := slices.Clone(c.Records)
+	for i := range records {
+		records[i].Z = slices.Clone(records[i].Z)
+		budget.Clamp(records[i].Z)
 	}
-	histogram := func(i int) []float64 { return c.Vectors[i].KL }
-	rows, err := plainRows(budget, z, histogram)
+	rows, err := plainRows(budget, records)
 	if err != nil {
 		return nil, err
 	}
 	// Of photos that lie side by side in a folder many are alike.
-	order := rand.New(rand.NewPCG(0x73616d706c6573, 0)).Perm(len(z)) // "samples"
-	asked := min(len(z), most)
+	order := rand.New(rand.NewPCG(0x73616d706c6573, 0)).Perm(len(records)) // "samples"
+	asked := min(len(records), most)
 	out, errs := make([]rank.Sample, asked), make([]error, asked)
 	tell.Report("calibrate", 0, asked)
 	for from := 0; from < asked; from += 64 {
@@ -47,8 +48,8 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 		parallel.For(min(64, asked-from), func(k int) {
 			i := from + k
 			record := order[i]
-			out[i] = rank.Sample{Truth: c.Keywords[record], Fold: i % folds}
-			out[i].Near, errs[i] = nearest(budget, rows, c, record, z[record])
+			out[i] = rank.Sample{Truth: records[record].Keywords, Fold: i % folds}
+			out[i].Near, errs[i] = nearest(budget, rows, records, record)
 		})
 		tell.Report("calibrate", min(from+64, asked), asked)
 	}
@@ -61,18 +62,18 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 }
 
 // nearest are the nearest others of one record.
-func nearest(budget *scorevector.Budget, rows []uint64, c *index.Collection, record int, z []int16) ([]rank.Neighbour, error) {
+func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, record int) ([]rank.Neighbour, error) {
 	const scale = 1 << 10
 	plain := make([]int64, budget.Dim())
-	if err := budget.Request(plain, z, c.Vectors[record].KL, scale, 0); err != nil {
+	if err := budget.Request(plain, records[record].Z, records[record].Vector.KL, scale, 0); err != nil {
 		return nil, err
 	}
 	space := &plainSpace{rows: rows, request: make([]uint64, len(plain))}
 	modq.FromSigned(space.request, plain)
 	var near []rank.Neighbour
-	for _, h := range space.scan(len(c.Z), rank.MostNeighbours+1) {
+	for _, h := range space.scan(len(records), rank.MostNeighbours+1) {
 		if int(h.Record) != record {
-			near = append(near, rank.Neighbour{Record: h.Record, Dis: max(0, budget.Dis(h.Score, scale)), Keywords: c.Keywords[h.Record]})
+			near = append(near, rank.Neighbour{Record: h.Record, Dis: max(0, budget.Dis(h.Score, scale)), Keywords: records[h.Record].Keywords})
 		}
 	}
 	return near[:min(len(near), rank.MostNeighbours)], nil

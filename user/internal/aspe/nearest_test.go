@@ -22,8 +22,8 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 	for kind, photos := range kinds {
 		x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos(70, 4), syntheticphotos.Stuck{})
 		layout := x.Profile.Layout()
-		before := make([][]int16, len(c.Z))
-		for i, z := range c.Z {
+		before := make([][]int16, len(c.Records))
+		for i, z := range c.Z() {
 			before[i] = slices.Clone(z)
 		}
 		budget, err := scorevector.NewLargestScale(layout)
@@ -33,8 +33,8 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 		distance := func(i, j int) float64 {
 			const scale = 1 << 10
 			record, request := make([]int64, budget.Dim()), make([]int64, budget.Dim())
-			err1 := budget.Record(record, c.Z[i], c.Vectors[i].KL, 0)
-			err2 := budget.Request(request, c.Z[j], c.Vectors[j].KL, scale, 0)
+			err1 := budget.Record(record, c.Records[i].Z, c.Records[i].Vector.KL, 0)
+			err2 := budget.Request(request, c.Records[j].Z, c.Records[j].Vector.KL, scale, 0)
 			if err1 != nil || err2 != nil {
 				t.Fatal(err1, err2)
 			}
@@ -45,7 +45,7 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(samples) != min(most, 70) || !reflect.DeepEqual(c.Z, before) {
+			if len(samples) != min(most, 70) || !reflect.DeepEqual(c.Z(), before) {
 				t.Fatalf("%v: %d samples, or another collection", kind, len(samples))
 			}
 			seen := map[int]bool{}
@@ -56,7 +56,7 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 				}
 				itself := -1
 				for record := range 70 {
-					fits := slices.Equal(c.Keywords[record], s.Truth) && !seen[record]
+					fits := slices.Equal(c.Records[record].Keywords, s.Truth) && !seen[record]
 					for _, n := range s.Near { // short vectors have many equal distances
 						fits = fits && math.Abs(distance(int(n.Record), record)-n.Dis) < 1e-12
 					}
@@ -76,7 +76,7 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 				}
 				slices.Sort(want)
 				for j, n := range s.Near {
-					if n.Dis != want[j] || n.Dis != distance(int(n.Record), itself) || int(n.Record) == itself || !slices.Equal(n.Keywords, c.Keywords[n.Record]) {
+					if n.Dis != want[j] || n.Dis != distance(int(n.Record), itself) || int(n.Record) == itself || !slices.Equal(n.Keywords, c.Records[n.Record].Keywords) {
 						t.Fatalf("%v: neighbour %d of record %d: %+v, want distance %g", kind, j, itself, n, want[j])
 					}
 				}

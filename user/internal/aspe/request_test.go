@@ -2,6 +2,7 @@ package aspe
 
 import (
 	"bytes"
+	"cpar/model/feature"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -115,12 +116,15 @@ func TestIndexesAreHedged(t *testing.T) {
 		t.Error("the random numbers do not repeat: this test tests nothing")
 	}
 	for name, change := range map[string]func(x *indexed){
-		"another z":           func(x *indexed) { x.Z[11][3]++ },
-		"another histogram":   func(x *indexed) { k := x.Vectors[11].KL; k[0], k[1] = k[1], k[0] },
-		"another order":       func(x *indexed) { x.Reorder([]uint32{1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) },
+		"another z":           func(x *indexed) { x.collection.Records[11].Z[3]++ },
+		"another histogram":   func(x *indexed) { k := x.collection.Records[11].Vector.KL; k[0], k[1] = k[1], k[0] },
+		"another order":       func(x *indexed) { x.collection.Reorder([]uint32{1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}) },
 		"another state of it": func(x *indexed) { x.Generation++ },
 		"another index":       func(x *indexed) { *x = *otherID(t, photos, scan) },
-		"histograms swapped":  func(x *indexed) { x.Vectors[0].KL, x.Vectors[1].KL = x.Vectors[1].KL, x.Vectors[0].KL },
+		"histograms swapped": func(x *indexed) {
+			a, b := x.collection.Records[0].Vector, x.collection.Records[1].Vector
+			a.KL, b.KL = b.KL, a.KL
+		},
 	} {
 		a, b := first.words(cpar.SegmentVectors), write(change).words(cpar.SegmentVectors)
 		for i := range a {
@@ -147,7 +151,7 @@ func TestPartsAreHedged(t *testing.T) {
 		shift  uint
 		change func(x *indexed)
 	}{
-		cpar.SegmentCentroids: {first.budget.Cipher().RecordShift, func(x *indexed) { x.centroids[0].z[0]++ }},
+		cpar.SegmentCentroids: {first.budget.Cipher().RecordShift, func(x *indexed) { x.centroids[0].Z[0]++ }},
 		cpar.SegmentPlanes:    {scorevector.PlaneRecordShift, func(x *indexed) { x.part.planes[len(x.part.planes)-1].Value-- }},
 	} {
 		a, b := first.words(kind), write(c.change).words(kind)
@@ -168,14 +172,14 @@ func (x *indexed) words(kind cpar.SegmentKind) (out []uint64) {
 	return out
 }
 
-func otherID(t *testing.T, photos []syntheticphotos.Photo, opt Options) *indexed {
+func otherID(t *testing.T, photos []feature.Photo, opt Options) *indexed {
 	x, c := fixtures.Index(t, cpar.SchemeCAPIA, profile.Paper, photos, syntheticphotos.Stuck{})
 	x.ID[0]++
 	b, err := SetUp(t.Context(), x, c, opt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &indexed{Builder: b, Collection: c, t: t}
+	return &indexed{Builder: b, t: t}
 }
 
 // TestPruneNeedsAPlaneThatBounds: squared distances are in no proportion to planes.
@@ -228,7 +232,7 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range near {
-		if n.Record != uint32(i) || n.Dis < float64(1+i)-1e-6 || n.Dis > float64(1+i)+1e-6 || !slices.Equal(n.Keywords, x.Collection.Keywords[i]) {
+		if n.Record != uint32(i) || n.Dis < float64(1+i)-1e-6 || n.Dis > float64(1+i)+1e-6 || !slices.Equal(n.Keywords, x.collection.Records[i].Keywords) {
 			t.Errorf("neighbour %d: %+v", i, n)
 		}
 	}

@@ -83,7 +83,7 @@ func TestOriginalSplitIsTheLevels(t *testing.T) {
 // ones are left alone.
 func TestPointKeepsPlanesExact(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(200, 3), Options{Trees: 20, Lists: None})
-	v := &vector.Vector{Levels: slices.Clone(x.Vectors[0].Levels), KL: x.Vectors[0].KL}
+	v := &vector.Vector{Levels: slices.Clone(x.collection.Records[0].Vector.Levels), KL: x.collection.Records[0].Vector.KL}
 	if got, want := x.point(v), x.part.split.point(v.Levels); !slices.Equal(got, want) {
 		t.Errorf("a record's point moved from %v to %v", want, got)
 	}

@@ -32,26 +32,22 @@ type Twin struct {
 // Twin lays out the collection in the clear, 8·1347 bytes a record with profile
 // `paper`.
 func (b *Builder) Twin() (index.Twin, error) {
-	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Z)}
+	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
 	t.ballots = sync.OnceValue(func() *kdforest.Ballots { return kdforest.NewBallots(t.forest) })
 	var err error
-	if t.rows, err = plainRows(b.budget, b.collection.Z, func(i int) []float64 { return b.collection.Vectors[i].KL }); err != nil {
+	if t.rows, err = plainRows(b.budget, b.collection.Records); err != nil {
 		return nil, err
 	}
-	z := make([][]int16, len(b.centroids))
-	for i, mean := range b.centroids {
-		z[i] = mean.z
-	}
-	t.centroids, err = plainRows(b.budget, z, func(i int) []float64 { return b.centroids[i].histogram })
+	t.centroids, err = plainRows(b.budget, b.centroids)
 	return t, err
 }
 
 // plainRows are the record vectors of z, with ε = 0, as words modulo 2⁶⁴.
-func plainRows(budget *scorevector.Budget, z [][]int16, histogram func(i int) []float64) ([]uint64, error) {
+func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, error) {
 	dim := budget.Dim()
-	rows, row := make([]uint64, dim*len(z)), make([]int64, dim)
-	for i := range z {
-		if err := budget.Record(row, z[i], histogram(i), 0); err != nil {
+	rows, row := make([]uint64, dim*len(records)), make([]int64, dim)
+	for i, r := range records {
+		if err := budget.Record(row, r.Z, r.Vector.KL, 0); err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
 		}
 		modq.FromSigned(rows[i*dim:(i+1)*dim], row)

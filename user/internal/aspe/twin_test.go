@@ -89,12 +89,12 @@ func TestKernelsScoreAsTheFormula(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := cpar.Params{Scheme: cpar.SchemeCAPIA, L: 11, Approx: 1000}
-	reading, _ := x.ask(x.Vectors[7], p)
+	reading, _ := x.ask(x.collection.Records[7].Vector, p)
 	space := twin.(*Twin).space(reading)
 	row := make([]int64, x.budget.Dim())
 	var want []kdforest.Hit
 	for i := range uint32(60) {
-		if err := x.budget.Record(row, x.Z[i], x.Vectors[i].KL, 0); err != nil {
+		if err := x.budget.Record(row, x.collection.Records[i].Z, x.collection.Records[i].Vector.KL, 0); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, kdforest.Hit{Record: i, Score: x.budget.PlainScore(row, reading.plain)})
@@ -126,8 +126,8 @@ func TestPlaneDistance(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, plane := range x.part.planes {
-		want := int64(x.Vectors[5].Levels[plane.Dim]) - int64(plane.Value)
-		if got := twin.(*Twin).PlaneDistance(x.Vectors[5], uint32(i)); got != want {
+		want := int64(x.collection.Records[5].Vector.Levels[plane.Dim]) - int64(plane.Value)
+		if got := twin.(*Twin).PlaneDistance(x.collection.Records[5].Vector, uint32(i)); got != want {
 			t.Errorf("plane %d: %d, want %d", i, got, want)
 		}
 	}

@@ -42,9 +42,9 @@ func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 	if err != nil {
 		return err
 	}
-	c := b.collection
-	noise := ive.NewNoise(b.Fresh("vectors", digest(c.Z, func(i int) []float64 { return c.Vectors[i].KL })))
-	total := len(c.Vectors)
+	records := b.collection.Records
+	noise := ive.NewNoise(b.Fresh("vectors", digest(records)))
+	total := len(records)
 	perChunk := max(1, index.ChunkBytes/(8*b.budget.Dim()))
 	for first := 0; first < total; first += perChunk {
 		last := min(first+perChunk, total)
@@ -54,7 +54,7 @@ func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 					return err
 				}
 				w.Progress.Report("encrypt", at, total)
-				words, err := b.encryptRecords(key, noise, at, min(at+batch, last))
+				words, err := b.encryptRecords(key, noise, records, at, min(at+batch, last))
 				if err != nil {
 					return err
 				}
@@ -73,22 +73,22 @@ func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 }
 
 // digest names vectors that are encrypted: z and histogram of each.
-func digest(z [][]int16, histogram func(i int) []float64) [sha256.Size]byte {
+func digest(records []index.Record) [sha256.Size]byte {
 	d := index.NewDigest()
-	for i := range z {
-		index.Add(d, z[i])
-		index.Add(d, histogram(i))
+	for _, r := range records {
+		index.Add(d, r.Z)
+		index.Add(d, r.Vector.KL)
 	}
 	return d.Sum()
 }
 
 // encryptRecords encrypts records first to before last.
-func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, first, last int) ([]uint64, error) {
+func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, records []index.Record, first, last int) ([]uint64, error) {
 	dim := b.budget.Dim()
 	plain := make([]int64, dim*(last-first))
 	for i := first; i < last; i++ {
 		row := plain[(i-first)*dim : (i-first+1)*dim]
-		if err := b.budget.Record(row, b.collection.Z[i], b.collection.Vectors[i].KL, noise.Epsilon()); err != nil {
+		if err := b.budget.Record(row, records[i].Z, records[i].Vector.KL, noise.Epsilon()); err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
 		}
 	}
@@ -97,7 +97,7 @@ func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, first, last int
 }
 
 func (b *Builder) writeKeywords(ctx context.Context, w *index.Writer) error {
-	table, err := b.Keywords.EncryptAll(b.collection.Keywords, b.Source, b.Generation)
+	table, err := b.Keywords.EncryptAll(b.collection.Keywords(), b.Source, b.Generation)
 	if err != nil {
 		return err
 	}
@@ -189,15 +189,11 @@ func (b *Builder) writeCentroids(ctx context.Context, w *index.Writer) error {
 	if err != nil {
 		return err
 	}
-	z := make([][]int16, len(b.centroids))
-	for i, mean := range b.centroids {
-		z[i] = mean.z
-	}
-	noise := ive.NewNoise(b.Fresh("centroids", digest(z, func(i int) []float64 { return b.centroids[i].histogram })))
+	noise := ive.NewNoise(b.Fresh("centroids", digest(b.centroids)))
 	dim := b.budget.Dim()
-	plain := make([]int64, dim*len(z))
+	plain := make([]int64, dim*len(b.centroids))
 	for i, mean := range b.centroids {
-		if err := b.budget.Record(plain[i*dim:(i+1)*dim], mean.z, mean.histogram, noise.Epsilon()); err != nil {
+		if err := b.budget.Record(plain[i*dim:(i+1)*dim], mean.Z, mean.Vector.KL, noise.Epsilon()); err != nil {
 			return fmt.Errorf("centroid %d: %w", i, err)
 		}
 	}

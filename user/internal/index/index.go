@@ -64,29 +64,63 @@ func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
 // Sum is the digest of all that was added.
 func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }
 
-// A Collection is what an index is made of, by record.
-type Collection struct {
-	// Images are the numbers of the images as the caller gave them.
-	Photos   []int
-	Vectors  []*vector.Vector
-	Z        [][]int16 // as Projector makes them
-	Keywords [][]string
+// A Record is one photo of a collection, ready to be encrypted.
+type Record struct {
+	Photo    int // position among the photos that the caller gave
+	Vector   *vector.Vector
+	Z        []int16 // Vector under the index's Projector
+	Keywords []string
 }
 
-// Reorder renumbers the records: record i is what was record order[i].
-func (c *Collection) Reorder(order []uint32) {
-	c.Photos = reordered(c.Photos, order)
-	c.Vectors = reordered(c.Vectors, order)
-	c.Z = reordered(c.Z, order)
-	c.Keywords = reordered(c.Keywords, order)
+// A Collection holds the records of a new index in their final order.
+type Collection struct{ Records []Record }
+
+// NewCollection returns the records of photos in the order of the photos.
+func NewCollection(vectors []*vector.Vector, keywords [][]string) *Collection {
+	c := &Collection{Records: make([]Record, len(vectors))}
+	for i, v := range vectors {
+		c.Records[i] = Record{Photo: i, Vector: v, Keywords: keywords[i]}
+	}
+	return c
 }
 
-func reordered[T any](x []T, order []uint32) []T {
-	out := make([]T, len(x))
-	for i, from := range order {
-		out[i] = x[from]
+// Project sets the Z of every record.
+func (c *Collection) Project(p profile.Projector) error {
+	all, err := p.ProjectAll(c.Vectors())
+	for i, z := range all {
+		c.Records[i].Z = z
+	}
+	return err
+}
+
+// Vectors returns the plaintext vector of every record.
+func (c *Collection) Vectors() []*vector.Vector {
+	return column(c, func(r *Record) *vector.Vector { return r.Vector })
+}
+
+// Z returns the projected vector of every record.
+func (c *Collection) Z() [][]int16 { return column(c, func(r *Record) []int16 { return r.Z }) }
+
+// Keywords returns the keywords of every record.
+func (c *Collection) Keywords() [][]string {
+	return column(c, func(r *Record) []string { return r.Keywords })
+}
+
+func column[T any](c *Collection, of func(*Record) T) []T {
+	out := make([]T, len(c.Records))
+	for i := range c.Records {
+		out[i] = of(&c.Records[i])
 	}
 	return out
+}
+
+// Reorder moves record order[i] to position i.
+func (c *Collection) Reorder(order []uint32) {
+	records := make([]Record, len(order))
+	for i, from := range order {
+		records[i] = c.Records[from]
+	}
+	c.Records = records
 }
 
 // ChunkBytes is the most that one segment of vectors holds: pushing it again after

@@ -181,7 +181,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 	if err := s.Hold(cpar.SegmentVectors, at.Segments()[:2]); err != nil { // a full block, and the tail
 		t.Fatal(err)
 	}
-	for _, v := range c.Vectors[:5] {
+	for _, v := range c.Vectors()[:5] {
 		want, err := twin.(*rows.Twin).Scores(v)
 		if err != nil {
 			t.Fatal(err)

@@ -39,8 +39,7 @@ type Builder struct {
 	words   [][]string
 	before  *keyword.Table
 	clamped int
-	vectors []*vector.Vector // of SetUp, for the twin
-	z       [][]int16
+	records []index.Record // of SetUp, for the twin
 }
 
 // SetUp begins an index of a collection.
@@ -52,11 +51,13 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 	}
 	b := &Builder{
 		Index: &Index{Index: x, quantiser: q, cipher: cipher, removed: NewBitmap(x.Records)},
-		words: c.Keywords, vectors: c.Vectors, z: c.Z,
-		incoming: Incoming{Len: len(c.Z), At: func(i int) ([]int16, int64, error) { return q.Record(c.Z[i], c.Vectors[i].KL) }},
+		words: c.Keywords(), records: c.Records,
+		incoming: Incoming{Len: len(c.Records), At: func(i int) ([]int16, int64, error) {
+			return q.Record(c.Records[i].Z, c.Records[i].Vector.KL)
+		}},
 	}
-	for _, z := range c.Z {
-		if q.Clamps(z) {
+	for _, r := range c.Records {
+		if q.Clamps(r.Z) {
 			b.clamped++
 		}
 	}

@@ -3,6 +3,7 @@ package rows_test
 import (
 	"bytes"
 	"context"
+	"cpar/model/feature"
 	"crypto/rand"
 	"io"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"cpar"
 	cloud "cpar/cloud/sealed"
 	"cpar/internal/indexdir"
-	"cpar/internal/testing/syntheticphotos"
 	"cpar/internal/wire"
 	"cpar/model/profile"
 	"cpar/model/rank"
@@ -37,12 +37,12 @@ type state struct {
 }
 
 // begin makes an index of photos.
-func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []syntheticphotos.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
+func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []feature.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
 	return beginWith(t, scheme, kind, photos, random, rows.Options{})
 }
 
-func beginWith(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []syntheticphotos.Photo, random io.Reader, o rows.Options) (*state, *rows.Builder, *index.Collection) {
+func beginWith(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []feature.Photo, random io.Reader, o rows.Options) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
 	x, c := fixtures.Index(t, scheme, kind, photos, random)
 	b, err := kinds[scheme].SetUp(t.Context(), x, c, o)
@@ -74,7 +74,7 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 }
 
 // grown is the next state, with what was added and removed. All must be held.
-func (s *state) grown(photos []syntheticphotos.Photo, removed []int) *state {
+func (s *state) grown(photos []feature.Photo, removed []int) *state {
 	s.t.Helper()
 	keywords, err := s.KeywordsOf()
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *state) held() *state {
 	return s
 }
 
-func (s *state) vector(p syntheticphotos.Photo) *vector.Vector {
+func (s *state) vector(p feature.Photo) *vector.Vector {
 	s.t.Helper()
 	v, err := s.Profile.Vector(p.Vectors)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *state) answer(q *cpar.Request) *cpar.Reply {
 }
 
 // nearest asks for the l records nearest to a photo.
-func (s *state) nearest(p syntheticphotos.Photo, l int) []rank.Neighbour {
+func (s *state) nearest(p feature.Photo, l int) []rank.Neighbour {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(l))
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *state) nearest(p syntheticphotos.Photo, l int) []rank.Neighbour {
 }
 
 // ask makes a request for a photo.
-func (s *state) ask(p syntheticphotos.Photo) (index.ReplyReader, *cpar.Request) {
+func (s *state) ask(p feature.Photo) (index.ReplyReader, *cpar.Request) {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(5))
 	if err != nil {

@@ -3,6 +3,7 @@ package rows_test
 import (
 	"bytes"
 	"context"
+	"cpar/model/feature"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ func TestNeighboursAreTheTwins(t *testing.T) {
 	for scheme := range kinds {
 		for name, c := range map[string]struct {
 			kind   profile.Kind
-			photos []syntheticphotos.Photo
+			photos []feature.Photo
 		}{
 			"one":         {profile.Paper, syntheticphotos.Photos(1, 1)},
 			"a full unit": {profile.Paper, syntheticphotos.Photos(32, 1)},

@@ -2,6 +2,7 @@ package rows_test
 
 import (
 	"cmp"
+	"cpar/model/feature"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,12 +19,12 @@ import (
 // A model is all that a state should hold, in the clear, of photos in their order.
 type model struct {
 	twin    *rows.Twin // of the first state, for requests
-	photos  []syntheticphotos.Photo
+	photos  []feature.Photo
 	rows    *rows.Rows
 	removed map[int]bool
 }
 
-func (m *model) add(s *state, photos []syntheticphotos.Photo) {
+func (m *model) add(s *state, photos []feature.Photo) {
 	s.t.Helper()
 	var vectors []*vector.Vector
 	for _, p := range photos {
@@ -38,7 +39,7 @@ func (m *model) add(s *state, photos []syntheticphotos.Photo) {
 }
 
 // near are all records that were not removed, nearest first.
-func (m *model) near(s *state, photo syntheticphotos.Photo) (list []rank.Neighbour) {
+func (m *model) near(s *state, photo feature.Photo) (list []rank.Neighbour) {
 	s.t.Helper()
 	v := s.vector(photo)
 	u, err := m.twin.Request(v)
@@ -151,7 +152,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 // a request asks one: then some of these may be missing.
 func (m *model) check(s *state, name string, clustered bool, first int) {
 	s.t.Helper()
-	for _, photo := range []syntheticphotos.Photo{syntheticphotos.Embedded(1, 9)[0], m.photos[len(m.photos)-1]} {
+	for _, photo := range []feature.Photo{syntheticphotos.Embedded(1, 9)[0], m.photos[len(m.photos)-1]} {
 		near, want := s.nearest(photo, 1000), m.near(s, photo)
 		if clustered {
 			want = slices.DeleteFunc(want, func(n rank.Neighbour) bool {

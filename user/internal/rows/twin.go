@@ -21,8 +21,8 @@ type Twin struct {
 // Twin lays out the collection of SetUp in the clear.
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, rows: New(b.quantiser.Dim())}
-	for i, z := range b.z {
-		row, addend, err := b.quantiser.Record(z, b.vectors[i].KL)
+	for i, r := range b.records {
+		row, addend, err := b.quantiser.Record(r.Z, r.Vector.KL)
 		if err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
 		}

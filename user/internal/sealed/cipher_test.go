@@ -3,6 +3,7 @@ package sealed
 import (
 	"bytes"
 	"cmp"
+	"cpar/model/feature"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type asked struct {
 
 // newAsked is an index of photos, in blocks of some width, that is held and can be
 // asked about others.
-func newAsked(t testing.TB, photos []syntheticphotos.Photo, block int) *asked {
+func newAsked(t testing.TB, photos []feature.Photo, block int) *asked {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
 	var own *cipher
@@ -63,7 +64,7 @@ func (a *asked) segments(k cpar.SegmentKind) (list [][]byte) {
 	return list
 }
 
-func (a *asked) vector(p syntheticphotos.Photo) *vector.Vector {
+func (a *asked) vector(p feature.Photo) *vector.Vector {
 	a.t.Helper()
 	v, err := a.Profile.Vector(p.Vectors)
 	if err != nil {
