@@ -12,47 +12,46 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Builder is an owner who still has the collection in the clear, set up and
-// ready to be encrypted.
+// A Builder is an Owner that still holds the plaintext collection. Encrypt
+// turns it into an index.
 type Builder struct {
 	*Owner
 	opt         Options
 	twinBuilder twinBuilder
 	collection  *index.Collection
-	identities  []identity // by image
-	// encrypted is set by the first Encrypt.
-	encrypted bool
-	// Validation is what the profile and its ranker gave on photos of the
-	// collection; nil for profile `paper` with its own ranker, which learn nothing
-	// from keywords, and where the photos are too few.
+	identities  []identity // indexed as the photos given to Setup
+	encrypted   bool
+	// Validation measures the profile and its ranker on photos of the
+	// collection. It is nil if nothing was learnt from keywords, or if there
+	// are too few photos.
 	Validation *rank.Validation
 }
 
-// Image is the index, in the images given to Setup, of the one behind a record.
+// PhotoOf returns the position of a record's photo among those given to Setup.
 func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[record].Photo }
 
-// Vectors are the plaintext vectors of the records.
+// Vectors returns the plaintext vectors in record order.
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
-// Clamped counts the records whose vector was moved towards the baseline so that no
-// score can wrap; 0 for photographs.
+// Clamped counts the records whose vectors were moved towards the baseline so
+// that no score can wrap. It is 0 for photographs.
 func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
-// Fitted is the profile and the ranker of the index, for another one.
+// Fitted returns the profile and the ranker of the index for reuse in another
+// one.
 func (b *Builder) Fitted() *profile.Fitted {
 	fit := &profile.Fitted{Profile: b.ledger.profile, Validation: b.Validation}
 	fit.Ranker, _ = b.ledger.ranker.(*rank.Calibrated)
 	return fit
 }
 
-// Encrypt writes the encrypted index to folder and activates it in one step;
-// an index that the folder held before stays whole until then. Everything
-// random in it is fresh: building twice gives two indexes with nothing in
-// common.
+// Encrypt writes the encrypted index to folder and activates it atomically. An
+// index already in the folder stays complete until then. All randomness is
+// fresh, so two builds of a collection share nothing.
 //
-// A Builder encrypts once: its keys belong to one index id, and one vector
-// encrypted twice under one key shows S⁻¹ times a difference of noise. Whoever
-// wants another index sets another one up.
+// A Builder encrypts once because its keys belong to one index id. Encrypting a
+// vector twice under one key reveals S⁻¹ times the difference of two noise
+// vectors.
 func (b *Builder) Encrypt(ctx context.Context, folder string) (*cpar.Manifest, error) {
 	return b.encrypt(ctx, folder, indexdir.Options{})
 }
@@ -78,9 +77,9 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 	return w.Manifest, nil
 }
 
-// write writes and activates a state of an index: the scheme's segments, the identities
-// of the records, the profile if the index has none yet, then the ledger, which vouches
-// for all.
+// write writes the segments of s, the identities, the profile if the manifest
+// has none, and the ledger that authenticates them all. It then activates the
+// new generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
@@ -99,7 +98,7 @@ func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, ide
 			return err
 		}
 	}
-	// The digest of contents is over the manifest's order.
+	// The contents digest depends on the order of the manifest.
 	w.Sort()
 	o.ledger.contents = contentsOf(w.Manifest)
 	encrypted, err := encryptLedger(o.ledger, o.index, s)

@@ -20,38 +20,39 @@ import (
 // that identifies it in an index. ReadContents leaves the features nil.
 type Photo = feature.Photo
 
-// Progress is told how far a stage has come. It may be nil, and is called by
-// several goroutines at once.
+// A Progress function receives the progress of a long operation. It may be nil.
+// Several goroutines call it at once.
 type Progress = progress.Func
 
-// ReadOptions say how the images of a collection are read.
+// ReadOptions control how the photos of a collection are read.
 type ReadOptions struct {
-	// Strict stops at the first image that cannot be used; otherwise such
-	// images are named, counted and left out.
+	// Strict stops at the first unusable photo. By default, unusable photos are
+	// skipped and reported.
 	Strict bool
-	// Cache keeps features between runs, so that an interrupted build goes on
-	// where it stopped; nil for none.
+	// Cache keeps features so that an interrupted build can resume. It may be
+	// nil.
 	Cache *feature.Cache
-	// Network gives images embeddings, which profile `network` needs; nil for none.
+	// Network computes embeddings, which profile `network` requires. It may be
+	// nil.
 	Network  *encoder.Encoder
 	Progress Progress
 }
 
-// Skipped is an image that was left out, and why.
+// Skipped names a photo that was left out and the reason.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// ReadPhotos extracts the features of a collection's images. Images that
-// cannot be decoded are returned by name, or stop the reading if strict.
+// ReadPhotos extracts the features of a collection's photos. It reports photos
+// that cannot be decoded, or stops at the first one if opt.Strict is set.
 func ReadPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []Skipped, error) {
 	images, _, skipped, err := readImages(ctx, items, opt)
 	return images, skipped, err
 }
 
-// ReadDistinctPhotos is ReadPhotos where of copies in the collection one counts, with the
-// keywords of all (Distinct).
+// ReadDistinctPhotos reads photos like ReadPhotos and merges duplicates as
+// Distinct does.
 func ReadDistinctPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []NamedDuplicate, []Skipped, error) {
 	images, used, skipped, err := readImages(ctx, items, opt)
 	if err != nil {
@@ -74,13 +75,13 @@ func ReadDistinctPhotos(ctx context.Context, items []dataset.Photo, opt ReadOpti
 	return distinct, named, skipped, nil
 }
 
-// NamedDuplicate names two photos of a collection that show the same.
+// NamedDuplicate names two photos of a collection with the same content.
 type NamedDuplicate struct {
 	Name string `json:"name"`
 	Of   string `json:"of"`
 }
 
-// readImages also says which items became images.
+// readImages also returns the position of every photo in items.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, used []int, skipped []Skipped, err error) {
 	photos, errs, err := extract(ctx, items, opt)
 	if err != nil {
@@ -115,13 +116,13 @@ func firstReason(skipped []Skipped) string {
 	return sanitize.Text(skipped[0].Name) + ": " + sanitize.Text(skipped[0].Reason)
 }
 
-// enoughToLearn is how many photos with keywords a learnt profile wants: with fewer it
-// is not certain to find more than colours and textures do.
+// enoughToLearn is the number of photos with keywords from which a learned
+// profile reliably finds more than colours and textures.
 const enoughToLearn = 100
 
-// SuitedProfile is the profile of a collection where none is asked for: by the image
-// network if the images have embeddings, else learnt from keywords if enough of them
-// have some, else the paper's.
+// SuitedProfile returns the default profile for a collection: `network` if all
+// photos have embeddings, `learned` if enough of them have keywords, and
+// `paper` otherwise.
 func SuitedProfile(images []Photo) profile.Kind {
 	annotated, embedded := 0, len(images) > 0
 	for _, im := range images {
@@ -139,7 +140,7 @@ func SuitedProfile(images []Photo) profile.Kind {
 	return profile.Paper
 }
 
-// Keywords lists the keywords of each image.
+// Keywords returns the keywords of each photo.
 func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
@@ -156,7 +157,7 @@ func features(images []Photo) []*feature.Vectors {
 	return out
 }
 
-// checkKeywords refuses what could be encrypted and never read again.
+// checkKeywords rejects keywords that could be encrypted but not read back.
 func checkKeywords(images []Photo) error {
 	for i, im := range images {
 		if len(im.Keywords) > keyword.Max {

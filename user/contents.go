@@ -17,25 +17,26 @@ import (
 	"cpar/photo/decode"
 )
 
-// A Memo keeps values by kind and name; a *vault.Vault is one.
+// A Memo stores values by kind and name. *localstore.Store implements it.
 type Memo interface {
 	Get(kind string, name []byte) (value []byte, ok bool)
 	Put(kind string, name, value []byte) error
 }
 
-// ContentOptions say how contents are read.
+// ContentOptions control how ReadContents computes content digests.
 type ContentOptions struct {
-	// Strict stops at the first file that cannot be read.
+	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo remembers the content of a file by its path, size and time, so that a large
-	// collection is not read every time; nil for none. It is not written to if ReadOnly.
+	// Memo caches content digests by path, size and modification time, so that
+	// a large collection is not read every time. It may be nil. ReadOnly
+	// prevents writes to it.
 	Memo     Memo
 	ReadOnly bool
 	Progress Progress
 }
 
-// ReadContents looks at what the photos of a collection show, without decoding one. read
-// are the items that could be read, in step with listed.
+// ReadContents computes the content digests of a collection's photos without
+// decoding them. listed[i] is the photo of read[i], an item that could be read.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex
@@ -70,7 +71,8 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 
 const contentKind = "content 1"
 
-// settled is how old a file must be for its time to tell whether it was written again.
+// settled is the minimum age of a file before its modification time identifies
+// its content.
 const settled = 2 * time.Second
 
 func (opt ContentOptions) content(path string) (content [32]byte, err error) {
@@ -86,12 +88,13 @@ func (opt ContentOptions) content(path string) (content [32]byte, err error) {
 	}
 	content = decode.ContentDigest(data)
 	if name != nil && !opt.ReadOnly {
-		_ = opt.Memo.Put(contentKind, name, content[:]) // else it is read again
+		_ = opt.Memo.Put(contentKind, name, content[:]) // on failure the next run reads the file again
 	}
 	return content, nil
 }
 
-// name is what a file's content is remembered by, nil where it is not.
+// name returns the memo's name for the current version of a file. It returns
+// nil if the digest must not be cached.
 func (opt ContentOptions) name(path string) []byte {
 	if opt.Memo == nil {
 		return nil
@@ -109,7 +112,8 @@ func (opt ContentOptions) name(path string) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(info.ModTime().UnixNano()))
 }
 
-// ReadFeatures extracts the features of photos, nil of those that cannot be used.
+// ReadFeatures extracts the features of photos. The result is nil for photos
+// that cannot be used.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
 	photos, errs, err := extract(ctx, items, opt)
 	if err != nil {
@@ -134,7 +138,6 @@ func unusable(it dataset.Photo, err error) error {
 	return hint.Add(fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), err), "without --strict such images are left out and counted")
 }
 
-// extract computes the features of a collection's photos.
 func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []error, error) {
 	how := feature.Options{
 		Cache:    opt.Cache,

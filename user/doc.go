@@ -1,31 +1,34 @@
-// Package user is the owner's side: it holds the key and has seen the photos.
+// Package user is the owner's side of CPAR. It holds the key and sees photos,
+// keywords and distances in the clear.
 //
-//	Setup, Encrypt    a collection ─▶ Builder ─▶ a folder: the encrypted index
-//	Open              a key, an index's ledger ─▶ Owner
-//	Owner.Request     a photo ─▶ Pending (kept) + cpar.Request (sent; nil if searched at home)
-//	Pending.Neighbours  cpar.Reply ─▶ the nearest photos with their keywords
-//	Owner.Rank        neighbours ─▶ keywords, best first
-//	Add, Remove, Compact  an index in a folder ─▶ its next state
+//	photos, key      ─▶ Setup ─▶ Builder ─▶ Encrypt ─▶ a folder with an encrypted index
+//	key, ledger      ─▶ Open ─▶ Owner
+//	photo            ─▶ Owner.Request ─▶ Pending (kept) + cpar.Request (sent to the server)
+//	cpar.Reply       ─▶ Pending.Neighbours ─▶ the nearest photos with their keywords
+//	neighbours       ─▶ Owner.Rank ─▶ keywords, best first
+//	photos, folder   ─▶ Add, Remove, Sync, Compact ─▶ the next generation of the index
 //
-// The whole walk, from files over HTTP to keywords, is device.Index.Annotate. The
-// schemes are the rows of one table, in scheme.go.
+// The room user/ contains only code that handles keys, the plaintext of an
+// index, or the owner's local state. Photos are read in photo/, encoded in
+// encoder/, and turned into vectors and rankings in model/. Nothing in this
+// room may be linked into the server, and no package of cloud/ may be imported
+// outside tests. The root package's import test enforces both.
 //
-// Around it lie, on the way of a photo: dataset (importers), picture (files to pixels),
-// feature (pixels to eight vectors) and network (to an embedding), profile (those to
-// one vector), device (what this device has seen of which cloud, and the walk), rank
-// (neighbours to keywords). For profile `paper`: pca, vector, embed. For
-// schemes cpar, ivf and capia: combined (one vector for both distances, and the noise
-// budget), ive (integer vector encryption), ope (order), cluster. tune measures
-// profiles and schemes on a collection; learn fits what is learnt. distance compares
-// plain vectors, for tests and measurements.
+// Packages below this one:
 //
-// Words: an Image is a photo of a collection, as features with keywords; a record is
-// its place in an index, numbered at random; a row is what is encrypted of a record
-// (schemes sealed and local; package rows), a vector what is compared. The ledger is
-// what the owner must know of an index, stored with it, encrypted. A state of an index
-// is what one build or update left; its generation counts them.
+//	ive, ope, scorevector   the paper's ciphers and the layout of an encrypted vector
+//	internal/aspe           schemes cpar, ivf and capia
+//	internal/rows           schemes sealed and local, with ciphers in sealed and local
+//	internal/keyword, aead  encryption of keywords and segments
+//	device, library, ui     applications that hold a key
+//	localstore, access      encrypted local state and its access rules
+//	tune                    the choice of profile and scheme for a collection
 //
-// Everything secret derives from one 32-byte seed and the index's random id.
-// Nothing of this package or below is linked into the cloud; the wall test of
-// package cpar sees to it.
+// A record is an encrypted photo of an index, numbered at random. A row is the
+// plaintext of a record in schemes sealed and local. The ledger holds the
+// secrets that the owner needs for one generation of an index. It is stored
+// encrypted beside the index. The schemes are entries of the table in
+// scheme.go.
+//
+// All secrets derive from one 32-byte seed and the index's random id.
 package user

@@ -17,10 +17,10 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// A fitted is what was learnt of the collection that an index was built of, or compacted.
-// Its segment is written once for an index id: when photos come and go, the owner counts
-// words at home, and new words are in the ledger. The ledger of every state vouches for
-// it by its digest.
+// fitted holds what was learnt from the collection when an index was built or
+// compacted. Its segment is written once per index id. Later updates record new
+// words in the ledger, and the owner recounts words locally. The ledger of
+// every generation authenticates the segment by its digest.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
@@ -29,16 +29,17 @@ type fitted struct {
 
 const (
 	profileKind = 'F'
-	// profileVersion is the version of the encoding that docs/FORMAT.md draws.
+	// profileVersion is the version of the encoding specified in
+	// docs/FORMAT.md.
 	profileVersion = 2
-	// paddedWords is what words and ranker are filled up to a multiple of: the length of
-	// the segment tells the cloud nothing about words.
+	// paddedWords is the unit to which words and ranker are padded, so that the
+	// segment's length hides the vocabulary's size from the server.
 	paddedWords = 1 << 16
 )
 
 func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
 
-// appendFitted appends the canonical encoding of what was fitted for index id.
+// appendFitted appends the canonical encoding of f for index id.
 func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	b = append(b, ledgerMagic...)
 	b = append(b, profileKind, 0)
@@ -60,8 +61,8 @@ func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	return b, nil
 }
 
-// begin counts the words of a collection for a new index id: those that it uses, and no
-// more.
+// begin counts the words of a collection for a new index id and drops unused
+// ones.
 func (l *ledger) begin(keywords [][]string) (err error) {
 	if l.keywords, err = keyword.NewDictionary(keywords); err != nil {
 		return err
@@ -82,7 +83,6 @@ func appendWords(b []byte, words []string) []byte {
 	return b
 }
 
-// readWords is the inverse of appendWords.
 func readWords(r *wire.Reader) ([]string, error) {
 	words := make([]string, r.Count(2, "words"))
 	for i := range words {
@@ -94,7 +94,7 @@ func readWords(r *wire.Reader) ([]string, error) {
 	return words, r.Err()
 }
 
-// readFitted is the inverse of appendFitted.
+// readFitted decodes what appendFitted encodes.
 func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	magic, kind, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
@@ -125,7 +125,7 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	return f, nil
 }
 
-// readWords reads words and ranker.
+// readWords decodes the words and the ranker.
 func (f *fitted) readWords(r *wire.Reader) error {
 	before := r.Left()
 	words, err := readWords(r)
@@ -149,7 +149,7 @@ func (f *fitted) readWords(r *wire.Reader) error {
 	return err
 }
 
-// encryptFitted encrypts what was fitted for an index, bound to it.
+// encryptFitted encrypts f and binds it to the index.
 func encryptFitted(x *index.Index, f fitted) ([]byte, error) {
 	plain, err := appendFitted(nil, x.ID, f)
 	if err != nil {
@@ -167,5 +167,5 @@ func decryptFitted(encrypted []byte, key *Key, id cpar.IndexID) (fitted, error) 
 	return readFitted(plain, id)
 }
 
-// The name "profile" is the ledger's, which is older.
+// The ledger already uses the label "profile", which predates this segment.
 func fittedBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/fitted"), id[:]...) }

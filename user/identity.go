@@ -10,12 +10,13 @@ import (
 	"cpar/user/internal/index"
 )
 
-// An identity tells which photo a record is of: a digest of the picture's content under
-// a secret of the index, so that what an index holds can be held against a folder without
-// features. It is zero where the content was not known.
+// An identity is a keyed digest of a photo's content. It lets the owner compare
+// a folder with an index without extracting features. It is zero if the content
+// was unknown.
 type identity [cpar.IdentityBytes]byte
 
-// identify is the identity of a content in all states of an index, also after Compact.
+// identify returns the function from content to identity. Identities stay the
+// same in all generations of an index, including after Compact.
 func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 	secret := seed.Derive(key.secret, "identity", origin[:])
 	return func(content [32]byte) (id identity) {
@@ -28,16 +29,17 @@ func identify(key *Key, origin cpar.IndexID) func(content [32]byte) identity {
 }
 
 const (
-	// identityChunk is how many identities one segment holds at most.
+	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
-	// identityTail is what the number of identities in all segments but the last, the
-	// tail, is a multiple of. An addition writes the tail again and, when that is full,
-	// also the segment before if it holds fewer than identityRecent: segments stay few.
+	// All segments except the last, the tail, hold a multiple of identityTail
+	// identities. An addition rewrites the tail. If the tail is full and the
+	// segment before it holds fewer than identityRecent identities, the
+	// addition rewrites that one too, which keeps the number of segments small.
 	identityTail, identityRecent = 256, 2 * 256
 )
 
-// writeIdentities writes the identities of a state, encrypted: all, as the manifest names no
-// segments of the state before, or what follows those of them that stay.
+// writeIdentities encrypts and writes the identities that the segments in the
+// manifest do not cover.
 func writeIdentities(x *index.Index, w *index.Writer, all []identity) error {
 	var held []int
 	first := 0
@@ -75,7 +77,7 @@ func writeIdentities(x *index.Index, w *index.Writer, all []identity) error {
 	return nil
 }
 
-// identityBytes is what the identities of a new index take.
+// identityBytes returns the size of a new index's identity segments.
 func identityBytes(records int) uint64 {
 	segments := 0
 	if records%identityTail > 0 {
@@ -85,7 +87,6 @@ func identityBytes(records int) uint64 {
 	return uint64(records*cpar.IdentityBytes + segments*aead.Overhead)
 }
 
-// identitiesIn is how many identities a segment holds.
 func identitiesIn(s cpar.Segment) int { return (int(s.Bytes) - aead.Overhead) / cpar.IdentityBytes }
 
 // sealIdentities encrypts the identities of records from first on.

@@ -8,10 +8,10 @@ import (
 	"cpar/internal/hint"
 )
 
-// Changes to a key file: the same seed in a file that is replaced whole or not at all.
-// Copies of the file stay as they are, under the passphrases that they had.
+// Changes to a key file keep the seed and replace the file atomically. Copies
+// of the file keep their passphrases.
 
-// SetPolicy replaces the policy of the key in a file, under the same passphrases.
+// SetPolicy replaces the policy of the key in a file and keeps the passphrases.
 func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err != nil {
@@ -21,11 +21,12 @@ func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	return f.key, f.replace()
 }
 
-// SetPassphrase puts another passphrase in the place of the one that opens the file: of its
-// slot, where it has slots. A file that was not encrypted is from then on.
+// SetPassphrase replaces the passphrase that opens the file, which is one
+// slot's passphrase if the file has slots. It encrypts a file that was not
+// encrypted.
 func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (*Key, error) {
 	if f, err := Slots(path); err == nil && len(f) > 0 {
-		how.Identity = nil // it would not say which slot is meant
+		how.Identity = nil // an identity would not determine the slot
 	}
 	f, err := openKeyFile(path, how)
 	if err != nil {
@@ -45,8 +46,8 @@ func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (
 	return f.key, f.replace()
 }
 
-// Slots are the names of a key file's slots; none where it has one passphrase, or none. No
-// passphrase is needed: they stand in the open.
+// Slots returns the names of a key file's slots, or none if the file has no
+// slots. Names are not encrypted, so no passphrase is needed.
 func Slots(path string) ([]string, error) {
 	s, err := readSlots(path)
 	if err != nil || s == nil {
@@ -59,7 +60,7 @@ func Slots(path string) ([]string, error) {
 	return names, nil
 }
 
-// FileID names a key file with slots; "" for one without.
+// FileID returns the id of a key file with slots, or "" for other files.
 func FileID(path string) (string, error) {
 	s, err := readSlots(path)
 	if err != nil || s == nil {
@@ -80,8 +81,8 @@ func readSlots(path string) (*slotFile, error) {
 	return s, nil
 }
 
-// AddSlot adds a slot with a passphrase of its own. A file with one passphrase becomes one
-// with slots, of which that is the first.
+// AddSlot adds a slot with its own passphrase. In a file with one passphrase,
+// that passphrase becomes the first slot.
 func AddSlot(path string, how Unlock, name string, passphrase func() (string, error)) (*Key, error) {
 	if err := checkSlotName(name); err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func AddSlot(path string, how Unlock, name string, passphrase func() (string, er
 	return f.key, f.replace()
 }
 
-// RemoveSlot removes a slot. Its passphrase still opens copies of the file from before.
+// RemoveSlot removes a slot. Its passphrase still opens older copies of the
+// file.
 func RemoveSlot(path string, how Unlock, name string) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err != nil {
@@ -127,7 +129,7 @@ func RemoveSlot(path string, how Unlock, name string) (*Key, error) {
 	return f.key, f.replace()
 }
 
-// makeSlots makes of one passphrase the first slot.
+// makeSlots turns the file's single passphrase into the first slot.
 func (f *keyFile) makeSlots() (err error) {
 	if f.slots != nil {
 		return nil
@@ -145,10 +147,10 @@ func (f *keyFile) makeSlots() (err error) {
 	return nil
 }
 
-// Identity gives keep what opens a key file without a passphrase, for a keyring: the file's id
-// and its identity. A file with one passphrase becomes one with slots, since a passphrase that
-// may serve elsewhere too should lie in no keyring; but only once keep has kept it, so that
-// the file stays as it was where nothing can be kept.
+// Identity passes keep the file's id and the identity that opens the file
+// without a passphrase, so that a keyring can store them. A file with one
+// passphrase is converted to slots, because a passphrase that is used elsewhere
+// should not lie in a keyring. The file is converted only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

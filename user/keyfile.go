@@ -17,29 +17,30 @@ import (
 	"cpar/internal/durable"
 )
 
-// The lines of a key file by their first words: the seed, and the schemes allowed.
-// A file without the second allows DefaultPolicy. Lines of neither are remarks, but
-// for those that begin like one of ours, in either case: what a later program forbids in one must not
-// be passed over.
+// Key file lines start with one of these words: the seed and the allowed
+// schemes. A file without a policy allows DefaultPolicy. Other lines are
+// remarks, unless they begin like one of these words in either case. Such lines
+// are rejected, because a later version may use them to forbid something.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
 	ourLines   = "CPAR-"
 )
 
-// An Unlock says how an encrypted key file is opened.
+// Unlock controls how an encrypted key file is opened.
 type Unlock struct {
-	// Passphrase is asked for once, and only where nothing else opens the file.
+	// Passphrase is called at most once, and only if nothing else opens the
+	// file.
 	Passphrase func() (string, error)
-	// Slot is the one that the passphrase is of, in a file that has several; "" to try
-	// all of them, which costs about a second for each.
+	// Slot names the slot of the passphrase. If it is "", all slots are tried
+	// at about one second each.
 	Slot string
-	// Identity, if not nil, is asked first for what opens a file with slots, by the file's
-	// id; "" where it is not known.
+	// Identity, if set, returns the stored identity of a file with slots by the
+	// file's id, or "" if it is unknown. It is called first.
 	Identity func(file string) string
 }
 
-// keyFile is a key file that was opened. It is encrypted with one passphrase, with slots, or
+// keyFile is an opened key file, encrypted with one passphrase, with slots, or
 // not at all.
 type keyFile struct {
 	path       string
@@ -48,13 +49,13 @@ type keyFile struct {
 	slots      *slotFile // nil without slots
 }
 
-// text is the content of a key file that is not encrypted.
+// text returns the content of an unencrypted key file.
 func (k *Key) text() []byte {
 	return []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
 		keyLine + " " + hex.EncodeToString(k.secret[:]) + "\n" + allowsLine + " " + strings.ReplaceAll(k.allows.String(), ",", "") + "\n")
 }
 
-// encode is the content of the file, encrypted as it was.
+// encode returns the content of the file under its present encryption.
 func (f *keyFile) encode() (text []byte, err error) {
 	text = f.key.text()
 	switch {
@@ -70,8 +71,8 @@ func (f *keyFile) encode() (text []byte, err error) {
 }
 
 // WriteFile writes k to a new file that only its owner may read. With a
-// passphrase the file is encrypted with it (age, scrypt). An existing file is
-// never overwritten: a lost key loses every index made with it.
+// passphrase the file is encrypted by age with scrypt. An existing file is
+// never overwritten, because a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
 	text, err := (&keyFile{key: k, passphrase: passphrase}).encode()
 	if err != nil {
@@ -95,19 +96,19 @@ func (k *Key) WriteFile(path, passphrase string) error {
 		err = durable.OS.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
-		os.Remove(path) // half a key would only mislead
+		os.Remove(path) // half a key would mislead
 		return fmt.Errorf("writing key file: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
 }
 
-// replace replaces the file, whole or not at all.
+// replace replaces the file atomically.
 func (f *keyFile) replace() error {
 	text, err := f.encode()
 	if err != nil {
 		return err
 	}
-	// A link stays, and what it names is replaced.
+	// A symbolic link stays, and its target is replaced.
 	path, err := filepath.EvalSymlinks(f.path)
 	if err == nil {
 		err = durable.WriteFile(path, text, 0o600)
@@ -118,7 +119,7 @@ func (f *keyFile) replace() error {
 	return nil
 }
 
-// maxKeyFile bounds what is read of a file said to be a key.
+// maxKeyFile is the maximum size of a key file.
 const maxKeyFile = 1 << 16
 
 // ReadKeyFile reads a key.
@@ -142,7 +143,6 @@ func openKeyFile(path string, how Unlock) (*keyFile, error) {
 	return f, nil
 }
 
-// readKeyText reads all of a key file.
 func readKeyText(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,14 +157,14 @@ func readKeyText(path string) ([]byte, error) {
 	}
 	var named *fs.PathError
 	if errors.As(err, &named) {
-		err = named.Err // the path is said already
+		err = named.Err // the caller names the path
 	}
 	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
 }
 
-// limited reads all of a key, without the byte order mark that some editors put
-// before it. One that is too large is refused: what a policy forbids may stand at the
-// end.
+// limited reads a key without the byte order mark that some editors write. A
+// file that is too large is rejected rather than truncated, because its policy
+// may stand at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {
@@ -195,7 +195,7 @@ func (f *keyFile) open(text []byte, how Unlock) (err error) {
 	return err
 }
 
-// ask asks for the passphrase of an encrypted file.
+// ask requests the passphrase of an encrypted file.
 func (u Unlock) ask() (string, error) {
 	if u.Passphrase == nil {
 		return "", fmt.Errorf("%w: the key is protected by a passphrase", cpar.ErrKey)
@@ -227,7 +227,7 @@ func parseKey(text []byte) (*Key, error) {
 			if k.allows, err = ParsePolicy(rest); err != nil {
 				err = fmt.Errorf("%w: the line of allowed schemes is damaged; use a copy of the file", cpar.ErrKey)
 			}
-		default: // which may be a damaged seed: it stays out of the error
+		default: // the line may be a damaged seed, so the error omits it
 			err = fmt.Errorf("%w: it has a line that this program does not know; it was written by a later one, or is damaged", cpar.ErrKey)
 		}
 		if err != nil {
@@ -240,7 +240,8 @@ func parseKey(text []byte) (*Key, error) {
 	return k, nil
 }
 
-// isOurs is whether a line's first word begins like those of ours.
+// isOurs reports whether the first word of a line begins like one of the known
+// words.
 func isOurs(first string) bool {
 	return len(first) >= len(ourLines) && strings.EqualFold(first[:len(ourLines)], ourLines)
 }

@@ -12,8 +12,8 @@ import (
 // PhraseWords is the length of a recovery phrase.
 const PhraseWords = 24
 
-// Phrase is the key as 24 English words (BIP-39), for paper. It is the seed itself: whoever
-// reads it has the key. What the key allows is not in it.
+// Phrase returns the seed as 24 English words (BIP-39) for storage on paper.
+// Anyone who reads the phrase has the key. The policy is not part of it.
 func (k *Key) Phrase() (string, error) {
 	phrase, err := bip39.NewMnemonic(k.secret[:])
 	if err != nil {
@@ -22,8 +22,9 @@ func (k *Key) Phrase() (string, error) {
 	return phrase, nil
 }
 
-// FromPhrase is the inverse of Key.Phrase. The key allows DefaultPolicy and what is named.
-// Errors say which word is wrong by its place; the words stay out of them.
+// FromPhrase decodes a phrase made by Key.Phrase. The key allows DefaultPolicy
+// and the named schemes. Errors give the position of a wrong word but not the
+// word.
 func FromPhrase(phrase string, allow ...cpar.Scheme) (*Key, error) {
 	words := strings.Fields(strings.ToLower(phrase))
 	if len(words) != PhraseWords {

@@ -19,38 +19,38 @@ import (
 	"cpar"
 )
 
-// A key file with slots opens with any of several passphrases:
+// A key file with slots opens with any one of several passphrases:
 //
 //	passphrase of a slot ─scrypt─▶ identity (X25519), the same in all slots ─▶ seed and policy
 //
-// So who knows one passphrase changes the policy, or adds a slot, and the others keep
-// theirs. The identity's public half is written nowhere, and a keyed digest covers the
-// file: who knows no passphrase can neither put another key into it nor take a slot out
-// of an older copy.
+// The holder of one passphrase can therefore change the policy or add a slot
+// while the others keep their passphrases. The identity's public half is not
+// stored, and a keyed digest covers the file. Replacing the key or
+// removing a slot from an older copy requires a passphrase.
 const (
-	slottedLine = "CPAR-SLOTTED-1" // and the file's id, 32 hexadecimal digits
-	slotLine    = "CPAR-SLOT-1"    // and the slot's name; the identity follows, encrypted
-	payloadLine = "CPAR-PAYLOAD-1" // the key follows, encrypted to the identity
-	digestLine  = "CPAR-DIGEST-1"  // and the keyed digest of all before, 64 digits
+	slottedLine = "CPAR-SLOTTED-1" // followed by the file's id, 32 hexadecimal digits
+	slotLine    = "CPAR-SLOT-1"    // followed by the slot's name, then the encrypted identity
+	payloadLine = "CPAR-PAYLOAD-1" // then the key, encrypted to the identity
+	digestLine  = "CPAR-DIGEST-1"  // followed by the keyed digest of everything before, 64 digits
 )
 
-// MaxSlots bounds the passphrases that are tried, about a second each.
+// MaxSlots limits the number of scrypt attempts, at about one second each.
 const MaxSlots = 8
 
-// FirstSlot is the name of the slot that a file's one passphrase becomes.
+// FirstSlot names the slot that a file's single passphrase becomes.
 const FirstSlot = "first"
 
-// slotted is what a file with slots says. identity is nil until it was opened.
+// slotFile is a parsed file with slots. identity is nil until a slot is opened.
 type slotFile struct {
 	id       string
 	slots    []slot
 	payload  []byte
 	digest   []byte
 	identity *age.X25519Identity
-	opened   int // the slot whose passphrase was given; -1 where none was
+	opened   int // slot of the given passphrase, or −1
 }
 
-// slot is a passphrase's: the identity, encrypted.
+// slot holds the identity encrypted under one passphrase.
 type slot struct {
 	name  string
 	armor []byte
@@ -58,7 +58,6 @@ type slot struct {
 
 var slotName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
-// checkSlotName refuses what is no name of a slot.
 func checkSlotName(name string) error {
 	if slotName.MatchString(name) {
 		return nil
@@ -66,7 +65,7 @@ func checkSlotName(name string) error {
 	return fmt.Errorf("%w: %q is no name of a slot; it has up to 32 small letters, digits and hyphens", cpar.ErrInput, name)
 }
 
-// newSlotted makes a file's id and identity, and no slot.
+// newSlotted creates the file's id and identity without a slot.
 func newSlotted() (*slotFile, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -77,7 +76,7 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-// add adds a slot, or gives one another passphrase.
+// add adds a slot or replaces a slot's passphrase.
 func (s *slotFile) add(name, passphrase string) error {
 	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), passphrase)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *slotFile) index(name string) int {
 	return slices.IndexFunc(s.slots, func(x slot) bool { return x.name == name })
 }
 
-// seal encrypts the key's text to the identity and writes the whole file.
+// seal encrypts the key's text to the identity and returns the whole file.
 func (s *slotFile) seal(text []byte) (_ []byte, err error) {
 	if s.payload, err = encryptTo(text, s.identity.Recipient()); err != nil {
 		return nil, err
@@ -105,12 +104,11 @@ func (s *slotFile) seal(text []byte) (_ []byte, err error) {
 	return s.encode(), nil
 }
 
-// encode writes the file as it is.
 func (s *slotFile) encode() []byte {
 	return fmt.Appendf(s.covered(), "%s %x\n", digestLine, s.digest)
 }
 
-// covered is what the digest covers.
+// covered returns the bytes under the digest.
 func (s *slotFile) covered() []byte {
 	out := fmt.Appendf(nil, "%s %s\n", slottedLine, s.id)
 	for _, x := range s.slots {
@@ -122,14 +120,15 @@ func (s *slotFile) covered() []byte {
 func (s *slotFile) keyedDigest() []byte {
 	key, err := hkdf.Key(sha256.New, []byte(s.identity.String()), nil, "cpar/v1/key-file/digest", 32)
 	if err != nil {
-		panic("user: " + err.Error()) // 32 bytes are never too many
+		panic("user: " + err.Error()) // HKDF-SHA256 always yields 32 bytes
 	}
 	mac := hmac.New(sha256.New, key)
 	mac.Write(s.covered())
 	return mac.Sum(nil)
 }
 
-// hasSlots is whether a file is one with slots: what comes first but remarks says so.
+// hasSlots reports whether the first line that is not a remark starts a file
+// with slots.
 func hasSlots(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if first, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); isOurs(string(first)) {
@@ -139,8 +138,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// parseSlots reads a file with slots. Remarks may stand before it, nothing within it: the
-// digest must cover what counts.
+// parseSlots reads a file with slots. Remarks may precede the slots but may not
+// stand between them, because the digest must cover every significant line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {
@@ -161,20 +160,20 @@ func parseSlots(text []byte) (*slotFile, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: it was written by a later program, or is damaged; use a copy of the file", cpar.ErrKey)
 	}
-	s.digest, _ = hex.DecodeString(digits) // just checked
+	s.digest, _ = hex.DecodeString(digits) // validated above
 	return s, nil
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// slotLines are the lines of a file that were not read yet.
+// slotLines are the unread lines of a file.
 type slotLines []string
 
 func (p *slotLines) next(first string) bool {
 	return len(*p) > 0 && ((*p)[0] == first || strings.HasPrefix((*p)[0], first+" "))
 }
 
-// value reads a line of ours and what it says.
+// value reads the line that starts with first and stores its value in to.
 func (p *slotLines) value(first string, to *string) bool {
 	if !p.next(first) {
 		return false
@@ -198,8 +197,8 @@ func (p *slotLines) block(to *[]byte) bool {
 // open finds the identity, checks the digest and decrypts the key's text.
 func (s *slotFile) open(how Unlock) ([]byte, error) {
 	if how.Identity != nil {
-		// What is remembered may be of the file as it was once: then it is as if
-		// nothing were.
+		// A stored identity may belong to an older version of the file, in
+		// which case it is ignored.
 		if identity, err := age.ParseX25519Identity(how.Identity(s.id)); err == nil {
 			if text, err := s.openWith(identity); err == nil {
 				return text, nil
@@ -225,7 +224,7 @@ func (s *slotFile) open(how Unlock) ([]byte, error) {
 			return nil, fmt.Errorf("slot %s: %w", x.name, err)
 		}
 		identity, err := age.ParseX25519Identity(strings.TrimSpace(string(text)))
-		if err != nil { // which may say what the identity is
+		if err != nil { // the error may contain the identity
 			return nil, fmt.Errorf("%w: slot %s is damaged; use a copy of the file", cpar.ErrKey, x.name)
 		}
 		s.opened = i

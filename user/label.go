@@ -8,21 +8,22 @@ import (
 	"cpar"
 )
 
-// A Label is what the ledger alone says of an index: what tells it from others of the
-// key. It says so of any scheme, whether or not the key allows it.
+// A Label is the part of the ledger that distinguishes an index from others of
+// the same key. It is available under every scheme, including those that the
+// key does not allow.
 type Label struct {
 	Name       string // "" where it has none
 	Origin     cpar.IndexID
 	Scheme     cpar.Scheme
-	Photos     int // that can be found
+	Photos     int // live photos
 	Generation uint64
 	Digest     [sha256.Size]byte
 
 	ledger *ledger
 }
 
-// ReadLabel reads the label of an index with its key; fetch is asked for the ledger and
-// nothing else. It refuses what Open refuses of manifest and ledger.
+// ReadLabel reads the label of an index with its key. It fetches only the
+// ledger and makes the same checks of manifest and ledger as Open.
 func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (*Label, error) {
 	l, _, err := openLedger(key, m, fetch)
 	if err != nil {

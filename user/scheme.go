@@ -64,9 +64,9 @@ type entry struct {
 	// setUp begins an index of a collection, open one from its bytes in the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
-	// rows returns the updatable index behind a scheme that open returned. It is
-	// nil for schemes whose indexes cannot be updated.
-	rows func(s scheme) *rows.Index
+	// updatable returns the index behind a scheme that open returned, or false if
+	// an index of this scheme cannot be updated.
+	updatable func(s scheme) (*rows.Index, bool)
 	// bytes is the size of n records without trees and lists: all but their keywords
 	// and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
@@ -96,8 +96,9 @@ func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) e
 		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
 			return aspe.SetUp(ctx, x, c, options(o), o.Progress)
 		},
-		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return aspe.Open(x, r) },
-		bytes: aspe.Bytes,
+		open:      func(x *index.Index, r *wire.Reader) (scheme, error) { return aspe.Open(x, r) },
+		updatable: func(scheme) (*rows.Index, bool) { return nil, false },
+		bytes:     aspe.Bytes,
 	}
 }
 
@@ -109,9 +110,9 @@ func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 		setUp: func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error) {
 			return k.SetUp(ctx, x, c, rows.Options{Block: o.Block, Careful: o.Careful, Cells: o.Cells})
 		},
-		open:  func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
-		rows:  func(s scheme) *rows.Index { return s.(*rows.Index) },
-		bytes: k.Bytes,
+		open:      func(x *index.Index, r *wire.Reader) (scheme, error) { return k.Open(x, r) },
+		updatable: func(s scheme) (*rows.Index, bool) { x, ok := s.(*rows.Index); return x, ok },
+		bytes:     k.Bytes,
 	}
 }
 

@@ -183,8 +183,8 @@ func TestNothingIsNilBecauseOfTheScheme(t *testing.T) {
 			after["Hold"][scheme].walk(reflect.ValueOf(held(t, key, folder).Owner), map[any]bool{})
 		}
 	}
-	structure := []string{"compared.Builder.forest", "compared.ledgerPart.planes", "compared.ledgerPart.centres", "compared.Index.fields",
-		"compared.Builder.lists", "compared.Builder.centroids"}
+	structure := []string{"aspe.Builder.forest", "aspe.ledgerPart.planes", "aspe.ledgerPart.centres", "aspe.Index.fields",
+		"aspe.Builder.lists", "aspe.Builder.centroids"}
 	compared := 0
 	for stage, byScheme := range after {
 		for _, a := range cpar.Schemes() {

@@ -155,11 +155,10 @@ func (u *updater) open() error {
 	if u.owner, err = open(u.key, u.old, u.fetch, u.random); err != nil {
 		return err
 	}
-	asRows := schemes[u.old.Scheme].rows
-	if asRows == nil {
+	var ok bool
+	if u.rows, ok = schemes[u.old.Scheme].updatable(u.owner.scheme); !ok {
 		return hint.Add(fmt.Errorf("%w: an index of scheme %v is made in one go", cpar.ErrInput, u.old.Scheme), "build it again, or as one of scheme %v", DefaultScheme)
 	}
-	u.rows = asRows(u.owner.scheme)
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
