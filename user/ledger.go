@@ -17,57 +17,58 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// A ledger is what the owner must know of a state of an index to ask it about a photo.
-// Much of it was learnt from private photos and keywords, so it never crosses the wall
-// unencrypted. It is stored, encrypted, with the index: a second device needs the
-// key only. Every update writes it, so what is large and stays as it is has a segment of
-// its own (fitted.go).
+// A ledger holds the owner's secrets for one generation of an index. Much of it
+// was learnt from private photos and keywords, so it never reaches the server
+// unencrypted. It is stored encrypted with the index, so a second device needs
+// only the key. Every update rewrites it. Large parts that do not change have
+// their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
-	// origin is the index whose projection the records were made with: id, but for
-	// an index that Compact made.
+	// origin is the index whose projection the records use. It differs from id
+	// only in an index that Compact made.
 	origin cpar.IndexID
 	scheme cpar.Scheme
-	// name is what its owner calls the index; "" where they do not.
+	// name is the owner's name for the index, or "".
 	name string
-	// records counts all that were ever added, live those that can be found.
+	// records counts all records ever added, live those not removed.
 	records, live int
-	// generation grows by one with every update; begun is the generation that the
-	// id began with. Every id has its own keys.
+	// generation grows by one with every update. begun is the first generation
+	// under this id. Every id has its own keys.
 	generation, begun uint64
-	// contents is the digest of all segments but the ledger: whoever can decrypt
-	// the ledger knows that they belong together.
+	// contents is the digest of all segments except the ledger. Decrypting the
+	// ledger thus proves that the segments belong together.
 	contents [sha256.Size]byte
-	// before are the states that this one was made from, the newest first, PastGenerations
-	// of them at most: a fork that went on is told from the states that follow.
+	// ancestors holds the digests of up to PastGenerations earlier generations,
+	// newest first. They distinguish a descendant from a fork.
 	ancestors [][sha256.Size]byte
-	// added are the words that came since the profile was written.
+	// added are the words added since the profile was written.
 	added []string
-	// state names this state: the digest of the encoding, zero until that is made.
+	// digest identifies this generation by the encoding of its ledger. It is
+	// zero until the ledger is encoded.
 	digest [sha256.Size]byte
 
-	// fitted is read from, and written to, the segment of the profile; dict has its words
-	// and those added.
+	// fitted is stored in the profile segment. dict holds its words and the
+	// added ones.
 	fitted
 	dict *keyword.Dictionary
 }
 
-// PastGenerations is how many states before its own a ledger knows.
+// PastGenerations is the number of ancestors that a ledger records.
 const PastGenerations = 16
 
 const (
 	ledgerMagic = "CPAR"
 	ledgerKind  = 'P'
-	// ledgerVersion is the version of the encoding that docs/FORMAT.md draws.
+	// ledgerVersion is the version of the encoding specified in docs/FORMAT.md.
 	ledgerVersion = 7
 )
 
-// leastWords is how long the list of added words is, filled up with zeros, or else twice,
-// four times … as long: the length of the ledger tells the cloud next to nothing about
-// words, and an update sends few bytes.
+// minWords is the padded length of the list of added words. Longer lists are
+// padded to minWords times a power of two. The ledger's length thus reveals
+// almost nothing about the words, and an update sends few bytes.
 const minWords = 4096
 
-// addedPadding is what follows a list of added words of so many bytes.
+// addedPadding returns the padding after size bytes of added words.
 func addedPadding(size int) int {
 	room := minWords
 	for room < size {
@@ -76,7 +77,8 @@ func addedPadding(size int) int {
 	return room - size
 }
 
-// appendBinary appends the canonical encoding of l; own is the scheme's.
+// appendBinary appends the canonical encoding of l, followed by the scheme's
+// own part.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
 	b = append(b, ledgerMagic...)
@@ -107,7 +109,7 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	return b, nil
 }
 
-// readLedger reads a ledger up to the scheme's own part, which r is left at.
+// readLedger reads a ledger and leaves r at the scheme's own part.
 func readLedger(r *wire.Reader) (*ledger, error) {
 	if m := r.Bytes(4, "magic"); string(m) != ledgerMagic {
 		r.Fail("this is not a ledger")
@@ -158,14 +160,15 @@ func (l *ledger) readWords(r *wire.Reader) (err error) {
 	return r.Err()
 }
 
-// take takes what the profile's segment holds.
+// take adds the contents of the profile segment to the ledger.
 func (l *ledger) take(f fitted) (err error) {
 	l.fitted = f
 	l.dict, err = f.keywords.With(l.added)
 	return err
 }
 
-// index is what the scheme builds on. random is crypto/rand.Reader outside tests.
+// index returns the common part of every scheme's index. random is
+// crypto/rand.Reader outside tests.
 func (l *ledger) index(key *Key, random io.Reader) (*index.Index, error) {
 	projector, err := l.profile.Projector(seed.Derive(key.secret, "projection", l.origin[:]))
 	if err != nil {
@@ -180,7 +183,7 @@ func (l *ledger) index(key *Key, random io.Reader) (*index.Index, error) {
 	return x, nil
 }
 
-// encryptLedger encrypts a ledger, bound to the index.
+// encryptLedger encrypts a ledger and binds it to the index.
 func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	plain, err := l.appendBinary(nil, own)
 	if err != nil {
@@ -191,8 +194,8 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	return aead.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
 
-// decryptLedger is the inverse of encryptLedger. The segment's digest has been
-// checked before, so what does not decrypt was encrypted with another key.
+// decryptLedger inverts encryptLedger. The caller has checked the segment's
+// digest, so a decryption failure means that the key is wrong.
 func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
 	plain, err := aead.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
 	if err != nil {
@@ -201,10 +204,10 @@ func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) 
 	return plain, nil
 }
 
-// The names of secret and binding are older than the name of the ledger.
+// The labels of secret and binding predate the name "ledger".
 func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }
 
-// contentsOf is the digest of what a manifest says but for its ledger.
+// contentsOf returns the digest of a manifest without its ledger.
 func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	b := append([]byte("cpar/v1/contents"), m.ID[:]...)
 	b = append(b, byte(m.Scheme))
@@ -223,12 +226,13 @@ func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// stateOf names a state by the encoding of its ledger, which vouches for all the rest.
+// ledgerDigest identifies a generation by its ledger, which authenticates the
+// rest.
 func ledgerDigest(plain []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("cpar/v1/owner state"), plain...))
 }
 
-// after is a ledger of the next state, for an update to change.
+// after returns a copy of the ledger for the next generation.
 func (l *ledger) after() *ledger {
 	next := *l
 	next.generation++
@@ -236,12 +240,12 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces refuses a state in which keys could have been used up. An update that
-// writes all pages of keywords again encrypts the most under one key of the index id, so
-// with records never growing fewer the messages so far are at most pages, and the tail's
-// two, times generations of the id. What was encrypted in copies restored from a backup
-// is not known here. The other keys serve at most one message a generation
-// and one a record.
+// checkNonces rejects a generation in which keys could have encrypted too many
+// messages. The keyword key is used most, by updates that rewrite all pages. As
+// the number of records never falls, the messages under an id are at most
+// (pages + 2 for the tail) times the generations of the id. Copies restored
+// from a backup are not counted. Other keys encrypt at most one message per
+// generation and one per record.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

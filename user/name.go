@@ -10,11 +10,10 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// maxNameBytes bounds the name of an index.
 const maxNameBytes = 64
 
-// CheckName refuses (ErrInput) what no index can be called: a name stands where an id
-// could, on one line of a terminal.
+// CheckName rejects (ErrInput) strings that cannot name an index. A name must
+// be distinguishable from an id and fit on one line of a terminal.
 func CheckName(name string) error {
 	_, isID := cpar.ParseIndexID(name)
 	switch {

@@ -16,75 +16,80 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Where the planes of a forest lie, and what order ciphertexts are.
+// Split is the space of the forest's planes. Order is the kind of order
+// ciphertext.
 type (
 	Split = aspe.Split
 	Order = aspe.Order
 )
 
-// The split spaces and the order schemes. The paper's are SplitOriginal and OrderOPE.
+// SplitOriginal and OrderOPE are the paper's choices.
 const (
 	SplitPCA, SplitOriginal = aspe.SplitPCA, aspe.SplitOriginal
 	OrderRank, OrderOPE     = aspe.OrderRank, aspe.OrderOPE
 )
 
-// ParseSplit inverts Split.String, ParseOrder inverts Order.String.
+// ParseSplit and ParseOrder invert Split.String and Order.String.
 var (
 	ParseSplit = aspe.ParseSplit
 	ParseOrder = aspe.ParseOrder
 )
 
-// Options say how an index is built. The zero value is DefaultScheme and profile
-// `paper` with its own ranker. An index of scheme cpar has by default ten
-// trees split along principal components with records in their leaves, and dense
-// ranks: the best that was measured. The paper's own forest is SplitOriginal with
-// cpar.PlaceNode.
+// Options control how an index is built. The zero value selects DefaultScheme
+// and profile `paper` with its own ranker. By default, an index of scheme cpar
+// has ten trees split along principal components, with records in the leaves
+// and dense ranks, which measured best. The paper's forest is SplitOriginal
+// with cpar.PlaceNode.
 type Options struct {
-	// Name is what the index is to be called, which only its owner can read; it may be "".
+	// Name is the owner's name for the index. Only the owner can read it. It
+	// may be "".
 	Name    string
 	Scheme  cpar.Scheme
 	Profile profile.Kind
-	// Ranker is what keywords are ranked by.
+	// Ranker selects how keywords are ranked.
 	Ranker rank.Kind
-	// PCA is X of PCA-X in profile `paper`; 0 means 32.
+	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
-	// Fitted takes a profile and ranker that were fitted before, instead of fitting
-	// them to these images; Profile and Ranker are then taken from it. Indexes
-	// that share one are not of collections that know nothing of each other.
+	// Fitted supplies a profile and ranker that were fitted before and
+	// overrides Profile and Ranker. Indexes that share a fitted profile each
+	// contain information about the collection it was fitted to.
 	Fitted *profile.Fitted
 
-	// Trees of the forest of scheme cpar: 0 means ten.
+	// Trees is the size of the forest in scheme cpar. 0 means ten.
 	Trees int
-	// Split is the space of the forest's planes, Place where records are.
+	// Split is the space of the forest's planes. Place is the position of
+	// records in the trees.
 	Split Split
 	Place cpar.Place
 	Order Order
-	// Lists of the inverted file of scheme ivf: 0 means cluster.DefaultCells.
+	// Lists is the number of lists in scheme ivf. 0 means kmeans.DefaultCells.
 	Lists int
-	// WithLists gives an index of scheme cpar these lists beside its forest, so that one
-	// index holds both and they can be compared over the same records. Its cloud learns
-	// what both tell.
+	// WithLists adds lists to an index of scheme cpar so that both structures
+	// can be compared over the same records. The server then learns what either
+	// reveals.
 	WithLists bool
-	// Block is the block width of scheme sealed: a power of two from 16 to 128, wide enough
-	// that a request keeps cpar.MaxRequestBytes and scores are certain. Wide blocks make
-	// requests short and hints long. 0 means 128 with profile `paper`, and 32 with others.
+	// Block is the block width of scheme sealed, a power of two from 16 to 128.
+	// It must keep requests within cpar.MaxRequestBytes and scores certain.
+	// Wide blocks make requests short and hints long. 0 means 128 with profile
+	// `paper` and 32 with other profiles.
 	Block int
-	// Careful takes a ring of twice the degree for scheme sealed: 290 bits of security by
-	// the core-SVP count instead of 120, for requests of twice the length.
+	// Careful doubles the ring degree of scheme sealed, for 290 bits of
+	// security by the core-SVP estimate instead of 120. Requests become twice
+	// as long.
 	Careful bool
-	// Clusters is how many clusters an index of scheme sealed hides its records in, of which
-	// a request asks one: 1, 2, 4 or 8, and 1 with profile `paper`. 0 means 8 from 50,000 records
-	// on, and 1 below.
+	// Cells is the number of hidden cells of scheme sealed: 1, 2, 4 or 8, and 1
+	// with profile `paper`. A request searches one cell. 0 means 8 from 50,000
+	// records and 1 below.
 	Cells    int
 	Progress Progress
 
-	// testOnlyRand replaces crypto/rand, so that a test can pin the bytes of
-	// an index. Never set outside tests.
+	// testOnlyRand replaces crypto/rand so that a test can pin an index's
+	// bytes.
 	testOnlyRand io.Reader
 }
 
-// Check refuses options that no collection can be set up with. Setup calls it; whoever
-// reads photos first calls it before.
+// Check rejects options that suit no collection. Setup calls it too. Callers
+// should check before they read photos.
 func (o Options) Check() error {
 	_, err := o.withDefaults()
 	return err
@@ -122,7 +127,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, err
 }
 
-// checkForest is for scheme cpar: no lists, unless they are asked for.
+// checkForest settles the options of scheme cpar, which has no lists by
+// default.
 func checkForest(o *Options) error {
 	switch {
 	case o.Cells != 0:
@@ -138,7 +144,7 @@ func checkForest(o *Options) error {
 
 const minBlock, maxBlock = 16, 128
 
-// unclustered refuses clusters, which other schemes have none of.
+// refuseCells rejects cells for schemes without them.
 func refuseCells(o *Options) error {
 	if o.Cells != 0 {
 		return hint.Add(fmt.Errorf("%w: %d clusters with scheme %v", cpar.ErrInput, o.Cells, o.Scheme), "sealed is the scheme that hides them")
@@ -146,7 +152,7 @@ func refuseCells(o *Options) error {
 	return nil
 }
 
-// checkSealed refuses options that scheme sealed has nothing for.
+// checkSealed rejects options that scheme sealed does not have.
 func checkSealed(o *Options) error {
 	switch {
 	case o.Cells < 0 || o.Cells > MaxCells || bits.OnesCount(uint(o.Cells)) > 1:
@@ -157,11 +163,11 @@ func checkSealed(o *Options) error {
 	return checkBlock(o)
 }
 
-// MaxCells is the most clusters of an index: with more, scores would not be certain.
+// MaxCells is the largest number of cells for which scores are certain.
 const MaxCells = 8
 
-// checkBlock refuses a block width whose requests would be larger than a cloud
-// takes: the index could be built and never be asked.
+// checkBlock rejects a block width whose requests exceed the server's limit,
+// because such an index could not be queried.
 func checkBlock(o *Options) error {
 	if o.Block == 0 {
 		return nil
@@ -170,12 +176,12 @@ func checkBlock(o *Options) error {
 		return hint.Add(fmt.Errorf("%w: blocks of %d", cpar.ErrInput, o.Block), "take a power of two from %d to %d", minBlock, maxBlock)
 	}
 	if o.Profile != profile.Paper {
-		return nil // a few blocks, whatever their width
+		return nil // a few blocks, at any width
 	}
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0
 	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
-		// Narrow blocks make requests large, and scores less certain.
+		// Narrow blocks make requests larger and scores less certain.
 		if p, err := q.Lattice(block, o.Careful, 0); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
 			least = block
 		}

@@ -21,24 +21,24 @@ import (
 	"cpar/user/internal/index"
 )
 
-// An Owner is a key opened for one state of one index: it makes requests to the
-// index and reads the replies. It is safe for concurrent use and prints as redacted.
+// An Owner is a key opened for one generation of an index. It makes requests
+// and reads replies. It is safe for concurrent use and prints as redacted.
 type Owner struct {
 	seed.Redacted
 	ledger *ledger
 	index  *index.Index
 	scheme scheme
-	// manifest is what a manifest of the index says but its segments.
+	// manifest is the expected manifest without its segments.
 	manifest cpar.Manifest
-	// ranks is the ledger's ranker, or that with the words counted that Hold was given.
+	// ranks is the ledger's ranker, updated with current word counts by Hold.
 	ranks atomic.Pointer[rank.Ranker]
-	// network is what Use gave.
+	// network is set by SetEncoder.
 	network atomic.Pointer[encoder.Encoder]
-	// cache is what Keep gave.
+	// cache is set by SetFeatureCache.
 	cache atomic.Pointer[feature.Cache]
 }
 
-// newOwner puts together what setting up, opening and updating have made.
+// newOwner assembles an Owner from a ledger, an index and its scheme.
 func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
 	s.Describe(&o.manifest)
@@ -47,12 +47,13 @@ func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 	return o
 }
 
-// A Fetch gets the bytes of a segment of an index, encrypted as they are stored.
+// A Fetch returns the stored bytes of a segment, still encrypted.
 type Fetch func(s cpar.Segment) ([]byte, error)
 
-// Open opens an index with its key; fetch is asked for the ledger, and then for the
-// profile. Bytes of another digest than the manifest's are refused (ErrCorrupt), and so
-// are a key of another index (ErrKey) and a scheme that the key does not allow (ErrInput).
+// Open opens an index with its key. It fetches the ledger, then the profile. It
+// rejects bytes that do not match the manifest's digests (ErrCorrupt), the key
+// of another index (ErrKey), and a scheme that the key does not allow
+// (ErrInput).
 func Open(key *Key, m *cpar.Manifest, fetch Fetch) (*Owner, error) {
 	o, err := open(key, m, fetch, rand.Reader)
 	if err != nil {
@@ -92,8 +93,8 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger up to the scheme's own part, which the reader is left at,
-// and holds the manifest against it: only then is anything else of the index believed.
+// openLedger reads the ledger up to the scheme's own part and checks the
+// manifest against it. No other part of the index is trusted before this check.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -127,7 +128,7 @@ func (l *ledger) openScheme(x *index.Index, r *wire.Reader) (scheme, error) {
 	return s, err
 }
 
-// checked fetches the segment of a kind that a manifest names once.
+// checked fetches the only segment of a kind and checks its digest.
 func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, error) {
 	s, ok := m.Segment(kind)
 	if !ok {
@@ -141,8 +142,8 @@ func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, erro
 	return b, err
 }
 
-// checkManifest refuses a manifest that describes another index than the ledger, or
-// names other segments: the cloud mixes states of an index.
+// checkManifest rejects a manifest that does not match the ledger, which
+// happens if the server mixes generations.
 func (o *Owner) checkManifest(m *cpar.Manifest) error {
 	d := &o.manifest
 	switch {
@@ -155,54 +156,55 @@ func (o *Owner) checkManifest(m *cpar.Manifest) error {
 	return nil
 }
 
-// ID names the index that o is open for.
+// ID returns the id of the index.
 func (o *Owner) ID() cpar.IndexID { return o.ledger.id }
 
-// Name is what its owner calls the index, "" where they do not.
+// Name returns the owner's name for the index, or "".
 func (o *Owner) Name() string { return o.ledger.name }
 
-// Origin names the index that the projection is derived with: ID, but for an
-// index that Compact made. Indexes of one key and one origin are states of one
-// index.
+// Origin returns the id of the index whose projection the records use. It
+// differs from ID only after Compact. Indexes with the same key and origin are
+// generations of one index.
 func (o *Owner) Origin() cpar.IndexID { return o.ledger.origin }
 
-// Scheme is the scheme of the index, as the ledger says it, which a cloud cannot
+// Scheme returns the scheme recorded in the ledger, which the server cannot
 // alter.
 func (o *Owner) Scheme() cpar.Scheme { return o.ledger.scheme }
 
-// Generation counts the states of an index from 1. It goes on through Compact.
+// Generation numbers the generations of an index from 1, continuing through
+// Compact.
 func (o *Owner) Generation() uint64 { return o.ledger.generation }
 
-// State tells apart the states of an index, also two of one generation, as two
-// updates of one backup make: a digest of all that its ledger says. It is zero until
-// the state is written.
+// Digest identifies a generation by its whole ledger. It differs between two
+// updates of the same backup, which have equal generation numbers. It is zero
+// until the generation is written.
 func (o *Owner) Digest() [sha256.Size]byte { return o.ledger.digest }
 
-// DescendsFrom reports whether this state was made from an earlier one, by however many
-// updates, as far as the ledger knows: it names the sixteen states before.
+// DescendsFrom reports whether this generation descends from an earlier one.
+// The ledger records the last PastGenerations ancestors.
 func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 	return o.ledger.descendsFrom(state, generation)
 }
 
-// Before are the states that this one was made from, the newest first, as far as the
-// ledger knows.
+// Ancestors returns the digests of the recorded ancestors, newest first.
 func (o *Owner) Ancestors() [][sha256.Size]byte { return slices.Clone(o.ledger.ancestors) }
 
-// Records is the number of records that can be found.
+// Records returns the number of live records.
 func (o *Owner) Records() int { return o.scheme.Live() }
 
-// Words returns the keywords that the collection uses, sorted.
+// Keywords returns the sorted keywords of the collection.
 func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }
 
-// Profile is the profile that the index was built with.
+// Profile returns the profile that the index was built with.
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
-// Projector makes the integers that are encrypted; for profile `paper` it is a
-// secret.
+// Projector returns the projection from vectors to the integers that are
+// encrypted. It is secret for profile `paper`.
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
-// Needs are the segments of m that must be held at home before a photo can be
-// annotated. They are fetched whole, once for each state, whatever is asked.
+// Needs returns the segments of m that the owner must hold before annotating a
+// photo. They are fetched whole, once per generation, and independently of the
+// photo.
 func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	var out []cpar.Segment
 	for _, s := range m.Segments {
@@ -213,8 +215,7 @@ func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	return out
 }
 
-// Hold takes the segments that Needs names, by digest, decrypts what is needed of
-// them and keeps it.
+// Hold decrypts and keeps the segments named by Needs, given by digest.
 func (o *Owner) Hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	if err := o.hold(m, segments); err != nil {
 		return fmt.Errorf("holding index %v: %w", o.ID(), err)
@@ -249,9 +250,9 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	return nil
 }
 
-// Use gives the owner the image network that the index was built with. Another one
-// is refused (ErrInput), and so is none where the profile needs one. With other
-// profiles nothing is needed and nothing kept.
+// SetEncoder sets the image network that the index was built with. It rejects
+// another network, and nil if the profile needs one (ErrInput). For other
+// profiles it does nothing.
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {
@@ -266,18 +267,19 @@ func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	return nil
 }
 
-// Keep has Features keep what it computes, nil for nowhere.
+// SetFeatureCache sets the cache used by Features. It may be nil.
 func (o *Owner) SetFeatureCache(c *feature.Cache) { o.cache.Store(c) }
 
 var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
-// Features decodes a photo and computes what the index's profile needs of it.
+// Features decodes a photo and computes the features that the profile needs.
 func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, o.cache.Load())
 }
 
-// UncachedFeatures are the features of a picture that is no file of the person's, such as one that
-// another program sends. Nothing of it is kept, whatever Keep says.
+// UncachedFeatures computes features like Features but ignores the cache. It
+// serves images that are not the owner's files, such as those sent by another
+// program.
 func (o *Owner) UncachedFeatures(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, nil)
 }

@@ -6,12 +6,12 @@ import (
 	"cpar"
 )
 
-// A Policy is the schemes that may ever be used with a key. It is asked wherever an
-// index is built or opened, so that a cloud cannot have an owner ask in a scheme
-// that shows it more.
-type Policy uint16 // a bit for each scheme
+// A Policy is the set of schemes that a key allows. It is checked whenever an
+// index is built or opened, so that a server cannot make an owner use a scheme
+// that reveals more.
+type Policy uint16 // one bit per scheme
 
-// DefaultPolicy are the schemes under which the cloud reads no distance.
+// DefaultPolicy returns the schemes under which the server learns no distances.
 func DefaultPolicy() (p Policy) {
 	for _, s := range cpar.Schemes() {
 		if Hides(s) {
@@ -21,7 +21,7 @@ func DefaultPolicy() (p Policy) {
 	return p
 }
 
-// ParsePolicy reads names of schemes between commas or spaces.
+// ParsePolicy parses scheme names separated by commas or spaces.
 func ParsePolicy(names string) (p Policy, err error) {
 	for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' }) {
 		s, err := cpar.ParseScheme(name)
@@ -41,19 +41,18 @@ func (p Policy) String() string {
 	return strings.Join(names, ", ")
 }
 
-// MarshalText writes a policy in JSON as String does.
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is ParsePolicy.
+// UnmarshalText parses a policy with ParsePolicy.
 func (p *Policy) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePolicy(string(text))
 	return err
 }
 
-// Allows reports whether a scheme may be used.
+// Allows reports whether the policy contains s.
 func (p Policy) Allows(s cpar.Scheme) bool { return p>>s&1 == 1 }
 
-// Schemes lists the schemes that are allowed.
+// Schemes lists the allowed schemes.
 func (p Policy) Schemes() (list []cpar.Scheme) {
 	for _, s := range cpar.Schemes() {
 		if p.Allows(s) {
@@ -63,7 +62,7 @@ func (p Policy) Schemes() (list []cpar.Scheme) {
 	return list
 }
 
-// With is p and more schemes.
+// With returns p extended by schemes.
 func (p Policy) With(schemes ...cpar.Scheme) Policy {
 	for _, s := range schemes {
 		p |= 1 << s

@@ -9,28 +9,28 @@ import (
 	"cpar/model/rank"
 )
 
-// A Ranking says which keywords of neighbours are wanted.
+// A Ranking selects and orders the keywords of neighbours.
 type Ranking struct {
-	// Most is the greatest number of keywords.
+	// MaxKeywords is the maximum number of keywords.
 	MaxKeywords int
-	// Ranker is the index's own where it is rank.KindDefault.
+	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
-	// Rare has a calibrated ranker give rare words their due, which precision and
-	// recall as means over words reward. Otherwise the words that are most likely
-	// right come first, and a person finds more of them right.
+	// Rare makes a calibrated ranker favour rare words, which raises precision
+	// and recall averaged over words. By default the most probable words come
+	// first, so that a reader finds more of them correct.
 	Rare bool
-	// MinProbability leaves out keywords that are less probable; a calibrated
-	// ranker only.
+	// MinProbability drops less probable keywords. It requires a calibrated
+	// ranker.
 	MinProbability float64
-	// Guess is what the photo's own features say (Owner.Vector); nil where nothing is
-	// known. A calibrated ranker of a learnt profile was calibrated with it.
+	// Guess holds the predictions from the photo's own vector (Owner.Vector),
+	// or nil. Calibrated rankers of a learned profile are calibrated with it.
 	Guess *rank.Guess
 }
 
-// Ranker is what the index ranks by where nothing else is asked for.
+// Ranker returns the index's default ranker.
 func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 
-// ranker is the one that a ranking asks for.
+// ranker returns the ranker that r selects.
 func (o *Owner) ranker(r Ranking) rank.Ranker {
 	if r.Ranker == rank.KindPaper {
 		return rank.PaperRanker{}
@@ -38,7 +38,7 @@ func (o *Owner) ranker(r Ranking) rank.Ranker {
 	return o.Ranker()
 }
 
-// Check refuses a ranking that no index gives.
+// Check rejects a ranking that no index supports.
 func (r Ranking) Check() error {
 	switch {
 	case r.MaxKeywords < 1:
@@ -51,7 +51,7 @@ func (r Ranking) Check() error {
 	return nil
 }
 
-// CheckRanking refuses a ranking that the index does not give.
+// CheckRanking rejects a ranking that this index does not support.
 func (o *Owner) CheckRanking(r Ranking) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (o *Owner) CheckRanking(r Ranking) error {
 	return nil
 }
 
-// Rank ranks the keywords of neighbours, best first. A ranking that CheckRanking
-// refuses gives the error.
+// Rank ranks the keywords of neighbours, best first. It fails if CheckRanking
+// rejects the ranking.
 func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err

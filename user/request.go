@@ -14,18 +14,17 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Pending is what an owner must remember of a request in order to read the
-// reply. It prints as redacted.
+// A Pending holds the owner's secrets for reading the reply to one request. It
+// prints as redacted.
 type Pending struct {
 	seed.Redacted
 	owner       *Owner
 	replyReader index.ReplyReader
 }
 
-// Request turns the features of a photo into what is kept (Pending) and what is sent
-// (Request). Two requests for one photo differ in every word that depends on
-// randomness. Where the index is searched at home, nothing is sent: the request is
-// nil.
+// Request returns the state to keep and the request to send for a photo's
+// features. The request is nil if the owner searches the index locally. Two
+// requests for one photo differ in every word that depends on randomness.
 func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Request, error) {
 	v, err := o.Vector(f)
 	if err != nil {
@@ -34,7 +33,7 @@ func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Requ
 	return o.RequestVector(v, p)
 }
 
-// RequestVector is Request for a vector that Vector has made.
+// RequestVector is Request for a vector from Vector.
 func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -46,9 +45,9 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 	return &Pending{owner: o, replyReader: reader}, q, nil
 }
 
-// RequestAll is RequestVector where nothing near may be missed: a request to each of the
-// clusters of the index, which the cloud sees are so many, and one where it has none. A
-// reply belongs to each Pending, and Nearest puts together what they say.
+// RequestAll makes an exact search: it returns one request per cell, or a
+// single one if the index has no cells. The server sees the number of requests.
+// Each reply belongs to its Pending, and Nearest merges the results.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)
@@ -64,7 +63,8 @@ func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar
 	return pending, requests, nil
 }
 
-// Nearest are the l nearest of several lists of neighbours, nearest first, none twice.
+// Nearest merges lists of neighbours into the l nearest distinct ones, nearest
+// first.
 func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b rank.Neighbour) int {
@@ -74,15 +74,16 @@ func Nearest(l int, lists ...[]rank.Neighbour) []rank.Neighbour {
 	return all[:min(l, len(all))]
 }
 
-// DefaultParams is the best search that the index can serve, for as many
-// neighbours as its ranker wants.
+// DefaultParams returns the best search that the index supports, with the
+// number of neighbours that its ranker needs.
 func (o *Owner) DefaultParams() cpar.Params {
 	p := o.manifest.DefaultParams()
 	p.L = uint16(o.ledger.ranker.Neighbours())
 	return p
 }
 
-// check rejects invalid parameters and searches that the index cannot serve.
+// check rejects invalid parameters and searches that the index does not
+// support.
 func (o *Owner) check(p cpar.Params) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -99,9 +100,9 @@ func (o *Owner) check(p cpar.Params) error {
 	return hint.Add(fmt.Errorf("%w: the index has no forest", cpar.ErrInput), "ask without --search")
 }
 
-// Neighbours reads a reply, nil where nothing was asked: the nearest records with
-// their distances, nearest first. It refuses a reply that does not answer the
-// request (ErrCloud), that was altered (ErrCloud), or whose keywords were
+// Neighbours decodes a reply, which is nil for a local search, into the nearest
+// records with their distances, nearest first. It rejects a reply that belongs
+// to another request or was altered (ErrCloud), and altered keywords
 // (ErrCorrupt).
 func (p *Pending) Neighbours(a *cpar.Reply) ([]rank.Neighbour, error) {
 	near, err := p.replyReader.Read(a)

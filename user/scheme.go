@@ -14,18 +14,17 @@ import (
 	"cpar/user/internal/sealed"
 )
 
-// A scheme is the owner's side of one index: how a vector is asked about, and how
-// neighbours come of the reply. All that this package knows of a scheme is this
-// interface and its entry in the table below.
+// A scheme is the owner's side of one index. Package user knows a scheme only
+// through this interface and its entry in the table below.
 type scheme interface {
-	// Describe enters into a manifest what it says of the index but its segments.
+	// Describe sets the manifest's fields except its segments.
 	Describe(m *cpar.Manifest)
-	// AppendBinary appends the scheme's own part of the ledger.
+	// AppendBinary appends the scheme's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
-	// Live is the number of records that can be found.
+	// Live returns the number of records not removed.
 	Live() int
-	// Needs says which segments must be held at home before a photo can be asked
-	// about, Hold takes all of them.
+	// Needs reports whether the owner must hold segments of kind k before
+	// making requests. Hold receives all of them.
 	Needs(k cpar.SegmentKind) bool
 	Hold(segments map[cpar.SegmentKind][][]byte) error
 	// Request returns the state that the owner keeps for one request and the
@@ -40,28 +39,29 @@ type scheme interface {
 	Count() map[string]int
 }
 
-// A building is an index, or the next state of one, that is not written yet.
+// A schemeBuilder is an index, or its next generation, before it is written.
 type schemeBuilder interface {
 	scheme
-	// Write encrypts, and enters the segments into the writer's manifest.
+	// Write encrypts the records and adds the segments to the manifest.
 	Write(ctx context.Context, w *index.Writer) error
 	// Clamped counts the new records whose vectors were shortened.
 	Clamped() int
 }
 
-// A plain building knows its collection in the clear.
+// A twinBuilder also holds the plaintext collection.
 type twinBuilder interface {
 	schemeBuilder
 	Twin() (index.Twin, error)
 }
 
-// An entry is what is known of one scheme.
+// An entry describes one scheme.
 type entry struct {
-	// hides: the cloud reads no distance. Such schemes need no permission.
+	// hides is set if the server learns no distances. Such schemes need no
+	// permission.
 	hides bool
-	// check refuses options, and settles those that the scheme leaves no choice of.
+	// check rejects unsuitable options and settles those without a choice.
 	check func(o *Options) error
-	// setUp begins an index of a collection, open one from its bytes in the ledger.
+	// setUp begins an index of a collection. open reads one from the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
 	// updatable returns the index behind a scheme that open returned, or false if
@@ -102,7 +102,7 @@ func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) e
 	}
 }
 
-// rowsEntry is the entry of a scheme of package rows.
+// rowsEntry returns the entry of a scheme of package rows.
 func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,
@@ -116,8 +116,8 @@ func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	}
 }
 
-// Updatable reports whether an index of a scheme can be added to and removed from.
+// Updatable reports whether indexes of a scheme can be updated.
 func Updatable(s cpar.Scheme) bool { return s.Grows() }
 
-// Hides reports whether the cloud reads no distance under a scheme.
+// Hides reports whether the server learns no distances under a scheme.
 func Hides(s cpar.Scheme) bool { return schemes[s].hides }

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxCalibrationPhotos bounds the photos that a ranker is calibrated by.
+	// maxCalibrationPhotos limits the photos used to calibrate a ranker.
 	maxCalibrationPhotos = 2000
-	// CalibrateKeep is how many keywords a photo gets while parameters are chosen.
+	// CalibrateKeep is the number of keywords per photo during calibration.
 	CalibrateKeep = 5
 )
 
-// Setup learns from an annotated collection what its index needs: the profile and
-// its ranker, what records are searched by, the keyword dictionary, and an id.
-// Nothing is encrypted yet; Encrypt of the result does that.
+// Setup prepares an index of an annotated collection. It learns the profile,
+// ranker, search structure and keyword dictionary, and draws the id.
+// Builder.Encrypt then encrypts the index.
 //
-// Record i of the index is image Builder.Image(i). The order of records is random:
-// from the order of the images the cloud could tell which photos were taken one
-// after the other, or stand next to each other in a folder.
+// Record i is photo Builder.PhotoOf(i). The order of records is random, because
+// the order of photos would tell the server which were taken in sequence or lie
+// in one folder.
 //
-// It keeps the images' vectors (864 levels and 48 floats an image with profile
-// `paper`) until Encrypt, but not the raw features.
+// Setup keeps the vectors (864 levels and 48 floats per photo with profile
+// `paper`) until Encrypt, but not the features.
 func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
 	b, err := setup(ctx, key, images, opt)
 	if err != nil {
@@ -97,7 +97,7 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	return b, nil
 }
 
-// IndexBytes is the size of the index of a collection that Encrypt would write,
+// IndexBytes returns the size that Encrypt would write for a collection,
 // without trees and lists.
 func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [][]string) (uint64, error) {
 	n := len(keywords)
@@ -125,13 +125,13 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	return size + table + identityBytes(n), err
 }
 
-// nothing is a scheme that keeps nothing in the ledger: what they keep is in
-// entry.bytes.
+// nothing is a scheme with an empty part of the ledger. IndexBytes uses it
+// because entry.bytes already counts that part.
 type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
-// fit fits the profile, unless that was done.
+// fit fits the profile, or returns opt.Fitted if it is set.
 func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, error) {
 	if opt.Fitted != nil {
 		return opt.Fitted, nil
@@ -142,15 +142,15 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	}
 	if len(fit.Samples) > 0 {
 		fit.Validation, err = rank.CrossValidate(ctx, fit.Samples, Keywords(images), opt.Profile.Ranker(opt.Ranker), CalibrateKeep)
-		fit.Samples = nil // have served, and are large
+		fit.Samples = nil // used up, and large
 	}
 	return fit, err
 }
 
-// vectors assembles the plaintext vector of every image.
+// vectors computes the plaintext vector of every photo.
 func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Progress) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, 0, len(images))
-	const batch = 1024 // projected at once
+	const batch = 1024 // photos projected at once
 	for first := 0; first < len(images); first += batch {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -166,8 +166,9 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 	return out, nil
 }
 
-// calibrate makes the ranker that was asked for. Where the profile was not learnt
-// from keywords a photo's nearest others are a fair test; learnt ones bring a ranker.
+// calibrate returns the requested ranker. If the profile was not learnt from
+// keywords, each photo's nearest neighbours are unbiased test data. Learned
+// profiles come with a ranker.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
 		return rank.PaperRanker{}, nil

@@ -7,9 +7,9 @@ import (
 	"cpar/user/internal/index"
 )
 
-// draw makes the secret that the id and the order of records come from. It is
-// fresh, and another for another collection and for an index that is built otherwise:
-// two of one id would encrypt the same vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. It is
+// fresh and depends on collection and options, because two indexes with one id
+// would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))
@@ -28,7 +28,7 @@ func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	return source.Fresh("index", 0, d.Sum())
 }
 
-// shuffle puts the collection into the order of its records.
+// shuffle puts the records into random order.
 func shuffle(c *index.Collection, drawn seed.Secret) {
 	order := make([]uint32, len(c.Records))
 	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
@@ -37,7 +37,7 @@ func shuffle(c *index.Collection, drawn seed.Secret) {
 	c.Reorder(order)
 }
 
-// permutation draws an order of n.
+// permutation draws a random order of n records.
 func (u *updater) permutation(n int) []int {
 	return seed.New(u.owner.index.Fresh("order", u.owner.Digest())).Perm(n)
 }

@@ -13,13 +13,15 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// A Copy is a photo whose content another one has, too; both by index.
+// A Duplicate identifies a photo with the same content as photo Of, both by
+// position.
 type Duplicate struct {
 	Photo, Of int
 }
 
-// Distinct finds copies in a collection: one of each content stays, with the keywords of
-// all, as many as a record holds. Contents that are not known are copies of nothing.
+// Distinct finds duplicates in a collection. The first photo of each content
+// stays and receives the keywords of all, up to the limit of a record. Photos
+// with unknown content have no duplicates.
 func Distinct(photos []Photo) (keywords [][]string, copies []Duplicate) {
 	keywords, first := make([][]string, len(photos)), map[[32]byte]int{}
 	for i, p := range photos {
@@ -38,23 +40,23 @@ func Distinct(photos []Photo) (keywords [][]string, copies []Duplicate) {
 	return keywords, copies
 }
 
-// SyncOptions say how far Sync goes.
+// SyncOptions control Sync.
 type SyncOptions struct {
 	UpdateOptions
-	// RemoveMissing removes the records of photos that the collection does not hold.
+	// RemoveMissing removes records of photos that the collection lacks.
 	RemoveMissing bool
-	// Most lets it remove more than half of them.
+	// AllowMajority permits removing more than half of the records.
 	AllowMajority bool
-	// Features are asked for the features of the photos that are new, by index; nil for
-	// one that cannot be used, which is then left out.
+	// Features computes the features of new photos, given by position. A nil
+	// result leaves the photo out.
 	Features func(ctx context.Context, o *Owner, photos []int) ([]*feature.Vectors, error)
 }
 
-// Sync makes the index of scheme sealed or local in folder hold the photos of a
-// collection, which it knows by their content: what is new is added, keywords that have
-// changed are replaced, and what the collection does not hold goes if that is asked for.
-// Of copies in the collection one counts, with the keywords of all (Distinct). Where
-// there is nothing to do, nothing is written.
+// Sync updates the index of scheme sealed or local in folder to match a
+// collection. It compares photos by content, adds new photos, and replaces
+// changed keywords. It removes missing photos if o.RemoveMissing is set.
+// Duplicates in the collection are merged by Distinct. If nothing changed, Sync
+// writes nothing.
 func Sync(ctx context.Context, key *Key, folder string, photos []Photo, o SyncOptions) (*Update, error) {
 	return update(key, folder, "updating index", o.UpdateOptions, func(u *updater) error { return u.sync(ctx, photos, o) })
 }
@@ -119,8 +121,7 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 	return u.change(ctx, c)
 }
 
-// byIdentity are the live records of each photo; those of which none is known are not
-// among them.
+// byIdentity returns the live records of each known identity.
 func (u *updater) byIdentity() map[identity][]int {
 	out := map[identity][]int{}
 	for record, id := range u.identities {
@@ -131,7 +132,7 @@ func (u *updater) byIdentity() map[identity][]int {
 	return out
 }
 
-// sameWords is whether two photos have the same keywords, in whatever order.
+// sameWords reports whether a and b hold the same keywords in any order.
 func sameWords(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true
@@ -167,11 +168,11 @@ func (u *updater) remove(ctx context.Context, contents [][32]byte) error {
 	return u.change(ctx, c)
 }
 
-// A change leads to the next state of an index.
+// A change describes the next generation of an index.
 type change struct {
 	add      []Photo
-	remove   []int            // records
-	keywords map[int][]string // of records that have others now
+	remove   []int            // record numbers
+	keywords map[int][]string // new keywords by record
 	name     string           // the new one; "" for the old one
 }
 
@@ -211,7 +212,8 @@ func (u *updater) change(ctx context.Context, c change) error {
 	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, added, c.remove) })
 }
 
-// lay lays out new images in random order, and appends their keywords and identities.
+// lay converts new photos to rows in random order and appends their keywords
+// and identities.
 func (u *updater) lay(ctx context.Context, images []Photo) (added *rows.Rows, err error) {
 	shuffled := make([]Photo, len(images))
 	for i, from := range u.permutation(len(images)) {

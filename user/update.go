@@ -15,72 +15,71 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// An Update says what became of an index. The folder holds the new state, which
-// was activated in one step; pushing it sends what is new.
+// An Update reports the result of an update. The folder holds the new
+// generation, activated atomically. Pushing it sends only new segments.
 type Update struct {
 	ID         cpar.IndexID `json:"index"`
 	Generation uint64       `json:"generation"`
-	// Records can be found afterwards.
+	// Records counts live records after the update.
 	Records int `json:"records"`
 	Added   int `json:"added"`
-	// Changed are photos that have other keywords than before, Unchanged those that
-	// have the same (Sync).
+	// Changed counts photos with new keywords, Unchanged photos with the same
+	// keywords. Only Sync sets them.
 	Changed   int `json:"changed"`
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	// Missing are the indices of photos given to Remove that match no live record.
+	// Missing lists the positions of photos given to Remove that match no live
+	// record.
 	Missing []int `json:"missing"`
-	// Clamped counts the added records whose vector was moved towards the baseline
-	// so that no score can wrap; 0 for photographs.
+	// Clamped counts the added records whose vectors were moved towards the
+	// baseline so that no score can wrap. It is 0 for photographs.
 	Clamped int `json:"clamped"`
-	// Bytes were written: segments that the state before did not have.
+	// Bytes is the size of new segments.
 	Bytes uint64 `json:"bytes"`
-	// Written is whether there is a new state.
+	// Written reports whether a new generation was written.
 	Written bool `json:"written"`
 }
 
-// UpdateOptions are what all updates have in common.
+// UpdateOptions are common to all updates.
 type UpdateOptions struct {
-	// DryRun does all but write: what it says is what the update would say.
+	// DryRun computes the result without writing.
 	DryRun   bool
 	Progress Progress
 
-	// testOnlyFS stands for the disk, testOnlyRand for crypto/rand. Never set outside
-	// tests.
+	// testOnlyFS replaces the disk and testOnlyRand crypto/rand in tests.
 	testOnlyFS   durable.FS
 	testOnlyRand io.Reader
 }
 
-// Add puts more images into the index of scheme sealed or local in folder, with
-// the bases, baselines and projection that it was built with, whatever it holds already:
-// Sync looks. The new records follow the old ones, in random order. The records in a last
-// group or block that has room are encrypted anew with them, and so are the keywords of the
-// last records and the ledger; all others stay as they are, byte for byte.
+// Add adds photos to the index of scheme sealed or local in folder, using the
+// projection that the index was built with. It does not look for duplicates,
+// unlike Sync. New records follow the old ones in random order. Add re-encrypts
+// the records of an incomplete last group or block, the keywords of the last
+// records, and the ledger. All other bytes stay the same.
 func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
 
-// Remove takes photos with these contents (picture.Content) out of the index of scheme
-// sealed or local in folder. Until Compact their vectors and keywords stay, encrypted,
-// and are passed over by the owner, and Owner.Words lists their words; the cloud is not
-// told which records they are. Update.Missing
-// names the contents without such a record; where that is all of them, nothing is
-// written and Removed is 0.
+// Remove removes the photos with these content digests from the index of scheme
+// sealed or local in folder. Their vectors and keywords stay encrypted in the
+// index until Compact, but the owner ignores them, and Owner.Keywords still
+// lists their words. The server does not learn which records were removed.
+// Update.Missing lists contents without a record. If no content matches,
+// nothing is written and Removed is 0.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
-// Compact makes a new index, with a new id, of what was not removed from the one
-// of scheme sealed or local in folder, and puts it in its place. Records are
-// decrypted with the key, shuffled and encrypted under secrets of the new id;
-// words that no record has any more go. The vectors stay those of the projection
-// that they were made with. An index at the cloud under the old id is the
-// caller's to delete, once the new one is there.
+// Compact replaces the index of scheme sealed or local in folder by a new one,
+// with a new id, that omits removed records and unused words. It decrypts the
+// records, shuffles them and encrypts them under secrets of the new id. The
+// projection stays the same. The caller deletes the old id from the server once
+// the new index is there.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
 
-// Rename calls the index in folder by another name, which is a state of its own.
+// Rename renames the index in folder, which makes a new generation.
 func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "renaming index", o, func(u *updater) error {
 		if err := CheckName(name); err != nil || name == u.owner.Name() {
@@ -90,27 +89,28 @@ func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions)
 	})
 }
 
-// updating is an index in a folder that is being updated.
+// updater updates the index in a folder.
 type updater struct {
 	key    *Key
 	folder string
 	random io.Reader
 	writer *index.Writer
-	// old is the state before, owner its owner, rows the owner's scheme.
+	// old is the manifest before the update, owner its owner, rows its index.
 	old   *cpar.Manifest
 	owner *Owner
 	rows  *rows.Index
-	// keywords and identities are those of every record.
+	// keywords and identities cover every record.
 	keywords   [][]string
 	identities []identity
-	// next is the owner of the state after; nil where nothing was to be done.
+	// next is the owner of the new generation, or nil if nothing changed.
 	next *Owner
 	done Update
 }
 
-// update locks a folder, lets work write a new state and reports it.
+// update locks a folder, runs work to write a new generation, and reports the
+// result.
 func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
-	if _, err := indexdir.ReadManifest(folder); err != nil { // Create would make the folder
+	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because Create would create the folder
 		return nil, err
 	}
 	fail := func(err error) (*Update, error) { return nil, fmt.Errorf("%s in %s: %w", what, folder, err) }
@@ -149,7 +149,7 @@ func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) 
 	return &u.done, nil
 }
 
-// open opens the index and everything of it that an update writes again.
+// open opens the index and holds the segments that an update rewrites.
 func (u *updater) open() error {
 	var err error
 	if u.owner, err = open(u.key, u.old, u.fetch, u.random); err != nil {
@@ -182,7 +182,7 @@ func (u *updater) open() error {
 
 func (u *updater) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
 
-// segments are those of some kinds in the state before.
+// segments returns the segments of some kinds before the update.
 func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range u.old.Segments {
 		if slices.Contains(kinds, x.Kind) {
@@ -192,11 +192,12 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// stay are the kinds whose segments an update keeps, of some of them not the last ones.
+// stay lists the kinds whose segments an update keeps, in some cases without
+// the last one.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
-// write writes the next state: a ledger that change makes of this one's, what begin
-// makes of its index, and the identities of all records.
+// write writes the next generation: the ledger as altered by change, the index
+// made by begin, and the identities of all records.
 func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
@@ -250,7 +251,7 @@ func (u *updater) compact(ctx context.Context) error {
 	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(ctx, x, all, order, keywords) })
 }
 
-// grown begins the next state of the same index.
+// grown begins the next generation under the same id.
 func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
 	return u.rows.Next(ctx, x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, Last: func() ([]byte, error) {
 		vectors := u.segments(cpar.SegmentVectors)
@@ -258,7 +259,7 @@ func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, rem
 	}})
 }
 
-// each decrypts every record of the state before.
+// decryptRecords decrypts every record of the old generation.
 func (u *updater) decryptRecords(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
 	return u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, each)
 }
