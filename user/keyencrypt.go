@@ -12,14 +12,14 @@ import (
 	"cpar"
 )
 
-// defaultScryptLogN is age's own default, about a second: a key file is opened once
-// a command. maxWork bounds what a hostile file can ask for.
+// defaultScryptLogN is age's default and takes about one second. maxWork limits
+// the work that a hostile file can demand.
 const defaultScryptLogN, maxWork = 18, 22
 
-// work is what new files are encrypted with: defaultScryptLogN, but in tests of this package.
+// scryptLogN is the work factor of new files, lower in tests of this package.
 var scryptLogN = defaultScryptLogN
 
-// errPassphrase is the error of a passphrase that opens something else, if anything.
+// errPassphrase reports a passphrase that does not open the file.
 var errPassphrase = fmt.Errorf("%w: the passphrase does not fit", cpar.ErrKey)
 
 func encryptWithPassphrase(text []byte, passphrase string) ([]byte, error) {
@@ -47,8 +47,8 @@ func decryptWithPassphrase(text []byte, pass string) ([]byte, error) {
 	return out, err
 }
 
-// giveBack returns the 256 MB that scrypt has worked in. The collector counted them as
-// live, and would let everything afterwards grow to twice that before it looked again.
+// giveBack returns scrypt's 256 MB to the system. Otherwise the collector would
+// count them as live and let the heap grow to twice that size.
 func giveBack() { debug.FreeOSMemory() }
 
 func encryptTo(text []byte, to age.Recipient) ([]byte, error) {

@@ -67,12 +67,12 @@ type entry struct {
 	// updatable returns the index behind a scheme that open returned, or false if
 	// an index of this scheme cannot be updated.
 	updatable func(s scheme) (*rows.Index, bool)
-	// bytes is the size of n records without trees and lists: all but their keywords
-	// and the common part of the ledger.
+	// bytes returns the size of n records, excluding search structures,
+	// keywords and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 
-// DefaultScheme is the one that Options take where none is named.
+// DefaultScheme is used if Options name no scheme.
 const DefaultScheme = cpar.SchemeSealed
 
 var schemes = map[cpar.Scheme]entry{
@@ -89,7 +89,7 @@ var schemes = map[cpar.Scheme]entry{
 	cpar.SchemeLocal:  rowsEntry(local.Kind, refuseCells),
 }
 
-// aspeEntry is the entry of a scheme of package compared.
+// aspeEntry returns the entry of a scheme of package aspe.
 func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) entry {
 	return entry{
 		check: check,

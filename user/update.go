@@ -162,7 +162,7 @@ func (u *updater) open() error {
 	taken := map[cpar.SegmentKind][][]byte{}
 	for _, x := range u.owner.Needs(u.old) {
 		if x.Kind == cpar.SegmentVectors || x.Kind == cpar.SegmentHints {
-			continue // they stay as they are, but for the last
+			continue // an update keeps them, except the last
 		}
 		b, err := u.fetch(x)
 		if err != nil {

@@ -1,11 +1,11 @@
-// Package box encrypts what only the owner reads: AES-256-GCM, bound to where it
-// belongs.
+// Package aead encrypts the owner's segments with AES-256-GCM and binds each
+// message to its position.
 //
-//	plaintext ─▶ nonce (12) ‖ ciphertext ‖ tag (16)
+//	plaintext, binding ─▶ nonce (12) ‖ ciphertext ‖ tag (16)
 //
-// Nonces come from a fresh secret (seed.Source) as random numbers do, so one key
-// is good for 2³² messages: two nonces are then equal with a chance of 2⁻³³ at
-// most (NIST SP 800-38D, section 8.3, asks for 2⁻³²).
+// Nonces come from a fresh secret (seed.Source) and behave like random numbers.
+// One key may encrypt 2³² messages. The probability of a repeated nonce is then
+// at most 2⁻³³. NIST SP 800-38D, section 8.3, allows 2⁻³².
 package aead
 
 import (
@@ -18,19 +18,19 @@ import (
 
 const nonceSize = 12
 
-// Overhead is how many bytes longer a message is when encrypted.
+// Overhead is the number of bytes that encryption adds.
 const Overhead = nonceSize + aes.BlockSize
 
-// MaxMessages is how many messages may be encrypted with one key.
+// MaxMessages is the number of messages that one key may encrypt.
 const MaxMessages = 1 << 32
 
-// A Box encrypts with one key. It may be used by several goroutines at once.
+// A Cipher encrypts with one key. It is safe for concurrent use.
 type Cipher struct {
 	seed.Redacted
 	aead cipher.AEAD
 }
 
-// New is the box of a key.
+// New returns the cipher of a key.
 func New(key seed.Secret) *Cipher {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {
@@ -43,18 +43,19 @@ func New(key seed.Secret) *Cipher {
 	return &Cipher{aead: aead}
 }
 
-// Seal appends the encryption of plain to dst, under the next nonce of the stream.
-// binding is what must be known again to open it.
+// Seal encrypts plain under the next nonce and appends the result to dst. Open
+// needs the same binding.
 func (b *Cipher) Seal(dst []byte, nonces *seed.Stream, plain, binding []byte) []byte {
 	var nonce [nonceSize]byte
 	nonces.Read(nonce[:]) // never fails
 	return b.aead.Seal(append(dst, nonce[:]...), nonce[:], plain, binding)
 }
 
-// ErrAltered: it was sealed with another key, belongs elsewhere, or was altered.
+// ErrAltered reports a message that was altered or sealed with another key or
+// binding.
 var ErrAltered = errors.New("it was altered or belongs elsewhere")
 
-// Open is the inverse of Seal.
+// Open decrypts and authenticates a message made by Seal.
 func (b *Cipher) Open(sealed, binding []byte) ([]byte, error) {
 	if len(sealed) < Overhead {
 		return nil, ErrAltered

@@ -1,5 +1,8 @@
-// Package index is what the owner's side of every scheme builds on: the secrets of
-// one index, the way from a vector to integers, and a writer of segments.
+// Package index holds what the owner's side of every scheme shares.
+//
+//	key, index id           ─▶ Index: derived secrets, profile, projector
+//	photos, vectors         ─▶ Collection of Records, in their final order
+//	encrypted segments      ─▶ Writer ─▶ folder and manifest
 package index
 
 import (
@@ -21,47 +24,46 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// An Index is one index as its owner knows it, whatever its scheme.
+// An Index holds the owner's secrets for one index, independent of its scheme.
 type Index struct {
 	seed.Redacted
 	ID     cpar.IndexID
 	Scheme cpar.Scheme
-	// Records counts all that were ever added, Generation the states of the index
-	// from 1.
+	// Records counts all records ever added. Generation starts at 1.
 	Records    int
 	Generation uint64
 	Profile    profile.Profile
 	Projector  profile.Projector
 	Keywords   *keyword.Cipher
-	Key        seed.Secret  // the owner's, of all indexes
-	Source     *seed.Source // of nonces and noise
+	Key        seed.Secret  // the owner's key, shared by all indexes
+	Source     *seed.Source // for nonces and noise
 }
 
-// Secret derives the secret of one purpose. The random id enters every
-// derivation, so no two indexes share one.
+// Secret derives the secret for one purpose. Every derivation includes the
+// random id, so indexes never share secrets.
 func (x *Index) Secret(purpose string, context ...[]byte) seed.Secret {
 	return seed.Derive(x.Key, purpose, append([][]byte{x.ID[:]}, context...)...)
 }
 
-// Fresh makes a secret that encrypts what contents is the digest of, and nothing
-// else (seed.Source).
+// Fresh returns a secret that encrypts only the message with digest contents.
+// See seed.Source.
 func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
 	return x.Source.Fresh(purpose, x.Generation, contents)
 }
 
-// A Digest names what is encrypted, for Fresh.
+// A Digest identifies a message for Fresh.
 type Digest struct{ hash hash.Hash }
 
-// NewDigest begins a digest.
+// NewDigest returns an empty digest.
 func NewDigest() Digest { return Digest{sha256.New()} }
 
-// Add adds a slice of numbers and its length.
+// Add adds x and its length to d.
 func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
-	binary.Write(d.hash, binary.LittleEndian, uint64(len(x))) // a hash takes everything
+	binary.Write(d.hash, binary.LittleEndian, uint64(len(x))) // a hash never fails
 	binary.Write(d.hash, binary.LittleEndian, x)
 }
 
-// Sum is the digest of all that was added.
+// Sum returns the digest of everything added.
 func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }
 
 // A Record is one photo of a collection, ready to be encrypted.
@@ -123,21 +125,19 @@ func (c *Collection) Reorder(order []uint32) {
 	c.Records = records
 }
 
-// ChunkBytes is the most that one segment of vectors holds: pushing it again after
-// a broken connection is cheap, and a hundred thousand records are not ten
-// thousand files.
+// ChunkBytes is the maximum size of a segment of vectors. Repeating such a push
+// after a broken connection is cheap, and 100,000 records need few files.
 const ChunkBytes = 64 << 20
 
-// A Writer writes segments into a folder and enters them into a manifest.
+// A Writer writes segments into a folder and adds them to a manifest.
 type Writer struct {
-	// Dir is nil for a dry run: then segments are made, counted and dropped.
+	// Dir is nil for a dry run, which measures segments and discards them.
 	Dir      *indexdir.Writer
 	Manifest *cpar.Manifest
 	Progress progress.Func
 }
 
-// Keep drops the segments of a kind from the manifest but for the first n, which is how the
-// state before becomes the next one.
+// Keep removes all but the first n segments of a kind from the manifest.
 func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 	w.Manifest.Segments = slices.DeleteFunc(w.Manifest.Segments, func(s cpar.Segment) bool {
 		if s.Kind == kind {
@@ -147,7 +147,7 @@ func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 	})
 }
 
-// DropLast drops the last segment of a kind from the manifest, if there is one.
+// DropLast removes the last segment of a kind from the manifest, if any.
 func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	last := -1
 	for i, s := range w.Manifest.Segments {
@@ -160,7 +160,7 @@ func (w *Writer) DropLast(kind cpar.SegmentKind) {
 	}
 }
 
-// Segment writes one segment by what write puts into it.
+// Segment writes one segment with the content produced by write.
 func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) error {
 	if w.Dir == nil {
 		d := dropping{Hash: sha256.New()}
@@ -186,7 +186,7 @@ func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) err
 	return nil
 }
 
-// dropping is a segment that goes nowhere.
+// dropping measures a segment without storing it.
 type dropping struct {
 	hash.Hash
 	bytes uint64
@@ -197,7 +197,7 @@ func (d *dropping) Write(p []byte) (int, error) {
 	return d.Hash.Write(p)
 }
 
-// Activate makes what was written the index of the folder, in one step.
+// Activate atomically makes the written segments the index of the folder.
 func (w *Writer) Activate() error {
 	if w.Dir == nil {
 		return w.Manifest.Validate()
@@ -205,7 +205,7 @@ func (w *Writer) Activate() error {
 	return w.Dir.Activate(w.Manifest)
 }
 
-// Sort puts the segments into the manifest's order.
+// Sort sorts the segments into the manifest's canonical order.
 func (w *Writer) Sort() {
 	slices.SortStableFunc(w.Manifest.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
 }
@@ -218,14 +218,14 @@ func (w *Writer) Bytes(kind cpar.SegmentKind, b []byte) error {
 	})
 }
 
-// A Reading is what is kept of one request: it reads the reply, nil where nothing
-// was asked. It gives the nearest records, nearest first.
+// A ReplyReader holds the secrets of one request. Read decodes the reply, which
+// is nil for a local search, into the nearest records, nearest first.
 type ReplyReader interface {
 	Read(a *cpar.Reply) ([]rank.Neighbour, error)
 }
 
-// A Twin is an index in the clear. It answers a request in the clear as the
-// encrypted one does; trace, if not nil, is told of every visit.
+// A Twin is a plaintext index that answers requests as the encrypted one does.
+// trace, if not nil, receives every visit.
 type Twin interface {
 	Search(request ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error)
 }

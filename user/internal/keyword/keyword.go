@@ -1,15 +1,15 @@
-// Package keyword encrypts the keywords of records, in one of two forms.
+// Package keyword encrypts the keywords of records in one of two forms.
 //
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// A cloud that finds records by itself hands out their blocks one by one. An
-// index whose owner holds all keywords at home has pages (Table), which are five
-// times smaller and are written once. Every block has the same length whatever it
-// holds, and so has every page, so length does not tell how many keywords a record
-// has. A block is bound to its index and record, a page to its index and place: the
-// cloud cannot give the keywords of one record as another's. The dictionary itself
-// is part of the owner's profile and ledger, stored encrypted.
+// Blocks serve schemes whose server returns the keywords of the records it
+// found. Pages serve schemes whose owner holds all keywords. They are written
+// once and take a fifth of the space. All blocks have one length, and so do all
+// pages, so the length does not reveal the number of keywords. A block is bound
+// to its index and record and a page to its index and position. The server
+// therefore cannot substitute another record's keywords. The dictionary is
+// stored encrypted in the owner's profile and ledger.
 package keyword
 
 import (
@@ -24,26 +24,26 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// Sizes of a block, in bytes.
+// Sizes in bytes.
 const (
-	// Max is the number of keywords that a block holds: a two-byte count,
-	// then Max two-byte numbers.
+	// Max is the number of keywords that fit a block, which holds a two-byte
+	// count and Max two-byte numbers.
 	Max       = 31
 	plainSize = 2 + 2*Max
 	// Size is the length of an encrypted block.
 	Size = plainSize + aead.Overhead
-	// MaxWords bounds a dictionary: a number has two bytes.
+	// MaxWords limits a dictionary to two-byte numbers.
 	MaxWords = 1 << 16
 )
 
-// A Dictionary numbers the distinct keywords of a collection: those that it begins
-// with in sorted order, and what comes later (With) after those.
+// A Dictionary numbers the distinct keywords of a collection. The initial words
+// are sorted. Words added by With follow.
 type Dictionary struct {
 	words  []string
 	number map[string]uint16
 }
 
-// NewDictionary numbers every word of lists.
+// NewDictionary numbers every word in lists.
 func NewDictionary(lists [][]string) (*Dictionary, error) {
 	seen := map[string]bool{}
 	for _, list := range lists {
@@ -59,7 +59,7 @@ func NewDictionary(lists [][]string) (*Dictionary, error) {
 	return FromWords(words)
 }
 
-// FromWords makes a dictionary of words, which must be sorted and distinct.
+// FromWords returns a dictionary of words, which must be sorted and distinct.
 func FromWords(words []string) (*Dictionary, error) {
 	if err := checkSize(len(words)); err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func checkSize(words int) error {
 	return nil
 }
 
-// With is d with more words, in this order, so that all numbers stay: pages that were
-// written stay as they are. Words that d has already are refused.
+// With returns d extended by new words in the given order. Existing numbers do
+// not change, so written pages stay valid. It rejects words already in d.
 func (d *Dictionary) With(added []string) (*Dictionary, error) {
 	words := append(d.words[:len(d.words):len(d.words)], added...)
 	if err := checkSize(len(words)); err != nil {
@@ -98,7 +98,7 @@ func (d *Dictionary) With(added []string) (*Dictionary, error) {
 	return out, nil
 }
 
-// New are the words of lists that d does not have, sorted.
+// New returns the words in lists that d lacks, sorted.
 func (d *Dictionary) New(lists [][]string) []string {
 	var added []string
 	seen := map[string]bool{}
@@ -114,10 +114,10 @@ func (d *Dictionary) New(lists [][]string) []string {
 	return added
 }
 
-// Words returns the words in the order of their numbers.
+// Words returns the words in order of their numbers.
 func (d *Dictionary) Words() []string { return d.words }
 
-// numbers are those of a record's keywords, Max at most.
+// numbers returns the numbers of at most Max keywords.
 func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	if len(keywords) > Max {
 		return nil, fmt.Errorf("%w: %d keywords, a record holds at most %d", cpar.ErrInput, len(keywords), Max)
@@ -126,7 +126,7 @@ func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	for i, w := range keywords {
 		n, ok := d.number[w]
 		if !ok {
-			// The word itself stays out of the error: it is private.
+			// The error omits the word, which is private.
 			return nil, fmt.Errorf("%w: keyword %d is not in the dictionary", cpar.ErrInput, i)
 		}
 		out[i] = n
@@ -134,7 +134,7 @@ func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	return out, nil
 }
 
-// block encodes at most Max keywords, padded.
+// block encodes at most Max keywords with padding.
 func (d *Dictionary) block(keywords []string) ([]byte, error) {
 	numbers, err := d.numbers(keywords)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *Dictionary) lookup(b []byte) ([]string, error) {
 	return out, nil
 }
 
-// A Cipher encrypts and decrypts the keyword blocks of one index. It prints as
+// A Cipher encrypts and decrypts the keywords of one index. It prints as
 // redacted.
 type Cipher struct {
 	seed.Redacted
@@ -173,18 +173,18 @@ type Cipher struct {
 	dict *Dictionary
 }
 
-// NewCipher makes a cipher. The key must be derived for this index alone.
+// NewCipher returns a cipher. The key must belong to this index alone.
 func NewCipher(key seed.Secret, id cpar.IndexID, dict *Dictionary) *Cipher {
 	return &Cipher{box: aead.New(key), id: id, dict: dict}
 }
 
-// binding is the additional data of record's block.
+// binding returns the additional data of a record's block.
 func (c *Cipher) binding(record uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/keywords"), c.id[:]...), record)
 }
 
-// EncryptAll makes the blocks of an index: Size bytes for each record, under
-// nonces that follow from what all of them hold.
+// EncryptAll returns the blocks of an index, Size bytes per record. The nonces
+// depend on the content of all blocks.
 func (c *Cipher) EncryptAll(keywords [][]string, source *seed.Source, generation uint64) ([]byte, error) {
 	plain := make([][]byte, len(keywords))
 	digest := sha256.New()
@@ -203,8 +203,8 @@ func (c *Cipher) EncryptAll(keywords [][]string, source *seed.Source, generation
 	return table, nil
 }
 
-// Decrypt reads a record's block. A block of another index, of another record,
-// or altered in any bit is refused (ErrCorrupt).
+// Decrypt decodes a record's block. It rejects altered blocks and those of
+// another index or record (ErrCorrupt).
 func (c *Cipher) Decrypt(record uint32, block []byte) ([]string, error) {
 	if len(block) != Size {
 		return nil, fmt.Errorf("decrypting keywords of record %d: %w: the block has %d bytes, not %d", record, cpar.ErrCorrupt, len(block), Size)
@@ -220,7 +220,7 @@ func (c *Cipher) Decrypt(record uint32, block []byte) ([]string, error) {
 	return words, nil
 }
 
-// DecryptIn reads a record's block among those of all.
+// DecryptIn decodes a record's block from the table of all blocks.
 func (c *Cipher) DecryptIn(table []byte, record uint32) ([]string, error) {
 	at := min(int(record)*Size, len(table))
 	return c.Decrypt(record, table[at:min(at+Size, len(table))])

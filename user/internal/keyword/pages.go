@@ -13,26 +13,27 @@ import (
 	"cpar/user/internal/aead"
 )
 
-// How a table is stored. A page is sealed under its number and the epoch, the two parts
-// of the tail under the generation: an older tail, and a page of an older epoch, do not open.
+// Storage of a table. A page is bound to its number and the epoch, and the two
+// parts of the tail to the generation, so outdated ones do not open.
 //
 //	page        256 counts (u8), their numbers (u16 each), zeros up to the budget
 //	amendments  epoch (u64), how many (u16), for each: record (u32), count (u8), numbers;
 //	            zeros to the end
 
 const (
-	// amendmentSize is the length of amendments, amendmentRoom what is left for them.
+	// amendmentSize is the length of the amendments' plaintext, amendmentRoom
+	// the part available for entries.
 	amendmentSize = cpar.KeywordAmendmentBytes - aead.Overhead
 	amendmentRoom = amendmentSize - 8 - 2
-	// recentPages is how many pages a segment has that no more pages join. Filling one
-	// page then sends no more than so many, and segments stay few.
+	// recentPages is the number of pages at which a segment is complete.
+	// Filling a page sends at most this number of pages, and segments stay few.
 	recentPages = 2
 )
 
-// PageBytes is the length of t's encrypted pages.
+// PageBytes returns the length of an encrypted page of t.
 func (t *Table) PageBytes() uint32 { return cpar.KeywordPageBytes(t.budget) }
 
-// plainPage is page i, of which there may be fewer records than a page has.
+// plainPage encodes page i, which may be incomplete.
 func (t *Table) plainPage(i int) []byte {
 	counts, numbers := t.lists.page(i)
 	b := make([]byte, t.PageBytes()-aead.Overhead)
@@ -43,7 +44,7 @@ func (t *Table) plainPage(i int) []byte {
 	return b
 }
 
-// readPage adds a page of so many records to l.
+// readPage appends a page with the given number of records to l.
 func (l *lists) readPage(b []byte, records, words int) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	counts, numbers := r.Bytes(pageRecords, "counts"), make([]uint16, 0, Max)
@@ -60,7 +61,7 @@ func (l *lists) readPage(b []byte, records, words int) error {
 	return r.Close()
 }
 
-// readNumbers appends numbers of words to dst.
+// readNumbers appends word numbers to dst.
 func readNumbers(r *wire.Reader, dst []uint16, count, words int) []uint16 {
 	for range count {
 		n := r.U16("number of a keyword")
@@ -116,20 +117,21 @@ func (c *Cipher) pageBinding(epoch uint64, page int) []byte {
 	return c.bindingTo("page", epoch, uint64(page))
 }
 
-// Table is the table of an index without a state before.
+// Table returns the table of a new index.
 func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 	return newTable(c.dict, keywords, generation, 0)
 }
 
-// Next is the table of the state after before, of the keywords of all its records, the old
-// ones first. The dictionary of c has the words of the one before, and maybe more. Records
-// that are gone are without keywords, though full pages still hold them.
+// Next returns the table of the generation after before. keywords covers all
+// records, old ones first. The dictionary of c extends the previous one.
+// Removed records have no keywords, although full pages still contain them.
 func (c *Cipher) Next(before *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	return before.next(c.dict, keywords, gone, generation)
 }
 
-// Segments are what an index stores of a table: after the first keep segments of the state
-// before, new ones of full pages, none of more than chunk bytes if a page is not, and the tail.
+// Segments returns the new segments of t, which follow the first keep segments
+// of the table before: full pages in segments of at most chunk bytes (at least
+// one page each), then the tail.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
 	from, pages := 0, []byte(nil)
 	if before != nil && before.epoch == t.epoch {
@@ -166,8 +168,9 @@ func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint
 	return keep, append(segments, tail)
 }
 
-// OpenTable decrypts the keywords of so many records in a generation. What is of another
-// index or generation, in another order, cut short or altered is refused (ErrCorrupt).
+// OpenTable decrypts the keywords of a generation. It rejects segments that
+// belong to another index or generation or were reordered, truncated or altered
+// (ErrCorrupt).
 func (c *Cipher) OpenTable(segments [][]byte, records int, generation uint64) (*Table, error) {
 	t, err := c.openTable(segments, records, generation)
 	if err != nil {
@@ -218,7 +221,7 @@ func (c *Cipher) openTable(segments [][]byte, records int, generation uint64) (*
 	return t, nil
 }
 
-// openPages adds the pages of a segment to t, which is to have so many.
+// openPages appends the given number of pages from a segment to t.
 func (c *Cipher) openPages(t *Table, b []byte, pages int) error {
 	for size := int(t.PageBytes()); len(b) > 0; b = b[size:] {
 		if len(b) < size || t.pages() == pages {

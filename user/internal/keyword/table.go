@@ -8,41 +8,42 @@ import (
 	"cpar"
 )
 
-// A Table is the keywords of all records of one state of an index, by number. What its
-// full pages hold was written once and stays:
+// A Table holds the keywords of all records of one generation, by number. Full
+// pages are written once:
 //
 //	records      0 … 255 │ 256 … 511 │ … │ the rest, fewer than 256
 //	             page 0  │ page 1    │ … │ tail
 //	amendments: record ─▶ its keywords now, where a full page holds others
 //
-// An update appends to the tail, which every update encrypts anew, and fills pages of it.
-// Other keywords of a record in a full page are an amendment, in the tail too: what is
-// written does not tell whether any keywords changed. The words of a record that was
-// removed stay until the pages are written again. That happens when the amendments do
-// not fit their room, or a page its budget; the epoch is the generation of it.
+// An update appends to the tail, re-encrypts it, and moves full pages out of
+// it. Changed keywords of a record in a full page become an amendment in the
+// tail. An observer therefore cannot tell whether keywords changed. Words of
+// removed records stay until all pages are rewritten, which happens when the
+// amendments or a page no longer fit. The epoch is the generation of that
+// rewrite.
 //
-// A Table is not changed once it is made.
+// A Table is immutable.
 type Table struct {
 	dict *Dictionary
 	// budget is one of cpar.KeywordBudgets.
 	budget int
 	epoch  uint64
 	lists  lists
-	// amended are other keywords of records in full pages.
+	// amended maps records in full pages to their new keywords.
 	amended map[int][]uint16
-	// segments is how many segments its full pages are stored in; recent is the last of
-	// them, encrypted, if it is short: more pages join it.
+	// segments is the number of segments with full pages. recent is the last of
+	// them, encrypted, if further pages will join it.
 	segments int
 	recent   []byte
 }
 
 const pageRecords = cpar.KeywordPageRecords
 
-// lists are short lists of numbers, one after the other.
+// lists stores short lists of numbers consecutively.
 type lists struct {
 	counts  []byte
 	numbers []uint16
-	// begin is where the numbers of each page begin.
+	// begin[i] is the start of page i in numbers.
 	begin []int
 }
 
@@ -53,7 +54,7 @@ func (l *lists) add(numbers []uint16) {
 	l.counts, l.numbers = append(l.counts, byte(len(numbers))), append(l.numbers, numbers...)
 }
 
-// at is list i, not a copy.
+// at returns list i without copying.
 func (l *lists) at(i int) []uint16 {
 	from := l.begin[i/pageRecords]
 	for _, count := range l.counts[i-i%pageRecords : i] {
@@ -62,7 +63,7 @@ func (l *lists) at(i int) []uint16 {
 	return l.numbers[from : from+int(l.counts[i]) : from+int(l.counts[i])]
 }
 
-// page are the counts and numbers of a page, of fewer than pageRecords lists at the end.
+// page returns the counts and numbers of page i, which may be incomplete.
 func (l *lists) page(i int) (counts []byte, numbers []uint16) {
 	if i == len(l.begin) {
 		return nil, nil
@@ -74,18 +75,18 @@ func (l *lists) page(i int) (counts []byte, numbers []uint16) {
 	return l.counts[i*pageRecords : min((i+1)*pageRecords, len(l.counts))], l.numbers[l.begin[i]:to]
 }
 
-// first are the lists of so many full pages.
+// first returns the lists of the given number of full pages.
 func (l *lists) first(pages int) lists {
 	n, to := pages*pageRecords, len(l.numbers)
 	if pages < len(l.begin) {
 		to = l.begin[pages]
 	}
-	// What is added must not be written over what l has behind these.
+	// The capacity is cut so that appending copies rather than overwriting l.
 	return lists{counts: l.counts[:n:n], numbers: l.numbers[:to:to], begin: l.begin[:pages:pages]}
 }
 
-// newTable begins a table all of whose pages are to be written in this generation, with
-// the least budget that serves, from a least one on.
+// newTable returns a table whose pages are all written in this generation, with
+// the smallest sufficient budget from a lower bound on.
 func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) (*Table, error) {
 	t := &Table{dict: d, epoch: generation}
 	for i, words := range keywords {
@@ -97,7 +98,7 @@ func newTable(d *Dictionary, keywords [][]string, generation uint64, least int) 
 	}
 	for _, t.budget = range cpar.KeywordBudgets() {
 		if t.budget >= least && t.fits(0) {
-			break // the last has room for everything
+			break // the largest budget fits everything
 		}
 	}
 	return t, nil
@@ -113,7 +114,7 @@ func (t *Table) fits(from int) bool {
 	return true
 }
 
-// TableBytes is what an index stores of a table of these keywords in this order.
+// TableBytes returns the stored size of a table of these keywords.
 func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	t, err := newTable(d, keywords, 1, 0)
 	if err != nil {
@@ -122,9 +123,9 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// next is the table of the next state, of the keywords of all its records, the old ones
-// first. d is the dictionary of t, or that with more words. Records that are gone have
-// no keywords to be read any more; what is written of them in full pages stays.
+// next returns the table of the next generation, with the keywords of all
+// records, old ones first. d extends t's dictionary. Removed records lose their
+// keywords, but full pages still contain them.
 func (t *Table) next(d *Dictionary, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	written := t.pages() * pageRecords
 	next := &Table{dict: d, budget: t.budget, epoch: t.epoch, lists: t.lists.first(t.pages()), amended: maps.Clone(t.amended)}
@@ -150,13 +151,12 @@ func (t *Table) next(d *Dictionary, keywords [][]string, gone func(record int) b
 	return newTable(d, keywords, generation, t.budget)
 }
 
-// Len is the number of records.
 func (t *Table) Len() int { return len(t.lists.counts) }
 
-// pages is the number of full pages.
+// pages returns the number of full pages.
 func (t *Table) pages() int { return t.Len() / pageRecords }
 
-// numbers are those of a record's keywords.
+// numbers returns the word numbers of a record.
 func (t *Table) numbers(record int) []uint16 {
 	if amended, ok := t.amended[record]; ok {
 		return amended
@@ -164,7 +164,7 @@ func (t *Table) numbers(record int) []uint16 {
 	return t.lists.at(record)
 }
 
-// Of are the keywords of a record.
+// Of returns the keywords of a record.
 func (t *Table) Of(record int) []string {
 	numbers := t.numbers(record)
 	out := make([]string, len(numbers))
@@ -174,7 +174,7 @@ func (t *Table) Of(record int) []string {
 	return out
 }
 
-// Count counts the records that have each word, of those that are not gone.
+// Count returns the number of live records for each word.
 func (t *Table) Count(gone func(record int) bool) map[string]int {
 	counts := make([]int, len(t.dict.words))
 	for i := range t.Len() {

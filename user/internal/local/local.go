@@ -1,7 +1,9 @@
-// Package local is the owner's side of scheme local: rows of 32 records a block,
-// each block encrypted with AES-256-GCM and bound to the index and its number. The
-// cloud keeps them; the owner fetches all of them once and searches at home, so
-// that the cloud answers no request.
+// Package local is the owner's side of scheme local.
+//
+//	rows, 32 a block ─▶ AES-256-GCM, bound to index and block number ─▶ segments
+//	all segments     ─▶ Hold ─▶ rows in memory ─▶ scores, with no request to the server
+//
+// The server only stores the blocks.
 package local
 
 import (
@@ -20,7 +22,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme local as package rows asks for it.
+// Kind is scheme local for package rows.
 var Kind = rows.Kind{
 	New: func(x *index.Index, q *rows.Quantiser, _ rows.Options) (rows.Cipher, error) { return open(x, q), nil },
 	Read: func(x *index.Index, q *rows.Quantiser, _ *wire.Reader) (rows.Cipher, error) {
@@ -38,7 +40,7 @@ type cipher struct {
 	index *index.Index
 	quant *rows.Quantiser
 	box   *aead.Cipher
-	// held are the records that Hold decrypted; nil until then.
+	// held are the decrypted records, nil until Hold.
 	held atomic.Pointer[rows.Rows]
 }
 
@@ -46,10 +48,10 @@ func open(x *index.Index, q *rows.Quantiser) *cipher {
 	return &cipher{index: x, quant: q, box: aead.New(x.Secret("local"))}
 }
 
-// AppendBinary appends nothing: there are no parameters.
+// AppendBinary appends nothing: the scheme has no parameters.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
-// Unit is a block.
+// Unit describes a block.
 func (s *cipher) Unit() (records, bytes int) { return cpar.LocalBlockRecords, s.bytes() }
 
 func (s *cipher) bytes() int { return int(cpar.LocalBlockBytes(uint32(s.quant.Dim()))) }
@@ -58,10 +60,9 @@ func (s *cipher) binding(block uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/vectors"), s.index.ID[:]...), block)
 }
 
-// Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros for
-// those that are not there.
+// Encrypt encrypts blocks: a count, up to LocalBlockRecords records, and zeros.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (blocks, _ []byte, err error) {
-	// A block is bound to its number: the same nonce must not serve two.
+	// A nonce must not serve two block numbers.
 	number := uint32(first / cpar.LocalBlockRecords)
 	le, nonces := binary.LittleEndian, seed.New(fresh.Derive("block", seed.Number(uint64(number))))
 	plain := make([]byte, s.bytes()-aead.Overhead)
@@ -80,13 +81,11 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (block
 	return blocks, nil, nil
 }
 
-// Drop has nothing to forget.
 func (s *cipher) Drop([]byte, int) error { return nil }
 
-// Clustered is none: what is searched at home hides nothing from home.
+// Clustered reports no cells, because a local search reveals nothing.
 func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
-// Finish has nothing more to write.
 func (s *cipher) Finish(*index.Writer) error { return nil }
 
 // Decrypt decrypts blocks.
@@ -131,12 +130,11 @@ func (s *cipher) decode(plain []byte, each func(row []int16, addend int64)) erro
 	return nil
 }
 
-// Sums has nothing to add: every block was authenticated.
+// NewIntegrityCheck checks nothing, because every block is authenticated.
 func (s *cipher) NewIntegrityCheck() (add func([]byte, int) error, right func() bool) {
 	return func([]byte, int) error { return nil }, func() bool { return true }
 }
 
-// Needs names the vectors.
 func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentVectors }
 
 // Hold decrypts the segments of vectors.
@@ -153,7 +151,7 @@ func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	return nil
 }
 
-// Held is the number of records that were decrypted.
+// Held returns the number of decrypted records.
 func (s *cipher) Held() int {
 	if h := s.held.Load(); h != nil {
 		return h.Len()
@@ -161,16 +159,14 @@ func (s *cipher) Held() int {
 	return -1
 }
 
-// Request sends nothing: scores are computed at home.
+// Request returns no request: the owner computes the scores.
 func (s *cipher) Request(u []int16, _ int, _ seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	h := s.held.Load()
 	return nil, func(*cpar.Reply) ([]int64, error) { return h.Scores(u, runtime.GOMAXPROCS(0)), nil }, nil
 }
 
-// Next is the same.
 func (s *cipher) Next(x *index.Index) rows.Cipher { return open(x, s.quant) }
 
-// Rebuild has no records yet.
 func (s *cipher) Rebuild(x *index.Index, _ *rows.Quantiser, _ int) (rows.Cipher, error) {
 	return open(x, s.quant), nil
 }

@@ -12,13 +12,13 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// Incoming gives the rows that are to be encrypted: how many, and how to make one.
+// Incoming supplies new rows by number.
 type Incoming struct {
 	Len int
 	At  func(i int) (row []int16, addend int64, err error)
 }
 
-// incoming gives rows that are there.
+// incoming supplies the rows of r.
 func (r *Rows) incoming() Incoming {
 	return Incoming{Len: r.Len(), At: func(i int) ([]int16, int64, error) {
 		row, addend := r.At(i)
@@ -26,20 +26,21 @@ func (r *Rows) incoming() Incoming {
 	}}
 }
 
-// A Builder is an index, or the next state of one, that is being made.
+// A Builder is an index, or its next generation, before it is written.
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is whether the first of them were in the last unit of the state before.
+	// refills is set if incoming starts with records from the last unit of the
+	// previous generation.
 	refills bool
-	// clustered is whether the new records are divided into clusters.
+	// clustered is set if the new records are divided into cells.
 	clustered bool
-	// words are the keywords of all records; before are those of the state before, nil
-	// where the index begins.
+	// words are the keywords of all records. before is the previous table, nil
+	// for a new index.
 	words   [][]string
 	before  *keyword.Table
 	clamped int
-	records []index.Record // of SetUp, for the twin
+	records []index.Record // from SetUp, for the twin
 }
 
 // SetUp begins an index of a collection.
@@ -67,9 +68,9 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 // Clamped counts the new records whose vectors were shortened.
 func (b *Builder) Clamped() int { return b.clamped }
 
-// Write encrypts what is new, the keywords that are in no full page
-// under fresh nonces, so that an update does not show whether any changed, and whatever
-// else the scheme has. The manifest names the segments of the state before already.
+// Write encrypts the new rows, the keywords, and the scheme's other segments.
+// It re-encrypts the keyword tail in every generation to hide whether keywords
+// changed. The manifest already names the segments to keep.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
 	if b.refills {
@@ -91,7 +92,7 @@ func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	return b.cipher.Finish(w)
 }
 
-// writeKeywords writes pages that are full now, and the tail of those that are not.
+// writeKeywords writes newly full pages and the tail.
 func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	table := (*keyword.Table)(nil)
 	if b.before == nil {
@@ -113,7 +114,7 @@ func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	return nil
 }
 
-// A writing is rows and what encrypts them; first is the number of the first one.
+// writing pairs rows with their cipher. first is the number of the first row.
 type writing struct {
 	Incoming
 	cipher interface {
@@ -123,7 +124,7 @@ type writing struct {
 	dim, first int
 }
 
-// rows are the rows of the new records.
+// rows returns the new rows to encrypt.
 func (b *Builder) rows() writing {
 	if b.clustered {
 		return b.clusteredRows()
@@ -132,12 +133,12 @@ func (b *Builder) rows() writing {
 	return writing{Incoming: b.incoming, cipher: b.cipher, dim: b.quantiser.Dim(), first: b.Records - b.incoming.Len - clustered}
 }
 
-// writeNew encrypts new rows. A last unit that is not full is a segment of its own: the
+// writeNew encrypts new rows. An incomplete last unit gets its own segment, the
 // tail, which the next addition refills.
 func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) error {
 	perUnit, bytes := rows.cipher.Unit()
 	perSegment := perUnit * max(1, index.ChunkBytes/bytes)
-	// As many units at once as keep all processors busy.
+	// Enough units at once to keep all processors busy.
 	batch := 8 * perUnit
 	full := rows.Len - rows.Len%perUnit
 	for from, to := 0, 0; from < rows.Len; from = to {
@@ -173,12 +174,12 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 	return nil
 }
 
-// encrypt lays out new rows from to before to, in units, and encrypts them.
+// encrypt encrypts new rows from to to−1 in units.
 func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
-	// Equal records elsewhere in the index are other contents: a block of scheme
-	// local is bound to its place, and one nonce must not serve two bindings.
+	// The digest includes the position, because a block of scheme local is
+	// bound to it and one nonce must not serve two bindings.
 	index.Add(d, []int64{int64(first)})
 	var units []Rows
 	for i := from; i < to; i++ {
@@ -196,21 +197,20 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 	return rows.cipher.Encrypt(first, units, b.Fresh("vectors", d.Sum()))
 }
 
-// A Change leads from one state of an index to the next.
+// A Change describes the next generation of an index.
 type Change struct {
-	// Add are rows of new records, Removed the numbers of old ones that are not to
-	// be found any more.
+	// Add holds new rows, Removed the numbers of removed records.
 	Add     *Rows
 	Removed []int
-	// Keywords of all records, the new ones last; of removed ones none.
+	// Keywords covers all records, new ones last. Removed records have none.
 	Keywords [][]string
 	// Last reads the last segment of vectors.
 	Last func() ([]byte, error)
 }
 
-// Next begins the next state. x is the index in that state. If there are new records and
-// the last unit has room, its records are encrypted again with them, so that many small
-// additions leave no more units than one large one.
+// Next begins the next generation, with common part x. New records join the
+// last unit if it has room, which re-encrypts that unit. Repeated small
+// additions thus need no more units than a single large one.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -242,7 +242,7 @@ func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Build
 	return b, b.cipher.Drop(last, unit)
 }
 
-// Rebuild begins a new index x with the parameters of this one: record i is row
+// Rebuild begins a new index x with the parameters of before. Record i is row
 // order[i].
 func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, order []int, keywords [][]string) (*Builder, error) {
 	cipher, err := before.cipher.Rebuild(x, before.quantiser, before.logCells(len(order)))
@@ -260,8 +260,7 @@ func (before *Index) Rebuild(ctx context.Context, x *index.Index, rows *Rows, or
 	return b, b.divide(ctx)
 }
 
-// RowsOf lays vectors out as rows of the index. clamped counts those that were
-// shortened.
+// RowsOf converts vectors to rows. clamped counts the shortened ones.
 func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err error) {
 	out = New(x.quantiser.Dim())
 	for i, v := range vectors {
@@ -281,8 +280,8 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 	return out, clamped, nil
 }
 
-// DecryptAll decrypts every record, removed ones too, and checks that they are those that
-// the ledger was written for. segments hold the vectors, in their order.
+// DecryptAll decrypts every record, including removed ones, and checks them
+// against the ledger. segments are the segments of vectors in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // of the open part
 	sum, right := x.cipher.NewIntegrityCheck()
@@ -321,7 +320,8 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf are the keywords of every record, of those that were removed none. They must be held.
+// KeywordsOf returns the keywords of every record, none for removed records.
+// The keywords must be held.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

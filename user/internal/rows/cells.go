@@ -14,33 +14,36 @@ import (
 	"cpar/user/internal/index"
 )
 
-// Records of an index of scheme sealed can be divided into C clusters of equal size
-// (package cluster): row i then has one record of each, and a request is scored against
-// one of them in every row. Which one, the cloud cannot see. Records that are added later
-// are in no cluster, and every request is scored against them.
+// Scheme sealed can divide its records into C cells of equal size (package
+// kmeans). Row i then packs one record of each cell. A request is scored
+// against one record of every row, and the server cannot see which cell they
+// belong to. Records added later belong to no cell, and every request is scored
+// against them.
 //
-//	records 0 … n−1 ─▶ Cells ─▶ rows of C ║ groups     segment cells: which record is where
+//	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups
 
-// Clustered encrypts rows of several records; it is part of a Cipher.
+// Clustered encrypts rows that pack several records.
 type Clustered interface {
 	Unit() (records, bytes int)
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
-	// Layout says how records lie in rows.
+	// Layout returns the position of records within rows.
 	Layout() lattice.Params
-	// AppendStatic appends what is kept beside the cells, ReadStatic reads it.
+	// AppendStatic encodes the data stored beside the cells, and ReadStatic
+	// decodes it.
 	AppendStatic(b []byte) []byte
 	ReadStatic(r *wire.Reader) error
 }
 
-// logClustered is log₂ of the clusters of a large index, and minRecordsForCells the records from
-// which on it has them: with fewer, requests are longer by more than replies are shorter.
+// logClustered is log₂ of the number of cells in a large index. Below
+// minRecordsForCells, cells would lengthen requests more than they shorten
+// replies.
 const logClustered, minRecordsForCells = 3, 50_000
 
-// LogCells is log₂ of the number of clusters of n records, if nobody asks for others. It
-// depends on nothing else. Vectors with a histogram leave no room for several in a row.
+// LogCells returns log₂ of the default number of cells for n records. Vectors
+// with a histogram leave no room for several records in a row.
 func (q *Quantiser) LogCells(n int) int {
 	if n >= minRecordsForCells && q.bins == 0 && q.layout.logT > 0 {
 		return logClustered
@@ -48,7 +51,7 @@ func (q *Quantiser) LogCells(n int) int {
 	return 0
 }
 
-// logCells is that of an index that n records are left of.
+// logCells returns log₂ of the number of cells after compaction to n records.
 func (x *Index) logCells(n int) int {
 	if clustered, _ := x.cipher.Clustered(); clustered != nil && n >= 4*clustered.Layout().Slots() {
 		return clustered.Layout().LogSlots
@@ -56,7 +59,7 @@ func (x *Index) logCells(n int) int {
 	return x.quantiser.LogCells(n)
 }
 
-// divide divides the new records into clusters, if the cipher wants them.
+// divide divides the new records into cells if the cipher uses them.
 func (b *Builder) divide(ctx context.Context) error {
 	clustered, n := b.cipher.Clustered()
 	if clustered == nil {
@@ -85,7 +88,7 @@ func floats(row []int16, sign float32) []float32 {
 	return out
 }
 
-// clusteredRows are the rows of the clusters.
+// clusteredRows returns the rows that pack one record of each cell.
 func (b *Builder) clusteredRows() writing {
 	clustered, _ := b.cipher.Clustered()
 	p, cells := clustered.Layout(), b.cells.Load()
@@ -102,10 +105,11 @@ func (b *Builder) clusteredRows() writing {
 	}}}
 }
 
-// CellBytes is the length of what the segment of cells encrypts, but for the cipher's part.
+// CellBytes returns the plaintext length of the segment of cells, without the
+// cipher's part.
 func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
 
-// writeCells writes which records are in which cells, once for an index.
+// writeCells writes the assignment of records to cells, once per index.
 func (b *Builder) writeCells(w *index.Writer) error {
 	if !b.clustered {
 		return nil
@@ -120,7 +124,7 @@ func (x *Index) cellBox() *aead.Cipher { return aead.New(x.Secret("cells")) }
 
 func (x *Index) cellBinding() []byte { return append([]byte("cpar/v1/cells"), x.ID[:]...) }
 
-// holdCells reads what writeCells wrote.
+// holdCells decodes the segment written by writeCells.
 func (x *Index) holdCells(encrypted []byte) error {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
@@ -147,15 +151,15 @@ func (x *Index) holdCells(encrypted []byte) error {
 	return err
 }
 
-// cellOf is the cluster that a request belongs to, −1 where there are none.
+// cellOf returns the cell nearest to a request, −1 without cells.
 func (x *Index) cellOf(u []int16) int {
 	if clustered, _ := x.cipher.Clustered(); clustered == nil {
 		return -1
 	}
-	return x.cells.Load().Nearest(floats(u, -1)) // requests are turned round
+	return x.cells.Load().Nearest(floats(u, -1)) // requests are negated
 }
 
-// spread gives every record its score, absent where it was not asked about.
+// spread maps scores to record numbers. Records outside the cell get absent.
 func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	if cluster < 0 {
 		return scores, nil
@@ -176,7 +180,7 @@ func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	return out, nil
 }
 
-// hide makes scores absent that a request to this cluster does not get.
+// hide sets the scores of records outside the cell to absent.
 func (x *Index) hide(scores []int64, cluster int) {
 	if cluster < 0 {
 		return
@@ -193,7 +197,7 @@ func (x *Index) hide(scores []int64, cluster int) {
 	}
 }
 
-// A clusteredReading decrypts the rows of clusters, and tells of each record in them once.
+// clusteredReading decrypts packed rows and reports each of their records once.
 type clusteredReading struct {
 	Clustered
 	tell      func(row int, cells []int16)
@@ -203,7 +207,7 @@ type clusteredReading struct {
 	right     func() bool
 }
 
-// readClustered begins to read the rows of clusters; found is the number of records in them.
+// readClustered starts reading packed rows. found is their number of records.
 func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, found int) {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
@@ -224,7 +228,7 @@ func (x *Index) readClustered(each func(record int, row []int16, addend int64, r
 	return r, n
 }
 
-// done is whether there are no more.
+// done reports whether all packed rows were read.
 func (r *clusteredReading) done() bool { return r.row >= r.rows }
 
 func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {

@@ -19,82 +19,85 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// A Cipher encrypts rows and scores them: package sealed or local. It belongs to one
-// state of one index.
+// A Cipher encrypts rows and scores them for one generation of an index.
+// Packages sealed and local implement it.
 type Cipher interface {
-	// AppendBinary appends what the ledger keeps.
+	// AppendBinary appends the cipher's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
 
-	// Unit is how many records are encrypted together, and to how many bytes.
+	// Unit returns the number of records encrypted together and their size.
 	Unit() (records, bytes int)
-	// Encrypt encrypts new records in units, the last of which may be short; first
-	// is the number of the first record, of those in no cluster, which begins a unit.
-	// hints are what goes with them, nil where nothing does. fresh serves this call alone.
+	// Encrypt encrypts new records in units, the last of which may be
+	// incomplete. first numbers the first record, counting those outside cells,
+	// and starts a unit. hints may be nil. fresh serves this call alone.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop forgets a segment of vectors of the state before, the first unit of which has
-	// this number.
+	// Drop removes a segment of the previous generation, whose first unit is
+	// number unit, from the cipher's integrity sums.
 	Drop(segment []byte, unit int) error
-	// Finish writes the segments that the scheme has besides vectors, hints and keywords.
+	// Finish writes the cipher's segments other than vectors, hints and
+	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt calls each with the records of a segment of vectors, the first unit of
-	// which has this number, and returns the number of units.
+	// Decrypt passes each the records of a segment of vectors whose first unit
+	// is number unit. It returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
-	// Sums tells whether the records are those that the ledger was written for:
-	// add is called with every segment of vectors and the number of its first unit, then right.
+	// NewIntegrityCheck checks the stored records against the ledger. The
+	// caller passes every segment of vectors and its first unit's number to
+	// add, then calls right.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
-	// Needs says which segments must be held besides the keywords, Hold takes those
-	// of a kind, one at least. Held is the number of records in what is held.
+	// Needs names the segments to hold besides keywords. Hold takes all
+	// segments of a kind, at least one. Held is the number of records covered.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
-	// Request makes what is sent, nil where nothing is, and how scores are read from
-	// the reply: of the records in this cluster, if there are any, then of those in none.
+	// Request returns the request to send, or nil, and a function that decodes
+	// the reply into scores: those of the cell's records, if any, then those of
+	// records outside cells.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
-	// Next is the cipher of the next state, to which records are added; Rebuild gives one
-	// with the same parameters for a new index.
+	// Next returns the cipher of the next generation. Rebuild returns one with
+	// the same parameters for a new index.
 	Next(x *index.Index) Cipher
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
-	// Clustered is the cipher of the records that are divided into clusters, the first
-	// ones, and how many they are; nil where there are none.
+	// Clustered returns the cipher of the records in cells, which come first,
+	// and their number. It is nil without cells.
 	Clustered() (Clustered, int)
 }
 
-// Options are those of scheme sealed: the block width, 0 for the default, whether the ring
-// is the larger one, and the number of clusters: a power of two, 0 for what suits the number of
-// records.
+// Options are the options of scheme sealed: the block width (0 for the
+// default), the larger ring, and the number of cells, a power of two (0 for the
+// default by size).
 type Options struct {
 	Block   int
 	Careful bool
 	Cells   int
 }
 
-// A Kind makes ciphers of one scheme.
+// A Kind makes the ciphers of one scheme.
 type Kind struct {
-	// Coarse says which steps its rows have.
+	// Coarse selects coarse quantisation steps.
 	Coarse bool
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors is the size of the vectors of n records, with all that Finish writes and
-	// AppendBinary appends.
+	// Vectors returns the size of n records, including the output of Finish and
+	// AppendBinary.
 	Vectors func(q *Quantiser, n int) (uint64, error)
 }
 
-// An Index is opened: it makes requests and reads replies.
+// An Index makes requests and reads replies.
 type Index struct {
 	*index.Index
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// keywords are those of all records; nil until Hold.
+	// keywords covers all records. It is nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells say which records a cluster has; nil until Hold, and where there are none.
+	// cells assigns records to cells. It is nil until Hold and without cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
-// Open opens an index from its bytes in the ledger.
+// Open decodes an index from its part of the ledger.
 func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	out := &Index{Index: x, quantiser: NewQuantiser(x.Profile.Layout(), k.Coarse)}
 	out.removed = append(Bitmap{}, r.Bytes(len(NewBitmap(x.Records)), "removed records")...)
@@ -109,35 +112,32 @@ func (k Kind) Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	return out, err
 }
 
-// Bytes is the size of n records: their vectors, what goes with them, and what the
-// ledger keeps.
+// Bytes returns the size of n records with their part of the ledger.
 func (k Kind) Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	size, err := k.Vectors(NewQuantiser(layout, k.Coarse), n)
 	return size + uint64(len(NewBitmap(n))), err
 }
 
-// AppendBinary appends what the ledger keeps.
 func (x *Index) AppendBinary(b []byte) ([]byte, error) {
 	return x.cipher.AppendBinary(append(b, x.removed...))
 }
 
-// Describe enters into a manifest what it says of the index but its segments.
+// Describe sets the manifest's fields except its segments.
 func (x *Index) Describe(m *cpar.Manifest) { m.Dim = uint32(x.quantiser.Dim()) }
 
-// Live is the number of records that were not removed.
+// Live returns the number of records not removed.
 func (x *Index) Live() int { return x.Records - x.removed.count(x.Records) }
 
-// Removed reports whether a record was removed.
 func (x *Index) Removed(record int) bool { return x.removed.Has(record) }
 
-// Needs says which segments must be held before a photo can be annotated.
+// Needs reports whether the owner must hold segments of kind k.
 func (x *Index) Needs(k cpar.SegmentKind) bool {
 	clustered, _ := x.cipher.Clustered()
 	return k == cpar.SegmentKeywords || clustered != nil && k == cpar.SegmentCells || x.cipher.Needs(k)
 }
 
-// Hold takes the segments that Needs names, decrypts what is needed of them and
-// keeps it. It keeps bytes of some.
+// Hold decrypts and keeps the segments named by Needs. It may retain their
+// bytes.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	if err := x.HoldSome(segments); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is Hold of some of the segments: those that an update writes again.
+// HoldSome is Hold for a subset of the segments, which an update rewrites.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -174,27 +174,27 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 
 var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
 
-// A Reading is what is kept of one request in order to read the reply.
+// A ReplyReader holds the secrets of one request.
 type ReplyReader struct {
 	seed.Redacted
 	index *Index
 	l     int
-	u     []int16 // in the clear, for the twin
+	u     []int16 // plaintext, for the twin
 	own   float64
-	// cluster is the one that was asked; −1 where there are none.
+	// cluster is the requested cell, or −1 without cells.
 	cluster int
 	words   *keyword.Table
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near answers the reply of this digest: a reply is decrypted once, and may
-	// be read again.
+	// near caches the result for the reply with this digest, because a reply
+	// can be decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }
 
-// Request lays out a vector and encrypts it under a secret that serves it alone.
-// The number of neighbours stays at home.
+// Request encrypts a vector under a secret of its own. The server does not
+// learn the number of neighbours.
 func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
@@ -203,7 +203,7 @@ func (x *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return x.ask(words, u, own, x.cellOf(u), int(p.L))
 }
 
-// RequestAll makes a request to every cluster, or one where there are none.
+// RequestAll returns a request to each cell, or one without cells.
 func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.ReplyReader, requests []*cpar.Request, err error) {
 	words, u, own, err := x.prepare(v)
 	if err != nil {
@@ -223,7 +223,7 @@ func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.Re
 	return readings, requests, nil
 }
 
-// prepare lays out the request of a vector, if all that it takes is held.
+// prepare lays out a request if the necessary segments are held.
 func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own float64, err error) {
 	words = x.keywords.Load()
 	if clustered, _ := x.cipher.Clustered(); words == nil || x.cipher.Held() != x.Records || clustered != nil && x.cells.Load() == nil {
@@ -233,7 +233,7 @@ func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own 
 	return words, u, own, err
 }
 
-// ask makes a request to one cluster.
+// ask makes a request to one cell.
 func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int) (index.ReplyReader, *cpar.Request, error) {
 	d := index.NewDigest()
 	index.Add(d, u)
@@ -245,7 +245,7 @@ func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int
 	return &ReplyReader{index: x, l: l, u: u, own: own, cluster: cluster, words: words, read: scores}, q, nil
 }
 
-// request lays a vector out; own is what makes a distance of its scores.
+// request lays out a vector. own converts its scores to distances.
 func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
 	z, err := x.Projector.Project(v)
 	if err != nil {
@@ -254,9 +254,8 @@ func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
 	return x.quantiser.Request(z, v.KL)
 }
 
-// Read decrypts a reply, checks that every score in it is right, and ranks the
-// records. The cloud is not told which they are. Where nothing was asked, the
-// reply is nil.
+// Read decrypts a reply, verifies every score, and ranks the records without
+// revealing the result to the server. The reply is nil for a local search.
 func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -279,8 +278,7 @@ func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	return append([]rank.Neighbour{}, near...), nil
 }
 
-// neighbours are the l nearest of the records that were not removed, by the scores
-// of all.
+// neighbours returns the l nearest live records by score.
 func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l int) []rank.Neighbour {
 	found := nearest(scores, l, x.removed)
 	out := make([]rank.Neighbour, len(found))
@@ -290,5 +288,6 @@ func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l 
 	return out
 }
 
-// Count counts the records that can be found and have each word. What Needs names must be held.
+// Count returns the number of live records for each word. The keywords must be
+// held.
 func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

@@ -1,11 +1,11 @@
-// Package rows is what schemes sealed and local have in common: the small integers
-// that a photo becomes, how they are compared, and an index that can grow.
+// Package rows is the common part of schemes sealed and local.
 //
-//	z, histogram ─▶ Quantiser ─▶ row (int16), addend
-//	row, request ─▶ score = ⟨row, request⟩ + addend ─▶ Dis
-//	Index        records in units (groups, blocks), some of them removed, their keywords
+//	z, histogram  ─▶ Quantiser ─▶ row (int16), addend
+//	row, request  ─▶ score = ⟨row, request⟩ + addend ─▶ Dis
+//	rows, Cipher  ─▶ Builder ─▶ segments of units (groups or blocks) and keywords
+//	ledger        ─▶ Index ─▶ requests, neighbours
 //
-// Packages sealed and local encrypt the rows, each in its own way.
+// Packages sealed and local implement Cipher.
 package rows
 
 import (
@@ -20,28 +20,31 @@ import (
 	"cpar/model/vectorlayout"
 )
 
-// The vector of schemes sealed and local: small integers whose inner product
-// with those of a request gives Dis up to a stated error.
+// The vectors of schemes sealed and local. Their small-integer inner product
+// gives Dis up to a stated error.
 //
 //	record   [ q (m̂) | a (48) ]   addend = Σq²/2 + (G/2)·Σ (a/A)·log(a/A) − centre, rounded
 //	request  [ −q′   | −b     ]   own    = Σq′²/2 − (G/2)·mean + centre
 //
 //	score = ⟨record, request⟩ + addend        Dis = 2·(score + own)/G
 //
-// q is s·z rounded, halves to even, z the Johnson–Lindenstrauss vector. With a histogram s is
-// S/√m̂ and G = 499.5·S² units are one unit of distance, whatever m̂ is. a is A·v rounded so
-// that Σa = A; b = β·(log c − mean) rounded, A·β = G/2, mean that of the request's logarithms.
-// Subtracting it halves the request's norm, and Σa = A makes it a constant that the owner
-// adds again. A profile without a histogram has q alone, and G = 1,000,000·s².
+// q is s·z rounded half to even, where z is the Johnson–Lindenstrauss vector.
+// With a histogram, s = S/√m̂, and G = 499.5·S² units equal one unit of
+// distance for every m̂. a is A·v rounded such that Σa = A. b is β·(log c −
+// mean) rounded, where A·β = G/2 and mean is the mean of the request's
+// logarithms. Subtracting the mean halves the request's norm. As Σa = A, its
+// contribution is a constant that the owner adds back. A profile without a
+// histogram has only q, and G = 1,000,000·s².
 //
-// Scheme local takes fine steps: S = 13.5 (s is three eighths for the paper's 1296), A = 1000
-// and s = 1. Scheme sealed takes coarse ones, about an eighth: every bit of a score costs a bit
-// of the modulus, for the bound on its noise and for the security of the ring.
+// Scheme local uses fine steps: S = 13.5 (s = 3/8 for the paper's m̂ = 1296), A
+// = 1000 and s = 1. Scheme sealed uses steps about eight times coarser, because
+// every bit of a score costs a bit of the modulus, both for the noise bound and
+// for the security of the ring.
 //
-// # What can wrap
+// # Wrapping
 //
-// The norms are constants: nothing about them is learnt from the records, which
-// they would tell about. Fine, then coarse:
+// The norm bounds are constants rather than learnt, because learnt bounds would
+// leak information about the records. Fine, then coarse:
 //
 //	‖q‖² ≤ maxSquare, else q is shortened towards the baseline, on both sides alike
 //	‖a‖ ≤ A, since Σa = A and no element is below 0
@@ -49,41 +52,43 @@ import (
 //	‖log c − mean‖ ≤ √48·7/2, and each rounded by 1/2 at most
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
-// maxSquare is a distance of 10.9 from the baseline; photos of Corel-5k lie 4.0
-// from it, at most 5.5, blank images 6.2 (package combined). Without a histogram z has norm
-// 1000 and what rounding adds. Fine steps leave shorter ones alone: 0 ≤ Σq²/2 ≤ 508,100.
-// Coarse ones lengthen them to 125, so that addends are within 252 of half of 125²; q of
-// 15,625 ± 72 is the rule.
+// maxSquare corresponds to a distance of 10.9 from the baseline. Photos of
+// Corel-5k average 4.0 and reach 5.5, and blank images 6.2 (package
+// scorevector). Without a histogram, z has norm 1000 before rounding. Fine
+// steps leave shorter vectors unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps
+// lengthen them to 125, so addends lie within 252 of 125²/2. Typically q has a
+// square of 15,625 ± 72.
 //
-// # The error
+// # Error
 //
-// Σ(q−q′)² is exact for the rounded vectors, so copies of a photo are at distance
-// 0 in the L1 part. Rounding moves each difference by at most 1, so with
-// D = ‖z−z′‖²/F the L1 part is off by at most 2·√(m̂·D/G) + m̂/G.
+// Σ(q−q′)² is exact for the rounded vectors, so copies of a photo have L1
+// distance 0. Rounding moves each difference by at most 1. With D = ‖z−z′‖²/F
+// the L1 part therefore errs by at most 2·√(m̂·D/G) + m̂/G.
 //
-// Mostly it is off by less, as two photos that are not alike are rounded
-// independently: with mean squares r and r′ of what rounding moves a coordinate by,
-// about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of one z have one parity, that
-// of the number of its steps. At m̂ = 1296, where the fine s is three eighths, roundings are
-// therefore not quite uniform: of an odd z they are odd eighths, r = 5/64; of an even z
-// fourths, r = 6/64. Elsewhere r is 1/12. The L1 part is off by about √(2D/3G) around m̂/6G:
-// at m̂ = 1296 and D = 3 by 0.0047 around 0.0024, coarse by 0.04 around 0.18, which is alike
-// for all records.
+// The typical error is smaller, because dissimilar photos are rounded
+// independently. If rounding has mean squares r and r′ per coordinate, the
+// error is about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of z have the
+// parity of its number of steps. For m̂ = 1296 and the fine s = 3/8, rounding
+// errors are thus not uniform: odd z give odd eighths and r = 5/64, even z give
+// quarters and r = 6/64. Otherwise r = 1/12. The L1 part then errs by about
+// √(2D/3G) around m̂/6G. At m̂ = 1296 and D = 3 this is 0.0047 around 0.0024,
+// or with coarse steps 0.04 around 0.18. The offset is the same for all
+// records.
 //
-// b adds at most A/G = 0.011 or 0.096 and the addend 1/G, and KL is that of a/A, which
-// differs from v by less than 1/A in each bin.
+// b adds at most A/G = 0.011 (coarse 0.096) and the addend 1/G. KL is computed
+// from a/A, which differs from v by less than 1/A per bin.
 
-// A layout has the steps, the norms of rows and requests, what addends are measured from,
-// and t.
+// A layout holds the quantisation steps, the norm bounds of rows and requests,
+// the centre of addends, and t.
 type layout struct {
 	scale                   float64 // S with a histogram, s without
 	histogramSum            int64   // A
 	recordNorm, requestNorm int64
-	minSquare, maxSquare    int64 // of q; shorter ones are lengthened to unitNorm
+	minSquare, maxSquare    int64 // of q: shorter ones are lengthened to unitNorm
 	unitNorm                float64
 	centre, maxAddend       int64
 	logT                    int
-	block                   int // the default block width
+	block                   int // default block width
 }
 
 var (
@@ -92,13 +97,14 @@ var (
 		centre: 159600, maxAddend: 336000}
 	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
 		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
-	// Without. Narrow blocks suit few dimensions: a request has 37 kB.
+	// Without a histogram. Narrow blocks suit few dimensions: a request takes
+	// 37 kB.
 	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
 	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
 		centre: 7812, maxAddend: 252, logT: 15, block: 32}
 )
 
-// A Quantiser makes rows and requests of the vectors of one layout.
+// A Quantiser makes rows and requests from the vectors of one layout.
 type Quantiser struct {
 	jl, bins int
 	scale    float64 // s
@@ -106,7 +112,7 @@ type Quantiser struct {
 	layout   layout
 }
 
-// NewQuantiser is for vectors of a layout, with fine or coarse steps.
+// NewQuantiser returns a quantiser with fine or coarse steps.
 func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	q := &Quantiser{jl: vectors.JL, bins: vectors.KL}
 	switch {
@@ -126,11 +132,11 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 	return q
 }
 
-// Dim is the number of coordinates of a row.
+// Dim returns the number of coordinates of a row.
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
-// Lattice are the parameters under which scheme sealed encrypts the rows. block is
-// its block width, 0 for the default; logCells is log₂ of the number of records in a row.
+// Lattice returns scheme sealed's parameters for these rows. block is the block
+// width, 0 for the default. logCells is log₂ of the number of records in a row.
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {
@@ -146,16 +152,16 @@ func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Para
 	return p.Balance()
 }
 
-// Fits reports whether a row and addend are within the bounds that scores rely on.
+// Fits reports whether a row and addend keep the bounds that scores rely on.
 func (q *Quantiser) Fits(row []int16, addend int64) bool {
 	return squaredNorm(row) <= q.layout.recordNorm*q.layout.recordNorm && addend <= q.layout.maxAddend && addend >= -q.layout.maxAddend
 }
 
-// perLog is β.
+// perLog returns β.
 func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
-// Record lays out a record. Its vector is shortened where it is unlike the vector of any
-// photograph (Clamps).
+// Record lays out a record. It shortens vectors unlike any photograph's. See
+// Clamps.
 func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, err error) {
 	row = make([]int16, q.Dim())
 	square, err := q.bounded(row, z)
@@ -168,7 +174,7 @@ func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, e
 	return row, q.addend(square, row[q.jl:]), nil
 }
 
-// addend makes a record's addend: half its squared norm and what its histogram adds to
+// addend returns half the squared norm plus the histogram's contribution to
 // every divergence.
 func (q *Quantiser) addend(square int64, a []int16) int64 {
 	entropy := 0.0
@@ -179,11 +185,12 @@ func (q *Quantiser) addend(square int64, a []int16) int64 {
 		}
 	}
 	addend := int64(math.Round(float64(square)/2+q.unit/2*entropy)) - q.layout.centre
-	// Only a clamped vector whose coordinates are all rounded one way is beyond.
+	// Only a clamped vector with all coordinates rounded one way exceeds the
+	// bound.
 	return min(max(addend, -q.layout.maxAddend), q.layout.maxAddend)
 }
 
-// Request lays out a request. own is what makes a distance of its scores.
+// Request lays out a request. own converts its scores to distances.
 func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err error) {
 	u = make([]int16, q.Dim())
 	square, err := q.bounded(u, z)
@@ -196,7 +203,7 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	logs, mean := make([]float64, len(c)), 0.0
 	for i, x := range c {
 		logs[i] = math.Log(x)
-		if !(x <= 1 && -logs[i] <= vectorlayout.MaxLog) { // also refuses 0, negative and NaN
+		if !(x <= 1 && -logs[i] <= vectorlayout.MaxLog) { // also rejects 0, negative and NaN
 			return nil, 0, fmt.Errorf("laying out a request: %w: histogram bin %d was not smoothed", cpar.ErrInput, i)
 		}
 		mean += logs[i] / float64(len(c))
@@ -210,8 +217,8 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	return u, float64(square)/2 - q.unit/2*mean + float64(q.layout.centre), nil
 }
 
-// bounded writes s·z, rounded, to the front of row and returns its square: a vector that is
-// longer than the layout allows is shortened, one that is shorter lengthened.
+// bounded writes s·z, rounded and rescaled to the layout's norm bounds, to the
+// front of row. It returns the squared norm.
 func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	if len(z) != q.jl {
 		return 0, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
@@ -220,7 +227,7 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	square = q.scaled(row, z, scale)
 	if square < q.layout.minSquare {
 		norm := math.Sqrt(float64(squaredNorm(z)))
-		if norm == 0 { // it has no direction, and gets the first
+		if norm == 0 { // no direction: use the first axis
 			row[0] = int16(q.layout.unitNorm)
 			return squaredNorm(row[:q.jl]), nil
 		}
@@ -233,19 +240,19 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	by := math.Sqrt(float64(q.layout.maxSquare) / float64(square))
 	square = 0
 	for i, x := range z {
-		short := int64(math.RoundToEven(float64(x)*scale) * by) // towards 0: the norm cannot end above
+		short := int64(math.RoundToEven(float64(x)*scale) * by) // towards 0, so that the norm cannot exceed the bound
 		row[i] = int16(short)
 		square += short * short
 	}
 	return square, nil
 }
 
-// scaled writes scale·z, rounded, and returns its square. A number that int16 cannot
-// hold makes a square far beyond every bound, and row is not used then.
+// scaled writes scale·z, rounded, and returns its square. If a value overflows
+// int16, the square exceeds every bound and the caller discards row.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
-		// Halves to even: a quarter of an even z often ends in a half, and away
-		// from 0 they would add up.
+		// Half to even: a quarter of an even z often ends in one half, and
+		// rounding away from 0 would accumulate.
 		r := int64(math.RoundToEven(float64(x) * scale))
 		row[i] = int16(r)
 		square += r * r
@@ -253,8 +260,8 @@ func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	return square
 }
 
-// Clamps reports whether the vector of a photo is shortened or lengthened, which those of
-// photographs are not.
+// Clamps reports whether Record rescales z, which does not happen for
+// photographs.
 func (q *Quantiser) Clamps(z []int16) bool {
 	square := q.scaled(make([]int16, len(z)), z, q.scale)
 	return square > q.layout.maxSquare || square < q.layout.minSquare
@@ -267,14 +274,14 @@ func squaredNorm(v []int16) (s int64) {
 	return s
 }
 
-// fillHistogram writes A·v rounded to integers of sum A: down first, then up
-// where most was lost.
+// fillHistogram writes A·v, rounded to integers with sum A, rounding up where
+// rounding down loses most.
 func fillHistogram(a []int16, v []float64, sum int64) error {
 	if len(v) != len(a) {
 		return fmt.Errorf("%w: a histogram of %d bins, want %d", cpar.ErrInput, len(v), len(a))
 	}
 	left := int(sum)
-	lost := make([]int, len(v)) // bins, those that lost most first
+	lost := make([]int, len(v)) // bins by decreasing loss
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
 			return fmt.Errorf("%w: histogram bin %d is not within 0 and 1", cpar.ErrInput, i)
@@ -302,7 +309,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 	return nil
 }
 
-// Dis is the distance that a score stands for, never below 0.
+// Dis converts a score to a distance of at least 0.
 func (q *Quantiser) Dis(score int64, own float64) float64 {
 	return max(0, 2*(float64(score)+own)/q.unit)
 }

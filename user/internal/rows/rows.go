@@ -8,14 +8,14 @@ import (
 	"cpar/kdforest"
 )
 
-// Rows are rows in the clear, one after the other.
+// Rows holds plaintext rows consecutively.
 type Rows struct {
 	dim     int
-	rows    []int16 // dim of each record
+	rows    []int16 // dim values per record
 	addends []int64
 }
 
-// New has no rows yet.
+// New returns an empty Rows.
 func New(dim int) *Rows { return &Rows{dim: dim} }
 
 // Add appends a row and its addend.
@@ -24,21 +24,20 @@ func (r *Rows) Add(row []int16, addend int64) {
 	r.addends = append(r.addends, addend)
 }
 
-// Append appends all rows of o.
 func (r *Rows) Append(o *Rows) {
 	r.rows = append(r.rows, o.rows...)
 	r.addends = append(r.addends, o.addends...)
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.addends) }
 
-// At is row i and its addend; the row is not a copy.
+// At returns row i, without copying, and its addend.
 func (r *Rows) At(i int) (row []int16, addend int64) {
 	return r.rows[i*r.dim : (i+1)*r.dim], r.addends[i]
 }
 
-// Scores are ⟨row, u⟩ + addend of every row.
+// Scores returns ⟨row, u⟩ + addend for every row.
 func (r *Rows) Scores(u []int16, workers int) []int64 {
 	out := make([]int64, r.Len())
 	parallel.Ranges(len(out), workers, func(from, to int) {
@@ -50,7 +49,8 @@ func (r *Rows) Scores(u []int16, workers int) []int64 {
 	return out
 }
 
-// dot is an inner product within 32 bits: the norms bound it by 2,101,000.
+// dot returns an inner product. The norm bounds limit it to 2,101,000, which
+// fits 32 bits.
 func dot(a, b []int16) int32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 int32
@@ -67,8 +67,8 @@ func dot(a, b []int16) int32 {
 	return s0 + s1 + s2 + s3
 }
 
-// nearest are the l least scores, in ascending order of (score, record), of the
-// records that were not removed and have a score.
+// nearest returns the l lowest scores of live records, in ascending order of
+// (score, record). It skips absent scores.
 func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	for i, score := range scores {
@@ -79,21 +79,19 @@ func nearest(scores []int64, l int, removed Bitmap) []kdforest.Hit {
 	return queue.Hits()
 }
 
-// absent is the score of a record that was not asked about.
+// absent marks a record that the request did not cover.
 const absent = math.MaxInt64
 
-// A Bitmap has bit i mod 8 of byte i/8 set where record i was removed. It is as
-// long as the records need, whether or not any were.
+// A Bitmap marks removed records. Record i is bit i mod 8 of byte i/8. Its
+// length depends only on the number of records.
 type Bitmap []byte
 
-// NewBitmap is for so many records, none of them removed.
+// NewBitmap returns a bitmap without removed records.
 func NewBitmap(records int) Bitmap { return make(Bitmap, (records+7)/8) }
 
-// Has reports whether a record was removed.
 func (b Bitmap) Has(record int) bool { return b[record/8]>>(record%8)&1 == 1 }
 
-// With is b for so many records, at least as many as before, and with more of them
-// removed.
+// With returns b extended to the given number of records, with removed marked.
 func (b Bitmap) With(records int, removed []int) Bitmap {
 	out := append(slices.Clone(b), NewBitmap(records)[len(b):]...)
 	for _, i := range removed {
@@ -102,7 +100,7 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-// count is the number of records removed.
+// count returns the number of removed records.
 func (b Bitmap) count(records int) (n int) {
 	for i := range records {
 		if b.Has(i) {

@@ -11,14 +11,14 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Twin is the records of an index in the clear: the same small integers, so that
-// every score can be compared. It never leaves the owner.
+// A Twin holds the records of an index as the same small integers in plaintext,
+// so that tests can compare every score. It never leaves the owner.
 type Twin struct {
 	index *Index
 	rows  *Rows
 }
 
-// Twin lays out the collection of SetUp in the clear.
+// Twin returns the plaintext of the collection given to SetUp.
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, rows: New(b.quantiser.Dim())}
 	for i, r := range b.records {
@@ -31,8 +31,8 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, nil
 }
 
-// Scores are the scores of all records for a photo: the integers that the owner
-// decrypts, or computes at home.
+// Scores returns the scores of all records for a photo, equal to the owner's
+// decrypted scores.
 func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	u, err := t.Request(v)
 	if err != nil {
@@ -41,16 +41,16 @@ func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	return t.rows.Scores(u, runtime.GOMAXPROCS(0)), nil
 }
 
-// Row is the row of a record, and its addend.
+// Row returns a record's row and addend.
 func (t *Twin) Row(record int) (row []int16, addend int64) { return t.rows.At(record) }
 
-// Request is the request of a photo, as it is encrypted.
+// Request returns a photo's request before encryption.
 func (t *Twin) Request(v *vector.Vector) ([]int16, error) {
 	u, _, err := t.index.request(v)
 	return u, err
 }
 
-// Dis is the distance that a score of this photo stands for.
+// Dis converts a score for this photo to a distance.
 func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 	_, own, err := t.index.request(v)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Twin) Dis(v *vector.Vector, score int64) (float64, error) {
 	return t.index.quantiser.Dis(score, own), nil
 }
 
-// Search answers a request in the clear; nothing is visited.
+// Search answers a request in plaintext. It visits no nodes.
 func (t *Twin) Search(request index.ReplyReader, _ func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
