@@ -13,35 +13,37 @@ import (
 	"cpar/user/scorevector"
 )
 
-// Options say what records are searched by.
+// Options select the structures that the server searches.
 type Options struct {
-	// Trees of the forest and Lists of the inverted file. None leaves that structure
-	// out; 0 lists means cluster.DefaultCells.
+	// Trees is the size of the forest, Lists the number of cells of the
+	// inverted file. None omits the structure. 0 lists means
+	// kmeans.DefaultCells.
 	Trees, Lists int
-	// Split is the space of the forest's planes, Place where records are.
+	// Split is the space of the forest's planes. Place is the position of
+	// records in the trees.
 	Split Split
 	Place cpar.Place
 	Order Order
 }
 
-// None, as a number of trees or lists, leaves that structure out.
+// None, as a number of trees or lists, omits that structure.
 const None = -1
 
-// A Builder is an index that is being made: it knows the collection in the clear.
+// A Builder is an index that still holds its plaintext collection.
 type Builder struct {
 	*Index
 	collection *index.Collection
 	place      cpar.Place
 	clamped    int
-	forest     *kdforest.Forest // nil for an index without
-	lists      *ivf.Cells       // nil for an index without
-	// centroids are the means of the lists. They have vectors but no photo.
+	forest     *kdforest.Forest // nil without a forest
+	lists      *ivf.Cells       // nil without an inverted file
+	// centroids are the means of the cells. They have vectors but no photo.
 	centroids []index.Record
 }
 
-// SetUp makes what records are searched by. The records of a list of the inverted
-// file come to lie together: c is renumbered. Photos unlike any photograph are
-// moved towards the baseline, so that no score can wrap.
+// SetUp builds the search structures. It reorders c so that the records of a
+// cell are adjacent. Vectors unlike any photograph's are moved towards the
+// baseline so that no score can wrap.
 func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options, tell progress.Func) (*Builder, error) {
 	budget, err := budgetOf(x)
 	if err != nil {
@@ -78,8 +80,8 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 // Clamped counts the records that were moved towards the baseline.
 func (b *Builder) Clamped() int { return b.clamped }
 
-// cluster divides the records into lists and renumbers them, so that a list's
-// records lie together: what is read together is stored together.
+// cluster divides the records into cells and makes each cell's records
+// adjacent, because the server reads them together.
 func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, unit float64, lists int, tell progress.Func) error {
 	c := b.collection
 	z, histograms := c.Z(), make([][]float64, len(c.Records))
@@ -87,7 +89,8 @@ func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, un
 		histograms[i] = r.Vector.KL
 	}
 	tell.Report("lists", 0, len(z))
-	// The seed of the first centroids need not be secret, but that costs nothing.
+	// The initial centroids need not be secret, but a secret seed costs
+	// nothing.
 	found, err := kmeans.FitPhotos(ctx, z, histograms, unit, kmeans.Options{Cells: lists, Seed: x.Secret("lists")})
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, un
 	return nil
 }
 
-// plant grows the forest over the points of the records.
+// plant builds the forest over the points of the records.
 func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
 	points := make([][]uint16, len(b.collection.Records))
@@ -116,7 +119,7 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 			return err
 		}
 	}
-	build := kdforest.BuildOptions{Trees: opt.Trees, Seed: x.Secret("forest")} // split dimensions are drawn from a secret
+	build := kdforest.BuildOptions{Trees: opt.Trees, Seed: x.Secret("forest")} // the seed determines the split dimensions
 	if opt.Place == cpar.PlaceLeaf {
 		build.Place = kdforest.PlaceLeaf
 	}
@@ -129,8 +132,8 @@ func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt 
 	return nil
 }
 
-// centres returns the mean value of each field. A mean of vectors that keep
-// the budget of package combined keeps it too, a midpoint need not.
+// centres returns the mean value of each field. A mean of vectors that keep the
+// budget of package scorevector keeps it too, whereas a midpoint need not.
 func centres(points [][]uint16, fields []int) []uint16 {
 	c := make([]uint16, len(fields))
 	for i, f := range fields {

@@ -10,25 +10,23 @@ import (
 	"cpar/user/internal/index"
 )
 
-// ledgerPart is what the ledger keeps of an index of scheme cpar, ivf or capia. It does
-// not change.
+// ledgerPart is the immutable part of the ledger for schemes cpar, ivf and
+// capia.
 type ledgerPart struct {
-	// order says what order ciphertexts are.
+	// order selects the order ciphertexts.
 	order Order
-	// trees is 0 for an index without a forest, lists for one without an
-	// inverted file.
+	// trees is 0 without a forest, lists 0 without an inverted file.
 	trees uint8
 	lists uint32
-	// farthest is the greatest Σz² of a record or centroid, which bounds what a
-	// score can be.
+	// farthest is the largest Σz² of a record or centroid. It bounds scores.
 	farthest int64
-	// split takes levels to the points that planes divide.
+	// split converts levels to the points that planes divide.
 	split splitter
-	// planes are the distinct (coordinate, value) splits of points in
-	// ascending order; the split fields SF are their distinct coordinates.
+	// planes are the distinct (coordinate, value) splits in ascending order.
+	// Their coordinates are the split fields SF.
 	planes []kdforest.Plane[uint16]
-	// centres holds the value, for each split field, that planes and requests
-	// are measured from.
+	// centres holds, for each split field, the value from which planes and
+	// requests are measured.
 	centres []uint16
 }
 
@@ -66,7 +64,7 @@ func readPart(r *wire.Reader) (*ledgerPart, error) {
 	return s, r.Err()
 }
 
-// validate checks what the rest of the package relies on.
+// validate checks the invariants that the package relies on.
 func (s *ledgerPart) validate(x *index.Index) error {
 	dims := x.Profile.Dimensions()
 	if s.split.basis != nil && s.split.basis.In() != dims {
@@ -90,7 +88,7 @@ func (s *ledgerPart) validate(x *index.Index) error {
 	return nil
 }
 
-// fields returns SF, the coordinates of points that planes cut, ascending.
+// fields returns SF, the coordinates cut by planes, in ascending order.
 func (s *ledgerPart) fields() []int {
 	var f []int
 	for _, p := range s.planes {

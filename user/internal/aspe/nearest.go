@@ -14,13 +14,14 @@ import (
 	"cpar/user/scorevector"
 )
 
-// folds divides the photos that a ranker is calibrated by, into as many parts as
-// package learn does: means over words compare only where as many photos are asked.
+// folds is the number of parts of the calibration photos. It matches package
+// learn, because means over words are comparable only for equal numbers of
+// photos.
 const folds = 10
 
-// Samples are photos of a collection, most of them at most, with their nearest
-// others by the distances that an index is searched by, in the clear. Which they
-// are depends on the size of the collection alone.
+// Samples returns at most `most` photos of a collection with their nearest
+// neighbours by the plaintext distances of the index. The choice of photos
+// depends only on the size of the collection.
 func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
@@ -36,7 +37,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	if err != nil {
 		return nil, err
 	}
-	// Of photos that lie side by side in a folder many are alike.
+	// Shuffle, because adjacent photos of a folder are often alike.
 	order := rand.New(rand.NewPCG(0x73616d706c6573, 0)).Perm(len(records)) // "samples"
 	asked := min(len(records), most)
 	out, errs := make([]rank.Sample, asked), make([]error, asked)
@@ -61,7 +62,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	return out, nil
 }
 
-// nearest are the nearest others of one record.
+// nearest returns the nearest other records of one record.
 func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, record int) ([]rank.Neighbour, error) {
 	const scale = 1 << 10
 	plain := make([]int64, budget.Dim())
@@ -79,15 +80,15 @@ func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, 
 	return near[:min(len(near), rank.MostNeighbours)], nil
 }
 
-// Scanner scans n records of a layout for one request with the cloud's kernels, on
-// one core, to be timed. What the words are makes no difference.
+// Scanner returns a function that scans n records with the server's kernels on
+// one core, for timing. The content of the records does not matter.
 func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
 		return nil, err
 	}
 	space := &plainSpace{rows: make([]uint64, n*budget.Dim()), request: make([]uint64, budget.Dim())}
-	for i := range space.rows { // memory that was never written is not read either
+	for i := range space.rows { // pages never written would not be read from memory
 		space.rows[i] = uint64(i)
 	}
 	return func() { space.scan(n, rank.PaperNeighbours) }, nil

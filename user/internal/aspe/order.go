@@ -8,16 +8,15 @@ import (
 	"cpar/user/ope"
 )
 
-// An Order says how split values are encoded for the cloud.
+// An Order selects the encoding of split values for the server.
 type Order uint8
 
-// The order schemes.
 const (
-	// OrderRank: dense ranks among the split values of a field, two bytes.
-	// They reveal order and nothing else (ideal order-preserving security).
+	// OrderRank uses dense ranks among the split values of a field, two bytes
+	// each. They reveal only the order (ideal order-preserving security).
 	OrderRank Order = 0
-	// OrderOPE: the paper's order-preserving encryption (package ope), eight
-	// bytes. It reveals the approximate values too.
+	// OrderOPE uses the paper's order-preserving encryption (package ope),
+	// eight bytes each. It also reveals approximate values.
 	OrderOPE Order = 1
 )
 
@@ -25,16 +24,16 @@ var orders = enum.Table[Order]{What: "order", Names: []string{"rank", "ope"}}
 
 func (o Order) String() string { return orders.String(o) }
 
-// ParseOrder is the inverse of Order.String.
+// ParseOrder inverts Order.String.
 func ParseOrder(name string) (Order, error) { return orders.Parse(name, cpar.ErrInput) }
 
 // An orderEncoder turns levels into order ciphertexts, OPE(V[s]). field is a
-// position among SF. request ≤ split holds for the ciphertexts exactly where
-// it holds for the levels.
+// position in SF. request ≤ split holds for ciphertexts exactly if it holds for
+// levels.
 type orderEncoder interface {
 	split(field int, level uint16) (cpar.OrderCiphertext, error)
 	request(field int, level uint16) (cpar.OrderCiphertext, error)
-	// bytes is the width of a ciphertext in an index.
+	// bytes returns the width of a ciphertext in an index.
 	bytes() uint8
 }
 
@@ -61,7 +60,7 @@ func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder,
 	return ranks, nil
 }
 
-// rankEncoder holds the split values of each field: dense ranks.
+// rankEncoder holds the ranks of the split values of each field.
 type rankEncoder []*ope.Ranks
 
 func (r rankEncoder) split(field int, level uint16) (cpar.OrderCiphertext, error) {
@@ -75,7 +74,6 @@ func (r rankEncoder) request(field int, level uint16) (cpar.OrderCiphertext, err
 
 func (rankEncoder) bytes() uint8 { return 2 }
 
-// opeEncoder is the paper's order-preserving encryption.
 type opeEncoder struct{ key *ope.Key }
 
 func (e opeEncoder) split(field int, level uint16) (cpar.OrderCiphertext, error) {

@@ -15,27 +15,27 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Reading is what is kept of one request in order to read the reply: the secret
-// scale r_s; and the request in the clear, for the twin.
+// A ReplyReader holds the secret scale r_s of one request, and its plaintext
+// for the twin.
 type ReplyReader struct {
 	seed.Redacted
 	index  *Index
 	params cpar.Params
 	scale  int64
-	// planeScale is r_p, 0 where the request carries no plane vector.
+	// planeScale is r_p, or 0 if the request has no plane vector.
 	planeScale int64
 	plain      []int64
 	point      []uint16
 }
 
-// Request encrypts a vector. r_s, r_p and the noise are fresh, so that two requests
-// for one photo differ in every word that depends on them; order ciphertexts are
-// the same each time, and SECURITY.md says what that reveals.
+// Request encrypts a vector. r_s, r_p and the noise are fresh, so two requests
+// for one photo differ in every word that depends on them. Order ciphertexts
+// repeat. SECURITY.md describes what they reveal.
 func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which no plane bounds in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
 	}
-	if len(c.fields) == 0 { // one image, or all of them alike: there is no plane
+	if len(c.fields) == 0 { // all photos alike: there is no plane
 		p.Prune = false
 		if p.Search == cpar.SearchBestBin {
 			p.Search = cpar.SearchDepthFirst
@@ -48,7 +48,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	d := index.NewDigest()
 	index.Add(d, z)
 	index.Add(d, v.KL)
-	index.Add(d, v.Levels) // planes are asked about with these, and z does not tell them all
+	index.Add(d, v.Levels) // plane requests depend on levels, which z does not determine
 	noise := ive.NewNoise(c.Fresh("request", d.Sum()))
 	q := &cpar.Request{Index: c.ID, Params: p}
 	reading := &ReplyReader{index: c, params: p, scale: noise.Scale()}
@@ -71,7 +71,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	return reading, q, err
 }
 
-// RequestAll returns one request: these schemes have no cells to enumerate.
+// RequestAll returns one request, because these schemes search all records.
 func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error) {
 	reader, q, err := c.Request(v, p)
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Index) RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader
 	return []index.ReplyReader{reader}, []*cpar.Request{q}, nil
 }
 
-// project is z of a photo. One unlike any photograph is moved towards the baseline
-// rather than refused.
+// project returns z for a photo. A vector unlike any photograph's is moved
+// towards the baseline rather than rejected.
 func (c *Index) project(v *vector.Vector) ([]int16, error) {
 	z, err := c.Projector.Project(v)
 	if err == nil {
@@ -90,7 +90,7 @@ func (c *Index) project(v *vector.Vector) ([]int16, error) {
 	return z, err
 }
 
-// encryptRequest makes t = Sᵀ(wV_s + e_s).
+// encryptRequest computes t = Sᵀ(wV_s + e_s).
 func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyReader, noise *ive.Noise) ([]uint64, error) {
 	key, err := c.vectors()
 	if err != nil {
@@ -104,12 +104,13 @@ func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyRea
 	return t, key.EncryptRequest(t, reading.plain, noise)
 }
 
-// point is where a photo lies among the planes. One unlike any photograph is
-// moved towards the centres, so that every plane's score stays exact.
+// point returns the photo's coordinates for plane comparisons. A photo unlike
+// any photograph is moved towards the centres, which keeps every plane score
+// exact.
 func (c *Index) point(v *vector.Vector) []uint16 {
 	point := c.part.split.point(v.Levels)
 	if c.part.split.basis == nil {
-		return point // package combined says why levels never need it
+		return point // levels always fit: see package scorevector
 	}
 	var away int64
 	for i, f := range c.fields {
@@ -125,8 +126,8 @@ func (c *Index) point(v *vector.Vector) []uint16 {
 	return point
 }
 
-// planeRequest makes what pruning needs: the request for all planes, and how
-// a plane's score compares with a record's.
+// planeRequest makes the plane vector for pruning and the factor that relates a
+// plane's score to a record's score.
 func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.PlaneRequest, error) {
 	key, err := c.planes()
 	if err != nil {
@@ -148,19 +149,18 @@ func (c *Index) planeRequest(reading *ReplyReader, noise *ive.Noise) (*cpar.Plan
 	}
 	walk, ok := c.Projector.(profile.PaperProjector)
 	if !ok {
-		return q, nil // a plane's distance orders a search and is compared with no record's
+		return q, nil // plane distances order the search but are not compared with records
 	}
-	// One level of difference is worth m̂ squared JL units, of which three
-	// quarters count: the projection can fall below L1.
+	// One level is worth m̂ squared JL units. PlaneFactor allows for
+	// projections below the L1 distance.
 	perUnit := scorevector.PlaneFactor * float64(walk.MHat()) * c.part.split.unit() * float64(reading.scale) / float64(planeScale)
 	q.Scale = uint64(math.Round(perUnit * (1 << 16)))
 	q.Offset = uint64(reading.scale * c.budget.Offset())
 	return q, nil
 }
 
-// Read decrypts a reply: the nearest records with their distances, nearest first.
-// It refuses a reply that does not answer the request (ErrCloud) or whose keywords
-// were altered (ErrCorrupt).
+// Read decodes a reply into the nearest records, nearest first. It rejects a
+// reply to another request (ErrCloud) and altered keywords (ErrCorrupt).
 func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	c := p.index
 	fail := func(format string, args ...any) ([]rank.Neighbour, error) {
@@ -187,8 +187,8 @@ func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 			return nil, err
 		}
 		out[i] = rank.Neighbour{Record: m.Record, Dis: c.budget.Dis(m.Score, p.scale), Keywords: words}
-		// Below what noise and ε can make, a distance says nothing: copies of
-		// one photo must weigh the same.
+		// Distances below the noise carry no information. Copies of a photo
+		// must all have distance 0.
 		if out[i].Dis < scorevector.MaxError {
 			out[i].Dis = 0
 		}

@@ -14,15 +14,14 @@ import (
 	"cpar/model/vector"
 )
 
-// A Split says where the planes of a forest lie.
+// A Split selects the space of a forest's planes.
 type Split uint8
 
-// The split spaces.
 const (
-	// SplitPCA splits along the principal components of the 864 levels: at
-	// equal visits it finds more (package eval, structures).
+	// SplitPCA splits along principal components of the 864 levels. It finds
+	// more neighbours for the same number of visits (package eval, structures).
 	SplitPCA Split = 0
-	// SplitOriginal splits the levels themselves, as the paper does.
+	// SplitOriginal splits the levels themselves, as in the paper.
 	SplitOriginal Split = 1
 )
 
@@ -30,24 +29,23 @@ var splits = enum.Table[Split]{What: "split space", Names: []string{"pca", "orig
 
 func (s Split) String() string { return splits.String(s) }
 
-// ParseSplit is the inverse of Split.String.
+// ParseSplit inverts Split.String.
 func ParseSplit(name string) (Split, error) { return splits.Parse(name, cpar.ErrInput) }
 
 // splitComponents is the number of principal components that planes may cut.
 const splitComponents = 64
 
-// splitter takes a photo's levels to the point that planes divide. The zero
-// value is the original space.
+// splitter converts levels to points. The zero value is the original space.
 type splitter struct {
-	// basis covers the L1 levels alone: a plane's distance is then at most L2,
-	// and that at most L1.
+	// basis covers only the L1 levels, so that a plane's distance is at most
+	// L2, which is at most L1.
 	basis *pca.Basis
-	// step is the number of levels that one unit of a point stands for.
+	// step is the number of levels per unit of a point.
 	step float64
 }
 
-// fitSplitter learns the principal components of a collection's levels and
-// the step at which none of its points leaves the range of levels.
+// fitSplitter learns the principal components of a collection's levels, and the
+// step that keeps its points within the range of levels.
 func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, error) {
 	rows := make([][]float32, len(levels))
 	for i, l := range levels {
@@ -78,7 +76,7 @@ func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, 
 	return s, points, nil
 }
 
-// dims is the number of coordinates of a point, of so many levels.
+// dims returns the number of coordinates of a point.
 func (s splitter) dims(levels int) int {
 	if s.basis == nil {
 		return levels
@@ -86,7 +84,7 @@ func (s splitter) dims(levels int) int {
 	return s.basis.Out()
 }
 
-// unit is how many levels of distance one unit of a coordinate is.
+// unit returns the number of levels per unit of a coordinate.
 func (s splitter) unit() float64 {
 	if s.basis == nil {
 		return 1
@@ -94,7 +92,7 @@ func (s splitter) unit() float64 {
 	return s.step
 }
 
-// point is the point of a photo; in the original space the levels themselves.
+// point returns a photo's point, which equals its levels in the original space.
 func (s splitter) point(levels []uint16) []uint16 {
 	if s.basis == nil {
 		return levels

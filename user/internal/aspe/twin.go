@@ -15,21 +15,22 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Twin is an index in the clear: the same integers without noise, searched in the
-// same order by the same forest and lists. The encrypted search is held against it,
-// place by place and visit by visit. It never leaves the owner.
+// A Twin is a plaintext index: the same integers without noise, searched in the
+// same order with the same forest and cells. Tests compare the encrypted search
+// with it record by record and visit by visit. It never leaves the owner.
 type Twin struct {
 	index  *Index
-	forest *kdforest.Forest // nil for an index without
-	lists  *ivf.Cells       // nil for an index without
-	// ballots of the forest are made when they are first needed.
+	forest *kdforest.Forest // nil without a forest
+	lists  *ivf.Cells       // nil without an inverted file
+	// ballots is created on first use.
 	ballots func() *kdforest.Ballots
 	records int
-	// rows and centroids are record vectors of budget.Dim words each, ε = 0.
+	// rows and centroids are record vectors of budget.Dim words each, with ε =
+	// 0.
 	rows, centroids []uint64
 }
 
-// Twin lays out the collection in the clear, 8·1347 bytes a record with profile
+// Twin returns the plaintext counterpart, 8·1347 bytes per record with profile
 // `paper`.
 func (b *Builder) Twin() (index.Twin, error) {
 	t := &Twin{index: b.Index, forest: b.forest, lists: b.lists, records: len(b.collection.Records)}
@@ -42,7 +43,7 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, err
 }
 
-// plainRows are the record vectors of z, with ε = 0, as words modulo 2⁶⁴.
+// plainRows returns the record vectors with ε = 0 as words modulo 2⁶⁴.
 func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, error) {
 	dim := budget.Dim()
 	rows, row := make([]uint64, dim*len(records)), make([]int64, dim)
@@ -55,9 +56,9 @@ func plainRows(budget *scorevector.Budget, records []index.Record) ([]uint64, er
 	return rows, nil
 }
 
-// Search answers a request in the clear as the cloud answers it encrypted, with the
-// request's scale, so that scores can be compared as integers. trace, if not nil,
-// is told of every visit.
+// Search performs the server's search on plaintext with the request's scale, so
+// that scores are comparable as integers. trace, if not nil, receives every
+// visit.
 func (t *Twin) Search(request index.ReplyReader, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	reading, ok := request.(*ReplyReader)
 	if !ok {
@@ -96,16 +97,16 @@ func (t *Twin) searchLists(space *plainSpace, l, visits int, trace func(kdforest
 	return hits, err
 }
 
-// PlaneDistance returns how far beyond a plane a photo lies, in units of the
-// split space (levels, in the original one).
+// PlaneDistance returns the photo's signed distance beyond a plane, in units of
+// the split space (levels in the original space).
 func (t *Twin) PlaneDistance(v *vector.Vector, plane uint32) int64 {
 	p := t.index.part.planes[plane]
 	return int64(t.index.point(v)[p.Dim]) - int64(p.Value)
 }
 
-// plainSpace is one request in the clear. It scores with the cloud's kernels.
+// plainSpace is a plaintext request. It scores with the server's kernels.
 type plainSpace struct {
-	rows    []uint64 // of records or of centroids
+	rows    []uint64 // of records or centroids
 	request []uint64
 	dots    []uint64 // scratch
 
@@ -113,7 +114,7 @@ type plainSpace struct {
 	point []uint16
 	// scale is r_s, planeScale r_p.
 	scale, planeScale int64
-	// mHat is m̂ where a plane's distance can be held against a record's.
+	// mHat is m̂ where plane distances are comparable with record scores.
 	mHat float64
 }
 
@@ -129,21 +130,21 @@ func (s *plainSpace) room(n int) []uint64 {
 	return s.dots
 }
 
-// Score is for records anywhere.
+// Score scores scattered records.
 func (s *plainSpace) Score(records []uint32, scores []int64) {
 	dots := s.room(len(records))
 	modq.Gather(dots, s.rows, records, s.request)
 	modq.ToSigned(scores, dots)
 }
 
-// Run is for records side by side.
+// Run scores consecutive records.
 func (s *plainSpace) Run(first uint32, scores []int64) {
 	dots := s.room(len(scores))
 	modq.Rows(dots, s.rows[int(first)*len(s.request):], s.request)
 	modq.ToSigned(scores, dots)
 }
 
-// scan finds the l of least score among n.
+// scan returns the l lowest scores of n records.
 func (s *plainSpace) scan(n, l int) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	scores := make([]int64, min(n, kdforest.DefaultBatch))
@@ -159,12 +160,12 @@ func (s *plainSpace) scan(n, l int) []kdforest.Hit {
 
 func (s *plainSpace) Left(plane uint32) bool { return s.index.part.planes[plane].Left(s.point) }
 
-// Fields counts the planes that the request's levels are beyond.
+// Fields counts the planes beyond which the request's levels lie.
 func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }
 
-// Beyond is the plain type-2 comparison: three quarters of the distance to
+// Beyond is the plaintext type-2 comparison: three quarters of the distance to
 // the plane, in squared JL units, against a record's score.
 func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	p := s.index.part.planes[plane]
@@ -173,11 +174,11 @@ func (s *plainSpace) Beyond(plane uint32, worst int64) bool {
 	return far-float64(s.scale*s.index.budget.Offset()) > float64(worst)
 }
 
-// Distance is the plain plane score, r_p·|V_s[f] − split|.
+// Distance is the plaintext plane score, r_p·|V_s[f] − split|.
 func (s *plainSpace) Distance(plane uint32) float64 {
 	p := s.index.part.planes[plane]
 	return math.Abs(float64(s.planeScale * (int64(s.point[p.Dim]) - int64(p.Value))))
 }
 
-// Reach is never called: a best-bin-first search here does not prune.
+// Reach is unused, because a best-bin-first search here does not prune.
 func (s *plainSpace) Reach(int64) float64 { return math.Inf(1) }

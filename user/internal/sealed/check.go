@@ -11,30 +11,33 @@ import (
 	"cpar/internal/seed"
 )
 
-// How an owner notices replies that the cloud made up, altered, swapped, replayed or left
-// something out of (Freivalds, "Probabilistic machines can use less running time", 1977).
-// Every group g has a secret number ρ_g modulo Q, and the ledger keeps
+// Reply checks detect replies that the server invented, altered, reordered,
+// replayed or truncated (Freivalds, "Probabilistic machines can use less
+// running time", 1977). Every group g has a secret number ρ_g modulo Q, and the
+// ledger keeps
 //
 //	S = Σ ρ_g·W_g   (the matrix)      T = Σ ρ_g·A_g   (the addends, D times)
 //
-// both modulo Q. With row k of the request R, the reply c is accepted if at every one of the
-// K points
+// both modulo Q. With row k of the request R, the reply c is accepted if at
+// every one of the K points
 //
 //	Σ ρ_g·c_g[k] = T[k] + ⟨S[k], R[k]⟩ mod Q
 //
-// Right replies pass, as the reply is c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ exactly: nothing is
-// rounded and no noise is in it but what the cloud has itself. Let another be off by e_g[k],
-// not all 0. At a point where e_g[k] ≠ 0 the sum is right for one value of ρ_g modulo Q, the
-// others given: a chance of at most 1.0001/Q (Q has 47 or 48 bits; ρ is a word of 64 modulo Q).
+// Correct replies pass because c_g[k] = A_g[k] + ⟨W_g[k], R[k]⟩ holds exactly,
+// without rounding. Suppose a reply is off by e_g[k], not all 0. At a point
+// with e_g[k] ≠ 0, the equation holds for only one value of ρ_g, given the
+// others. The probability is at most 1.0001/Q (Q has 47 or 48 bits, and ρ is a
+// 64-bit word modulo Q).
 //
-// So whether a reply is accepted is whether it is right, which the cloud knows before it
-// sends it, but for that chance. A refusal tells nothing of the photo, the key or the
-// records: the owner may react to it as it likes. Nothing else that the cloud sees depends
-// on ρ; of r wrong replies one passes with a chance of at most 1.0001·r/(Q − r).
+// Except with that probability, acceptance depends only on correctness, which
+// the server knows before it replies. A refusal therefore reveals nothing about
+// photo, key or records, and the owner may react to it freely. Nothing else
+// visible to the server depends on ρ. Of r wrong replies, one passes with
+// probability at most 1.0001·r/(Q − r).
 //
-// ρ_g follows from the key, the index id and the group's number. A group comes to stand for
-// other records where an addition refills the last one, or a backup is restored; the sums are
-// then others, and ρ is still nothing that the cloud knows.
+// ρ_g derives from the key, the index id and the group's number. A refilled
+// last group or a restored backup gives a group other records. The sums change
+// accordingly, and the server still does not know ρ.
 type checkSums struct {
 	matrix, addends []uint64
 }
@@ -51,7 +54,7 @@ func (c checkSums) equal(o checkSums) bool {
 	return slices.Equal(c.matrix, o.matrix) && slices.Equal(c.addends, o.addends)
 }
 
-// rhos are ρ of the groups from first on, as factors of lattice.
+// rhos returns ρ for n groups from first on, as factors for package lattice.
 func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	out := make([]uint64, n)
 	s.At(8 * uint64(first)).Words(out)
@@ -62,7 +65,7 @@ func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	return out
 }
 
-// add counts group number n, remove takes it out.
+// add includes group number n in the sums, and remove excludes it.
 func (c checkSums) add(p lattice.Params, s *seed.Stream, n int, g *lattice.Group) {
 	c.addScaled(p, g, rhos(p.Ring(), s, n, 1)[0])
 }
@@ -81,7 +84,7 @@ func (c checkSums) addScaled(p lattice.Params, g *lattice.Group, rho uint64) {
 	r.AddScaled(c.addends, words, rho)
 }
 
-// wanted is the right side of the equation, for each point.
+// wanted returns the right-hand side of the equation at each point.
 func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
 	r, n := p.Ring(), p.RowLen()
 	row := make([]uint64, n)
@@ -93,7 +96,7 @@ func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
 	return out
 }
 
-// fits is whether these are the words of a right reply.
+// fits reports whether the words form a correct reply.
 func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
 	r, k := p.Ring(), p.Records()
 	sum := make([]uint64, k)
@@ -103,6 +106,6 @@ func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
 	return slices.Equal(sum, wanted)
 }
 
-// ErrRefused says that a reply is not what the cloud's records and the request give.
+// ErrRefused reports a reply that does not match the records and the request.
 var ErrRefused = hint.Add(fmt.Errorf("%w: its reply is not that of the index", cpar.ErrCloud),
 	"the cloud is damaged or lies; if it persists, ask its operator to check the index, or push it again")

@@ -20,24 +20,25 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// Kind is scheme sealed as package rows asks for it.
+// Kind is scheme sealed for package rows.
 var Kind = rows.Kind{Coarse: true, New: newScheme, Read: readScheme, Vectors: schemeBytes}
 
-// cipher encrypts the rows of one state of an index in groups: those of its open part.
+// cipher encrypts rows in groups for one generation of an index: the open part,
+// whose records belong to no cell.
 type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
-	// key is derived when first needed.
+	// key is derived on first use.
 	key func() (*Key, error)
-	// rho is the stream of the numbers that check replies, check the sums over the
-	// groups of this state.
+	// rho generates the numbers that check replies. check holds the sums over
+	// this generation's groups.
 	rho   *seed.Stream
 	check checkSums
-	// hints of the records of this state; nil until Hold.
+	// hints covers this generation's records. It is nil until Hold.
 	hints atomic.Pointer[Hints]
-	// clustered encrypts the rows of the clustered part, and records counts what is in
-	// them; nil where there is none. It has no request, no Finish and no Hold of its own.
+	// clustered encrypts the records in cells, and records counts them. It is
+	// nil without cells. The outer cipher handles its Request, Finish and Hold.
 	clustered *cipher
 	records   int
 }
@@ -60,8 +61,8 @@ func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, 
 	return begin(x, q, o.Block, o.Careful, clusters)
 }
 
-// begin starts an index without records, with a clustered part for all of them if there are
-// to be clusters.
+// begin starts an empty index, with a clustered part for all records if it has
+// cells.
 func begin(x *index.Index, q *rows.Quantiser, block int, careful bool, logClusters int) (rows.Cipher, error) {
 	s, err := beginPart(x, q, block, careful, 0)
 	if err == nil && logClusters > 0 {
@@ -79,7 +80,7 @@ func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCe
 	return open(x, p, newCheckSums(p)), nil
 }
 
-// parts are the parameters of both parts.
+// parts returns the parameters of both parts.
 func (s *cipher) parts() lattice.Sections {
 	p := lattice.Sections{Open: s.params}
 	if s.clustered != nil {
@@ -123,8 +124,8 @@ func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	return check, nil
 }
 
-// schemeBytes counts the groups of n records, their hints, the parameters
-// twice, in a segment and in the ledger, and the sums.
+// schemeBytes adds up the groups of n records, their hints, the parameters (in
+// a segment and in the ledger), and the sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	open, err := q.Lattice(0, false, 0)
 	if err != nil {
@@ -142,7 +143,7 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 		aead.Overhead + rows.CellBytes(q, n, p.Slots())), err
 }
 
-// AppendBinary appends parameters and the sums of the open part.
+// AppendBinary appends the parameters and the sums of the open part.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
 	b, err := s.parts().AppendBinary(b)
 	return s.check.append(b), err
@@ -152,7 +153,7 @@ func (c checkSums) append(b []byte) []byte {
 	return lattice.AppendWords(lattice.AppendWords(b, c.matrix), c.addends)
 }
 
-// Clustered is the cipher of the clustered part.
+// Clustered returns the cipher of the records in cells.
 func (s *cipher) Clustered() (rows.Clustered, int) {
 	if s.clustered == nil {
 		return nil, 0
@@ -160,22 +161,21 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 	return s.clustered, s.records
 }
 
-// Layout says how records lie in rows.
 func (s *cipher) Layout() lattice.Params { return s.params }
 
-// AppendStatic appends the sums of the clustered part, which stay as they are.
+// AppendStatic appends the sums of the clustered part, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
-// ReadStatic reads them.
+// ReadStatic decodes the sums.
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 	s.check, err = readCheckSums(s.params, r)
 	return err
 }
 
-// Unit is a group.
+// Unit describes a group.
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups, each with a seed and noise of its own, makes their hints
+// Encrypt encrypts groups under separate seeds and noise, computes their hints,
 // and counts their records.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
@@ -208,7 +208,7 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (group
 	return groups, hints, nil
 }
 
-// Drop takes groups out of the sums.
+// Drop removes groups from the sums.
 func (s *cipher) Drop(segment []byte, unit int) error {
 	_, err := s.eachGroup(segment, func(i int, g *lattice.Group) error {
 		s.check.remove(s.params, s.rho, unit+i, g)
@@ -244,7 +244,7 @@ func (s *cipher) Decrypt(ctx context.Context, segment []byte, _ int, each func(r
 	})
 }
 
-// eachGroup reads a segment of groups, and counts them.
+// eachGroup decodes the groups of a segment and returns their number.
 func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error) (n int, err error) {
 	for size := s.params.GroupSize(); len(segment) > 0; segment = segment[min(size, len(segment)):] {
 		g, err := lattice.DecodeGroup(s.params, segment[:min(size, len(segment))])
@@ -259,7 +259,7 @@ func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error
 	return n, nil
 }
 
-// Sums counts groups as the ledger does.
+// NewIntegrityCheck recomputes the ledger's sums.
 func (s *cipher) NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool) {
 	sums := newCheckSums(s.params)
 	add = func(segment []byte, unit int) error {
@@ -272,10 +272,9 @@ func (s *cipher) NewIntegrityCheck() (add func(segment []byte, unit int) error, 
 	return add, func() bool { return sums.equal(s.check) }
 }
 
-// Needs names the hints.
 func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
 
-// Hold reads the hints, those of the clustered part first.
+// Hold decodes the hints, with the clustered part first.
 func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	for _, part := range []*cipher{s.clustered, s} {
 		if part == nil {
@@ -293,7 +292,7 @@ func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	return nil
 }
 
-// Held is the number of records that the hints cover.
+// Held returns the number of records covered by hints.
 func (s *cipher) Held() int {
 	h := s.hints.Load()
 	if h == nil || s.clustered != nil && s.clustered.hints.Load().Records() != s.parts().Rows() {
@@ -302,8 +301,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to one cluster of the clustered part and to the open part,
-// each under a secret that serves it alone. Parts without groups are not asked.
+// Request encrypts a request to one cell of the clustered part and one to the
+// open part, each under its own secret. It omits parts without groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request
@@ -330,7 +329,7 @@ func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Reque
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme}, Opaque: whole.AppendBinary(nil)}, read, nil
 }
 
-// sectionRequest is what is kept of a request to one part.
+// sectionRequest holds the secrets of the request to one part.
 type sectionRequest struct {
 	*cipher
 	once   *OneTimeKey
@@ -353,8 +352,8 @@ func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest
 	return &sectionRequest{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
-// checkedScores reads the reply to a request, and refuses one that is not what the groups
-// and the request give: first the rows of the clustered part, then those of the open part.
+// checkedScores verifies the reply against the sums and decodes the scores,
+// first of the clustered part, then of the open part.
 func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
@@ -391,7 +390,8 @@ func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *
 	return scores, nil
 }
 
-// Next goes on from the sums of the open part; those of the clustered part stay.
+// Next continues from the sums of the open part. The clustered part's sums do
+// not change.
 func (s *cipher) Next(x *index.Index) rows.Cipher {
 	next := open(x, s.params, s.check.clone())
 	if s.clustered != nil {
@@ -400,7 +400,7 @@ func (s *cipher) Next(x *index.Index) rows.Cipher {
 	return next
 }
 
-// Rebuild has no records yet.
+// Rebuild starts without records.
 func (s *cipher) Rebuild(x *index.Index, q *rows.Quantiser, logClusters int) (rows.Cipher, error) {
 	return begin(x, q, s.params.Block, s.params.LogN == lattice.Careful.LogN, logClusters)
 }

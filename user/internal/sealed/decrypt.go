@@ -8,8 +8,8 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Decrypt is the inverse of Encrypt: the vectors and addends of a group's
-// records. Only compaction and removal need it; reading replies does not.
+// Decrypt recovers the vectors and addends of a group. Only compaction and
+// removal need it.
 //
 //	W_{g,b} + a_g·s_b = Δ_db·m_{g,b} + e_{g,b}
 func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
@@ -43,7 +43,7 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	addends := make([]int64, g.Count)
 	for i := range addends {
 		addends[i] = nearest(ring, words[i], p.LogScale())
-		// What another key decrypts is noise, and far beyond the bounds.
+		// Under a wrong key the result is noise far beyond the bounds.
 		if err := checkRow(p, vectors[i], addends[i]); err != nil {
 			return nil, nil, fmt.Errorf("decrypting a sealed group: record %d: %w: it is none of this key's", i, cpar.ErrCorrupt)
 		}
@@ -51,7 +51,7 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	return vectors, addends, nil
 }
 
-// readRecord is the inverse of placeRecord.
+// readRecord inverts placeRecord.
 func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	from, ring := b*p.Block, p.Ring()
 	for j := range v[from:min(from+p.Block, p.Dim)] {
@@ -64,11 +64,10 @@ func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	}
 }
 
-// saturated is x, or the end of int16 that it lies beyond: what another key
-// decrypts must not look small.
+// saturated clips x to int16, so that the noise from a wrong key stays large.
 func saturated(x int64) int16 { return int16(min(max(x, math.MinInt16), math.MaxInt16)) }
 
-// nearest is the integer nearest to x/2^shift, where x stands for a number
+// nearest returns the integer nearest to x/2^shift, where x represents a number
 // between −Q/2 and Q/2.
 func nearest(ring *lattice.Ring, x uint64, shift int) int64 {
 	return (ring.Centred(x) + 1<<(shift-1)) >> shift

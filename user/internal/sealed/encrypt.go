@@ -10,9 +10,9 @@ import (
 	"cpar/internal/seed"
 )
 
-// Encrypt makes one group of 1 to K records: for each a vector of Dim
-// coordinates and the addend of its score. The seed of a_g and the noise come
-// from fresh, which must serve this group alone (seed.Source).
+// Encrypt encrypts a group of 1 to K records, each a vector of Dim coordinates
+// and the addend of its score. fresh yields the seed of a_g and the noise and
+// must serve this group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -29,7 +29,7 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 		Index: k.id, Count: len(vectors),
 		Matrix: make([]byte, p.MatrixBytes()),
 	}
-	// The seed is public, the noise must not follow from it.
+	// The seed is public, and the noise must not be derivable from it.
 	g.Seed = fresh.Derive("sealed/seed")
 	noise := seed.New(fresh.Derive("sealed/noise"))
 	a := make([]uint64, ring.N)
@@ -65,19 +65,19 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 	return g, nil
 }
 
-// maskAddends is D times the evaluations of what a_g·s_n has at the coefficients 0, D, 2D, ….
-// The others would only be thrown away.
+// maskAddends returns D times the evaluations of a_g·s_n restricted to the
+// coefficients 0, D, 2D, …. The others are not needed.
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
 	ring.DotRows(mask, a, k.addend)
-	// k.addend is a factor, 2⁶⁴ times s_n.
+	// k.addend is a factor: 2⁶⁴ times s_n.
 	ring.Scale(mask, 1)
 	return mask
 }
 
-// placeRecord writes block b of record i into m_{g,b}, times Δ_db: coordinate j
-// at X^(iD−j), where X^−j is −X^(N−j).
+// placeRecord writes block b of record i into m_{g,b}, scaled by Δ_db.
+// Coordinate j goes to X^(iD−j), where X^−j is −X^(N−j).
 func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	from, ring := b*p.Block, p.Ring()
 	for j, x := range v[from:min(from+p.Block, p.Dim)] {
@@ -89,8 +89,8 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
-// checkRow refuses a row that is too long for scores that cannot wrap and for the noise
-// budget. One of several records has their addends in it, and no other.
+// checkRow rejects a row that exceeds the score or noise bounds. A row that
+// packs several records must contain their addends and have none itself.
 func checkRow(p lattice.Params, v []int16, addend int64) error {
 	fits := func(addend int64) error {
 		if addend > p.Addend || addend < -p.Addend {
@@ -118,7 +118,8 @@ func checkRow(p lattice.Params, v []int16, addend int64) error {
 	return nil
 }
 
-// checkRequest refuses a request that is too long, or asks more than one record of a row.
+// checkRequest rejects a request that is too long or selects more than one
+// record of a row.
 func checkRequest(p lattice.Params, u []int16) error {
 	if p.LogSlots == 0 {
 		return checkVector(p.Dim, u, p.RequestNorm)
@@ -135,8 +136,8 @@ func checkRequest(p lattice.Params, u []int16) error {
 	return fmt.Errorf("%w: it does not ask one record of a row", cpar.ErrInput)
 }
 
-// checkVector refuses a vector of another length and one that is too long for
-// scores that cannot wrap and for the noise budget.
+// checkVector rejects a vector of the wrong dimension or with a norm beyond the
+// bounds for scores and noise.
 func checkVector(dim int, v []int16, norm int64) error {
 	if len(v) != dim {
 		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(v), dim)

@@ -9,11 +9,11 @@ import (
 	"cpar/internal/wire"
 )
 
-// Hints are what reading replies takes besides the key: for every group the
-// seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They follow from the groups and the
-// index id alone, are as public as these, and are kept so that they need not be
-// computed again for every request. Nothing in them shows whether they are right:
-// whoever holds them must know their digests (user.Owner).
+// Hints are the data other than the key needed to read replies: for every group
+// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They derive from the groups
+// and the index id, so they are as public as these. They are kept to avoid
+// recomputing them per request. They are not authenticated. The holder must
+// verify their digests (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
@@ -24,12 +24,12 @@ type Hints struct {
 
 type groupHint struct {
 	seed         [lattice.SeedSize]byte
-	public       [seed.Size]byte // follows from seed, which takes nearly half as long as to expand a_g
+	public       [seed.Size]byte // derived from seed, half as costly as expanding a_g
 	first, count int
 	packed       []byte // N coefficients, packed by lattice
 }
 
-// NewHints begins the hints of an index without groups.
+// NewHints returns the hints of an index without groups.
 func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
 	roll, err := lattice.NewRoll(p, id, 0)
 	if err != nil {
@@ -38,16 +38,17 @@ func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
 	return &Hints{params: p, id: id, roll: roll}, nil
 }
 
-// Records is the number of records of all groups.
+// Records returns the number of records in all groups.
 func (h *Hints) Records() int { return h.records }
 
-// Groups is their number.
+// Groups returns the number of groups.
 func (h *Hints) Groups() int { return len(h.groups) }
 
-// State names the groups that the hints belong to.
+// State identifies the groups that the hints cover.
 func (h *Hints) State() lattice.State { return h.roll.State() }
 
-// appendHint computes the hint of a group and appends it to b (encoding.go of lattice).
+// appendHint computes a group's hint and appends it to b in the encoding of
+// package lattice.
 func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	p, ring := k.params, k.params.Ring()
 	sum, w := make([]uint64, ring.N), make([]uint64, ring.N)
@@ -62,8 +63,8 @@ func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	return p.PackHint(b, sum)
 }
 
-// Append reads the hints of the next groups of the index, in the order in which the
-// cloud has them. They keep b.
+// Append decodes the hints of the next groups, in the server's order. It
+// retains b.
 func (h *Hints) Append(b []byte) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	for r.Err() == nil && r.Left() > 0 {
@@ -99,7 +100,7 @@ func (h *Hints) add(g groupHint) {
 }
 
 // evaluate writes the evaluations of the hint by columns into dst: D times K
-// points, which takes fewer than N points, and no more are needed.
+// points, all that is needed, and fewer than N.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	p.UnpackHint(dst, g.packed)
 	p.EvaluateColumns(dst)

@@ -8,14 +8,14 @@ import (
 	"cpar/internal/seed"
 )
 
-// Key encrypts records and requests of one index. It may be used by several
-// goroutines at once.
+// Key encrypts records and requests of one index. It is safe for concurrent
+// use.
 type Key struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
-	// blocks are the evaluations of s_1 … s_B, addend those of s_n, public those
-	// of a′_1 … a′_B; all as factors for MulAdd of the ring.
+	// blocks holds the evaluations of s_1 … s_B, addend those of s_n, and
+	// public those of a′_1 … a′_B. All are factors for the ring's MulAdd.
 	blocks [][]uint64
 	addend []uint64
 	public [][]uint64
@@ -43,8 +43,8 @@ func secret(r *lattice.Ring, s seed.Secret) []uint64 {
 	return p
 }
 
-// publicRequest is a′_1 … a′_B: public, fixed for an index. Uniform evaluations
-// are the evaluations of a uniform polynomial.
+// publicRequest returns a′_1 … a′_B, which are public and fixed per index.
+// Uniform evaluations correspond to a uniform polynomial.
 func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	r, a := p.Ring(), make([][]uint64, p.Blocks())
 	for b := range a {
@@ -55,13 +55,13 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	return a
 }
 
-// publicGroup writes the evaluations of a_g into a. AES in counter mode under
-// a key that everybody knows (publicSeed) expands it, as in Frodo's public matrix.
+// publicGroup expands the evaluations of a_g into a by AES in counter mode
+// under a public key (publicSeed), like Frodo's public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }
 
-// publicSeed is the key that expands a_g.
+// publicSeed returns the public key that expands a_g.
 func publicSeed(id cpar.IndexID, group [lattice.SeedSize]byte) [seed.Size]byte {
 	return seed.Derive(group, "sealed/public group", id[:])
 }

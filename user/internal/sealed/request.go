@@ -9,21 +9,21 @@ import (
 	"cpar/internal/seed"
 )
 
-// OneTimeKey is what the owner keeps of one request: enough to read its reply.
-// Only NewRequest makes one, with a secret that serves this request alone.
+// OneTimeKey holds the secrets for reading the reply to one request. NewRequest
+// creates it from a secret of its own.
 type OneTimeKey struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
 	number [lattice.NumberSize]byte
 	used   atomic.Bool
-	// once are the evaluations of s′ by columns, as a hint needs them, combined
-	// those of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
+	// once holds the evaluations of s′ by columns, as a hint needs them.
+	// combined holds the evaluations of s_n + Σ_b s_b·(Δ_q·p_b + e′_b).
 	once, combined []uint64
 }
 
-// NewRequest encrypts a vector of Dim coordinates. Its secret and noise come from
-// fresh, which must serve this request alone (seed.Source).
+// NewRequest encrypts a vector of Dim coordinates. fresh yields the secret and
+// noise and must serve this request alone (seed.Source).
 func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Request, error) {
 	p := k.params
 	ring := p.Ring()
@@ -39,7 +39,7 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 	copy(r.Number[:], number[:])
 	q.number = r.Number
 
-	// s_n by the way: 1 times a factor is what the factor stands for.
+	// Multiplying 1 by a factor yields the value behind the factor, here s_n.
 	w, masked := make([]uint64, ring.N), make([]uint64, ring.N)
 	copy(q.combined, k.addend)
 	ring.Scale(q.combined, 1)
@@ -61,9 +61,9 @@ func (k *Key) NewRequest(u []int16, fresh seed.Secret) (*OneTimeKey, *lattice.Re
 	return q, r, nil
 }
 
-// reflected is D times the evaluations of the columns s_r[i] = s[iD−r] (see
-// lattice.Params.EvaluateColumns). D times, since that is what the Dots at N points are
-// to which the product is added.
+// reflected returns D times the evaluations of the columns s_r[i] = s[iD−r]
+// (see lattice.Params.EvaluateColumns). The factor D matches the Dots at N
+// points to which the product is added.
 func reflected(p lattice.Params, s []uint64) []uint64 {
 	ring := p.Ring()
 	columns := make([]uint64, ring.N)

@@ -8,14 +8,14 @@ import (
 	"cpar/internal/seed"
 )
 
-// addGaussian adds one sample of the noise to every element of p, below Q.
+// addGaussian adds a noise sample to every element of p, below Q.
 func addGaussian(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	for i, x := range p {
 		p[i] = r.Add(x, r.Lift(s.Gaussian()))
 	}
 }
 
-// ternary is N coefficients uniform in {−1, 0, 1}.
+// ternary returns N coefficients uniform in {−1, 0, 1}.
 func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 	p := make([]uint64, r.N)
 	for i := range p {
@@ -24,9 +24,9 @@ func ternary(r *lattice.Ring, s *seed.Stream) []uint64 {
 	return p
 }
 
-// uniform fills p with numbers uniform below Q: words of the stream, cut to as
-// many bits as Q has. One that is Q or more is replaced by the next good one
-// after the len(p) first words. len(p) is a multiple of sixteen.
+// uniform fills p with uniform numbers below Q, taken from words of the stream
+// truncated to the bits of Q. It replaces rejected words by valid words after
+// the first len(p). len(p) is a multiple of sixteen.
 func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	words := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(p))), 8*len(p))
 	_, _ = s.Read(words)
@@ -35,7 +35,7 @@ func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	}
 }
 
-// replace is what uniform does with words that are q or more.
+// replace substitutes the words of p that are q or more.
 func replace(s *seed.Stream, p []uint64, q uint64) {
 	drop := bits.LeadingZeros64(q)
 	for i, x := range p {

@@ -9,9 +9,9 @@ import (
 	"cpar/internal/seed"
 )
 
-// Scores reads a reply: ⟨v, u⟩ + addend of every record, in the order of the
-// groups. It uses the key up; h must be the hints of the very groups that
-// the cloud evaluated. workers bounds the goroutines.
+// Scores decodes a reply into ⟨v, u⟩ + addend for every record, in group order.
+// It uses the key up. h must belong to the groups that the server evaluated.
+// workers limits the number of goroutines.
 func (q *OneTimeKey) Scores(h *Hints, r *lattice.Reply, workers int) ([]int64, error) {
 	scores, err := q.scores(h, r, workers)
 	if err != nil {
@@ -53,7 +53,7 @@ func (q *OneTimeKey) decrypt(scores []int64, h *Hints, from, to int, reply []uin
 	}
 }
 
-// decryption is the memory that reading one group after the other takes.
+// decryption is the scratch memory for decoding groups in sequence.
 type decryption struct {
 	seed.Redacted
 	*OneTimeKey
@@ -66,12 +66,12 @@ func newDecryption(q *OneTimeKey) *decryption {
 	return &decryption{OneTimeKey: q, a: make([]uint64, n), hint: make([]uint64, n), y: make([]uint64, k), masked: make([]uint64, k)}
 }
 
-// phases are Δ·score + noise of the records of one group: what the cloud
-// replied, plus the evaluations at the K points of
+// phases returns Δ·score + noise for the records of one group: the server's
+// reply plus the evaluations at the K points of
 //
 //	a_g·(s_n + Σ_b s_b·(Δ_q·p_b + e′_b)) + s′·Σ_b W_{g,b}·a′_b
 //
-// transformed back. They are overwritten by the next call.
+// transformed back. The next call overwrites the result.
 func (d *decryption) phases(g groupHint, reply []uint64) []uint64 {
 	p, ring := d.params, d.params.Ring()
 	publicGroup(ring, d.a, g.public)

@@ -1,14 +1,18 @@
-// Package compared is the owner's side of schemes cpar, ivf and capia, in which the
-// cloud compares distances that it cannot read.
+// Package aspe is the owner's side of schemes cpar, ivf and capia. It
+// implements the paper's scheme, which builds on asymmetric
+// scalar-product-preserving encryption (Wong et al., "Secure kNN computation on
+// encrypted databases", SIGMOD 2009). The server compares distances that it
+// cannot read.
 //
-//	SetUp    a collection ─▶ Builder: lists, a forest, the planes that nodes share
-//	Write    Builder ─▶ C(V), keywords, the forest's shape, C(H), lists, centroids
-//	Request  a vector ─▶ Reading: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
-//	Read     Reading, reply ─▶ neighbours with Dis = (Comp/r_s + r)/F
+//	collection       ─▶ SetUp ─▶ Builder: cells, a forest, the planes that nodes share
+//	Builder          ─▶ Write ─▶ C(V), keywords, the forest's shape, C(H), cells, centroids
+//	vector           ─▶ Request ─▶ ReplyReader: r_s (kept) + t = Sᵀ(wV_s + e_s), order, planes (sent)
+//	reply            ─▶ ReplyReader.Read ─▶ neighbours with Dis = (Comp/r_s + r)/F
 //
-// Package combined lays the vectors out, ive encrypts them, ope orders split
-// values. An index of scheme capia has neither forest nor lists. The paper's
-// constructions in their printed form are package letter.
+// Package scorevector lays the vectors out, ive encrypts them, and ope orders
+// split values. An index of scheme capia has neither forest nor cells. Package
+// letter has the constructions as the paper prints them. SECURITY.md lists what
+// the server learns.
 package aspe
 
 import (
@@ -25,17 +29,17 @@ import (
 	"cpar/user/scorevector"
 )
 
-// An Index is opened: it makes requests and reads replies.
+// An Index makes requests and reads replies.
 type Index struct {
 	*index.Index
 	part   *ledgerPart
 	budget *scorevector.Budget
 	order  orderEncoder
-	// fields is SF, the coordinates that planes cut, and planeLimit how far in
-	// all a request may lie from their centres.
+	// fields is SF, the coordinates cut by planes. planeLimit bounds the total
+	// distance of a request from their centres.
 	fields     []int
 	planeLimit int64
-	// vectors and planes hold 8·m² bytes each: made when first needed.
+	// vectors and planes hold 8·m² bytes each and are created on first use.
 	vectors func() (*ive.Key, error)
 	planes  func() (*planeKey, error)
 }
@@ -47,7 +51,7 @@ type planeKey struct {
 	budget *scorevector.PlaneBudget
 }
 
-// Open opens an index from its bytes in the ledger.
+// Open decodes an index from its part of the ledger.
 func Open(x *index.Index, r *wire.Reader) (*Index, error) {
 	s, err := readPart(r)
 	if err != nil {
@@ -71,7 +75,7 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	c.vectors = sync.OnceValues(func() (*ive.Key, error) {
 		return ive.NewKey(x.Secret("vectors"), c.budget.Cipher())
 	})
-	if len(c.fields) == 0 { // no forest, or one image, or all alike: there is no plane
+	if len(c.fields) == 0 { // no forest, or all photos alike: there is no plane
 		c.planes = func() (*planeKey, error) { return nil, fmt.Errorf("%w: the index has no planes", cpar.ErrInput) }
 		return c, nil
 	}
@@ -87,8 +91,8 @@ func open(x *index.Index, s *ledgerPart) (*Index, error) {
 	return c, nil
 }
 
-// budgetOf is the noise budget of an index, with its secret offset r, on which the
-// room for vectors depends.
+// budgetOf returns the noise budget of an index, including its secret offset r,
+// which affects the room for vectors.
 func budgetOf(x *index.Index) (*scorevector.Budget, error) {
 	budget, err := scorevector.NewLargestScale(x.Profile.Layout())
 	if err != nil {
@@ -105,7 +109,7 @@ func ints(levels []uint16) []int {
 	return out
 }
 
-// Describe enters into a manifest what it says of the index but its segments.
+// Describe sets the manifest's fields except its segments.
 func (c *Index) Describe(m *cpar.Manifest) {
 	cipher := c.budget.Cipher()
 	m.Dim = uint32(cipher.Dim)
@@ -113,11 +117,10 @@ func (c *Index) Describe(m *cpar.Manifest) {
 	m.Trees, m.Lists, m.Fields = c.part.trees, c.part.lists, uint32(len(c.fields))
 }
 
-// AppendBinary appends what the ledger keeps.
 func (c *Index) AppendBinary(b []byte) ([]byte, error) { return c.part.appendBinary(b) }
 
-// Bytes is the size of n records without trees and lists: their vectors, and what
-// the ledger keeps.
+// Bytes returns the size of n records and their part of the ledger, without
+// search structures.
 func Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
@@ -127,14 +130,13 @@ func Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	return 8*uint64(budget.Dim())*uint64(n) + uint64(len(kept)), err
 }
 
-// Needs says that nothing is held at home.
+// Needs reports false: the owner holds no segments.
 func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 
-// Hold has nothing to hold.
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }
 
 // Count returns nil: the owner holds no keywords of these schemes.
 func (c *Index) Count() map[string]int { return nil }
 
-// Live is the number of records: none can be removed.
+// Live returns the number of records, none of which can be removed.
 func (c *Index) Live() int { return c.Records }
