@@ -2,7 +2,7 @@ package ive
 
 import "cpar/internal/modq"
 
-// The products below read x and write dst. Both have m words and may be the same slice.
+// In the products below, x and dst have m words and may be the same slice.
 
 // applyInverse writes S⁻¹x = P₁·L·D·U·P₂·x.
 func (k *Key) applyInverse(dst, x []uint64) {
@@ -21,10 +21,11 @@ func (k *Key) applyInverse(dst, x []uint64) {
 	}
 }
 
-// applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (The transposed inverse of a
-// permutation is the permutation.) The solves use rows of the untransposed triangles:
-// once an element is known, its multiple of a row is subtracted from all others. Rows are
-// subtracted in fours: first within the four, then from all elements beyond at once.
+// applyTranspose writes Sᵀx = P₁·L⁻ᵀ·D⁻¹·U⁻ᵀ·P₂·x. (Transposing a permutation
+// inverts it, so P₁ and P₂ keep their places.) The solves use rows of the
+// untransposed triangles: once an element is known, its multiple of a row is
+// subtracted from all others. Rows are subtracted in groups of four, first
+// within the group, then from all elements beyond at once.
 func (k *Key) applyTranspose(dst, x []uint64) {
 	a := k.enter(x)
 	m := len(a)
@@ -36,7 +37,7 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 			modq.Axpy(-a[p], k.upperRow(p)[:end-p-1], a[p+1:])
 			rows[p-i], out[p-i] = k.upperRow(p)[end-p-1:], -a[p]
 		}
-		if end < m { // then there are four rows
+		if end < m { // there are four rows
 			modq.AxpyRows(&out, &rows, a[end:], k.upperRow(end))
 		}
 	}
@@ -56,7 +57,7 @@ func (k *Key) applyTranspose(dst, x []uint64) {
 	}
 }
 
-// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, needed only for decryption.
+// apply writes Sx = P₂⁻¹·U⁻¹·D⁻¹·L⁻¹·P₁⁻¹·x, which only decryption needs.
 func (k *Key) apply(dst, x []uint64) {
 	a := make([]uint64, len(x))
 	for i, to := range k.left {
@@ -74,7 +75,6 @@ func (k *Key) apply(dst, x []uint64) {
 	}
 }
 
-// enter returns P₂x in a new slice.
 func (k *Key) enter(x []uint64) []uint64 {
 	a := make([]uint64, len(x))
 	for i, from := range k.right {

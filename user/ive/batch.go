@@ -2,24 +2,25 @@ package ive
 
 import "cpar/internal/modq"
 
-// maxBatch is the number of records multiplied by S⁻¹ together. They take 345 kB at
-// m = 1347 and stay in a core's own cache while the factors, 14 MB, stream past. With
-// more records per pass the time to read the factors no longer matters.
+// maxBatch is the number of records multiplied by S⁻¹ together. They take 345
+// kB at m = 1347, so they stay in a core's own cache while the factors, 14 MB,
+// stream past. More records would not reduce the time further.
 const maxBatch = 4 * modq.Lanes
 
-// batchSize returns the number of records per pass, for n records on a number of
-// processors: as many as pay off, but few enough that no processor idles.
+// batchSize returns the batch size for n records on a number of processors. It
+// is at most maxBatch and small enough to occupy every processor.
 func batchSize(n, processors int) int {
 	share := (n + processors - 1) / processors
 	groups := (share + modq.Lanes - 1) / modq.Lanes
 	return max(1, min(groups, maxBatch/modq.Lanes)) * modq.Lanes
 }
 
-// A batch is scratch memory for up to maxBatch vectors that are multiplied together, in
-// groups of modq.Lanes interleaved vectors of m words.
+// A batch is scratch memory for up to maxBatch vectors that are multiplied
+// together, in groups of modq.Lanes interleaved vectors of m words.
 type batch struct {
 	vectors []modq.Group
-	// tiles are the vectors for one tile, two groups or one, starting at the tile's first column.
+	// tiles are the vectors from the current tile's first column on, one or two
+	// groups per tile.
 	tiles []modq.Group
 	sums  []modq.Block
 }
@@ -34,10 +35,10 @@ func newBatch(m, size int) *batch {
 	return b
 }
 
-// applyInverseBatch writes S⁻¹x for the rows of x, at most as many as the batch holds,
-// into the rows of dst, which may be x. It computes the same words as applyInverse,
-// modq.TileRows rows of a factor at a time: the part of these rows on one side of the
-// diagonal is a tile, and a small triangle remains.
+// applyInverseBatch writes S⁻¹x for the rows of x into the rows of dst, which
+// may be x. x must not exceed the batch. The result equals applyInverse. It
+// processes modq.TileRows rows of a factor at a time: a tile on one side of the
+// diagonal, and a small triangle at the diagonal.
 func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	m := k.params.Dim
 	n := len(x) / m
@@ -64,12 +65,12 @@ func (k *Key) applyInverseBatch(dst, x []uint64, b *batch) {
 	}
 }
 
-// timesUpper multiplies the batch by D·U in place. Rows ascend: each needs the old
-// elements right of its own.
+// timesUpper multiplies the batch by D·U in place. Rows ascend, because each
+// needs the old elements to its right.
 func (k *Key) timesUpper(b *batch) {
 	m := k.params.Dim
-	// The tile of rows i to end-1 begins at column end. That is even, or m, so the tile's
-	// pairs are those of the whole vector minus the earlier ones.
+	// The tile of rows i to end-1 begins at column end, which is even or m. Its
+	// pair sums are therefore the sums of the whole vector minus earlier pairs.
 	for g := range b.vectors {
 		v := &b.vectors[g]
 		v.Pairs = [modq.Lanes]uint64{}
@@ -97,8 +98,8 @@ func (k *Key) timesUpper(b *batch) {
 	}
 }
 
-// timesLower multiplies the batch by L in place. Rows descend: each needs the old
-// elements left of its own.
+// timesLower multiplies the batch by L in place. Rows descend, because each
+// needs the old elements to its left.
 func (k *Key) timesLower(b *batch) {
 	m := k.params.Dim
 	last := (m - 1) / modq.TileRows * modq.TileRows
@@ -129,8 +130,8 @@ func (k *Key) timesLower(b *batch) {
 	}
 }
 
-// subtractPairs removes the pairs of elements first to end-1, not yet overwritten, from
-// the sums of all vectors.
+// subtractPairs subtracts the pairs of elements first to end-1 from all sums.
+// The elements must not have been overwritten yet.
 func (b *batch) subtractPairs(first, end int) {
 	for g := range b.vectors {
 		v := &b.vectors[g]
@@ -142,8 +143,8 @@ func (b *batch) subtractPairs(first, end int) {
 	}
 }
 
-// multiply computes the products of rows with all vectors, from element first on. Only
-// the first groups need to prefetch what comes next.
+// multiply computes the products of rows with all vectors, from element first
+// on. Only the first groups prefetch the next rows.
 func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64) {
 	for g, v := range b.vectors {
 		b.tiles[g] = modq.Group{X: v.X[first*modq.Lanes:], Pairs: v.Pairs}
@@ -155,7 +156,7 @@ func (b *batch) multiply(rows *[modq.TileRows][]uint64, first int, next []uint64
 	}
 }
 
-// sum is the product from multiply for row q of the tile and group g.
+// sum returns multiply's product for row q of the tile and group g.
 func (b *batch) sum(g, q int) *[modq.Lanes]uint64 {
 	return &b.sums[g/modq.TileGroups][g%modq.TileGroups][q]
 }

@@ -8,62 +8,62 @@ import (
 	"cpar/internal/seed"
 )
 
-// The noise of one score. With x = w·V + e and y = w_s·V_s + e_s,
+// The noise of a score. With x = w·V + e and y = w_s·V_s + e_s,
 //
 //	⟨C, t⟩ = ⟨x, y⟩ = w·w_s·⟨V, V_s⟩ + w·⟨V, e_s⟩ + w_s·⟨e, V_s⟩ + ⟨e, e_s⟩  (mod 2⁶⁴)
 //
-// so after the division by w·w_s the score is off by at most
+// so after division by w·w_s the score errs by at most
 //
 //	19·‖V‖₁/w_s + 19·‖V_s‖₁/w + 361·m/(w·w_s)      [WorstNoise]
 //
-// A slot in which one side has no noise does not count in the other side's norm. Two
-// conditions follow, and both are needed:
+// A slot without noise on one side does not count in the other side's norm. Two
+// conditions are both necessary:
 //
 //	(|⟨V, V_s⟩| + noise)·w·w_s < 2⁶³              nothing wraps  [Fits]
 //	noise < the smallest difference that matters  order survives
 //
-// The usual condition, w > 2·max|e|, is neither: it lets the owner decrypt a record, but
-// the noise of a *score* grows with the other vector.
+// The usual condition w > 2·max|e| implies neither. It allows decryption of a
+// record, whereas the noise of a score grows with the other vector.
 const (
-	// NoiseBound is the largest |e|.
 	NoiseBound = seed.GaussianBound
 
-	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances (package combined). 2¹⁴ is the largest scale at which the distances of package combined
-	// fit: 61.8 bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
+	// DistanceShift is log₂ w = log₂ w_s for ciphertexts of distances. 2¹⁴ is
+	// the largest scale at which the distances of package scorevector fit: 61.8
+	// bits of 63 for Dis in [0, 22]. 2¹⁶ wraps.
 	DistanceShift = 14
 
-	// ScaleBits: a request's scale r_s is uniform in [2¹⁰, 2¹¹), see Noise.Scale.
+	// ScaleBits: a request's scale r_s is uniform in [2¹⁰, 2¹¹).
 	ScaleBits = 10
-	// MaxScale is the largest r_s.
-	MaxScale = 1<<(ScaleBits+1) - 1
+	MaxScale  = 1<<(ScaleBits+1) - 1
 
-	// EpsilonBound is the largest |ε|. It enters a score as 3ε: 49,152, where one unit of
-	// distance is worth 6.6·10⁸ at the smallest r_s. Twice that already changes ranks.
+	// EpsilonBound is the maximum |ε|. It enters a score as 3ε ≤ 49,152,
+	// whereas a unit of distance is at least 6.6·10⁸. Twice this bound already
+	// changes ranks.
 	EpsilonBound = 1 << 14
 )
 
-// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over the slots
-// where the request has noise, request is Σ|V_s[i]| over the slots where the record has
-// noise.
+// WorstNoise bounds |score - ⟨V, V_s⟩| before rounding. record is Σ|V[i]| over
+// slots with request noise. request is Σ|V_s[i]| over slots with record noise.
 func (p Params) WorstNoise(record, request float64) float64 {
 	w, ws := math.Ldexp(1, int(p.RecordShift)), math.Ldexp(1, int(p.RequestShift))
 	return NoiseBound*(record/ws+request/w) + NoiseBound*NoiseBound*float64(p.Dim)/(w*ws)
 }
 
-// Fits returns an error unless every score of absolute value up to score, with an error
-// up to noise, can be read back without wrapping.
+// Fits returns an error if a score of absolute value up to score, with an error
+// up to noise, could wrap.
 func (p Params) Fits(score, noise float64) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	bits := p.Bits(score, noise)
-	if !(bits < 63) { // also refuses NaN
+	if !(bits < 63) { // also rejects NaN
 		return fmt.Errorf("scores need %.2f bits of 63: %w", bits, cpar.ErrInput)
 	}
 	return nil
 }
 
-// Bits is log₂ of the largest word for such a score; below 63 it is read back correctly.
+// Bits returns log₂ of the largest word for such a score. A score reads back
+// correctly below 63.
 func (p Params) Bits(score, noise float64) float64 {
 	return math.Log2(score+noise) + float64(p.RecordShift+p.RequestShift)
 }

@@ -10,11 +10,11 @@ import (
 	"cpar/internal/modq"
 )
 
-// EncryptRecord writes C = S⁻¹(w·v + e) into dst, m words; dst must not share memory with
-// v. e is 0 in the slots named by quiet.
+// EncryptRecord writes C = S⁻¹(w·v + e) into dst, m words, which must not
+// overlap v. e is 0 in the slots listed in quiet. Errors wrap cpar.ErrInput.
 //
-// A slot must be quiet if the request's element there is so large that even e = 19 would
-// drown the score. It costs nothing that noise protects. Errors wrap cpar.ErrInput.
+// A slot must be quiet if the request's element there is so large that even e =
+// 19 would drown the score. Such slots hold nothing that noise protects.
 func (k *Key) EncryptRecord(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	return k.encrypt("record", k.applyInverse, k.params.RecordShift, dst, v, noise, quiet)
 }
@@ -38,9 +38,9 @@ func (k *Key) encrypt(what string, apply func(dst, x []uint64), shift uint, dst 
 	return nil
 }
 
-// EncryptRecords encrypts n records on all processors. v is n×m, row by row, and so is
-// dst. The result equals n calls of EncryptRecord with the same noise, in order, whatever
-// the number of processors.
+// EncryptRecords encrypts n records on all processors. v and dst are n×m, row
+// by row. The result equals n calls of EncryptRecord in order with the same
+// noise.
 func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int) error {
 	m := k.params.Dim
 	if len(v)%m != 0 || len(dst) != len(v) {
@@ -63,8 +63,8 @@ func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int
 				if first >= n {
 					return
 				}
-				// Every record's noise has its own position in the stream, so it does not
-				// matter who encrypts it.
+				// Every record's noise has its own position in the stream, so
+				// the result does not depend on scheduling.
 				source := noise.reader(first * m)
 				last := min(first+size, n)
 				rows := dst[first*m : last*m]
@@ -80,8 +80,8 @@ func (k *Key) EncryptRecords(dst []uint64, v []int64, noise *Noise, quiet ...int
 	return nil
 }
 
-// DecryptRecord writes V = S·c / w, rounded. It is correct if |V| < 2^(63-RecordShift)
-// and w > 2·19, so that the noise rounds away.
+// DecryptRecord writes V = S·c / w, rounded. It is correct if |V| <
+// 2^(63-RecordShift) and w > 2·19, so that the noise rounds away.
 func (k *Key) DecryptRecord(dst []int64, c []uint64) error {
 	if len(c) != k.params.Dim || len(dst) != k.params.Dim {
 		return fmt.Errorf("decrypting a record: %d words into %d elements, the key has dimension %d: %w",
@@ -95,7 +95,6 @@ func (k *Key) DecryptRecord(dst []int64, c []uint64) error {
 	return nil
 }
 
-// silent marks the slots without noise.
 func (k *Key) silent(noise *Noise, quiet []int) ([]bool, error) {
 	if noise == nil {
 		return nil, fmt.Errorf("no source of noise: %w", cpar.ErrInput)
@@ -110,8 +109,8 @@ func (k *Key) silent(noise *Noise, quiet []int) ([]bool, error) {
 	return mark, nil
 }
 
-// addNoise writes 2^shift·v + e into dst. A quiet slot uses up its sample too, so that
-// the other slots' samples do not depend on it.
+// addNoise writes 2^shift·v + e into dst. A quiet slot also consumes a sample,
+// so that the other slots' samples do not depend on it.
 func addNoise(dst []uint64, v []int64, shift uint, noise *Noise, silent []bool) {
 	for i, x := range v {
 		e := noise.sample()

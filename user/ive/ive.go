@@ -1,24 +1,26 @@
-// Package ive is integer vector encryption modulo q = 2⁶⁴ with inner products revealed:
-// anyone with two ciphertexts can read the inner product of their plaintexts, and nothing
-// here prevents that.
+// Package ive implements the paper's inner-product vector encryption: integer
+// vectors modulo q = 2⁶⁴ whose inner products are public.
 //
 //	key      S, a random invertible m×m matrix modulo 2⁶⁴
-//	record   V ∈ Zᵐ   ─▶  C = S⁻¹(w·V + e)       m words, stored by the cloud
-//	request  V_s ∈ Zᵐ ─▶  t = Sᵀ(w_s·V_s + e_s)  m words, sent to the cloud
+//	record   V ∈ Zᵐ   ─▶  C = S⁻¹(w·V + e)       m words, stored by the server
+//	request  V_s ∈ Zᵐ ─▶  t = Sᵀ(w_s·V_s + e_s)  m words, sent to the server
 //	score    ⟨C, t⟩ / (w·w_s) = ⟨V, V_s⟩ + noise, a signed integer
 //
-// w = 2^RecordShift, w_s = 2^RequestShift, and e, e_s are discrete Gaussian with σ = 3.2,
-// cut off at ±19. The score is correct if its true value times w·w_s stays below 2⁶³: see
-// budget.go.
+// w = 2^RecordShift, w_s = 2^RequestShift, and e, e_s are discrete Gaussian
+// with σ = 3.2, cut off at ±19. The score is correct if its true value times
+// w·w_s stays below 2⁶³. See budget.go.
 //
-// The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a key S_s of its own for each
-// request, and lets the cloud multiply by SᵀS_s. The product is t. Sending t itself costs
-// the cloud m multiplications per record instead of m² + m, and tells it less. Package letter
-// has the unfolded form, and a test that both agree word for word.
+// The paper sends C(V_s) = S_s⁻¹(w·V_s + e_s) under a key S_s per request and
+// lets the server multiply by SᵀS_s. The product is t. Sending t directly costs
+// the server m multiplications per record instead of m² + m and reveals less.
+// Package letter has the unfolded form and a test that both agree word for
+// word.
 //
-// Its limits: this is asymmetric scalar-product-preserving encryption with noise. It is
-// linear, so a cloud that knows enough records in the clear solves for the rest. The
-// noise is part of the definition, not a defence.
+// The scheme is asymmetric scalar-product-preserving encryption (Wong et al.,
+// SIGMOD 2009) with noise. By design, the holder of a record and a request
+// reads their inner product. The scheme is linear, so a server that knows
+// enough records in plaintext can solve for the rest. The noise is part of the
+// definition and does not prevent this.
 package ive
 
 import (
@@ -28,7 +30,7 @@ import (
 	"cpar/internal/modq"
 )
 
-// maxDim bounds the memory of a key: 8·m² bytes.
+// maxDim limits a key's memory of 8·m² bytes.
 const maxDim = 1 << 14
 
 // Params are the public parameters of a family of ciphertexts.
@@ -38,7 +40,8 @@ type Params struct {
 	RequestShift uint // log₂ w_s
 }
 
-// Validate refuses parameters under which no score could be read. Errors wrap cpar.ErrInput.
+// Validate rejects parameters under which no score is readable. Errors wrap
+// cpar.ErrInput.
 func (p Params) Validate() error {
 	if p.Dim < 1 || p.Dim > maxDim {
 		return fmt.Errorf("dimension %d outside 1 to %d: %w", p.Dim, maxDim, cpar.ErrInput)
@@ -50,8 +53,8 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// Score returns ⟨V, V_s⟩ + noise for a record's ciphertext c and a request's t, both of
-// p.Dim words. It needs no key: the cloud computes the same.
+// Score returns ⟨V, V_s⟩ + noise for ciphertexts c of a record and t of a
+// request, p.Dim words each. It needs no key.
 func (p Params) Score(c, t []uint64) int64 {
 	return modq.RoundShift(modq.Dot(c, t), p.RecordShift+p.RequestShift)
 }

@@ -7,32 +7,31 @@ import (
 	"cpar/internal/seed"
 )
 
-// Key is S in factors:
+// A Key is S in factors:
 //
 //	S⁻¹ = P₁·L·D·U·P₂
 //
-// with permutations P₁, P₂, a unit lower triangular L, a unit upper triangular U and a
-// diagonal D of odd words. Each factor is invertible modulo 2⁶⁴ (as odd words are), so
-// every such product is, and neither direction needs a matrix inverse: S⁻¹x multiplies by
-// the triangles, Sᵀy solves with their transposes. Both take m² multiplications and read
-// the factors row by row.
+// with permutations P₁ and P₂, a unit lower triangular L, a unit upper
+// triangular U, and a diagonal D of odd words. Odd words are invertible modulo
+// 2⁶⁴, so every factor is. Neither direction needs a matrix inverse: S⁻¹x
+// multiplies by the triangles, and Sᵀy solves with their transposes. Both take
+// m² multiplications and read the factors row by row. The permutations hide the
+// public order of slots from the order of elimination.
 //
-// The permutations separate the order of slots, which is public, from the order of elimination.
-//
-// A Key holds 8·m² bytes, is safe for concurrent use and prints redacted.
+// A Key holds 8·m² bytes, is safe for concurrent use and prints as redacted.
 type Key struct {
 	seed.Redacted
 	params Params
-	// lower and upper hold the strict triangles, row after row: row i of lower
-	// has the i words left of the diagonal, row i of upper the m-1-i right of it.
+	// lower and upper hold the strict triangles row by row. Row i of lower has
+	// i words, row i of upper has m-1-i.
 	lower, upper []uint64
 	diag, unDiag []uint64
 	// (P₁a)[i] = a[left[i]], (P₂x)[i] = x[right[i]].
 	left, right []int
 }
 
-// NewKey derives the key from secret; the same secret and dimension give the same key.
-// The plaintext scales do not enter the derivation.
+// NewKey derives the key deterministically from secret and dimension. The
+// plaintext scales do not enter the derivation.
 func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("making an encryption key: %w", err)
@@ -60,7 +59,7 @@ func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	return k, nil
 }
 
-// Params returns the parameters the key was made with.
+// Params returns the key's parameters.
 func (k *Key) Params() Params { return k.params }
 
 func (k *Key) lowerRow(i int) []uint64 {

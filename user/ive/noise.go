@@ -2,30 +2,30 @@ package ive
 
 import "cpar/internal/seed"
 
-// Noise is the source of randomness for encryption. Every ciphertext continues where the
-// previous one stopped, so one Noise serves any number of them, and the same secret gives
-// the same ciphertexts.
+// Noise is the source of randomness for encryption. One Noise serves any number
+// of ciphertexts, each continuing where the previous one stopped. The same
+// secret gives the same ciphertexts. It is not safe for concurrent use.
 //
-// Two different vectors must never be encrypted under the same noise: their
-// ciphertexts then differ by S⁻¹·w·(V - V′) exactly. Not safe for concurrent use.
+// Two different vectors must never be encrypted under the same noise, because
+// their ciphertexts would differ by exactly S⁻¹·w·(V - V′).
 type Noise struct {
 	seed.Redacted
 	stream *seed.Stream
 	off    bool
 }
 
-// NewNoise returns a new source of noise. The secret must be fresh, or derived from a key
-// and something that happens only once, such as an index's random id.
+// NewNoise returns a new source of noise. The secret must be fresh, or derived
+// from a key and a unique value such as an index's random id.
 func NewNoise(secret [seed.Size]byte) *Noise {
 	return NoiseFrom(seed.New(secret))
 }
 
-// NoiseFrom reads its randomness from stream, which nothing else may read meanwhile.
+// NoiseFrom reads its randomness from stream and needs exclusive use of it.
 func NoiseFrom(stream *seed.Stream) *Noise { return &Noise{stream: stream} }
 
-// InsecureNoNoise returns a source whose e and ε are all zero, for tests and for
-// measuring the cost of noise. Scales are still drawn. Never use it on data that matters:
-// without e, m known records reveal S⁻¹ by linear algebra alone.
+// InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
+// measurements. Scales are still drawn. Without e, m known records reveal S⁻¹
+// by linear algebra alone.
 func InsecureNoNoise(secret [seed.Size]byte) *Noise {
 	n := NewNoise(secret)
 	n.off = true
@@ -44,7 +44,7 @@ func (n *Noise) Epsilon() int64 {
 	return e
 }
 
-// Between draws an integer uniform in [lo, hi], both included, for other scales.
+// Between draws an integer uniform in [lo, hi].
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
 // reader returns an independent source that starts skip samples later.

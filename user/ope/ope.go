@@ -1,21 +1,21 @@
 // Package ope hides levels but keeps their order, in two ways.
 //
 //	Key    field, level ─▶ 40-bit ciphertext   the paper's order-preserving encryption
-//	Ranks  level ─▶ rank among the splits      what the index uses instead
+//	Ranks  level ─▶ rank among the splits      the default of an index
 //
-// Both are deterministic: equal levels of a field look equal, within an index and, for
-// one key, across indexes and requests.
+// Both are deterministic: equal levels of a field look equal within an index
+// and, for one key, across indexes and requests.
 //
-// Key is a random order-preserving function for each field, drawn directly: with a domain
-// of a thousand levels a sorted random subset of the range can simply be written down,
-// and is uniform among all such functions. It leaks order and equality, and approximate
-// values too: the ciphertext of level x lies near x·2⁴⁰/1000, in the middle within 1.6 %
-// of the range (one standard deviation), so the first half of a level's ten bits is as
-// good as public.
+// Key is a random order-preserving function per field. The domain has only
+// about a thousand levels, so the function is drawn directly as a sorted random
+// subset of the range, uniform among all such functions. It leaks order and
+// equality, and approximate values too. The ciphertext of level x lies near
+// x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
+// first half of a level's ten bits is practically public.
 //
-// Ranks leak order and equality and nothing else (ideal order-preserving security), since
-// ranks are the order. They work because only the owner compares new levels with the
-// splits, and he knows the splits.
+// Ranks leak only order and equality (ideal order-preserving security). They
+// suffice because only the owner, who knows the splits, compares new levels
+// with them.
 package ope
 
 import (
@@ -28,14 +28,13 @@ import (
 )
 
 const (
-	// RangeBits is log₂ of the range of ciphertexts.
 	RangeBits = 40
 	// maxBeta keeps the domain far smaller than the range.
 	maxBeta = 1 << 16
 )
 
-// Key encrypts levels 0…β of any field. It is safe for concurrent use and prints
-// redacted.
+// A Key encrypts levels 0…β of any field. It is safe for concurrent use and
+// prints as redacted.
 type Key struct {
 	seed.Redacted
 	secret seed.Secret
@@ -45,7 +44,8 @@ type Key struct {
 	fields map[int][]uint64 // field → ciphertexts of 0…β, made on first use
 }
 
-// NewKey derives the key for levels 0…beta from secret. Errors wrap cpar.ErrInput.
+// NewKey derives the key for levels 0…beta from secret. Errors wrap
+// cpar.ErrInput.
 func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	if beta < 0 || beta > maxBeta {
 		return nil, fmt.Errorf("making an order-preserving key: highest level %d outside 0 to %d: %w", beta, maxBeta, cpar.ErrInput)
@@ -53,8 +53,8 @@ func NewKey(secret [seed.Size]byte, beta int) (*Key, error) {
 	return &Key{secret: secret, beta: beta, fields: map[int][]uint64{}}, nil
 }
 
-// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). Within a field, greater levels
-// have greater ciphertexts. Different fields have unrelated functions.
+// Encrypt returns the ciphertext of a level, in [0, 2⁴⁰). It is strictly
+// increasing within a field. Different fields have unrelated functions.
 func (k *Key) Encrypt(field, level int) (uint64, error) {
 	if field < 0 || level < 0 || level > k.beta {
 		return 0, fmt.Errorf("encrypting level %d of field %d: levels go from 0 to %d: %w", level, field, k.beta, cpar.ErrInput)
@@ -62,8 +62,8 @@ func (k *Key) Encrypt(field, level int) (uint64, error) {
 	return k.function(field)[level], nil
 }
 
-// Decrypt returns the level of a ciphertext. It returns cpar.ErrKey for a ciphertext of
-// another key.
+// Decrypt returns the level of a ciphertext. It returns cpar.ErrKey for a
+// ciphertext under another key.
 func (k *Key) Decrypt(field int, ciphertext uint64) (int, error) {
 	if field < 0 {
 		return 0, fmt.Errorf("decrypting a level of field %d: %w", field, cpar.ErrInput)
@@ -86,8 +86,7 @@ func (k *Key) function(field int) []uint64 {
 	return f
 }
 
-// draw returns a uniform subset of [0, 2⁴⁰) with n elements, sorted: uniform draws
-// without repetitions.
+// draw returns a sorted, uniform n-element subset of [0, 2⁴⁰).
 func draw(secret seed.Secret, n int) []uint64 {
 	stream := seed.New(secret)
 	subset, seen := make([]uint64, 0, n), make(map[uint64]bool, n)

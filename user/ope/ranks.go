@@ -8,20 +8,20 @@ import (
 	"cpar"
 )
 
-// Ranks number the splits of one field: the i-th smallest has rank i. A node stores the
+// Ranks number the splits of one field in ascending order. A node stores the
 // rank of its split, a request sends the rank of its level, and
 //
 //	level ≤ split  ⇔  Of(level) ≤ OfSplit(split)
 //
-// for every level, whether or not it is a split. The cloud learns how the request's
-// levels lie among the splits, which it must know to compare them, and how many distinct
-// splits a field has.
+// for every level. The server learns the position of the request's levels among
+// the splits, which the comparison requires, and the number of distinct splits
+// per field.
 type Ranks struct {
 	splits []int
 }
 
-// NewRanks takes the distinct splits of a field in ascending order, possibly none. Errors
-// wrap cpar.ErrInput.
+// NewRanks takes the distinct splits of a field in ascending order, possibly
+// none. Errors wrap cpar.ErrInput.
 func NewRanks(splits []int) (*Ranks, error) {
 	if len(splits) > math.MaxUint16 {
 		return nil, fmt.Errorf("ranking %d splits of a field, two bytes hold %d: %w", len(splits), math.MaxUint16, cpar.ErrInput)
@@ -34,8 +34,8 @@ func NewRanks(splits []int) (*Ranks, error) {
 	return &Ranks{splits: slices.Clone(splits)}, nil
 }
 
-// Of returns the rank of any level: the number of splits below it, from 0 to Len. Len
-// means above all splits.
+// Of returns the rank of any level, from 0 to Len: the number of splits below
+// it.
 func (r *Ranks) Of(level int) uint16 {
 	i, _ := slices.BinarySearch(r.splits, level)
 	return uint16(i)
@@ -50,7 +50,6 @@ func (r *Ranks) OfSplit(split int) (uint16, error) {
 	return uint16(i), nil
 }
 
-// Len is the number of splits.
 func (r *Ranks) Len() int { return len(r.splits) }
 
 // Split returns the split with a rank: the inverse of OfSplit.

@@ -10,47 +10,50 @@ import (
 	"cpar/user/ive"
 )
 
-// The noise budget. A score is r_s·(F·Dis − r), and |score|·w² must stay below 2⁶³.
+// The noise budget. A score is r_s·(F·Dis − r), and |score|·w² must stay below
+// 2⁶³.
 //
-// How large Dis can be. The six L1-normalised vectors differ by at most 2 each, so
-// D_L1 ≤ 12, and the rounding of 864 pairs of levels adds ≤ 864/499.5 = 1.73. KL is
-// jointly convex, so it is greatest between two histograms with one bin each: with
-// smoothing s = 10⁻³ over 48 bins that is log(1001)/1.048 = 6.59. Together this is below
-// 20.4 if the L1 part is exact: [0, 22] with r in its middle holds every pair of photos,
-// and uses 61.8 bits.
+// Bound on Dis. The six L1-normalised vectors differ by at most 2 each, so D_L1
+// ≤ 12, and rounding 864 pairs of levels adds at most 864/499.5 = 1.73. KL is
+// jointly convex, so it is largest between two one-bin histograms: with
+// smoothing s = 10⁻³ over 48 bins, log(1001)/1.048 = 6.59. The sum is below
+// 20.4 if the L1 part is exact. The interval [0, 22] with r in its middle thus
+// covers every pair of photos and uses 61.8 bits.
 //
-// How large the JL estimate of D_L1 can be. ‖z_a − z_b‖² is a sum of m̂ squares of sums
-// of independent signs. The chance that it exceeds (1+δ) times its mean is at most
-// exp(−(m̂/2)·(δ − log(1+δ))). So two photos with KL = 6.59 leave [0, 22] with a chance
-// of at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and 0.012 at the very extreme of 13.73;
-// they reach 37, where scores wrap, with at most 10⁻¹¹². That is the statistical
-// statement. Leaving [0, 22] does no harm; wrapping must not happen.
+// Bound on the JL estimate, statistical. ‖z_a − z_b‖² is a sum of m̂ squares of
+// sums of independent signs. It exceeds (1+δ) times its mean with probability
+// at most exp(−(m̂/2)·(δ − log(1+δ))). Two photos with KL = 6.59 therefore
+// leave [0, 22] with probability at most 10⁻³⁰ at D_L1 = 10, 3·10⁻¹⁰ at 12 and
+// 0.012 at the extreme of 13.73. They reach 37, where scores wrap, with at most
+// 10⁻¹¹². Leaving [0, 22] is harmless, but wrapping must not happen.
 //
-// The certain statement: D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F whatever the vectors, and the owner
-// knows both norms. Record and Request refuse what could wrap (Admit): as a record, a
-// photo with Σz² above MaxSquare, 7.48·F. z is relative to a common baseline, which does
-// not change distances but matters here: Σz² is about F times the L1 distance from the
-// baseline. In a sample of 400 photos of Corel-5k this is 4.0 from the median of each
-// field, at most 5.5, and 6.2 for blank images; from the least level of each field it is
-// 11, which would be refused. Callers that must not refuse use Clamp; w = 2¹³ admits
-// 13.7·F instead.
+// Bound on the JL estimate, certain. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
+// and the owner knows both norms. Record and Request reject vectors that could
+// wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
+// relative to a common baseline. The baseline does not change distances but
+// determines Σz², about F times the L1 distance from it. In a sample of 400
+// photos of Corel-5k this distance from the median of each field is 4.0 on
+// average and at most 5.5. Blank images have 6.2. Measured from each field's
+// minimum it would be 11 and be rejected. Callers that must not fail use Clamp.
+// w = 2¹³ admits 13.7·F instead.
 const (
-	// MaxError is the greatest error in Dis from noise and ε that a budget may allow in
-	// the worst case, with every e = ±19 in the worst direction. Actual errors are a
-	// hundred times smaller.
+	// MaxError is the maximum error in Dis from noise and ε that a budget
+	// allows in the worst case, with every e = ±19 in the worst direction.
+	// Actual errors are a hundred times smaller.
 	MaxError = 2e-3
 
 	// maxSum is 1 plus a generous bound on rounding to 2⁻¹⁸ in 48 bins.
 	maxSum = 1.001
 )
 
-// Budget is a checked set of vectorlayout.Params: no score made under it can wrap.
+// A Budget is a checked set of vectorlayout.Params under which no score can
+// wrap.
 type Budget struct {
-	seed.Redacted // r is a secret
+	seed.Redacted // r is secret
 	params        vectorlayout.Params
 	unit          float64 // F
 	offset        int64   // r
-	// room is the greatest ‖z_a − z_b‖² whose score is certain to fit.
+	// maxSquaredDistance is the largest ‖z_a − z_b‖² whose score surely fits.
 	maxSquaredDistance float64
 }
 
@@ -67,9 +70,9 @@ func New(p vectorlayout.Params) (*Budget, error) {
 	return b, nil
 }
 
-// Hide returns the budget with a secret r drawn from stream. With a known r the cloud
-// would only have to guess eleven bits of r_s to read distances; with this one it has to
-// guess F/2 values more.
+// WithSecretOffset returns the budget with a secret r drawn from stream. With a
+// known r, the server could read distances after guessing the eleven bits of
+// r_s. A secret r multiplies the possibilities by F/2.
 func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	hidden := *b
 	r := b.maxOffset() - int64(stream.Uint64n(uint64(b.unit/2)))
@@ -79,8 +82,8 @@ func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	return &hidden, nil
 }
 
-// middle is the greatest r, Max/2·F. Hide subtracts up to F/2, which costs a tenth of a
-// bit if Max is 22 and a third if it is 4.
+// maxOffset returns the largest r, Max/2·F. WithSecretOffset subtracts up to
+// F/2, which costs a tenth of a bit if Max is 22 and a third if it is 4.
 func (b *Budget) maxOffset() int64 { return int64(math.Round(b.params.Max / 2 * b.unit)) }
 
 // setOffset sets r and checks that the budget still holds.
@@ -95,15 +98,16 @@ func (b *Budget) setOffset(r int64) error {
 		return fmt.Errorf("making a noise budget: Dis up to %g needs %.1f bits of 63 at w = 2^%d: %w",
 			p.Max, bits, p.Shift, cpar.ErrInput)
 	}
-	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // of |F·Dis − r| and disturbance
+	limit := math.Ldexp(1, 63-2*int(p.Shift)) / ive.MaxScale // of |F·Dis − r| and its error
 	divergence := 0.0
 	if p.KL > 0 {
 		divergence = vectorlayout.MaxLog * maxSum
 	}
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
-	// More room is useless: photos at 13.73 from the baseline already have it.
+	// A larger bound is useless: photos at 13.73 from the baseline already fit.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
-	// The least Dis is −log m_KL (only Σ v log v), if JL and logarithms are 0.
+	// The minimum of Dis is −log m_KL (only Σ v log v), if JL and logarithms
+	// are 0.
 	lowest := float64(b.offset) + (math.Log(float64(max(p.KL, 1)))+MaxError)*b.unit
 	if b.maxSquaredDistance < p.Max*b.unit || lowest > limit {
 		return fmt.Errorf("making a noise budget: w = 2^%d leaves room for Dis up to %.1f: %w",
@@ -118,10 +122,10 @@ func (b *Budget) setOffset(r int64) error {
 	return nil
 }
 
-// NewLargestScale is New with the largest plaintext scale, up to 2^ive.DistanceShift, at
-// which distances of these vectorlayout.Params fit. F grows with m̂, and the scores grow with it: the
-// paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. To send or store the scale,
-// read it from the budget's Cipher.
+// NewLargestScale calls New with the largest plaintext scale, up to
+// 2^ive.DistanceShift, at which distances fit. F and the scores grow with m̂:
+// the paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. Cipher returns
+// the scale.
 func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	var first error
 	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
@@ -136,23 +140,24 @@ func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	return nil, first
 }
 
-// Unit is F, squared JL units per unit of distance.
+// Unit returns F, squared JL units per unit of distance.
 func (b *Budget) Unit() float64 { return b.unit }
 
-// Offset is r: Max/2·F, or a little less if Hide drew it.
+// Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits is the number of bits of a score of Dis in [0, Max], without the sign; 63 are available.
+// Bits returns the number of bits of a score of Dis in [0, Max], without the
+// sign. 63 are available.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
 }
 
-// Disturbance bounds the error of a distance from noise and ε at this scale, with every
-// e, every ε and every norm at its bound.
+// MaxDistanceError bounds the error of a distance from noise and ε at this
+// scale, with every e, every ε and every norm at its bound.
 func (b *Budget) MaxDistanceError(scale int64) float64 {
-	// One photo's norm can use all of the room if the other's is 0; a sum of m̂ absolute
-	// values is at most √m̂ times the norm.
+	// One photo's norm can use the whole bound if the other's is 0. A sum of m̂
+	// absolute values is at most √m̂ times the norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.maxSquaredDistance)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, vectorlayout.ValueBits) + ive.EpsilonBound + 1 +
@@ -161,7 +166,8 @@ func (b *Budget) MaxDistanceError(scale int64) float64 {
 	return (b.Cipher().WorstNoise(record, request) + 3*ive.EpsilonBound) / (s * b.unit)
 }
 
-// Admit returns an error if the score of a record and a request with these Σz² could wrap.
+// CheckNorms returns an error if the score of a record and a request with these
+// Σz² could wrap.
 func (b *Budget) CheckNorms(record, request int64) error {
 	sum := math.Sqrt(float64(record)) + math.Sqrt(float64(request))
 	// 10⁻⁹ allows for the square roots.
@@ -172,13 +178,13 @@ func (b *Budget) CheckNorms(record, request int64) error {
 	return nil
 }
 
-// MaxSquare is the greatest Σz² of a record, and of a request if nothing is known about
-// the records.
+// MaxSquare returns the maximum Σz² of a record, and of a request if the
+// records are unknown.
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
-// Clamp shortens z to Σz² ≤ MaxSquare if it is longer, and reports whether it was. So a
-// photo too far away is moved towards the baseline instead of refused. The order of its
-// neighbours suffers little, since everything is far from it.
+// Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
+// This moves a distant photo towards the baseline instead of rejecting it. The
+// order of its neighbours suffers little, because everything is far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {
@@ -186,12 +192,11 @@ func (b *Budget) Clamp(z []int16) bool {
 	}
 	by := math.Sqrt(float64(b.MaxSquare()) / float64(square))
 	for i, x := range z {
-		z[i] = int16(float64(x) * by) // rounds towards 0: the norm cannot end up above
+		z[i] = int16(float64(x) * by) // towards 0, so that the norm cannot exceed the bound
 	}
 	return true
 }
 
-// SquaredNorm is Σz².
 func SquaredNorm(z []int16) (s int64) {
 	for _, x := range z {
 		s += int64(x) * int64(x)

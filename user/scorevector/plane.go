@@ -9,28 +9,30 @@ import (
 	"cpar/user/ive"
 )
 
-// A split plane is one field and one level of the original space. A search that prunes
-// needs the request's distance from it:
+// A split plane is one field and one level of the original space. Pruning needs
+// the request's distance from it:
 //
 //	H        [ 0 … 1 at the field's position … 0,    −(level − centre_f) ]
 //	request  [ r_p·(level_s[f] − centre_f) for each f,  r_p ]
 //	score    r_p·(level_s[f] − level), exact
 //
-// over the |SF| fields that some tree splits. There is no r and no ε: the sign is meant
-// to be read. Exact means that the rounded score is the integer itself, for every input
-// and every noise, so the encrypted search takes the same path as the plain one.
+// over the |SF| fields that some tree splits. There is no r and no ε, because
+// the server must read the sign. Exact means that the rounded score equals the
+// integer for every input and every noise, so the encrypted search takes the
+// same path as the plaintext search.
 //
-// That needs noise below a half. With |e| ≤ 19, r_p ≤ 255 and levels 0…999:
+// Exactness needs noise below one half. With |e| ≤ 19, r_p ≤ 255 and levels
+// 0…999:
 //
 //	the request's noise  19·(1 + 999)/2¹⁷                 = 0.145
 //	the record's noise   19·255·(Σ|level_s − centre| + 1)/2²⁸  < 0.355 up to a sum of 19,669
 //	both                 361·(|SF| + 1)/2⁴⁵               < 10⁻⁸
 //
-// A field's centre makes its levels small, and small levels make room. Six L1-normalised
-// vectors and their means have Σ|x| ≤ 6 each: with 499.5 levels per unit and 1.5 levels
-// of rounding per field, Σ ≤ 12·499.5 + 1296 = 7,290. Coordinate-wise medians only have
-// Σ|x| ≤ 12 (|median| ≤ 2·mean|x|): Σ ≤ 18·499.5 + 864 = 9,855. Either works for every
-// photo; for other centres the sum is checked.
+// Centring makes levels small. Six L1-normalised vectors and their means have
+// Σ|x| ≤ 6 each. With 499.5 levels per unit and 1.5 levels of rounding per
+// field, Σ ≤ 12·499.5 + 1296 = 7,290. Coordinate-wise medians guarantee only
+// Σ|x| ≤ 12 (|median| ≤ 2·mean|x|), hence Σ ≤ 18·499.5 + 864 = 9,855. Both work
+// for every photo. For other centres the sum is checked.
 //
 // The word is below (255·999 + ½)·2⁴⁵ = 2^62.96.
 const (
@@ -38,26 +40,25 @@ const (
 	PlaneRequestShift = 17
 	// PlaneScaleBits: r_p is uniform in [2⁷, 2⁸).
 	PlaneScaleBits = 7
-	// MaxPlaneScale is the largest r_p.
-	MaxPlaneScale = 1<<(PlaneScaleBits+1) - 1
+	MaxPlaneScale  = 1<<(PlaneScaleBits+1) - 1
 )
 
-// PlaneFactor multiplies a plane's distance in levels before it is compared with a
-// distance estimated through JL. The estimate can fall below the true L1 distance: at
-// m̂ = 1296 it falls below 0.75 of it with a chance of at most
-// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below 1 of it every other time.
+// PlaneFactor multiplies a plane's distance in levels before comparison with a
+// distance estimated through JL, because the estimate can fall below the true
+// L1 distance. At m̂ = 1296 it falls below 0.75 of it with probability at most
+// exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below 1 of it half the time.
 const PlaneFactor = 0.75
 
-// PlaneBudget is a checked layout of planes.
+// A PlaneBudget is a checked layout of planes.
 type PlaneBudget struct {
 	seed.Redacted       // centres are learnt from the collection
-	centres       []int // one for each split field; planes and requests must share them
+	centres       []int // one for each split field: planes and requests must share them
 	beta          int
 	limit         int64
 }
 
-// NewPlanes returns the budget for planes over the split fields with these centres and
-// levels 0…beta. Errors wrap cpar.ErrInput.
+// NewPlanes returns the budget for planes over the split fields with these
+// centres and levels 0…beta. Errors wrap cpar.ErrInput.
 func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if len(centres) < 1 || beta < 1 || beta > 1<<16 {
 		return nil, fmt.Errorf("making a plane budget: %d fields of %d levels: %w", len(centres), beta, cpar.ErrInput)
@@ -72,7 +73,8 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if err := cipher.Fits(MaxPlaneScale*float64(beta), 0.5); err != nil {
 		return nil, fmt.Errorf("making a plane budget: %w", err)
 	}
-	// The part of a half left by the request's noise and both, in units of level.
+	// The part of one half left by the request's noise and the joint term, in
+	// levels.
 	fixed := cipher.WorstNoise(1+float64(beta), 0)
 	perLevel := cipher.WorstNoise(0, MaxPlaneScale) - cipher.WorstNoise(0, 0)
 	p.limit = int64((0.5-1e-9-fixed)/perLevel) - 1
@@ -82,24 +84,23 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	return p, nil
 }
 
-// Dim is the number of elements of a plane and of its request.
+// Dim returns the number of elements of a plane and of its request.
 func (p *PlaneBudget) Dim() int { return len(p.centres) + 1 }
 
-// Cipher returns the parameters for package ive.
 func (p *PlaneBudget) Cipher() ive.Params {
 	return ive.Params{Dim: p.Dim(), RecordShift: PlaneRecordShift, RequestShift: PlaneRequestShift}
 }
 
-// Limit is the greatest Σ|level − centre| of a request.
+// Limit returns the maximum Σ|level − centre| of a request.
 func (p *PlaneBudget) Limit() int64 { return p.limit }
 
-// Scale draws a request's r_p.
 func (p *PlaneBudget) Scale(noise *ive.Noise) int64 {
 	return noise.Between(1<<PlaneScaleBits, MaxPlaneScale)
 }
 
-// Plane writes the vector of one plane into dst, Dim elements. position is the field's
-// index among the split fields, level the split value. Errors wrap cpar.ErrInput.
+// Plane writes the vector of one plane into dst, Dim elements. position is the
+// field's index among the split fields, level the split value. Errors wrap
+// cpar.ErrInput.
 func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	if len(dst) != p.Dim() || position < 0 || position >= len(p.centres) {
 		return fmt.Errorf("laying out a plane: field %d of %d into %d elements: %w", position, len(p.centres), len(dst), cpar.ErrInput)
@@ -113,8 +114,9 @@ func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	return nil
 }
 
-// Request writes a request's vector for all planes into dst, Dim elements. levels are the
-// photo's levels in the split fields, in order; scale is r_p. Errors wrap cpar.ErrInput.
+// Request writes a request's vector for all planes into dst, Dim elements.
+// levels are the photo's levels in the split fields, in order. scale is r_p.
+// Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	if len(dst) != p.Dim() || len(levels) != len(p.centres) {
 		return fmt.Errorf("laying out a plane request: %d levels into %d elements, there are %d fields: %w",
@@ -141,7 +143,7 @@ func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	return nil
 }
 
-// Score is the plain twin of an encrypted plane score: r_p·(level_s − level).
+// Score returns the plaintext plane score, r_p·(level_s − level).
 func (p *PlaneBudget) Score(requestLevel, planeLevel int, scale int64) int64 {
 	return scale * int64(requestLevel-planeLevel)
 }

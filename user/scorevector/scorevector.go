@@ -1,23 +1,24 @@
-// Package combined lays out the single vector in which the pipeline encrypts both
-// distances of a photo, and the small vectors of split planes. It also defines the noise
-// budgets of both: every scale, every bound, and why it holds.
+// Package scorevector lays out the vectors that package ive encrypts: one
+// vector for both distances of a photo, and small vectors for split planes. It
+// defines the noise budgets of both and justifies every scale and bound.
 //
 //	record   [ z (m̂),          v (m_KL),                     Σz² + F·Σ v log v − r,  ε,    1 ]
 //	request  [ −2·r_s·z_s (m̂), −round(r_s·(F/2¹⁸)·log c),    r_s,                   −3,    r_s·Σz_s² ]
 //
 //	⟨record, request⟩ = r_s·(‖z − z_s‖² + F·KL(v‖c) − r) − 3ε = r_s·(F·Dis − r) − 3ε
 //
-// z is the Johnson–Lindenstrauss vector of the L1 part (integers). v and c are the lab
-// histograms of record and request (smoothed, sum 1); v enters as round(2¹⁸·v). r_s and ε
-// are drawn per request and per record, and r, 10.5·F to 11·F, per index (Hide).
-// F = m̂·β/2 squared JL units are one unit of L1 distance of normalised features: each of
-// the m̂ coordinates adds 1 to the expected square per level of difference, and one unit
-// of L1 is β/2 levels. Because the KL part has the same factor, Dis = D_L1 + D_KL. The
-// logarithm is rounded *after* multiplying by r_s.
+// z is the integer Johnson–Lindenstrauss vector of the L1 part. v and c are the
+// lab histograms of record and request (smoothed, sum 1), and v enters as
+// round(2¹⁸·v). r_s and ε are drawn per request and per record, and r, 10.5·F
+// to 11·F, per index (WithSecretOffset). F = m̂·β/2 squared JL units equal one
+// unit of L1 distance of normalised features, because each of the m̂
+// coordinates adds 1 to the expected square per level of difference and a unit
+// of L1 is β/2 levels. The KL part has the same factor, so Dis = D_L1 + D_KL.
+// The logarithm is rounded after multiplying by r_s.
 //
-// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins PL1C-RF type
-// 1 and PKLC-RF type 1 under one key; package letter has both boxes as the paper prints
-// them.
+// For profile paper the vector has 1296 + 48 + 3 = 1,347 elements. It joins
+// PL1C-RF type 1 and PKLC-RF type 1 under one key. Package letter has both
+// boxes as the paper prints them.
 package scorevector
 
 import (
@@ -29,27 +30,28 @@ import (
 	"cpar/user/ive"
 )
 
-// Paper returns the vectorlayout.Params of profile paper.
+// Paper returns the layout of profile paper.
 func Paper() vectorlayout.Params {
 	p := vectorlayout.L1KL(1296, 48, 999)
 	p.Shift = ive.DistanceShift
 	return p
 }
 
-// Dim is the number of elements of a vector.
+// Dim returns the number of elements of a vector.
 func (b *Budget) Dim() int { return b.params.JL + b.params.KL + 3 }
 
-// Cipher returns the parameters for package ive.
 func (b *Budget) Cipher() ive.Params {
 	return ive.Params{Dim: b.Dim(), RecordShift: b.params.Shift, RequestShift: b.params.Shift}
 }
 
-// NoiselessSlot is the last slot of a record. It must have no noise: it meets the request's
-// r_s·Σz_s², some 2³², and would change a distance by up to 0.01.
+// NoiselessSlot returns the last slot of a record. It must have no noise,
+// because it is multiplied by the request's r_s·Σz_s², about 2³², and would
+// change a distance by up to 0.01.
 func (b *Budget) NoiselessSlot() int { return b.Dim() - 1 }
 
-// Record writes a record's vector into dst, Dim elements. z is the photo's JL vector, v
-// its smoothed histogram, epsilon from ive.Noise.Epsilon. Errors wrap cpar.ErrInput.
+// Record writes a record's vector into dst, Dim elements. z is the photo's JL
+// vector, v its smoothed histogram, epsilon from ive.Noise.Epsilon. Errors wrap
+// cpar.ErrInput.
 func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) error {
 	if err := b.checkLengths(dst, z, v); err != nil {
 		return fmt.Errorf("laying out a record: %w", err)
@@ -65,8 +67,9 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v takes the rounded v, so that v and its logarithm err together. That
-	// minimises the error for near histograms, whose divergence decides ranks.
+	// Σ v log v uses the rounded v, so that v and its logarithm have the same
+	// error. This minimises the error for similar histograms, whose divergence
+	// decides ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -90,10 +93,10 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	return nil
 }
 
-// Request writes a request's vector into dst, Dim elements. z is the photo's JL vector, c
-// its smoothed histogram, scale from ive.Noise.Scale: the owner keeps it to read the
-// scores. farthest is the greatest Σz² of the index's records, as admitted by Record; 0
-// stands for MaxSquare, the greatest possible. Errors wrap cpar.ErrInput.
+// Request writes a request's vector into dst, Dim elements. z is the photo's JL
+// vector, c its smoothed histogram, and scale from ive.Noise.Scale, which the
+// owner keeps to read the scores. farthest is the maximum Σz² of the index's
+// records, or 0 for MaxSquare. Errors wrap cpar.ErrInput.
 func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.checkLengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
@@ -116,7 +119,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 	perLog := float64(scale) * math.Ldexp(b.unit, -vectorlayout.ValueBits)
 	for i, x := range c {
 		l := math.Log(x)
-		if !(x <= 1 && -l <= vectorlayout.MaxLog) { // also refuses 0, negative and NaN
+		if !(x <= 1 && -l <= vectorlayout.MaxLog) { // also rejects 0, negative and NaN
 			return fmt.Errorf("laying out a request: histogram bin %d is %g, smoothed bins are at least e^-%d: %w",
 				i, x, vectorlayout.MaxLog, cpar.ErrInput)
 		}
@@ -129,8 +132,8 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 	return nil
 }
 
-// PlainScore is the twin of the encrypted score: the same integers without noise and with
-// ε = 0. The vectors are those of Record and Request.
+// PlainScore returns the score as an exact integer, without noise and with ε =
+// 0. The vectors come from Record and Request.
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {
@@ -141,11 +144,11 @@ func (b *Budget) PlainScore(record, request []int64) int64 {
 	return s
 }
 
-// Dis returns the distance for a score: D_L1 + D_KL in units of normalised features.
+// Dis converts a score to D_L1 + D_KL in units of normalised features.
 // Rounding, noise and ε make it inexact, so it may be negative.
 //
-// Comp = r_s·(F·Dis − r), hence Dis = (Comp/r_s + r)/F. The paper's
-// 2r + Σv² + Comp/r_s does not follow from its boxes.
+// Comp = r_s·(F·Dis − r), hence Dis = (Comp/r_s + r)/F. The paper's 2r + Σv² +
+// Comp/r_s does not follow from its boxes.
 func (b *Budget) Dis(score, scale int64) float64 {
 	return (float64(score)/float64(scale) + float64(b.offset)) / b.unit
 }

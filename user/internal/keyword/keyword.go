@@ -203,8 +203,8 @@ func (c *Cipher) EncryptAll(keywords [][]string, source *seed.Source, generation
 	return table, nil
 }
 
-// Decrypt decodes a record's block. It rejects altered blocks and those of
-// another index or record (ErrCorrupt).
+// Decrypt decodes a record's block. It rejects a block that was altered or
+// belongs to another index or record (ErrCorrupt).
 func (c *Cipher) Decrypt(record uint32, block []byte) ([]string, error) {
 	if len(block) != Size {
 		return nil, fmt.Errorf("decrypting keywords of record %d: %w: the block has %d bytes, not %d", record, cpar.ErrCorrupt, len(block), Size)

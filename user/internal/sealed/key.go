@@ -14,8 +14,8 @@ type Key struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
-	// blocks holds the evaluations of s_1 … s_B, addend those of s_n, and
-	// public those of a′_1 … a′_B. All are factors for the ring's MulAdd.
+	// Evaluations of s_1 … s_B, s_n and a′_1 … a′_B, as factors for the ring's
+	// MulAdd.
 	blocks [][]uint64
 	addend []uint64
 	public [][]uint64
