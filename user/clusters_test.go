@@ -14,7 +14,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// all asks every cluster for the l nearest of a photo.
+// all searches every cell for the l nearest records.
 func (x *opened) all(im Photo, l int) []rank.Neighbour {
 	x.t.Helper()
 	v, err := x.Vector(im.Vectors)
@@ -38,8 +38,8 @@ func (x *opened) all(im Photo, l int) []rank.Neighbour {
 	return Nearest(l, lists...)
 }
 
-// TestClustersLive: an index with clusters is added to, removed from and compacted, and all
-// clusters together find what an index without any does.
+// TestCellsSurviveUpdates checks that an index with cells finds what one
+// without cells finds after additions, removals and compaction.
 func TestClustersLive(t *testing.T) {
 	ctx, key := context.Background(), testKey()
 	first, second, asked := madeEmbedded(60, 1), madeEmbedded(4, 2), madeEmbedded(3, 9)
@@ -57,7 +57,6 @@ func TestClustersLive(t *testing.T) {
 			if most := open + lattice.CellSize(62, 4); len(some) > most || len(some) == 0 {
 				t.Errorf("%s: %d records in a cluster, at most %d", when, len(some), most)
 			}
-			// Those in the cluster are in the order of all.
 			at := 0
 			for _, n := range every {
 				if at < len(some) && some[at].Record == n.Record && some[at].Dis == n.Dis && slices.Equal(some[at].Keywords, n.Keywords) {
@@ -120,8 +119,8 @@ func TestClustersLive(t *testing.T) {
 	}
 }
 
-// TestClustersByNumber: whether there are clusters follows from the number of records and
-// the profile.
+// TestDefaultCellsDependOnSize checks the default for each number of records
+// and profile.
 func TestClustersByNumber(t *testing.T) {
 	layout := vectorlayout.SquaredL2(96, 1000)
 	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 3, 1_000_000: 3} {

@@ -17,8 +17,8 @@ import (
 	"cpar/user"
 )
 
-// collection is two dozen photos of beaches and forests, as their features. A program
-// that has files reads them with user.ReadPhotos.
+// collection returns two dozen photos of beaches and forests as features.
+// Programs read files with user.ReadPhotos.
 func collection() (images []user.Photo) {
 	for i := range 24 {
 		words := []string{"beach", "sea"}
@@ -30,7 +30,6 @@ func collection() (images []user.Photo) {
 	return images
 }
 
-// photo makes up the features of one photo of a kind.
 func photo(kind, number int) *feature.Vectors {
 	v := feature.New()
 	for _, b := range feature.Blocks() {
@@ -50,8 +49,7 @@ func photo(kind, number int) *feature.Vectors {
 	return v
 }
 
-// encrypted sets up an index and lays it open as the cloud finds it: its manifest and
-// its segments. The folder is what would be pushed.
+// encrypted builds an index and opens its files as the server does.
 func encrypted(key *user.Key, o user.Options) (*user.Builder, *indexdir.Index) {
 	b, err := user.Setup(context.Background(), key, collection(), o)
 	check(err)
@@ -71,7 +69,7 @@ func check(err error) {
 	}
 }
 
-// hold gives an owner what must be at home before a photo can be asked about.
+// hold gives an owner the segments that requests require.
 func hold(o *user.Owner, files *indexdir.Index) {
 	held := map[cpar.Digest][]byte{}
 	for i, s := range files.Manifest().Segments {
@@ -80,21 +78,21 @@ func hold(o *user.Owner, files *indexdir.Index) {
 	check(o.Hold(files.Manifest(), held))
 }
 
-// Scheme sealed, the default: the cloud computes a number for every photo and reads
-// none of them.
+// Scheme sealed, the default: the server computes a number for every photo but
+// cannot read any.
 func Example_sealed() {
 	key := user.NewKey()
 	_, files := encrypted(key, user.Options{})
 	defer files.Release()
 
-	// Another device has the key, and fetches the rest.
+	// Another device has the key and fetches the rest.
 	owner, err := user.Open(key, files.Manifest(), files.Read)
 	check(err)
 	hold(owner, files)
 	pending, request, err := owner.Request(photo(0, 100), owner.DefaultParams())
 	check(err)
 
-	// The cloud has neither key nor photo.
+	// The server has neither key nor photo.
 	cloud, err := sealed.Load(files.Manifest(), files.Segments())
 	check(err)
 	replies, err := cloud.Annotate(context.Background(), 1, []*cpar.Request{request})
@@ -108,8 +106,8 @@ func Example_sealed() {
 	// Output: beach sea
 }
 
-// Scheme local: the owner fetches the whole index, encrypted, and asks the cloud
-// nothing.
+// Scheme local: the owner fetches the whole encrypted index and sends no
+// requests.
 func Example_local() {
 	key := user.NewKey()
 	_, files := encrypted(key, user.Options{Scheme: cpar.SchemeLocal})
@@ -130,8 +128,8 @@ func Example_local() {
 	// forest tree
 }
 
-// Scheme cpar, the paper's: the cloud searches an encrypted forest. A key must allow
-// it, since the cloud sees how near the photos are.
+// Scheme cpar, the paper's: the server searches an encrypted forest. The key
+// must allow it explicitly, because the server learns how near the photos are.
 func Example_cpar() {
 	key := user.NewKey(cpar.SchemeCPAR)
 	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCPAR, Trees: 4})
@@ -151,8 +149,8 @@ func Example_cpar() {
 	// Output: 5 neighbours of 12 visited, the nearest: [beach sea]
 }
 
-// Scheme capia, the paper's baseline: the cloud scores every photo. Its twin does the
-// same in the clear, and finds the same.
+// Scheme capia, the paper's baseline: the server scores every photo. The twin
+// finds the same on plaintext.
 func Example_capia() {
 	key := user.NewKey(cpar.SchemeCAPIA)
 	b, files := encrypted(key, user.Options{Scheme: cpar.SchemeCAPIA})
@@ -173,7 +171,7 @@ func Example_capia() {
 	// Output: the same nearest record: true
 }
 
-// A key says which schemes may ever be used with it.
+// A key restricts the schemes that may be used with it.
 func ExampleNewKey() {
 	_, err := user.Setup(context.Background(), user.NewKey(), collection(), user.Options{Scheme: cpar.SchemeCAPIA})
 	fmt.Println(err)
@@ -183,9 +181,9 @@ func ExampleNewKey() {
 	// capia, sealed, local
 }
 
-// A feature of one's own: whatever describes a photo in numbers can stand in the place
-// of an image network's embedding. Profile `network` learns from the keywords which
-// directions of it matter.
+// A custom feature: any numeric description of a photo can replace the image
+// network's embedding. Profile `network` learns its useful directions from the
+// keywords.
 func Example_customFeature() {
 	describe := func(kind int) *feature.Embedding {
 		e := &feature.Embedding{Network: sha256.Sum256([]byte("brightness by hour, version 1")), Values: make([]float32, 24)}

@@ -14,11 +14,11 @@ import (
 	"cpar/user/internal/index"
 )
 
-// kindAt is where the profile begins behind a few words.
+// kindAt is the offset of the profile behind a short list of words.
 const kindAt = 24 + paddedWords
 
-// TestProfileSegment: what is written is read, for its own index alone, and anything else
-// is refused by kind.
+// TestProfileSegment checks the round trip and the error for each kind of
+// damage.
 func TestProfileSegment(t *testing.T) {
 	key, id := testKey(), cpar.IndexID{1}
 	for kind, images := range map[profile.Kind]func(int, uint64) []Photo{profile.Paper: madeImages, profile.Learned: madeImages, profile.Network: madeEmbedded} {
@@ -61,8 +61,8 @@ func TestProfileSegment(t *testing.T) {
 	}
 }
 
-// TestProfileIsWrittenOnce for an id: updates keep its segment, byte for byte, and compacting
-// encrypts it anew. The cloud cannot give another in its place.
+// TestProfileIsWrittenOnce checks that updates keep the profile segment and
+// Compact re-encrypts it. The server cannot substitute another.
 func TestProfileIsWrittenOnce(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(30, 1), Options{Profile: profile.Learned})
@@ -90,7 +90,6 @@ func TestProfileIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestIdentitiesAreBound: to their index, and to their place in it.
 func TestIdentitiesAreBound(t *testing.T) {
 	key := testKey()
 	first := madeImages(257, 1)
@@ -127,7 +126,8 @@ func TestIdentitiesAreBound(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The same photo has the same identity in states of one index, and another in others.
+	// A photo's identity is the same in all generations of an index and differs
+	// between indexes.
 	var ids [][]identity
 	for _, z := range []*opened{x, y} {
 		list, err := readIdentities(z.index, z.manifest, z.fetch)

@@ -12,8 +12,8 @@ import (
 	"cpar/model/vector"
 )
 
-// An index that is given what was fitted for another has its profile and its
-// ranker, whatever photos it is an index of, and nothing is fitted again.
+// TestFittedIsTakenOver checks that Setup adopts a fitted profile and ranker
+// without fitting again.
 func TestFittedIsTakenOver(t *testing.T) {
 	some, other := madeImages(90, 1), madeImages(60, 2)
 	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {
@@ -63,7 +63,8 @@ func TestFittedIsTakenOver(t *testing.T) {
 		if !slices.Contains(stages, "vectors") {
 			t.Errorf("profile %v: stages %v", kind, stages)
 		}
-		// Baselines follow from the images indexed: those of the first stay.
+		// Baselines depend on the indexed photos: the first index keeps its
+		// own.
 		if ok && !slices.Equal(paper.Baselines(), before) {
 			t.Error("an index like another changed the other's baselines")
 		}

@@ -18,25 +18,24 @@ import (
 	"cpar/model/rank"
 )
 
-// testKey is a key that allows every scheme.
 func testKey() *Key { return NewKey(cpar.Schemes()...) }
 
 func madeImages(n int, seed uint64) []Photo   { return syntheticphotos.Photos(n, seed) }
 func madeEmbedded(n int, seed uint64) []Photo { return syntheticphotos.Embedded(n, seed) }
 
-// learntProfiles are the profiles of squared L2 with images for each.
+// learntProfiles maps the profiles with squared L2 distances to test photos.
 var learntProfiles = map[profile.Kind]func(n int, seed uint64) []Photo{profile.Learned: madeImages, profile.Network: madeEmbedded}
 
 // growing are the schemes whose indexes can be updated.
 var growing = []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}
 
-// small is an index that is made quickly, of scheme cpar one with a forest and lists.
+// small builds quickly. For scheme cpar it has a forest and cells.
 func small(s cpar.Scheme) Options {
 	return Options{Scheme: s, PCA: 128, Trees: 2, WithLists: true, Lists: 3}
 }
 
-// itself is the most that a photo of profile `paper` may be from itself: what rounding its
-// histogram may add. Scheme sealed takes coarser steps than the others (package rows).
+// itself bounds a photo's distance from itself under profile `paper`, caused by
+// rounding the histogram. Scheme sealed uses coarser steps.
 func itself(s cpar.Scheme) float64 {
 	if s == cpar.SchemeSealed {
 		return 0.1
@@ -53,7 +52,6 @@ func setUp(t testing.TB, key *Key, images []Photo, opt Options) *Builder {
 	return b
 }
 
-// build builds an index in a folder of its own.
 func build(t testing.TB, key *Key, images []Photo, opt Options) (*Builder, string) {
 	t.Helper()
 	b, folder := setUp(t, key, images, opt), filepath.Join(t.TempDir(), "index")
@@ -72,7 +70,7 @@ type opened struct {
 	t        testing.TB
 }
 
-// held opens the index in folder with the key alone and holds what it needs.
+// held opens the index in folder and holds what requests need.
 func held(t testing.TB, key *Key, folder string) *opened {
 	t.Helper()
 	x := look(t, key, folder)
@@ -82,7 +80,7 @@ func held(t testing.TB, key *Key, folder string) *opened {
 	return x
 }
 
-// look is held without Hold.
+// look opens the index without Hold.
 func look(t testing.TB, key *Key, folder string) *opened {
 	t.Helper()
 	m, err := indexdir.ReadManifest(folder)
@@ -103,7 +101,7 @@ func look(t testing.TB, key *Key, folder string) *opened {
 
 func (x *opened) fetch(s cpar.Segment) ([]byte, error) { return x.segments[s.Digest], nil }
 
-// with is fetch where the ledger is another.
+// with returns a Fetch that substitutes the ledger.
 func (x *opened) with(ledger []byte) Fetch {
 	return func(s cpar.Segment) ([]byte, error) {
 		if s.Kind == cpar.SegmentLedger {
@@ -113,12 +111,11 @@ func (x *opened) with(ledger []byte) Fetch {
 	}
 }
 
-// adding adds images whatever the index holds.
+// adding adds photos without looking for duplicates.
 func adding(ctx context.Context, images []Photo) func(u *updater) error {
 	return func(u *updater) error { return u.change(ctx, change{add: images}) }
 }
 
-// contentsOfAll are what Remove knows images by.
 func contentsOfAll(images []Photo) (out [][32]byte) {
 	for _, im := range images {
 		out = append(out, im.Content)
@@ -131,7 +128,7 @@ func (x *opened) segment(k cpar.SegmentKind) []byte {
 	return x.segments[s.Digest]
 }
 
-// answer is what an honest cloud replies, nil where nothing is asked.
+// answer returns an honest server's reply, nil for a local search.
 func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 	x.t.Helper()
 	if q == nil {
@@ -159,7 +156,7 @@ func (x *opened) answer(q *cpar.Request) *cpar.Reply {
 	return replies[0]
 }
 
-// joined is what machines reply that have a segment of vectors each.
+// joined merges the replies of nodes that hold one segment of vectors each.
 func (x *opened) joined(q *cpar.Request) *cpar.Reply {
 	x.t.Helper()
 	var replies []*cpar.Reply
@@ -181,7 +178,7 @@ func (x *opened) joined(q *cpar.Request) *cpar.Reply {
 	return joined
 }
 
-// sent is a request as it arrives.
+// sent encodes and decodes a request.
 func (x *opened) sent(q *cpar.Request) *cpar.Request {
 	x.t.Helper()
 	b, err := q.MarshalBinary()
@@ -194,7 +191,6 @@ func (x *opened) sent(q *cpar.Request) *cpar.Request {
 	return q
 }
 
-// cloud is the index at a cloud that sees its scores.
 func (x *opened) cloud() *visible.Index {
 	x.t.Helper()
 	c, err := visible.Load(x.manifest, x.inOrder())
@@ -204,7 +200,6 @@ func (x *opened) cloud() *visible.Index {
 	return c
 }
 
-// inOrder are the segments in the manifest's order.
 func (x *opened) inOrder() (segments [][]byte) {
 	for _, s := range x.manifest.Segments {
 		segments = append(segments, x.segments[s.Digest])
@@ -212,14 +207,13 @@ func (x *opened) inOrder() (segments [][]byte) {
 	return segments
 }
 
-// params ask for l records and look at all.
+// params requests l records with exhaustive search.
 func (x *opened) params(l int) cpar.Params {
 	p := x.DefaultParams()
 	p.L, p.Approx = uint16(l), 1000
 	return p
 }
 
-// nearest are the l records nearest to a photo, in whichever scheme.
 func (x *opened) nearest(photo Photo, l int) []rank.Neighbour {
 	x.t.Helper()
 	pending, q, err := x.Request(photo.Vectors, x.params(l))
@@ -233,9 +227,8 @@ func (x *opened) nearest(photo Photo, l int) []rank.Neighbour {
 	return near
 }
 
-// sharesRun is whether 12 bytes of a, a nonce's length, at a multiple of 4 stand
-// anywhere at a multiple of 4 in b. The headers of messages repeat: magic, kind,
-// version and index id, and small numbers.
+// sharesRun reports whether 12 aligned bytes of a, a nonce's length, occur
+// aligned in b. It ignores message headers and small numbers.
 func (x *opened) sharesRun(a, b []byte) bool {
 	seen := map[[12]byte]bool{}
 	for at := 0; at+12 <= len(a); at += 4 {

@@ -9,8 +9,6 @@ import (
 	"cpar"
 )
 
-// TestFormatNamesTheVersions: docs/FORMAT.md says which version of the ledger is
-// written.
 func TestFormatNamesTheVersions(t *testing.T) {
 	page, err := os.ReadFile("../docs/FORMAT.md")
 	if err != nil {

@@ -13,8 +13,6 @@ import (
 	"cpar/model/rank"
 )
 
-// TestBuildsShareNothing: two indexes of one collection under one key have no
-// ciphertext in common.
 func TestBuildsShareNothing(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		key, images := testKey(), madeImages(10, 2)
@@ -28,14 +26,14 @@ func TestBuildsShareNothing(t *testing.T) {
 	}
 }
 
-// apart checks that no ciphertext of one index, or of one state of it, stands in
-// another, but for those that stay on purpose.
+// apart checks that two indexes or generations have no ciphertext in common
+// except the segments in stay.
 func apart(t *testing.T, name string, a, b *opened, stay ...cpar.Segment) {
 	t.Helper()
 	for _, s := range a.manifest.Segments {
 		switch s.Kind {
 		case cpar.SegmentForest, cpar.SegmentLists, cpar.SegmentParams:
-			continue // shapes, in the clear
+			continue // plaintext shapes
 		}
 		if slices.Contains(stay, s) {
 			continue
@@ -48,9 +46,9 @@ func apart(t *testing.T, name string, a, b *opened, stay ...cpar.Segment) {
 	}
 }
 
-// TestShapeTellsNothing: two indexes of equal shape over different photos with
-// different words have equal lengths everywhere, and so have requests, which do not
-// show how many neighbours are wanted.
+// TestShapeTellsNothing checks that indexes of equal shape have segments and
+// requests of equal lengths, whatever their photos, words and number of
+// requested neighbours.
 func TestShapeTellsNothing(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
@@ -78,7 +76,7 @@ func TestShapeTellsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if q == nil {
-				continue // nothing is sent, which tells nothing
+				continue // no request is sent
 			}
 			if q.Params != (cpar.Params{Scheme: scheme}) {
 				t.Errorf("the request shows %+v", q.Params)
@@ -98,9 +96,9 @@ func TestShapeTellsNothing(t *testing.T) {
 	}
 }
 
-// TestIndexesAreHedged: where random numbers repeat, as in a machine that was cloned,
-// indexes of collections that differ in anything, or that are built in another way,
-// have neither id nor ciphertext in common.
+// TestIndexesAreHedged repeats the random numbers, as a cloned machine would.
+// Indexes of different collections or options must share neither id nor
+// ciphertext.
 func TestIndexesAreHedged(t *testing.T) {
 	key := testKey()
 	stuck := func(images []Photo, opt Options) *opened {
@@ -158,14 +156,14 @@ func TestIndexesAreHedged(t *testing.T) {
 	}
 }
 
-// TestUpdatesAreHedged: where random numbers repeat, two states made of one share no
-// ciphertext: neither those that hold other photos or words, nor those that hold the
-// same in another generation.
+// TestUpdatesAreHedged repeats the random numbers. Generations with other
+// photos or words, or equal ones at another generation number, must share no
+// ciphertext.
 func TestUpdatesAreHedged(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
 		key, images := testKey(), madeImages(5, 2)
-		images[4].Keywords = nil // to remove it changes no keyword
+		images[4].Keywords = nil // removing it changes no keyword
 		opt := small(scheme)
 		opt.testOnlyRand = syntheticphotos.Stuck{}
 		_, folder := build(t, key, images, opt)
@@ -199,7 +197,8 @@ func TestUpdatesAreHedged(t *testing.T) {
 		stay := before.of(stay...)
 		apart(t, fmt.Sprint(scheme, ", another photo"), a, after(add(other)), append(stay, a.of(cpar.SegmentKeywords)...)...)
 		apart(t, fmt.Sprint(scheme, ", a generation later"), a, after(remove, add(one)), stay...)
-		// The same photo alone in the last unit, in the same generation, but units on.
+		// One photo alone in the last unit of the same generation, at different
+		// units.
 		if p, q := after(add(madeImages(27, 3)), add(other)), after(add(madeImages(59, 3)), add(other)); p.sharesRun(last(p), last(q)) {
 			t.Errorf("%v: one secret served two units", scheme)
 		}
@@ -210,12 +209,11 @@ func TestUpdatesAreHedged(t *testing.T) {
 			t.Errorf("%v: two states were compacted to indexes %v and %v", scheme, compactOne.ID(), compactOther.ID())
 		}
 		apart(t, fmt.Sprint(scheme, ", compacted of two states"), compactOne, compactOther)
-		// The same photo with other words is the same vector.
+		// The same photo with other words has the same vector.
 		apart(t, fmt.Sprint(scheme, ", other words"), a, after(add(word)), a.of(cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentProfile, cpar.SegmentIdentities)...)
 	}
 }
 
-// of are the segments of some kinds.
 func (x *opened) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, s := range x.manifest.Segments {
 		if slices.Contains(kinds, s.Kind) {
@@ -225,8 +223,8 @@ func (x *opened) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// TestRequestsAreHedged: where random numbers repeat, requests for different photos
-// have nothing in common, and neither have those of two devices with other indexes.
+// TestRequestsAreHedged repeats the random numbers. Requests for different
+// photos or on devices with other indexes must share nothing.
 func TestRequestsAreHedged(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		if !scheme.CloudSearches() {
@@ -237,7 +235,7 @@ func TestRequestsAreHedged(t *testing.T) {
 		x := held(t, key, folder)
 		ask := func(photo Photo) []byte {
 			t.Helper()
-			// Each is another device, whose random numbers begin alike.
+			// Each is another device with the same initial random numbers.
 			o, err := open(key, x.manifest, x.fetch, syntheticphotos.Stuck{})
 			if err == nil {
 				err = o.Hold(x.manifest, x.segments)
@@ -249,7 +247,7 @@ func TestRequestsAreHedged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Without order ciphertexts, which are equal for equal levels by definition.
+			// Order ciphertexts are excluded, because they are deterministic.
 			return wire.AppendWords(q.Opaque, q.Vector)
 		}
 		a, again, b := ask(madeImages(1, 8)[0]), ask(madeImages(1, 8)[0]), ask(madeImages(1, 9)[0])

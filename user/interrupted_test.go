@@ -13,8 +13,8 @@ import (
 	"cpar/internal/testing/crash"
 )
 
-// TestInterruptedUpdate: cut at any step, the folder holds the state before or
-// the one after, whole, and takes the next write.
+// TestInterruptedUpdate cuts an update at every step. The folder must hold a
+// complete generation, old or new, and accept the next write.
 func TestInterruptedUpdate(t *testing.T) {
 	for _, scheme := range growing {
 		t.Run(scheme.String(), func(t *testing.T) {
@@ -44,7 +44,6 @@ func TestInterruptedUpdate(t *testing.T) {
 	}
 }
 
-// writable is whether the next update or build may write to folder.
 func writable(t *testing.T, folder string) {
 	t.Helper()
 	dir, err := indexdir.Create(folder, indexdir.Options{})
@@ -54,8 +53,8 @@ func writable(t *testing.T, folder string) {
 	dir.Close()
 }
 
-// TestInterruptedBuild: a first build that is cut at any step leaves a whole index
-// or none, and a folder that can be built in.
+// TestInterruptedBuild cuts a first build at every step. The folder must hold a
+// complete index or none, and accept another build.
 func TestInterruptedBuild(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		t.Run(scheme.String(), func(t *testing.T) {

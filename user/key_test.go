@@ -13,7 +13,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// TestNewKeyAllowsWhatHides, and more only by name.
 func TestNewKeyAllowsWhatHides(t *testing.T) {
 	if got, want := NewKey().Policy().Schemes(), []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal}; !slices.Equal(got, want) {
 		t.Errorf("a new key allows %v, want %v", got, want)
@@ -26,7 +25,6 @@ func TestNewKeyAllowsWhatHides(t *testing.T) {
 	}
 }
 
-// TestPolicyIsASet of schemes.
 func TestPolicyIsASet(t *testing.T) {
 	p := Policy(0).With(cpar.SchemeLocal).With(cpar.SchemeCPAR, cpar.SchemeLocal)
 	for _, s := range cpar.Schemes() {
@@ -44,8 +42,8 @@ func TestPolicyIsASet(t *testing.T) {
 	}
 }
 
-// TestRestrictedNeverWidens: nothing is allowed that either the key or the policy
-// does not allow; the key itself stays as it is.
+// TestRestrictedNeverWidens checks that Restricted intersects the policies and
+// leaves the key unchanged.
 func TestRestrictedNeverWidens(t *testing.T) {
 	for a := range Policy(1 << 6) {
 		for b := range Policy(1 << 6) {
@@ -66,7 +64,6 @@ func TestRestrictedNeverWidens(t *testing.T) {
 	}
 }
 
-// TestPolicyAsText: what is printed is what is read, also in JSON.
 func TestPolicyAsText(t *testing.T) {
 	for p := range Policy(1 << 5) {
 		p &= testKey().Policy() // the bits of schemes
@@ -100,7 +97,6 @@ func TestPolicyAsText(t *testing.T) {
 	}
 }
 
-// TestCheckSaysWhatToDo, if one knows what that means.
 func TestCheckSaysWhatToDo(t *testing.T) {
 	key := NewKey()
 	for _, s := range cpar.Schemes() {
@@ -121,7 +117,6 @@ func TestCheckSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestFingerprintNamesTheSeed and tells nothing else about it.
 func TestFingerprintNamesTheSeed(t *testing.T) {
 	key := NewKey()
 	f := key.Fingerprint()
@@ -137,7 +132,7 @@ func TestFingerprintNamesTheSeed(t *testing.T) {
 	if seed := hex.EncodeToString(key.secret[:]); strings.Contains(seed, f) || strings.Contains(seed, f[:8]) || strings.Contains(f, seed[:8]) {
 		t.Error("the fingerprint is part of the seed")
 	}
-	// The first bit of the seed is in all of it.
+	// The first bit of the seed affects the whole fingerprint.
 	other := &Key{secret: key.secret}
 	other.secret[0] ^= 0x80
 	same := 0

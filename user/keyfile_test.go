@@ -12,15 +12,14 @@ import (
 	"cpar"
 )
 
-// Tests open many files: they take less work than defaultScryptLogN, a tenth of a millisecond.
+// Tests open many files, so each takes a tenth of a millisecond.
 func init() { scryptLogN = 4 }
 
-// saying gives a passphrase and counts how often it was asked for.
+// saying returns a passphrase and counts the calls.
 func saying(s string, asked *int) func() (string, error) {
 	return func() (string, error) { *asked++; return s, nil }
 }
 
-// encryptedText is the file of a key under a passphrase, with little work.
 func encryptedText(t *testing.T, key *Key, passphrase string) []byte {
 	t.Helper()
 	plain := key.text()
@@ -97,8 +96,8 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-// TestKeyFilePolicy: a file without a policy has the default, one with a policy that
-// one, whatever it is; and what might be a policy and cannot be read is refused.
+// TestKeyFilePolicy checks that a file without a policy has the default, and
+// that an unreadable policy line is an error.
 func TestKeyFilePolicy(t *testing.T) {
 	seed := keyLine + " " + strings.Repeat("ab", 32) + "\n"
 	for name, c := range map[string]struct {
@@ -150,8 +149,8 @@ func policyOf(k *Key) Policy {
 	return k.Policy()
 }
 
-// TestSetPolicy: the same seed under the same passphrase, in a file that is replaced
-// whole or not at all.
+// TestSetPolicy checks that seed and passphrase stay and the file is replaced
+// atomically.
 func TestSetPolicy(t *testing.T) {
 	key := NewKey()
 	all := testKey().Policy()
@@ -187,7 +186,7 @@ func TestSetPolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Nothing is lost when it cannot be done.
+		// A failure loses nothing.
 		if passphrase != "" {
 			if _, err := SetPolicy(path, Unlock{Passphrase: saying("open barley", &asked)}, all); !errors.Is(err, cpar.ErrKey) {
 				t.Errorf("%s, a wrong passphrase: %v", name, err)
@@ -206,8 +205,8 @@ func TestSetPolicy(t *testing.T) {
 	}
 }
 
-// TestSetPolicyNarrowsTheFile: whoever could read the file cannot do so more than
-// before, and nobody else can.
+// TestSetPolicyNarrowsTheFile checks that rewriting never widens the file's
+// permissions.
 func TestSetPolicyNarrowsTheFile(t *testing.T) {
 	text := NewKey().text()
 	path := writeText(t, text, 0o644)
@@ -219,13 +218,12 @@ func TestSetPolicyNarrowsTheFile(t *testing.T) {
 	}
 }
 
-// TestSetPolicyFollowsLinks: the file that a link names is replaced, not the link.
 func TestSetPolicyFollowsLinks(t *testing.T) {
 	text := testKey().text()
 	path := writeText(t, text, 0o600)
 	link := path + ".link"
 	if err := os.Symlink(path, link); err != nil {
-		t.Skip(err) // a system without links has nothing to follow
+		t.Skip(err) // this system has no symbolic links
 	}
 	if _, err := SetPolicy(link, Unlock{}, DefaultPolicy()); err != nil {
 		t.Fatal(err)
@@ -235,8 +233,8 @@ func TestSetPolicyFollowsLinks(t *testing.T) {
 	}
 }
 
-// TestSetPolicyReplacesTheFile: the old one is not written to, so that no moment is
-// without a whole key.
+// TestSetPolicyReplacesTheFile checks that the old file is not written to, so
+// that a complete key exists at all times.
 func TestSetPolicyReplacesTheFile(t *testing.T) {
 	text := NewKey().text()
 	path := writeText(t, text, 0o600)

@@ -9,8 +9,8 @@ import (
 	"cpar"
 )
 
-// TestPhraseIsPinned: the published vectors of BIP-39 (Trezor), so that any program of
-// that kind reads the phrase.
+// TestPhraseIsPinned uses the published BIP-39 vectors (Trezor), so that other
+// programs can read the phrase.
 func TestPhraseIsPinned(t *testing.T) {
 	for entropy, phrase := range map[string]string{
 		strings.Repeat("00", 32): strings.Repeat("abandon ", 23) + "art",
@@ -48,7 +48,7 @@ func TestPhraseRefused(t *testing.T) {
 		"other order": {strings.Join(swapped, " "), "checksum"},
 	} {
 		_, err := FromPhrase(c.phrase)
-		// A checksum of eight bits passes one in 256 by chance.
+		// A checksum of eight bits accepts one wrong phrase in 256.
 		if name == "other order" && err == nil {
 			continue
 		}

@@ -18,7 +18,8 @@ func pass(s string) Unlock {
 
 func gives(s string) func() (string, error) { return func() (string, error) { return s, nil } }
 
-// slottedFile is a key in a file with slots "first" (open sesame) and "office" (open barley).
+// slottedFile writes a key with slots "first" (open sesame) and "office" (open
+// barley).
 func slottedFile(t *testing.T, key *Key) string {
 	t.Helper()
 	path := writeText(t, encryptedText(t, key, "open sesame"), 0o600)
@@ -42,7 +43,6 @@ func refuses(t *testing.T, path, passphrase string) {
 	}
 }
 
-// TestSlots: each passphrase opens the same key; what one changes, the others see.
 func TestSlots(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
@@ -99,8 +99,8 @@ func TestSlots(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestSlotNamed: only the slot that is named is tried, and a wrong name costs nobody a
-// passphrase.
+// TestUnlockTriesOnlyTheNamedSlot also checks that a wrong name does not ask
+// for a passphrase.
 func TestSlotNamed(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
@@ -122,7 +122,6 @@ func TestSlotNamed(t *testing.T) {
 	}
 }
 
-// TestMostSlots: the time that a file can cost is bounded.
 func TestMostSlots(t *testing.T) {
 	path := slottedFile(t, NewKey())
 	for i := 2; i < MaxSlots; i++ {
@@ -143,7 +142,6 @@ func TestMostSlots(t *testing.T) {
 	}
 }
 
-// pieceOf is the first armored block of a file.
 func pieceOf(text []byte) string {
 	_, after, _ := strings.Cut(string(text), "-----BEGIN")
 	block, _, _ := strings.Cut(after, payloadLine)
@@ -151,7 +149,8 @@ func pieceOf(text []byte) string {
 	return "-----BEGIN" + block
 }
 
-// TestSlotsTampered: who cannot open the file cannot change it unseen.
+// TestSlotsTampered checks that a file cannot be changed undetectably without a
+// passphrase.
 func TestSlotsTampered(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
@@ -207,8 +206,8 @@ func identityOf(path string, how Unlock) (id, identity string, err error) {
 	return id, identity, err
 }
 
-// TestIdentity: what a keyring keeps opens the file without a passphrase, and none that was
-// remembered of another state or another file hinders the passphrase.
+// TestIdentity checks that the stored identity opens the file, and that an
+// outdated or foreign one does not prevent the passphrase from opening it.
 func TestIdentity(t *testing.T) {
 	key := NewKey()
 	path := writeText(t, encryptedText(t, key, "open sesame"), 0o600)
@@ -231,14 +230,13 @@ func TestIdentity(t *testing.T) {
 	if got, err := ReadKeyFile(path, remembered); err != nil || *got != *key {
 		t.Errorf("by its identity: %v", err)
 	}
-	// Under the same passphrase, and remembered on.
 	if _, err := SetPolicy(path, remembered, testKey().Policy()); err != nil {
 		t.Fatal(err)
 	}
 	if again, other, err := identityOf(path, remembered); err != nil || again != id || other != identity {
 		t.Errorf("remembered twice: %v", err)
 	}
-	// Whose passphrase shall change is not for a keyring to say.
+	// A keyring does not determine which slot's passphrase to change.
 	if _, err := SetPassphrase(path, remembered, gives("x")); !errors.Is(err, cpar.ErrKey) {
 		t.Errorf("changing a passphrase without one: %v", err)
 	}
@@ -262,7 +260,6 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestSetPassphrase: a file with one passphrase stays such a file, one without gets one.
 func TestSetPassphrase(t *testing.T) {
 	key := NewKey()
 	open := filepath.Join(t.TempDir(), "open")
@@ -292,14 +289,14 @@ func TestSetPassphrase(t *testing.T) {
 	}
 }
 
-// TestWork: files that people have are as hard to open as age makes them.
+// TestWork checks that released programs use age's default work factor.
 func TestWork(t *testing.T) {
 	if defaultScryptLogN != 18 || maxWork < defaultScryptLogN {
 		t.Errorf("work %d of at most %d", defaultScryptLogN, maxWork)
 	}
 }
 
-// TestKeyErrorsSayItOnce: neither the path nor what is wrong stands twice in an error.
+// TestKeyErrorsSayItOnce checks that errors repeat neither path nor cause.
 func TestKeyErrorsSayItOnce(t *testing.T) {
 	folder := t.TempDir()
 	encrypted := writeText(t, encryptedText(t, NewKey(), "open sesame"), 0o600)
@@ -324,7 +321,8 @@ func TestKeyErrorsSayItOnce(t *testing.T) {
 	}
 }
 
-// FuzzSlots: what is read as a file with slots is written as it was, but for remarks.
+// FuzzSlots checks that a parsed file with slots encodes to the same text
+// without remarks.
 func FuzzSlots(f *testing.F) {
 	for _, seed := range []string{
 		slottedLine + " " + strings.Repeat("0a", 16) + "\n" + slotLine + " first\n-----BEGIN AGE ENCRYPTED FILE-----\nabcd\n-----END AGE ENCRYPTED FILE-----\n" +

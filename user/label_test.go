@@ -8,8 +8,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// TestLabel: the ledger says what an index is called, to its key, and nothing else of the
-// index is fetched; not even the scheme must be allowed.
+// TestLabel checks that the label needs only the key and the ledger, under
+// every scheme.
 func TestLabel(t *testing.T) {
 	for _, s := range cpar.Schemes() {
 		key, opt := testKey(), small(s)
@@ -41,7 +41,7 @@ func TestLabel(t *testing.T) {
 			t.Errorf("%v: with another key: %v", s, err)
 		}
 		m := *x.Manifest()
-		m.Records++ // a cloud's word, which the ledger does not bear out
+		m.Records++ // contradicts the ledger
 		if _, err := ReadLabel(key, &m, x.Read); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v: with another manifest: %v", s, err)
 		}

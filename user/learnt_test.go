@@ -13,7 +13,8 @@ import (
 	"cpar/model/vector"
 )
 
-// bruteForce is the squared L2 distance of a photo to every record, in floats.
+// bruteForce returns the squared L2 distances from a photo to every record in
+// floating point.
 func bruteForce(records []*vector.Vector, v *vector.Vector) []float64 {
 	out := make([]float64, len(records))
 	for i, r := range records {
@@ -25,8 +26,8 @@ func bruteForce(records []*vector.Vector, v *vector.Vector) []float64 {
 	return out
 }
 
-// TestLearntVectorsThroughEncryption: in every scheme the distances that come back
-// are those of the vectors in floats, nearest first.
+// TestLearntVectorsThroughEncryption compares decrypted with floating-point
+// distances under every scheme.
 func TestLearntVectorsThroughEncryption(t *testing.T) {
 	for kind, images := range learntProfiles {
 		train, photos := images(150, 1), images(12, 9)
@@ -45,9 +46,10 @@ func TestLearntVectorsThroughEncryption(t *testing.T) {
 				want := bruteForce(b.Vectors(), v)
 				near := x.nearest(photo, len(train))
 				for i, n := range near {
-					// Six deviations of what rounding to thousandths, or by scheme sealed to eight
-					// times that, does, the mean of that (package rows), and a constant for noise and for
-					// what rounding does to the lengths, which shows between vectors that are nearly equal.
+					// The tolerance is six standard deviations of rounding (to
+					// thousandths, eight times coarser in scheme sealed), its
+					// mean, and a constant for noise and rounded lengths, which
+					// matters for nearly equal vectors.
 					step, mean := 0.001, 0.0
 					if scheme == cpar.SchemeSealed {
 						step = 0.008
@@ -72,8 +74,8 @@ func TestLearntVectorsThroughEncryption(t *testing.T) {
 	}
 }
 
-// roundedAddend bounds the distance of a vector from itself: half a unit of an addend, of which
-// scheme sealed has 15,625 in a distance of one (package rows).
+// roundedAddend bounds the distance of a vector from itself: half a unit of the
+// addend. A distance of one has 15,625 units in scheme sealed.
 func roundedAddend(s cpar.Scheme) float64 {
 	if s == cpar.SchemeSealed {
 		return 1e-4
@@ -81,8 +83,8 @@ func roundedAddend(s cpar.Scheme) float64 {
 	return 1e-5
 }
 
-// TestLearntIndexIsUpdated: what is added goes through the projection that was
-// learnt; words that Compact drops are counted no longer.
+// TestLearntIndexIsUpdated checks that additions use the learnt projection and
+// that Compact drops unused words from the counts.
 func TestLearntIndexIsUpdated(t *testing.T) {
 	ctx := context.Background()
 	for kind, images := range learntProfiles {

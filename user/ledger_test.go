@@ -23,7 +23,7 @@ import (
 	"cpar/user/internal/index"
 )
 
-// Where the parts of a ledger lie; FORMAT.md draws it.
+// Offsets in a ledger, as specified in docs/FORMAT.md.
 const (
 	versionAt    = 6
 	schemeAt     = 40
@@ -37,7 +37,6 @@ const (
 	wordsAt      = nameAt + 2 + maxNameBytes
 )
 
-// openPlain opens a ledger that was decrypted, of an index with this profile.
 func openPlain(key *Key, plain []byte, f fitted) (l *ledger, s scheme, err error) {
 	r := wire.NewReader(plain, cpar.ErrCorrupt)
 	if l, err = readLedger(r); err != nil {
@@ -53,7 +52,6 @@ func openPlain(key *Key, plain []byte, f fitted) (l *ledger, s scheme, err error
 	return l, s, err
 }
 
-// TestLedgerIsKept: of every scheme, profile and ranker.
 func TestLedgerIsKept(t *testing.T) {
 	key := testKey()
 	check := func(images []Photo, opt Options) {
@@ -81,7 +79,7 @@ func TestLedgerIsKept(t *testing.T) {
 				t.Fatalf("%v, %v cut to %d of %d bytes: %v", opt.Scheme, opt.Profile, cut, len(plain), err)
 			}
 		}
-		// The padding ends where the scheme's own part begins.
+		// The padding ends at the scheme's own part.
 		common, err := b.ledger.appendBinary(nil, nothing{})
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +98,8 @@ func TestLedgerIsKept(t *testing.T) {
 	check(madeImages(60, 1), Options{Scheme: cpar.SchemeCAPIA, PCA: 128, Ranker: rank.KindCalibrated})
 }
 
-// TestLedgerTellsNothingByItsLength: of words that came since the profile was written, until
-// they fill their room; then that has doubled.
+// TestLedgerTellsNothingByItsLength checks that added words do not change the
+// length until they fill the padding, which then doubles.
 func TestLedgerTellsNothingByItsLength(t *testing.T) {
 	b := setUp(t, testKey(), madeImages(10, 1), small(cpar.SchemeSealed))
 	size := func(words ...string) int {
@@ -124,8 +122,8 @@ func TestLedgerTellsNothingByItsLength(t *testing.T) {
 	}
 }
 
-// resealed is an index whose ledger was altered by whoever has the key: another
-// version of this program, say.
+// resealed alters a ledger with the key, as another version of this program
+// might.
 func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte)) (*cpar.Manifest, []byte) {
 	t.Helper()
 	plain, err := decryptLedger(x.segment(cpar.SegmentLedger), key, x.ID())
@@ -144,9 +142,8 @@ func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte)) (*cpa
 	return &m, encrypted
 }
 
-// TestOtherVersionsAreRefused, with the command that builds the index again: other
-// ledgers, and photos that were looked at in another way, with which every distance
-// would be a little wrong and nothing would say so.
+// TestOtherVersionsAreRefused checks ledgers and feature versions. With other
+// features, every distance would be slightly wrong without notice.
 func TestOtherVersionsAreRefused(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		key := testKey()
@@ -173,7 +170,7 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 				t.Errorf("%v, %s: %v; hint %q", scheme, name, err, hint.Of(err))
 			}
 		}
-		// A ledger of another version may be another thing altogether.
+		// A ledger of another version may have any format.
 		m, ledger := resealed(t, key, x, func(plain []byte) {
 			clear(plain[8:])
 			le.PutUint16(plain[versionAt:], ledgerVersion+1)
@@ -188,7 +185,6 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestDamagedLedgersAreRefused, though the key is right.
 func TestDamagedLedgersAreRefused(t *testing.T) {
 	key := testKey()
 	opt := small(cpar.SchemeSealed)
@@ -227,8 +223,8 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 	}
 }
 
-// TestStateNamesAll: two states that differ in anything have two names, and a state
-// that was read has the name it was written with.
+// TestStateNamesAll checks that any difference between generations changes the
+// digest, and that a decoded generation keeps it.
 func TestStateNamesAll(t *testing.T) {
 	key, images := testKey(), madeImages(6, 2)
 	images[4].Keywords, images[5].Keywords = nil, nil // no segment tells which is gone
@@ -257,7 +253,6 @@ func TestStateNamesAll(t *testing.T) {
 	}
 }
 
-// TestStatesBefore: a ledger knows the states that it was made from, so many of them.
 func TestStatesBefore(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
@@ -286,7 +281,6 @@ func TestStatesBefore(t *testing.T) {
 	}
 }
 
-// TestNoncesAreCounted: nothing wraps in the count.
 func TestNoncesAreCounted(t *testing.T) {
 	l := &ledger{records: cpar.MaxRecords, generation: math.MaxUint64, begun: 1}
 	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {

@@ -12,8 +12,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// TestDefaultOptions: the safest scheme that serves, under which nothing needs to be
-// allowed.
+// TestDefaultOptions checks that the default scheme needs no permission.
 func TestDefaultOptions(t *testing.T) {
 	o, err := Options{}.withDefaults()
 	if err != nil || o.Scheme != cpar.SchemeSealed || o.Profile != profile.Paper || o.PCA != 32 {
@@ -40,8 +39,8 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// TestBlocksThatCanBeAsked: an index of which a request is more than a cloud takes
-// is not built.
+// TestBlocksThatCanBeAsked rejects block widths whose requests exceed the
+// server's limit.
 func TestBlocksThatCanBeAsked(t *testing.T) {
 	for _, c := range []struct {
 		pca, block  int
@@ -69,7 +68,7 @@ func TestBlocksThatCanBeAsked(t *testing.T) {
 			}
 		}
 	}
-	// Short vectors have few blocks, whatever their width.
+	// Short vectors have few blocks at any width.
 	for block := minBlock; block <= maxBlock; block *= 2 {
 		for _, careful := range []bool{false, true} {
 			if _, err := (Options{Profile: profile.Learned, Block: block, Careful: careful}).withDefaults(); err != nil {

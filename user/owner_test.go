@@ -30,7 +30,7 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 		if got, want := fmt.Sprint(x.Keywords()), fmt.Sprint(b.Keywords()); got != want {
 			t.Errorf("%+v: words %s, want %s", opt, got, want)
 		}
-		// Both owners lay the same request out, in the clear.
+		// Both owners lay out the same plaintext request.
 		v, err := x.Vector(madeImages(1, 3)[0].Vectors)
 		if err != nil {
 			t.Fatal(err)
@@ -46,8 +46,6 @@ func TestOpenNeedsTheKeyOnly(t *testing.T) {
 	}
 }
 
-// TestOpenAsksThePolicy: an index of a scheme that the key does not allow is not
-// opened, whoever built it.
 func TestOpenAsksThePolicy(t *testing.T) {
 	key := testKey()
 	for _, scheme := range cpar.Schemes() {
@@ -66,8 +64,8 @@ func TestOpenAsksThePolicy(t *testing.T) {
 	}
 }
 
-// TestOpenChecksTheLedger: the ledger of another index, or of another state, is
-// refused by its digest before the key is tried.
+// TestOpenChecksTheLedger checks that another ledger is rejected by its digest
+// before the key is tried.
 func TestOpenChecksTheLedger(t *testing.T) {
 	key := testKey()
 	_, one := build(t, key, madeImages(60, 1), Options{Profile: profile.Learned, Scheme: cpar.SchemeCAPIA})
@@ -83,8 +81,8 @@ func TestOpenChecksTheLedger(t *testing.T) {
 	}
 }
 
-// TestManifestIsTheLedgers: a manifest that says anything else of the index than the
-// ledger is refused, whatever its own digests.
+// TestManifestIsTheLedgers rejects any manifest that contradicts the ledger,
+// even with matching digests.
 func TestManifestIsTheLedgers(t *testing.T) {
 	for _, scheme := range cpar.Schemes() {
 		key := testKey()
@@ -123,7 +121,7 @@ func TestManifestIsTheLedgers(t *testing.T) {
 	}
 }
 
-// TestHold: what is held must be what the ledger vouches for, all of it.
+// TestHold checks that all segments are needed and match the ledger.
 func TestHold(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
@@ -164,7 +162,6 @@ func TestHold(t *testing.T) {
 			t.Errorf("%v: after Hold: %v", scheme, err)
 		}
 	}
-	// The others need nothing.
 	key := testKey()
 	_, folder := build(t, key, madeImages(10, 1), small(cpar.SchemeCPAR))
 	if x := look(t, key, folder); len(x.Needs(x.manifest)) != 0 || x.Hold(x.manifest, nil) != nil {
@@ -172,14 +169,14 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// fakeNetwork is a model that takes two by two pixels.
+// fakeNetwork takes images of two by two pixels.
 type fakeNetwork struct{ encoder.Embedder }
 
 func (fakeNetwork) Choice() encoder.Choice    { return encoder.Choice{Name: "a tensor", Size: 3} }
 func (fakeNetwork) Size() (int, int)          { return 2, 2 }
 func (fakeNetwork) Digest() [sha256.Size]byte { return [sha256.Size]byte{1} }
 
-// TestAnotherNetworkIsRefused by its digest, with a hint, before anything is asked.
+// TestAnotherNetworkIsRefused checks the digest before any request is made.
 func TestAnotherNetworkIsRefused(t *testing.T) {
 	p, err := prepare.Preset("clip", 2)
 	if err != nil {
@@ -228,12 +225,12 @@ func TestAnotherNetworkIsRefused(t *testing.T) {
 	if err := ask(train[0].Vectors); err != nil {
 		t.Errorf("its own network's embedding: %v", err)
 	}
-	// One embedding of another network among those of a collection.
+	// A collection with one embedding of another network.
 	mixed := slices.Clone(train)
 	mixed[3] = other
 	_, err = Setup(context.Background(), testKey(), mixed, Options{Profile: profile.Network})
 	refused("a mixed collection", err)
-	// No network is asked for where none was used.
+	// Other profiles need no network.
 	if err := setUp(t, testKey(), madeImages(30, 1), small(cpar.SchemeSealed)).SetEncoder(nil); err != nil {
 		t.Errorf("profile paper: %v", err)
 	}

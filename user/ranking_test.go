@@ -12,17 +12,16 @@ import (
 	"cpar/model/rank"
 )
 
-// curious is a ranker that wants another number of neighbours than most.
+// curious needs an unusual number of neighbours.
 type curious struct{ rank.PaperRanker }
 
 func (curious) Neighbours() int { return 17 }
 
-// TestRankings: probabilities where there are some, and refusals where not.
 func TestRankings(t *testing.T) {
 	near := []rank.Neighbour{{Dis: 0.1, Keywords: []string{"kind 1", "word 1"}}, {Dis: 0.3, Keywords: []string{"kind 1"}}, {Dis: 0.5, Keywords: []string{"word 2"}}}
 	plain := setUp(t, testKey(), madeImages(80, 1), small(cpar.SchemeSealed))
-	// What is learnt and calibrated does not depend on the key, as it does where a
-	// secret projection has distances of its own: so few photos differ with it.
+	// The profile must not depend on the key: with few photos, a secret
+	// projection would change the result.
 	key := testKey()
 	calibrated, folder := build(t, key, madeImages(80, 1), Options{Profile: profile.Learned, Ranker: rank.KindCalibrated})
 	weighted := setUp(t, testKey(), madeImages(80, 1), Options{Profile: profile.Learned, Ranker: rank.KindPaper})

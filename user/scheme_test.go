@@ -11,7 +11,6 @@ import (
 	"cpar"
 )
 
-// TestEverySchemeHasARow, whole, and no row is of anything else.
 func TestEverySchemeHasARow(t *testing.T) {
 	if len(schemes) != len(cpar.Schemes()) {
 		t.Errorf("%d rows for %d schemes", len(schemes), len(cpar.Schemes()))
@@ -27,7 +26,7 @@ func TestEverySchemeHasARow(t *testing.T) {
 				t.Errorf("the row of %v has no %s", s, reflect.TypeOf(r).Field(i).Name)
 			}
 		}
-		// What the cloud scores in the open it reads.
+		// The server reads the scores that it computes in plaintext.
 		if r.hides == s.Scored() || Hides(s) != r.hides || Updatable(s) != r.hides {
 			t.Errorf("%v hides distances: %v; its scores are in the open: %v", s, r.hides, s.Scored())
 		}
@@ -37,8 +36,8 @@ func TestEverySchemeHasARow(t *testing.T) {
 	}
 }
 
-// TestAskedAlike: whatever the scheme, an index is built, opened, held and asked by the
-// same calls, and answers with the nearest photos.
+// TestAskedAlike drives every scheme through the same calls and checks the
+// nearest photos.
 func TestAskedAlike(t *testing.T) {
 	images := madeImages(40, 1)
 	for _, scheme := range cpar.Schemes() {
@@ -62,7 +61,6 @@ func TestAskedAlike(t *testing.T) {
 				}
 			}
 		}
-		// In the clear it is the same.
 		twin, err := b.Twin()
 		if err != nil {
 			t.Fatal(err)
@@ -82,15 +80,16 @@ func TestAskedAlike(t *testing.T) {
 	}
 }
 
-// TestSchemesServeThemselves: an index is asked by its own scheme only, and with
-// a hint at what to do instead.
+// TestSchemesServeThemselves checks that an index rejects other schemes with a
+// useful hint.
 func TestSchemesServeThemselves(t *testing.T) {
 	photo := madeImages(1, 9)[0].Vectors
 	for _, scheme := range cpar.Schemes() {
 		b := setUp(t, testKey(), madeImages(3, 1), small(scheme))
 		for _, asked := range cpar.Schemes() {
 			_, _, err := b.Request(photo, cpar.Params{Scheme: asked, Search: asked.Searches()[0], L: 2, Approx: 1000})
-			// Where there is more to search by, all can be scanned; and small has lists.
+			// An index with a search structure can also be scanned, and small
+			// has cells.
 			serves := asked == scheme || asked == cpar.SchemeCAPIA && (scheme == cpar.SchemeCPAR || scheme == cpar.SchemeIVF) ||
 				asked == cpar.SchemeIVF && scheme == cpar.SchemeCPAR
 			switch {
@@ -114,11 +113,11 @@ func TestSchemesServeThemselves(t *testing.T) {
 	}
 }
 
-// callable marks fields that are functions: whoever has one may call it.
+// callable marks fields of function type.
 const callable = " (a function)"
 
-// fields counts, for each field of each type of this module that can be reached from a
-// value, in how many values it is nil and in how many it is not.
+// fields counts the nil and non-nil values of each field of each type of this
+// module that is reachable from a value.
 type fields map[string][2]int
 
 func (f fields) walk(v reflect.Value, seen map[any]bool) {
@@ -161,10 +160,10 @@ func (f fields) walk(v reflect.Value, seen map[any]bool) {
 	}
 }
 
-// TestNothingIsNilBecauseOfTheScheme: no field that an owner leads to is nil in all
-// owners of one scheme and in none of another. What Hold, Use or Keep will fill is nil in all
-// alike. Which structure an index has is what its scheme says, and no more than that is
-// nil without it.
+// TestNothingIsNilBecauseOfTheScheme checks that no reachable field is nil in
+// every owner of one scheme but in none of another, except the search
+// structures themselves. Fields set by Hold, SetEncoder or SetFeatureCache must
+// be nil in all schemes alike.
 func TestNothingIsNilBecauseOfTheScheme(t *testing.T) {
 	after := map[string]map[cpar.Scheme]fields{"Setup": {}, "Open": {}, "Hold": {}}
 	for _, scheme := range cpar.Schemes() {

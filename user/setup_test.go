@@ -22,10 +22,10 @@ import (
 	"cpar/model/rank"
 )
 
-// TestPinnedIndex pins every byte of a small index made with a fixed seed:
-// whoever changes the format, a derivation or a distance has to say so here
-// and in cpar.Version. Principal components are rounded as a processor's kernels add
-// them: the profile is a given one, and planes split the levels themselves.
+// TestPinnedIndex pins every byte of a small index with a fixed seed. Changes
+// of format, derivation or distances must change this test and cpar.Version.
+// The profile is fixed and the planes split levels, because the rounding of
+// principal components depends on the processor.
 func TestPinnedIndex(t *testing.T) {
 	key := testKey()
 	copy(key.secret[:], "a fixed key for this test only..")
@@ -59,8 +59,8 @@ func TestPinnedIndex(t *testing.T) {
 	}
 }
 
-// pickingProfile is profile `paper` whose components each pick one coefficient: whatever
-// order a kernel adds in, the sum is that coefficient.
+// pickingProfile returns profile `paper` with components that each pick one
+// coefficient, so that the result does not depend on the order of summation.
 func pickingProfile(t *testing.T) *profile.Fitted {
 	t.Helper()
 	const out = feature.HaarDim / profile.DefaultPCA
@@ -84,7 +84,6 @@ func pickingProfile(t *testing.T) *profile.Fitted {
 	return &profile.Fitted{Profile: p}
 }
 
-// TestSetupDrawsTheOrder: no caller can forget to.
 func TestSetupDrawsTheOrder(t *testing.T) {
 	images := madeImages(50, 1)
 	for i := range images {
@@ -119,7 +118,6 @@ func TestSetupDrawsTheOrder(t *testing.T) {
 	}
 }
 
-// TestSmallCollections of every scheme can be built and asked.
 func TestSmallCollections(t *testing.T) {
 	one := madeImages(1, 1)
 	for name, images := range map[string][]Photo{"one image": one, "identical images": slices.Repeat(one, 25), "two": madeImages(2, 1)} {
@@ -164,8 +162,8 @@ func TestOldIndexStaysWhole(t *testing.T) {
 	}
 }
 
-// TestFarPhotosAreClamped: photos unlike all others are moved towards the
-// baseline, on both sides, and nothing wraps.
+// TestFarPhotosAreClamped checks that unusual photos are moved towards the
+// baseline on both sides and nothing wraps.
 func TestFarPhotosAreClamped(t *testing.T) {
 	flat := func(at int) *feature.Vectors {
 		v := *madeImages(1, 1)[0].Vectors
@@ -198,7 +196,7 @@ func TestFarPhotosAreClamped(t *testing.T) {
 			if len(near) != 30 || !slices.IsSortedFunc(near, func(a, b rank.Neighbour) int { return int(min(max(1e3*(a.Dis-b.Dis), -1), 1)) }) {
 				t.Errorf("%v, request at %d: %v", scheme, at, near)
 			}
-			// As far off as it is, a photo is nearest to its like.
+			// Even a distant photo is nearest to its own kind.
 			if at < 4 && near[0].Keywords[0] != fmt.Sprint("at ", at) {
 				t.Errorf("%v: nearest to a photo at %d is %v", scheme, at, near[0])
 			}
@@ -222,7 +220,6 @@ func TestKeywordsThatCouldNotBeReadAgain(t *testing.T) {
 	}
 }
 
-// TestSetupChecksFirst: what cannot be built is refused before anything is computed.
 func TestSetupChecksFirst(t *testing.T) {
 	worked := func(string, int, int) { t.Error("work was done") }
 	key := NewKey()
@@ -241,7 +238,6 @@ func TestSetupChecksFirst(t *testing.T) {
 	}
 }
 
-// TestValidationOfBuilders: what is learnt from keywords says how well.
 func TestValidationOfBuilders(t *testing.T) {
 	images := madeImages(60, 5)
 	for _, c := range []struct {
@@ -261,13 +257,13 @@ func TestValidationOfBuilders(t *testing.T) {
 	}
 }
 
-// TestIndexBytes: the sizes that are foretold are those that Encrypt writes.
+// TestIndexBytes compares the predicted with the written size.
 func TestIndexBytes(t *testing.T) {
 	images := madeImages(40, 5)
 	for _, kind := range []profile.Kind{profile.Paper, profile.Learned} {
 		for _, scheme := range cpar.Schemes() {
 			if scheme == cpar.SchemeCPAR || scheme == cpar.SchemeIVF {
-				continue // forest or lists come on top
+				continue // forest and cells are not counted
 			}
 			b, folder := build(t, testKey(), images, Options{Scheme: scheme, Profile: kind, PCA: 128})
 			m, err := indexdir.ReadManifest(folder)
@@ -282,8 +278,6 @@ func TestIndexBytes(t *testing.T) {
 	}
 }
 
-// TestSuitedProfile: by the network if all images have embeddings, else by keywords if
-// enough have some, else the paper's.
 func TestSuitedProfile(t *testing.T) {
 	mixed := madeEmbedded(120, 1)
 	mixed[119].Vectors.Embedding = nil

@@ -16,9 +16,8 @@ import (
 	"cpar/model/rank"
 )
 
-// TestSchemesSearchTheirOwnStructure: what is built and asked by default goes, at the
-// cloud, through the forest with scheme cpar and through no tree with ivf and capia. An
-// index has the one structure and not the other.
+// TestSchemesSearchTheirOwnStructure checks that the server uses the forest
+// under cpar and no tree under ivf and capia.
 func TestSchemesSearchTheirOwnStructure(t *testing.T) {
 	images := madeImages(80, 1)
 	for scheme, want := range map[cpar.Scheme]struct{ trees, lists bool }{
@@ -44,7 +43,7 @@ func TestSchemesSearchTheirOwnStructure(t *testing.T) {
 			if len(reply.Matches) != 10 || len(reply.Matches[0].Keywords) == 0 {
 				t.Errorf("%v: %d matches", scheme, len(reply.Matches))
 			}
-			// What is read besides the visited records are centroids.
+			// The remaining bytes read are centroids.
 			centroids += reply.Touched/(8*uint64(x.manifest.Dim)) - uint64(reply.Visited)
 		}
 		if (planes > 0) != want.trees {
@@ -56,8 +55,7 @@ func TestSchemesSearchTheirOwnStructure(t *testing.T) {
 	}
 }
 
-// TestListsFindWhatScanFinds: at AP-100 scheme ivf returns what the scan of its index
-// returns.
+// TestListsFindWhatScanFinds compares scheme ivf at AP-100 with a scan.
 func TestListsFindWhatScanFinds(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(80, 1), Options{Scheme: cpar.SchemeIVF, PCA: 128, Lists: 9})
@@ -78,8 +76,8 @@ func TestListsFindWhatScanFinds(t *testing.T) {
 	}
 }
 
-// TestForestAndLists: an index of scheme cpar that was built with lists beside its forest
-// opens with the key alone, and the cloud answers by every search of either.
+// TestForestAndLists checks that an index with both structures answers every
+// search of either.
 func TestForestAndLists(t *testing.T) {
 	key, opt := testKey(), small(cpar.SchemeCPAR)
 	opt.Profile, opt.Ranker = profile.Network, rank.KindCalibrated
@@ -117,9 +115,8 @@ func TestForestAndLists(t *testing.T) {
 	ask(cpar.Params{Scheme: cpar.SchemeCAPIA})
 }
 
-// TestIndexOfBefore: an index that was written before the profile had a segment of its own
-// is refused, with the command that builds it again. The sample was written by the code of
-// that time.
+// TestIndexOfBefore checks that an index without a profile segment, written by
+// an earlier version, is rejected with the command to rebuild it.
 func TestIndexOfBefore(t *testing.T) {
 	_, err := indexdir.Open("testdata/forest-and-lists/index")
 	if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {

@@ -13,7 +13,7 @@ import (
 	"cpar/model/feature"
 )
 
-// syncing is Sync with images whose features are known; asked counts those asked for.
+// syncing runs Sync with known features and counts the requested ones.
 func syncing(t *testing.T, key *Key, folder string, images []Photo, o SyncOptions) (u *Update, asked int, err error) {
 	t.Helper()
 	o.Features = func(_ context.Context, _ *Owner, photos []int) (out []*feature.Vectors, err error) {
@@ -95,8 +95,8 @@ func TestSync(t *testing.T) {
 		have = have[:9]
 		check("most, on purpose", have, SyncOptions{RemoveMissing: true, AllowMajority: true}, Update{Unchanged: 9, Removed: 11, Records: 9}, 0)
 
-		// A photo that was removed comes back as a new one, and another device and a
-		// compacted index know the photos again.
+		// A removed photo returns as a new one. Another device and a compacted
+		// index recognise the photos.
 		have = append(have, fresh[0])
 		check("back again", have, SyncOptions{}, Update{Added: 1, Unchanged: 9, Records: 10}, 1)
 		if u, err := Compact(t.Context(), key, folder, UpdateOptions{DryRun: true}); err != nil || u.Written || u.Records != 10 || u.Removed != 13 {
@@ -115,7 +115,6 @@ func TestSync(t *testing.T) {
 	}
 }
 
-// TestUnusablePhotosAreNotAdded, and are no mistake.
 func TestUnusablePhotosAreNotAdded(t *testing.T) {
 	key := testKey()
 	have := marked(5, 1, "first")
@@ -127,7 +126,6 @@ func TestUnusablePhotosAreNotAdded(t *testing.T) {
 	}
 }
 
-// TestPhotosWithoutContent: what is not known is the same as nothing.
 func TestPhotosWithoutContent(t *testing.T) {
 	key := testKey()
 	have := marked(4, 1, "first")

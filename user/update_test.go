@@ -15,7 +15,7 @@ import (
 	"cpar/internal/lattice"
 )
 
-// findable are the keywords of every record that can be found, by their marks.
+// findable returns the keywords of every live record.
 func (x *opened) findable() []string {
 	x.t.Helper()
 	var marks []string
@@ -26,7 +26,7 @@ func (x *opened) findable() []string {
 	return marks
 }
 
-// marked are images each of which has a keyword of its own.
+// marked returns photos with one unique keyword each.
 func marked(n int, seed uint64, name string) []Photo {
 	images := madeImages(n, seed)
 	for i := range images {
@@ -46,7 +46,6 @@ func marks(lists ...[]Photo) (out []string) {
 	return out
 }
 
-// vectorsIn are the rows of every record of a folder, removed ones too.
 func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 	t.Helper()
 	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updater) error {
@@ -58,7 +57,6 @@ func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 	return out
 }
 
-// keywordsIn are the keywords of every record of a folder.
 func keywordsIn(t testing.TB, key *Key, folder string) (out [][]string) {
 	t.Helper()
 	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updater) error {
@@ -101,7 +99,8 @@ func TestAddRemoveCompact(t *testing.T) {
 			t.Errorf("%v: %d bytes were written, reported are %d", scheme, written, u.Bytes)
 		}
 		for i, s := range old.manifest.Segments {
-			// Of keywords and identities there is no full page; a last unit of 3 has room.
+			// No page of keywords or identities is full, and the last unit has
+			// room after 3 records.
 			keeps := slices.Contains([]cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentParams, cpar.SegmentProfile}, s.Kind)
 			if slices.Contains([]cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints}, s.Kind) && old.manifest.Segments[i+1].Kind != s.Kind {
 				keeps = false
@@ -113,8 +112,7 @@ func TestAddRemoveCompact(t *testing.T) {
 		if got, want := x.findable(), marks(first, second); !slices.Equal(got, want) {
 			t.Fatalf("%v: after adding %v is found, want %v", scheme, got, want)
 		}
-		// What was added is found by itself, and the second device of before sees
-		// another state.
+		// Additions are found, and the other device's generation is outdated.
 		for _, im := range second {
 			if n := x.nearest(im, 1)[0]; n.Dis > itself(scheme) || !slices.Equal(n.Keywords, im.Keywords) {
 				t.Errorf("%v: a photo that was added is found as %+v", scheme, n)
@@ -124,7 +122,7 @@ func TestAddRemoveCompact(t *testing.T) {
 			t.Errorf("%v: generations %d and %d, states %x and %x", scheme, old.Generation(), x.Generation(), old.Digest(), x.Digest())
 		}
 
-		// A photo that is not in it, one that is, one that was added, one twice.
+		// One absent photo, one present, one added, and one duplicate.
 		if u, err = Remove(ctx, key, folder, contentsOfAll(third[:2]), UpdateOptions{}); err != nil || u.Removed != 0 || !slices.Equal(u.Missing, []int{0, 1}) || u.Generation != 2 || u.Bytes != 0 {
 			t.Errorf("%v: removing what is not there: %+v, %v", scheme, u, err)
 		}
@@ -144,7 +142,7 @@ func TestAddRemoveCompact(t *testing.T) {
 		for _, n := range x.nearest(third[0], 1000) {
 			alive[n.Record] = true
 		}
-		for i, words := range keywordsIn(t, key, folder) { // they are not said any more
+		for i, words := range keywordsIn(t, key, folder) { // removed from the dictionary
 			if (len(words) == 0) == alive[uint32(i)] {
 				t.Errorf("%v: record %d has keywords %q", scheme, i, words)
 			}
@@ -153,7 +151,7 @@ func TestAddRemoveCompact(t *testing.T) {
 			t.Errorf("%v: removed twice: %+v, %v", scheme, u, err)
 		}
 
-		// The words of what was removed go with the compaction only.
+		// Only compaction removes the words.
 		if !slices.Contains(x.Keywords(), "first 034") {
 			t.Errorf("%v: the words before compacting are %q", scheme, x.Keywords())
 		}
@@ -176,7 +174,7 @@ func TestAddRemoveCompact(t *testing.T) {
 		if !slices.Equal(x.Keywords(), used) {
 			t.Errorf("%v: the words are %q, in use are %q", scheme, x.Keywords(), used)
 		}
-		// And on: the projection is the one of before.
+		// The projection stays the same.
 		if u, err = Add(ctx, key, folder, third, nil); err != nil || u.Generation != 5 || u.Records != 69 {
 			t.Fatalf("%v: added: %+v, %v", scheme, u, err)
 		}
@@ -190,7 +188,6 @@ func TestAddRemoveCompact(t *testing.T) {
 	}
 }
 
-// TestUpdatesKeepTheOrderSecret: images are not added in the order given.
 func TestUpdatesKeepTheOrderSecret(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, marked(2, 1, "first"), small(cpar.SchemeLocal))
@@ -209,8 +206,8 @@ func TestUpdatesKeepTheOrderSecret(t *testing.T) {
 	}
 }
 
-// TestRestoredBackup: adding the same image twice to the same state, the second
-// time from a backup, uses no seed, nonce or noise again.
+// TestRestoredBackup checks that adding the same photo twice to the same
+// generation, once from a backup, reuses no seed, nonce or noise.
 func TestRestoredBackup(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
@@ -236,7 +233,7 @@ func TestRestoredBackup(t *testing.T) {
 		for i, s := range a.manifest.Segments {
 			o := b.manifest.Segments[i]
 			if s.Digest == o.Digest && (s.Kind == cpar.SegmentParams || slices.Contains(before.manifest.Segments, s)) {
-				continue // what both had before
+				continue // common to both forks
 			}
 			compared++
 			if a.sharesRun(a.segments[s.Digest], b.segments[o.Digest]) {
@@ -248,8 +245,9 @@ func TestRestoredBackup(t *testing.T) {
 			t.Errorf("%v: %d segments were compared, and %d are new", scheme, compared, want)
 		}
 		if scheme == cpar.SchemeSealed {
-			// The reply of one fork is refused by the owner of the other, though the
-			// generations are equal: also when the cloud lies about the state.
+			// The owner of one fork rejects the reply of the other despite
+			// equal generation numbers, even if the server lies about the
+			// state.
 			a = held(t, key, a.folder)
 			pending, q, err := a.Request(image[0].Vectors, a.params(3))
 			if err != nil {
@@ -277,8 +275,8 @@ func TestRestoredBackup(t *testing.T) {
 	}
 }
 
-// TestCompactKeepsVectors: what is encrypted again is what was there, under
-// another id, in another order, with no ciphertext in common.
+// TestCompactKeepsVectors checks that Compact re-encrypts the same rows under
+// another id and order without a common ciphertext.
 func TestCompactKeepsVectors(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
@@ -305,7 +303,6 @@ func TestCompactKeepsVectors(t *testing.T) {
 	}
 }
 
-// copyFolder restores a backup.
 func copyFolder(t testing.TB, from string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "index")
@@ -315,7 +312,7 @@ func copyFolder(t testing.TB, from string) string {
 	return to
 }
 
-// TestManyUpdates holds random updates against a list of images.
+// TestManyUpdates compares random updates with a list of photos.
 func TestManyUpdates(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
@@ -354,9 +351,8 @@ func TestManyUpdates(t *testing.T) {
 	}
 }
 
-// TestRefilledTailIsChecked: after a photo was added to a group, the reply of the group before
-// is refused, whatever state the cloud says it is of, and so is every word of the new group
-// that is altered; the right reply is read.
+// TestRefilledTailIsChecked checks that after refilling a group, the old
+// group's reply and any alteration of the new one are rejected.
 func TestRefilledTailIsChecked(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(20, 1), small(cpar.SchemeSealed))
@@ -404,8 +400,8 @@ func TestRefilledTailIsChecked(t *testing.T) {
 	}
 }
 
-// TestAnAdditionReadsWhatItsStateNames: a last group that was altered, or is that of the state
-// before, is not encrypted again as if it were the index's.
+// TestAnAdditionReadsWhatItsStateNames checks that an altered or outdated last
+// group is rejected rather than re-encrypted.
 func TestAnAdditionReadsWhatItsStateNames(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()

@@ -12,7 +12,7 @@ import (
 	"cpar/model/profile"
 )
 
-// sent are the segments that an update of an index wrote, as far as a cloud sees them.
+// sent returns the segments that an update wrote, as the server sees them.
 func sent(t testing.TB, key *Key, folder string, work func(u *updater) error) (list []cpar.Segment, m *cpar.Manifest) {
 	t.Helper()
 	before, err := indexdir.ReadManifest(folder)
@@ -33,9 +33,8 @@ func sent(t testing.TB, key *Key, folder string, work func(u *updater) error) (l
 	return list, m
 }
 
-// TestUpdatesLookAlike: to a cloud, which sees which segments are new and how long they are,
-// another name, other keywords, wherever the record stands, new words, and photos that are
-// removed are one and the same.
+// TestUpdatesLookAlike checks that renaming, changed keywords, new words and
+// removals have equal segment numbers and lengths.
 func TestUpdatesLookAlike(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
@@ -68,8 +67,8 @@ func TestUpdatesLookAlike(t *testing.T) {
 	}
 }
 
-// TestKeywordsOfFullPages: what is changed, removed and added in an index of several pages is
-// what another device finds, and that removed records say nothing.
+// TestKeywordsOfFullPages checks updates of an index with several pages on
+// another device.
 func TestKeywordsOfFullPages(t *testing.T) {
 	ctx := context.Background()
 	key, images := testKey(), marked(520, 1, "first")
@@ -116,10 +115,10 @@ func TestKeywordsOfFullPages(t *testing.T) {
 	}
 }
 
-// TestOnePhotoSendsLittle: what an addition sends is the last group with its hint or the last
-// block, and what grows with the records by a bit each, that says which were removed. One
-// photo added to 100,000 of 96 numbers pushes less than 128 KB, and so does a device fetch
-// that had the state before, also when the photo fills a group or a page of keywords.
+// TestOnePhotoSendsLittle checks that an addition to 100,000 records of 96
+// numbers pushes less than 128 KB, and that a device with the previous
+// generation fetches less. It sends the last group with its hint or the last
+// block, and the bitmap of removed records, even if it fills a group or a page.
 func TestOnePhotoSendsLittle(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
@@ -145,13 +144,13 @@ func TestOnePhotoSendsLittle(t *testing.T) {
 		if ledger != size[cpar.SegmentLedger]+1+2*32 || len(m.Segments) > len(before.Segments)+2 {
 			t.Errorf("%v: eight records and two states before more make a ledger of %d bytes one of %d", scheme, size[cpar.SegmentLedger], ledger)
 		}
-		// With 100,000 records only these are more: their bits and the states before.
+		// 100,000 records add only the bitmap and the ancestors.
 		more := uint64((100_000-701)/8 + (PastGenerations-1)*32)
 		pushed, fetched = pushed+more, fetched+more
 		if pushed > 128_000 || fetched > 128_000 {
 			t.Errorf("%v: a photo added to 100,000 pushes %d bytes and refetches %d: %v", scheme, pushed, fetched, size)
 		}
-		// A page that becomes full has a recent one with it, and so have its identities.
+		// A full page is written with a recent one and its identities.
 		page := 2 * uint64(cpar.KeywordPageBytes(8))
 		if pushed, fetched = pushed+page+2*256*cpar.IdentityBytes-size[cpar.SegmentIdentities], fetched+page; pushed > 128_000 || fetched > 128_000 {
 			t.Errorf("%v: a photo that fills a page pushes %d bytes and refetches %d", scheme, pushed, fetched)
@@ -159,8 +158,8 @@ func TestOnePhotoSendsLittle(t *testing.T) {
 	}
 }
 
-// TestOnePhotoFills: the photo that fills a page of keywords, and a group with it, writes a page
-// or two and the identities of as many, and one group.
+// TestOnePhotoFills checks the cost of the photo that fills a group and a page
+// of keywords: one group, one or two pages, and their identities.
 func TestOnePhotoFills(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
@@ -190,8 +189,8 @@ func TestOnePhotoFills(t *testing.T) {
 	}
 }
 
-// moved are the bytes that the owner of a state pushed, and that a device fetches which had
-// the state before.
+// moved returns the bytes that the owner pushed and that a device with the
+// previous generation fetches.
 func moved(x *opened, written []cpar.Segment) (pushed, fetched uint64) {
 	manifest := 92 + 41*uint64(len(x.manifest.Segments))
 	pushed, fetched = manifest, manifest
@@ -204,9 +203,9 @@ func moved(x *opened, written []cpar.Segment) (pushed, fetched uint64) {
 	return pushed, fetched
 }
 
-// BenchmarkOnePhotoAdded to 100,000 records of 96 numbers, photo after photo: the bytes
-// pushed, and fetched by a device that had the state before, and the most of any addition.
-// With -benchtime 130x some of them fill groups, and one a page of keywords.
+// BenchmarkOnePhotoAdded adds single photos to 100,000 records of 96 numbers.
+// It reports the bytes pushed and fetched per addition and their maximum. With
+// -benchtime 130x some additions fill groups and one fills a page of keywords.
 func BenchmarkOnePhotoAdded(b *testing.B) {
 	ctx := context.Background()
 	key, few := testKey(), madeImages(400, 1)

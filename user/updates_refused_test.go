@@ -55,7 +55,7 @@ func TestUpdatesRefuse(t *testing.T) {
 	if x := held(t, key, sealed); x.Generation() != 1 || x.manifest.Records != 1 {
 		t.Errorf("what was refused left generation %d with %d records", x.Generation(), x.manifest.Records)
 	}
-	// A damaged group is not compacted into an index that looks whole.
+	// Compact rejects a damaged group.
 	m, err := indexdir.ReadManifest(sealed)
 	if err != nil {
 		t.Fatal(err)
@@ -74,14 +74,14 @@ func TestUpdatesRefuse(t *testing.T) {
 	}
 }
 
-// TestUpdatesEndBeforeNoncesRepeat: what has sealed 2³² pages of keywords takes
-// no update but Compact, and then others again.
+// TestUpdatesEndBeforeNoncesRepeat checks that a key that encrypted 2³² pages
+// allows only Compact.
 func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))
-		// Two messages of a generation, times generations, are at the limit.
+		// Two messages per generation reach the limit.
 		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updater) error {
 			old := func(l *ledger) error { l.generation = aead.MaxMessages / 2; return nil }
 			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, rows.New(int(u.old.Dim)), nil) })

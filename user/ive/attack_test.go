@@ -10,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// These tests carry out, in a toy dimension, what SECURITY.md says about records known to
-// the cloud in the clear.
+// These attacks demonstrate in a toy dimension what SECURITY.md says about
+// known records.
 
-// knownPairs are vectors that the cloud knows, and their scores for one request.
+// knownPairs returns known vectors and their scores for one request.
 func knownPairs(t *testing.T, noise *Noise, p Params, known, bound int64) (records [][]int64, scores []int64, request []int64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(11, 12))
@@ -33,8 +33,8 @@ func knownPairs(t *testing.T, noise *Noise, p Params, known, bound int64) (recor
 	return records, scores, request
 }
 
-// Without noise, m known records and their scores reveal a request exactly: the scores
-// are m linear equations in its m elements.
+// Without noise, m known records and their scores determine a request by linear
+// equations.
 func TestLeakKnownRecordsGiveARequestAway(t *testing.T) {
 	p := Params{Dim: 12, RecordShift: 14, RequestShift: 14}
 	records, scores, request := knownPairs(t, InsecureNoNoise(secret(1)), p, int64(p.Dim), 1000)
@@ -47,8 +47,8 @@ func TestLeakKnownRecordsGiveARequestAway(t *testing.T) {
 	}
 }
 
-// With the pipeline's noise a few more known records do the same by least squares: the
-// noise is no defence.
+// With the pipeline's noise, least squares with a few more known records does
+// the same.
 func TestLeakNoiseDoesNotHideARequest(t *testing.T) {
 	p := Params{Dim: 12, RecordShift: DistanceShift, RequestShift: DistanceShift}
 	records, scores, request := knownPairs(t, NewNoise(secret(2)), p, 4*int64(p.Dim), 1000)
@@ -70,7 +70,6 @@ func TestLeakNoiseDoesNotHideARequest(t *testing.T) {
 	}
 }
 
-// solve is Gauss–Jordan elimination over the rationals.
 func solve(rows [][]int64, right []int64) ([]int64, error) {
 	m := len(rows)
 	a := make([][]*big.Rat, m)

@@ -10,7 +10,8 @@ import (
 	"cpar/internal/modq"
 )
 
-// Rows are handled in fours and vectors in eights and sixteens: test every remainder of both.
+// Rows are processed in fours and vectors in eights and sixteens, so every
+// remainder is tested.
 func TestBatchEqualsSinglesAtEveryRemainder(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 18))
 	for dim := range 22 {
@@ -18,7 +19,7 @@ func TestBatchEqualsSinglesAtEveryRemainder(t *testing.T) {
 		for groups := 1; groups <= maxBatch/modq.Lanes; groups++ {
 			size := groups * modq.Lanes
 			work := newBatch(dim+1, size)
-			// The second call meets scratch memory left by the first.
+			// The second call uses scratch memory left by the first.
 			for _, n := range []int{size, 1, size - 3} {
 				x := make([]uint64, n*(dim+1))
 				for i := range x {
@@ -39,7 +40,7 @@ func TestBatchEqualsSinglesAtEveryRemainder(t *testing.T) {
 	}
 }
 
-// ⟨S⁻¹x, Sᵀy⟩ = ⟨x, y⟩ exactly, whatever the number of rows modulo four.
+// ⟨S⁻¹x, Sᵀy⟩ = ⟨x, y⟩ exactly.
 func TestInverseAndTransposeCancelAtEveryRemainder(t *testing.T) {
 	r := rand.New(rand.NewPCG(19, 20))
 	for dim := 1; dim < 40; dim++ {

@@ -21,7 +21,7 @@ func BenchmarkEncryptRecord(b *testing.B) {
 	}
 }
 
-// One operation encrypts 64 records; run with -cpu 1 for the cost on one core.
+// One operation encrypts 64 records. Run with -cpu 1 for the cost per core.
 func BenchmarkEncrypt64Records(b *testing.B) {
 	k, n := mustKey(b, 1, pipeline), NewNoise(secret(1))
 	v, c := vector(rand.New(rand.NewPCG(1, 1)), 64*pipeline.Dim, 100), make([]uint64, 64*pipeline.Dim)

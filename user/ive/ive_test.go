@@ -52,7 +52,6 @@ func norm1(v []int64) (s float64) {
 	return s
 }
 
-// Whenever the bound says that the noise stays below a half, the score equals the inner product.
 func TestScoresAreExactWhenTheBoundSaysSo(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := NewNoise(secret(1))
@@ -88,8 +87,8 @@ func TestScoresAreExactWhenTheBoundSaysSo(t *testing.T) {
 	}
 }
 
-// The bound is attained: with every |e| = 19 in the worst direction the error is exactly
-// WorstNoise, so the bound lacks no term.
+// With every |e| = 19 in the worst direction, the error equals WorstNoise, so
+// the bound is tight.
 func TestWorstNoiseIsAttained(t *testing.T) {
 	p := Params{Dim: 9, RecordShift: 10, RequestShift: 12}
 	r := rand.New(rand.NewPCG(3, 4))
@@ -117,7 +116,7 @@ func TestWorstNoiseIsAttained(t *testing.T) {
 }
 
 func TestWrapEdges(t *testing.T) {
-	// 2^(20+20)·score: the largest that fits is 2²³ - 1, the smallest -2²³.
+	// 2^(20+20)·score: the maximum is 2²³ - 1, the minimum -2²³.
 	p := Params{Dim: 2, RecordShift: 20, RequestShift: 20}
 	k := mustKey(t, 3, p)
 	for _, c := range []struct {
@@ -142,7 +141,6 @@ func TestWrapEdges(t *testing.T) {
 	}
 }
 
-// Records meet requests whatever the dimension, and a wrong key gives garbage.
 func TestOnlyTheRightKeyScores(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	p := Params{Dim: 30, RecordShift: 20, RequestShift: 20}
@@ -196,7 +194,7 @@ func TestQuietSlotsHaveNoNoise(t *testing.T) {
 		if err := k.EncryptRecord(c, make([]int64, p.Dim), noise, 0, 19); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.DecryptRecord(back, c); err != nil { // shift 0: what comes back is e
+		if err := k.DecryptRecord(back, c); err != nil { // shift 0 returns e
 			t.Fatal(err)
 		}
 		if back[0] != 0 || back[19] != 0 {
@@ -225,7 +223,7 @@ func TestDecryptRecord(t *testing.T) {
 	}
 }
 
-// Keys and ciphertexts are derived, so their derivation is part of the format.
+// The derivation of keys and ciphertexts is part of the format.
 func TestKeyAndCiphertextsArePinned(t *testing.T) {
 	p := Params{Dim: 67, RecordShift: 14, RequestShift: 13}
 	k := mustKey(t, 11, p)

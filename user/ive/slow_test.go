@@ -9,7 +9,7 @@ import (
 
 var modulus = new(big.Int).Lsh(big.NewInt(1), 64)
 
-// matrix is a dense m×m matrix of integers modulo 2⁶⁴, slow and simple.
+// matrix is a dense m×m matrix modulo 2⁶⁴.
 type matrix [][]*big.Int
 
 func zero(m int) matrix {
@@ -58,7 +58,7 @@ func (a matrix) apply(x []*big.Int) []*big.Int {
 	return y
 }
 
-// inverse is Gauss-Jordan elimination; a pivot is any odd element.
+// inverse uses Gauss–Jordan elimination with any odd pivot.
 func (a matrix) inverse(t *testing.T) matrix {
 	m := len(a)
 	left, right := zero(m), zero(m)
@@ -95,7 +95,7 @@ func (a matrix) inverse(t *testing.T) matrix {
 	return right
 }
 
-// dense multiplies out S⁻¹ = P₁·L·D·U·P₂ as in the comment of Key.
+// dense multiplies out S⁻¹ = P₁·L·D·U·P₂.
 func dense(k *Key) matrix {
 	m := k.params.Dim
 	p1, l, d, u, p2 := zero(m), zero(m), zero(m), zero(m), zero(m)
@@ -132,7 +132,6 @@ func same(got []uint64, want []*big.Int) bool {
 	return len(got) == len(want)
 }
 
-// The factored key against the dense matrix inverted by elimination.
 func TestAgainstDenseBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for m := 1; m <= 14; m++ {
@@ -156,7 +155,6 @@ func TestAgainstDenseBigIntegers(t *testing.T) {
 	}
 }
 
-// Encryption as a whole against its definition.
 func TestCiphertextsAgainstTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	p := Params{Dim: 11, RecordShift: 14, RequestShift: 9}

@@ -48,8 +48,8 @@ func TestOrderIsPreservedStrictly(t *testing.T) {
 	}
 }
 
-// A uniform random subset has E[x_(i)] = (i+1)·2⁴⁰/1001 and known deviations; the means
-// over many fields must match.
+// A uniform random subset has E[x_(i)] = (i+1)·2⁴⁰/1001 and known deviations,
+// which the means over many fields must match.
 func TestFunctionsAreRandomSubsets(t *testing.T) {
 	k := mustKey(t, 2, 999)
 	const fields = 400
@@ -162,7 +162,7 @@ func TestRanksCompareAsLevelsDo(t *testing.T) {
 	}
 }
 
-// Ranks are ideal: two fields with different splits in the same order look the same.
+// Fields with different splits in the same order must look the same.
 func TestRanksTellOrderOnly(t *testing.T) {
 	a, errA := NewRanks([]int{1, 2, 3})
 	b, errB := NewRanks([]int{10, 500, 999})

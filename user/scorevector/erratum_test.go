@@ -9,10 +9,10 @@ import (
 	"cpar/user/ive"
 )
 
-// Erratum: the paper says that w > 2·max|e| is enough. That lets the owner decrypt, but a
-// score sums the noise weighted with the other vector: with w = 2⁶ > 2·19 and noise in
-// every slot the ranking is lost. With the budget's w and its quiet slot it is right;
-// with w = 2¹⁶ every score wraps.
+// Erratum: the paper considers w > 2·max|e| sufficient. That allows decryption,
+// but a score sums the noise weighted with the other vector. With w = 2⁶ > 2·19
+// and noise in every slot the ranking is lost. The budget's w with its quiet
+// slot is correct, and w = 2¹⁶ makes every score wrap.
 func TestErratumScaleTwiceTheNoiseIsNotEnough(t *testing.T) {
 	p := Paper()
 	b := mustBudget(t, p)
@@ -63,8 +63,8 @@ func TestErratumScaleTwiceTheNoiseIsNotEnough(t *testing.T) {
 	}
 }
 
-// Erratum: the logarithm must be rounded after the multiplication by r_s. F/2¹⁸ is 2.47,
-// so round(2.47·log c) has at best two bits after the point.
+// Erratum: the logarithm must be rounded after multiplying by r_s. F/2¹⁸ is
+// 2.47, so round(2.47·log c) has at most two fractional bits.
 func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	p := Paper()
 	b := mustBudget(t, p)
@@ -98,8 +98,8 @@ func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	}
 }
 
-// walk is a difference of levels seen through a JL projection: each of m̂ coordinates is
-// a sum of that many signs.
+// walk returns a difference of levels under a JL projection: m̂ sums of random
+// signs.
 func walk(r *rand.Rand, m, levels int) []int16 {
 	z := make([]int16, m)
 	for i := range z {
@@ -110,25 +110,26 @@ func walk(r *rand.Rand, m, levels int) []int16 {
 	return z
 }
 
-// Erratum: planes of type 2 lie in JL space, and their distance is no lower bound of an
-// L1 distance: a coordinate of the walk can take all of its steps in one direction. Nor
-// does a plane in levels bound a distance estimated through JL, which falls short of it
-// every other time; PlaneFactor fixes that.
+// Erratum: type-2 planes lie in JL space, and their distance does not bound an
+// L1 distance from below, because all steps of one coordinate can have one
+// sign. A plane in levels does not bound a distance estimated through JL
+// either, which is too small half the time. PlaneFactor corrects that.
 func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
-	// One level vector is 16 levels from the request, with m̂ = 4: L1 is 16 levels, which
-	// are 16·m̂ squared JL units. All signs of coordinate 2 agree.
+	// A level vector is 16 levels from the request, with m̂ = 4. L1 is 16
+	// levels, which are 16·m̂ squared JL units. All signs of coordinate 2
+	// agree.
 	const levels, m = 16, 4
 	record := []int16{2, -4, levels, 0} // the request is 0
-	plane := float64(levels * levels)   // DL1_hc at coordinate 2
+	plane := float64(levels * levels) // DL1_hc at coordinate 2
 	if l1 := float64(levels * m); plane <= l1 {
 		t.Errorf("plane at %g, L1 at %g: no counterexample", plane, l1)
 	}
-	// It bounds the JL distance, as it must.
+	// It does bound the JL distance.
 	if jl := float64(SquaredNorm(record)); plane > jl {
 		t.Errorf("plane at %g, JL distance %g", plane, jl)
 	}
 
-	// The other way round, at the paper's m̂: the plane is `far` levels away, the record
+	// Conversely, at the paper's m̂ the plane is `far` levels away, the record
 	// on it, and its distance is estimated through JL.
 	r := rand.New(rand.NewPCG(5, 6))
 	const trials, far, mHat = 150, 12, 1296
@@ -150,8 +151,8 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 	}
 }
 
-// The paper wants r_s ≫ ε. In its units, of distance, it is so here too: 3ε of a record is
-// less than a thousandth of r_s, though the integers are the other way round.
+// The paper requires r_s ≫ ε. In units of distance this holds here: 3ε of a
+// record is less than a thousandth of r_s.
 func TestScalesInThePapersUnits(t *testing.T) {
 	b := mustBudget(t, Paper())
 	if ive.EpsilonBound < 1<<ive.ScaleBits {

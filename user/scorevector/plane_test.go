@@ -19,8 +19,8 @@ func mustPlanes(t *testing.T, centres []int, beta int) *PlaneBudget {
 	return p
 }
 
-// With every |e| = 19 in the worst direction, scores are exact at the limit of what is
-// admitted, but not one unit beyond it: so nothing is wasted.
+// With every |e| = 19 in the worst direction, scores are exact at the admitted
+// limit but not beyond it.
 func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 	const fields = 864
 	for _, c := range []struct {
@@ -45,7 +45,7 @@ func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 		if (err == nil) != c.exact {
 			t.Fatalf("a sum of %d: %v", c.sum, err)
 		}
-		if err != nil { // what it would have been
+		if err != nil { // the rejected request
 			for i := range levels {
 				y[i] = MaxPlaneScale * int64(levels[i]-centres[i])
 			}
@@ -53,8 +53,8 @@ func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 		}
 		right := true
 		for _, sign := range []int64{-1, 1} {
-			// Field 4 has its centre at 0: the largest element, score 0.
-			// Field 862 has levels of 0: the largest score.
+			// Field 4 has its centre at 0: the largest element, score 0. Field
+			// 862 has levels of 0: the largest score.
 			for _, f := range []int{4, 862} {
 				x := make([]int64, p.Dim())
 				if err := p.Plane(x, f, 999); err != nil {
@@ -69,7 +69,7 @@ func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 	}
 }
 
-// worstPlaneScore computes in words what the cloud computes, after S cancels.
+// worstPlaneScore computes the server's word after S cancels.
 func worstPlaneScore(x, y []int64, sign int64) int64 {
 	push := func(toward int64) int64 {
 		if toward < 0 {
@@ -85,7 +85,6 @@ func worstPlaneScore(x, y []int64, sign int64) int64 {
 	return modq.RoundShift(modq.Dot(a, b), PlaneRecordShift+PlaneRequestShift)
 }
 
-// Encrypted, at the extremes of level, field, centre and scale.
 func TestEncryptedPlaneScoresAreExact(t *testing.T) {
 	const fields = 60
 	r := rand.New(rand.NewPCG(1, 2))

@@ -21,14 +21,14 @@ func secret(b byte) (s [32]byte) {
 	return s
 }
 
-// photo is a synthetic photo: a JL vector and a smoothed histogram.
+// photo holds a JL vector and a smoothed histogram.
 type photo struct {
 	z []int16
 	v []float64
 }
 
-// photos makes n photos in a few loose groups, so that distances vary like those of real
-// photos: Dis from 1 to 8, Σz² around 4·F.
+// photos returns n photos in loose groups with realistic distances: Dis from 1
+// to 8, Σz² around 4·F.
 func photos(r *rand.Rand, p vectorlayout.Params, n int) []photo {
 	const groups = 8
 	centre := make([][]float64, groups)
@@ -70,7 +70,7 @@ func smooth(v []float64, sum float64) []float64 {
 	return v
 }
 
-// distance is Dis in floating point, with the L1 part estimated from the JL vectors.
+// distance returns Dis in floating point, with the L1 part from the JL vectors.
 func distance(b *Budget, record, request photo) float64 {
 	square, kl := 0.0, 0.0
 	for i := range record.z {
@@ -125,7 +125,6 @@ func TestPaperProfileIsTheDesigns(t *testing.T) {
 	}
 }
 
-// shaped is vectorlayout.L1KL with a scale.
 func shaped(jl, kl, beta int, shift uint) vectorlayout.Params {
 	p := vectorlayout.L1KL(jl, kl, beta)
 	p.Shift = shift
@@ -152,8 +151,8 @@ func TestNewLargestScale(t *testing.T) {
 	}
 }
 
-// Comp/r_s + r, divided by F, is the distance: for plain integers up to fixed-point
-// rounding, encrypted up to the budget's disturbance in addition.
+// (Comp/r_s + r)/F is the distance up to fixed-point rounding, and encrypted up
+// to MaxDistanceError in addition.
 func TestScoresStandForDistances(t *testing.T) {
 	p := shaped(400, 48, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
@@ -183,8 +182,8 @@ func TestScoresStandForDistances(t *testing.T) {
 	}
 }
 
-// Erratum: with the boxes as printed Comp = r_s·(Dis − r) − 3ε, so the distance is
-// Comp/r_s + r; the printed 2r + Σv² + Comp/r_s is wrong by at least r + Σv².
+// Erratum: with the printed boxes, Comp = r_s·(Dis − r) − 3ε, so the distance
+// is Comp/r_s + r. The printed 2r + Σv² + Comp/r_s errs by at least r + Σv².
 func TestErratumDisOfTheCombinedScore(t *testing.T) {
 	p := shaped(400, 8, 999, ive.DistanceShift)
 	b := mustBudget(t, p)
@@ -204,8 +203,8 @@ func TestErratumDisOfTheCombinedScore(t *testing.T) {
 	}
 }
 
-// At the limits of Record and Request, with every e at its worst, the 128-bit value of
-// the word must equal the 64-bit one, and the score must be right.
+// At the limits of Record and Request with every e at its worst, the 64-bit
+// word must equal the exact 128-bit value.
 func TestNothingAdmittedWraps(t *testing.T) {
 	for _, p := range []vectorlayout.Params{Paper(), shaped(1296, 48, 999, 13), shaped(400, 4, 999, 14)} {
 		b := mustBudget(t, p)
@@ -241,7 +240,7 @@ func TestNothingAdmittedWraps(t *testing.T) {
 				}
 			}
 		}
-		// The farthest pair uses most of the room, so the check means something.
+		// The farthest pair uses most of the room, so the check is meaningful.
 		word := worstWord(b, mustRecord(t, b, a, 0), mustRequest(t, b, c, ive.MaxScale), 1)
 		if bits := math.Log2(math.Abs(word)); p == Paper() && bits < 62.9 {
 			t.Errorf("the farthest pair takes %.2f bits", bits)
@@ -249,8 +248,8 @@ func TestNothingAdmittedWraps(t *testing.T) {
 	}
 }
 
-// worstWord is ⟨w·x + e, w·y + e′⟩ over the reals, with every |e| = 19 pushing in the
-// direction of sign.
+// worstWord returns ⟨w·x + e, w·y + e′⟩ over the reals, with every |e| = 19
+// pushing in the direction of sign.
 func worstWord(b *Budget, x, y []int64, sign int64) float64 {
 	push := func(toward int64) float64 {
 		if toward < 0 {
@@ -284,7 +283,6 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 		}
 	}
 	b := mustBudget(t, shaped(1296, 2, 999, 14))
-	// A vector with a single long coordinate.
 	long := func(x int16) []int16 {
 		z := make([]int16, 1296)
 		z[7] = x
@@ -341,7 +339,6 @@ func TestClamp(t *testing.T) {
 	}
 }
 
-// ranks are the k records with the smallest scores.
 func ranks(scores []int64, k int) []int {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -351,7 +348,7 @@ func ranks(scores []int64, k int) []int {
 	return order[:k]
 }
 
-// agreement is the share of positions in which two top tens agree.
+// agreement returns the share of equal positions in two top tens.
 func agreement(a, b []int64) float64 {
 	same := 0
 	x, y := ranks(a, 10), ranks(b, 10)
@@ -363,8 +360,6 @@ func agreement(a, b []int64) float64 {
 	return float64(same) / float64(len(x))
 }
 
-// TestHide: a secret r keeps the distances, and every layout has room for the whole range
-// that r is drawn from.
 func TestHide(t *testing.T) {
 	for _, jl := range []int{1008, 1296, 2448} {
 		b, err := NewLargestScale(vectorlayout.L1KL(jl, 48, 999))

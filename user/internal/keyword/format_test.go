@@ -7,7 +7,6 @@ import (
 	"cpar/internal/testing/formatdoc"
 )
 
-// TestFormatExamples: the examples of FORMAT.md are what is written.
 func TestFormatExamples(t *testing.T) {
 	examples := formatdoc.Examples(t, "../../../docs/FORMAT.md")
 	table := &Table{budget: 8, epoch: 7, amended: map[int][]uint16{3: {9}, 200: {}}}
@@ -16,7 +15,7 @@ func TestFormatExamples(t *testing.T) {
 	}
 	b, a := table.plainPage(0), table.plainAmendments()
 	for name, want := range map[string][][]byte{
-		// What stands there, then zeros.
+		// The listed bytes, then zeros.
 		"tail":       {b[:3], b[3:pageRecords], b[pageRecords : pageRecords+6], b[pageRecords+6:]},
 		"amendments": {a[:22], a[22:]},
 	} {

@@ -65,13 +65,13 @@ func TestFreshNonce(t *testing.T) {
 	}
 }
 
-// stuck gives the same random numbers for ever.
+// stuck repeats its random numbers.
 type stuck struct{}
 
 func (stuck) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{7}, len(p))), nil }
 
-// TestTablesAreHedged: where random numbers repeat, tables that differ in one record,
-// and equal ones of two generations, have no block in common and no nonce.
+// TestTablesAreHedged repeats the random numbers. Tables that differ in a
+// record or the generation must share no block or nonce.
 func TestTablesAreHedged(t *testing.T) {
 	c := testCipher(t, cpar.IndexID{9}, "sea", "sky")
 	encrypt := func(generation uint64, last ...string) []byte {
@@ -91,7 +91,7 @@ func TestTablesAreHedged(t *testing.T) {
 	} {
 		for i := range 4 {
 			a, b := first[i*Size:(i+1)*Size], other[i*Size:(i+1)*Size]
-			for at := 0; at+12 <= Size; at++ { // of the nonce the first
+			for at := 0; at+12 <= Size; at++ { // of the first nonce
 				if bytes.Equal(a[at:at+12], b[at:at+12]) {
 					t.Errorf("%s: record %d has bytes %d to %d in common", name, i, at, at+11)
 					break
@@ -108,8 +108,6 @@ func TestTablesAreHedged(t *testing.T) {
 	}
 }
 
-// TestDamagedTables: a table of another number of blocks, and a block that counts more
-// words than it can hold.
 func TestDamagedTables(t *testing.T) {
 	c := testCipher(t, cpar.IndexID{9}, "sea", "sky")
 	all, err := table(c, "sky")

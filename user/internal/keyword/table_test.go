@@ -12,12 +12,12 @@ import (
 	"cpar/internal/seed"
 )
 
-// plain is a table as a list of lists, and what is stored of it.
+// plain models a table as lists of words beside its stored form.
 type plain struct {
 	t        *testing.T
 	id       cpar.IndexID
-	words    []string // of the dictionary, which grows
-	first    int      // words that it began with
+	words    []string // of the growing dictionary
+	first    int // initial words
 	lists    [][]string
 	gone     map[int]bool
 	at       uint64 // generation
@@ -44,7 +44,6 @@ func someWords(n int) (words []string) {
 	return words
 }
 
-// begin makes a table of so many records with up to most keywords each.
 func begin(t *testing.T, rng *rand.Rand, records, most int) *plain {
 	t.Helper()
 	p := &plain{t: t, id: cpar.IndexID{9}, words: someWords(500), first: 500, gone: map[int]bool{}}
@@ -61,7 +60,7 @@ func (p *plain) draw(rng *rand.Rand, most int) (list []string) {
 	return list
 }
 
-// write writes the next state, and reads it again.
+// write writes the next generation and reads it back.
 func (p *plain) write() *plain {
 	p.t.Helper()
 	p.at++
@@ -98,7 +97,6 @@ func (p *plain) opened(segments [][]byte) *Table {
 	return table
 }
 
-// check holds the table against the lists.
 func (p *plain) check() {
 	p.t.Helper()
 	counts := map[string]int{}
@@ -129,8 +127,8 @@ func (p *plain) check() {
 	}
 }
 
-// TestTableAgainstLists: whatever is added, changed and removed, the table says what plain
-// lists say, and pages that are full stay byte for byte until all are written again.
+// TestTableAgainstLists compares a table with plain lists over random updates.
+// Full pages must stay unchanged until all are rewritten.
 func TestTableAgainstLists(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 17))
 	p := begin(t, rng, 700, 9)
@@ -164,8 +162,8 @@ func TestTableAgainstLists(t *testing.T) {
 	}
 }
 
-// TestLengthTellsNoWords: what is stored has a length that follows from the number of
-// records and the budget, and an update writes as much whatever it changes.
+// TestLengthTellsNoWords checks that lengths depend only on the number of
+// records and the budget, and that all updates write alike.
 func TestLengthTellsNoWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 17))
 	for _, n := range []int{1, 255, 256, 257, 1000} {
@@ -187,8 +185,8 @@ func TestLengthTellsNoWords(t *testing.T) {
 	}
 }
 
-// TestBudgets: a page that does not fit the budget has all pages written with the next
-// one, by which every word is kept; and the same when amendments do not fit their room.
+// TestBudgets checks that a page or amendments that do not fit cause a rewrite
+// of all pages with the next budget.
 func TestBudgets(t *testing.T) {
 	full := someWords(Max)
 	rng := rand.New(rand.NewPCG(3, 17))
@@ -214,7 +212,7 @@ func TestBudgets(t *testing.T) {
 		changed++
 		p.write().check()
 	}
-	if want := amendmentRoom/(5+2*Max) + 2; changed != want { // record 3 is gone
+	if want := amendmentRoom/(5+2*Max) + 2; changed != want { // record 3 is removed
 		t.Errorf("%d records had other keywords before all was written again, want %d", changed, want)
 	}
 	if len(p.table.amended) != 0 || begin(t, rng, 256, 31).table.budget != 16 {
@@ -222,8 +220,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestAmendments: what was changed back needs no room, nor does what was removed; a budget
-// never becomes less, which would tell; and of two states made of one each has its own.
+// TestAmendments checks that reverted changes and removed records need no
+// amendment, and that the budget never decreases, which would reveal a change.
 func TestAmendments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 17))
 	p := begin(t, rng, 600, 25)
@@ -262,8 +260,8 @@ func TestAmendments(t *testing.T) {
 	}
 }
 
-// TestTablesAreBound: to index, generation, epoch and place; nothing that was altered, cut
-// short or exchanged is read, not even what was right in a state before.
+// TestTablesAreBound checks that pages are bound to index, generation, epoch
+// and position.
 func TestTablesAreBound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 17))
 	p := begin(t, rng, 1000, 9)
@@ -319,7 +317,7 @@ func TestTablesAreBound(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Pages of an epoch before, of the very same words, under the same numbers.
+	// Pages of an earlier epoch with the same words and numbers.
 	for i := range 768 {
 		p.lists[i] = p.draw(rng, 4)
 	}
@@ -330,7 +328,7 @@ func TestTablesAreBound(t *testing.T) {
 	refused("pages of an older epoch", old[0], p.segments[1])
 }
 
-// TestDamagedPages: what could only whoever has the key have written is refused too.
+// TestDamagedPages covers damage that only a holder of the key could cause.
 func TestDamagedPages(t *testing.T) {
 	p := begin(t, rand.New(rand.NewPCG(5, 17)), 600, 2)
 	p.lists[3], p.lists[4] = []string{"word 0001"}, []string{"word 0002", "word 0003"}
@@ -369,13 +367,13 @@ func TestDamagedPages(t *testing.T) {
 	}
 }
 
-// TestPagesAreHedged: where random numbers repeat, states that differ in one word, and
-// equal ones of two generations, share no ciphertext but the pages that stay.
+// TestPagesAreHedged repeats the random numbers. Generations that differ in a
+// word or a number share only the pages that stay.
 func TestPagesAreHedged(t *testing.T) {
 	p := begin(t, rand.New(rand.NewPCG(6, 17)), 300, 4)
 	fork := func(generation uint64, change func(lists [][]string)) []byte {
 		t.Helper()
-		lists := append(slices.Clone(p.lists), make([][]string, 240)...) // a page more is full
+		lists := append(slices.Clone(p.lists), make([][]string, 240)...) // fills another page
 		change(lists)
 		c := p.cipher()
 		table, err := c.Next(p.table, lists, func(int) bool { return false }, generation)
@@ -412,7 +410,7 @@ func TestPagesAreHedged(t *testing.T) {
 	}
 }
 
-// FuzzPage: pages and amendments, decrypted.
+// FuzzPage decodes decrypted pages and amendments.
 func FuzzPage(f *testing.F) {
 	d, err := FromWords(someWords(300))
 	if err != nil {

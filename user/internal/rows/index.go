@@ -51,8 +51,8 @@ type Cipher interface {
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores: those of the cell's records, if any, then those of
-	// records outside cells.
+	// the reply into scores. The cell's records come first, if there are cells,
+	// then the records outside cells.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next returns the cipher of the next generation. Rebuild returns one with
