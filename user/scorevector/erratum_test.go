@@ -120,7 +120,7 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 	// agree.
 	const levels, m = 16, 4
 	record := []int16{2, -4, levels, 0} // the request is 0
-	plane := float64(levels * levels) // DL1_hc at coordinate 2
+	plane := float64(levels * levels)   // DL1_hc at coordinate 2
 	if l1 := float64(levels * m); plane <= l1 {
 		t.Errorf("plane at %g, L1 at %g: no counterexample", plane, l1)
 	}

@@ -12,8 +12,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// TestFarPhotosFit: photos unlike any photograph are moved so far that they can be
-// encrypted and asked about, whatever r the key gives; others stay.
+// TestFarPhotosFit checks that unusual photos are moved just enough to be
+// encrypted and requested under any r.
 func TestFarPhotosFit(t *testing.T) {
 	for kind, photos := range kinds {
 		x, c := fixtures.Index(t, cpar.SchemeCAPIA, kind, photos(40, 1), syntheticphotos.Stuck{})

@@ -17,15 +17,13 @@ import (
 	"cpar/user/internal/fixtures"
 )
 
-// small is a forest and lists that are made quickly.
 var small = Options{Trees: 3, Lists: 6}
 
-// kinds are the profiles with photos for each.
 var kinds = map[profile.Kind]func(n int, seed uint64) []feature.Photo{
 	profile.Paper: syntheticphotos.Photos, profile.Learned: syntheticphotos.Photos, profile.Network: syntheticphotos.Embedded,
 }
 
-// An indexed collection, as its owner and as the cloud knows it.
+// indexed is a collection as its owner and as the server sees it.
 type indexed struct {
 	*Builder
 	at *indexdir.Index
@@ -37,7 +35,6 @@ func setUp(t testing.TB, kind profile.Kind, photos []feature.Photo, opt Options)
 	return setUpWith(t, kind, photos, opt, rand.Reader)
 }
 
-// setUpWith hedges what random gives.
 func setUpWith(t testing.TB, kind profile.Kind, photos []feature.Photo, opt Options, random io.Reader) *indexed {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos, random)
@@ -54,7 +51,6 @@ func (x *indexed) write() *indexed {
 	return x
 }
 
-// vector is that of a photo.
 func (x *indexed) vector(photo feature.Photo) *vector.Vector {
 	x.t.Helper()
 	v, err := x.Profile.Vector(photo.Vectors)
@@ -73,7 +69,6 @@ func (x *indexed) ask(v *vector.Vector, p cpar.Params) (*ReplyReader, *cpar.Requ
 	return reading.(*ReplyReader), q
 }
 
-// cloud is the other side of the index.
 func (x *indexed) cloud() *visible.Index {
 	x.t.Helper()
 	c, err := visible.Load(x.at.Manifest(), x.at.Segments())

@@ -24,8 +24,7 @@ func encoded(t *testing.T, s *ledgerPart) []byte {
 	return b
 }
 
-// TestStateIsKept: an index opened from its bytes is the one that was set up, and
-// bytes that are cut short are refused.
+// TestStateIsKept checks the round trip and rejects truncated bytes.
 func TestStateIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		photos int
@@ -63,7 +62,6 @@ func TestStateIsKept(t *testing.T) {
 	}
 }
 
-// TestDamagedPartIsRefused: what the rest of the package relies on is checked.
 func TestDamagedPartIsRefused(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(40, 1), small)
 	other := setUp(t, profile.Learned, syntheticphotos.Photos(40, 1), small)
@@ -100,7 +98,7 @@ func TestDamagedPartIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// The split space, after order (1), trees (1), lists (4) and norm (8).
+	// The split space follows order (1), trees (1), cells (4) and norm (8).
 	b := encoded(t, x.part)
 	if b[14] != byte(SplitPCA) {
 		t.Fatal("the split space lies elsewhere")
@@ -109,7 +107,6 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	if err := open(b); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Errorf("no such split space: %v", err)
 	}
-	// A count of planes for which there is no room.
 	b = encoded(t, &ledgerPart{})
 	b[14] = byte(SplitOriginal)
 	binary.LittleEndian.PutUint32(b[15:], math.MaxUint32)
@@ -118,7 +115,7 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	}
 }
 
-// TestBytes: the sizes that are foretold are those that are written.
+// TestBytes compares the predicted with the written sizes.
 func TestBytes(t *testing.T) {
 	for kind, photos := range kinds {
 		x := setUp(t, kind, photos(40, 1), Options{Trees: None, Lists: None})

@@ -16,8 +16,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// TestSamplesAreNearestOthers: each sample has its nearest others by the distances
-// of the laid-out integers, without itself; folds are even; the collection stays.
+// TestSamplesAreNearestOthers checks neighbours by integer distances, even
+// folds, and an unchanged collection.
 func TestSamplesAreNearestOthers(t *testing.T) {
 	for kind, photos := range kinds {
 		x, c := fixtures.Index(t, cpar.SchemeCPAR, kind, photos(70, 4), syntheticphotos.Stuck{})
@@ -50,7 +50,8 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 			}
 			seen := map[int]bool{}
 			for i, s := range samples {
-				// Which record a sample is of: the one that is not among all its others.
+				// The sample's record is the one missing from all its
+				// neighbours.
 				if s.Fold != i%folds || len(s.Near) != min(rank.MostNeighbours, 69) {
 					t.Fatalf("%v: sample %d of fold %d has %d neighbours", kind, i, s.Fold, len(s.Near))
 				}
@@ -90,7 +91,6 @@ func TestSamplesAreNearestOthers(t *testing.T) {
 	}
 }
 
-// TestScannerScans: what is timed runs, for every layout.
 func TestScannerScans(t *testing.T) {
 	for kind := range kinds {
 		x, _ := fixtures.Index(t, cpar.SchemeCPAR, kind, kinds[kind](20, 4), syntheticphotos.Stuck{})

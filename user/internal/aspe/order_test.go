@@ -12,8 +12,7 @@ import (
 	"cpar/user/internal/fixtures"
 )
 
-// TestOrderIsThatOfLevels: for every split and every level of a request, ciphertexts
-// compare as the levels do.
+// TestOrderIsThatOfLevels checks that ciphertexts compare as the levels do.
 func TestOrderIsThatOfLevels(t *testing.T) {
 	splits := [][]uint16{{0}, {3, 4, 500, 998, 999}, {500}}
 	var planes []kdforest.Plane[uint16]
@@ -53,7 +52,7 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 			}
 		}
 	}
-	// A level that is no split of the field has no rank as one.
+	// A level that is no split of the field has no rank.
 	e, err := newOrderEncoder(x, &ledgerPart{planes: planes}, fields)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +62,6 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 	}
 }
 
-// TestNamesOfOptions: what is printed is what is read.
 func TestNamesOfOptions(t *testing.T) {
 	for _, o := range []Order{OrderRank, OrderOPE} {
 		if got, err := ParseOrder(o.String()); err != nil || got != o {

@@ -21,7 +21,7 @@ import (
 
 var pruning = cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100, Prune: true}
 
-// common counts the words that two requests share, place by place.
+// common counts the words that two requests share at the same position.
 func common(a, b *cpar.Request) (n int) {
 	for _, pair := range [][2][]uint64{{a.Vector, b.Vector}, {a.Planes.Vector, b.Planes.Vector}} {
 		for i, x := range pair[0] {
@@ -33,8 +33,8 @@ func common(a, b *cpar.Request) (n int) {
 	return n
 }
 
-// sameNoise counts the words of two ciphertexts whose difference is a multiple of w:
-// all of them where the noise was the same, whatever was encrypted.
+// sameNoise counts the words of two ciphertexts whose difference is a multiple
+// of w, which is all of them under equal noise.
 func sameNoise(a, b []uint64, shift uint) (n int) {
 	for i := range a {
 		if (a[i]-b[i])&(1<<shift-1) == 0 {
@@ -44,8 +44,8 @@ func sameNoise(a, b []uint64, shift uint) (n int) {
 	return n
 }
 
-// TestRequestsAreFresh: two requests for one photo have nothing in common but what
-// is deterministic by definition; SECURITY.md says so.
+// TestRequestsAreFresh checks that two requests for one photo share only their
+// deterministic parts. SECURITY.md quotes this.
 func TestRequestsAreFresh(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(30, 2), small)
 	v := x.vector(syntheticphotos.Photos(1, 9)[0])
@@ -59,8 +59,8 @@ func TestRequestsAreFresh(t *testing.T) {
 	}
 }
 
-// TestRequestsAreHedged: where random numbers repeat, requests for photos that
-// differ in anything still share nothing.
+// TestRequestsAreHedged repeats the random numbers. Requests for different
+// photos must share nothing.
 func TestRequestsAreHedged(t *testing.T) {
 	x := setUpWith(t, profile.Paper, syntheticphotos.Photos(30, 2), small, syntheticphotos.Stuck{})
 	v := x.vector(syntheticphotos.Photos(1, 9)[0])
@@ -85,8 +85,8 @@ func TestRequestsAreHedged(t *testing.T) {
 			t.Errorf("%s: %d of %d words have the same noise", name, n, len(p.Vector))
 		}
 	}
-	// Vectors of learnt profiles are rounded in two ways: to z and to the levels that
-	// planes cut. One that only the second tells apart is still another.
+	// Vectors of learned profiles are rounded to z and to levels. Two that
+	// differ only in levels must still share nothing.
 	x = setUpWith(t, profile.Learned, syntheticphotos.Photos(30, 2), small, syntheticphotos.Stuck{})
 	v = x.vector(syntheticphotos.Photos(1, 9)[0])
 	w := &vector.Vector{X: v.X, Levels: slices.Clone(v.Levels)}
@@ -100,8 +100,8 @@ func TestRequestsAreHedged(t *testing.T) {
 	}
 }
 
-// TestIndexesAreHedged: where random numbers repeat, records that differ in anything
-// have no ciphertext in common under one key.
+// TestIndexesAreHedged repeats the random numbers. Different records under one
+// key must share no ciphertext.
 func TestIndexesAreHedged(t *testing.T) {
 	photos := syntheticphotos.Photos(12, 2)
 	scan := Options{Trees: None, Lists: None}
@@ -139,7 +139,7 @@ func TestIndexesAreHedged(t *testing.T) {
 	}
 }
 
-// TestPartsAreHedged: nor have centroids or planes that differ in one number.
+// TestPartsAreHedged is the same for centroids and planes.
 func TestPartsAreHedged(t *testing.T) {
 	write := func(change func(x *indexed)) *indexed {
 		x := setUpWith(t, profile.Paper, syntheticphotos.Photos(40, 2), Options{Trees: 2, Lists: 4, Order: OrderOPE}, syntheticphotos.Stuck{})
@@ -164,7 +164,6 @@ func TestPartsAreHedged(t *testing.T) {
 	}
 }
 
-// words are those of a segment.
 func (x *indexed) words(kind cpar.SegmentKind) (out []uint64) {
 	for b := x.at.Segment(kind); len(b) > 0; b = b[8:] {
 		out = append(out, binary.LittleEndian.Uint64(b))
@@ -182,7 +181,8 @@ func otherID(t *testing.T, photos []feature.Photo, opt Options) *indexed {
 	return &indexed{Builder: b, t: t}
 }
 
-// TestPruneNeedsAPlaneThatBounds: squared distances are in no proportion to planes.
+// TestPruneNeedsAPlaneThatBounds rejects pruning for squared distances, which
+// planes do not bound.
 func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
 	x := setUp(t, profile.Learned, syntheticphotos.Photos(60, 1), small)
 	_, _, err := x.Request(x.vector(syntheticphotos.Photos(1, 9)[0]), pruning)
@@ -191,8 +191,8 @@ func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
 	}
 }
 
-// TestNoPlanes: photos that are all alike make a forest without planes, which is
-// asked about all the same.
+// TestNoPlanes checks that a forest of identical photos, which has no planes,
+// still answers requests.
 func TestNoPlanes(t *testing.T) {
 	x := setUp(t, profile.Paper, slices.Repeat(syntheticphotos.Photos(1, 1), 25), Options{Trees: 2, Lists: None}).write()
 	v := x.vector(syntheticphotos.Photos(1, 9)[0])
@@ -210,7 +210,7 @@ func TestNoPlanes(t *testing.T) {
 	}
 }
 
-// reply has the first n records, with these distances.
+// reply holds the first n records with the given distances.
 func (x *indexed) reply(reading *ReplyReader, n int, dis func(i int) float64) *cpar.Reply {
 	blocks, size := x.at.Segment(cpar.SegmentKeywords), int(x.at.Manifest().KeywordBytes)
 	a := &cpar.Reply{Index: x.ID, Visited: uint32(n)}
@@ -221,8 +221,7 @@ func (x *indexed) reply(reading *ReplyReader, n int, dis func(i int) float64) *c
 	return a
 }
 
-// TestRepliesThatDoNotAnswer: a cloud that answers something else is found out
-// as far as it can be.
+// TestRepliesThatDoNotAnswer checks that detectable false replies are rejected.
 func TestRepliesThatDoNotAnswer(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(30, 2), small).write()
 	reading, _ := x.ask(x.vector(syntheticphotos.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
@@ -258,12 +257,12 @@ func TestRepliesThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestCopiesWeighTheSame: between copies of the photo that is asked about, only
-// noise differs, and noise must not make weights.
+// TestCopiesWeighTheSame checks that noise does not distinguish copies of the
+// requested photo.
 func TestCopiesWeighTheSame(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(30, 2), small).write()
 	reading, _ := x.ask(x.vector(syntheticphotos.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCAPIA, L: 4, Approx: 1000})
-	// Distances of −5·10⁻⁴ to 10⁻³: within what noise and ε can make of 0.
+	// Distances from −5·10⁻⁴ to 10⁻³, within noise and ε of 0.
 	near, err := reading.Read(x.reply(reading, 4, func(i int) float64 { return float64(i-1) * 5e-4 }))
 	if err != nil {
 		t.Fatal(err)

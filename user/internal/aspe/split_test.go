@@ -14,8 +14,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// TestSplitterKeepsDistances: a point moves by what its levels move along the
-// components, so that a plane is never farther than L2, and that not than L1.
+// TestSplitterKeepsDistances checks that plane distances are at most L2, and L2
+// at most L1.
 func TestSplitterKeepsDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	levels := make([][]uint16, 200)
@@ -54,11 +54,10 @@ func TestSplitterKeepsDistances(t *testing.T) {
 			}
 		}
 	}
-	// The farthest coordinate does, and hardly another.
+	// Few coordinates reach the end of the range.
 	if reached < 1 || reached > 5 {
 		t.Errorf("%d coordinates reach the ends of the range: the step is too large, or too small", reached)
 	}
-	// As it is stored.
 	b, err := s.appendBinary(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +69,6 @@ func TestSplitterKeepsDistances(t *testing.T) {
 	}
 }
 
-// TestOriginalSplitIsTheLevels: the zero splitter changes nothing.
 func TestOriginalSplitIsTheLevels(t *testing.T) {
 	var s splitter
 	if levels := []uint16{3, 1, 4}; !slices.Equal(s.point(levels), levels) || s.dims(3) != 3 || s.unit() != 1 {
@@ -78,16 +76,15 @@ func TestOriginalSplitIsTheLevels(t *testing.T) {
 	}
 }
 
-// TestPointKeepsPlanesExact: however far a photo lies from the collection, its
-// planes' scores stay exact, since its point is moved into their room; near
-// ones are left alone.
+// TestPointKeepsPlanesExact checks that distant photos are moved so that plane
+// scores stay exact, and near ones are unchanged.
 func TestPointKeepsPlanesExact(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(200, 3), Options{Trees: 20, Lists: None})
 	v := &vector.Vector{Levels: slices.Clone(x.collection.Records[0].Vector.Levels), KL: x.collection.Records[0].Vector.KL}
 	if got, want := x.point(v), x.part.split.point(v.Levels); !slices.Equal(got, want) {
 		t.Errorf("a record's point moved from %v to %v", want, got)
 	}
-	// With room for less, that point is far, and keeps its direction.
+	// With a smaller limit, the point is moved but keeps its direction.
 	whole := x.point(v)
 	var far int64
 	for i, f := range x.fields {
@@ -114,7 +111,7 @@ func TestPointKeepsPlanesExact(t *testing.T) {
 		}
 		away += max(is, -is)
 	}
-	// Cutting loses less than 1 a field.
+	// Truncation loses less than 1 per field.
 	if away > far/2 || away < far/2-int64(len(x.fields)) || away >= far {
 		t.Errorf("moved from %d to %d from the centres in all, room for %d", far, away, far/2)
 	}

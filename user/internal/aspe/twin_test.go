@@ -14,8 +14,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// TestEncryptedBesidePlain: whatever the profile and the search, the same records
-// are visited encrypted and in the clear, with the same scores up to the noise.
+// TestEncryptedBesidePlain checks that encrypted and plaintext searches visit
+// the same records with equal scores up to noise.
 func TestEncryptedBesidePlain(t *testing.T) {
 	for kind, photos := range kinds {
 		x := setUp(t, kind, photos(300, 1), Options{Trees: 4}).write()
@@ -35,7 +35,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 			{Scheme: cpar.SchemeIVF, L: 5, Approx: 1000, Search: cpar.SearchIVF},
 		} {
 			if p.Prune && kind != profile.Paper {
-				continue // refused: TestPruneNeedsAPlaneThatBounds
+				continue // rejected: TestPruneNeedsAPlaneThatBounds
 			}
 			same, all := 0, 0
 			for _, photo := range photos(20, 5) {
@@ -49,7 +49,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// What noise can move a score by.
+				// The effect of noise on a score.
 				near := 2e-4 * float64(reading.scale) * x.budget.Unit()
 				if len(reply.Matches) != len(hits) || len(hits) != int(p.L) {
 					t.Fatalf("%v, %+v: %d records, the twin has %d", kind, p, len(reply.Matches), len(hits))
@@ -64,7 +64,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 					t.Fatalf("%v, %+v: %d visits, the twin has %d", kind, p, len(encrypted), len(plain))
 				}
 				if p.Search == cpar.SearchIVF || p.Prune {
-					continue // noise decides between lists, and whether a plane is beyond
+					continue // noise decides between cells, and near planes
 				}
 				for i, v := range encrypted {
 					if w := plain[i]; v.Record != w.Record || v.Tree != w.Tree || math.Abs(float64(v.Score-w.Score)) > near {
@@ -72,7 +72,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 					}
 				}
 			}
-			// Trees are walked by order ciphertexts, which are exact.
+			// Order ciphertexts are exact, so trees are searched identically.
 			if least := map[bool]int{true: 90, false: 100}[p.Search == cpar.SearchIVF || p.Prune]; 100*same < least*all {
 				t.Errorf("%v, %+v: %d of %d places agree", kind, p, same, all)
 			}
@@ -80,8 +80,8 @@ func TestEncryptedBesidePlain(t *testing.T) {
 	}
 }
 
-// TestKernelsScoreAsTheFormula: what the kernels give for records anywhere, side by
-// side and all of them are inner products of the laid-out integers.
+// TestKernelsScoreAsTheFormula compares the kernels with inner products for
+// scattered, consecutive and all records.
 func TestKernelsScoreAsTheFormula(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(60, 3), Options{Trees: 1, Lists: None})
 	twin, err := x.Twin()
@@ -118,7 +118,6 @@ func TestKernelsScoreAsTheFormula(t *testing.T) {
 	}
 }
 
-// TestPlaneDistance is in units of the split space.
 func TestPlaneDistance(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(40, 3), Options{Trees: 2, Lists: None, Split: SplitOriginal})
 	twin, err := x.Twin()

@@ -15,8 +15,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// TestDigestsTellContentsApart: also contents whose numbers are the same, divided
-// otherwise or of another type.
+// TestDigestsTellContentsApart includes equal numbers divided differently or of
+// another type.
 func TestDigestsTellContentsApart(t *testing.T) {
 	sums := map[[32]byte]string{}
 	for name, add := range map[string]func(d index.Digest){
@@ -40,8 +40,7 @@ func TestDigestsTellContentsApart(t *testing.T) {
 	}
 }
 
-// TestSecretsAreOfOneIndexAndPurpose, and so are fresh ones, though random numbers
-// repeat.
+// TestSecretsAreOfOneIndexAndPurpose repeats the random numbers.
 func TestSecretsAreOfOneIndexAndPurpose(t *testing.T) {
 	x := func(id, key byte) *index.Index {
 		x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{key}, Generation: 1}
@@ -74,7 +73,6 @@ func TestSecretsAreOfOneIndexAndPurpose(t *testing.T) {
 	}
 }
 
-// TestReorderMovesRecordsWhole.
 func TestReorderMovesRecordsWhole(t *testing.T) {
 	c := index.NewCollection(make([]*vector.Vector, 3), [][]string{{"a"}, {"b"}, {"c"}})
 	c.Reorder([]uint32{2, 0, 1})
@@ -86,7 +84,6 @@ func TestReorderMovesRecordsWhole(t *testing.T) {
 	}
 }
 
-// TestWriterEntersWhatItWrote, in the manifest's order, and nothing that failed.
 func TestWriterEntersWhatItWrote(t *testing.T) {
 	folder := fixtures.Folder(t)
 	dir, err := indexdir.Create(folder, indexdir.Options{})

@@ -17,7 +17,7 @@ type plain struct {
 	t        *testing.T
 	id       cpar.IndexID
 	words    []string // of the growing dictionary
-	first    int // initial words
+	first    int      // initial words
 	lists    [][]string
 	gone     map[int]bool
 	at       uint64 // generation

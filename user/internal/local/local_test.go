@@ -25,7 +25,7 @@ import (
 
 const dim = 3
 
-// testScheme is of rows of 3 numbers.
+// testScheme has rows of 3 numbers.
 func testScheme(id byte) *cipher {
 	x := &index.Index{ID: cpar.IndexID{id}, Key: seed.Secret{1}}
 	return open(x, rows.NewQuantiser(vectorlayout.SquaredL2(dim, 1000), false))
@@ -36,7 +36,7 @@ func fresh() (s seed.Secret) {
 	return s
 }
 
-// units are n rows, no two alike, in blocks.
+// units returns n distinct rows in blocks.
 func units(n int) (out []rows.Rows) {
 	for i := range n {
 		if i%cpar.LocalBlockRecords == 0 {
@@ -53,7 +53,8 @@ func decrypt(s *cipher, b []byte, unit int) (*rows.Rows, int, error) {
 	return out, n, err
 }
 
-// TestBlocksAreReadAgain, full ones and a short one, and count on in the next state.
+// TestBlocksAreReadAgain covers complete and incomplete blocks and the
+// numbering in the next generation.
 func TestBlocksAreReadAgain(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 64} {
 		s := testScheme(2)
@@ -90,7 +91,6 @@ func TestBlocksAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestBlocksAreBound to index, number and every byte.
 func TestBlocksAreBound(t *testing.T) {
 	s := testScheme(2)
 	b, _, err := s.Encrypt(0, units(40), fresh())
@@ -132,7 +132,8 @@ func TestBlocksAreBound(t *testing.T) {
 	}
 }
 
-// TestHeldOnlyWhole: what was held stays when what follows is damaged.
+// TestHeldOnlyWhole checks that a damaged segment leaves the held records
+// unchanged.
 func TestHeldOnlyWhole(t *testing.T) {
 	s := testScheme(2)
 	if s.Held() != -1 {
@@ -165,7 +166,6 @@ func TestHeldOnlyWhole(t *testing.T) {
 	}
 }
 
-// TestScoresAreTheTwins: those that are computed at home are the twin's.
 func TestScoresAreTheTwins(t *testing.T) {
 	x, c := fixtures.Index(t, cpar.SchemeLocal, profile.Paper, syntheticphotos.Photos(33, 1), rand.Reader)
 	b, err := Kind.SetUp(t.Context(), x, c, rows.Options{})
@@ -178,7 +178,7 @@ func TestScoresAreTheTwins(t *testing.T) {
 	}
 	at := fixtures.Write(t, fixtures.Folder(t), x, b)
 	s := open(x, rows.NewQuantiser(x.Profile.Layout(), false))
-	if err := s.Hold(cpar.SegmentVectors, at.Segments()[:2]); err != nil { // a full block, and the tail
+	if err := s.Hold(cpar.SegmentVectors, at.Segments()[:2]); err != nil { // a complete block and the tail
 		t.Fatal(err)
 	}
 	for _, v := range c.Vectors()[:5] {
@@ -222,7 +222,7 @@ func FuzzLocalBlock(f *testing.F) {
 		if err := s.decode(b, out.Add); err != nil {
 			return
 		}
-		// What was read encrypts to what it was read from.
+		// Decrypted rows encrypt to the same block.
 		const number = 3
 		enc, _, err := s.Encrypt(number*cpar.LocalBlockRecords, []rows.Rows{*out}, fresh())
 		if err != nil {

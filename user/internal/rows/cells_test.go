@@ -32,8 +32,8 @@ func records(near []rank.Neighbour) (list []uint32) {
 	return list
 }
 
-// TestClustersAnswerAsTheirTwin: what a request to one cluster finds is what the twin
-// finds in it, and no record is found twice; with one cluster all are asked.
+// TestClustersAnswerAsTheirTwin compares a request to one cell with the twin,
+// and checks that no record is found twice.
 func TestClustersAnswerAsTheirTwin(t *testing.T) {
 	for _, clusters := range []int{1, 2, 8} {
 		s, twin := clusteredState(t, 100, clusters)
@@ -69,8 +69,8 @@ func TestClustersAnswerAsTheirTwin(t *testing.T) {
 	}
 }
 
-// TestRequestsToClustersHaveOneLength: which cluster a request asks is seen neither by its
-// length nor by that of the reply.
+// TestRequestsToClustersHaveOneLength checks that the lengths of request and
+// reply do not depend on the cell.
 func TestRequestsToClustersHaveOneLength(t *testing.T) {
 	s, _ := clusteredState(t, 100, 4)
 	lengths := map[[2]int]bool{}
@@ -89,8 +89,8 @@ func TestRequestsToClustersHaveOneLength(t *testing.T) {
 	}
 }
 
-// TestWhatIsAddedToClusters is found whatever cluster is asked; what is removed is not;
-// and everything is decrypted once for compaction.
+// TestWhatIsAddedToClusters checks that additions are found from every cell,
+// removed records are not, and DecryptAll reports every record once.
 func TestWhatIsAddedToClusters(t *testing.T) {
 	s, _ := clusteredState(t, 60, 4)
 	added := syntheticphotos.Embedded(5, 3)
@@ -118,7 +118,6 @@ func TestWhatIsAddedToClusters(t *testing.T) {
 	}
 }
 
-// TestDamagedCellsAreRefused, and an index without them answers nothing.
 func TestDamagedCellsAreRefused(t *testing.T) {
 	s, b, _ := beginWith(t, cpar.SchemeSealed, profile.Network, syntheticphotos.Embedded(40, 1), good, rows.Options{Cells: 4})
 	if !s.Needs(cpar.SegmentCells) {

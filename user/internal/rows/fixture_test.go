@@ -24,10 +24,9 @@ import (
 	"cpar/user/internal/sealed"
 )
 
-// kinds are what this package is for.
 var kinds = map[cpar.Scheme]rows.Kind{cpar.SchemeSealed: sealed.Kind, cpar.SchemeLocal: local.Kind}
 
-// A state of an index in a folder, opened from its bytes.
+// state is a generation of an index in a folder, opened from its bytes.
 type state struct {
 	*rows.Index
 	kind   rows.Kind
@@ -36,7 +35,6 @@ type state struct {
 	t      testing.TB
 }
 
-// begin makes an index of photos.
 func begin(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []feature.Photo, random io.Reader) (*state, *rows.Builder, *index.Collection) {
 	t.Helper()
 	return beginWith(t, scheme, kind, photos, random, rows.Options{})
@@ -53,7 +51,7 @@ func beginWith(t testing.TB, scheme cpar.Scheme, kind profile.Kind, photos []fea
 	return s.after(x, b), b, c
 }
 
-// after writes what was built into the folder of s and opens it.
+// after writes b into the folder of s and opens it.
 func (s *state) after(x *index.Index, b *rows.Builder) *state {
 	s.t.Helper()
 	next := &state{kind: s.kind, folder: s.folder, t: s.t}
@@ -73,7 +71,7 @@ func (s *state) after(x *index.Index, b *rows.Builder) *state {
 	return next
 }
 
-// grown is the next state, with what was added and removed. All must be held.
+// grown writes the next generation. All segments must be held.
 func (s *state) grown(photos []feature.Photo, removed []int) *state {
 	s.t.Helper()
 	keywords, err := s.KeywordsOf()
@@ -105,7 +103,7 @@ func (s *state) grown(photos []feature.Photo, removed []int) *state {
 	return s.after(&x, b)
 }
 
-// fork is the same state in a folder of its own.
+// fork copies the generation into another folder.
 func (s *state) fork() *state {
 	s.t.Helper()
 	fork := *s
@@ -116,7 +114,6 @@ func (s *state) fork() *state {
 	return &fork
 }
 
-// of are the segments of some kinds.
 func (s *state) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range s.at.Manifest().Segments {
 		if slices.Contains(kinds, x.Kind) {
@@ -128,7 +125,6 @@ func (s *state) of(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 
 func (s *state) vectors() []cpar.Segment { return s.of(cpar.SegmentVectors) }
 
-// read is one segment.
 func (s *state) read(x cpar.Segment) ([]byte, error) {
 	for i, y := range s.at.Manifest().Segments {
 		if x == y {
@@ -138,7 +134,7 @@ func (s *state) read(x cpar.Segment) ([]byte, error) {
 	return nil, cpar.ErrCorrupt
 }
 
-// needed are the segments that must be held, as copies.
+// needed returns copies of the segments to hold.
 func (s *state) needed() map[cpar.SegmentKind][][]byte {
 	out := map[cpar.SegmentKind][][]byte{}
 	for i, x := range s.at.Manifest().Segments {
@@ -170,7 +166,7 @@ func (s *state) params(l int) cpar.Params {
 	return cpar.Params{Scheme: s.Scheme, L: uint16(l), Approx: 1000}
 }
 
-// answer is the cloud's, nil where nothing is asked.
+// answer returns the server's reply, nil for a local search.
 func (s *state) answer(q *cpar.Request) *cpar.Reply {
 	s.t.Helper()
 	if q == nil {
@@ -187,7 +183,6 @@ func (s *state) answer(q *cpar.Request) *cpar.Reply {
 	return replies[0]
 }
 
-// nearest asks for the l records nearest to a photo.
 func (s *state) nearest(p feature.Photo, l int) []rank.Neighbour {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(l))
@@ -201,7 +196,6 @@ func (s *state) nearest(p feature.Photo, l int) []rank.Neighbour {
 	return near
 }
 
-// ask makes a request for a photo.
 func (s *state) ask(p feature.Photo) (index.ReplyReader, *cpar.Request) {
 	s.t.Helper()
 	reading, q, err := s.Request(s.vector(p), s.params(5))

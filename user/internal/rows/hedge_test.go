@@ -22,9 +22,8 @@ func newCipher(t *testing.T, x *index.Index, keywords [][]string) *keyword.Ciphe
 	return keyword.NewCipher(x.Secret("keywords"), x.ID, d)
 }
 
-// shared is whether 12 bytes of a, a nonce's length, at a multiple of 4 stand anywhere
-// at a multiple of 4 in b. What all messages begin with is passed over: magic, kind,
-// version and index id, and small numbers.
+// shared reports whether 12 aligned bytes of a, a nonce's length, occur aligned
+// in b. It ignores message headers and small numbers.
 func shared(a, b []byte) bool {
 	seen := map[string]bool{}
 	for at := 0; at+12 <= len(a); at += 4 {
@@ -40,9 +39,8 @@ func shared(a, b []byte) bool {
 	return false
 }
 
-// TestStatesAreHedged: where random numbers repeat, two states of one index share no
-// ciphertext, neither if they hold other photos nor if they hold the same in another
-// generation.
+// TestStatesAreHedged repeats the random numbers. Two generations must share no
+// ciphertext, whether their photos differ or not.
 func TestStatesAreHedged(t *testing.T) {
 	for scheme := range kinds {
 		photos := syntheticphotos.Photos(35, 1)
@@ -75,7 +73,7 @@ func TestStatesAreHedged(t *testing.T) {
 				}
 			}
 		}
-		// Nothing of these changed but the generation; vectors and hints stay.
+		// Only the generation changed, so vectors and hints stay.
 		removed := fork(func(s *state) *state { return s.grown(nil, []int{34}) })
 		if shared(last(begun, cpar.SegmentKeywords), last(removed, cpar.SegmentKeywords)) {
 			t.Errorf("%v: keywords of two generations in common", scheme)
@@ -86,8 +84,7 @@ func TestStatesAreHedged(t *testing.T) {
 	}
 }
 
-// TestBlocksOfOneStateAreHedged: nor do parts of one state that hold the same, which
-// are encrypted with one key in different places.
+// TestBlocksOfOneStateAreHedged is the same for equal parts of one generation.
 func TestBlocksOfOneStateAreHedged(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, slices.Repeat(syntheticphotos.Photos(1, 1), 600), syntheticphotos.Stuck{})
@@ -99,7 +96,8 @@ func TestBlocksOfOneStateAreHedged(t *testing.T) {
 		size := len(b) / units
 		for i := range units {
 			for j := range i {
-				// All of a unit but its header, which for scheme local is the nonce.
+				// All of a unit except its header, which is the nonce in scheme
+				// local.
 				if shared(b[i*size:(i+1)*size], b[j*size:(j+1)*size]) {
 					t.Fatalf("%v: units %d and %d have 12 bytes in common", scheme, j, i)
 				}
@@ -108,7 +106,6 @@ func TestBlocksOfOneStateAreHedged(t *testing.T) {
 	}
 }
 
-// TestRequestsAreHedged: nor do requests for different photos.
 func TestRequestsAreHedged(t *testing.T) {
 	s, _, _ := begin(t, cpar.SchemeSealed, profile.Paper, syntheticphotos.Photos(20, 1), syntheticphotos.Stuck{})
 	s.held()

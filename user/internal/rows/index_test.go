@@ -19,9 +19,8 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// TestNeighboursAreTheTwins: of all records in their order the owner sees the very
-// distances of the twin in the clear; with one record, with units that are full and
-// that are not, with photos that are all alike, with either kind of vector.
+// TestNeighboursAreTheTwins compares distances with the twin for one record,
+// full and incomplete units, identical photos, and both kinds of vectors.
 func TestNeighboursAreTheTwins(t *testing.T) {
 	alike := slices.Repeat(syntheticphotos.Photos(1, 1), 40)
 	for scheme := range kinds {
@@ -73,8 +72,6 @@ func TestNeighboursAreTheTwins(t *testing.T) {
 	}
 }
 
-// TestTwinsRowsAreTheRecords: what was encrypted, decrypted again, is what the twin
-// has, and a request of the twin's is what is encrypted.
 func TestTwinsRowsAreTheRecords(t *testing.T) {
 	for scheme := range kinds {
 		s, b, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(35, 1), good)
@@ -113,9 +110,8 @@ func TestTwinsRowsAreTheRecords(t *testing.T) {
 	}
 }
 
-// TestIndexGrows: what is added is found, what was removed is not, and all of it is
-// still there to be read until the index begins anew. A photo is near itself: what the
-// rounding of the histogram may add is a tenth in coarse steps.
+// TestIndexGrows checks additions, removals and the rebuild. A photo is near
+// itself: rounding the histogram adds at most a tenth in coarse steps.
 func TestIndexGrows(t *testing.T) {
 	for scheme := range kinds {
 		itself := map[cpar.Scheme]float64{cpar.SchemeLocal: 0.025, cpar.SchemeSealed: 0.1}[scheme]
@@ -150,7 +146,7 @@ func TestIndexGrows(t *testing.T) {
 			t.Errorf("%v: keywords %v, %v", scheme, keywords, err)
 		}
 
-		// Anew, under another id, in another order.
+		// Rebuilt with another id and order.
 		kept, order, words := rows.New(int(s.at.Manifest().Dim)), []int{}, [][]string{}
 		if err := s.DecryptAll(t.Context(), s.vectors(), s.read, func(record int, row []int16, addend int64, removed bool) {
 			if removed != (record == 4 || record == 34) {
@@ -180,8 +176,8 @@ func TestIndexGrows(t *testing.T) {
 	}
 }
 
-// TestStateIsKept: the removed records are read again, and nothing that is cut short
-// or says that a record was removed which is not there.
+// TestStateIsKept checks the round trip and rejects truncation and removals of
+// records beyond the last.
 func TestStateIsKept(t *testing.T) {
 	for scheme, kind := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(11, 1), good)
@@ -220,8 +216,6 @@ func TestStateIsKept(t *testing.T) {
 	}
 }
 
-// TestHold: nothing can be asked before all that is needed is held, and nothing
-// damaged is.
 func TestHold(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
@@ -237,14 +231,14 @@ func TestHold(t *testing.T) {
 		}
 		for kind, list := range s.needed() {
 			if kind == cpar.SegmentKeywords {
-				continue // each block is checked when it is read
+				continue // blocks are checked when read
 			}
 			for name, spoiled := range map[string][]byte{
 				"empty": {}, "cut short": list[0][:len(list[0])-1], "half of it": list[0][:len(list[0])/2],
 				"longer": append(bytes.Clone(list[0]), 0), "altered": altered(list[0]),
 			} {
 				if kind == cpar.SegmentHints && name == "altered" {
-					continue // they are public: package user knows their digests
+					continue // they are public, and package user checks their digests
 				}
 				bad := s.needed()
 				bad[kind][0] = spoiled
@@ -262,7 +256,7 @@ func TestHold(t *testing.T) {
 			}
 			refused(fmt.Sprint("without ", kind))
 		}
-		// What is held of a state with fewer records is not enough.
+		// Segments with fewer records are not enough.
 		old := s.needed()
 		s = s.held().grown(syntheticphotos.Photos(2, 5), nil)
 		if err := s.Hold(old); !errors.Is(err, cpar.ErrCorrupt) {
@@ -280,8 +274,8 @@ func altered(b []byte) []byte {
 	return b
 }
 
-// TestEachReadsTheRecordsOfItsLedger: vectors that were swapped, left out, or come of
-// another fork of the same index are refused.
+// TestEachReadsTheRecordsOfItsLedger rejects vectors that were swapped,
+// omitted, or taken from another fork.
 func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
@@ -313,8 +307,8 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 				t.Errorf("%v: segment %d altered: %v", scheme, at, err)
 			}
 		}
-		// A block of scheme local is authentic in either fork: its manifest's digests,
-		// for which the ledger vouches, tell them apart.
+		// A block of scheme local is authentic in either fork. The ledger's
+		// digest of the manifest distinguishes them.
 		if err := each(other.vectors(), other.read); scheme == cpar.SchemeSealed && !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%v: vectors of another fork: %v", scheme, err)
 		}
@@ -326,7 +320,7 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 	}
 }
 
-// TestBytesAreForetold, of every number of records around a unit.
+// TestBytesAreForetold covers record counts around a unit.
 func TestBytesAreForetold(t *testing.T) {
 	for scheme, kind := range kinds {
 		for _, n := range []int{1, 32, 33, 70} {
@@ -348,7 +342,8 @@ func TestBytesAreForetold(t *testing.T) {
 	}
 }
 
-// TestReadTwice: a reply may be read again, and what was given out can be written to.
+// TestReadTwice checks that a reply can be read again after the caller modified
+// the result.
 func TestReadTwice(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(20, 1), good)

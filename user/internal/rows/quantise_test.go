@@ -16,7 +16,7 @@ import (
 
 func l1kl(jl int) vectorlayout.Params { return vectorlayout.L1KL(jl, 48, 999) }
 
-// photoLike is a projected vector at a distance of about `away` from the
+// photoLike returns a projected vector at about the given distance from the
 // baseline, and a histogram.
 func photoLike(rng *rand.Rand, q *Quantiser, away float64) ([]int16, []float64) {
 	z := make([]int16, q.jl)
@@ -35,8 +35,8 @@ func photoLike(rng *rand.Rand, q *Quantiser, away float64) ([]int16, []float64) 
 	return z, v
 }
 
-// ofNorm is a vector of this norm, up to rounding, as those of a profile without a histogram
-// have norm 1000.
+// ofNorm returns a vector of about the given norm, as in profiles without a
+// histogram.
 func ofNorm(rng *rand.Rand, n int, norm float64) []int16 {
 	v, square := make([]float64, n), 0.0
 	for i := range v {
@@ -50,7 +50,6 @@ func ofNorm(rng *rand.Rand, n int, norm float64) []int16 {
 	return z
 }
 
-// steps are the two layouts of one vector.
 var steps = map[string]bool{"fine": false, "coarse": true}
 
 func spike(n, at int) []float64 {
@@ -62,7 +61,6 @@ func spike(n, at int) []float64 {
 	return v
 }
 
-// score is what the owner decrypts of a record.
 func score(row []int16, addend int64, u []int16) int64 {
 	s := addend
 	for i, x := range row {
@@ -71,16 +69,15 @@ func score(row []int16, addend int64, u []int16) int64 {
 	return s
 }
 
-// TestQuantisationError: the distance of a score is that of the vectors that
-// were quantised, within the bound of the comment, and mostly far within. Coarse ones are
-// off by a mean, that of the comment and what the rounding of the histogram adds, and
-// little around it.
+// TestQuantisationError checks that distances stay within the bound of the
+// comment and usually well within. Coarse ones have a mean offset with little
+// spread.
 func TestQuantisationError(t *testing.T) {
 	for name, c := range map[string]struct {
 		jl     int
 		coarse bool
 		spread float64 // around the mean
-		beyond float64 // the mean is no further from that of the comment
+		beyond float64 // bound on the mean's difference from the comment
 	}{
 		"fine, 1008": {1008, false, 0.01, 0.003}, "fine, 1296": {1296, false, 0.01, 0.003}, "fine, 2448": {2448, false, 0.01, 0.003},
 		"coarse, 1008": {1008, true, 0.06, 0.1}, "coarse, 1296": {1296, true, 0.06, 0.1}, "coarse, 2448": {2448, true, 0.06, 0.1},
@@ -127,8 +124,8 @@ func TestQuantisationError(t *testing.T) {
 	}
 }
 
-// TestErrorOfTheComment: the figures that it states for m̂ = 1296 and D = 3, of photos that
-// lie 4.0 from the baseline.
+// TestErrorOfTheComment checks the figures for m̂ = 1296 and D = 3, at 4.0 from
+// the baseline.
 func TestErrorOfTheComment(t *testing.T) {
 	for name, want := range map[string]struct{ around, spread, ofB float64 }{"fine": {0.0024, 0.0047, 0.011}, "coarse": {0.18, 0.04, 0.096}} {
 		rng := rand.New(rand.NewPCG(17, 18))
@@ -143,7 +140,7 @@ func TestErrorOfTheComment(t *testing.T) {
 			base, _ := photoLike(rng, q, 2.5)
 			z, _ := photoLike(rng, q, 1.5)
 			o, _ := photoLike(rng, q, 1.5)
-			for i, b := range base { // odd ones and even ones
+			for i, b := range base { // odd and even
 				z[i], o[i] = (z[i]+b)&^1, (o[i]+b)|1
 			}
 			q.scaled(x, z, q.scale)
@@ -159,7 +156,6 @@ func TestErrorOfTheComment(t *testing.T) {
 	}
 }
 
-// TestRoundingByParity: the mean squares of the comment.
 func TestRoundingByParity(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	const rounds = 100
@@ -192,8 +188,8 @@ func TestRoundingByParity(t *testing.T) {
 	}
 }
 
-// TestDeployedParameters: those of PCA-32 and of 96 numbers, in both rings, and how rarely
-// they fail.
+// TestDeployedParameters checks PCA-32 and 96 numbers in both rings, with their
+// failure probability.
 func TestDeployedParameters(t *testing.T) {
 	paper := lattice.Params{Dim: 1344, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 173, Addend: 4380}
 	learned := lattice.Params{Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}
@@ -223,7 +219,8 @@ func TestDeployedParameters(t *testing.T) {
 	}
 }
 
-// TestBoundsOfTheComment: that nothing wraps follows from the constants of each layout.
+// TestBoundsOfTheComment checks that the constants of each layout prevent
+// wrapping.
 func TestBoundsOfTheComment(t *testing.T) {
 	for name, want := range map[string]struct{ square, unit, a, b, half, entropy, away float64 }{
 		"fine":   {1411*1411 - 1000*1000, 91033.875, 1000, 1226100, 495500, -176300, 10.9},
@@ -259,8 +256,8 @@ func TestBoundsOfTheComment(t *testing.T) {
 	if fine.requestNorm != fine.recordNorm || coarse.requestNorm != coarse.recordNorm || coarse.maxSquare != coarse.recordNorm*coarse.recordNorm-1 {
 		t.Error("without a histogram: requests and records are alike")
 	}
-	// Half of 125² is the centre, from which no addend of a vector left alone is further
-	// than 252, and the rule, 15,625 ± 72, is far within.
+	// Half of 125² is the centre. Addends of unscaled vectors lie within 252 of
+	// it, so the typical 15,625 ± 72 is well within.
 	if half := coarse.unitNorm * coarse.unitNorm / 2; math.Abs(half-float64(coarse.centre)) > 0.5 || coarse.minSquare/2-coarse.centre != -coarse.maxAddend ||
 		coarse.maxSquare/2-coarse.centre != coarse.maxAddend {
 		t.Errorf("without a histogram, coarse: addends from %d to %d", coarse.minSquare/2-coarse.centre, coarse.maxSquare/2-coarse.centre)
@@ -278,12 +275,12 @@ func TestBoundsOfTheComment(t *testing.T) {
 	}
 }
 
-// TestNothingWraps: the worst vectors that can be laid out keep the bounds that
-// the parameters were checked with, and nothing of them is learnt from records.
+// TestNothingWraps checks that the worst vectors keep the bounds of the
+// parameters.
 func TestNothingWraps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	half := make([]float64, 48)
-	for i := range half { // the greatest spread of logarithms
+	for i := range half { // maximum spread of logarithms
 		half[i] = 1e-3 / 1.048
 		if i < 24 {
 			half[i] = (1 - 24*1e-3/1.048) / 24
@@ -296,10 +293,10 @@ func TestNothingWraps(t *testing.T) {
 		layout     vectorlayout.Params
 		coarse     bool
 		histograms [][]float64
-		whole      []float64 // distances from the baseline that are left alone, its square root of 10⁶ units
+		whole      []float64 // distances from the baseline that are not clamped, the square root of 10⁶ units
 		clamped    []float64
-		itself     float64 // the most that a photo may be from itself
-		equal      float64 // and one whose numbers are equal
+		itself     float64 // bound on a photo's distance from itself
+		equal      float64 // the same for equal numbers
 	}{
 		"fine, m̂ = 1008":    {l1kl(1008), false, histograms, []float64{0, 4, 8}, []float64{14, 1000}, 0.025, 0.025},
 		"fine, m̂ = 1296":    {l1kl(1296), false, histograms, []float64{0, 4, 8}, []float64{14, 1000}, 0.025, 0.025},
@@ -333,7 +330,7 @@ func TestNothingWraps(t *testing.T) {
 			if addend < -q.layout.maxAddend || addend > q.layout.maxAddend || !q.Fits(row, addend) {
 				t.Errorf("%s, %s: an addend of %d, or it does not fit", name, what, addend)
 			}
-			// A photo is at no distance from itself, shortened or not.
+			// A photo has distance 0 from itself, shortened or not.
 			if d := q.Dis(score(row, addend, u), own); d > itself {
 				t.Errorf("%s, %s: %.4f from itself", name, what, d)
 			}
@@ -360,7 +357,7 @@ func TestNothingWraps(t *testing.T) {
 			for i, away := range append(c.whole, c.clamped...) {
 				check(fmt.Sprintf("%g away", away), some(away), v, i >= len(c.whole), c.itself)
 			}
-			for _, away := range []float64{10.7, 10.9} { // one way or the other
+			for _, away := range []float64{10.7, 10.9} { // on both sides of the bound
 				z := some(away)
 				check(fmt.Sprintf("%g away", away), z, v, q.Clamps(z), c.itself)
 			}
@@ -370,8 +367,8 @@ func TestNothingWraps(t *testing.T) {
 	}
 }
 
-// TestLengthenedBeyond: where lengthening rounds every coordinate up, the vector is
-// shortened again, and not left at next to nothing.
+// TestLengthenedBeyond checks that a lengthened vector that rounding takes
+// beyond the bound is shortened only slightly.
 func TestLengthenedBeyond(t *testing.T) {
 	q := NewQuantiser(vectorlayout.SquaredL2(96, 1000), true)
 	for _, x := range []int16{1, -7, 90} {
@@ -393,7 +390,6 @@ func TestLengthenedBeyond(t *testing.T) {
 	}
 }
 
-// TestFitsIsTheBounds: a row on the bound fits, one beyond does not.
 func TestFitsIsTheBounds(t *testing.T) {
 	type row struct {
 		row    []int16
@@ -418,7 +414,7 @@ func TestFitsIsTheBounds(t *testing.T) {
 			}
 		}
 	}
-	// What is clamped: beyond the norm, or, of coarse ones, short of it.
+	// Clamped vectors exceed the norm or, with coarse steps, fall short of it.
 	for name, all := range map[string]map[[3]int16]bool{
 		"fine":   {{1006, 0, 0}: false, {0, -1006, 0}: false, {1006, 0, 1}: true, {0, 0, 0}: false, {math.MinInt16, 0, 0}: true},
 		"coarse": {{8 * 126, 0, 0}: false, {0, -8 * 126, 0}: false, {8 * 127, 0, 0}: true, {0, 0, 0}: true, {math.MinInt16, 0, 0}: true, {0, 0, 8 * 122}: true, {0, 0, 8 * 123}: false},

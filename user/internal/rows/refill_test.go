@@ -16,9 +16,9 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// A model is all that a state should hold, in the clear, of photos in their order.
+// model is the plaintext content of a generation in order.
 type model struct {
-	twin    *rows.Twin // of the first state, for requests
+	twin    *rows.Twin // of the first generation, for requests
 	photos  []feature.Photo
 	rows    *rows.Rows
 	removed map[int]bool
@@ -38,7 +38,7 @@ func (m *model) add(s *state, photos []feature.Photo) {
 	m.rows.Append(added)
 }
 
-// near are all records that were not removed, nearest first.
+// near returns all live records, nearest first.
 func (m *model) near(s *state, photo feature.Photo) (list []rank.Neighbour) {
 	s.t.Helper()
 	v := s.vector(photo)
@@ -60,9 +60,9 @@ func (m *model) near(s *state, photo feature.Photo) (list []rank.Neighbour) {
 	return list
 }
 
-// TestAnyUpdatesAnswerAsTheModel: after additions of one and of many, and removals, what is
-// found is what is found in the clear, and the records take no more units than at once.
-// clustered are the records in clusters; a request gets those of one.
+// TestAnyUpdatesAnswerAsTheModel compares updates of various sizes with the
+// model. They must take no more units than a single addition. clustered is the
+// number of records in cells, of which a request covers one cell.
 func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 	for _, c := range []struct {
 		scheme          cpar.Scheme
@@ -71,7 +71,7 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 		first, clusters int
 	}{{cpar.SchemeSealed, profile.Paper, 16, 1, 0}, {cpar.SchemeLocal, profile.Paper, 32, 1, 0}, {cpar.SchemeSealed, profile.Network, 64, 70, 4}} {
 		photos := syntheticphotos.Embedded(300, 2)
-		for _, p := range photos { // the dictionary is that of the first state
+		for _, p := range photos { // the dictionary stays as in the first generation
 			for _, w := range p.Keywords {
 				if !slices.Contains(photos[0].Keywords, w) {
 					photos[0].Keywords = append(photos[0].Keywords, w)
@@ -102,7 +102,8 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 				m.removed[i] = true
 			}
 			name := fmt.Sprintf("%v, %d clusters, round %d", c.scheme, c.clusters, round)
-			// Vectors and hints: what was full before stays, and what changes nothing of them writes none.
+			// Complete units stay, and an update that does not change them
+			// writes none.
 			kept, old := 0, before.of(cpar.SegmentVectors, cpar.SegmentHints)
 			for _, x := range old {
 				if slices.Contains(s.of(x.Kind), x) {
@@ -122,13 +123,12 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 			if n := len(s.vectors()); each == 2 && len(s.of(cpar.SegmentHints)) != n {
 				t.Errorf("%s: %d segments of hints for %d of vectors", name, len(s.of(cpar.SegmentHints)), n)
 			}
-			// No more units than of one addition.
 			bytes := uint64(0)
 			for _, x := range s.vectors()[len(clustered):] {
 				bytes += x.Bytes
 			}
 			if open += change.add; unit == 0 {
-				unit = bytes // of the first record in no cluster
+				unit = bytes // of the first record outside cells
 			}
 			if units := uint64(open+c.perUnit-1) / uint64(c.perUnit); bytes != units*unit {
 				t.Errorf("%s: %d bytes of vectors for %d units of %d", name, bytes, units, unit)
@@ -148,8 +148,8 @@ func TestAnyUpdatesAnswerAsTheModel(t *testing.T) {
 	}
 }
 
-// check asks for all records of a state. clustered is whether first are in clusters, of which
-// a request asks one: then some of these may be missing.
+// check requests all records of a generation. If clustered is set, some of the
+// first records may be missing.
 func (m *model) check(s *state, name string, clustered bool, first int) {
 	s.t.Helper()
 	for _, photo := range []feature.Photo{syntheticphotos.Embedded(1, 9)[0], m.photos[len(m.photos)-1]} {
@@ -165,8 +165,8 @@ func (m *model) check(s *state, name string, clustered bool, first int) {
 	}
 }
 
-// TestTailsThatAreOthersAreRefused: an addition does not take in what is not the last unit of
-// its state.
+// TestTailsThatAreOthersAreRefused checks that an addition rejects a last unit
+// of another generation.
 func TestTailsThatAreOthersAreRefused(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(33, 1), good)

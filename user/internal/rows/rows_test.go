@@ -9,7 +9,6 @@ import (
 	"cpar/kdforest"
 )
 
-// randomRows are n rows within the bounds that 32 bits rely on.
 func randomRows(rng *rand.Rand, n, dim int) *Rows {
 	r := New(dim)
 	row := make([]int16, dim)
@@ -22,8 +21,7 @@ func randomRows(rng *rand.Rand, n, dim int) *Rows {
 	return r
 }
 
-// TestScoresAreTheNaiveOnes for every length that the unrolled loop ends at, and by
-// any number of workers.
+// TestScoresAreTheNaiveOnes covers every remainder of the unrolled loop.
 func TestScoresAreTheNaiveOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, dim := range []int{1, 2, 3, 4, 5, 7, 96, 1344} {
@@ -72,7 +70,6 @@ func TestNearestIsSorting(t *testing.T) {
 	}
 }
 
-// TestBitmapIsASet, held against a map while records are added and removed.
 func TestBitmapIsASet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	b, set, records := NewBitmap(0), map[int]bool{}, 0

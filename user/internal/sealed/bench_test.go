@@ -11,8 +11,7 @@ import (
 	"cpar/internal/lattice"
 )
 
-// benchRecords is how many records the benchmarks of a whole index have;
-// CPAR_BENCH_RECORDS sets another number.
+// benchRecords is the size of the benchmark index, set by CPAR_BENCH_RECORDS.
 func benchRecords() int {
 	if n, err := strconv.Atoi(os.Getenv("CPAR_BENCH_RECORDS")); err == nil {
 		return n
@@ -20,16 +19,17 @@ func benchRecords() int {
 	return 2000
 }
 
-// BenchmarkSealed reports what a request costs each side, and what is stored
-// and sent.
+// BenchmarkSealed reports the cost of a request on both sides and the sizes
+// stored and sent.
 func BenchmarkSealed(b *testing.B) {
 	for _, c := range []struct{ dim, block int }{{1408, 64}, {1408, 128}, {96, 32}, {96, 64}} {
 		p := balanced(b, paperLike(c.dim, c.block))
 		k := testKey(b, p)
 		r := rand.New(rand.NewPCG(1, 2))
 		n := benchRecords()
-		// One group over and over costs the cloud as much as different ones: copies
-		// are other memory. No index may repeat a group.
+		// Repeating one group costs the server as much as different groups,
+		// because copies occupy separate memory. A real index never repeats a
+		// group.
 		plain := randomCollection(r, p, p.Records())
 		g, err := k.Encrypt(plain.vectors, plain.addends, fresh())
 		if err != nil {

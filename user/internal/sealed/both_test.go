@@ -42,19 +42,18 @@ func balanced(t testing.TB, p lattice.Params) lattice.Params {
 	return p
 }
 
-// paperLike is about what a projected vector of the paper needs: 1,296
-// coordinates of some ±5, and an addend that is a quarter of the squared norm.
+// paperLike resembles a projected vector of the paper: 1,296 coordinates of
+// about ±5, and an addend of a quarter of the squared norm.
 func paperLike(dim, block int) lattice.Params {
 	return lattice.Params{LogN: 11, Dim: dim, Block: block, LogT: 16, RecordNorm: 160, RequestNorm: 160, Addend: 160 * 160 / 4}
 }
 
-// careful is the same in the other ring.
 func careful(p lattice.Params) lattice.Params {
 	p.LogN = 12
 	return p
 }
 
-// gaussianVector has about the given norm, and never more.
+// gaussianVector has at most the given norm.
 func gaussianVector(r *rand.Rand, dim int, norm int64) []int16 {
 	x := make([]float64, dim)
 	sum := 0.
@@ -82,7 +81,6 @@ func randomCollection(r *rand.Rand, p lattice.Params, n int) (c collection) {
 	return c
 }
 
-// fresh is a secret that was never used before.
 func fresh() (s seed.Secret) {
 	crand.Read(s[:])
 	return s
@@ -117,7 +115,6 @@ func dotPlain(a, b []int16) (s int64) {
 	return s
 }
 
-// ask sends a request for u to the cloud and reads the reply.
 func ask(t testing.TB, k *Key, h *Hints, x *cloud.Index, u []int16, workers int) []int64 {
 	t.Helper()
 	once, q, err := k.NewRequest(u, fresh())
@@ -149,7 +146,7 @@ func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.I
 	return x
 }
 
-// wrong is the number of scores that differ from the plain inner products.
+// wrong counts the scores that differ from the plaintext inner products.
 func (c collection) wrong(scores []int64, u []int16) (n int) {
 	for i, got := range scores {
 		if got != dotPlain(c.vectors[i], u)+c.addends[i] {
@@ -164,7 +161,7 @@ func TestScoresAreExact(t *testing.T) {
 	for _, c := range []struct{ n, dim, block, size int }{
 		{1, 1, 16, 128}, {300, 17, 16, 128}, {257, 128, 16, 128}, {129, 40, 32, 64}, {100, 128, 64, 32},
 		{33, 1296, 128, 16}, {70, 1408, 128, 16}, {20, 300, 128, 16},
-		{150, 129, 64, 32}, {40, 128, 128, 7}, {5, 128, 128, 1}, // groups that are not full
+		{150, 129, 64, 32}, {40, 128, 128, 7}, {5, 128, 128, 1}, // incomplete groups
 	} {
 		for _, p := range []lattice.Params{paperLike(c.dim, c.block), careful(paperLike(c.dim, c.block))} {
 			p = balanced(t, p)
@@ -185,8 +182,8 @@ func TestScoresAreExact(t *testing.T) {
 	}
 }
 
-// Vectors at the bounds of the norms, as spiky and as flat as they can be, all
-// aligned so that every product is as large as Params allow.
+// Vectors at the norm bounds, as spiky and as flat as possible, aligned to
+// maximise every product.
 func TestScoresAreExactAtTheEdges(t *testing.T) {
 	for _, p := range []lattice.Params{
 		balanced(t, lattice.Params{LogN: 11, Dim: 1408, Block: 128, LogT: 16, RecordNorm: 161, RequestNorm: 161, Addend: 161 * 161 / 4}),
@@ -233,8 +230,8 @@ func TestScoresAreExactAtTheEdges(t *testing.T) {
 	}
 }
 
-// The noise in the scores is what the budget says of vectors that are as long as
-// Params allow: no more, and not so much less that the budget says nothing.
+// Measured noise must be close to the budget's prediction for the longest
+// admitted vectors, and not above.
 func TestNoiseIsAsPredicted(t *testing.T) {
 	for _, p := range []lattice.Params{paperLike(1408, 128), careful(paperLike(1408, 128))} {
 		p = balanced(t, p)
@@ -270,14 +267,13 @@ func TestNoiseIsAsPredicted(t *testing.T) {
 		measured := math.Sqrt(sum / float64(n))
 		t.Logf("N = %d: noise 2^%.2f, predicted 2^%.2f of 2^%d; a score is wrong with at most 2^%.0f",
 			ring.N, math.Log2(measured), math.Log2(width), p.LogScale()-1, p.LogFailure())
-		// Hints are rounded uniformly: their part is 0.58 of its bound.
+		// Hints are rounded uniformly, so their share is 0.58 of its bound.
 		if ratio := measured / width; ratio > 1.05 || ratio < 0.75 {
 			t.Errorf("the noise is %.2f times what is predicted", ratio)
 		}
 	}
 }
 
-// Without the key of the very index, scores are noise.
 func TestWrongKeysReadGarbage(t *testing.T) {
 	p := balanced(t, paperLike(128, 128))
 	k := testKey(t, p)
@@ -294,13 +290,13 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 	if n := plain.wrong(ask(t, other, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another master reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
-	// The secret of the addends is one of its own.
+	// The addends have a separate secret.
 	mixed := testKey(t, p)
 	mixed.addend = other.addend
 	if n := plain.wrong(ask(t, mixed, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
-	// As is that of each request: one cannot read another's reply.
+	// Each request has a separate secret.
 	once, _, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
@@ -318,7 +314,6 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 	if n := plain.wrong(scores, u); n < len(plain.vectors)-2 {
 		t.Errorf("another request's secret reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
-	// Two indexes of one master share no secret.
 	second, err := NewKey(testSecret(7), p, cpar.IndexID{77})
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +370,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 		t.Errorf("hints of another index: %v", err)
 	}
 
-	// None of these used the secret; the right reply does, and no second one.
+	// A rejected reply does not use up the secret. The correct reply does.
 	scores, err := once.Scores(h, evaluate(t, x, q, 1), 1)
 	if err != nil || plain.wrong(scores, u) > 0 {
 		t.Fatalf("%d scores wrong, %v", plain.wrong(scores, u), err)
@@ -390,7 +385,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// Everything by way of its bytes, and lengths that tell n and d alone.
+// All data passes through its encoding, whose length depends only on n and d.
 func TestBytesTellOnlyHowMany(t *testing.T) {
 	p := tiny(t)
 	var lengths [2][]int
@@ -400,7 +395,7 @@ func TestBytesTellOnlyHowMany(t *testing.T) {
 			t.Fatal(err)
 		}
 		plain := randomCollection(rand.New(rand.NewPCG(uint64(i), 1)), p, 37)
-		if i == 1 { // as unlike the first as it gets
+		if i == 1 { // as different as possible
 			for _, v := range plain.vectors {
 				clear(v)
 			}

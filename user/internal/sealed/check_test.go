@@ -11,7 +11,6 @@ import (
 	"cpar/internal/seed"
 )
 
-// TestCheckSums against math/big, in both rings.
 func TestCheckSums(t *testing.T) {
 	for _, p := range []lattice.Params{tiny(t), balanced(t, careful(tiny(t)))} {
 		ring, s := p.Ring(), seed.New([32]byte{1})
@@ -58,8 +57,8 @@ func TestCheckSums(t *testing.T) {
 	}
 }
 
-// TestOnlyRightRepliesFit: what the cloud computes fits, and nothing that differs in a word,
-// in two by opposite amounts, or in its order.
+// TestOnlyRightRepliesFit alters replies in one word, in two by opposite
+// amounts, and in order.
 func TestOnlyRightRepliesFit(t *testing.T) {
 	for _, p := range []lattice.Params{tiny(t), balanced(t, careful(tiny(t)))} {
 		ring, k, s := p.Ring(), testKey(t, p), seed.New([32]byte{1})

@@ -24,7 +24,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// An asked index, as its owner and as the cloud knows it.
+// asked is an index as its owner and as the server sees it.
 type asked struct {
 	*rows.Builder
 	at *indexdir.Index
@@ -32,8 +32,7 @@ type asked struct {
 	t testing.TB
 }
 
-// newAsked is an index of photos, in blocks of some width, that is held and can be
-// asked about others.
+// newAsked returns an index of photos with its hints held.
 func newAsked(t testing.TB, photos []feature.Photo, block int) *asked {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
@@ -73,7 +72,6 @@ func (a *asked) vector(p feature.Photo) *vector.Vector {
 	return v
 }
 
-// cloud is the other side.
 func (a *asked) cloud() *cloud.Index {
 	a.t.Helper()
 	c, err := cloud.Load(a.at.Manifest(), a.at.Segments())
@@ -83,7 +81,6 @@ func (a *asked) cloud() *cloud.Index {
 	return c
 }
 
-// answer is the reply to the bytes of a request.
 func (a *asked) answer(c *cloud.Index, request []byte) *lattice.Reply {
 	a.t.Helper()
 	q, err := lattice.DecodeRequest(request, a.params)
@@ -101,8 +98,6 @@ func (a *asked) reply(r *lattice.Reply) *cpar.Reply {
 	return &cpar.Reply{Index: r.Index, Opaque: r.AppendBinary(a.params, nil)}
 }
 
-// TestScoresAreTheTwins: every score that the owner decrypts is the integer of the
-// twin in the clear.
 func TestScoresAreTheTwins(t *testing.T) {
 	for _, c := range []struct{ n, block int }{{1, 0}, {32, 0}, {33, 0}, {70, 64}, {20, 32}} {
 		n, a := c.n, newAsked(t, syntheticphotos.Photos(c.n, 1), c.block)
@@ -135,8 +130,8 @@ func TestScoresAreTheTwins(t *testing.T) {
 	}
 }
 
-// TestEveryAlteredScoreIsNoticed: whichever score a cloud alters, swaps,
-// replays or drops, the reply is refused.
+// TestEveryAlteredScoreIsNoticed checks that altered, swapped, replayed and
+// dropped scores are rejected.
 func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	photos := syntheticphotos.Photos(40, 1)
 	a := newAsked(t, photos, 0)
@@ -162,7 +157,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	off := func(r *lattice.Reply, i int, by uint64) { r.Words[i] = ring.Add(r.Words[i], by) }
 	_, some := ask()
 	for i := range some.Words {
-		for _, by := range []uint64{1, ring.Q - 1, 1 << a.params.LogScale() / 2} { // the least, and half a score
+		for _, by := range []uint64{1, ring.Q - 1, 1 << a.params.LogScale() / 2} { // the smallest change, and half a score
 			reading, r := ask()
 			off(r, i, by)
 			err := refused(fmt.Sprintf("word %d is off by %d", i, by), reading, r)
@@ -184,7 +179,7 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	r.Words = r.Words[a.params.Records():]
 	refused("one group dropped", reading, r)
 
-	// Replies that say that they answer something else, and those that lie.
+	// Replies with a wrong or false header.
 	_, old := ask()
 	reading, r = ask()
 	refused("the reply to another request", reading, old)
@@ -198,7 +193,6 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	r.Index[0] ^= 1
 	refused("another index", reading, r)
 
-	// The bytes of it, each once.
 	reading, r = ask()
 	good := a.reply(r)
 	for _, at := range []int{0, 4, 5, 6, 8, 24, 40, 72, 76, len(good.Opaque) - 1} {
@@ -216,8 +210,8 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// None of these used the request up: the right reply is still read, and read
-	// again.
+	// Rejected replies do not use up the request, and the correct reply can be
+	// read twice.
 	first, err := reading.Read(good)
 	if err != nil || len(first) != 5 {
 		t.Fatalf("the right reply: %v, %v", first, err)
@@ -225,15 +219,15 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	if again, err := reading.Read(good); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Errorf("read again: %v, %v", again, err)
 	}
-	// Another reply to it is not.
+	// A different reply is still rejected.
 	off(r, 0, 1)
 	if _, err := reading.Read(a.reply(r)); err == nil {
 		t.Error("a second reply to one request was decrypted")
 	}
 }
 
-// TestHeldOnlyWhole: hints of another index, cut short or damaged are refused, and leave what
-// was held; those of other records do not fit.
+// TestHeldOnlyWhole checks that foreign, truncated or damaged hints are
+// rejected and leave the held ones unchanged.
 func TestHeldOnlyWhole(t *testing.T) {
 	a := newAsked(t, syntheticphotos.Photos(19, 1), 0)
 	hints := a.segments(cpar.SegmentHints)
@@ -261,8 +255,8 @@ func TestHeldOnlyWhole(t *testing.T) {
 	}
 }
 
-// TestStateOfOtherParametersIsRefused: those that the profile does not give, and sums
-// that are no numbers modulo Q.
+// TestStateOfOtherParametersIsRefused checks parameters that do not match the
+// profile, and sums that are not below Q.
 func TestStateOfOtherParametersIsRefused(t *testing.T) {
 	a := newAsked(t, syntheticphotos.Photos(3, 1), 0)
 	for name, spoil := range map[string]func(s *cipher){
@@ -284,12 +278,11 @@ func TestStateOfOtherParametersIsRefused(t *testing.T) {
 	}
 }
 
-// reader reads what the ledger keeps of an index without removed records.
 func reader(records int, cipher []byte) *wire.Reader {
 	return wire.NewReader(append(rows.NewBitmap(records), cipher...), cpar.ErrCorrupt)
 }
 
-// BenchmarkScheme is what the owner's side costs besides package lattice.
+// BenchmarkScheme measures the owner's cost outside package lattice.
 func BenchmarkScheme(b *testing.B) {
 	a := newAsked(b, syntheticphotos.Photos(640, 1), 0)
 	v := a.vector(syntheticphotos.Photos(1, 9)[0])

@@ -7,9 +7,9 @@ import (
 	"cpar/internal/lattice"
 )
 
-// chiSquare is χ² of the upper four bits, 15 degrees of freedom: above 60 in
-// one of 4 million cases for uniform words. Noise alone, or a message without
-// its mask, gives as much as there are words.
+// chiSquare is χ² of the upper four bits with 15 degrees of freedom. Uniform
+// words exceed 60 once in 4 million cases. Unmasked noise or messages give
+// about the number of words.
 func chiSquare(words []uint64) (chi float64) {
 	var bins [16]float64
 	for _, x := range words {
@@ -22,7 +22,6 @@ func chiSquare(words []uint64) (chi float64) {
 	return chi
 }
 
-// coefficients are those of all blocks of a matrix, one block after the other.
 func coefficients(p lattice.Params, matrix []byte) (all []uint64) {
 	for b := range p.Blocks() {
 		w := make([]uint64, p.Ring().N)
@@ -47,8 +46,8 @@ func difference(a, b []uint64) []uint64 {
 	return d
 }
 
-// What the cloud sees of the plainest and of the longest vectors, and the
-// differences of what it sees of one vector twice: nothing stands out.
+// Encryptions of the plainest and the longest vectors, and differences of
+// encryptions of one vector, must look uniform.
 func TestCiphertextsLookUniform(t *testing.T) {
 	p := balanced(t, lattice.Params{LogN: 11, Dim: 300, Block: 128, LogT: 15, RecordNorm: 120, RequestNorm: 120, Addend: 1000})
 	k := testKey(t, p)

@@ -15,9 +15,10 @@ import (
 	"cpar/internal/seed"
 )
 
-// BenchmarkOwner is the owner's side of a request to an index of profile `paper`, and to a million
-// records of 96 numbers in eight clusters: the least processor time of many rounds, so that other
-// work on the machine counts for little. Run it with GOMAXPROCS=1.
+// BenchmarkOwner measures the owner's cost of a request to an index of profile
+// `paper`, and to a million records of 96 numbers in eight cells. It reports
+// the minimum processor time of many rounds to exclude other load. Run it with
+// GOMAXPROCS=1.
 func BenchmarkOwner(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -38,7 +38,8 @@ func TestReplaceTakesTheNextGoodWords(t *testing.T) {
 	}
 }
 
-// Q rejects one word in 2³⁰ or 2³⁴: these are the first of a stream, found by reading so much.
+// Q rejects one word in 2³⁰ or 2³⁴. These are the first of a stream, found by
+// search.
 func TestUniformReplacesWordsThatAreTooLarge(t *testing.T) {
 	for r, rejected := range map[*lattice.Ring]uint64{lattice.Fast: 3714501551, lattice.Careful: 13531274011} {
 		for _, before := range []int{0, 511, 512, 1500, r.N - 1, r.N, r.N + 9} {

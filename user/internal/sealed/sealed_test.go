@@ -16,7 +16,7 @@ import (
 	"cpar/internal/lattice"
 )
 
-// tiny keeps tests quick: one block, 16 records a group.
+// tiny has one block and 16 records per group.
 func tiny(t testing.TB) lattice.Params {
 	return balanced(t, lattice.Params{LogN: 11, Dim: 20, Block: 128, LogT: 15, RecordNorm: 100, RequestNorm: 100, Addend: 1000})
 }
@@ -63,8 +63,8 @@ func TestVectorsThatDoNotFitAreRefused(t *testing.T) {
 	}
 }
 
-// Two writes of the same records, by the same key or by the key derived once
-// more (a second device, a restored backup), share neither a_g nor noise.
+// Two encryptions of the same records, also by a second device or from a
+// backup, share neither a_g nor noise.
 func TestEveryWriteIsFresh(t *testing.T) {
 	p := tiny(t)
 	v, a := [][]int16{make([]int16, p.Dim)}, []int64{5}
@@ -108,8 +108,7 @@ func common(a, b []uint64) (n int) {
 	return n
 }
 
-// The derivation of keys and public values, the samplers and the encodings are
-// the format: an index must open with the program of another year.
+// Derivations, samplers and encodings are part of the format.
 func TestKnownAnswers(t *testing.T) {
 	p := balanced(t, lattice.Params{LogN: 11, Dim: 200, Block: 128, LogT: 15, RecordNorm: 100, RequestNorm: 100, Addend: 1000})
 	k := testKey(t, p)
@@ -187,14 +186,13 @@ func TestHintsThatDoNotFitAreRefused(t *testing.T) {
 			t.Errorf("cut to %d bytes: %v", cut, err)
 		}
 	}
-	// Of one segment or of two, they are the same.
+	// One or two segments give the same hints.
 	whole, err := decodeHints(p, good)
 	if err != nil || whole.State() != h.State() || whole.Records() != h.Records() || whole.Groups() != h.Groups() || h.Records() != 5 {
 		t.Errorf("hints of one segment differ from those of two: %v", err)
 	}
 }
 
-// hintsOf are the hints of groups, as a segment holds them.
 func hintsOf(k *Key, groups []*lattice.Group) (b []byte) {
 	for _, g := range groups {
 		b = k.appendHint(b, g)
