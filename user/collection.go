@@ -81,7 +81,6 @@ type NamedDuplicate struct {
 	Of   string `json:"of"`
 }
 
-// readImages also returns the position of every photo in items.
 func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, used []int, skipped []Skipped, err error) {
 	photos, errs, err := extract(ctx, items, opt)
 	if err != nil {
@@ -157,7 +156,6 @@ func features(images []Photo) []*feature.Vectors {
 	return out
 }
 
-// checkKeywords rejects keywords that could be encrypted but not read back.
 func checkKeywords(images []Photo) error {
 	for i, im := range images {
 		if len(im.Keywords) > keyword.Max {

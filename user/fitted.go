@@ -39,7 +39,6 @@ const (
 
 func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
 
-// appendFitted appends the canonical encoding of f for index id.
 func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
 	b = append(b, ledgerMagic...)
 	b = append(b, profileKind, 0)
@@ -94,7 +93,6 @@ func readWords(r *wire.Reader) ([]string, error) {
 	return words, r.Err()
 }
 
-// readFitted decodes what appendFitted encodes.
 func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	magic, kind, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
@@ -125,7 +123,6 @@ func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	return f, nil
 }
 
-// readWords decodes the words and the ranker.
 func (f *fitted) readWords(r *wire.Reader) error {
 	before := r.Left()
 	words, err := readWords(r)
@@ -149,7 +146,6 @@ func (f *fitted) readWords(r *wire.Reader) error {
 	return err
 }
 
-// encryptFitted encrypts f and binds it to the index.
 func encryptFitted(x *index.Index, f fitted) ([]byte, error) {
 	plain, err := appendFitted(nil, x.ID, f)
 	if err != nil {

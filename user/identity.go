@@ -77,7 +77,6 @@ func writeIdentities(x *index.Index, w *index.Writer, all []identity) error {
 	return nil
 }
 
-// identityBytes returns the size of a new index's identity segments.
 func identityBytes(records int) uint64 {
 	segments := 0
 	if records%identityTail > 0 {
@@ -89,7 +88,6 @@ func identityBytes(records int) uint64 {
 
 func identitiesIn(s cpar.Segment) int { return (int(s.Bytes) - aead.Overhead) / cpar.IdentityBytes }
 
-// sealIdentities encrypts the identities of records from first on.
 func sealIdentities(x *index.Index, first int, list []identity) []byte {
 	plain := make([]byte, 0, len(list)*cpar.IdentityBytes)
 	for _, id := range list {
@@ -102,7 +100,6 @@ func sealIdentities(x *index.Index, first int, list []identity) []byte {
 	return aead.New(x.Secret("identities")).Seal(nil, nonce, plain, identityBinding(x.ID, first))
 }
 
-// readIdentities decrypts the identities of all records.
 func readIdentities(x *index.Index, m *cpar.Manifest, read Fetch) ([]identity, error) {
 	out := make([]identity, 0, x.Records)
 	b := aead.New(x.Secret("identities"))

@@ -129,7 +129,6 @@ func RemoveSlot(path string, how Unlock, name string) (*Key, error) {
 	return f.key, f.replace()
 }
 
-// makeSlots turns the file's single passphrase into the first slot.
 func (f *keyFile) makeSlots() (err error) {
 	if f.slots != nil {
 		return nil

@@ -49,13 +49,11 @@ type keyFile struct {
 	slots      *slotFile // nil without slots
 }
 
-// text returns the content of an unencrypted key file.
 func (k *Key) text() []byte {
 	return []byte("# cpar key: whoever holds it can read every index made with it; keep a copy in a safe place\n" +
 		keyLine + " " + hex.EncodeToString(k.secret[:]) + "\n" + allowsLine + " " + strings.ReplaceAll(k.allows.String(), ",", "") + "\n")
 }
 
-// encode returns the content of the file under its present encryption.
 func (f *keyFile) encode() (text []byte, err error) {
 	text = f.key.text()
 	switch {
@@ -173,7 +171,6 @@ func limited(r io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
-// open decrypts and parses the content of the file.
 func (f *keyFile) open(text []byte, how Unlock) (err error) {
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(text), []byte(armor.Header)):
@@ -195,7 +192,6 @@ func (f *keyFile) open(text []byte, how Unlock) (err error) {
 	return err
 }
 
-// ask requests the passphrase of an encrypted file.
 func (u Unlock) ask() (string, error) {
 	if u.Passphrase == nil {
 		return "", fmt.Errorf("%w: the key is protected by a passphrase", cpar.ErrKey)

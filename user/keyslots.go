@@ -65,7 +65,6 @@ func checkSlotName(name string) error {
 	return fmt.Errorf("%w: %q is no name of a slot; it has up to 32 small letters, digits and hyphens", cpar.ErrInput, name)
 }
 
-// newSlotted creates the file's id and identity without a slot.
 func newSlotted() (*slotFile, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -76,7 +75,6 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-// add adds a slot or replaces a slot's passphrase.
 func (s *slotFile) add(name, passphrase string) error {
 	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), passphrase)
 	if err != nil {
@@ -183,7 +181,6 @@ func (p *slotLines) value(first string, to *string) bool {
 	return true
 }
 
-// block reads an armored block.
 func (p *slotLines) block(to *[]byte) bool {
 	end := slices.Index(*p, armor.Footer)
 	if end < 1 || (*p)[0] != armor.Header {

@@ -68,7 +68,6 @@ const (
 // almost nothing about the words, and an update sends few bytes.
 const minWords = 4096
 
-// addedPadding returns the padding after size bytes of added words.
 func addedPadding(size int) int {
 	room := minWords
 	for room < size {
@@ -109,7 +108,6 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	return b, nil
 }
 
-// readLedger reads a ledger and leaves r at the scheme's own part.
 func readLedger(r *wire.Reader) (*ledger, error) {
 	if m := r.Bytes(4, "magic"); string(m) != ledgerMagic {
 		r.Fail("this is not a ledger")
@@ -160,7 +158,6 @@ func (l *ledger) readWords(r *wire.Reader) (err error) {
 	return r.Err()
 }
 
-// take adds the contents of the profile segment to the ledger.
 func (l *ledger) take(f fitted) (err error) {
 	l.fitted = f
 	l.dict, err = f.keywords.With(l.added)
@@ -183,7 +180,6 @@ func (l *ledger) index(key *Key, random io.Reader) (*index.Index, error) {
 	return x, nil
 }
 
-// encryptLedger encrypts a ledger and binds it to the index.
 func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	plain, err := l.appendBinary(nil, own)
 	if err != nil {
@@ -232,7 +228,6 @@ func ledgerDigest(plain []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("cpar/v1/owner state"), plain...))
 }
 
-// after returns a copy of the ledger for the next generation.
 func (l *ledger) after() *ledger {
 	next := *l
 	next.generation++

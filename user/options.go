@@ -144,7 +144,6 @@ func checkForest(o *Options) error {
 
 const minBlock, maxBlock = 16, 128
 
-// refuseCells rejects cells for schemes without them.
 func refuseCells(o *Options) error {
 	if o.Cells != 0 {
 		return hint.Add(fmt.Errorf("%w: %d clusters with scheme %v", cpar.ErrInput, o.Cells, o.Scheme), "sealed is the scheme that hides them")
@@ -152,7 +151,6 @@ func refuseCells(o *Options) error {
 	return nil
 }
 
-// checkSealed rejects options that scheme sealed does not have.
 func checkSealed(o *Options) error {
 	switch {
 	case o.Cells < 0 || o.Cells > MaxCells || bits.OnesCount(uint(o.Cells)) > 1:

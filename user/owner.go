@@ -38,7 +38,6 @@ type Owner struct {
 	cache atomic.Pointer[feature.Cache]
 }
 
-// newOwner assembles an Owner from a ledger, an index and its scheme.
 func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
 	s.Describe(&o.manifest)
@@ -116,7 +115,6 @@ func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader,
 	return l, r, nil
 }
 
-// openScheme reads the scheme's own part of a ledger.
 func (l *ledger) openScheme(x *index.Index, r *wire.Reader) (scheme, error) {
 	s, err := schemes[l.scheme].open(x, r)
 	if err == nil {

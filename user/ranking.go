@@ -30,7 +30,6 @@ type Ranking struct {
 // Ranker returns the index's default ranker.
 func (o *Owner) Ranker() rank.Ranker { return *o.ranks.Load() }
 
-// ranker returns the ranker that r selects.
 func (o *Owner) ranker(r Ranking) rank.Ranker {
 	if r.Ranker == rank.KindPaper {
 		return rank.PaperRanker{}

@@ -89,7 +89,6 @@ var schemes = map[cpar.Scheme]entry{
 	cpar.SchemeLocal:  rowsEntry(local.Kind, refuseCells),
 }
 
-// aspeEntry returns the entry of a scheme of package aspe.
 func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) entry {
 	return entry{
 		check: check,
@@ -102,7 +101,6 @@ func aspeEntry(check func(*Options) error, options func(Options) aspe.Options) e
 	}
 }
 
-// rowsEntry returns the entry of a scheme of package rows.
 func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	return entry{
 		hides: true,

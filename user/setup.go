@@ -131,7 +131,6 @@ type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
-// fit fits the profile, or returns opt.Fitted if it is set.
 func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, error) {
 	if opt.Fitted != nil {
 		return opt.Fitted, nil

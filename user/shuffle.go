@@ -28,7 +28,6 @@ func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	return source.Fresh("index", 0, d.Sum())
 }
 
-// shuffle puts the records into random order.
 func shuffle(c *index.Collection, drawn seed.Secret) {
 	order := make([]uint32, len(c.Records))
 	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
@@ -37,7 +36,6 @@ func shuffle(c *index.Collection, drawn seed.Secret) {
 	c.Reorder(order)
 }
 
-// permutation draws a random order of n records.
 func (u *updater) permutation(n int) []int {
 	return seed.New(u.owner.index.Fresh("order", u.owner.Digest())).Perm(n)
 }

@@ -121,7 +121,6 @@ func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error
 	return u.change(ctx, c)
 }
 
-// byIdentity returns the live records of each known identity.
 func (u *updater) byIdentity() map[identity][]int {
 	out := map[identity][]int{}
 	for record, id := range u.identities {

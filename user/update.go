@@ -149,7 +149,6 @@ func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) 
 	return &u.done, nil
 }
 
-// open opens the index and holds the segments that an update rewrites.
 func (u *updater) open() error {
 	var err error
 	if u.owner, err = open(u.key, u.old, u.fetch, u.random); err != nil {
@@ -182,7 +181,6 @@ func (u *updater) open() error {
 
 func (u *updater) fetch(s cpar.Segment) ([]byte, error) { return indexdir.ReadSegment(u.folder, s) }
 
-// segments returns the segments of some kinds before the update.
 func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	for _, x := range u.old.Segments {
 		if slices.Contains(kinds, x.Kind) {
@@ -251,7 +249,6 @@ func (u *updater) compact(ctx context.Context) error {
 	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(ctx, x, all, order, keywords) })
 }
 
-// grown begins the next generation under the same id.
 func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
 	return u.rows.Next(ctx, x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, Last: func() ([]byte, error) {
 		vectors := u.segments(cpar.SegmentVectors)
@@ -259,7 +256,6 @@ func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, rem
 	}})
 }
 
-// decryptRecords decrypts every record of the old generation.
 func (u *updater) decryptRecords(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
 	return u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, each)
 }

@@ -107,7 +107,6 @@ func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, un
 	return nil
 }
 
-// plant builds the forest over the points of the records.
 func (b *Builder) plant(ctx context.Context, x *index.Index, s *ledgerPart, opt Options, tell progress.Func) (err error) {
 	tell.Report("forest", 0, opt.Trees)
 	points := make([][]uint16, len(b.collection.Records))

@@ -64,7 +64,6 @@ func readPart(r *wire.Reader) (*ledgerPart, error) {
 	return s, r.Err()
 }
 
-// validate checks the invariants that the package relies on.
 func (s *ledgerPart) validate(x *index.Index) error {
 	dims := x.Profile.Dimensions()
 	if s.split.basis != nil && s.split.basis.In() != dims {

@@ -62,7 +62,6 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 	return out, nil
 }
 
-// nearest returns the nearest other records of one record.
 func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, record int) ([]rank.Neighbour, error) {
 	const scale = 1 << 10
 	plain := make([]int64, budget.Dim())

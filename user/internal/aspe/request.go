@@ -90,7 +90,6 @@ func (c *Index) project(v *vector.Vector) ([]int16, error) {
 	return z, err
 }
 
-// encryptRequest computes t = Sᵀ(wV_s + e_s).
 func (c *Index) encryptRequest(z []int16, histogram []float64, reading *ReplyReader, noise *ive.Noise) ([]uint64, error) {
 	key, err := c.vectors()
 	if err != nil {

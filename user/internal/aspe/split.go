@@ -76,7 +76,6 @@ func fitSplitter(ctx context.Context, levels [][]uint16) (splitter, [][]uint16, 
 	return s, points, nil
 }
 
-// dims returns the number of coordinates of a point.
 func (s splitter) dims(levels int) int {
 	if s.basis == nil {
 		return levels
@@ -84,7 +83,6 @@ func (s splitter) dims(levels int) int {
 	return s.basis.Out()
 }
 
-// unit returns the number of levels per unit of a coordinate.
 func (s splitter) unit() float64 {
 	if s.basis == nil {
 		return 1
@@ -113,7 +111,6 @@ func (s splitter) quantise(p []float64) []uint16 {
 	return out
 }
 
-// appendBinary appends the space, and for SplitPCA the step and the basis.
 func (s splitter) appendBinary(b []byte) ([]byte, error) {
 	if s.basis == nil {
 		return append(b, byte(SplitOriginal)), nil

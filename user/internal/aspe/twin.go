@@ -144,7 +144,6 @@ func (s *plainSpace) Run(first uint32, scores []int64) {
 	modq.ToSigned(scores, dots)
 }
 
-// scan returns the l lowest scores of n records.
 func (s *plainSpace) scan(n, l int) []kdforest.Hit {
 	queue := kdforest.NewQueue(l)
 	scores := make([]int64, min(n, kdforest.DefaultBatch))

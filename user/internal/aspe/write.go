@@ -82,7 +82,6 @@ func digest(records []index.Record) [sha256.Size]byte {
 	return d.Sum()
 }
 
-// encryptRecords encrypts records first to before last.
 func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, records []index.Record, first, last int) ([]uint64, error) {
 	dim := b.budget.Dim()
 	plain := make([]int64, dim*(last-first))
@@ -147,7 +146,6 @@ func (b *Builder) writePlanes(ctx context.Context, w *index.Writer) error {
 	return encryptedRows(ctx, w, cpar.SegmentPlanes, key.Key, plain, ive.NewNoise(b.Fresh("planes", d.Sum())))
 }
 
-// encryptedRows encrypts rows at once and writes them as one segment.
 func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, key *ive.Key, plain []int64, noise *ive.Noise, quiet ...int) error {
 	words := make([]uint64, len(plain))
 	if err := key.EncryptRecords(words, plain, noise, quiet...); err != nil {
@@ -174,7 +172,6 @@ func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error 
 	return nil
 }
 
-// writeLists writes where each list begins.
 func (b *Builder) writeLists(_ context.Context, w *index.Writer) error {
 	var enc []byte
 	for _, first := range b.lists.First[:b.lists.Len()] {
@@ -183,7 +180,6 @@ func (b *Builder) writeLists(_ context.Context, w *index.Writer) error {
 	return w.Bytes(cpar.SegmentLists, enc)
 }
 
-// writeCentroids encrypts the centroids as records are.
 func (b *Builder) writeCentroids(ctx context.Context, w *index.Writer) error {
 	key, err := b.vectors()
 	if err != nil {

@@ -117,7 +117,6 @@ func (d *Dictionary) New(lists [][]string) []string {
 // Words returns the words in order of their numbers.
 func (d *Dictionary) Words() []string { return d.words }
 
-// numbers returns the numbers of at most Max keywords.
 func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	if len(keywords) > Max {
 		return nil, fmt.Errorf("%w: %d keywords, a record holds at most %d", cpar.ErrInput, len(keywords), Max)
@@ -134,7 +133,6 @@ func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {
 	return out, nil
 }
 
-// block encodes at most Max keywords with padding.
 func (d *Dictionary) block(keywords []string) ([]byte, error) {
 	numbers, err := d.numbers(keywords)
 	if err != nil {
@@ -178,7 +176,6 @@ func NewCipher(key seed.Secret, id cpar.IndexID, dict *Dictionary) *Cipher {
 	return &Cipher{box: aead.New(key), id: id, dict: dict}
 }
 
-// binding returns the additional data of a record's block.
 func (c *Cipher) binding(record uint32) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte("cpar/v1/keywords"), c.id[:]...), record)
 }

@@ -33,7 +33,6 @@ const (
 // PageBytes returns the length of an encrypted page of t.
 func (t *Table) PageBytes() uint32 { return cpar.KeywordPageBytes(t.budget) }
 
-// plainPage encodes page i, which may be incomplete.
 func (t *Table) plainPage(i int) []byte {
 	counts, numbers := t.lists.page(i)
 	b := make([]byte, t.PageBytes()-aead.Overhead)
@@ -44,7 +43,6 @@ func (t *Table) plainPage(i int) []byte {
 	return b
 }
 
-// readPage appends a page with the given number of records to l.
 func (l *lists) readPage(b []byte, records, words int) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	counts, numbers := r.Bytes(pageRecords, "counts"), make([]uint16, 0, Max)
@@ -61,7 +59,6 @@ func (l *lists) readPage(b []byte, records, words int) error {
 	return r.Close()
 }
 
-// readNumbers appends word numbers to dst.
 func readNumbers(r *wire.Reader, dst []uint16, count, words int) []uint16 {
 	for range count {
 		n := r.U16("number of a keyword")
@@ -93,7 +90,6 @@ func (t *Table) plainAmendments() []byte {
 	return b[:amendmentSize] // zeros
 }
 
-// readAmendments reads the amendments of records below limit.
 func (t *Table) readAmendments(b []byte, limit int) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	t.epoch, t.amended = r.U64("epoch"), map[int][]uint16{}
@@ -221,7 +217,6 @@ func (c *Cipher) openTable(segments [][]byte, records int, generation uint64) (*
 	return t, nil
 }
 
-// openPages appends the given number of pages from a segment to t.
 func (c *Cipher) openPages(t *Table, b []byte, pages int) error {
 	for size := int(t.PageBytes()); len(b) > 0; b = b[size:] {
 		if len(b) < size || t.pages() == pages {

@@ -75,7 +75,6 @@ func (l *lists) page(i int) (counts []byte, numbers []uint16) {
 	return l.counts[i*pageRecords : min((i+1)*pageRecords, len(l.counts))], l.numbers[l.begin[i]:to]
 }
 
-// first returns the lists of the given number of full pages.
 func (l *lists) first(pages int) lists {
 	n, to := pages*pageRecords, len(l.numbers)
 	if pages < len(l.begin) {
@@ -153,10 +152,8 @@ func (t *Table) next(d *Dictionary, keywords [][]string, gone func(record int) b
 
 func (t *Table) Len() int { return len(t.lists.counts) }
 
-// pages returns the number of full pages.
 func (t *Table) pages() int { return t.Len() / pageRecords }
 
-// numbers returns the word numbers of a record.
 func (t *Table) numbers(record int) []uint16 {
 	if amended, ok := t.amended[record]; ok {
 		return amended

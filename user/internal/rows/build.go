@@ -18,7 +18,6 @@ type Incoming struct {
 	At  func(i int) (row []int16, addend int64, err error)
 }
 
-// incoming supplies the rows of r.
 func (r *Rows) incoming() Incoming {
 	return Incoming{Len: r.Len(), At: func(i int) ([]int16, int64, error) {
 		row, addend := r.At(i)
@@ -92,7 +91,6 @@ func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	return b.cipher.Finish(w)
 }
 
-// writeKeywords writes newly full pages and the tail.
 func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	table := (*keyword.Table)(nil)
 	if b.before == nil {
@@ -124,7 +122,6 @@ type writing struct {
 	dim, first int
 }
 
-// rows returns the new rows to encrypt.
 func (b *Builder) rows() writing {
 	if b.clustered {
 		return b.clusteredRows()

@@ -59,7 +59,6 @@ func (x *Index) logCells(n int) int {
 	return x.quantiser.LogCells(n)
 }
 
-// divide divides the new records into cells if the cipher uses them.
 func (b *Builder) divide(ctx context.Context) error {
 	clustered, n := b.cipher.Clustered()
 	if clustered == nil {
@@ -88,7 +87,6 @@ func floats(row []int16, sign float32) []float32 {
 	return out
 }
 
-// clusteredRows returns the rows that pack one record of each cell.
 func (b *Builder) clusteredRows() writing {
 	clustered, _ := b.cipher.Clustered()
 	p, cells := clustered.Layout(), b.cells.Load()
@@ -109,7 +107,6 @@ func (b *Builder) clusteredRows() writing {
 // cipher's part.
 func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
 
-// writeCells writes the assignment of records to cells, once per index.
 func (b *Builder) writeCells(w *index.Writer) error {
 	if !b.clustered {
 		return nil
@@ -124,7 +121,6 @@ func (x *Index) cellBox() *aead.Cipher { return aead.New(x.Secret("cells")) }
 
 func (x *Index) cellBinding() []byte { return append([]byte("cpar/v1/cells"), x.ID[:]...) }
 
-// holdCells decodes the segment written by writeCells.
 func (x *Index) holdCells(encrypted []byte) error {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
@@ -159,7 +155,6 @@ func (x *Index) cellOf(u []int16) int {
 	return x.cells.Load().Nearest(floats(u, -1)) // requests are negated
 }
 
-// spread maps scores to record numbers. Records outside the cell get absent.
 func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	if cluster < 0 {
 		return scores, nil
@@ -180,7 +175,6 @@ func (x *Index) spread(scores []int64, cluster int) ([]int64, error) {
 	return out, nil
 }
 
-// hide sets the scores of records outside the cell to absent.
 func (x *Index) hide(scores []int64, cluster int) {
 	if cluster < 0 {
 		return
@@ -207,7 +201,6 @@ type clusteredReading struct {
 	right     func() bool
 }
 
-// readClustered starts reading packed rows. found is their number of records.
 func (x *Index) readClustered(each func(record int, row []int16, addend int64, removed bool)) (r *clusteredReading, found int) {
 	clustered, n := x.cipher.Clustered()
 	if clustered == nil {
@@ -228,7 +221,6 @@ func (x *Index) readClustered(each func(record int, row []int16, addend int64, r
 	return r, n
 }
 
-// done reports whether all packed rows were read.
 func (r *clusteredReading) done() bool { return r.row >= r.rows }
 
 func (r *clusteredReading) decrypt(ctx context.Context, segment []byte) error {

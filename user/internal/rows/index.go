@@ -223,7 +223,6 @@ func (x *Index) RequestAll(v *vector.Vector, p cpar.Params) (readings []index.Re
 	return readings, requests, nil
 }
 
-// prepare lays out a request if the necessary segments are held.
 func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own float64, err error) {
 	words = x.keywords.Load()
 	if clustered, _ := x.cipher.Clustered(); words == nil || x.cipher.Held() != x.Records || clustered != nil && x.cells.Load() == nil {
@@ -233,7 +232,6 @@ func (x *Index) prepare(v *vector.Vector) (words *keyword.Table, u []int16, own 
 	return words, u, own, err
 }
 
-// ask makes a request to one cell.
 func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int) (index.ReplyReader, *cpar.Request, error) {
 	d := index.NewDigest()
 	index.Add(d, u)
@@ -245,7 +243,6 @@ func (x *Index) ask(words *keyword.Table, u []int16, own float64, cluster, l int
 	return &ReplyReader{index: x, l: l, u: u, own: own, cluster: cluster, words: words, read: scores}, q, nil
 }
 
-// request lays out a vector. own converts its scores to distances.
 func (x *Index) request(v *vector.Vector) (u []int16, own float64, err error) {
 	z, err := x.Projector.Project(v)
 	if err != nil {
@@ -278,7 +275,6 @@ func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 	return append([]rank.Neighbour{}, near...), nil
 }
 
-// neighbours returns the l nearest live records by score.
 func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l int) []rank.Neighbour {
 	found := nearest(scores, l, x.removed)
 	out := make([]rank.Neighbour, len(found))

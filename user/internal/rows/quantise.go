@@ -157,7 +157,6 @@ func (q *Quantiser) Fits(row []int16, addend int64) bool {
 	return squaredNorm(row) <= q.layout.recordNorm*q.layout.recordNorm && addend <= q.layout.maxAddend && addend >= -q.layout.maxAddend
 }
 
-// perLog returns β.
 func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
 // Record lays out a record. It shortens vectors unlike any photograph's. See

@@ -100,7 +100,6 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-// count returns the number of removed records.
 func (b Bitmap) count(records int) (n int) {
 	for i := range records {
 		if b.Has(i) {

@@ -65,7 +65,6 @@ func rhos(r *lattice.Ring, s *seed.Stream, first, n int) []uint64 {
 	return out
 }
 
-// add includes group number n in the sums, and remove excludes it.
 func (c checkSums) add(p lattice.Params, s *seed.Stream, n int, g *lattice.Group) {
 	c.addScaled(p, g, rhos(p.Ring(), s, n, 1)[0])
 }
@@ -84,7 +83,6 @@ func (c checkSums) addScaled(p lattice.Params, g *lattice.Group, rho uint64) {
 	r.AddScaled(c.addends, words, rho)
 }
 
-// wanted returns the right-hand side of the equation at each point.
 func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
 	r, n := p.Ring(), p.RowLen()
 	row := make([]uint64, n)
@@ -96,7 +94,6 @@ func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
 	return out
 }
 
-// fits reports whether the words form a correct reply.
 func fits(p lattice.Params, s *seed.Stream, reply, wanted []uint64) bool {
 	r, k := p.Ring(), p.Records()
 	sum := make([]uint64, k)

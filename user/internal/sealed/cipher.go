@@ -80,7 +80,6 @@ func beginPart(x *index.Index, q *rows.Quantiser, block int, careful bool, logCe
 	return open(x, p, newCheckSums(p)), nil
 }
 
-// parts returns the parameters of both parts.
 func (s *cipher) parts() lattice.Sections {
 	p := lattice.Sections{Open: s.params}
 	if s.clustered != nil {
@@ -244,7 +243,6 @@ func (s *cipher) Decrypt(ctx context.Context, segment []byte, _ int, each func(r
 	})
 }
 
-// eachGroup decodes the groups of a segment and returns their number.
 func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error) (n int, err error) {
 	for size := s.params.GroupSize(); len(segment) > 0; segment = segment[min(size, len(segment)):] {
 		g, err := lattice.DecodeGroup(s.params, segment[:min(size, len(segment))])

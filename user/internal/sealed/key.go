@@ -61,7 +61,6 @@ func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }
 
-// publicSeed returns the public key that expands a_g.
 func publicSeed(id cpar.IndexID, group [lattice.SeedSize]byte) [seed.Size]byte {
 	return seed.Derive(group, "sealed/public group", id[:])
 }

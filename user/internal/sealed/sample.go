@@ -8,7 +8,6 @@ import (
 	"cpar/internal/seed"
 )
 
-// addGaussian adds a noise sample to every element of p, below Q.
 func addGaussian(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	for i, x := range p {
 		p[i] = r.Add(x, r.Lift(s.Gaussian()))
@@ -35,7 +34,6 @@ func uniform(r *lattice.Ring, s *seed.Stream, p []uint64) {
 	}
 }
 
-// replace substitutes the words of p that are q or more.
 func replace(s *seed.Stream, p []uint64, q uint64) {
 	drop := bits.LeadingZeros64(q)
 	for i, x := range p {
