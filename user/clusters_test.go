@@ -40,7 +40,7 @@ func (x *opened) all(im Photo, l int) []rank.Neighbour {
 
 // TestCellsSurviveUpdates checks that an index with cells finds what one
 // without cells finds after additions, removals and compaction.
-func TestClustersLive(t *testing.T) {
+func TestCellsSurviveUpdates(t *testing.T) {
 	ctx, key := context.Background(), testKey()
 	first, second, asked := madeEmbedded(60, 1), madeEmbedded(4, 2), madeEmbedded(3, 9)
 	opt := Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Cells: 4}
@@ -121,7 +121,7 @@ func TestClustersLive(t *testing.T) {
 
 // TestDefaultCellsDependOnSize checks the default for each number of records
 // and profile.
-func TestClustersByNumber(t *testing.T) {
+func TestDefaultCellsDependOnSize(t *testing.T) {
 	layout := vectorlayout.SquaredL2(96, 1000)
 	for n, want := range map[int]int{1: 0, 4500: 0, 49_999: 0, 50_000: 3, 1_000_000: 3} {
 		if got := rows.NewQuantiser(layout, true).LogCells(n); got != want {

@@ -97,7 +97,7 @@ func TestPolicyAsText(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatToDo(t *testing.T) {
+func TestCheckGivesAHint(t *testing.T) {
 	key := NewKey()
 	for _, s := range cpar.Schemes() {
 		err := key.Check(s)

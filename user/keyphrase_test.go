@@ -31,7 +31,7 @@ func TestPhraseIsPinned(t *testing.T) {
 	}
 }
 
-func TestPhraseRefused(t *testing.T) {
+func TestDamagedPhrasesAreRejected(t *testing.T) {
 	phrase, err := NewKey().Phrase()
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func refuses(t *testing.T, path, passphrase string) {
 	}
 }
 
-func TestSlots(t *testing.T) {
+func TestAnySlotOpensTheKey(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
 	text, err := os.ReadFile(path)
@@ -101,7 +101,7 @@ func second[T any](_ T, err error) error { return err }
 
 // TestUnlockTriesOnlyTheNamedSlot also checks that a wrong name does not ask
 // for a passphrase.
-func TestSlotNamed(t *testing.T) {
+func TestUnlockTriesOnlyTheNamedSlot(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
 	how := pass("open barley")
@@ -122,7 +122,7 @@ func TestSlotNamed(t *testing.T) {
 	}
 }
 
-func TestMostSlots(t *testing.T) {
+func TestSlotsAreLimited(t *testing.T) {
 	path := slottedFile(t, NewKey())
 	for i := 2; i < MaxSlots; i++ {
 		if _, err := AddSlot(path, pass("open sesame"), "slot-"+string(rune('a'+i)), gives("x")); err != nil {
@@ -149,9 +149,9 @@ func pieceOf(text []byte) string {
 	return "-----BEGIN" + block
 }
 
-// TestSlotsTampered checks that a file cannot be changed undetectably without a
+// TestTamperedSlotsAreRejected checks that a file cannot be changed undetectably without a
 // passphrase.
-func TestSlotsTampered(t *testing.T) {
+func TestTamperedSlotsAreRejected(t *testing.T) {
 	key := NewKey()
 	path := slottedFile(t, key)
 	before, err := os.ReadFile(path)
@@ -206,9 +206,9 @@ func identityOf(path string, how Unlock) (id, identity string, err error) {
 	return id, identity, err
 }
 
-// TestIdentity checks that the stored identity opens the file, and that an
+// TestStoredIdentityOpensTheKey checks that the stored identity opens the file, and that an
 // outdated or foreign one does not prevent the passphrase from opening it.
-func TestIdentity(t *testing.T) {
+func TestStoredIdentityOpensTheKey(t *testing.T) {
 	key := NewKey()
 	path := writeText(t, encryptedText(t, key, "open sesame"), 0o600)
 	id, identity, err := identityOf(path, pass("open sesame"))
@@ -289,8 +289,8 @@ func TestSetPassphrase(t *testing.T) {
 	}
 }
 
-// TestWork checks that released programs use age's default work factor.
-func TestWork(t *testing.T) {
+// TestKeyFilesUseDefaultWorkFactor checks that released programs use age's default work factor.
+func TestKeyFilesUseDefaultWorkFactor(t *testing.T) {
 	if defaultScryptLogN != 18 || maxWork < defaultScryptLogN {
 		t.Errorf("work %d of at most %d", defaultScryptLogN, maxWork)
 	}

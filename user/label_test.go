@@ -8,9 +8,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// TestLabel checks that the label needs only the key and the ledger, under
+// TestLabelNeedsOnlyTheLedger checks that the label needs only the key and the ledger, under
 // every scheme.
-func TestLabel(t *testing.T) {
+func TestLabelNeedsOnlyTheLedger(t *testing.T) {
 	for _, s := range cpar.Schemes() {
 		key, opt := testKey(), small(s)
 		opt.Name = "family"

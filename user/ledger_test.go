@@ -223,9 +223,9 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 	}
 }
 
-// TestStateNamesAll checks that any difference between generations changes the
+// TestDigestCoversWholeLedger checks that any difference between generations changes the
 // digest, and that a decoded generation keeps it.
-func TestStateNamesAll(t *testing.T) {
+func TestDigestCoversWholeLedger(t *testing.T) {
 	key, images := testKey(), madeImages(6, 2)
 	images[4].Keywords, images[5].Keywords = nil, nil // no segment tells which is gone
 	for _, scheme := range growing {
@@ -253,7 +253,7 @@ func TestStateNamesAll(t *testing.T) {
 	}
 }
 
-func TestStatesBefore(t *testing.T) {
+func TestLedgerRecordsAncestors(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
 	var states [][32]byte
@@ -281,7 +281,7 @@ func TestStatesBefore(t *testing.T) {
 	}
 }
 
-func TestNoncesAreCounted(t *testing.T) {
+func TestNonceLimitDoesNotOverflow(t *testing.T) {
 	l := &ledger{records: cpar.MaxRecords, generation: math.MaxUint64, begun: 1}
 	if err := l.checkNonces(); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("2²⁷ records 2⁶⁴ times: %v", err)

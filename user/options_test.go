@@ -39,9 +39,9 @@ func TestOptionsRefused(t *testing.T) {
 	}
 }
 
-// TestBlocksThatCanBeAsked rejects block widths whose requests exceed the
+// TestBlockWidthsKeepTheRequestLimit rejects block widths whose requests exceed the
 // server's limit.
-func TestBlocksThatCanBeAsked(t *testing.T) {
+func TestBlockWidthsKeepTheRequestLimit(t *testing.T) {
 	for _, c := range []struct {
 		pca, block  int
 		ok, careful bool // in the two rings

@@ -121,8 +121,8 @@ func TestManifestIsTheLedgers(t *testing.T) {
 	}
 }
 
-// TestHold checks that all segments are needed and match the ledger.
-func TestHold(t *testing.T) {
+// TestHoldNeedsEverySegment checks that all segments are needed and match the ledger.
+func TestHoldNeedsEverySegment(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
 		_, folder := build(t, key, madeImages(40, 1), small(scheme))

@@ -17,7 +17,7 @@ type curious struct{ rank.PaperRanker }
 
 func (curious) Neighbours() int { return 17 }
 
-func TestRankings(t *testing.T) {
+func TestRankingsAreCheckedAgainstTheIndex(t *testing.T) {
 	near := []rank.Neighbour{{Dis: 0.1, Keywords: []string{"kind 1", "word 1"}}, {Dis: 0.3, Keywords: []string{"kind 1"}}, {Dis: 0.5, Keywords: []string{"word 2"}}}
 	plain := setUp(t, testKey(), madeImages(80, 1), small(cpar.SchemeSealed))
 	// The profile must not depend on the key: with few photos, a secret

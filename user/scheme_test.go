@@ -11,7 +11,7 @@ import (
 	"cpar"
 )
 
-func TestEverySchemeHasARow(t *testing.T) {
+func TestEverySchemeHasATableEntry(t *testing.T) {
 	if len(schemes) != len(cpar.Schemes()) {
 		t.Errorf("%d rows for %d schemes", len(schemes), len(cpar.Schemes()))
 	}
@@ -36,9 +36,9 @@ func TestEverySchemeHasARow(t *testing.T) {
 	}
 }
 
-// TestAskedAlike drives every scheme through the same calls and checks the
+// TestEverySchemeAnswersTheSameCalls drives every scheme through the same calls and checks the
 // nearest photos.
-func TestAskedAlike(t *testing.T) {
+func TestEverySchemeAnswersTheSameCalls(t *testing.T) {
 	images := madeImages(40, 1)
 	for _, scheme := range cpar.Schemes() {
 		key := testKey()

@@ -204,7 +204,7 @@ func TestFarPhotosAreClamped(t *testing.T) {
 	}
 }
 
-func TestKeywordsThatCouldNotBeReadAgain(t *testing.T) {
+func TestSetupRejectsUnreadableKeywords(t *testing.T) {
 	many := make([]string, 32)
 	for i := range many {
 		many[i] = fmt.Sprint(i)
@@ -238,7 +238,7 @@ func TestSetupChecksFirst(t *testing.T) {
 	}
 }
 
-func TestValidationOfBuilders(t *testing.T) {
+func TestBuildersReportValidation(t *testing.T) {
 	images := madeImages(60, 5)
 	for _, c := range []struct {
 		opt  Options

@@ -115,9 +115,9 @@ func TestForestAndLists(t *testing.T) {
 	ask(cpar.Params{Scheme: cpar.SchemeCAPIA})
 }
 
-// TestIndexOfBefore checks that an index without a profile segment, written by
+// TestIndexWithoutProfileSegmentIsRejected checks that an index without a profile segment, written by
 // an earlier version, is rejected with the command to rebuild it.
-func TestIndexOfBefore(t *testing.T) {
+func TestIndexWithoutProfileSegmentIsRejected(t *testing.T) {
 	_, err := indexdir.Open("testdata/forest-and-lists/index")
 	if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
 		t.Errorf("%v; hint %q", err, hint.Of(err))

@@ -126,7 +126,7 @@ func TestUnusablePhotosAreNotAdded(t *testing.T) {
 	}
 }
 
-func TestPhotosWithoutContent(t *testing.T) {
+func TestSyncAddsPhotosWithoutContent(t *testing.T) {
 	key := testKey()
 	have := marked(4, 1, "first")
 	for i := range have {

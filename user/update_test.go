@@ -400,9 +400,9 @@ func TestRefilledTailIsChecked(t *testing.T) {
 	}
 }
 
-// TestAnAdditionReadsWhatItsStateNames checks that an altered or outdated last
+// TestAddRejectsAlteredLastGroup checks that an altered or outdated last
 // group is rejected rather than re-encrypted.
-func TestAnAdditionReadsWhatItsStateNames(t *testing.T) {
+func TestAddRejectsAlteredLastGroup(t *testing.T) {
 	for _, scheme := range growing {
 		key := testKey()
 		_, folder := build(t, key, madeImages(3, 1), small(scheme))

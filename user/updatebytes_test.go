@@ -158,9 +158,9 @@ func TestOnePhotoSendsLittle(t *testing.T) {
 	}
 }
 
-// TestOnePhotoFills checks the cost of the photo that fills a group and a page
+// TestPhotoThatFillsAPageSendsLittle checks the cost of the photo that fills a group and a page
 // of keywords: one group, one or two pages, and their identities.
-func TestOnePhotoFills(t *testing.T) {
+func TestPhotoThatFillsAPageSendsLittle(t *testing.T) {
 	ctx := context.Background()
 	for _, scheme := range growing {
 		key := testKey()

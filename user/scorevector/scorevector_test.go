@@ -323,7 +323,7 @@ func TestRefusesWhatCouldWrap(t *testing.T) {
 	}
 }
 
-func TestClamp(t *testing.T) {
+func TestClampKeepsTheNormBound(t *testing.T) {
 	b := mustBudget(t, Paper())
 	z := make([]int16, 1296)
 	z[0], z[1], z[2] = 1<<13, -1<<14, math.MinInt16
@@ -360,7 +360,7 @@ func agreement(a, b []int64) float64 {
 	return float64(same) / float64(len(x))
 }
 
-func TestHide(t *testing.T) {
+func TestSecretOffsetKeepsDistances(t *testing.T) {
 	for _, jl := range []int{1008, 1296, 2448} {
 		b, err := NewLargestScale(vectorlayout.L1KL(jl, 48, 999))
 		if err != nil {

@@ -115,8 +115,8 @@ func TestDamagedPartIsRefused(t *testing.T) {
 	}
 }
 
-// TestBytes compares the predicted with the written sizes.
-func TestBytes(t *testing.T) {
+// TestBytesPredictsTheSize compares the predicted with the written sizes.
+func TestBytesPredictsTheSize(t *testing.T) {
 	for kind, photos := range kinds {
 		x := setUp(t, kind, photos(40, 1), Options{Trees: None, Lists: None})
 		x.Scheme = cpar.SchemeCAPIA

@@ -62,7 +62,7 @@ func TestOrderIsThatOfLevels(t *testing.T) {
 	}
 }
 
-func TestNamesOfOptions(t *testing.T) {
+func TestOptionNamesRoundTrip(t *testing.T) {
 	for _, o := range []Order{OrderRank, OrderOPE} {
 		if got, err := ParseOrder(o.String()); err != nil || got != o {
 			t.Errorf("%v: %v, %v", o, got, err)

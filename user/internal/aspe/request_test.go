@@ -181,9 +181,9 @@ func otherID(t *testing.T, photos []feature.Photo, opt Options) *indexed {
 	return &indexed{Builder: b, t: t}
 }
 
-// TestPruneNeedsAPlaneThatBounds rejects pruning for squared distances, which
+// TestPruneIsRejectedForSquaredDistances rejects pruning for squared distances, which
 // planes do not bound.
-func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
+func TestPruneIsRejectedForSquaredDistances(t *testing.T) {
 	x := setUp(t, profile.Learned, syntheticphotos.Photos(60, 1), small)
 	_, _, err := x.Request(x.vector(syntheticphotos.Photos(1, 9)[0]), pruning)
 	if !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "squared") {
@@ -191,9 +191,9 @@ func TestPruneNeedsAPlaneThatBounds(t *testing.T) {
 	}
 }
 
-// TestNoPlanes checks that a forest of identical photos, which has no planes,
+// TestForestWithoutPlanesAnswers checks that a forest of identical photos, which has no planes,
 // still answers requests.
-func TestNoPlanes(t *testing.T) {
+func TestForestWithoutPlanesAnswers(t *testing.T) {
 	x := setUp(t, profile.Paper, slices.Repeat(syntheticphotos.Photos(1, 1), 25), Options{Trees: 2, Lists: None}).write()
 	v := x.vector(syntheticphotos.Photos(1, 9)[0])
 	for _, p := range []cpar.Params{pruning, {Scheme: cpar.SchemeCPAR, L: 5, Approx: 100, Search: cpar.SearchBestBin}} {
@@ -221,8 +221,8 @@ func (x *indexed) reply(reading *ReplyReader, n int, dis func(i int) float64) *c
 	return a
 }
 
-// TestRepliesThatDoNotAnswer checks that detectable false replies are rejected.
-func TestRepliesThatDoNotAnswer(t *testing.T) {
+// TestFalseRepliesAreRejected checks that detectable false replies are rejected.
+func TestFalseRepliesAreRejected(t *testing.T) {
 	x := setUp(t, profile.Paper, syntheticphotos.Photos(30, 2), small).write()
 	reading, _ := x.ask(x.vector(syntheticphotos.Photos(1, 9)[0]), cpar.Params{Scheme: cpar.SchemeCPAR, L: 5, Approx: 100})
 	good := func() *cpar.Reply { return x.reply(reading, 5, func(i int) float64 { return float64(1 + i) }) }

@@ -35,7 +35,7 @@ func TestEncryptedBesidePlain(t *testing.T) {
 			{Scheme: cpar.SchemeIVF, L: 5, Approx: 1000, Search: cpar.SearchIVF},
 		} {
 			if p.Prune && kind != profile.Paper {
-				continue // rejected: TestPruneNeedsAPlaneThatBounds
+				continue // rejected: TestPruneIsRejectedForSquaredDistances
 			}
 			same, all := 0, 0
 			for _, photo := range photos(20, 5) {

@@ -185,9 +185,9 @@ func TestLengthTellsNoWords(t *testing.T) {
 	}
 }
 
-// TestBudgets checks that a page or amendments that do not fit cause a rewrite
+// TestOverflowRewritesAllPages checks that a page or amendments that do not fit cause a rewrite
 // of all pages with the next budget.
-func TestBudgets(t *testing.T) {
+func TestOverflowRewritesAllPages(t *testing.T) {
 	full := someWords(Max)
 	rng := rand.New(rand.NewPCG(3, 17))
 	p := begin(t, rng, 600, 2)
@@ -220,9 +220,9 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestAmendments checks that reverted changes and removed records need no
+// TestAmendmentsAreMinimal checks that reverted changes and removed records need no
 // amendment, and that the budget never decreases, which would reveal a change.
-func TestAmendments(t *testing.T) {
+func TestAmendmentsAreMinimal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 17))
 	p := begin(t, rng, 600, 25)
 	first, budget := slices.Clone(p.lists), p.table.budget

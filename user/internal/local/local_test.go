@@ -53,9 +53,9 @@ func decrypt(s *cipher, b []byte, unit int) (*rows.Rows, int, error) {
 	return out, n, err
 }
 
-// TestBlocksAreReadAgain covers complete and incomplete blocks and the
+// TestBlocksRoundTrip covers complete and incomplete blocks and the
 // numbering in the next generation.
-func TestBlocksAreReadAgain(t *testing.T) {
+func TestBlocksRoundTrip(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 64} {
 		s := testScheme(2)
 		all := units(n)

@@ -32,9 +32,9 @@ func records(near []rank.Neighbour) (list []uint32) {
 	return list
 }
 
-// TestClustersAnswerAsTheirTwin compares a request to one cell with the twin,
+// TestCellsAnswerAsTheirTwin compares a request to one cell with the twin,
 // and checks that no record is found twice.
-func TestClustersAnswerAsTheirTwin(t *testing.T) {
+func TestCellsAnswerAsTheirTwin(t *testing.T) {
 	for _, clusters := range []int{1, 2, 8} {
 		s, twin := clusteredState(t, 100, clusters)
 		for _, photo := range syntheticphotos.Embedded(6, 5) {
@@ -69,9 +69,9 @@ func TestClustersAnswerAsTheirTwin(t *testing.T) {
 	}
 }
 
-// TestRequestsToClustersHaveOneLength checks that the lengths of request and
+// TestRequestsToCellsHaveOneLength checks that the lengths of request and
 // reply do not depend on the cell.
-func TestRequestsToClustersHaveOneLength(t *testing.T) {
+func TestRequestsToCellsHaveOneLength(t *testing.T) {
 	s, _ := clusteredState(t, 100, 4)
 	lengths := map[[2]int]bool{}
 	for _, photo := range syntheticphotos.Embedded(8, 5) {
@@ -89,9 +89,9 @@ func TestRequestsToClustersHaveOneLength(t *testing.T) {
 	}
 }
 
-// TestWhatIsAddedToClusters checks that additions are found from every cell,
+// TestUpdatesOfIndexesWithCells checks that additions are found from every cell,
 // removed records are not, and DecryptAll reports every record once.
-func TestWhatIsAddedToClusters(t *testing.T) {
+func TestUpdatesOfIndexesWithCells(t *testing.T) {
 	s, _ := clusteredState(t, 60, 4)
 	added := syntheticphotos.Embedded(5, 3)
 	grown := s.grown(added, []int{7, 8}).held()

@@ -216,7 +216,7 @@ func TestStateIsKept(t *testing.T) {
 	}
 }
 
-func TestHold(t *testing.T) {
+func TestHoldRejectsDamagedSegments(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
 		refused := func(what string) {
@@ -274,9 +274,9 @@ func altered(b []byte) []byte {
 	return b
 }
 
-// TestEachReadsTheRecordsOfItsLedger rejects vectors that were swapped,
+// TestDecryptAllRejectsForeignRecords rejects vectors that were swapped,
 // omitted, or taken from another fork.
-func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
+func TestDecryptAllRejectsForeignRecords(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(40, 1), good)
 		base := s.held().fork()
@@ -320,8 +320,8 @@ func TestEachReadsTheRecordsOfItsLedger(t *testing.T) {
 	}
 }
 
-// TestBytesAreForetold covers record counts around a unit.
-func TestBytesAreForetold(t *testing.T) {
+// TestBytesPredictsTheSize covers record counts around a unit.
+func TestBytesPredictsTheSize(t *testing.T) {
 	for scheme, kind := range kinds {
 		for _, n := range []int{1, 32, 33, 70} {
 			s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(n, 1), good)
@@ -342,9 +342,9 @@ func TestBytesAreForetold(t *testing.T) {
 	}
 }
 
-// TestReadTwice checks that a reply can be read again after the caller modified
+// TestReplyCanBeReadTwice checks that a reply can be read again after the caller modified
 // the result.
-func TestReadTwice(t *testing.T) {
+func TestReplyCanBeReadTwice(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(20, 1), good)
 		reading, q := s.held().ask(syntheticphotos.Photos(1, 9)[0])

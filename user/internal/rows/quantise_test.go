@@ -124,9 +124,9 @@ func TestQuantisationError(t *testing.T) {
 	}
 }
 
-// TestErrorOfTheComment checks the figures for m̂ = 1296 and D = 3, at 4.0 from
+// TestErrorMatchesTheComment checks the figures for m̂ = 1296 and D = 3, at 4.0 from
 // the baseline.
-func TestErrorOfTheComment(t *testing.T) {
+func TestErrorMatchesTheComment(t *testing.T) {
 	for name, want := range map[string]struct{ around, spread, ofB float64 }{"fine": {0.0024, 0.0047, 0.011}, "coarse": {0.18, 0.04, 0.096}} {
 		rng := rand.New(rand.NewPCG(17, 18))
 		q := NewQuantiser(l1kl(1296), steps[name])
@@ -219,9 +219,9 @@ func TestDeployedParameters(t *testing.T) {
 	}
 }
 
-// TestBoundsOfTheComment checks that the constants of each layout prevent
+// TestBoundsMatchTheComment checks that the constants of each layout prevent
 // wrapping.
-func TestBoundsOfTheComment(t *testing.T) {
+func TestBoundsMatchTheComment(t *testing.T) {
 	for name, want := range map[string]struct{ square, unit, a, b, half, entropy, away float64 }{
 		"fine":   {1411*1411 - 1000*1000, 91033.875, 1000, 1226100, 495500, -176300, 10.9},
 		"coarse": {161*161 - 114*114, 1184.6142, 114, 16758, 6463, -2293, 10.9},
@@ -390,7 +390,7 @@ func TestLengthenedBeyond(t *testing.T) {
 	}
 }
 
-func TestFitsIsTheBounds(t *testing.T) {
+func TestFitsEnforcesTheBounds(t *testing.T) {
 	type row struct {
 		row    []int16
 		addend int64

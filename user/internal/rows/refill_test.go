@@ -165,9 +165,9 @@ func (m *model) check(s *state, name string, clustered bool, first int) {
 	}
 }
 
-// TestTailsThatAreOthersAreRefused checks that an addition rejects a last unit
+// TestForeignTailsAreRejected checks that an addition rejects a last unit
 // of another generation.
-func TestTailsThatAreOthersAreRefused(t *testing.T) {
+func TestForeignTailsAreRejected(t *testing.T) {
 	for scheme := range kinds {
 		s, _, _ := begin(t, scheme, profile.Paper, syntheticphotos.Photos(33, 1), good)
 		s.held()

@@ -21,8 +21,8 @@ func randomRows(rng *rand.Rand, n, dim int) *Rows {
 	return r
 }
 
-// TestScoresAreTheNaiveOnes covers every remainder of the unrolled loop.
-func TestScoresAreTheNaiveOnes(t *testing.T) {
+// TestScoresEqualTheNaiveLoop covers every remainder of the unrolled loop.
+func TestScoresEqualTheNaiveLoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for _, dim := range []int{1, 2, 3, 4, 5, 7, 96, 1344} {
 		for _, n := range []int{0, 1, 9, 100} {
