@@ -30,7 +30,6 @@ type Builder struct {
 // PhotoOf returns the position of a record's photo among those given to Setup.
 func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[record].Photo }
 
-// Vectors returns the plaintext vectors in record order.
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
 // Clamped counts the records whose vectors were moved towards the baseline so

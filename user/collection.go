@@ -139,7 +139,6 @@ func SuitedProfile(images []Photo) profile.Kind {
 	return profile.Paper
 }
 
-// Keywords returns the keywords of each photo.
 func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {

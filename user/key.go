@@ -41,7 +41,6 @@ func (k *Key) LocalStore(dir string, limit int64) (*localstore.Store, error) {
 	return localstore.Open(dir, k.secret.Derive("vault"), limit)
 }
 
-// Policy returns the schemes that the key allows.
 func (k *Key) Policy() Policy { return k.allows }
 
 // Restricted returns the key with its policy narrowed to p, as recorded on this

@@ -117,10 +117,8 @@ func (f *keyFile) replace() error {
 	return nil
 }
 
-// maxKeyFile is the maximum size of a key file.
 const maxKeyFile = 1 << 16
 
-// ReadKeyFile reads a key.
 func ReadKeyFile(path string, how Unlock) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err != nil {

@@ -32,7 +32,6 @@ func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (*Label, error) {
 	return &Label{Name: l.name, Origin: l.origin, Scheme: l.scheme, Photos: l.live, Generation: l.generation, Digest: l.digest, ledger: l}, nil
 }
 
-// DescendsFrom is Owner.DescendsFrom.
 func (l *Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 	return l.ledger.descendsFrom(state, generation)
 }

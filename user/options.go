@@ -46,8 +46,7 @@ type Options struct {
 	Name    string
 	Scheme  cpar.Scheme
 	Profile profile.Kind
-	// Ranker selects how keywords are ranked.
-	Ranker rank.Kind
+	Ranker  rank.Kind
 	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
 	// Fitted supplies a profile and ranker that were fitted before and
@@ -179,7 +178,6 @@ func checkBlock(o *Options) error {
 	q := rows.NewQuantiser(profile.PaperLayout(o.PCA), true)
 	least := 0
 	for block := o.Block; block <= maxBlock && least == 0; block *= 2 {
-		// Narrow blocks make requests larger and scores less certain.
 		if p, err := q.Lattice(block, o.Careful, 0); err == nil && p.RequestSize() <= cpar.MaxRequestBytes {
 			least = block
 		}

@@ -31,11 +31,9 @@ type Owner struct {
 	// manifest is the expected manifest without its segments.
 	manifest cpar.Manifest
 	// ranks is the ledger's ranker, updated with current word counts by Hold.
-	ranks atomic.Pointer[rank.Ranker]
-	// network is set by SetEncoder.
+	ranks   atomic.Pointer[rank.Ranker]
 	network atomic.Pointer[encoder.Encoder]
-	// cache is set by SetFeatureCache.
-	cache atomic.Pointer[feature.Cache]
+	cache   atomic.Pointer[feature.Cache]
 }
 
 func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
@@ -126,7 +124,6 @@ func (l *ledger) openScheme(x *index.Index, r *wire.Reader) (scheme, error) {
 	return s, err
 }
 
-// checked fetches the only segment of a kind and checks its digest.
 func checked(m *cpar.Manifest, kind cpar.SegmentKind, fetch Fetch) ([]byte, error) {
 	s, ok := m.Segment(kind)
 	if !ok {
@@ -154,7 +151,6 @@ func (o *Owner) checkManifest(m *cpar.Manifest) error {
 	return nil
 }
 
-// ID returns the id of the index.
 func (o *Owner) ID() cpar.IndexID { return o.ledger.id }
 
 // Name returns the owner's name for the index, or "".
@@ -187,13 +183,11 @@ func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 // Ancestors returns the digests of the recorded ancestors, newest first.
 func (o *Owner) Ancestors() [][sha256.Size]byte { return slices.Clone(o.ledger.ancestors) }
 
-// Records returns the number of live records.
 func (o *Owner) Records() int { return o.scheme.Live() }
 
 // Keywords returns the sorted keywords of the collection.
 func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }
 
-// Profile returns the profile that the index was built with.
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
 // Projector returns the projection from vectors to the integers that are

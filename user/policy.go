@@ -43,16 +43,13 @@ func (p Policy) String() string {
 
 func (p Policy) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText parses a policy with ParsePolicy.
 func (p *Policy) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePolicy(string(text))
 	return err
 }
 
-// Allows reports whether the policy contains s.
 func (p Policy) Allows(s cpar.Scheme) bool { return p>>s&1 == 1 }
 
-// Schemes lists the allowed schemes.
 func (p Policy) Schemes() (list []cpar.Scheme) {
 	for _, s := range cpar.Schemes() {
 		if p.Allows(s) {
@@ -62,7 +59,6 @@ func (p Policy) Schemes() (list []cpar.Scheme) {
 	return list
 }
 
-// With returns p extended by schemes.
 func (p Policy) With(schemes ...cpar.Scheme) Policy {
 	for _, s := range schemes {
 		p |= 1 << s

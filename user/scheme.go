@@ -48,13 +48,11 @@ type schemeBuilder interface {
 	Clamped() int
 }
 
-// A twinBuilder also holds the plaintext collection.
 type twinBuilder interface {
 	schemeBuilder
 	Twin() (index.Twin, error)
 }
 
-// An entry describes one scheme.
 type entry struct {
 	// hides is set if the server learns no distances. Such schemes need no
 	// permission.

@@ -15,7 +15,6 @@ import (
 )
 
 const (
-	// maxCalibrationPhotos limits the photos used to calibrate a ranker.
 	maxCalibrationPhotos = 2000
 	// CalibrateKeep is the number of keywords per photo during calibration.
 	CalibrateKeep = 5

@@ -40,7 +40,6 @@ func Distinct(photos []Photo) (keywords [][]string, copies []Duplicate) {
 	return keywords, copies
 }
 
-// SyncOptions control Sync.
 type SyncOptions struct {
 	UpdateOptions
 	// RemoveMissing removes records of photos that the collection lacks.

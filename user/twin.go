@@ -23,7 +23,6 @@ func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.
 	return t.twin.Search(pending.replyReader, trace)
 }
 
-// Scheme-specific twins.
 type (
 	ASPETwin = aspe.Twin
 	RowsTwin = rows.Twin

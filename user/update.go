@@ -35,12 +35,10 @@ type Update struct {
 	// baseline so that no score can wrap. It is 0 for photographs.
 	Clamped int `json:"clamped"`
 	// Bytes is the size of new segments.
-	Bytes uint64 `json:"bytes"`
-	// Written reports whether a new generation was written.
-	Written bool `json:"written"`
+	Bytes   uint64 `json:"bytes"`
+	Written bool   `json:"written"`
 }
 
-// UpdateOptions are common to all updates.
 type UpdateOptions struct {
 	// DryRun computes the result without writing.
 	DryRun   bool
@@ -89,17 +87,15 @@ func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions)
 	})
 }
 
-// updater updates the index in a folder.
 type updater struct {
 	key    *Key
 	folder string
 	random io.Reader
 	writer *index.Writer
 	// old is the manifest before the update, owner its owner, rows its index.
-	old   *cpar.Manifest
-	owner *Owner
-	rows  *rows.Index
-	// keywords and identities cover every record.
+	old        *cpar.Manifest
+	owner      *Owner
+	rows       *rows.Index
 	keywords   [][]string
 	identities []identity
 	// next is the owner of the new generation, or nil if nothing changed.

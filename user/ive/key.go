@@ -59,7 +59,6 @@ func NewKey(secret [seed.Size]byte, p Params) (*Key, error) {
 	return k, nil
 }
 
-// Params returns the key's parameters.
 func (k *Key) Params() Params { return k.params }
 
 func (k *Key) lowerRow(i int) []uint64 {

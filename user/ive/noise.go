@@ -44,7 +44,6 @@ func (n *Noise) Epsilon() int64 {
 	return e
 }
 
-// Between draws an integer uniform in [lo, hi].
 func (n *Noise) Between(lo, hi int64) int64 { return n.stream.Between(lo, hi) }
 
 // reader returns an independent source that starts skip samples later.

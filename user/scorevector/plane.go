@@ -84,7 +84,6 @@ func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	return p, nil
 }
 
-// Dim returns the number of elements of a plane and of its request.
 func (p *PlaneBudget) Dim() int { return len(p.centres) + 1 }
 
 func (p *PlaneBudget) Cipher() ive.Params {

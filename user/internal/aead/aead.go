@@ -30,7 +30,6 @@ type Cipher struct {
 	aead cipher.AEAD
 }
 
-// New returns the cipher of a key.
 func New(key seed.Secret) *Cipher {
 	block, err := aes.NewCipher(key[:])
 	if err != nil {

@@ -29,7 +29,6 @@ import (
 	"cpar/user/scorevector"
 )
 
-// An Index makes requests and reads replies.
 type Index struct {
 	*index.Index
 	part   *ledgerPart
@@ -109,7 +108,6 @@ func ints(levels []uint16) []int {
 	return out
 }
 
-// Describe sets the manifest's fields except its segments.
 func (c *Index) Describe(m *cpar.Manifest) {
 	cipher := c.budget.Cipher()
 	m.Dim = uint32(cipher.Dim)
@@ -130,7 +128,6 @@ func Bytes(layout vectorlayout.Params, n int) (uint64, error) {
 	return 8*uint64(budget.Dim())*uint64(n) + uint64(len(kept)), err
 }
 
-// Needs reports false: the owner holds no segments.
 func (c *Index) Needs(cpar.SegmentKind) bool { return false }
 
 func (c *Index) Hold(map[cpar.SegmentKind][][]byte) error { return nil }

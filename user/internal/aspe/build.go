@@ -77,7 +77,6 @@ func SetUp(ctx context.Context, x *index.Index, c *index.Collection, opt Options
 	return b, err
 }
 
-// Clamped counts the records that were moved towards the baseline.
 func (b *Builder) Clamped() int { return b.clamped }
 
 // cluster divides the records into cells and makes each cell's records

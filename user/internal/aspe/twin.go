@@ -19,10 +19,9 @@ import (
 // same order with the same forest and cells. Tests compare the encrypted search
 // with it record by record and visit by visit. It never leaves the owner.
 type Twin struct {
-	index  *Index
-	forest *kdforest.Forest // nil without a forest
-	lists  *ivf.Cells       // nil without an inverted file
-	// ballots is created on first use.
+	index   *Index
+	forest  *kdforest.Forest // nil without a forest
+	lists   *ivf.Cells       // nil without an inverted file
 	ballots func() *kdforest.Ballots
 	records int
 	// rows and centroids are record vectors of budget.Dim words each, with ε =
@@ -130,14 +129,12 @@ func (s *plainSpace) room(n int) []uint64 {
 	return s.dots
 }
 
-// Score scores scattered records.
 func (s *plainSpace) Score(records []uint32, scores []int64) {
 	dots := s.room(len(records))
 	modq.Gather(dots, s.rows, records, s.request)
 	modq.ToSigned(scores, dots)
 }
 
-// Run scores consecutive records.
 func (s *plainSpace) Run(first uint32, scores []int64) {
 	dots := s.room(len(scores))
 	modq.Rows(dots, s.rows[int(first)*len(s.request):], s.request)
@@ -159,7 +156,6 @@ func (s *plainSpace) scan(n, l int) []kdforest.Hit {
 
 func (s *plainSpace) Left(plane uint32) bool { return s.index.part.planes[plane].Left(s.point) }
 
-// Fields counts the planes beyond which the request's levels lie.
 func (s *plainSpace) Fields() []kdforest.Field {
 	return kdforest.FieldsOf(nil, s.index.part.planes, s.point)
 }

@@ -17,7 +17,6 @@ import (
 // batch is the number of records encrypted at once, 5 MB of vectors.
 const batch = 512
 
-// Write encrypts the index, segment by segment in the manifest's order.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
 	w.Manifest.KeywordBytes = keyword.Size
@@ -72,7 +71,6 @@ func (b *Builder) writeVectors(ctx context.Context, w *index.Writer) error {
 	return nil
 }
 
-// digest names vectors that are encrypted: z and histogram of each.
 func digest(records []index.Record) [sha256.Size]byte {
 	d := index.NewDigest()
 	for _, r := range records {

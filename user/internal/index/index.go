@@ -54,7 +54,6 @@ func (x *Index) Fresh(purpose string, contents [sha256.Size]byte) seed.Secret {
 // A Digest identifies a message for Fresh.
 type Digest struct{ hash hash.Hash }
 
-// NewDigest returns an empty digest.
 func NewDigest() Digest { return Digest{sha256.New()} }
 
 // Add adds x and its length to d.
@@ -63,7 +62,6 @@ func Add[T byte | int16 | uint16 | int64 | float32 | float64](d Digest, x []T) {
 	binary.Write(d.hash, binary.LittleEndian, x)
 }
 
-// Sum returns the digest of everything added.
 func (d Digest) Sum() [sha256.Size]byte { return [sha256.Size]byte(d.hash.Sum(nil)) }
 
 // A Record is one photo of a collection, ready to be encrypted.
@@ -95,7 +93,6 @@ func (c *Collection) Project(p profile.Projector) error {
 	return err
 }
 
-// Vectors returns the plaintext vector of every record.
 func (c *Collection) Vectors() []*vector.Vector {
 	return column(c, func(r *Record) *vector.Vector { return r.Vector })
 }
@@ -186,7 +183,6 @@ func (w *Writer) Segment(kind cpar.SegmentKind, write func(io.Writer) error) err
 	return nil
 }
 
-// dropping measures a segment without storing it.
 type dropping struct {
 	hash.Hash
 	bytes uint64
@@ -210,7 +206,6 @@ func (w *Writer) Sort() {
 	slices.SortStableFunc(w.Manifest.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
 }
 
-// Bytes writes one segment.
 func (w *Writer) Bytes(kind cpar.SegmentKind, b []byte) error {
 	return w.Segment(kind, func(to io.Writer) error {
 		_, err := to.Write(b)

@@ -43,7 +43,6 @@ type Dictionary struct {
 	number map[string]uint16
 }
 
-// NewDictionary numbers every word in lists.
 func NewDictionary(lists [][]string) (*Dictionary, error) {
 	seen := map[string]bool{}
 	for _, list := range lists {
@@ -114,7 +113,6 @@ func (d *Dictionary) New(lists [][]string) []string {
 	return added
 }
 
-// Words returns the words in order of their numbers.
 func (d *Dictionary) Words() []string { return d.words }
 
 func (d *Dictionary) numbers(keywords []string) ([]uint16, error) {

@@ -24,8 +24,7 @@ import (
 //
 // A Table is immutable.
 type Table struct {
-	dict *Dictionary
-	// budget is one of cpar.KeywordBudgets.
+	dict   *Dictionary
 	budget int
 	epoch  uint64
 	lists  lists

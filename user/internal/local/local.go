@@ -40,18 +40,15 @@ type cipher struct {
 	index *index.Index
 	quant *rows.Quantiser
 	box   *aead.Cipher
-	// held are the decrypted records, nil until Hold.
-	held atomic.Pointer[rows.Rows]
+	held  atomic.Pointer[rows.Rows]
 }
 
 func open(x *index.Index, q *rows.Quantiser) *cipher {
 	return &cipher{index: x, quant: q, box: aead.New(x.Secret("local"))}
 }
 
-// AppendBinary appends nothing: the scheme has no parameters.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) { return b, nil }
 
-// Unit describes a block.
 func (s *cipher) Unit() (records, bytes int) { return cpar.LocalBlockRecords, s.bytes() }
 
 func (s *cipher) bytes() int { return int(cpar.LocalBlockBytes(uint32(s.quant.Dim()))) }
@@ -88,7 +85,6 @@ func (s *cipher) Clustered() (rows.Clustered, int) { return nil, 0 }
 
 func (s *cipher) Finish(*index.Writer) error { return nil }
 
-// Decrypt decrypts blocks.
 func (s *cipher) Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error) {
 	if len(segment)%s.bytes() != 0 {
 		return 0, fmt.Errorf("%w: %d bytes are not whole blocks", cpar.ErrCorrupt, len(segment))
@@ -137,7 +133,6 @@ func (s *cipher) NewIntegrityCheck() (add func([]byte, int) error, right func() 
 
 func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentVectors }
 
-// Hold decrypts the segments of vectors.
 func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	all, blocks := rows.New(s.quant.Dim()), 0
 	for _, b := range segments {
@@ -151,7 +146,6 @@ func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	return nil
 }
 
-// Held returns the number of decrypted records.
 func (s *cipher) Held() int {
 	if h := s.held.Load(); h != nil {
 		return h.Len()

@@ -64,7 +64,6 @@ func (k Kind) SetUp(ctx context.Context, x *index.Index, c *index.Collection, o 
 	return b, b.divide(ctx)
 }
 
-// Clamped counts the new records whose vectors were shortened.
 func (b *Builder) Clamped() int { return b.clamped }
 
 // Write encrypts the new rows, the keywords, and the scheme's other segments.

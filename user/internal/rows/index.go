@@ -74,7 +74,6 @@ type Options struct {
 	Cells   int
 }
 
-// A Kind makes the ciphers of one scheme.
 type Kind struct {
 	// Coarse selects coarse quantisation steps.
 	Coarse bool
@@ -122,10 +121,8 @@ func (x *Index) AppendBinary(b []byte) ([]byte, error) {
 	return x.cipher.AppendBinary(append(b, x.removed...))
 }
 
-// Describe sets the manifest's fields except its segments.
 func (x *Index) Describe(m *cpar.Manifest) { m.Dim = uint32(x.quantiser.Dim()) }
 
-// Live returns the number of records not removed.
 func (x *Index) Live() int { return x.Records - x.removed.count(x.Records) }
 
 func (x *Index) Removed(record int) bool { return x.removed.Has(record) }
@@ -174,7 +171,6 @@ func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 
 var errNotHeld = hint.Add(fmt.Errorf("%w: what the index needs at home has not been fetched", cpar.ErrInput), "call Hold with the segments that Needs names")
 
-// A ReplyReader holds the secrets of one request.
 type ReplyReader struct {
 	seed.Redacted
 	index *Index

@@ -15,10 +15,8 @@ type Rows struct {
 	addends []int64
 }
 
-// New returns an empty Rows.
 func New(dim int) *Rows { return &Rows{dim: dim} }
 
-// Add appends a row and its addend.
 func (r *Rows) Add(row []int16, addend int64) {
 	r.rows = append(r.rows, row...)
 	r.addends = append(r.addends, addend)
@@ -29,7 +27,6 @@ func (r *Rows) Append(o *Rows) {
 	r.addends = append(r.addends, o.addends...)
 }
 
-// Len returns the number of rows.
 func (r *Rows) Len() int { return len(r.addends) }
 
 // At returns row i, without copying, and its addend.

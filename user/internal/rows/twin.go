@@ -41,7 +41,6 @@ func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	return t.rows.Scores(u, runtime.GOMAXPROCS(0)), nil
 }
 
-// Row returns a record's row and addend.
 func (t *Twin) Row(record int) (row []int16, addend int64) { return t.rows.At(record) }
 
 // Request returns a photo's request before encryption.

@@ -29,8 +29,7 @@ type cipher struct {
 	seed.Redacted
 	index  *index.Index
 	params lattice.Params
-	// key is derived on first use.
-	key func() (*Key, error)
+	key    func() (*Key, error)
 	// rho generates the numbers that check replies. check holds the sums over
 	// this generation's groups.
 	rho   *seed.Stream
@@ -142,7 +141,6 @@ func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 		aead.Overhead + rows.CellBytes(q, n, p.Slots())), err
 }
 
-// AppendBinary appends the parameters and the sums of the open part.
 func (s *cipher) AppendBinary(b []byte) ([]byte, error) {
 	b, err := s.parts().AppendBinary(b)
 	return s.check.append(b), err
@@ -152,7 +150,6 @@ func (c checkSums) append(b []byte) []byte {
 	return lattice.AppendWords(lattice.AppendWords(b, c.matrix), c.addends)
 }
 
-// Clustered returns the cipher of the records in cells.
 func (s *cipher) Clustered() (rows.Clustered, int) {
 	if s.clustered == nil {
 		return nil, 0
@@ -165,13 +162,11 @@ func (s *cipher) Layout() lattice.Params { return s.params }
 // AppendStatic appends the sums of the clustered part, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
-// ReadStatic decodes the sums.
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 	s.check, err = readCheckSums(s.params, r)
 	return err
 }
 
-// Unit describes a group.
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
 // Encrypt encrypts groups under separate seeds and noise, computes their hints,
@@ -216,7 +211,6 @@ func (s *cipher) Drop(segment []byte, unit int) error {
 	return err
 }
 
-// Finish writes the parameters.
 func (s *cipher) Finish(w *index.Writer) error {
 	params, err := s.parts().AppendBinary(nil)
 	if err != nil {
@@ -225,7 +219,6 @@ func (s *cipher) Finish(w *index.Writer) error {
 	return w.Bytes(cpar.SegmentParams, params)
 }
 
-// Decrypt decrypts groups.
 func (s *cipher) Decrypt(ctx context.Context, segment []byte, _ int, each func(row []int16, addend int64)) (units int, err error) {
 	key, err := s.key()
 	if err != nil {
@@ -257,7 +250,6 @@ func (s *cipher) eachGroup(segment []byte, f func(i int, g *lattice.Group) error
 	return n, nil
 }
 
-// NewIntegrityCheck recomputes the ledger's sums.
 func (s *cipher) NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool) {
 	sums := newCheckSums(s.params)
 	add = func(segment []byte, unit int) error {
@@ -272,7 +264,6 @@ func (s *cipher) NewIntegrityCheck() (add func(segment []byte, unit int) error, 
 
 func (s *cipher) Needs(k cpar.SegmentKind) bool { return k == cpar.SegmentHints }
 
-// Hold decodes the hints, with the clustered part first.
 func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	for _, part := range []*cipher{s.clustered, s} {
 		if part == nil {
@@ -290,7 +281,6 @@ func (s *cipher) Hold(_ cpar.SegmentKind, segments [][]byte) error {
 	return nil
 }
 
-// Held returns the number of records covered by hints.
 func (s *cipher) Held() int {
 	h := s.hints.Load()
 	if h == nil || s.clustered != nil && s.clustered.hints.Load().Records() != s.parts().Rows() {
@@ -398,7 +388,6 @@ func (s *cipher) Next(x *index.Index) rows.Cipher {
 	return next
 }
 
-// Rebuild starts without records.
 func (s *cipher) Rebuild(x *index.Index, q *rows.Quantiser, logClusters int) (rows.Cipher, error) {
 	return begin(x, q, s.params.Block, s.params.LogN == lattice.Careful.LogN, logClusters)
 }

@@ -38,13 +38,10 @@ func NewHints(p lattice.Params, id cpar.IndexID) (*Hints, error) {
 	return &Hints{params: p, id: id, roll: roll}, nil
 }
 
-// Records returns the number of records in all groups.
 func (h *Hints) Records() int { return h.records }
 
-// Groups returns the number of groups.
 func (h *Hints) Groups() int { return len(h.groups) }
 
-// State identifies the groups that the hints cover.
 func (h *Hints) State() lattice.State { return h.roll.State() }
 
 // appendHint computes a group's hint and appends it to b in the encoding of
