@@ -10,9 +10,8 @@
 //
 // The room user/ contains only code that handles keys, the plaintext of an
 // index, or the owner's local state. Photos are read in photo/, encoded in
-// encoder/, and turned into vectors and rankings in model/. Nothing in this
-// room may be linked into the server, and no package of cloud/ may be imported
-// outside tests. The root package's import test enforces both.
+// encoder/, and turned into vectors and rankings in model/. No package of this
+// room may be linked into cloud/. The root package's wall test enforces that.
 //
 // Packages below this one:
 //
@@ -21,7 +20,8 @@
 //	internal/rows           schemes sealed and local, with ciphers in sealed and local
 //	internal/keyword, aead  encryption of keywords and segments
 //	device, library, ui     applications that hold a key
-//	localstore, access      encrypted local state and its access rules
+//	localstore              encrypted local state
+//	access                  the token and certificates for a server
 //	tune                    the choice of profile and scheme for a collection
 //
 // A record is an encrypted photo of an index, numbered at random. A row is the

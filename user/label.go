@@ -4,8 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/sanitize"
 )
 
 // A Label is the part of the ledger that distinguishes an index from others of
@@ -38,4 +42,21 @@ func (l *Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 
 func (l *ledger) descendsFrom(state [sha256.Size]byte, generation uint64) bool {
 	return slices.Contains(l.ancestors, state) || l.generation > generation+PastGenerations
+}
+
+const maxNameBytes = 64
+
+// CheckName rejects (ErrInput) strings that cannot name an index. A name must
+// be distinguishable from an id and fit on one line of a terminal.
+func CheckName(name string) error {
+	_, isID := cpar.ParseIndexID(name)
+	switch {
+	case name == "" || len(name) > maxNameBytes || !utf8.ValidString(name):
+		return fmt.Errorf("%w: the name of an index has 1 to %d bytes of UTF-8", cpar.ErrInput, maxNameBytes)
+	case name != strings.TrimSpace(name) || sanitize.Text(name) != name:
+		return fmt.Errorf("%w: the name of an index begins and ends with no space, and has no control characters", cpar.ErrInput)
+	case isID == nil:
+		return hint.Add(fmt.Errorf("%w: the name of an index must not look like an id", cpar.ErrInput), "take a word that you will remember")
+	}
+	return nil
 }
