@@ -5,42 +5,78 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"cpar/cloud/daemon"
+	"cpar/cloud"
+	"cpar/cloud/api"
+	"cpar/cloud/store"
 	"cpar/cmd/cpar/internal/demo"
 )
 
-// cloudCommand is the cloud of the demonstration: a process of its own, which
-// package demo starts. This is the one file of the owner's program that links
-// the cloud; see wall_test.go.
+// demoCloudGrace is how long running requests may take after the stop.
+const demoCloudGrace = 10 * time.Second
+
+// cloudCommand serves the demo's cloud in a process of its own, which package
+// demo starts. This file is the only one of cpar that links the cloud
+// (internal/testing/policy). It leaves out package daemon, which would bring
+// object storage, brokers and metrics into the owner's program.
 func cloudCommand() *cobra.Command {
 	var data string
 	c := &cobra.Command{
 		Use:    demo.CloudCommand,
-		Short:  "the demo's cloud, a process of its own",
+		Short:  "run the demo's cloud",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// ^C in a terminal goes to both processes. The owner's ends this
-			// one when it has cleaned up, by closing its standard input.
+			// A terminal sends ^C to both processes. The demo cleans up first
+			// and then stops this one by closing its standard input.
 			signal.Ignore(os.Interrupt)
 			ctx, stop := context.WithCancel(cmd.Context())
 			go func() {
 				io.Copy(io.Discard, cmd.InOrStdin())
 				stop()
 			}()
-			return daemon.Run(ctx, daemon.Options{
-				Data:   data,
-				Listen: "127.0.0.1:0",
-				Log:    slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug})),
-				Ready:  func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on", url) },
-			})
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+			return serveDemo(ctx, data, log, func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on", url) })
 		},
 	}
 	c.Flags().StringVar(&data, "data", "", "the cloud's `folder`")
 	return c
+}
+
+// serveDemo serves the indexes in data on a free loopback port until ctx is
+// done. It passes the URL to ready before it accepts requests.
+func serveDemo(ctx context.Context, data string, log *slog.Logger, ready func(url string)) error {
+	c, err := cloud.New(data, store.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	handler, err := api.New(c, c, api.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening on loopback: %w", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: demoCloudGrace, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), demoCloudGrace)
+		defer cancel()
+		stopped <- server.Shutdown(grace)
+	})
+	defer stop()
+	ready("http://" + listener.Addr().String())
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return fmt.Errorf("serving the demo: %w", err)
+	}
+	return <-stopped
 }
