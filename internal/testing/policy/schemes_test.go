@@ -1,4 +1,4 @@
-package cpar
+package policy
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package cpar
+package policy
 
 import (
 	"io/fs"
@@ -152,7 +152,7 @@ func anchor(heading string) string {
 // TestPaperIsComplete: every figure, box, table, equation and line of Algorithm 1 that
 // testdata/paper.txt lists has a row of its own in PAPER.md, which names code.
 func TestPaperIsComplete(t *testing.T) {
-	list, err := os.ReadFile("testdata/paper.txt")
+	list, err := os.ReadFile("internal/testing/policy/testdata/paper.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

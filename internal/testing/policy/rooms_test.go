@@ -1,4 +1,4 @@
-package cpar
+package policy
 
 import "slices"
 
@@ -44,7 +44,7 @@ var cloudMay = []string{
 	// digests of segments, and names of temporary files
 	"crypto/sha256", "crypto/rand",
 	// tokens of tenants: written, compared in constant time, and how often a wrong one is answered
-	"encoding/base32", "crypto/subtle", "golang.org/x/time/rate", "container/list",
+	"encoding/base32", "crypto/subtle", "container/list",
 	// a daemon: files, network, logs, signals
 	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
 	// one by one, since golang.org/x/sys/execabs runs programs
@@ -74,7 +74,7 @@ var cloudMay = []string{
 	// where parts of indexes belong
 	"golang.org/x/crypto/blake2b",
 	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
-	"crypto/tls", "crypto/x509", "encoding/pem", "log", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
+	"crypto/tls", "crypto/x509", "encoding/pem", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
 	// what systemd passes and wants to know
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
 	// how far a long command is
@@ -95,6 +95,9 @@ var cloudRoom = room{
 	may: slices.Concat([]string{module + "/cloud", module + "/cloud/"}, open, cloudMay),
 	never: []ban{
 		{module + "/user", "package user has seen a key or plaintext"},
+		{module + "/photo", "the cloud sees no photo"},
+		{module + "/encoder", "the cloud runs no network"},
+		{module + "/model", "the cloud sees no feature and no keyword"},
 		{"image", "the cloud has no picture to decode"},
 		{"golang.org/x/image", "the cloud has no picture to decode"},
 		{"filippo.io/age", "the cloud has no key file to open"},
@@ -110,6 +113,26 @@ var cloudRoom = room{
 // boxes are the paper's constructions as printed, and distances in the clear.
 var boxes = []string{module + "/letter", module + "/eval/distance"}
 
+// evaluation is the code that measures both sides.
+var evaluation = []string{module + "/eval", module + "/cmd/cpar-eval"}
+
+// generators write assembly kernels before the build.
+var generators = []string{
+	module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modq/gen",
+	module + "/internal/f32/gen", module + "/internal/fourier/gen",
+}
+
+func below(dirs ...string) func(pkg string) bool {
+	return func(pkg string) bool {
+		return slices.ContainsFunc(dirs, func(dir string) bool { return under(pkg, dir) })
+	}
+}
+
+func notBelow(dirs ...string) func(pkg string) bool {
+	in := below(dirs...)
+	return func(pkg string) bool { return !in(pkg) }
+}
+
 func bansOf(pkgs []string, why string) (bans []ban) {
 	for _, pkg := range pkgs {
 		bans = append(bans, ban{pkg, why})
@@ -117,72 +140,71 @@ func bansOf(pkgs []string, why string) (bans []ban) {
 	return bans
 }
 
+// plaintextRooms handle photos, networks and learning: plaintext, but no keys.
+var plaintextRooms = []string{module + "/photo", module + "/encoder", module + "/model"}
+
+// testPackages serve tests only. The second is a package of user/, because it
+// needs the internal packages there.
+var testPackages = []string{module + "/internal/testing", module + "/user/internal/fixtures"}
+
 var rooms = []room{
 	cloudRoom,
 	{
 		name: "the owner",
-		in:   func(pkg string) bool { return under(pkg, module+"/user") },
+		in:   below(module + "/user"),
 		never: []ban{
 			{module + "/cloud", "the owner talks to a cloud over HTTP only"},
-			{module + "/user/internal/fixtures", "only tests import it"},
+		},
+	},
+	{
+		name: "photos, networks and learning",
+		in:   below(plaintextRooms...),
+		never: []ban{
+			{module + "/user", "code without keys does not depend on code with keys"},
+			{module + "/cloud", "plaintext stays out of the cloud's reach"},
+			{module + "/eval", "eval measures this code"},
+		},
+	},
+	{
+		name: "photos",
+		in:   below(module + "/photo"),
+		never: []ban{
+			{module + "/encoder", "reading a photo needs no network"},
+			{module + "/model", "reading a photo needs no learning"},
 		},
 	},
 	{
 		name:   "the owner's program",
-		in:     func(pkg string) bool { return under(pkg, module+"/cmd/cpar") },
+		in:     below(module + "/cmd/cpar"),
 		except: "cmd/cpar/demo_cloud.go",
 		never:  []ban{{module + "/cloud", "only cmd/cpar/demo_cloud.go may, since it runs as a separate process"}},
 	},
 	{
-		name: "all but the evaluation",
-		in: func(pkg string) bool {
-			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
-		},
+		name:  "all but the evaluation",
+		in:    notBelow(evaluation...),
 		never: []ban{{module + "/eval", "eval links both sides; nothing else imports it"}},
 	},
 	{
-		name: "the product",
-		in: func(pkg string) bool {
-			for _, box := range boxes {
-				if under(pkg, box) {
-					return false
-				}
-			}
-			return !under(pkg, module+"/eval") && !under(pkg, module+"/cmd/cpar-eval")
-		},
+		name:  "the product",
+		in:    notBelow(slices.Concat(boxes, evaluation)...),
 		never: bansOf(boxes, "the paper's constructions as printed are for tests and measurements"),
 	},
 	{
-		name:  "all but tests",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/browser") },
-		never: bansOf([]string{module + "/internal/testing/browser", "github.com/chromedp"}, "only tests drive a browser"),
-	},
-	{
-		name:  "all but tests of object storage",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/buckettest") },
-		never: []ban{{module + "/internal/testing/buckettest", "only tests start storage servers"}},
-	},
-	{
-		name:  "all but tests of networks",
-		in:    func(pkg string) bool { return !under(pkg, module+"/internal/testing/onnxtest") },
-		never: []ban{{module + "/internal/testing/onnxtest", "only tests write ONNX files"}},
+		name:  "all but tests and the evaluation",
+		in:    notBelow(slices.Concat(testPackages, evaluation)...),
+		never: append(bansOf(testPackages, "only tests and eval link it"), ban{"github.com/chromedp", "only tests drive a browser"}),
 	},
 	{
 		name: "networks in plain Go",
-		in: func(pkg string) bool {
-			return under(pkg, module+"/encoder/onnx") || under(pkg, module+"/encoder/engine")
-		},
+		in:   below(module+"/encoder/onnx", module+"/encoder/engine"),
 		never: []ban{
 			{module + "/encoder/onnxruntime", "plain Go runs where nothing is installed"},
 			{"github.com/ebitengine/purego", "plain Go runs where nothing is installed"},
 		},
 	},
 	{
-		name: "all but the generators of kernels",
-		in: func(pkg string) bool {
-			generators := []string{module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modq/gen", module + "/internal/f32/gen", module + "/internal/fourier/gen"}
-			return !slices.Contains(generators, pkg)
-		},
+		name:  "all but the generators of kernels",
+		in:    notBelow(generators...),
 		never: []ban{{"github.com/mmcloughlin/avo", "it writes kernels before the build; no product needs it"}},
 	},
 }

@@ -1,4 +1,4 @@
-package cpar
+package policy
 
 import (
 	"encoding/json"
@@ -148,10 +148,36 @@ var plants = []struct{ name, file, text, want string }{
 		"package main\nimport _ \"cpar/internal/plant\"\n", "cpar/cmd/cpar → cpar/internal/plant → cpar/cloud/store"},
 	{"the demo links the cloud", "cmd/cpar/internal/demo/plant.go",
 		"package demo\nimport _ \"cpar/internal/plant\"\n", "cpar/internal/plant → cpar/cloud/store"},
+	{"photos link the owner", "photo/metadata/plant.go",
+		"package metadata\nimport _ \"cpar/user/ive\"\n", "imports cpar/user/ive: code without keys"},
+	{"photos link the cloud", "photo/decode/plant.go",
+		"package decode\nimport _ \"cpar/cloud/score\"\n", "imports cpar/cloud/score: plaintext stays"},
+	{"photos link a network", "photo/decode/plant.go",
+		"package decode\nimport _ \"cpar/encoder\"\n", "imports cpar/encoder: reading a photo needs no network"},
+	{"photos link learning", "photo/dataset/plant.go",
+		"package dataset\nimport _ \"cpar/model/rank\"\n", "imports cpar/model/rank: reading a photo needs no learning"},
+	{"photos link the evaluation", "photo/dataset/plant.go",
+		"package dataset\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval"},
+	{"networks link the owner", "encoder/plant.go",
+		"package encoder\nimport _ \"cpar/user\"\n", "imports cpar/user: code without keys"},
+	{"networks link the cloud indirectly", "encoder/plant.go",
+		"package encoder\nimport _ \"cpar/plant/score\"\n", "cpar/encoder → cpar/plant/score → cpar/cloud/score"},
+	{"learning links the owner", "model/rank/plant.go",
+		"package rank\nimport _ \"cpar/user/ive\"\n", "imports cpar/user/ive: code without keys"},
+	{"learning links the cloud", "model/feature/plant.go",
+		"package feature\nimport _ \"cpar/cloud/search\"\n", "imports cpar/cloud/search: plaintext stays"},
+	{"the cloud links photos", "cloud/score/plant.go",
+		"package score\nimport _ \"cpar/photo/metadata\"\n", "imports cpar/photo/metadata: the cloud sees no photo"},
+	{"the cloud links networks", "cloud/api/plant.go",
+		"package api\nimport _ \"cpar/encoder\"\n", "imports cpar/encoder: the cloud runs no network"},
+	{"the cloud links learning", "cloud/search/plant.go",
+		"package search\nimport _ \"cpar/model/feature\"\n", "imports cpar/model/feature: the cloud sees no feature"},
 	{"a product links the evaluation", "user/plant.go",
 		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
 	{"a product drives a browser", "user/plant.go",
 		"package user\nimport _ \"cpar/internal/testing/browser\"\n", "imports cpar/internal/testing/browser: only tests"},
+	{"a product links a server made for tests", "model/feature/plant.go",
+		"package feature\nimport _ \"cpar/internal/testing/natstest\"\n", "imports cpar/internal/testing/natstest: only tests"},
 	{"the owner links a box of the paper", "user/plant.go",
 		"package user\nimport _ \"cpar/letter\"\n", "imports cpar/letter: the paper's constructions"},
 
@@ -276,6 +302,10 @@ func TestWallPlants(t *testing.T) {
 	}
 	if got := found(t, "plant/harmless.go", "package plant\n"); got != "" {
 		t.Fatalf("with nothing planted, found %s", got)
+	}
+	allowed := "package user\nimport _ \"cpar/photo/metadata\"\nimport _ \"cpar/encoder\"\nimport _ \"cpar/model/rank\"\n"
+	if got := found(t, "user/plant.go", allowed); got != "" {
+		t.Errorf("the owner may link photos, networks and learning; found %s", got)
 	}
 	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {

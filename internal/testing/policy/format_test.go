@@ -1,20 +1,22 @@
-package cpar
+package policy
 
 import (
 	"bytes"
 	"crypto/hkdf"
 	"crypto/sha256"
+	"encoding"
 	"encoding/hex"
 	"strings"
 	"testing"
 
+	"cpar"
 	"cpar/internal/testing/formatdoc"
 	"cpar/kdforest"
 )
 
 // Other people write clients from docs/FORMAT.md: its examples must be what the encoders write.
 
-func exampleID() (id IndexID) {
+func exampleID() (id cpar.IndexID) {
 	for i := range id {
 		id[i] = byte(i)
 	}
@@ -22,41 +24,41 @@ func exampleID() (id IndexID) {
 }
 
 func TestFormatExamples(t *testing.T) {
-	forest := &Forest{
+	forest := &cpar.Forest{
 		Forest: kdforest.Forest{Records: 3, Planes: 1, Trees: []kdforest.Tree{{
 			{Record: 1, Plane: 0, Left: 1, Right: 2},
 			{Record: 0, Plane: kdforest.None, Left: kdforest.None, Right: kdforest.None},
 			{Record: 2, Plane: kdforest.None, Left: kdforest.None, Right: kdforest.None},
 		}}},
-		Cuts: []Plane{{Field: 0, Order: 0}},
+		Cuts: []cpar.Plane{{Field: 0, Order: 0}},
 	}
 	forestBytes, err := forest.AppendBinary(nil, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	segment := func(k SegmentKind, bytes uint64, high byte) Segment {
-		s := Segment{Kind: k, Bytes: bytes}
+	segment := func(k cpar.SegmentKind, bytes uint64, high byte) cpar.Segment {
+		s := cpar.Segment{Kind: k, Bytes: bytes}
 		for i := range s.Digest {
 			s.Digest[i] = high | byte(i&15)
 		}
 		return s
 	}
 	want := map[string][]byte{
-		"request": marshal(t, &Request{
+		"request": marshal(t, &cpar.Request{
 			Index:  exampleID(),
-			Params: Params{Scheme: SchemeCPAR, L: 2, Approx: 100, Search: SearchDepthFirst, Prune: true},
+			Params: cpar.Params{Scheme: cpar.SchemeCPAR, L: 2, Approx: 100, Search: cpar.SearchDepthFirst, Prune: true},
 			Vector: []uint64{1, 1<<64 - 2},
-			Order:  []OrderCiphertext{3},
-			Planes: &PlaneRequest{Vector: []uint64{5, 6}, Scale: 7, Offset: 8},
+			Order:  []cpar.OrderCiphertext{3},
+			Planes: &cpar.PlaneRequest{Vector: []uint64{5, 6}, Scale: 7, Offset: 8},
 		}),
-		"reply": marshal(t, &Reply{Index: exampleID(), Visited: 3, Touched: 48, Matches: []Match{
+		"reply": marshal(t, &cpar.Reply{Index: exampleID(), Visited: 3, Touched: 48, Matches: []cpar.Match{
 			{Record: 2, Score: -5, Keywords: []byte{0xaa, 0xbb}},
 			{Record: 0, Score: 9, Keywords: []byte{0xcc, 0xdd}},
 		}}),
 		"forest": forestBytes,
-		"manifest": marshal(t, &Manifest{
-			Scheme: SchemeCAPIA, ID: exampleID(), Records: 3, Dim: 2, Shift: 28, KeywordBytes: 92,
-			Segments: []Segment{segment(SegmentVectors, 48, 0xd0), segment(SegmentKeywords, 276, 0xe0), segment(SegmentLedger, 1000, 0xf0), segment(SegmentProfile, 2000, 0xc0)},
+		"manifest": marshal(t, &cpar.Manifest{
+			Scheme: cpar.SchemeCAPIA, ID: exampleID(), Records: 3, Dim: 2, Shift: 28, KeywordBytes: 92,
+			Segments: []cpar.Segment{segment(cpar.SegmentVectors, 48, 0xd0), segment(cpar.SegmentKeywords, 276, 0xe0), segment(cpar.SegmentLedger, 1000, 0xf0), segment(cpar.SegmentProfile, 2000, 0xc0)},
 		}),
 		"derivation": exampleDerivation(t),
 	}
@@ -72,6 +74,15 @@ func TestFormatExamples(t *testing.T) {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}
 	}
+}
+
+func marshal(t *testing.T, v encoding.BinaryMarshaler) []byte {
+	t.Helper()
+	b, err := v.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // exampleDerivation follows docs/FORMAT.md to the letter. A test of package seed has the same bytes.
