@@ -1,7 +1,6 @@
 package scene
 
 import (
-	"math"
 	"math/rand/v2"
 )
 
@@ -18,14 +17,10 @@ type hours []func(*rand.Rand) mood
 var kinds = []kind{
 	{"beach", hours{day, day, sunset}, beach},
 	{"sailing", hours{day, day, sunset}, sailing},
-	{"lighthouse", hours{day, overcast, sunset, night}, lighthouse},
 	{"city", hours{day, sunset, night, night}, city},
 	{"snowy mountains", hours{day, day, sunset, night}, snowyMountains},
-	{"mountain lake", hours{day, day, sunset}, mountainLake},
 	{"firs in fog", hours{overcast, overcast, day}, foggyFirs},
-	{"autumn forest", hours{day}, autumnForest},
 	{"flower meadow", hours{day}, meadow},
-	{"savanna", hours{sunset}, savanna},
 	{"balloons", hours{day, day, sunset}, balloons},
 	{"dunes", hours{day, day, sunset, night}, dunes},
 }
@@ -54,16 +49,10 @@ func beach(p *painting) {
 	s := near(p.rng, pick(p.rng, hex(0xe6cf9d), hex(0xdfbe86), hex(0xefe0bd), hex(0xd6b483)), 0.02)
 	p.ground(shore, s.scale(0.93), s.scale(1.05), 0, "sand", "beach")
 	p.foam(shore)
-	leaf := hex(0x4a4a2c)
 	if p.mood.keyword == "" {
-		leaf = pick(p.rng, leafGreens...)
 		for range 1 + p.rng.IntN(3) {
 			p.parasol(p.between(30, 226), p.between(168, 184), p.between(28, 42))
 		}
-	}
-	d := pick(p.rng, -1.0, 1.0)
-	for range 1 + p.rng.IntN(2) {
-		p.palm(128-d*p.between(70, 114), p.between(170, 194), p.between(90, 138), d, leaf)
 	}
 }
 
@@ -78,22 +67,6 @@ func sailing(p *painting) {
 		y := h + 8 + float64(k)*p.between(14, 26)
 		p.sailboat(p.between(40, 216), y, 26+(y-h)*p.between(0.7, 1))
 	}
-}
-
-func lighthouse(p *painting) {
-	p.adapt(1.5)
-	h := p.between(100, 120)
-	p.seaside(h)
-	p.sea(h, flat(Height))
-	x, y := p.between(60, 196), h+p.between(4, 20)
-	cliff := cached(func(px float64) float64 {
-		d := (px - x) / 62
-		return y + 85*(1-math.Exp(-d*d)) + 14*(p.noise.fbm(px/14, 5, 4)-0.5)
-	})
-	p.grass(cliff, 0)
-	p.ground(func(px float64) float64 { return max(cliff(px)+3, y+10) + 18*p.noise.fbm(px/9, 1, 3) }, hex(0x5b5349), hex(0x8a7f70), 0, "rock")
-	p.lighthouse(x, y+6, p.between(78, 98))
-	p.foam(p.rolling(190, 12, 60))
 }
 
 func city(p *painting) {
@@ -122,20 +95,6 @@ func snowyMountains(p *painting) {
 	p.firs(low.down(12), 11, 16, 34, p.firGreen(), 0.1)
 }
 
-func mountainLake(p *painting) {
-	p.adapt(1.5)
-	h := p.between(104, 124)
-	p.sky(h * 0.8)
-	p.mountains(h, p.between(62, 88), p.between(60, 90), 0.3, pick(p.rng, 0, 0.45, 0.65))
-	bank := p.rolling(h, 8, 60)
-	p.grass(bank, 0.25)
-	p.firs(bank, 6, 10, 22, p.firGreen(), 0.2)
-	p.mirror(h+5, p.between(0.35, 0.9), "lake")
-	if p.chance(0.5) {
-		p.sailboat(p.between(50, 206), p.between(145, 165), p.between(26, 40))
-	}
-}
-
 func foggyFirs(p *painting) {
 	h := p.between(60, 80)
 	p.sky(h + 30)
@@ -150,34 +109,6 @@ func foggyFirs(p *painting) {
 	p.firs(flat(200), 30, 58, 105, c, 0)
 }
 
-func autumnForest(p *painting) {
-	p.mood.light = rgb{1.05, 0.97, 0.85}
-	p.sky(100)
-	back, floor := pick(p.rng, autumnTones...), hex(0xa8642a)
-	p.ground(p.rolling(60, 14, 30), back.scale(0.6), back.scale(0.95), 0.4, "forest")
-	for k := range 3 {
-		f := float64(k)
-		if k == 1 {
-			p.ground(flat(110), floor.scale(0.75), floor.scale(1.2), 0.1, "autumn")
-		}
-		for x := p.between(-10, 10); x < Width+10; x += p.between(20, 34) + 9*f {
-			if k < 2 || math.Abs(x-Width/2) > 45 {
-				tone := near(p.rng, pick(p.rng, autumnTones...), 0.03)
-				p.broadleaf(x, 112+20*f+p.between(-4, 8), p.between(70, 90)+22*f, tone, 0.3-0.15*f, "forest", "autumn")
-			}
-		}
-	}
-	p.layer(func() { // fallen leaves
-		for range 4 {
-			for range 70 {
-				t := math.Sqrt(p.rng.Float64())
-				p.gc.DrawEllipse(p.between(0, Width), 125+67*t, 0.8+1.6*t, 0.5+0.9*t)
-			}
-			p.fill(p.lit(pick(p.rng, autumnTones...).scale(1.15)), 0.9)
-		}
-	}, "autumn")
-}
-
 func meadow(p *painting) {
 	h := p.between(62, 95)
 	p.sky(h)
@@ -187,23 +118,9 @@ func meadow(p *painting) {
 	hill := p.rolling(h, p.between(4, 12), 90)
 	p.grass(hill, 0.3)
 	if p.chance(0.6) {
-		p.broadleaf(p.between(30, 226), h+12, p.between(40, 66), pick(p.rng, leafGreens...), 0.1)
+		p.firs(hill.down(4), 22, 24, 46, p.firGreen(), 0.1)
 	}
 	p.flowers(hill.down(16), p.between(4.5, 7.5))
-}
-
-func savanna(p *painting) {
-	h := p.between(120, 142)
-	p.sky(h)
-	p.sun(p.between(60, 196), h-p.between(8, 50), p.between(14, 24))
-	p.mood.light = rgb{0.35, 0.24, 0.18}
-	p.birds()
-	p.ground(p.rolling(h, 6, 100), hex(0x8a6a30), hex(0xa8843c), 0.35, "grass")
-	n := 1 + p.rng.IntN(3)
-	for k := range n {
-		t := float64(k+1) / float64(n)
-		p.acacia(p.between(30, 226), h+2+26*t, 40+48*t)
-	}
 }
 
 func balloons(p *painting) {

@@ -87,3 +87,48 @@ func (p *painting) dune(peakX, peakY, width, distance float64, s rgb) {
 		})
 	}, "sand", "desert")
 }
+
+func (p *painting) firGreen() rgb {
+	return pick(p.rng, hex(0x1f4030), hex(0x274a32), hex(0x1d3a3a), hex(0x30502f))
+}
+
+// firs stand along a ground line, near enough to each other to make a forest.
+func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance float64) {
+	p.layer(func() {
+		for x := -spacing; x < Width+spacing; x += spacing * p.between(0.5, 1.4) {
+			base, h, slim := ground(x)+2, p.between(low, high), p.between(0.17, 0.25)
+			p.gc.DrawRectangle(x-h*0.02, base-h*0.1, h*0.04, h*0.11)
+			p.fill(p.far(hex(0x4a3626), distance), 1)
+			n := clamp(math.Floor(h/6), 4, 9)
+			for k := n; k >= 1; k-- { // boughs, from the lowest, and their lit parts
+				y, w := base-h*(1-0.93*k/n), h*slim*k/n*p.between(0.85, 1.12)
+				top := max(y-h*1.58/n, y-w*2.6)
+				p.polygon(x, top, x+w, y, x+w*0.5, y-w*0.08, x, y+w*0.07, x-w*0.45, y-w*0.1, x-w, y)
+				p.fill(p.far(c, distance), 1)
+				p.polygon(x, top, x+p.side*w*0.92, y-w*0.05, x+p.side*w*0.3, y-w*0.25)
+				p.fill(p.far(c.scale(1.45), distance), 0.75)
+			}
+		}
+	}, "tree", "forest")
+}
+
+// flowers grow on the ground below a line in three colours, larger towards the viewer.
+func (p *painting) flowers(from line, size float64) {
+	var petals [3]rgb
+	for k := range petals {
+		petals[k] = pick(p.rng, hex(0xd8352f), hex(0xffffff), hex(0xb04fc0), hex(0xf07fa8), hex(0x5566d8), hex(0xf08a28))
+	}
+	p.layer(func() {
+		n := 180 + p.rng.IntN(120)
+		for k := range n { // the nearest last
+			x, t := p.between(0, Width), math.Pow(float64(k)/float64(n), 0.8)
+			y, r := from(x)+3+(Height-from(x))*t, size*(0.25+0.85*t)*p.between(0.75, 1.2)
+			for a := r; a < r+6; a += 2 * math.Pi / 5 {
+				p.gc.DrawEllipse(x+math.Cos(a)*r*0.6, y+math.Sin(a)*r*0.5, r*0.5, r*0.45)
+			}
+			p.fill(p.lit(near(p.rng, pick(p.rng, petals[:]...), 0.04)), 1)
+			p.gc.DrawCircle(x, y, r*0.32)
+			p.fill(p.lit(hex(0xe8b428)), 1)
+		}
+	}, "flower")
+}

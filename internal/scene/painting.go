@@ -91,7 +91,7 @@ func minPixels(keyword string) int {
 	switch keyword {
 	case "sky", "clouds", "night", "sunset", "sea", "fog":
 		return Width * Height / 50
-	case "sand", "beach", "desert", "grass", "snow", "mountain", "hill", "forest", "lake", "river", "city":
+	case "sand", "beach", "desert", "grass", "snow", "mountain", "hill", "forest", "river", "city":
 		return Width * Height / 120
 	case "bird", "moon", "boat":
 		return 35

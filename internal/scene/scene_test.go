@@ -30,7 +30,7 @@ func TestKeywordsOfACollection(t *testing.T) {
 		}
 	}
 	vocabulary := strings.Fields(`sky clouds sea sand beach desert sun moon stars night sunset mountain snow hill tree forest
-		autumn grass flower palm building city lights river lake boat bird fog balloon lighthouse rock umbrella`)
+		grass flower building city lights river boat bird fog balloon umbrella`)
 	for _, word := range vocabulary {
 		if count[word] < 8 {
 			t.Errorf("%s is in %d pictures only", word, count[word])

@@ -122,3 +122,51 @@ func (p *painting) fog(top, densest, bottom, strength float64) {
 		})
 	}, "fog")
 }
+
+// sea reaches from the horizon to bottom, with a path of glints below the sun or moon.
+func (p *painting) sea(horizon float64, bottom line) {
+	deep := p.lit(near(p.rng, pick(p.rng, hex(0x1d6a8f), hex(0x20809a), hex(0x2a5f96), hex(0x2e8f9c)), 0.03))
+	// Water mostly reflects the sky: pale far away, its own colour close by.
+	distant := deep.mix(p.mood.horizon, 0.45)
+	shallow := deep.mix(p.lit(hex(0x6fd0c8)), 0.4)
+	p.layer(func() {
+		p.area(flat(horizon), bottom, func(x, y float64) (rgb, float64) {
+			t := (y - horizon) / (Height - horizon)
+			z := 1 / (t + 0.06)
+			n := p.noise.fbm((x-Width/2)*z*0.04+40, z*4.5+p.noise.at(x/40, y/9)*0.8, 4)
+			c := distant.mix(deep, smoothstep(0, 0.5, t)).mix(shallow, 0.8*smoothstep(26, 0, bottom(x)-y)*smoothstep(0.2, 0.6, t))
+			c = c.scale(0.86 + 0.34*smoothstep(0.3, 0.7, n))
+			c = c.mix(p.mood.horizon, 0.5*smoothstep(0.6, 0.75, n)*smoothstep(0, 0.12, t))
+			off := (x - p.shine) / (5 + 34*t)
+			return c.mix(p.mood.sun.mix(p.mood.horizon, 0.25), math.Exp(-off*off)*smoothstep(0.42, 0.62, n)), 1
+		})
+	}, "sea")
+}
+
+// foam breaks along the shore in a few rows. It hides little and counts as sea.
+func (p *painting) foam(shore line) {
+	p.layer(func() {
+		for k := range 3 {
+			row := shore.down(-float64(k) * p.between(6, 10))
+			p.area(row.down(-4), row.down(2), func(x, y float64) (rgb, float64) {
+				n := p.noise.fbm(x/15+float64(k)*33, y/7, 4)
+				edge := 1 - math.Abs(y-row(x)+1)/3.2
+				return p.lit(hex(0xffffff)).mix(p.mood.horizon, 0.2), smoothstep(0.4+0.05*float64(k), 0.72, n+0.12*edge) * smoothstep(0, 0.6, edge)
+			})
+		}
+	}, "sea")
+}
+
+// mirror makes still water below top: a rippled mirror image of what is above.
+func (p *painting) mirror(top float64, ripple float64, keyword string) {
+	tint := p.lit(near(p.rng, hex(0x2f5f70), 0.04))
+	p.layer(func() {
+		p.below(flat(top), func(x, y float64) rgb {
+			d := y - top
+			n := p.noise.fbm(x/(14+d*0.4), y/(1.2+d*0.045), 3) - 0.5
+			sx, sy := x+ripple*n*(3+d*0.10), top-d*0.95+ripple*n*(4+d*0.2)
+			c := p.get(int(sx), min(int(sy), int(top)-1)).scale(0.9).mix(tint, 0.16+0.25*smoothstep(0, Height-top, d))
+			return c.mix(p.mood.horizon, 0.22*ripple*smoothstep(0.16, 0.3, n))
+		})
+	}, keyword)
+}

@@ -2,8 +2,6 @@ package scene
 
 import "math"
 
-// Things that people build: towers, a lighthouse, parasols, balloons.
-
 // skyline is a row of towers with their feet at base, highest in the middle.
 func (p *painting) skyline(base, low, high, distance float64) {
 	centre := p.between(60, Width-60)
@@ -46,32 +44,6 @@ func (p *painting) tower(x, base, w, h, distance float64) {
 		}
 		p.fill(pane, 0.9)
 	}, keywords...)
-}
-
-// lighthouse stands with its foot at x, y. At night it shines.
-func (p *painting) lighthouse(x, y, h float64) {
-	band := pick(p.rng, hex(0xc8302c), hex(0xc8302c), hex(0x24406b), hex(0x2a2a2e))
-	p.layer(func() {
-		for k := range 6 {
-			bottom, top := y-h*0.8*float64(k)/6, y-h*0.8*float64(k+1)/6-0.5
-			w0, w1 := h*0.105-(y-bottom)*0.055, h*0.105-(y-top)*0.055
-			p.polygon(x-w0, bottom, x+w0, bottom, x+w1, top, x-w1, top)
-			p.fill(p.lit([]rgb{hex(0xf8f5ee), band}[k%2]), 1)
-			p.polygon(x-p.side*w0*0.2, bottom, x-p.side*w0, bottom, x-p.side*w1, top, x-p.side*w1*0.2, top)
-			p.fill(hex(0x101828), 0.22)
-		}
-		p.gc.DrawRectangle(x-h*0.085, y-h*0.82, h*0.17, h*0.025)
-		p.fill(p.lit(hex(0x3a3a40)), 1)
-		p.gc.DrawRectangle(x-h*0.045, y-h*0.92, h*0.09, h*0.1)
-		p.fill(hex(0xffe9a0), 1)
-		p.polygon(x-h*0.065, y-h*0.92, x, y-h, x+h*0.065, y-h*0.92)
-		p.fill(p.lit(band), 1)
-	}, "lighthouse")
-	if p.mood.keyword == "night" {
-		p.polygon(x, y-h*0.87, x+p.side*170, y-h*0.87-34, x+p.side*170, y-h*0.87+14)
-		p.fill(hex(0xfff0b8), 0.25)
-		p.glow(x, y-h*0.87, h*0.22, hex(0xffe9a0), 0.7)
-	}
 }
 
 // striped fills a shape repeatedly, narrower each time, alternating two colours: the
@@ -122,4 +94,30 @@ func (p *painting) balloon(x, y, radius float64) {
 		p.gc.DrawRectangle(x-radius*0.14, y+radius*1.7, radius*0.28, radius*0.26)
 		p.fill(p.lit(hex(0x7a5230)), 1)
 	}, "balloon")
+}
+
+// sailboat stands with its waterline at y; h is the height of the mast.
+func (p *painting) sailboat(x, y, h float64) {
+	hull := pick(p.rng, hex(0xf4f1ea), hex(0x8a2f2a), hex(0x24406b), hex(0x2c5a48), hex(0x6b4a2c))
+	sail := pick(p.rng, hex(0xfdfbf4), hex(0xfdfbf4), hex(0xf2e6c8), hex(0xd8503a), hex(0xe8a23a))
+	d := pick(p.rng, -h, h) // to the bow, left or right
+	p.layer(func() {
+		for k := 0.5; k < h*0.5; k += 1.3 { // the reflection: strokes, shorter with depth
+			s := h * (0.38 - 0.45*k/h) * p.between(0.6, 1)
+			p.gc.DrawRectangle(x-s, y+k, 2*s, 0.9)
+		}
+		p.fill(p.lit(sail.mix(hull, 0.4).scale(0.6)), 0.5)
+		p.gc.DrawRectangle(x-h*0.02, y-h, h*0.045, h*0.9)
+		p.fill(p.lit(hex(0x5a4632)), 1)
+		for _, to := range []float64{d, -0.85 * d} {
+			p.gc.MoveTo(x+to*0.05, y-h*0.45-math.Abs(to)*0.52)
+			p.gc.QuadraticTo(x+to*0.36, y-h*0.5, x+to*0.42, y-h*0.18)
+			p.gc.LineTo(x+to*0.05, y-h*0.17)
+			p.fill(p.lit(sail.scale(0.93+0.07*to/d)), 1)
+		}
+		p.polygon(x-d*0.39, y-h*0.15, x+d*0.48, y-h*0.19, x+d*0.38, y-h*0.05, x+d*0.25, y, x-d*0.32, y)
+		p.fill(p.lit(hull), 1)
+		p.polygon(x-d*0.39, y-h*0.15, x+d*0.48, y-h*0.19, x+d*0.45, y-h*0.15, x-d*0.38, y-h*0.11)
+		p.fill(p.lit(hull.mix(hex(0xffffff), 0.55)), 1)
+	}, "boat")
 }
