@@ -7,8 +7,8 @@ import (
 	"cpar/internal/wire"
 )
 
-// Every object starts with the same eight bytes: "CPAR", its kind, a zero byte and the
-// format version. docs/FORMAT.md draws each object.
+// magic starts every object. The kind, a zero byte and the format version
+// follow. docs/FORMAT.md draws each object.
 const magic = "CPAR"
 
 type kind uint8
@@ -17,15 +17,16 @@ const (
 	kindManifest kind = 'M'
 	kindRequest  kind = 'Q'
 	kindReply    kind = 'A'
-	// Scheme sealed has its own requests and replies. This package passes them on unread.
+	// The messages of scheme sealed, which this package passes on unread.
 	kindSealedRequest kind = 'q'
 	kindSealedReply   kind = 'a'
 )
 
-// SealedVersion is the format version of everything that scheme sealed stores or sends.
+// SealedVersion is the format version of all data of scheme sealed.
 const SealedVersion = 3
 
-// opaqueHeader is the length of an opaque message's header: the common header and the index id.
+// opaqueHeader is the length of an opaque message's header: the common header
+// and the index ID.
 const opaqueHeader = 8 + len(IndexID{})
 
 func (k kind) String() string {
@@ -50,8 +51,8 @@ func appendHeader(b []byte, k kind) []byte {
 	return binary.LittleEndian.AppendUint16(b, Version)
 }
 
-// readHeader checks the first eight bytes. It reports a different version and damage as
-// different errors, since the hint to the user differs.
+// readHeader checks the first eight bytes. It distinguishes a foreign version
+// from damage because the advice to the user differs.
 func readHeader(b []byte, k kind) (*wire.Reader, error) { return readVersion(b, k, Version) }
 
 func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
@@ -73,8 +74,8 @@ func readVersion(b []byte, k kind, want uint16) (*wire.Reader, error) {
 	return r, nil
 }
 
-// schemeOf identifies the scheme of an opaque message from its first bytes. The function
-// of selects a scheme's request or its reply.
+// schemeOf identifies the scheme of an opaque message by its first bytes. The
+// function of selects the request or the reply of a scheme.
 func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	for s, f := range schemeSpecs {
 		if m := of(f); m != (message{}) && len(b) > len(magic) && string(b[:len(magic)]) == magic && kind(b[len(magic)]) == m.kind {
@@ -100,7 +101,8 @@ func readOpaque(b []byte, m message) (id IndexID, err error) {
 	return id, nil
 }
 
-// appendOpaque appends an opaque message after checking its header and its index id.
+// appendOpaque checks the header and index ID of an opaque message and appends
+// it.
 func appendOpaque(b, encoded []byte, m message, want IndexID) ([]byte, error) {
 	id, err := readOpaque(encoded, m)
 	if err == nil && id != want {

@@ -97,7 +97,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) {
+func TestDecodersRejectDamage(t *testing.T) {
 	for name, d := range decoders(t) {
 		for n := range d.bytes {
 			if _, err := d.decode(d.bytes[:n]); !errors.Is(err, ErrCorrupt) {
@@ -119,7 +119,7 @@ func TestDamage(t *testing.T) {
 	if _, err := DecodeManifest(earlier); !errors.Is(err, ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
 		t.Errorf("a manifest of an earlier version: %v; %s", err, hint.Of(err))
 	}
-	// A manifest carries its own checksum: no bit may change.
+	// A manifest carries its own checksum, so no bit may change.
 	m := marshal(t, sampleManifest())
 	for i := 8; i < len(m); i++ {
 		bad := bytes.Clone(m)
@@ -130,10 +130,10 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestHugeCounts: a count that exceeds the input causes no allocation.
-func TestHugeCounts(t *testing.T) {
+// A count that exceeds the input causes no allocation.
+func TestHugeCountsAllocateNothing(t *testing.T) {
 	q := marshal(t, sampleRequest(false))
-	// The count of vector words follows the 32 fixed bytes.
+	// The number of vector words follows 32 fixed bytes.
 	copy(q[32:], []byte{255, 255, 255, 255})
 	if allocs := testing.AllocsPerRun(10, func() {
 		if _, err := DecodeRequest(q); !errors.Is(err, ErrCorrupt) {
@@ -167,9 +167,9 @@ func TestManifestValidate(t *testing.T) {
 	}
 }
 
-// TestOneDigestOneSegment: a small file must not count as 60,000 segments. Only an empty
-// file may be named twice.
-func TestOneDigestOneSegment(t *testing.T) {
+// A small file must not count as 60,000 segments. Only an empty file may be
+// named twice.
+func TestManifestRejectsRepeatedDigests(t *testing.T) {
 	m := sampleManifest()
 	m.Planes = 0
 	m.Segments[3].Bytes, m.Segments[4].Bytes = 2*3*16, 0
@@ -197,9 +197,7 @@ func TestOneDigestOneSegment(t *testing.T) {
 	}
 }
 
-// TestStructures: an index has a forest of either kind, an inverted file, or both; each
-// has exactly its own segments.
-func TestStructures(t *testing.T) {
+func TestManifestSegmentsMatchTheStructure(t *testing.T) {
 	both := sampleManifest()
 	both.Place, both.Segments[3].Bytes = PlaceLeaf, 3*4+2*5*16
 	both.Lists = 2
@@ -302,7 +300,7 @@ func TestForestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestNamesParse(t *testing.T) {
 	for _, s := range schemes.All() {
 		if got, err := ParseScheme(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)

@@ -14,43 +14,41 @@ import (
 	"cpar/internal/hint"
 )
 
-// A Manifest describes an index and names its segments. Activating a manifest is atomic:
-// an index is exactly what its manifest names.
+// A Manifest describes an index and names its segments. An index consists of
+// exactly the segments in its active manifest, and activation is atomic.
 type Manifest struct {
 	Scheme Scheme
 	ID     IndexID
-	// Records is n. Dim is the length of a record's vector C(V) in words; for schemes
-	// sealed and local, in coordinates.
+	// Records is n. Dim is the length of C(V) in words, or in coordinates for
+	// schemes sealed and local.
 	Records uint32
 	Dim     uint32
-	// Shift: a score is ⟨C(V), t⟩ / 2^Shift, rounded; 2^Shift is w² in the paper. 0 for
-	// schemes sealed and local.
+	// A score is ⟨C(V), t⟩ / 2^Shift, rounded, where 2^Shift is the paper's w².
+	// Shift is 0 for schemes sealed and local.
 	Shift uint8
-	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 for an
-	// index without a forest.
-	Trees uint8
-	// Place says which nodes of a tree hold records.
+	// Trees, Fields (|SF|), Planes, PlaneShift and OrderBytes are 0 without a
+	// forest.
+	Trees      uint8
 	Place      Place
 	PlaneShift uint8
 	OrderBytes uint8
 	Fields     uint32
 	Planes     uint32
-	// Lists is the number of lists in the inverted file, 0 if there is none.
+	// Lists is the number of cells in the inverted file, or 0.
 	Lists uint32
-	// KeywordBytes is the size of each record's keyword block; of an index that can be
-	// updated, that of a page of them (KeywordPageBytes).
+	// KeywordBytes is the size of a record's keyword block. If the index can be
+	// updated, it is the size of a page (KeywordPageBytes).
 	KeywordBytes uint32
 	Segments     []Segment
 }
 
-// A Place says which nodes of a tree hold records.
+// A Place determines which nodes of a tree hold records.
 type Place uint8
 
-// The places.
 const (
-	// PlaceLeaf: leaves only, as in FLANN.
+	// PlaceLeaf uses leaves only, as FLANN does.
 	PlaceLeaf Place = 0
-	// PlaceNode: every node, as in the paper (Bentley).
+	// PlaceNode uses every node, as the paper does (Bentley).
 	PlaceNode Place = 1
 )
 
@@ -61,7 +59,7 @@ func (p Place) String() string { return places.String(p) }
 // ParsePlace is the inverse of Place.String.
 func ParsePlace(name string) (Place, error) { return places.Parse(name, ErrInput) }
 
-// Limits that are checked before anything is allocated for a manifest.
+// Limits checked before any allocation for a manifest.
 const (
 	MaxRecords      = 1 << 27
 	maxDim          = 1 << 16
@@ -69,15 +67,16 @@ const (
 	maxKeywordBytes = 1 << 16
 	maxTrees        = 64
 	maxSegments     = 1 << 16
-	// MaxSegmentBytes bounds one segment. Vectors are split to fit; a forest cannot be,
-	// and ten trees exceed the limit from 6.7 million records on.
+	// MaxSegmentBytes bounds one segment. Vectors are split to fit. A forest
+	// cannot be split, so ten trees exceed the limit above 6.7 million records.
 	MaxSegmentBytes = 1 << 30
 	segmentSize     = 1 + 8 + sha256.Size
-	// nodeSize is the encoded size of a tree node, see forest.go.
+	// nodeSize is the encoded size of a tree node (segment.go).
 	nodeSize = 16
 )
 
-// AppendBinary appends the canonical encoding of m, which ends with its SHA-256.
+// AppendBinary appends the canonical encoding of m, which ends with the SHA-256
+// of the bytes before it.
 func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("writing index manifest: %w", err)
@@ -98,12 +97,11 @@ func (m *Manifest) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, sum[:]...), nil
 }
 
-// MarshalBinary returns the canonical encoding of m.
 func (m *Manifest) MarshalBinary() ([]byte, error) { return m.AppendBinary(nil) }
 
 // DecodeManifest reads a manifest. Errors wrap ErrCorrupt or ErrVersion.
 func DecodeManifest(b []byte) (*Manifest, error) {
-	// Check the version first: a later version may end differently.
+	// A later version may end differently, so check the version first.
 	r, err := readHeader(b, kindManifest)
 	if errors.Is(err, ErrVersion) {
 		return nil, hint.Add(err, hint.Rebuild)
@@ -143,8 +141,8 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Validate checks that this version could have written m: every number is within its
-// limit and every segment has the size that the numbers imply.
+// Validate checks that every number is within its limit and that every segment
+// has the size implied by those numbers.
 func (m *Manifest) Validate() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
@@ -180,7 +178,7 @@ func (m *Manifest) Validate() error {
 	return m.validateSegments(form, fail)
 }
 
-// requiredSegments are the segments that an index must have exactly once, with their
+// requiredSegments maps the segments that must occur exactly once to their
 // sizes in bytes.
 func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 	want := map[SegmentKind]uint64{SegmentLedger: anySize, SegmentProfile: anySize}
@@ -202,7 +200,7 @@ func (m *Manifest) requiredSegments(form schemeSpec) map[SegmentKind]uint64 {
 	return want
 }
 
-// anySize stands for any number of bytes, notEmpty for any number but 0.
+// anySize accepts any number of bytes, notEmpty any number except 0.
 const anySize, notEmpty = math.MaxUint64, math.MaxUint64 - 1
 
 func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) error) error {
@@ -253,13 +251,14 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 	return nil
 }
 
-// several reports whether an index may have more than one segment of a kind.
+// several reports whether an index may have several segments of kind k.
 func (form schemeSpec) several(k SegmentKind) bool {
 	return k == SegmentVectors || form.hints && k == SegmentHints || form.grows && (k == SegmentKeywords || k == SegmentIdentities)
 }
 
-// parts is how many parts segment i holds, of a kind of which there are several: units of
-// vectors, full pages of keywords, identities, bytes of hints. whole is false if no number of them has its size.
+// parts returns the number of units in segment i, whose kind may occur several
+// times: units of vectors, full pages of keywords, identities, or bytes of
+// hints. whole is false if the size is not a multiple of the unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
 	unit, over, least := form.unit(m), uint64(0), uint64(1)
@@ -281,7 +280,6 @@ func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	return n, s.Bytes >= over && n >= least && (s.Bytes-over)%unit == 0
 }
 
-// treeNodes is the number of nodes in each tree.
 func (m *Manifest) treeNodes() uint64 {
 	if m.Place == PlaceLeaf {
 		return 2*uint64(m.Records) - 1
@@ -289,12 +287,11 @@ func (m *Manifest) treeNodes() uint64 {
 	return uint64(m.Records)
 }
 
-// forestBytes is the size of the forest segment.
 func (m *Manifest) forestBytes() uint64 {
 	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
 }
 
-// Bytes is the total size of m's segments.
+// Bytes returns the total size of the segments.
 func (m *Manifest) Bytes() (n uint64) {
 	for _, s := range m.Segments {
 		n += s.Bytes
@@ -302,9 +299,9 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes bounds an opaque reply: some 80 bytes, and a word for each row of the
-// encrypted vectors, which has more than Dim of them; and twice that, as the index may have
-// grown meanwhile.
+// OpaqueReplyBytes is an upper bound on the size of an opaque reply. A reply
+// has about 80 bytes and one word per row of encrypted vectors, which is at
+// least Dim. The bound doubles this because the index may have grown meanwhile.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -315,7 +312,7 @@ func (m *Manifest) OpaqueReplyBytes() int64 {
 	return 128 + 2*int64(vectors/(uint64(m.Dim)+1))
 }
 
-// Segment returns the segment of kind k, the first where there are several.
+// Segment returns the first segment of kind k.
 func (m *Manifest) Segment(k SegmentKind) (Segment, bool) {
 	for _, s := range m.Segments {
 		if s.Kind == k {
@@ -331,10 +328,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours. What the index holds
-// decides: a forest is searched by the paper's Algorithm 1 at AP-10, also where there are
-// lists beside it; an inverted file alone by its lists at AP-10; with neither, all records
-// are scanned.
+// DefaultParams returns the default search for ten neighbours: the paper's
+// Algorithm 1 at AP-10 if there is a forest, the cells at AP-10 if there is
+// only an inverted file, and otherwise a scan of all records.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {
@@ -347,16 +343,15 @@ func (m *Manifest) DefaultParams() Params {
 	return p
 }
 
-// An IndexID names an index. It is drawn at random when the index is built, goes into
-// every key derivation, and reveals nothing about the contents.
+// An IndexID names an index. It is random, enters every key derivation, and
+// reveals nothing about the contents.
 type IndexID [16]byte
 
 func (id IndexID) String() string { return hex.EncodeToString(id[:]) }
 
-// MarshalText writes 32 hexadecimal digits.
 func (id IndexID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
-// UnmarshalText reads 32 lower-case hexadecimal digits.
+// UnmarshalText accepts only 32 lower-case hexadecimal digits.
 func (id *IndexID) UnmarshalText(text []byte) error {
 	var got IndexID
 	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
@@ -367,7 +362,6 @@ func (id *IndexID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseIndexID parses the output of String.
 func ParseIndexID(s string) (id IndexID, err error) {
 	err = id.UnmarshalText([]byte(s))
 	return id, err

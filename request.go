@@ -9,37 +9,39 @@ import (
 // MaxRequestBytes is the size of the largest request that a cloud accepts.
 const MaxRequestBytes = 1 << 20
 
-// An OrderCiphertext is meant to show the cloud the order of values and nothing else. It
-// is the dense rank among the split values of a field, or an order-preserving encryption,
+// An OrderCiphertext reveals only the order of values: it is the dense rank
+// among the split values of a field, or an order-preserving encryption
 // OPE(V[s]). Both are deterministic.
 type OrderCiphertext uint64
 
-// A Request asks for the records nearest to an encrypted vector. Nothing else about a new
-// photo crosses the wall towards the cloud.
+// A Request asks for the records nearest to an encrypted vector. Nothing else
+// about a new photo reaches the cloud.
 type Request struct {
 	Index  IndexID
 	Params Params
-	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, which is SᵀS_s·C(V_s) multiplied out. ⟨C(V),
-	// t⟩ is the score Comp times 2^Manifest.Shift, plus noise.
+	// Vector is t = Sᵀ(w·V_s + e_s) mod 2⁶⁴, which is SᵀS_s·C(V_s) multiplied
+	// out. ⟨C(V), t⟩ is the score Comp times 2^Manifest.Shift, plus noise.
 	Vector []uint64
-	// Order holds one order ciphertext for each of the |SF| split fields; empty in a capia request.
+	// Order has one order ciphertext per split field, |SF| in all, and is empty
+	// in a capia request.
 	Order []OrderCiphertext
 	// Planes is set only if Params.UsesPlanes.
 	Planes *PlaneRequest
-	// Opaque is the whole request of a scheme with its own messages (for sealed:
-	// cpar/internal/lattice). Nothing else in Request is then sent, not even L;
+	// Opaque is the complete message of a scheme with its own encoding
+	// (internal/lattice). In that case nothing else is sent, not even L, and
 	// DecodeRequest restores only Params.Scheme.
 	Opaque []byte
 }
 
-// A PlaneRequest lets the cloud compute the signed distance of each plane from the
-// request and compare it with a record's score.
+// A PlaneRequest lets the cloud compute the signed distance from the request to
+// each plane and compare it with a record's score.
 type PlaneRequest struct {
 	// Vector has |SF|+1 words: [r_p·(V_s[f] − centre_f) for every f, r_p],
 	// encrypted. Its product with a plane's row is r_p·(V_s[f] − split).
 	Vector []uint64
-	// A plane with score p is as far away as a record with score (|p|·Scale)/2¹⁶ −
-	// Offset. That is 0.75 of the distance, since the projection can fall below L1.
+	// A plane with score p is as distant as a record with score (|p|·Scale)/2¹⁶
+	// − Offset. That is 0.75 of the distance, since the projection can fall
+	// below L1.
 	Scale  uint64
 	Offset uint64
 }
@@ -49,7 +51,6 @@ const (
 	flagPlanes = 1 << 1
 )
 
-// AppendBinary appends the canonical encoding of q.
 func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 	switch {
 	case q.Params.Scheme.Opaque():
@@ -87,12 +88,12 @@ func (q *Request) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalBinary returns the canonical encoding of q.
 func (q *Request) MarshalBinary() ([]byte, error) { return q.AppendBinary(nil) }
 
 func asRequest(f schemeSpec) message { return f.request }
 
-// DecodeRequest reads a request. An opaque request keeps b. Errors wrap ErrCorrupt or ErrVersion.
+// DecodeRequest reads a request. An opaque request aliases b. Errors wrap
+// ErrCorrupt or ErrVersion.
 func DecodeRequest(b []byte) (*Request, error) {
 	if scheme, m, ok := schemeOf(b, asRequest); ok {
 		id, err := readOpaque(b, m)
@@ -146,8 +147,8 @@ func DecodeRequest(b []byte) (*Request, error) {
 	return q, nil
 }
 
-// orderWidth is the number of bytes per order ciphertext: two if all of them fit (dense
-// ranks), else eight.
+// orderWidth returns the bytes per order ciphertext: 2 if all fit (dense
+// ranks), otherwise 8.
 func orderWidth(list []OrderCiphertext) uint8 {
 	for _, o := range list {
 		if o > math.MaxUint16 {
@@ -157,9 +158,9 @@ func orderWidth(list []OrderCiphertext) uint8 {
 	return 2
 }
 
-// MaxReplyBytes is the largest size in bytes of a valid reply to q: 44 bytes before the
-// matches, then for each match a record, a score and a keyword block of at most 64 KiB. An
-// opaque reply can be as long as opaque says (Manifest.OpaqueReplyBytes).
+// MaxReplyBytes is an upper bound on the size of a valid reply to q: 44 bytes,
+// then a record, a score and a keyword block of at most 64 KiB per match. For
+// an opaque reply it returns opaque (Manifest.OpaqueReplyBytes).
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque
@@ -167,27 +168,26 @@ func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	return 44 + int64(q.Params.L)*(12+1<<16)
 }
 
-// A Reply holds the records that the cloud found nearest.
+// A Reply holds the nearest records that the cloud found.
 type Reply struct {
 	Index IndexID
 	// Visited is the number of distinct records scored.
 	Visited uint32
 	// Touched is the number of ciphertext bytes read to score them.
 	Touched uint64
-	// Matches are in ascending order of (Score, Record).
+	// Matches ascend by (Score, Record).
 	Matches []Match
-	// Opaque is the whole reply to an opaque request, in the scheme's own encoding (for
-	// sealed: cpar/internal/lattice); nil for other requests.
+	// Opaque is the complete reply to an opaque request, and nil otherwise.
 	Opaque []byte
 }
 
 // A Match is one record of a reply.
 type Match struct {
 	Record uint32
-	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner, who knows r_s and r,
-	// can turn it into a distance.
+	// Score is Comp = r_s·(F·Dis − r) − 3ε, rounded. Only the owner knows r_s
+	// and r and can turn it into a distance.
 	Score int64
-	// Keywords is the record's keyword block, as stored in the index.
+	// Keywords is the record's keyword block as stored in the index.
 	Keywords []byte
 }
 
@@ -218,11 +218,10 @@ func (a *Reply) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// MarshalBinary returns the canonical encoding of a.
 func (a *Reply) MarshalBinary() ([]byte, error) { return a.AppendBinary(nil) }
 
-// Scheme returns the scheme of an opaque reply. ok is false for a reply in the common
-// encoding, which does not carry its scheme.
+// Scheme returns the scheme of an opaque reply. ok is false for the common
+// encoding, which does not carry a scheme.
 func (a *Reply) Scheme() (s Scheme, ok bool) {
 	s, _, ok = schemeOf(a.Opaque, asReply)
 	return s, ok
@@ -230,7 +229,8 @@ func (a *Reply) Scheme() (s Scheme, ok bool) {
 
 func asReply(f schemeSpec) message { return f.reply }
 
-// DecodeReply reads a reply. An opaque reply keeps b. Errors wrap ErrCorrupt or ErrVersion.
+// DecodeReply reads a reply. An opaque reply aliases b. Errors wrap ErrCorrupt
+// or ErrVersion.
 func DecodeReply(b []byte) (*Reply, error) {
 	if _, m, ok := schemeOf(b, asReply); ok {
 		id, err := readOpaque(b, m)

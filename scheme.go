@@ -7,24 +7,25 @@ import (
 	"cpar/internal/enum"
 )
 
-// A Scheme says how the cloud finds the nearest records.
+// A Scheme determines how the nearest records are found.
 type Scheme uint8
 
-// The schemes.
 const (
-	// SchemeCPAR is the paper's: it searches an encrypted randomized kd-forest, which
-	// visits part of the records (AP-X).
+	// SchemeCPAR searches the paper's encrypted randomized kd-forest and visits
+	// a share of the records (AP-X).
 	SchemeCPAR Scheme = 1
-	// SchemeCAPIA scans every record: the paper's predecessor and baseline.
+	// SchemeCAPIA scans every record. It is the paper's predecessor and
+	// baseline.
 	SchemeCAPIA Scheme = 2
-	// SchemeSealed scores every record under ring-LWE. The cloud returns all scores and
-	// can read none.
+	// SchemeSealed scores every record under ring-LWE. The cloud returns all
+	// scores and cannot read any of them.
 	SchemeSealed Scheme = 3
-	// SchemeLocal keeps the whole index encrypted at the cloud. The owner fetches it once
-	// and searches at home; the cloud answers no requests.
+	// SchemeLocal stores the encrypted index at the cloud. The owner fetches it
+	// once and searches on the device.
 	SchemeLocal Scheme = 4
-	// SchemeIVF searches an encrypted inverted file, which visits part of the records
-	// too. It is this project's own; records are encrypted as for SchemeCPAR.
+	// SchemeIVF searches an encrypted inverted file and visits a share of the
+	// records. It is this project's own, and encrypts records as SchemeCPAR
+	// does.
 	SchemeIVF Scheme = 5
 )
 
@@ -32,10 +33,8 @@ var schemes = enum.Table[Scheme]{What: "scheme", First: SchemeCPAR, Names: []str
 
 func (s Scheme) String() string { return schemes.String(s) }
 
-// MarshalText writes the name that String returns.
 func (s Scheme) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText parses that name.
 func (s *Scheme) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseScheme(string(text))
 	return err
@@ -47,30 +46,34 @@ func Schemes() []Scheme { return schemes.All() }
 // ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
-// A schemeSpec says what an index of one scheme looks like and which requests it accepts.
-// The root package knows nothing else about a scheme but its name.
+// A schemeSpec describes an index of one scheme and the requests it accepts.
+// The root package knows nothing else about a scheme.
 type schemeSpec struct {
-	// unit is the size in bytes that every vectors segment must be a multiple of.
+	// unit is the size in bytes that divides every vectors segment.
 	unit func(m *Manifest) uint64
-	// fits reports whether the records of m can fill this many units.
+	// fits reports whether the records of m can fill this number of units.
 	fits func(m *Manifest, units uint64) bool
-	// trees, lists: the index may have these. If it may have any, it must have some.
+	// trees and lists report whether the index may have them. If it may have
+	// any, it must have some.
 	trees, lists bool
-	// clusters: the index may have records in clusters, and then says which.
+	// clusters reports whether the index may group its records into cells. It
+	// then has a segment that assigns them.
 	clusters bool
-	// grows: records can be added later, so the index says which photos it holds.
+	// grows reports whether records can be added later. The index then has
+	// identities of its photos.
 	grows bool
-	// searches are those that a request may name, the default first. Where there is but
-	// one way to search, a request says 0.
+	// searches lists the valid values of Params.Search, the default first. A
+	// scheme with a single search uses 0.
 	searches []Search
-	// hints: every segment of vectors has one of hints, in the same order.
+	// hints reports whether every vectors segment has a hints segment, in the
+	// same order.
 	hints bool
-	// segments are the extra segments of this scheme, with their sizes in bytes.
+	// segments maps the extra segments of this scheme to their sizes in bytes.
 	segments map[SegmentKind]uint64
 	// accepts lists the schemes of the requests that the cloud accepts.
 	accepts []Scheme
-	// request and reply are set where the scheme has its own message encoding, which this
-	// package passes on unread. They are zero for the common encoding.
+	// request and reply are the scheme's own encoding, which this package
+	// passes on unread. They are zero for the common encoding.
 	request, reply message
 }
 
@@ -80,22 +83,23 @@ type message struct {
 	version uint16
 }
 
-// wordRows holds one row of words per record; the cloud computes one score from each row.
+// wordRows holds one row of words per record, from which the cloud computes one
+// score.
 var wordRows = schemeSpec{
 	unit: func(m *Manifest) uint64 { return 8 * uint64(m.Dim) },
 	fits: func(m *Manifest, units uint64) bool { return units == uint64(m.Records) },
 }
 
 var schemeSpecs = map[Scheme]schemeSpec{
-	// An index of scheme cpar has a forest. Earlier versions gave it lists too, beside the
-	// forest or instead, and an owner may still ask for both.
+	// Earlier versions added cells beside the forest or instead of it, and an
+	// owner may still ask for both.
 	SchemeCPAR: {unit: wordRows.unit, fits: wordRows.fits, trees: true, lists: true,
 		searches: searches.All(), accepts: []Scheme{SchemeCPAR, SchemeIVF, SchemeCAPIA}},
 	SchemeIVF: {unit: wordRows.unit, fits: wordRows.fits, lists: true,
 		searches: []Search{SearchIVF}, accepts: []Scheme{SchemeIVF, SchemeCAPIA}},
 	SchemeCAPIA: {unit: wordRows.unit, fits: wordRows.fits, searches: []Search{0}, accepts: []Scheme{SchemeCAPIA}},
 	SchemeSealed: {
-		// The size of a group depends on parameters that this package does not know.
+		// The size of a group depends on parameters unknown to this package.
 		unit:     func(*Manifest) uint64 { return 8 },
 		fits:     func(_ *Manifest, units uint64) bool { return units > 0 },
 		grows:    true,
@@ -117,49 +121,50 @@ var schemeSpecs = map[Scheme]schemeSpec{
 	},
 }
 
-// Searches lists what Params.Search may be for this scheme, the default first; nil for
-// what is no scheme.
+// Searches lists the valid values of Params.Search for s, the default first.
 func (s Scheme) Searches() []Search { return slices.Clone(schemeSpecs[s].searches) }
 
 // Grows reports whether records can be added to an index of this scheme later.
 func (s Scheme) Grows() bool { return schemeSpecs[s].grows }
 
-// Scored reports whether the cloud computes this scheme's scores in the clear, from rows of words.
+// Scored reports whether the cloud computes scores in the clear, from rows of
+// words.
 func (s Scheme) Scored() bool { return s.CloudSearches() && !s.Opaque() }
 
-// CloudSearches reports whether the cloud answers requests of this scheme. If not, the owner
-// fetches the index and searches at home.
+// CloudSearches reports whether the cloud answers requests of this scheme.
+// Otherwise the owner fetches the index and searches on the device.
 func (s Scheme) CloudSearches() bool { return len(schemeSpecs[s].accepts) > 0 }
 
-// Opaque reports whether only the two ends can read this scheme's requests and replies.
-// Request.Opaque and Reply.Opaque then hold the whole message.
+// Opaque reports whether only the two ends can read requests and replies, which
+// Request.Opaque and Reply.Opaque then hold.
 func (s Scheme) Opaque() bool { return schemeSpecs[s].request != message{} }
 
-// Version is the version of every format in this package. A reader refuses
-// any other (ErrVersion).
+// Version is the version of every format in this package. Readers refuse any
+// other with ErrVersion.
 const Version = 5
 
-// MaxNeighbours bounds how many records one request may ask for.
+// MaxNeighbours bounds the number of records that one request may ask for.
 const MaxNeighbours = 1000
 
-// A Search says how the cloud finds the records worth scoring. SECURITY.md says what each
-// search reveals to it.
+// A Search determines how the cloud selects the records to score. SECURITY.md
+// describes the leakage of each.
 type Search uint8
 
 const (
-	// SearchDepthFirst is the paper's Algorithm 1, corrected: the default of scheme cpar.
+	// SearchDepthFirst is the paper's Algorithm 1, corrected, and the default
+	// of scheme cpar.
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records that are fewest ranks away from the request, summed
-	// over all trees. Of the forest searches it finds the most for a given number of
-	// visits, and the cloud learns no more than from SearchDepthFirst.
+	// SearchByRank visits the records with the smallest rank difference from
+	// the request, summed over all trees. It finds the most of the forest
+	// searches for a given number of visits and leaks no more than
+	// SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin continues, as FLANN does, at the node of any tree whose encrypted
-	// planes add up to the least distance. The request carries a plane vector, which
-	// reveals more to the cloud than the two searches above.
+	// SearchBestBin continues, as FLANN does, at the node of any tree whose
+	// encrypted planes add up to the smallest distance. The request carries a
+	// plane vector, which leaks more than the two searches above.
 	SearchBestBin Search = 2
-	// SearchIVF reads an inverted file: the cloud scores the lists' encrypted centroids
-	// and reads the nearest lists. It uses no tree, and the request carries no order
-	// ciphertexts. It is the search of scheme ivf.
+	// SearchIVF scores the encrypted centroids of an inverted file and scans
+	// the nearest cells. The request carries no order ciphertexts.
 	SearchIVF Search = 3
 )
 
@@ -170,22 +175,24 @@ func (s Search) String() string { return searches.String(s) }
 // ParseSearch is the inverse of Search.String.
 func ParseSearch(name string) (Search, error) { return searches.Parse(name, ErrInput) }
 
-// Params is what an owner asks of one search. It travels in the clear, except for schemes
-// sealed and local, where only L matters and the cloud does not see it.
+// Params are the parameters of one search. They travel in the clear, except for
+// schemes sealed and local, which use only L and hide it from the cloud.
 type Params struct {
-	// Scheme must be one that the index can serve: its own; capia where it has scheme cpar
-	// or ivf; and ivf where it has scheme cpar, with lists beside the forest.
+	// Scheme must be one that the index can serve: its own, capia for an index
+	// of scheme cpar or ivf, or ivf for an index of scheme cpar with cells.
 	Scheme Scheme
-	// L is the number of nearest records wanted: the length of the paper's Queue.
+	// L is the number of nearest records wanted, the length of the paper's
+	// Queue.
 	L uint16
-	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000: the share
-	// of the records that a search may visit. AP-100 visits all. Only schemes cpar
-	// and ivf use it.
+	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000:
+	// the share of the records that a search may visit. Only schemes cpar and
+	// ivf use it.
 	Approx uint16
-	// Search must be one of Scheme.Searches that the index can serve (Manifest.Serves).
+	// Search must be in Scheme.Searches, and the index must serve it
+	// (Manifest.Serves).
 	Search Search
-	// Prune turns on type-2 pruning by planes. AP-100 ignores it, since a plane is not
-	// always a lower bound. It reveals more to the cloud; see SECURITY.md.
+	// Prune turns on type-2 pruning by planes, which leaks more (SECURITY.md).
+	// AP-100 ignores it, since a plane is not always a lower bound.
 	Prune bool
 }
 
@@ -208,12 +215,12 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// UsesPlanes reports whether a search with p compares plane distances, so that a request
-// must carry a PlaneRequest.
+// UsesPlanes reports whether a search with p compares plane distances, so that
+// the request must carry a PlaneRequest.
 func (p Params) UsesPlanes() bool {
 	return p.Scheme == SchemeCPAR && p.Approx < 1000 && (p.Prune || p.Search == SearchBestBin)
 }
 
-// UsesForest reports whether a search with p walks trees, so that a request
+// UsesForest reports whether a search with p visits trees, so that the request
 // must carry order ciphertexts.
 func (p Params) UsesForest() bool { return p.Scheme == SchemeCPAR && p.Search != SearchIVF }

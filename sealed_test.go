@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sealedBytes makes a sealed request or reply, as far as this package reads it.
+// sealedBytes returns a sealed message with the header that this package reads.
 func sealedBytes(k kind, id IndexID, body string) []byte {
 	b := append([]byte(magic), byte(k), 0)
 	b = binary.LittleEndian.AppendUint16(b, SealedVersion)
@@ -42,7 +42,7 @@ func sealedManifest(s Scheme) *Manifest {
 	return m
 }
 
-// asCAPIA makes an index of scheme capia of m but for what that scheme does not have.
+// asCAPIA turns m into an index of scheme capia.
 func asCAPIA(m *Manifest) {
 	m.Scheme, m.KeywordBytes = SchemeCAPIA, 92
 	m.Segments = slices.Delete(m.Segments, 3, 5)
@@ -52,7 +52,7 @@ func asCAPIA(m *Manifest) {
 func TestSealedRequestsAndReplies(t *testing.T) {
 	id := IndexID{1, 2, 3}
 	q := &Request{Index: id, Params: Params{Scheme: SchemeSealed, L: 10, Approx: 1000}, Opaque: sealedBytes(kindSealedRequest, id, "words")}
-	// Only the sealed bytes are sent: not even L.
+	// Only the sealed bytes are sent, not even L.
 	if got := marshal(t, q); !bytes.Equal(got, q.Opaque) {
 		t.Errorf("sent: %x", got)
 	}

@@ -12,15 +12,14 @@ import (
 	"cpar/kdforest"
 )
 
-// A Digest is the SHA-256 of a segment's bytes; it also names the segment.
+// A Digest is the SHA-256 of a segment's bytes and names the segment.
 type Digest [sha256.Size]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
-// MarshalText writes 64 hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads 64 lower-case hexadecimal digits, the form that String writes.
+// UnmarshalText accepts only 64 lower-case hexadecimal digits.
 func (d *Digest) UnmarshalText(text []byte) error {
 	var got Digest
 	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
@@ -31,90 +30,96 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseDigest parses the output of String.
 func ParseDigest(s string) (d Digest, err error) {
 	err = d.UnmarshalText([]byte(s))
 	return d, err
 }
 
-// A SegmentKind says what a segment of an index holds.
+// A SegmentKind is the kind of data in a segment.
 type SegmentKind uint8
 
-// The segments of an index, in the order of the manifest.
+// The kinds, in the order of the manifest.
 const (
-	// SegmentVectors: the vectors of consecutive records. An index has one or more. Each
-	// holds rows of Dim words, C(V); for scheme sealed whole groups
-	// (cpar/internal/lattice), for scheme local whole blocks of LocalBlockBytes.
+	// SegmentVectors holds the vectors of consecutive records: rows C(V) of Dim
+	// words, whole groups for scheme sealed (internal/lattice), or whole blocks
+	// of LocalBlockBytes for scheme local. An index has one or more.
 	SegmentVectors SegmentKind = 1
-	// SegmentKeywords: a block of KeywordBytes for each record; of an index that can be
-	// updated, pages of KeywordBytes for KeywordPageRecords each, in one or more segments,
-	// and then one of KeywordTailBytes for the records that fill no page.
+	// SegmentKeywords holds a block of KeywordBytes per record. If the index
+	// can be updated, it holds pages of KeywordBytes for KeywordPageRecords
+	// records each, and a last segment of KeywordTailBytes for the remaining
+	// records.
 	SegmentKeywords SegmentKind = 2
-	// SegmentForest: the planes' fields and order ciphertexts, then the trees (only with a forest).
+	// SegmentForest holds the fields and order ciphertexts of the planes, then
+	// the trees.
 	SegmentForest SegmentKind = 3
-	// SegmentPlanes: rows of Fields+1 words, C(H) of each plane (only with a forest).
+	// SegmentPlanes holds rows of Fields+1 words, C(H) of each plane.
 	SegmentPlanes SegmentKind = 4
-	// SegmentLists: the first record of each list, 4 bytes each (only with an inverted file).
+	// SegmentLists holds the first record of each cell of an inverted file, 4
+	// bytes each.
 	SegmentLists SegmentKind = 5
-	// SegmentCentroids: rows of Dim words, C(V) of each list's centroid.
+	// SegmentCentroids holds rows of Dim words, C(V) of each cell's centroid.
 	SegmentCentroids SegmentKind = 6
-	// SegmentLedger: what the owner must know about this state of the index, encrypted; the
-	// cloud only stores it.
+	// SegmentLedger holds the owner's encrypted bookkeeping for one generation
+	// of the index. The cloud only stores it.
 	SegmentLedger SegmentKind = 7
-	// SegmentParams: the public constants of scheme sealed, ParamsBytes long.
+	// SegmentParams holds the public constants of scheme sealed.
 	SegmentParams SegmentKind = 8
-	// SegmentHints: what the owner needs to read replies of scheme sealed; the cloud only
-	// stores it. There is one for every segment of vectors, in the same order.
+	// SegmentHints holds data that the owner needs to read replies of scheme
+	// sealed, one segment per vectors segment, in the same order. The cloud
+	// only stores it.
 	SegmentHints SegmentKind = 9
-	// SegmentProfile: what is compared of a photo, and the words of the collection,
-	// encrypted. It is large and stays as it is through updates.
+	// SegmentProfile holds the encrypted profile and keyword list of the
+	// collection. It is large and updates leave it unchanged.
 	SegmentProfile SegmentKind = 10
-	// SegmentIdentities: which photos consecutive records are of, IdentityBytes each,
-	// encrypted. An index that can be updated has one or more; only updates read them.
+	// SegmentIdentities holds the encrypted identities of the photos of
+	// consecutive records, IdentityBytes each. Only updates read it.
 	SegmentIdentities SegmentKind = 11
-	// SegmentCells: which records are in which cluster, encrypted, of an index of scheme
-	// sealed that has clusters. It stays as it is through updates.
+	// SegmentCells holds the encrypted assignment of records to the hidden
+	// cells of scheme sealed. Updates leave it unchanged.
 	SegmentCells SegmentKind = 12
 )
 
 const (
-	// ParamsBytes is the length of the parameters segment, ClusteredParamsBytes that of an
-	// index with clusters.
+	// ParamsBytes is the length of the parameters segment, ClusteredParamsBytes
+	// its length for an index with cells.
 	ParamsBytes          = 36
 	ClusteredParamsBytes = 2*ParamsBytes + 4
-	// LocalBlockRecords is the number of records in a full block of scheme local.
+	// LocalBlockRecords is the number of records in a full block of scheme
+	// local.
 	LocalBlockRecords = 32
-	// IdentityBytes is the length of a record's identity. A segment of them begins with a
-	// nonce and ends with a tag.
+	// IdentityBytes is the length of a record's identity. A segment of
+	// identities also has a nonce and a tag.
 	IdentityBytes    = 16
 	identityOverhead = 12 + 16
-	// KeywordPageRecords is the number of records of a page of keywords.
+	// KeywordPageRecords is the number of records in a page of keywords.
 	KeywordPageRecords = 256
-	// KeywordAmendmentBytes is the length of the encrypted list of keywords that have
-	// changed since their page was written.
+	// KeywordAmendmentBytes is the length of the encrypted list of keywords
+	// that changed after their page was written.
 	KeywordAmendmentBytes = 4096
 )
 
-// keywordBudgets are how many keywords a page may have room for, on average over its
-// records. An index has one budget for all its pages, which the cloud sees: they are few.
+// keywordBudgets are the possible capacities of a page, in keywords per record
+// on average. All pages of an index share one budget. The cloud sees it, so
+// there are few.
 var keywordBudgets = []int{8, 16, 31}
 
-// KeywordBudgets lists them in ascending order; the last has room for whatever there is.
+// KeywordBudgets lists the budgets in ascending order. The last one fits any
+// collection.
 func KeywordBudgets() []int { return slices.Clone(keywordBudgets) }
 
-// KeywordPageBytes is the length of an encrypted page of keywords with this budget: a
-// nonce, a count for each record, two bytes for each keyword that there is room for, a tag.
+// KeywordPageBytes returns the length of an encrypted page: a nonce, a count
+// per record, two bytes per keyword of the budget, and a tag.
 func KeywordPageBytes(budget int) uint32 {
 	return uint32(12 + KeywordPageRecords*(1+2*budget) + 16)
 }
 
-// KeywordTailBytes is the length of the segment that follows pages of this length: one
-// more page, whose records are fewer, and the amendments.
+// KeywordTailBytes returns the length of the segment after pages of this
+// length: one partly filled page and the amendments.
 func KeywordTailBytes(page uint32) uint64 { return uint64(page) + KeywordAmendmentBytes }
 
-// LocalBlockBytes is the length of an encrypted block of LocalBlockRecords vectors of dim
-// coordinates: a nonce, a count, two bytes per coordinate plus eight per record, and a
-// tag.
+// LocalBlockBytes returns the length of an encrypted block of LocalBlockRecords
+// vectors: a nonce, a count, two bytes per coordinate and eight per record, and
+// a tag.
 func LocalBlockBytes(dim uint32) uint64 {
 	return 12 + 4 + LocalBlockRecords*(2*uint64(dim)+8) + 16
 }
@@ -131,9 +136,9 @@ type Segment struct {
 	Digest Digest
 }
 
-// A Plane is the part of a splitting plane that the cloud sees in addition to its
-// encrypted row: which split field it cuts, and the order ciphertext of the split value.
-// Field is an index into the |SF| split fields, not a dimension of the vector.
+// A Plane is the public part of a splitting plane: the split field it cuts and
+// the order ciphertext of the split value. Field is an index into the |SF|
+// split fields, not a dimension of the vector.
 type Plane struct {
 	Field uint16
 	Order OrderCiphertext
@@ -143,7 +148,7 @@ func (p Plane) before(o Plane) bool {
 	return p.Field < o.Field || p.Field == o.Field && p.Order < o.Order
 }
 
-// A Forest is an encrypted forest without its vectors: the shapes of the trees, the
+// A Forest is an encrypted forest without vectors: the shapes of the trees, the
 // record at each node, and the planes that nodes share.
 type Forest struct {
 	kdforest.Forest
@@ -151,9 +156,8 @@ type Forest struct {
 	Cuts []Plane
 }
 
-// AppendBinary appends the encoding of f: field and order ciphertext of every plane
-// (orderBytes each), then the nodes of every tree, 16 bytes each: record, plane, left,
-// right.
+// AppendBinary appends field and order ciphertext (orderBytes each) of every
+// plane, then record, plane, left and right of every node, 16 bytes per node.
 func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	for i, c := range f.Cuts {
 		if orderBytes == 2 && c.Order > 1<<16-1 {
@@ -172,8 +176,9 @@ func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeForest reads the forest segment of an index. It checks that every tree is a valid
-// tree over all records, so a search can trust it. Errors wrap ErrCorrupt.
+// DecodeForest reads the forest segment of an index. It checks that every tree
+// is valid and covers all records, so that searches can trust it. Errors wrap
+// ErrCorrupt.
 func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	r := wire.NewReader(b, ErrCorrupt)
 	want := m.forestBytes()
