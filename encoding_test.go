@@ -300,7 +300,7 @@ func TestForestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestNamesParse(t *testing.T) {
+func TestNamesAreParsed(t *testing.T) {
 	for _, s := range schemes.All() {
 		if got, err := ParseScheme(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)

@@ -1,17 +1,17 @@
-// Package bearer is the token that a tenant's program shows a cloud, as both sides spell it.
+// Package bearer defines the access token of a tenant, for clients and clouds.
 //
 //	New ─▶ Token ─▶ Reveal ─▶ Authorization: Bearer cpar_… ║─▶ FromHeader ─▶ Digest
 //
 //	cpar_ | base32 of 32 random bytes and 4 bytes of checksum, in lower case     63 characters
 //
-// The prefix lets programs that look for leaked tokens find this one. The checksum, the
-// start of the SHA-256 of prefix and random bytes, tells a slip of the pen without asking a
-// cloud; it says nothing of whether a cloud knows the token.
+// The prefix lets scanners for leaked tokens recognise one. The checksum, the
+// start of the SHA-256 of prefix and random bytes, detects typing errors
+// without a request to the cloud.
 //
-// A cloud keeps the SHA-256 of a token alone. Slow, salted hashes are for passwords, which
-// people choose from few: of 2²⁵⁶ equally likely tokens none is found by trying, nor two
-// that are alike, so one plain hash is as good, and a guess costs the cloud no more than
-// another request.
+// A cloud stores only the SHA-256 of a token. Slow, salted hashes protect
+// passwords, which people choose from a small set. One of 2²⁵⁶ equally likely
+// tokens cannot be guessed, so a plain hash suffices and a wrong guess costs
+// the cloud no more than any other request.
 package bearer
 
 import (
@@ -36,15 +36,16 @@ const (
 
 var (
 	alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-	// length is that of every token.
+	// length is the length of every token.
 	length = len(prefix) + alphabet.EncodedLen(randomBytes+checkBytes)
 )
 
-// ErrNone: a request has no token at all.
+// ErrNone reports a request without a token.
 var ErrNone = errors.New("no token")
 
-// A Token prints as redacted, whatever the verb. The zero Token is none. Behind a pointer,
-// since fmt prints the fields of a struct that holds a Token without asking the Token.
+// A Token prints as redacted under every verb. The zero Token is empty. The
+// text is behind a pointer because fmt prints the fields of a struct that holds
+// a Token without calling its methods.
 type Token struct{ held *string }
 
 func (t Token) text() string {
@@ -54,7 +55,6 @@ func (t Token) text() string {
 	return *t.held
 }
 
-// New makes a token.
 func New() Token {
 	b := make([]byte, randomBytes, randomBytes+checkBytes)
 	rand.Read(b) // never fails
@@ -67,7 +67,8 @@ func checksum(random []byte) []byte {
 	return sum[:checkBytes]
 }
 
-// Parse reads a token as New spells it. Errors wrap cpar.ErrInput and never quote it.
+// Parse reads a token in the form that New writes. Errors wrap cpar.ErrInput
+// and never quote the token.
 func Parse(text string) (Token, error) {
 	wrong := func(says string) (Token, error) {
 		return Token{}, hint.Add(fmt.Errorf("reading the token: %w: %s", cpar.ErrInput, says), "copy the whole of it again; cpard showed it once, and rotates it to another")
@@ -89,7 +90,7 @@ func Parse(text string) (Token, error) {
 	return Token{&text}, nil
 }
 
-// FromHeader reads the token of a request: ErrNone if it has none.
+// FromHeader reads the token of a request, or returns ErrNone.
 func FromHeader(h http.Header) (Token, error) {
 	values := h.Values("Authorization")
 	if len(values) == 0 {
@@ -102,16 +103,14 @@ func FromHeader(h http.Header) (Token, error) {
 	return Parse(strings.TrimLeft(text, " "))
 }
 
-// SetHeader puts the token into the header of a request.
 func (t Token) SetHeader(h http.Header) { h.Set("Authorization", "Bearer "+t.text()) }
 
-// IsZero reports whether there is none.
 func (t Token) IsZero() bool { return t.held == nil }
 
-// Reveal is the token in the clear, to be shown to its owner once.
+// Reveal returns the token in the clear, to be shown to its owner once.
 func (t Token) Reveal() string { return t.text() }
 
-// Redact returns a text with the token out of it.
+// Redact removes the token from a text.
 func (t Token) Redact(text string) string {
 	if t.IsZero() {
 		return text
@@ -119,16 +118,13 @@ func (t Token) Redact(text string) string {
 	return strings.ReplaceAll(text, t.text(), redacted)
 }
 
-// Digest is what a cloud keeps of a token.
+// Digest returns the hash that a cloud stores.
 func (t Token) Digest() cpar.Digest { return sha256.Sum256([]byte(t.text())) }
 
 const redacted = prefix + "(redacted)"
 
-// Format redacts every verb.
 func (t Token) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
 
-// String redacts.
 func (t Token) String() string { return redacted }
 
-// MarshalText redacts, also as JSON.
 func (t Token) MarshalText() ([]byte, error) { return []byte(redacted), nil }

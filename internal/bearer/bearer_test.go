@@ -28,7 +28,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A slip of the pen is told without asking a cloud, and the message does not repeat the token.
+// Typing errors are detected without a cloud, and the message does not repeat
+// the token.
 func TestSlips(t *testing.T) {
 	token := New().Reveal()
 	for i := range len(token) {
@@ -73,7 +74,8 @@ func TestHeaders(t *testing.T) {
 	if _, err := FromHeader(http.Header{}); !errors.Is(err, ErrNone) {
 		t.Errorf("no header: %v", err)
 	}
-	// Which of two counts, a proxy and this program could see differently.
+	// A proxy and this program could disagree about which of two headers
+	// counts.
 	if _, err := FromHeader(http.Header{"Authorization": {"Bearer " + token.Reveal(), "Bearer " + New().Reveal()}}); err == nil {
 		t.Error("two headers")
 	}

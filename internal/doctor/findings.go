@@ -1,6 +1,6 @@
-// Package findings is what a doctor finds, in the same form for every program.
+// Package doctor collects the findings of a program's self-check.
 //
-//	OK, Warn, Fail ─▶ List ─▶ Print: one line each, and what to do
+//	OK, Warn, Fail ─▶ List ─▶ Print: one line each, with the remedy
 //	                       ─▶ Err:   the first failure, for the exit code
 package doctor
 
@@ -12,35 +12,33 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Finding is one line: ok, warn or fail, and what to do.
+// A Finding is the result of one check: ok, warn or fail, with a remedy.
 type Finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
 	Says   string `json:"says"`
 	Do     string `json:"do,omitempty"`
 
-	err error // of a fail, for the exit code
+	err error // cause of a failure, for the exit code
 }
 
-// A List collects them in order.
+// A List holds findings in the order of the checks.
 type List []Finding
 
-// OK says that a check found nothing wrong.
 func (l *List) OK(check, says string, args ...any) {
 	*l = append(*l, Finding{Check: check, Result: "ok", Says: fmt.Sprintf(says, args...)})
 }
 
-// Warn says what should be otherwise, and what to do.
+// Warn adds a problem that does not stop the program, with its remedy.
 func (l *List) Warn(check, do, says string, args ...any) {
 	*l = append(*l, Finding{Check: check, Result: "warn", Says: fmt.Sprintf(says, args...), Do: do})
 }
 
-// Fail says what does not work, and what to do.
+// Fail adds an error with its remedy.
 func (l *List) Fail(check, do string, err error) {
 	*l = append(*l, Finding{Check: check, Result: "fail", Says: sanitize.Text(err.Error()), Do: do, err: err})
 }
 
-// Print writes the list, as text or JSON.
 func (l List) Print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		if l == nil {
@@ -67,7 +65,7 @@ func (l List) Print(w io.Writer, asJSON bool) error {
 	return nil
 }
 
-// Err is the first failure; nil if there is none. A warning is none.
+// Err returns the first failure. Warnings do not count.
 func (l List) Err() error {
 	for _, f := range l {
 		if f.err != nil {

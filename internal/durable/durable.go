@@ -1,26 +1,27 @@
-// Package durable writes files that are whole or absent, whatever happens.
+// Package durable writes files that are complete or absent after any crash.
 //
 //	Create ─▶ Write… ─▶ Commit: fsync file ─▶ rename ─▶ fsync folder
 //	                  └▶ Abort:  remove the temporary file
 //
-// The guarantee: when Commit (or WriteFile, or WriteNew) has returned nil, the file is complete under
-// its name, and stays so even if the process is killed or the power fails immediately
-// afterwards. At any earlier instant the name refers to what it did before (nothing, or
-// the complete old file) or already to the complete new file, never to a part. A
-// temporary file may be left behind; IsTemp recognises its name, and RemoveTemps removes
-// it.
+// Guarantee: when Commit, WriteFile or WriteNew has returned nil, the file is
+// complete under its name and survives an immediate kill or power failure. At
+// any earlier instant the name refers to its previous state or to the complete
+// new file, never to a part. A crash may leave a temporary file, which IsTemp
+// recognises and RemoveTemps removes.
 //
-// It relies on this: rename within a folder is atomic, fsync of a file makes its bytes
-// durable, and fsync of a folder its names. POSIX says the first; ext4, xfs, btrfs and
-// APFS provide the others (Pillai et al., "All File Systems Are Not Created Equal", OSDI
-// 2014, table of persistence properties). Disks that lie about flushing, and network file
-// systems, are not covered.
+// Assumptions: rename within a folder is atomic, fsync of a file makes its
+// bytes durable, and fsync of a folder makes its names durable. POSIX promises
+// the first. ext4, xfs, btrfs and APFS provide the others (Pillai et al., "All
+// File Systems Are Not Created Equal", OSDI 2014, table of persistence
+// properties). Disks that ignore flushes and network file systems are not
+// covered.
 //
-// A failed fsync is final: the kernel may have dropped the pages and marked them clean
-// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020), so
-// nothing here syncs twice; the temporary file is discarded.
+// A failed fsync is final, because the kernel may have dropped the pages and
+// marked them clean (Rebello et al., "Can Applications Recover from fsync
+// Failures?", USENIX ATC 2020). Nothing here syncs twice: the temporary file is
+// discarded.
 //
-// Every error wraps cpar.ErrStorage and hints at how much room there was.
+// Every error wraps cpar.ErrStorage and hints at the available space.
 package durable
 
 import (
@@ -33,7 +34,8 @@ import (
 	"time"
 )
 
-// A temporary file is named what-XXXXXXXXXXXX.tmp, with characters of rand.Text: RFC 4648 base32.
+// A temporary file is named what-XXXXXXXXXXXX.tmp, with characters of rand.Text
+// (RFC 4648 base32).
 const (
 	tempSuffix = ".tmp"
 	tempRandom = 12
@@ -50,18 +52,17 @@ type Writer struct {
 	err     error
 }
 
-// WriteFile replaces the contents of path by data, with permissions perm.
+// WriteFile replaces the contents of path.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return WriteFileFS(OS, path, data, perm)
 }
 
-// WriteFileFS is WriteFile over another FS.
 func WriteFileFS(fsys FS, path string, data []byte, perm fs.FileMode) error {
 	return write(fsys, path, data, perm, fsys.Rename)
 }
 
-// WriteNew makes a file where there is none. It fails with fs.ErrExist if there is one, or if
-// another program makes one meanwhile.
+// WriteNew creates a file. It fails with fs.ErrExist if the file exists, even
+// if another program created it a moment ago.
 func WriteNew(fsys FS, path string, data []byte, perm fs.FileMode) error {
 	return write(fsys, path, data, perm, fsys.RenameNew)
 }
@@ -79,8 +80,8 @@ func write(fsys FS, path string, data []byte, perm fs.FileMode, rename func(from
 	return w.commit(filepath.Base(path), rename)
 }
 
-// Create starts a file in folder. what labels the temporary file for people who find one;
-// it need not be the name given to Commit.
+// Create starts a file in folder. The label what appears in the name of the
+// temporary file and may differ from the name given to Commit.
 func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	temp := filepath.Join(folder, what+"-"+rand.Text()[:tempRandom]+tempSuffix)
 	f, err := fsys.Create(temp, perm)
@@ -90,13 +91,12 @@ func Create(fsys FS, folder, what string, perm fs.FileMode) (*Writer, error) {
 	return &Writer{fsys: fsys, temp: temp, file: f}, nil
 }
 
-// Temp is the path of the temporary file, for what is set on it beside its bytes.
+// Temp returns the path of the temporary file, for callers that set attributes.
 func (w *Writer) Temp() string { return w.temp }
 
-// Expect announces how many bytes will come, for the hint if they do not fit.
+// Expect announces the number of bytes to come, for the hint on a full disk.
 func (w *Writer) Expect(n int64) { w.need = n }
 
-// Write appends p.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -113,9 +113,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Commit makes the file durable under name, in the folder where it was created. On error
-// the file is gone as if by Abort, except that the last step, the fsync of the folder,
-// may fail when the new file is already in place.
+// Commit makes the file durable under name in its folder. After an error the
+// file is gone as after Abort, unless the final fsync of the folder failed: the
+// new file may then be in place.
 func (w *Writer) Commit(name string) error { return w.commit(name, w.fsys.Rename) }
 
 func (w *Writer) commit(name string, rename func(from, to string) error) error {
@@ -146,7 +146,6 @@ func (w *Writer) commit(name string, rename func(from, to string) error) error {
 	return nil
 }
 
-// Abort discards the file. It does nothing after Commit.
 func (w *Writer) Abort() {
 	if w.file == nil {
 		return
@@ -156,7 +155,8 @@ func (w *Writer) Abort() {
 	w.fsys.Remove(w.temp)
 }
 
-// IsTemp reports whether name is a temporary file's name that Create makes for one of whats.
+// IsTemp reports whether name is the name of a temporary file that Create made
+// for one of whats.
 func IsTemp(name string, whats ...string) bool {
 	for _, what := range whats {
 		rest, ok := strings.CutPrefix(name, what+"-")
@@ -168,9 +168,9 @@ func IsTemp(name string, whats ...string) bool {
 	return false
 }
 
-// RemoveTemps removes temporary files in folder that a killed process left, made for one
-// of whats and older than age. It leaves all other files alone. The caller must ensure
-// that no live process is writing there, by a lock or by an age beyond any write.
+// RemoveTemps removes temporary files in folder that a killed process left,
+// made for one of whats and older than age. The caller must ensure that no live
+// process is writing there, by a lock or by an age beyond any write.
 func RemoveTemps(fsys FS, folder string, age time.Duration, whats ...string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -74,7 +74,7 @@ func TestCutAtEveryStep(t *testing.T) {
 		})
 }
 
-// TestNewCutAtEveryStep: what WriteNew makes is whole or absent, and another program's file stays.
+// A file from WriteNew is complete or absent, and another program's file stays.
 func TestNewCutAtEveryStep(t *testing.T) {
 	crash.Each(t, func(string) {},
 		func(fsys durable.FS, root string) error {
@@ -98,7 +98,8 @@ func TestNewCutAtEveryStep(t *testing.T) {
 	}
 }
 
-// unsynced forgets to sync a file; crash must notice, otherwise it proves nothing.
+// unsynced skips the fsync of files. crash must notice, otherwise the tests
+// prove nothing.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {
@@ -110,7 +111,7 @@ type unsyncedFile struct{ durable.File }
 
 func (unsyncedFile) Sync() error { return nil }
 
-// unsyncedDir forgets to sync folders.
+// unsyncedDir skips the fsync of folders.
 type unsyncedDir struct{ durable.FS }
 
 func (unsyncedDir) SyncDir(string) error { return nil }
@@ -197,7 +198,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// No more open files is not a full disk: the limit is to be raised.
+// Running out of file descriptors is not a full disk.
 func TestTooManyFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has another number there")
@@ -240,7 +241,6 @@ func TestRemoveTempsSparesTheYoungAndOthers(t *testing.T) {
 	}
 }
 
-// IsTemp recognises the names that Create makes.
 func TestTempsAreKnown(t *testing.T) {
 	folder := t.TempDir()
 	w, err := durable.Create(durable.OS, folder, "manifest", 0o600)

@@ -9,20 +9,18 @@ import (
 	"runtime"
 )
 
-// An FS provides just the file operations of a durable write. OS is the real one. Tests
-// replace it by one that stops, fails or forgets after any step; see package crash.
+// An FS provides the file operations of a durable write. Tests replace OS by
+// one that stops, fails or forgets after any step (package crash).
 type FS interface {
-	// Create creates a new file for writing.
 	Create(path string, perm fs.FileMode) (File, error)
 	// Rename atomically replaces to by from.
 	Rename(from, to string) error
-	// RenameNew is Rename, but fails with fs.ErrExist if there is a to.
+	// RenameNew is Rename, but fails with fs.ErrExist if to exists.
 	RenameNew(from, to string) error
 	// Remove removes a file or an empty folder.
 	Remove(path string) error
-	// Mkdir creates one new folder.
 	Mkdir(path string, perm fs.FileMode) error
-	// SyncDir returns once the names in a folder are on the disk.
+	// SyncDir makes the names in a folder durable.
 	SyncDir(path string) error
 }
 
@@ -33,7 +31,6 @@ type File interface {
 	Close() error
 }
 
-// OS is the operating system's file system.
 var OS FS = osFS{}
 
 type osFS struct{}
@@ -52,7 +49,7 @@ func (osFS) Remove(path string) error                  { return os.Remove(path) 
 func (osFS) Mkdir(path string, perm fs.FileMode) error { return os.Mkdir(path, perm) }
 
 func (osFS) SyncDir(path string) error {
-	// Windows has no folder handle to flush; NTFS journals names itself.
+	// Windows has no folder handle to flush, but NTFS journals names.
 	if runtime.GOOS == "windows" {
 		return nil
 	}
@@ -63,16 +60,17 @@ func (osFS) SyncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// renameNew renames by what the file system can do: at once, else by a second name and the end
-// of the first, since a link never replaces. FAT on a system without the first has neither; there
-// another program's file could be overwritten that comes between a look and the rename.
+// renameNew renames atomically if the file system can. Otherwise it makes a
+// second name and removes the first, because link never replaces a file. FAT
+// without an atomic rename has neither, so a file that another program creates
+// between the check and the rename may be overwritten.
 func renameNew(from, to string, rename, link func(from, to string) error) error {
 	if err := rename(from, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	switch err := link(from, to); {
 	case err == nil:
-		_ = os.Remove(from) // to is there and whole; RemoveTemps finds from
+		_ = os.Remove(from) // to is complete, and RemoveTemps finds from
 		return nil
 	case errors.Is(err, fs.ErrExist):
 		return err
@@ -83,7 +81,8 @@ func renameNew(from, to string, rename, link func(from, to string) error) error 
 	return os.Rename(from, to)
 }
 
-// MkdirAll creates path and any missing folders above it, and syncs each name in its parent.
+// MkdirAll creates path and any missing parents, and syncs each name in its
+// parent.
 func MkdirAll(fsys FS, path string, perm fs.FileMode) error {
 	info, err := os.Stat(path)
 	switch {

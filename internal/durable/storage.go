@@ -11,18 +11,19 @@ import (
 	"cpar/internal/hint"
 )
 
-// ErrTooManyFiles: the process or the system has as many files open as it may. It comes
-// wrapped with cpar.ErrStorage; the disk is well.
+// ErrTooManyFiles reports that the process or the system has run out of file
+// descriptors. It comes wrapped with cpar.ErrStorage.
 var ErrTooManyFiles = errors.New("too many files are open")
 
-// StorageError wraps a file system failure as cpar.ErrStorage, with a suitable hint. need
-// is the number of bytes still to be written, 0 if unknown. An error that already is
-// cpar.ErrStorage is returned unchanged.
+// StorageError wraps a file system failure as cpar.ErrStorage with a hint. need
+// is the number of bytes still to be written, or 0 if unknown. An error that
+// already wraps cpar.ErrStorage is returned unchanged.
 func StorageError(doing, path string, need int64, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err
 	}
-	// Name the path once: os errors repeat it, with the name of the system call.
+	// The errors of package os repeat the path and name the system call. Report
+	// the path once.
 	cause := err
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		cause = p.Err

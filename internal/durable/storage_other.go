@@ -6,6 +6,5 @@ func isFull(error) bool { return false }
 
 func isExhausted(error) bool { return false }
 
-// FreeBytes returns the room that this process could use in a folder's file system, where
-// the system says so.
+// FreeBytes reports that the free space is unknown.
 func FreeBytes(string) (int64, bool) { return 0, false }

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isFull: the disk, a quota, or the process's file limit is exhausted.
+// isFull reports whether the disk, a quota or the file size limit is exhausted.
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
-// isExhausted: no more files may be open.
 func isExhausted(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
 
-// FreeBytes returns the room that this process could use in a folder's file system, where
-// the system says so.
+// FreeBytes returns the space that this process can use in the folder's file
+// system.
 func FreeBytes(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if unix.Statfs(folder, &st) != nil {

@@ -11,11 +11,10 @@ func isFull(err error) bool {
 	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
 }
 
-// isExhausted: no more files may be open.
 func isExhausted(err error) bool { return errors.Is(err, windows.ERROR_TOO_MANY_OPEN_FILES) }
 
-// FreeBytes returns the room that this process could use in a folder's file system, where
-// the system says so.
+// FreeBytes returns the space that this process can use in the folder's file
+// system.
 func FreeBytes(folder string) (int64, bool) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

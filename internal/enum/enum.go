@@ -1,5 +1,5 @@
-// Package enum names the values of small enumerations in one table, for String and for
-// parsing flags.
+// Package enum maps the values of a small enumeration to names, for String
+// methods and flags.
 package enum
 
 import (
@@ -9,16 +9,14 @@ import (
 
 // A Table names the values of T, which are consecutive from First.
 type Table[T ~uint8] struct {
-	// What describes one value, such as "scheme", for messages.
+	// What describes one value in messages, such as "scheme".
 	What  string
 	First T
 	Names []string
 }
 
-// Has reports whether v is one of the values.
 func (t Table[T]) Has(v T) bool { return v >= t.First && int(v-t.First) < len(t.Names) }
 
-// All lists the values in order.
 func (t Table[T]) All() []T {
 	all := make([]T, len(t.Names))
 	for i := range all {
@@ -27,7 +25,7 @@ func (t Table[T]) All() []T {
 	return all
 }
 
-// String returns the name of v, or What and the number if it has none.
+// String returns the name of v, or What and the number.
 func (t Table[T]) String(v T) string {
 	if !t.Has(v) {
 		return fmt.Sprintf("%s %d", t.What, uint8(v))

@@ -1,7 +1,7 @@
-// Package exitcode maps the sentinel errors of package cpar to exit codes, so that
-// scripts can act on them, and prints errors in the same way for every command.
+// Package exitcode maps the sentinel errors of package cpar to exit codes for
+// scripts and prints errors the same way for every command.
 //
-//	error ─▶ Of ─▶ code       All: what each code means, for help and documents
+//	error ─▶ Of ─▶ code       All: the meaning of each code, for help and documents
 package exitcode
 
 import (
@@ -27,7 +27,7 @@ const (
 	Version = 6
 	Cloud   = 7
 	Storage = 8
-	// Interrupted is what a shell says of a program that ^C has ended.
+	// Interrupted is the status that a shell reports for a program ended by ^C.
 	Interrupted = 130
 )
 
@@ -42,7 +42,7 @@ type usage struct{ error }
 func (u usage) Is(target error) bool { return target == ErrUsage }
 func (u usage) Unwrap() error        { return u.error }
 
-// UsageError marks err as a mistake on the command line; its text is unchanged.
+// UsageError marks err as a mistake on the command line and keeps its text.
 func UsageError(err error) error {
 	if err == nil {
 		return nil
@@ -50,9 +50,9 @@ func UsageError(err error) error {
 	return usage{err}
 }
 
-// codes is in order of precedence, for errors that wrap two kinds. A cloud that reports a
-// full disk is both ErrStorage and ErrCloud: the cause that the user can remove comes
-// first.
+// codes lists the kinds in order of precedence, for errors that wrap two. A
+// full disk at the cloud is both ErrStorage and ErrCloud. The cause that the
+// user can remove comes first.
 var codes = []struct {
 	kind error
 	code int
@@ -67,7 +67,6 @@ var codes = []struct {
 	{cpar.ErrCloud, Cloud},
 }
 
-// Of returns the exit code for err.
 func Of(err error) int {
 	if err == nil {
 		return OK
@@ -80,15 +79,15 @@ func Of(err error) int {
 	return Other
 }
 
-// A Code is an exit code and what it means.
+// A Code is an exit code with its meaning.
 type Code struct {
 	Code int
 	Name string // in a word or two
 	Says string // in a sentence
 }
 
-// All are the exit codes in order: the one table that help, manual pages and documents are
-// written from.
+// All returns the exit codes in order. Help, manual pages and documents use
+// this table.
 func All() []Code {
 	return []Code{
 		{OK, "done", "all was done, or there was nothing to do"},
@@ -104,7 +103,7 @@ func All() []Code {
 	}
 }
 
-// Line names the codes in a sentence; only some of them if any are given.
+// Line names the given codes, or all of them, in a sentence.
 func Line(only ...int) string {
 	line, width := "Exit codes:", len("Exit codes:")
 	for _, c := range All() {
@@ -122,11 +121,11 @@ func Line(only ...int) string {
 	return strings.TrimSuffix(line, ",") + "."
 }
 
-// Report prints err as `program: error: …`, its hint on a second line, and
+// Report prints err as `program: error: …`, with its hint on a second line, and
 // returns the exit code. It prints nothing for nil.
 func Report(w io.Writer, program string, err error) int {
 	if err != nil {
-		// Messages of the system name files as the disk spells them.
+		// System messages contain file names in the spelling of the disk.
 		fmt.Fprintf(w, "%s: error: %s\n", program, sanitize.Lines(err.Error()))
 		if h := hint.Of(err); h != "" {
 			fmt.Fprintf(w, "hint: %s\n", sanitize.Lines(h))
@@ -135,7 +134,7 @@ func Report(w io.Writer, program string, err error) int {
 	return Of(err)
 }
 
-// Table is all codes for a terminal.
+// Table formats all codes for a terminal.
 func Table() string {
 	var b strings.Builder
 	for _, c := range All() {

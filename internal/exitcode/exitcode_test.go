@@ -50,7 +50,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTable: every code that Of gives has a row, in order, and the sentence names them.
 func TestTable(t *testing.T) {
 	rows := map[int]bool{}
 	last := -1

@@ -1,12 +1,12 @@
 // Package hint attaches advice for the user to an error.
 //
-// An error says what went wrong in a message that may be wrapped many times; a hint says
-// what to do, once, on its own line:
+// An error describes the failure and may be wrapped many times. A hint tells
+// the user what to do, once, on its own line:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
 //	hint: build or push the index again
 //
-// A hint is not part of the error's text, so that wrapped errors read well.
+// The hint is not part of the error's text, so wrapped errors stay readable.
 package hint
 
 import (
@@ -14,7 +14,7 @@ import (
 	"fmt"
 )
 
-// Rebuild is what to do with an index of another version.
+// Rebuild is the advice for an index of another version.
 const Rebuild = "build the index again with this program (cpar build COLLECTION --out FOLDER.index), and push it"
 
 type hinted struct {
@@ -24,7 +24,8 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Add returns err with a hint. An existing hint is nearer to the cause and takes precedence.
+// Add returns err with a hint. An existing hint is closer to the cause and
+// takes precedence.
 func Add(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

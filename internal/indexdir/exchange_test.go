@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOpenWhileExchanged: a manifest that is replaced by a newer one during opening still opens.
+// An index opens even if a newer manifest replaces its own meanwhile.
 func TestOpenWhileExchanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, manifestName)

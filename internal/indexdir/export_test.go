@@ -1,7 +1,6 @@
 package indexdir
 
-// LastKind is the greatest segment kind whose temporary files are recognised.
 const LastKind = lastKind
 
-// OpenWith is Open with a hook in the middle.
+// OpenWith is Open with a hook between manifest and segments.
 func OpenWith(folder string, between func()) (*Index, error) { return open(MemoryMap, folder, between) }

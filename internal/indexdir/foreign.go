@@ -15,8 +15,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// refuseForeign keeps a folder of photos from becoming an index, and the owner's own
-// files named manifest or something.tmp from being treated as ours.
+// refuseForeign keeps a folder of photos from becoming an index, and keeps the
+// owner's files named manifest or something.tmp from being overwritten.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -30,9 +30,10 @@ func refuseForeign(folder string) error {
 	return hint.Add(err, "name a folder that is empty or does not exist yet")
 }
 
-// foreignIn returns the name of something that does not belong to an index, or "". A
-// manifest of ours identifies the folder, whatever else it holds; without one it may hold
-// only what a killed process leaves.
+// foreignIn returns the name of an entry that does not belong to an index, or
+// "". One of our manifests identifies the folder, and then other entries are
+// allowed. Without a manifest the folder may hold only remains of a killed
+// process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -50,7 +51,8 @@ func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// foreignManifest returns the name of a manifest that is not ours in any version, or "".
+// foreignManifest returns the name of a manifest that is not ours in any
+// version, or "".
 func foreignManifest(folder string) (string, error) {
 	f, _, err := openRegular(filepath.Join(folder, manifestName))
 	switch {
@@ -72,8 +74,8 @@ func foreignManifest(folder string) (string, error) {
 	return "", nil
 }
 
-// foreignSegment returns the name of something in the segments folder that this package
-// does not create, or "".
+// foreignSegment returns the name of an entry of the segments folder that this
+// package does not create, or "".
 func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	if !segments.IsDir() {
 		return segmentsName, nil
@@ -91,10 +93,10 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// lastKind is the greatest segment kind that has a name.
+// lastKind is the last segment kind that has a name.
 const lastKind = cpar.SegmentCells
 
-// tempNames are the labels under which this package creates temporary files.
+// tempNames are the labels of this package's temporary files.
 var tempNames = func() []string {
 	names := []string{manifestName, uploadLabel}
 	for k := cpar.SegmentVectors; k <= lastKind; k++ {
@@ -103,6 +105,6 @@ var tempNames = func() []string {
 	return names
 }()
 
-// IsTemp reports whether a file of an index's folders has a name that only a write which
-// was broken off leaves.
+// IsTemp reports whether a file in an index's folders has the name of an
+// unfinished write.
 func IsTemp(name string) bool { return durable.IsTemp(name, tempNames...) }

@@ -35,8 +35,7 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	}
 }
 
-// The owner's files are not removed or overwritten just because they have a name that an
-// index uses.
+// Files of the owner survive even under a name that an index uses.
 func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
 	digest, temp := strings.Repeat("ab", 32), "vectors-ABCDEFGHIJKL.tmp"
 	for what, files := range map[string][]string{
@@ -68,7 +67,7 @@ func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
 			}
 		}
 	}
-	// What a killed build leaves before there is a manifest.
+	// Remains of a build killed before there is a manifest.
 	for _, files := range [][]string{
 		{"lock"}, {"manifest-ABCDEFGHIJKL.tmp", "lock"}, {"segments/" + digest, "segments/" + temp}, {"segments/" + temp, "lock"},
 	} {
@@ -112,8 +111,8 @@ func write(t *testing.T, folder string, names ...string) {
 	}
 }
 
-// A first write killed at any segment leaves a folder that the next one accepts and
-// cleans: a Writer recognises all its temporary names.
+// A first write killed at any segment leaves a folder that the next Writer
+// accepts and cleans.
 func TestEveryTempIsKnown(t *testing.T) {
 	writes := map[string]func(*indexdir.Writer) error{
 		"upload": func(w *indexdir.Writer) error { _, err := w.AddUpload(cpar.Digest{}, -1); return err },
@@ -143,7 +142,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 			t.Errorf("%s: left: %v", name, got)
 		}
 	}
-	// Catches a kind that is added later: a kind without a name is written as a number.
+	// This fails for a new kind without a name, which prints as a number.
 	for kind := 1; kind <= 255; kind++ {
 		named := !strings.HasPrefix(cpar.SegmentKind(kind).String(), "segment kind")
 		if named != (cpar.SegmentKind(kind) <= indexdir.LastKind) {
@@ -152,7 +151,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 	}
 }
 
-// Errors for owners name the folder; errors that the cloud may pass on do not.
+// Errors for owners name the folder. Errors that the cloud may pass on do not.
 func TestWhoHearsOfTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	bytesOf := func() error { _, err := indexdir.ReadManifestBytes(folder); return err }

@@ -1,5 +1,5 @@
-// Package indexdir keeps one encrypted index in a folder. An owner's build, a push and
-// the cloud all use the same layout.
+// Package indexdir stores one encrypted index in a folder. The owner's build, a
+// push and the cloud share this layout.
 //
 //	folder/manifest            canonical bytes of the active cpar.Manifest
 //	folder/segments/<digest>   immutable files named by their SHA-256, 64 hex digits
@@ -10,15 +10,15 @@
 //
 // A cloud holds one lock for all its folders and attaches to each of them.
 //
-// An index is exactly what its manifest names. Activate renames the manifest into place
-// once everything it names is on the disk, so a process killed at any instant leaves
-// either the old index or the new one complete; the next Create removes anything else
-// left behind. Segments that the new manifest does not name are removed after that; a
-// reader that has them mapped keeps them until Release.
+// Activate renames the manifest into place once everything it names is on disk.
+// A process killed at any instant therefore leaves either the old or the new
+// index complete, and the next Create removes the rest. Activate then removes
+// segments that the new manifest does not name. A reader that has mapped them
+// keeps them until Release.
 //
-// A reader takes no lock. Opening an index checks the size and SHA-256 of every segment,
-// so the mapped bytes are those that the manifest describes. That they do not change
-// later relies on nobody else writing to the folder.
+// A reader takes no lock. Opening an index checks the size and SHA-256 of every
+// segment. Mapped bytes stay valid as long as no other program writes to the
+// folder.
 package indexdir
 
 import (
@@ -43,17 +43,17 @@ const (
 	folderMode = 0o700
 	fileMode   = 0o600
 
-	// uploadLabel labels the temporary files of segments of unknown kind.
-	uploadLabel = "upload"
-	// manifestMagic starts a manifest of any version.
+	// uploadLabel labels temporary files of segments of unknown kind.
+	uploadLabel   = "upload"
 	manifestMagic = "CPARM"
 
-	// maxManifest bounds what is read before it can be checked: the largest manifest of
-	// package cpar has 65,536 segments of 41 bytes.
+	// maxManifest bounds the bytes read before the manifest can be checked. The
+	// largest one has 65,536 segments of 41 bytes.
 	maxManifest = 4 << 20
 )
 
-// Faults of a segment. Each is wrapped together with cpar.ErrCorrupt and the segment's name.
+// Faults of a segment, each wrapped with cpar.ErrCorrupt and the segment's
+// name.
 var (
 	ErrMissing = errors.New("it is missing")
 	ErrNotFile = errors.New("it is not a regular file")
@@ -61,10 +61,10 @@ var (
 	ErrDigest  = errors.New("its digest does not fit")
 )
 
-// ErrNoIndex: a folder without a manifest. It comes wrapped with cpar.ErrInput.
+// ErrNoIndex reports a folder without a manifest, wrapped with cpar.ErrInput.
 var ErrNoIndex = errors.New("no index here")
 
-// ErrLocked: another process writes to the folder. It comes wrapped with
+// ErrLocked reports that another process writes to the folder, wrapped with
 // cpar.ErrStorage.
 var ErrLocked = errors.New("in use by another process")
 
@@ -73,12 +73,11 @@ const rebuild = "build or push the index again"
 // SegmentsFolder returns the folder of the segments of the index in folder.
 func SegmentsFolder(folder string) string { return filepath.Join(folder, segmentsName) }
 
-// SegmentPath returns the path of a segment of the index in folder.
 func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
 }
 
-// OpenSegment opens a segment of unknown kind, to be read and checked by the caller.
+// OpenSegment opens a segment of unknown kind, which the caller checks.
 func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)
@@ -93,9 +92,9 @@ func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// withFolder adds the folder to an error that does not name it yet. Open and
-// ReadManifest, which owners call, use it. What the cloud calls does not: clients should
-// not learn its folders.
+// withFolder adds the folder to an error that does not name it. Only functions
+// that owners call use it, because clients of a cloud must not learn its
+// folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path
@@ -103,7 +102,6 @@ func withFolder(folder string, err error) error {
 	return fmt.Errorf("index %s: %w", folder, err)
 }
 
-// ReadManifest reads the active manifest of the index in folder.
 func ReadManifest(folder string) (*cpar.Manifest, error) {
 	b, err := ReadManifestBytes(folder)
 	if err != nil {
@@ -121,8 +119,8 @@ func decodeManifest(b []byte) (*cpar.Manifest, error) {
 	return m, err
 }
 
-// ReadManifestBytes reads the bytes of the active manifest unchecked. Its errors name the
-// folder only if they wrap cpar.ErrStorage.
+// ReadManifestBytes reads the active manifest without checking it. Its errors
+// name the folder only if they wrap cpar.ErrStorage.
 func ReadManifestBytes(folder string) ([]byte, error) {
 	f, info, err := openRegular(filepath.Join(folder, manifestName))
 	switch {
@@ -144,8 +142,8 @@ func ReadManifestBytes(folder string) ([]byte, error) {
 	return b, nil
 }
 
-// openRegular opens a file for reading unless it is a link, a folder, a pipe, or anything
-// else that could lead elsewhere or block.
+// openRegular opens a regular file for reading. It refuses links, folders and
+// pipes, which could lead elsewhere or block.
 func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	for attempt := 0; ; attempt++ {
 		f, info, err := openOnce(path)
@@ -191,8 +189,8 @@ func describe(m fs.FileMode) string {
 	return "a device or pipe"
 }
 
-// Lock locks an existing folder. Closing the lock releases it, and so does the end of the
-// process, however it ends.
+// Lock locks an existing folder. Closing the lock or ending the process
+// releases it.
 func Lock(folder string) (*flock.Flock, error) {
 	l := flock.New(filepath.Join(folder, lockName), flock.SetPermissions(fileMode))
 	ok, err := l.TryLock()

@@ -25,7 +25,7 @@ func build(t testing.TB, folder string, seed uint64) *cpar.Manifest {
 	return m
 }
 
-// which identifies whose segments the index in folder has, checking every byte.
+// which returns the seed of the segments in folder, checking every byte.
 func which(folder string, seeds ...uint64) (uint64, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -118,7 +118,8 @@ func TestEveryFlippedBitAndTruncation(t *testing.T) {
 			if err == nil {
 				x.Release()
 			}
-			// A flipped bit in the version field is another version, not damage.
+			// A flipped bit in the version field is another version, not
+			// damage.
 			if !errors.Is(err, cpar.ErrCorrupt) && !errors.Is(err, cpar.ErrVersion) || fault != nil && !errors.Is(err, fault) {
 				t.Errorf("%s, %s: %v; want %v", filepath.Base(path)[:8], what, err, fault)
 			}
@@ -227,7 +228,6 @@ func TestOneWriterAtATime(t *testing.T) {
 	w.Close()
 }
 
-// An index stays readable while newer ones replace it, and new readers find a complete one.
 func TestReadersWhileActivating(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)
@@ -281,7 +281,7 @@ func TestReadersWhileActivating(t *testing.T) {
 	x.Release()
 }
 
-// An index that is replaced while being opened is not a damaged one.
+// An index replaced during opening is not damaged.
 func TestReplacedWhileOpening(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)

@@ -22,7 +22,8 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// The test binary plays a builder that is killed or that runs into a file size limit.
+// TestMain lets the test binary act as a builder that is killed or exceeds a
+// file size limit.
 func TestMain(m *testing.M) {
 	folder := os.Getenv("INDEXDIR_TEST_FOLDER")
 	if folder == "" {

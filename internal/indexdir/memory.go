@@ -7,23 +7,22 @@ import (
 	"cpar"
 )
 
-// A Memory says where the rows that a search multiplies (vectors, centroids and planes)
-// are kept while an index is open. The rest of an index is mapped.
+// A Memory determines where an open index keeps the rows that a search
+// multiplies: vectors, centroids and planes. All other segments are mapped.
 type Memory uint8
 
 const (
-	// MemoryMap maps the files. The system decides how long their pages stay in memory
-	// and how large they are.
+	// MemoryMap maps the files and leaves page size and eviction to the system.
 	MemoryMap Memory = iota
-	// MemoryHuge copies the rows into the process's own memory, in pages of 2 MB if the
-	// system has them. It takes the rows' size once more, joins all vectors into one
-	// piece, and later disk failures do not affect searches.
+	// MemoryHuge copies the rows into memory of this process, in 2 MB pages if
+	// the system has them. The copy joins all vectors, and later disk failures
+	// do not affect searches.
 	MemoryHuge
-	// MemoryAuto copies the rows of an index that is searched in random order (one with a
-	// forest) if twice their size is free, and maps all others. With 20,000 records of
-	// profile paper (216 MB), random visits ran at 12.4 GB/s in pages of 2 MB and at 10.6
-	// in those of a freshly written file; scans ran at 15 GB/s in both. Scheme sealed
-	// only scans, so it is mapped.
+	// MemoryAuto copies the rows of an index with a forest if twice their size
+	// is free, because its search order is random. It maps all others. With
+	// 20,000 records of profile paper (216 MB), random visits ran at 12.4 GB/s
+	// in 2 MB pages and at 10.6 in those of a freshly written file. Scans ran
+	// at 15 GB/s in both.
 	MemoryAuto
 )
 
@@ -36,7 +35,6 @@ func (m Memory) String() string {
 	return fmt.Sprintf("memory %d", uint8(m))
 }
 
-// ParseMemory is the inverse of Memory.String.
 func ParseMemory(name string) (Memory, error) {
 	for i, s := range memories {
 		if name == s {
@@ -61,8 +59,8 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// AvailableMemory is how much memory the process may take without taking it from others,
-// where the system says so.
+// AvailableMemory returns the memory that the process can allocate without
+// taking it from others. known is false where the system does not report it.
 func AvailableMemory() (n uint64, known bool) { return available() }
 
 // A region is memory of this process, handed out from the front.
@@ -72,8 +70,8 @@ type region struct {
 	free func()
 }
 
-// take returns n bytes. The next ones follow directly, within the capacity of the slice,
-// so that neighbours can be joined again.
+// take returns n bytes. The next slice follows directly within its capacity, so
+// that neighbours can be joined again.
 func (r *region) take(n int) []byte {
 	b := r.all[r.used : r.used+n]
 	r.used += n
@@ -88,8 +86,7 @@ type system struct {
 
 var thisSystem = system{available, Allocate}
 
-// reserve allocates the region that the rows of m are copied to. It returns nil if they
-// are to be mapped.
+// reserve allocates a region for the rows of m, or returns nil to map them.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {
 	size := RowBytes(m)
 	// The cloud multiplies nothing for scheme local.
@@ -97,8 +94,8 @@ func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *regi
 		return nil
 	}
 	log = log.With("index", m.ID.String(), "bytes", size)
-	// A copy that does not fit would get the process killed or everything swapped, so it
-	// is made only if it fits, even on request.
+	// A copy that does not fit would get the process killed or swapped, so even
+	// an explicit request is checked.
 	need := size
 	if memory == MemoryAuto {
 		need = 2 * size

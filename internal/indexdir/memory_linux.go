@@ -14,26 +14,26 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start on a huge page, for MemoryHuge, and a function that
-// frees them. On systems without huge pages they lie in ordinary ones.
+// Allocate returns n bytes that start on a huge page, and a function that frees
+// them. Without huge pages it uses ordinary ones.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, unix.EINVAL)
 	}
-	// Whole pages at both ends: part of a page cannot become huge.
+	// Use whole pages at both ends, because part of a page cannot become huge.
 	size := (int(n) + hugePage - 1) / hugePage * hugePage
 	all, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, err)
 	}
 	first := int(-uintptr(unsafe.Pointer(&all[0])) % hugePage)
-	// Best effort: a system without huge pages refuses, and ordinary pages work too.
+	// A system without huge pages refuses, and ordinary pages work too.
 	_ = unix.Madvise(all[first:first+size], unix.MADV_HUGEPAGE)
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
 
-// available is how much memory the process may take without taking it from others: the
-// amount the system reports, and the rest of its control group's limit.
+// available returns the smaller of the system's free memory and the rest of the
+// control group's limit.
 func available() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {

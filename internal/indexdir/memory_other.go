@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Allocate returns an error: huge pages exist only on Linux.
+// Allocate fails, because huge pages exist only on Linux.
 func Allocate(n uint64) ([]byte, func(), error) {
 	return nil, nil, fmt.Errorf("allocating %d bytes in large pages: %w", n, errors.ErrUnsupported)
 }

@@ -12,7 +12,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// TestMemories: an index has the same bytes in any memory, and faults of a file are found.
+// An index has the same bytes in any memory, and damage is found.
 func TestMemories(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)

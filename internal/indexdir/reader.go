@@ -21,8 +21,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// An Index is an open index: its manifest, and its segments mapped into memory. Opening
-// gives one reference; releasing the last unmaps.
+// An Index is an open index: its manifest and its segments in memory. Opening
+// gives one reference. Releasing the last one unmaps.
 type Index struct {
 	manifest *cpar.Manifest
 	segments [][]byte
@@ -32,13 +32,14 @@ type Index struct {
 	released func() // called after the last Release, if not nil
 }
 
-// Open maps the active index of folder and checks every byte of it.
+// Open maps the active index of folder and checks every byte.
 func Open(folder string) (*Index, error) { return MemoryMap.Open(folder) }
 
-// Open is the function Open with the rows in the given memory.
+// Open is like the function Open with the rows in the given memory.
 func (memory Memory) Open(folder string) (*Index, error) { return open(memory, folder, func() {}) }
 
-// open calls between after reading the manifest and before reading its segments.
+// open calls between after reading the manifest and before reading its
+// segments.
 func open(memory Memory, folder string, between func()) (*Index, error) {
 	for attempt := 0; ; attempt++ {
 		before, err := ReadManifestBytes(folder)
@@ -54,17 +55,16 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 		if err == nil || !errors.Is(err, ErrMissing) || attempt == 10 {
 			return x, withFolder(folder, err)
 		}
-		// A newer index may have been activated meanwhile and the old segments removed.
-		// Then the manifest has changed.
+		// A newer index may have been activated and the old segments removed.
+		// In that case the manifest has changed.
 		if now, e := ReadManifestBytes(folder); e != nil || bytes.Equal(now, before) {
 			return nil, withFolder(folder, err)
 		}
 	}
 }
 
-// Load reads the segments that m names, whether or not m is active, and places the rows
-// in this memory. log, if not nil, records where. Errors name the folder only if they
-// wrap cpar.ErrStorage.
+// Load reads the segments of m, active or not, and places the rows in this
+// memory. Errors name the folder only if they wrap cpar.ErrStorage.
 func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*Index, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -109,8 +109,8 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// Read the file for the check instead of mapping it: a failing disk then gives an
-	// error and not a fault that ends the process.
+	// Read the file instead of the map, so that a failing disk gives an error
+	// instead of a fault that ends the process.
 	if err := checkDigest(f, s); err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 	return b, nil
 }
 
-// ReadSegment reads a segment into memory and checks what it has read.
+// ReadSegment reads a segment into memory and checks it.
 func ReadSegment(folder string, s cpar.Segment) ([]byte, error) {
 	f, err := openSegment(folder, s)
 	if err != nil {
@@ -138,7 +138,6 @@ func ReadSegment(folder string, s cpar.Segment) ([]byte, error) {
 	return b, nil
 }
 
-// copySegment fills b with a segment.
 func copySegment(b []byte, folder string, s cpar.Segment) error {
 	f, err := openSegment(folder, s)
 	if err != nil {
@@ -148,7 +147,6 @@ func copySegment(b []byte, folder string, s cpar.Segment) error {
 	return readChecked(b, f, s)
 }
 
-// readChecked fills b from the file of a segment.
 func readChecked(b []byte, f *os.File, s cpar.Segment) error {
 	h := sha256.New()
 	for at := 0; at < len(b); {
@@ -195,7 +193,7 @@ func checkDigest(f *os.File, s cpar.Segment) error {
 	return nil
 }
 
-// Fault returns err, one of the faults of a segment, as the error of s.
+// Fault wraps err, one of the faults of a segment, with the name of s.
 func Fault(s cpar.Segment, err error) error { return segmentError(s, err) }
 
 func segmentError(s cpar.Segment, err error) error {
@@ -213,12 +211,12 @@ func (x *Index) Copied() int {
 	return len(x.copied.all)
 }
 
-// Segments returns the bytes of the segments in the manifest's order, valid until the
-// last Release. Mapped segments are read-only: writing to one is a fault. Copied segments
-// lie without gaps, and each slice's capacity extends over those that follow.
+// Segments returns the segments in the manifest's order, valid until the last
+// Release. Writing to a mapped segment is a fault. Copied segments lie without
+// gaps, and the capacity of each extends over the next ones.
 func (x *Index) Segments() [][]byte { return x.segments }
 
-// Segment returns the bytes of the segment of a kind other than vectors.
+// Segment returns the bytes of a segment of a kind other than vectors.
 func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == kind {
@@ -228,7 +226,6 @@ func (x *Index) Segment(kind cpar.SegmentKind) []byte {
 	return nil
 }
 
-// Read returns the bytes of one segment of the manifest.
 func (x *Index) Read(s cpar.Segment) ([]byte, error) {
 	for i, known := range x.manifest.Segments {
 		if known == s {
@@ -245,8 +242,8 @@ func (x *Index) Retain() {
 	}
 }
 
-// OnRelease has f called after the last Release, after what was set before: the files are no
-// longer mapped. It must be set before anyone else has the index.
+// OnRelease adds a function to be called after the last Release, when the files
+// are no longer mapped. Call it before sharing the index.
 func (x *Index) OnRelease(f func()) {
 	before := x.released
 	x.released = func() {
@@ -257,7 +254,7 @@ func (x *Index) OnRelease(f func()) {
 	}
 }
 
-// Release drops a reference; dropping the last one unmaps.
+// Release drops a reference and unmaps after the last one.
 func (x *Index) Release() {
 	switch n := x.refs.Add(-1); {
 	case n < 0:

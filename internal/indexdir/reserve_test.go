@@ -10,7 +10,6 @@ import (
 	"cpar"
 )
 
-// TestLocalIsMapped: the cloud multiplies nothing for scheme local.
 func TestLocalIsMapped(t *testing.T) {
 	s := system{
 		available: func() (uint64, bool) { return 1 << 40, true },
@@ -27,7 +26,7 @@ func TestLocalIsMapped(t *testing.T) {
 	}
 }
 
-// TestReserve: whatever cannot be copied, or is not worth it, is mapped, and the log
+// Rows that cannot be copied, or are not worth it, are mapped, and the log
 // explains surprising choices.
 func TestReserve(t *testing.T) {
 	manifest := func(trees uint8) *cpar.Manifest {

@@ -23,18 +23,17 @@ type Options struct {
 	FS durable.FS
 }
 
-// A Writer makes the next index of a folder while the old one stays complete. It is safe
-// for concurrent use.
+// A Writer makes the next index of a folder while the old one stays complete.
+// It is safe for concurrent use.
 type Writer struct {
 	folder   string
 	fsys     durable.FS
-	lock     *flock.Flock // nil: Attach
+	lock     *flock.Flock // nil after Attach
 	activate sync.Mutex
 }
 
-// Create creates folder if necessary, locks it and removes what a killed process left in
-// it. It refuses a folder that holds anything but an index, and removes nothing that this
-// package could not have made.
+// Create creates folder if necessary, locks it and removes the remains of a
+// killed process. It refuses a folder that holds anything except an index.
 func Create(folder string, o Options) (*Writer, error) {
 	if o.FS == nil {
 		o.FS = durable.OS
@@ -57,10 +56,10 @@ func Create(folder string, o Options) (*Writer, error) {
 	return w, nil
 }
 
-// Attach is for a folder below the data folder of a cloud, which belongs to an index
-// whatever it holds, so that a damaged manifest can be overwritten. It takes no lock:
-// anyone may invent ten thousand ids, and each lock would be an open file. It removes
-// nothing: uploads that broke off may be resumed.
+// Attach opens a folder inside the data folder of a cloud. It accepts any
+// contents, so that a damaged manifest can be overwritten. It takes no lock,
+// because a client may invent ten thousand IDs and each lock would be an open
+// file. It removes nothing, because interrupted uploads may be resumed.
 func Attach(folder string, fsys durable.FS) (*Writer, error) {
 	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
 		return nil, err
@@ -73,7 +72,8 @@ func (w *Writer) prepare() error {
 	if err := durable.MkdirAll(w.fsys, segments, folderMode); err != nil {
 		return err
 	}
-	// A killed process may have created the folders without syncing their names.
+	// A killed process may have created the folders without syncing their
+	// names.
 	for _, dir := range []string{filepath.Dir(w.folder), w.folder} {
 		if err := w.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)
@@ -91,13 +91,13 @@ func (w *Writer) prepare() error {
 	case errors.Is(err, cpar.ErrStorage):
 		return err
 	}
-	// The manifest is damaged or has another version. Its segments are unknown, so all
-	// stay until the next Activate.
+	// The segments of a damaged or foreign manifest are unknown, so all stay
+	// until the next Activate.
 	return nil
 }
 
-// removeUnnamed removes the segments that m does not name, or all of them if m is nil. It
-// leaves files alone that are not named like segments.
+// removeUnnamed removes the segments that m does not name, or all if m is nil.
+// Files not named like segments stay.
 func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	named := map[string]bool{}
 	if m != nil {
@@ -124,7 +124,7 @@ func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 	return nil
 }
 
-// Activate atomically makes m the index of the folder. All segments that m names must
+// Activate atomically makes m the index of the folder. All segments of m must
 // have been written. When it returns nil, the activation is durable.
 func (w *Writer) Activate(m *cpar.Manifest) error {
 	w.activate.Lock()
@@ -140,8 +140,8 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 		}
 		f.Close()
 	}
-	// A segment whose name could not be synced when written is still in place, and nobody
-	// will write it again.
+	// A segment whose name was not synced when written is still in place and
+	// will not be written again, so sync the folder now.
 	segments := SegmentsFolder(w.folder)
 	if err := w.fsys.SyncDir(segments); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, durable.StorageError("syncing folder", segments, 0, err))
@@ -149,13 +149,13 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	if err := durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode); err != nil {
 		return fmt.Errorf("activating index %v: %w", m.ID, err)
 	}
-	// From here on the new index is active. A segment that cannot be removed now only
-	// takes room; the next Create tries again.
+	// The new index is active now. A segment that cannot be removed only takes
+	// space until the next Create.
 	_ = w.removeUnnamed(m)
 	return nil
 }
 
-// Close releases the folder that Create locked. Segments that were not activated stay
+// Close releases the lock of Create. Segments that were not activated stay
 // until the next Create.
 func (w *Writer) Close() error { return w.lock.Close() }
 
@@ -170,12 +170,12 @@ type SegmentWriter struct {
 	bytes uint64
 }
 
-// AddSegment starts a segment of the next index.
 func (w *Writer) AddSegment(kind cpar.SegmentKind) (*SegmentWriter, error) {
 	return w.add(kind, kind.String(), nil, 0)
 }
 
-// AddUpload starts a segment that must have digest want, of size bytes (-1 if unknown).
+// AddUpload starts a segment that must have digest want and size bytes (-1 if
+// unknown).
 func (w *Writer) AddUpload(want cpar.Digest, size int64) (*SegmentWriter, error) {
 	return w.add(0, uploadLabel, &want, size)
 }
@@ -190,7 +190,6 @@ func (w *Writer) add(kind cpar.SegmentKind, label string, want *cpar.Digest, siz
 		buf: bufio.NewWriterSize(file, 256<<10), hash: sha256.New()}, nil
 }
 
-// Write appends p.
 func (s *SegmentWriter) Write(p []byte) (int, error) {
 	s.hash.Write(p)
 	s.bytes += uint64(len(p))
@@ -218,5 +217,4 @@ func (s *SegmentWriter) Close() (cpar.Segment, error) {
 	return seg, nil
 }
 
-// Abort discards the segment. It does nothing after Close.
 func (s *SegmentWriter) Abort() { s.file.Abort() }

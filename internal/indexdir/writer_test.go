@@ -44,7 +44,7 @@ func TestCutAtEveryStep(t *testing.T) {
 					case !had && err != nil && !errors.Is(err, indexdir.ErrNoIndex):
 						t.Fatalf("neither an index nor none: %v", err)
 					}
-					// The next writer cleans up and keeps what is active.
+					// The next writer cleans up and keeps the active index.
 					w, err := indexdir.Create(folder, indexdir.Options{})
 					if err != nil {
 						t.Fatal(err)
@@ -94,8 +94,8 @@ func TestFullDiskAtEveryByte(t *testing.T) {
 	}
 }
 
-// A segment whose folder could not be synced is in place but not durable; it must be
-// before a manifest names it.
+// A segment whose folder was not synced must become durable before a manifest
+// names it.
 func TestActivateSyncsTheSegments(t *testing.T) {
 	folder := t.TempDir()
 	synced := syncs{durable.OS, map[string]bool{}}
@@ -117,7 +117,7 @@ func TestActivateSyncsTheSegments(t *testing.T) {
 	}
 }
 
-// Many folders may be attached to, and what was uploaded to them stays.
+// Many folders may be attached, and their uploads stay.
 func TestAttachHoldsNothingAndRemovesNothing(t *testing.T) {
 	folder := t.TempDir()
 	m := build(t, folder, 1)
@@ -198,8 +198,8 @@ func TestActivateNeedsItsSegments(t *testing.T) {
 	}
 }
 
-// A process killed between creating a folder and syncing its name leaves a name that may
-// be lost in a power failure: the next writer syncs it.
+// A process killed before syncing the name of a new folder leaves a name that a
+// power failure may lose. The next writer syncs it.
 func TestFoldersThatExistAreSynced(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "x")
 	if err := os.MkdirAll(filepath.Join(folder, "segments"), 0o700); err != nil {

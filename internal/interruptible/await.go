@@ -1,13 +1,14 @@
-// Package await waits for whoever cannot be told to stop: a person who types, a keyring that a
-// person must unlock.
+// Package interruptible waits for answers that cannot be cancelled: keyboard
+// input or a keyring that the user must unlock.
 //
-//	a context, a question ─▶ Answer ─▶ the answer, or the context's end, whichever is first
+//	a context, a question ─▶ Answer ─▶ the answer or the context's error, whichever is first
 package interruptible
 
 import "context"
 
-// Answer is what ask returns, unless ctx ends before. Whoever was asked is then left behind: a
-// read of a terminal cannot be broken off.
+// Answer returns the result of ask, or the context's error if ctx ends first.
+// In that case ask keeps running, because reading from a terminal cannot be
+// cancelled.
 func Answer(ctx context.Context, ask func() (string, error)) (string, error) {
 	type answer struct {
 		text string

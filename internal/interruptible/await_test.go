@@ -14,7 +14,6 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Nobody waits for one who never answers.
 func TestAnswerIsBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	never := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A request inspected: what the cloud sees of it, and what it can learn.
+// The request as the cloud sees it, and what the cloud can learn from it.
 func ExampleRequest() {
 	q := &cpar.Request{
 		Index:  cpar.IndexID{1},

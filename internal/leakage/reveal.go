@@ -1,5 +1,6 @@
-// Package reveal says in plain words what a cloud sees of an index, a request or a reply,
-// and what it can learn from it. SECURITY.md has the details.
+// Package leakage describes, in plain words, what a cloud sees of an index, a
+// request or a reply and what it can learn from it. SECURITY.md has the
+// details.
 package leakage
 
 import (
@@ -8,11 +9,11 @@ import (
 	"cpar"
 )
 
-// A Part is one thing that a cloud sees.
+// An Observation is one thing that a cloud sees.
 type Observation struct {
 	What  string `json:"what"`
 	Bytes uint64 `json:"bytes"`
-	// Learns says what the cloud can infer from it.
+	// Learns describes what the cloud can infer.
 	Learns string `json:"learns"`
 	// Start holds the first bytes, in hexadecimal.
 	Start string `json:"start,omitempty"`
@@ -20,14 +21,14 @@ type Observation struct {
 
 // words are the descriptions for one scheme.
 type words struct {
-	// segment describes a segment that not every index has; x is the whole index.
+	// segment describes an optional segment of the index x.
 	segment func(p *Observation, x index, s cpar.Segment, b []byte) error
 	request func(q *cpar.Request, encoded []byte) ([]Observation, error)
 	reply   func(a *cpar.Reply, encoded []byte) ([]Observation, error)
-	// protects is shown when an index is built; protectsShort is for the vectors of
-	// profiles learned and network.
+	// protects is shown when an index is built, protectsShort if its profile is
+	// learned or network.
 	protects, protectsShort string
-	// learnt says what the cloud has learnt about a photo after a request for it.
+	// learnt describes what one request about a photo reveals.
 	learnt func(records, nearest int) string
 }
 
@@ -57,8 +58,8 @@ var schemes = map[cpar.Scheme]words{
 		func(int, int) string { return "that the index was fetched; it received no request" }},
 }
 
-// Protects says what a scheme protects, for the build of an index. short means that the
-// vectors are those of profiles learned and network.
+// Protects returns a sentence about the protection that a scheme gives, for the
+// build of an index. short means that the profile is learned or network.
 func Protects(s cpar.Scheme, short bool) string {
 	if short {
 		return schemes[s].protectsShort
@@ -83,11 +84,10 @@ only. Vectors so short can be read from the encrypted index by lattice reduction
 nothing else known: whoever copies it learns which of your photos are alike. Build
 with --scheme sealed or local, which hide them. See SECURITY.md.`
 
-// Learnt says what a cloud has learnt about one photo after a request for it, having
-// scored this many records and returned this many as nearest.
+// Learnt describes what a cloud learns from one request about a photo if it
+// scores this number of records and returns this number as nearest.
 func Learnt(s cpar.Scheme, records, nearest int) string { return schemes[s].learnt(records, nearest) }
 
-// Index describes every segment of an index.
 func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {
 	parts := make([]Observation, len(m.Segments))
 	for i, s := range m.Segments {
@@ -115,7 +115,6 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {
 	return parts, nil
 }
 
-// keywordSegment describes blocks of keywords, or pages of them.
 func keywordSegment(p *Observation, m *cpar.Manifest, s cpar.Segment) {
 	switch pages := s.Bytes / uint64(m.KeywordBytes); {
 	case !m.Scheme.Grows():
@@ -130,12 +129,10 @@ func keywordSegment(p *Observation, m *cpar.Manifest, s cpar.Segment) {
 	}
 }
 
-// Request describes a request and its encoding.
 func Request(q *cpar.Request, encoded []byte) ([]Observation, error) {
 	return schemes[q.Params.Scheme].request(q, encoded)
 }
 
-// Reply describes a reply and its encoding.
 func Reply(a *cpar.Reply, encoded []byte) ([]Observation, error) {
 	if s, ok := a.Scheme(); ok {
 		return schemes[s].reply(a, encoded)

@@ -43,7 +43,6 @@ func sealedSegment(p *Observation, x index, s cpar.Segment, _ []byte) error {
 	return nil
 }
 
-// sealedParams returns the public constants of an index of scheme sealed.
 func (x index) sealedParams() (p lattice.Sections, err error) {
 	for i, s := range x.manifest.Segments {
 		if s.Kind == cpar.SegmentParams {
@@ -53,8 +52,9 @@ func (x index) sealedParams() (p lattice.Sections, err error) {
 	return p, fmt.Errorf("%w: the index has no parameters", cpar.ErrCorrupt)
 }
 
-// sealedRequest describes a header of 24 bytes, a random number, and words of the ring.
-// Only the index knows how many words there must be; this checks that they are whole.
+// sealedRequest describes a header of 24 bytes, a random number, and words of
+// the ring. Only the index fixes the number of words, so this checks only that
+// none is cut short.
 func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize
 	bytes := len(q.Opaque) - head
@@ -70,8 +70,8 @@ func sealedRequest(q *cpar.Request, _ []byte) ([]Observation, error) {
 	}, nil
 }
 
-// sealedReply describes a header, the request's number, the state of the index, a
-// count, and packed scores.
+// sealedReply describes a header, the request's number, the generation of the
+// index, a count, and packed scores.
 func sealedReply(a *cpar.Reply, _ []byte) ([]Observation, error) {
 	const head = 24 + lattice.NumberSize + len(lattice.State{})
 	if len(a.Opaque) < head+8 {

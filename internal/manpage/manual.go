@@ -1,4 +1,4 @@
-// Package manual gives a program its manual pages, in the same way for all of them.
+// Package manpage generates the manual pages of a program.
 //
 //	commands, settings, exit codes ─▶ man1/PROGRAM.1, man1/PROGRAM-COMMAND.1, …
 package manpage
@@ -18,8 +18,8 @@ import (
 	"cpar/internal/version"
 )
 
-// Add gives a program the command man and the page of help exitcodes. The settings are a
-// table for a terminal.
+// Add adds the command man and the page of help exitcodes. settings is a table
+// formatted for a terminal.
 func Add(root *cobra.Command, settings string) {
 	root.AddCommand(man(root.Name(), settings), &cobra.Command{
 		Use:   "exitcodes",
@@ -72,7 +72,7 @@ func write(root *cobra.Command, settings, folder string) error {
 		return err
 	}
 	program := root.Name()
-	// The same pages from the same program: the version says how old a page is.
+	// The version dates a page. A timestamp would make builds differ.
 	root.DisableAutoGenTag = true
 	noDate := time.Unix(0, 0).UTC()
 	root.Long += "\n\n" + exitcode.Table() + "\n\nSettings, by flag, or in the environment, or in the configuration file:\n\n" + settings
