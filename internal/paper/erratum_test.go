@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Slips of arithmetic: what the paper's own numbers say of each other. docs/PAPER.md lists them.
+// The paper's own numbers contradict each other in these places, which
+// docs/PAPER.md lists.
 
 func near(t *testing.T, what string, got, want, within float64) {
 	t.Helper()
@@ -14,9 +15,10 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-// By cost AP-2.5 is 73.3 times as fast as CAPIA at 76.4 % of its accuracy; AP-10, by
-// proportion, 18.3 times, where the text has 18.7; and 43.1 times lies between AP-4 and
-// AP-5. So 43.1 at 80.3 % is no statement on AP-2.5, and nothing printed says it is.
+// By cost, AP-2.5 is 73.3 times as fast as CAPIA at 76.4 % of its accuracy.
+// AP-10 is proportionally 18.3 times as fast, where the text has 18.7, and 43.1
+// times lies between AP-4 and AP-5. So 43.1 at 80.3 % does not describe AP-2.5,
+// and the paper does not claim that it does.
 func TestSpeedupsOfTheText(t *testing.T) {
 	p := Values()
 	last := p.CostAt(2.5).Value
@@ -31,15 +33,17 @@ func TestSpeedupsOfTheText(t *testing.T) {
 	}
 }
 
-// AP-100 visits all that CAPIA scans, compares planes besides, and is 1.52 times as fast.
+// AP-100 visits all records that CAPIA scans and also compares planes, yet the
+// paper measures it 1.52 times as fast.
 func TestErratumVisitingAllIsFasterThanScanning(t *testing.T) {
 	p := Values()
 	near(t, "CAPIA over AP-100", p.CapiaSeconds/p.CostAt(100).Value, 1.52, 0.005)
 }
 
-// 26 KB for C(V_s) and 48 KB for C(H_s) are 19.06 bytes for each of 1,299 + 98 elements and
-// 18.95 for each of 2,594: C(V_KL) is within the 26, and an element takes 19 bytes. The sum
-// is 78, not 80. The three SᵀS_s take 67 MB and are in neither.
+// 26 KB for C(V_s) and 48 KB for C(H_s) are 19.06 bytes for each of 1,299 + 98
+// elements and 18.95 for each of 2,594. So C(V_KL) is within the 26, and an
+// element takes 19 bytes. The sum is 78, not 80. The three SᵀS_s take 67 MB and
+// are in neither.
 func TestErratumRequestLeavesOutTheMatrices(t *testing.T) {
 	p := Values()
 	v, h, kl := p.Number("m_hat").Value+3, 2*p.Number("m_hat").Value+2, 2*p.Number("m_kl").Value+2
@@ -49,9 +53,10 @@ func TestErratumRequestLeavesOutTheMatrices(t *testing.T) {
 	near(t, "MB of the matrices at 8 bytes", 8*(v*v+h*h+kl*kl)/1e6, 67.4, 0.05)
 }
 
-// 74.78 minutes fits no reading of the unit costs. Encrypting 20,000 vectors, a hyperplane
-// and a split for the non-leaf half of the nodes of ten trees, after building them, takes
-// 96.8 minutes; a hyperplane an image instead of a node, 23.8.
+// No reading of the unit costs gives 74.78 minutes. Encrypting 20,000 vectors,
+// and a hyperplane and a split for the non-leaf half of the nodes of ten trees,
+// after building them, takes 96.8 minutes. One hyperplane per image instead of
+// per node takes 23.8.
 func TestErratumForestTakesNeitherTime(t *testing.T) {
 	p := Values()
 	n := float64(p.Records)

@@ -1,6 +1,6 @@
-// Package paper holds the values stated in the paper, for comparison with measurements.
-// They are in one file, paper.json, each with the part of the paper it comes from; page
-// and figure numbers are not recorded. None of them was measured here.
+// Package paper holds the values stated in the paper, for comparison with
+// measurements. The file paper.json has each value with the part of the paper
+// it comes from, without page and figure numbers.
 package paper
 
 import (
@@ -25,12 +25,12 @@ type Number struct {
 	Note  string  `json:"note,omitempty"`
 }
 
-// Text returns the value as the paper prints it, with its unit.
+// Text returns the value as printed in the paper, with its unit.
 func (n Number) Text() string {
 	return strings.TrimSpace(Digits(n.Value) + " " + n.Unit)
 }
 
-// Digits formats a value with as many digits as the paper gives.
+// Digits formats a value with the paper's number of digits.
 func Digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // A Point is a value at approximation power AP-X, X in percent.
@@ -39,15 +39,17 @@ type Point struct {
 	Value float64 `json:"value"`
 }
 
-// A TradeOff is a speedup over CAPIA and the accuracy relative to it, in percent.
+// A TradeOff is a speedup over CAPIA and the accuracy relative to it, in
+// percent.
 type TradeOff struct {
 	Speedup  float64 `json:"speedup"`
 	Relative float64 `json:"relative"`
-	// AP is the X of AP-X where the text names it, else 0.
+	// AP is the X of AP-X if the text names it, otherwise 0.
 	AP float64 `json:"ap,omitempty"`
 }
 
-// A Published result is one from the literature on Corel-5k: P and R in percent, N+ in words.
+// A Published result on Corel-5k from the literature: P and R in percent, N+ in
+// words.
 type Published struct {
 	Name  string  `json:"name"`
 	P     float64 `json:"P"`
@@ -55,7 +57,6 @@ type Published struct {
 	Nplus int     `json:"Nplus"`
 }
 
-// A Paper is everything recorded about the paper.
 type Paper struct {
 	Source  string `json:"source"`
 	Machine string `json:"machine"`
@@ -64,7 +65,8 @@ type Paper struct {
 	Numbers []Number `json:"numbers"`
 	// RequestParts are the parts of a request, in the unit of request_bytes.
 	RequestParts []float64 `json:"request_parts"`
-	// Cost is the cloud time per request in seconds, for an index of Records images.
+	// Cost is the cloud time per request in seconds, for an index of Records
+	// images.
 	CapiaSeconds float64 `json:"capia_seconds"`
 	Cost         []Point `json:"cost"`
 	// Recall is the paper's accuracy in percent.
@@ -75,18 +77,18 @@ type Paper struct {
 	Places      map[string]string `json:"places"`
 }
 
-// Values returns the paper's values.
 func Values() *Paper {
 	p := new(Paper)
 	dec := json.NewDecoder(bytes.NewReader(file))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(p); err != nil {
-		panic(fmt.Sprintf("paper.json: %v", err)) // it is part of the program
+		panic(fmt.Sprintf("paper.json: %v", err)) // it is embedded in the program
 	}
 	return p
 }
 
-// Number returns the value with this id. It panics if there is none, which is a bug in the caller.
+// Number returns the value with this ID. It panics if there is none, which is a
+// bug in the caller.
 func (p *Paper) Number(id string) Number {
 	for _, n := range p.Numbers {
 		if n.ID == id {
@@ -96,8 +98,8 @@ func (p *Paper) Number(id string) Number {
 	panic(fmt.Sprintf("paper.json has no number %q", id))
 }
 
-// CostAt returns the cloud time at an approximation power for which the paper states it.
-// It panics for others, which is a bug in the caller.
+// CostAt returns the cloud time at an approximation power in the paper. It
+// panics for others, which is a bug in the caller.
 func (p *Paper) CostAt(ap float64) Number {
 	for _, c := range p.Cost {
 		if c.AP == ap {
@@ -107,7 +109,6 @@ func (p *Paper) CostAt(ap float64) Number {
 	panic(fmt.Sprintf("paper.json has no cost at AP-%v", ap))
 }
 
-// CostOfCapia returns the cloud time of the scan.
 func (p *Paper) CostOfCapia() Number { return p.seconds("cost of capia", p.CapiaSeconds) }
 
 func (p *Paper) seconds(what string, x float64) Number {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every value must say where it is from, and related values must agree: AP-100 equals
+// Every value needs a source, and related values must agree: AP-100 equals
 // CAPIA in accuracy, but not in time.
 func TestValues(t *testing.T) {
 	p := Values()
@@ -37,7 +37,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Words of paper.json repeat a few of its values.
+// Remarks in paper.json repeat a few of its values.
 func TestWordsRepeatTheValues(t *testing.T) {
 	p := Values()
 	n := thousands(p)
@@ -49,8 +49,8 @@ func TestWordsRepeatTheValues(t *testing.T) {
 	}
 }
 
-// PAPER.md quotes what paper.json holds: every row of its table, and every number of the
-// file has a row there.
+// Every row of the table in PAPER.md quotes paper.json, and every number of the
+// file has a row.
 func TestDocumentQuotesTheValues(t *testing.T) {
 	b, err := os.ReadFile("../../docs/PAPER.md")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestDocumentQuotesTheValues(t *testing.T) {
 	}
 }
 
-// A cell is PAPER.md's text about a number, with the ids of paper.json in it.
+// A cell is the text of PAPER.md about a number, with its IDs in paper.json.
 type cell struct {
 	text string
 	ids  []string

@@ -1,10 +1,10 @@
 // Package parallel spreads computation over all cores.
 //
-//	n pieces ─▶ Each, For: piece by piece     Until: the same, while nobody interrupts
-//	            Ranges: one run of pieces per worker
-//	            Runs: the same for work that can fail or panic
+//	n tasks ─▶ Each, For: task by task     Until: the same, unless ctx ends
+//	           Ranges: one range of tasks per worker
+//	           Runs: the same for work that can fail or panic
 //
-// Which core does what must not affect the result.
+// Results must not depend on the assignment of tasks to cores.
 package parallel
 
 import (

@@ -25,7 +25,6 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestOrLeave: what cannot be interrupted is left behind.
 func TestOrLeave(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	began, end, ended := make(chan bool), make(chan bool), make(chan bool)

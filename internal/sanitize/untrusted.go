@@ -1,6 +1,6 @@
-// Package untrusted makes text from strangers safe to show: names of files, answers of a
-// cloud, messages of other people's code. It must not control a terminal or flood a
-// screen.
+// Package sanitize makes untrusted text safe to show: file names, a cloud's
+// answers, other programs' messages. Such text must not control a terminal or
+// flood a screen.
 package sanitize
 
 import (
@@ -10,10 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// most is the number of bytes shown.
 const maxBytes = 300
 
-// Short returns s, truncated if it is long.
+// Short truncates s to maxBytes.
 func Short(s string) string {
 	if len(s) <= maxBytes {
 		return s
@@ -25,9 +24,9 @@ func Short(s string) string {
 	return s[:cut] + "…"
 }
 
-// Lines escapes what is not printable in a message of several lines, and leaves the ends of
-// its lines. It is the last net: a name belongs through Text, which also keeps it on one
-// line.
+// Lines escapes unprintable characters in a message of several lines. It is the
+// last line of defence: names should pass through Text, which also keeps them
+// on one line.
 func Lines(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -43,8 +42,8 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// Text is Short, but quoted as in Go if it is empty, not UTF-8, or contains anything but
-// printable characters.
+// Text is like Short, and quotes s as in Go if it is empty, not UTF-8, or
+// contains unprintable characters.
 func Text(s string) string {
 	s = Short(s)
 	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

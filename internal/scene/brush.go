@@ -2,8 +2,6 @@ package scene
 
 import "math"
 
-// Drawing into a painting: pixels, areas between lines, paths, light.
-
 // put blends c over the pixel x, y.
 func (p *painting) put(x, y int, c rgb, alpha float64) {
 	if x < 0 || y < 0 || x >= Width || y >= Height || alpha <= 0 {
@@ -16,7 +14,7 @@ func (p *painting) put(x, y int, c rgb, alpha float64) {
 	}
 }
 
-// get reads the pixel x, y, or the nearest one in the picture.
+// get reads the pixel x, y, or the nearest one in the image.
 func (p *painting) get(x, y int) rgb {
 	px := p.img.Pix[p.img.PixOffset(min(max(x, 0), Width-1), min(max(y, 0), Height-1)):]
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
@@ -55,7 +53,6 @@ func (p *painting) below(top line, colour func(x, y float64) rgb) {
 	p.area(top, flat(Height), func(x, y float64) (rgb, float64) { return colour(x, y), 1 })
 }
 
-// fill fills the current path, all of its parts at once.
 func (p *painting) fill(c rgb, alpha float64) {
 	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
 	p.gc.Fill()
@@ -76,15 +73,14 @@ func (p *painting) polygon(xy ...float64) {
 	p.gc.ClosePath()
 }
 
-// lit is a colour in the light of the hour; far is the same seen through haze (distance
-// 0: here, 1: invisible).
+// lit applies the light of the hour to a colour. far also applies haze
+// (distance 0 is here, 1 is invisible).
 func (p *painting) lit(c rgb) rgb                   { return c.mul(p.mood.light) }
 func (p *painting) far(c rgb, distance float64) rgb { return p.lit(c).mix(p.mood.haze, distance) }
 
 func (p *painting) between(low, high float64) float64 { return between(p.rng, low, high) }
 func (p *painting) chance(of float64) bool            { return p.rng.Float64() < of }
 
-// glow adds light around a point.
 func (p *painting) glow(x, y, radius float64, c rgb, strength float64) {
 	for py := max(0, int(y-2*radius)); py < min(Height, int(y+2*radius)+1); py++ {
 		for px := max(0, int(x-2*radius)); px < min(Width, int(x+2*radius)+1); px++ {

@@ -2,7 +2,8 @@ package scene
 
 import "math/rand/v2"
 
-// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range; put clips it.
+// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range, and
+// put clips it.
 type rgb struct{ r, g, b float64 }
 
 func hex(v uint32) rgb {
@@ -26,8 +27,8 @@ func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 
 func between(rng *rand.Rand, low, high float64) float64 { return low + (high-low)*rng.Float64() }
 
-// mood is a time of day and its weather: the colours of the sky and their effect on
-// everything below.
+// mood is a time of day with its weather: the colours of the sky and their
+// effect on everything below.
 type mood struct {
 	zenith, middle, horizon rgb
 	light                   rgb // multiplies the colours of lit things
@@ -37,7 +38,7 @@ type mood struct {
 	keyword                 string // of the sky itself; "" by day
 }
 
-// under starts a mood with a randomly chosen sky: zenith, middle and horizon.
+// under starts a mood with a random sky: zenith, middle and horizon.
 func under(rng *rand.Rand, skies ...[3]uint32) mood {
 	s := pick(rng, skies...)
 	m := mood{zenith: near(rng, hex(s[0]), 0.03), middle: near(rng, hex(s[1]), 0.03), horizon: hex(s[2])}

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// kind is a kind of scene: the moods it may have and how to compose it. Keywords are not
-// listed here: they follow from what is visible in the end.
+// A kind composes one kind of scene in one of several moods. Keywords follow
+// from the layers that remain visible.
 type kind struct {
 	name  string
 	hours hours
@@ -25,14 +25,14 @@ var kinds = []kind{
 	{"dunes", hours{day, day, sunset, night}, dunes},
 }
 
-// adapt brightens the light of an evening or a night, as the eye adapts.
+// adapt brightens an evening or a night, as the eye adapts.
 func (p *painting) adapt(f float64) {
 	if p.mood.keyword != "" {
 		p.mood.light = p.mood.light.scale(f)
 	}
 }
 
-// seaside is the sky over a sea; at sunset the sun sinks into it.
+// seaside paints the sky over a sea, with the sun sinking into it at sunset.
 func (p *painting) seaside(horizon float64) {
 	p.sky(horizon)
 	if p.mood.keyword == "sunset" {

@@ -2,8 +2,8 @@ package scene
 
 import "math"
 
-// mountains draws a range whose feet are at base and whose peaks rise about
-// height above it. snow is the share of the height that is white, from the top.
+// mountains paints a range that rises from base by about height. snow is the
+// white share of the height, from the top.
 func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	off := p.between(0, 200)
 	rock := pick(p.rng, hex(0x6f6a6c), hex(0x5f6878), hex(0x7a6e64))
@@ -16,8 +16,8 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 		peak = min(peak, top(float64(x)))
 	}
 	shade := func(x, y float64) float64 {
-		// Spurs run down from the crest: the crest's own slope, sampled along a slanted
-		// line and roughened.
+		// Spurs follow the slope of the crest, sampled along a slanted line and
+		// roughened.
 		along := x + p.side*(y-top(x))*0.7 + 22*(p.noise.fbm(x/30, y/30, 3)-0.5)
 		slope := crest(along+2.5) - crest(along-2.5)
 		return clamp(0.62+p.side*slope*spacing*0.055+0.9*(p.noise.fbm(x/11, y/11, 3)-0.5), 0.25, 1.15)
@@ -33,7 +33,8 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	}
 	p.layer(func() {
 		p.area(top, flat(base), func(x, y float64) (rgb, float64) {
-			// It reaches furthest down in the gullies, in streaks along the fall line.
+			// Snow reaches furthest down in the gullies, in streaks along the
+			// fall line.
 			s, streak := shade(x, y), p.noise.fbm((x+p.side*(y-top(x))*0.5)/7, y/26, 4)-0.5
 			edge := peak + (base-peak)*snow + streak*height*0.8 + 0.3*(top(x)-peak) - 14*(s-0.6)
 			return p.far(hex(0x9db4d6).mix(hex(0xffffff), smoothstep(0.4, 0.8, s)), distance*0.7), smoothstep(edge+3, edge-3, y)
@@ -41,7 +42,7 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	}, "mountain", "snow")
 }
 
-// rolling is the outline of hills: smooth, of the given height above base.
+// rolling returns the outline of smooth hills of the given height above base.
 func (p *painting) rolling(base, height, spacing float64) line {
 	off := p.between(0, 200)
 	return cached(func(x float64) float64 {
@@ -49,7 +50,8 @@ func (p *painting) rolling(base, height, spacing float64) line {
 	})
 }
 
-// ground covers everything below top with soil in two colours, coarser towards the viewer.
+// ground covers everything below top with soil in two colours, coarser towards
+// the viewer.
 func (p *painting) ground(top line, a, b rgb, distance float64, keywords ...string) {
 	off := p.between(0, 200)
 	p.layer(func() {
@@ -92,7 +94,7 @@ func (p *painting) firGreen() rgb {
 	return pick(p.rng, hex(0x1f4030), hex(0x274a32), hex(0x1d3a3a), hex(0x30502f))
 }
 
-// firs stand along a ground line, near enough to each other to make a forest.
+// firs paints a forest along a ground line.
 func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance float64) {
 	p.layer(func() {
 		for x := -spacing; x < Width+spacing; x += spacing * p.between(0.5, 1.4) {
@@ -112,7 +114,8 @@ func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance
 	}, "tree", "forest")
 }
 
-// flowers grow on the ground below a line in three colours, larger towards the viewer.
+// flowers paints flowers below a line in three colours, larger towards the
+// viewer.
 func (p *painting) flowers(from line, size float64) {
 	var petals [3]rgb
 	for k := range petals {

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// noise is value noise on the integer lattice, smooth in between, with period 256.
+// noise is smooth value noise on the integer lattice with period 256.
 type noise struct {
 	perm  [512]uint8
 	value [256]float64
@@ -20,7 +20,6 @@ func newNoise(rng *rand.Rand) *noise {
 	return n
 }
 
-// at is in [0, 1].
 func (n *noise) at(x, y float64) float64 {
 	fx, fy := math.Floor(x), math.Floor(y)
 	ix, iy := int(fx)&255, int(fy)&255
@@ -33,7 +32,7 @@ func (n *noise) at(x, y float64) float64 {
 	return top + (bottom-top)*y
 }
 
-// fbm sums octaves, each of twice the frequency and half the weight. It is in [0, 1],
+// fbm sums octaves of doubling frequency and half the weight. It is in [0, 1],
 // mostly within 0.25 of one half.
 func (n *noise) fbm(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
@@ -46,7 +45,7 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 	return sum / total
 }
 
-// ridged has sharp crests like mountains; it is in [0, 1].
+// ridged has sharp crests like mountains, in [0, 1].
 func (n *noise) ridged(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
 	for range octaves {

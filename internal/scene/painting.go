@@ -12,18 +12,17 @@ import (
 	"github.com/fogleman/gg"
 )
 
-// painting is a picture in progress. It remembers for every pixel the layer that was last
-// seen there, so that the keywords are those of layers still visible at the end, however
-// the scene was composed.
+// painting is an image in progress. It remembers the last visible layer at
+// every pixel, so the keywords are those of layers still visible at the end.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img
 	rng    *rand.Rand
 	noise  *noise
 	mood   mood
-	side   float64             // where the light comes from: -1 left, 1 right
+	side   float64             // direction of the light: -1 left, 1 right
 	shine  float64             // x of the sun or moon that water reflects
-	layers [][]string          // the keywords of each; the first is bare canvas
+	layers [][]string          // keywords of each layer, the first is bare canvas
 	shown  [Width * Height]int // pixel → index into layers
 
 	// testOnlyWithout names a keyword whose layers are composed but not shown.
@@ -40,8 +39,7 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	}
 }
 
-// layer draws something. The pixels that it clearly changes now show keywords instead of
-// what they showed before.
+// layer draws and assigns keywords to the pixels that clearly changed.
 func (p *painting) layer(draw func(), keywords ...string) {
 	before := bytes.Clone(p.img.Pix)
 	draw()
@@ -56,7 +54,8 @@ func (p *painting) layer(draw func(), keywords ...string) {
 	p.layers = append(p.layers, keywords)
 }
 
-// difference returns the difference of two pixels in levels, summed over the channels.
+// difference returns the difference of two pixels in levels, summed over the
+// channels.
 func difference(a, b [4]uint8) (d int) {
 	for c := range a {
 		d += max(int(a[c])-int(b[c]), int(b[c])-int(a[c]))
@@ -64,7 +63,6 @@ func difference(a, b [4]uint8) (d int) {
 	return d
 }
 
-// seen counts the pixels that show each keyword.
 func (p *painting) seen() map[string]int {
 	seen := map[string]int{}
 	for _, layer := range p.shown {
@@ -75,7 +73,7 @@ func (p *painting) seen() map[string]int {
 	return seen
 }
 
-// keywords lists what is visible, largest first, ties by name.
+// keywords lists the visible keywords, largest first, ties by name.
 func (p *painting) keywords() []string {
 	seen := p.seen()
 	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < minPixels(k) })
@@ -84,9 +82,8 @@ func (p *painting) keywords() []string {
 	})
 }
 
-// minPixels is the size at which a person can name a thing. Ground, water and sky count
-// if they are a part of the scene, things if they can be made out: a moon of radius 6 has
-// 113 pixels, three birds about 40.
+// minPixels is the size at which a person can name a thing. A moon of radius 6
+// has 113 pixels, three birds about 40.
 func minPixels(keyword string) int {
 	switch keyword {
 	case "sky", "clouds", "night", "sunset", "sea", "fog":
@@ -100,8 +97,8 @@ func minPixels(keyword string) int {
 	}
 }
 
-// finish makes the painting more like a photo: the exposure varies a little, corners
-// darken, and the sensor is noisy.
+// finish varies the exposure, darkens the corners and adds sensor noise, as in
+// a photo.
 func (p *painting) finish() {
 	exposure, tint := p.between(0.93, 1.07), near(p.rng, rgb{1, 1, 1}, 0.025)
 	dark, grain := p.between(0.05, 0.22), p.between(2, 5)/255
@@ -109,7 +106,7 @@ func (p *painting) finish() {
 		for x := range Width {
 			dx, dy := float64(2*x)/Width-1, float64(2*y)/Height-1
 			f := exposure * (1 - dark*(dx*dx+dy*dy)/2)
-			// The sum of two uniform values is good enough as grain, and cheap.
+			// The sum of two uniform values is a cheap and sufficient grain.
 			g := grain * (p.rng.Float64() + p.rng.Float64() - 1)
 			p.put(x, y, p.get(x, y).mul(tint).scale(f).add(rgb{g, g, g}), 1)
 		}

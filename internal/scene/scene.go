@@ -1,18 +1,18 @@
-// Package scene paints annotated pictures: a beach, a city at night, firs in fog. They
-// serve tests, and people without a collection at hand.
+// Package scene paints annotated images, such as a beach, a city at night, or
+// firs in fog, for tests and for the demo.
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
-// Render is a pure function of seed and i (on one platform; elsewhere a fused
-// multiplication may change a pixel by a level). So pictures i ≥ N are new to a
-// collection of the first N, yet of the same style. It is safe for concurrent use.
+// Render is a pure function of seed and i on one platform. Elsewhere a fused
+// multiplication may change a pixel by a level. Images i ≥ N are thus new to a
+// collection of the first N but of the same style.
 //
-// Keywords are what is visible, by construction: each layer names what it shows, the
-// painting remembers the last layer at each pixel, and in the end a keyword is listed if
+// Keywords are visible by construction: each layer names its contents, the
+// painting remembers the last layer at each pixel, and a keyword is listed if
 // enough of its pixels remain.
 //
-// Noise: K. Perlin, "An Image Synthesizer", 1985 (here on lattice values), summed
-// in octaves as in Ebert et al., "Texturing & Modeling".
+// Noise: K. Perlin, "An Image Synthesizer", 1985 (here on lattice values),
+// summed in octaves as in Ebert et al., "Texturing & Modeling".
 package scene
 
 import (
@@ -24,20 +24,21 @@ import (
 )
 
 const (
-	// Width and Height of every picture in pixels.
+	// Width and Height are in pixels.
 	Width  = 256
 	Height = 192
 
 	jpegQuality = 90
 )
 
-// Render paints picture i of a seed and lists what is visible in it, largest first.
+// Render paints image i of a seed and lists its visible keywords, largest
+// first.
 func Render(seed uint64, i int) (img image.Image, keywords []string) {
 	p := paint(seed, i, "")
 	return p.img, p.keywords()
 }
 
-// RenderJPEG is Render with the picture encoded as a JPEG file.
+// RenderJPEG is Render with the image encoded as a JPEG file.
 func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 	img, keywords := Render(seed, i)
 	var b bytes.Buffer
@@ -47,7 +48,7 @@ func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 	return b.Bytes(), keywords, nil
 }
 
-// Kind names the kind of scene that picture i shows, such as "mountain lake".
+// Kind names the kind of scene in image i, such as "beach".
 func Kind(seed uint64, i int) string { return kinds[kindOf(seed, i)].name }
 
 func paint(seed uint64, i int, testOnlyWithout string) *painting {
@@ -59,16 +60,16 @@ func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	return p
 }
 
-// kindOf deals the kinds like cards: each once, shuffled, and again. So any run of
-// pictures has similar numbers of each kind.
+// kindOf deals the kinds like cards, so that any run of images has similar
+// numbers of each kind.
 func kindOf(seed uint64, i int) int {
 	n := uint64(len(kinds))
 	deal := stream(seed, uint64(i)/n, "kinds").Perm(len(kinds))
 	return deal[uint64(i)%n]
 }
 
-// stream returns an independent generator for each purpose and index. It uses ChaCha8
-// because its seeds need no care: indices differ only in a few bits.
+// stream returns an independent generator for each purpose and index. ChaCha8
+// tolerates seeds that differ in a few bits.
 func stream(seed, index uint64, purpose string) *rand.Rand {
 	var key [32]byte
 	for k := range 8 {

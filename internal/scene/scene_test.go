@@ -42,8 +42,7 @@ func TestKeywordsOfACollection(t *testing.T) {
 	}
 }
 
-// A listed keyword is visible: the same scene composed without the layers of that keyword
-// looks different.
+// A scene composed without the layers of a listed keyword looks different.
 func TestEveryListedKeywordIsVisible(t *testing.T) {
 	parallel.For(2*len(kinds), func(i int) {
 		with := paint(1, i, "")
@@ -55,7 +54,8 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 					differ++
 				}
 			}
-			// Less differs where two layers of one colour overlap or a thing is hazy.
+			// Fewer pixels differ where two layers of one colour overlap or a
+			// thing is hazy.
 			if differ < minPixels(word)*2/3 {
 				t.Errorf("picture %d, %s: without %s only %d pixels differ", i, Kind(1, i), word, differ)
 			}
@@ -63,7 +63,6 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 	})
 }
 
-// The bookkeeping behind this, on a painting of rectangles.
 func TestHiddenThingsAreNotListed(t *testing.T) {
 	rng := stream(1, 1, "test")
 	p := newPainting(rng, day(rng))
@@ -80,7 +79,7 @@ func TestHiddenThingsAreNotListed(t *testing.T) {
 	block(0, 100, Width, Height, 100, "sea")
 	block(10, 10, 20, 20, 50, "balloon")
 	block(100, 120, 140, 140, 30, "boat")
-	block(0, 120, 135, Height, 150, "rock") // leaves 5 × 20 of the boat
+	block(0, 120, 135, Height, 150, "rock") // leaves 5 × 20 pixels of the boat
 	block(5, 5, 25, 25, 201, "umbrella")    // hides the balloon, in the sky's colour
 	block(200, 0, Width, 50, 202, "fog")    // too faint to see
 	block(150, 10, 155, 15, 250, "moon")    // too small to name
@@ -123,7 +122,6 @@ func TestRenderIsAFunctionOfSeedAndIndex(t *testing.T) {
 			}
 		}
 	}
-	// Far from zero: no panic, and still a picture.
 	for _, i := range []int{1 << 40, -1, -1 << 62} {
 		if _, keywords := render(^uint64(0), i); len(keywords) == 0 {
 			t.Errorf("picture %d shows nothing", i)

@@ -2,8 +2,8 @@ package scene
 
 import "math"
 
-// sky paints everything above the horizon at this hour, with clouds, or stars and a moon.
-// It continues below, for hills that do not reach up.
+// sky paints everything above the horizon, with clouds, or stars and a moon. It
+// continues below the horizon for low hills.
 func (p *painting) sky(horizon float64) {
 	m := &p.mood
 	keywords := []string{"sky"}
@@ -30,17 +30,17 @@ func (p *painting) sky(horizon float64) {
 }
 
 func (p *painting) clouds(horizon float64) {
-	// A cloud's width and its ratio of width to height, and the covered share of the sky.
+	// Width of a cloud, ratio of width to height, and covered share of the sky.
 	size, flatness, cover := p.between(45, 80), p.between(1.6, 2.8), p.between(0.3, 0.5)
 	if p.mood.keyword == "sunset" { // long and thin
 		size, flatness = size*1.5, flatness*2.2
 	}
 	ox, oy := p.between(0, 200), p.between(0, 200)
-	// fbm is roughly normal around one half; this inverts its distribution.
+	// fbm is roughly normal around one half. Invert its distribution.
 	low := 0.5 + 0.30*(0.5-cover)
 	p.layer(func() {
 		p.area(flat(0), flat(horizon), func(x, y float64) (rgb, float64) {
-			// Clouds near the horizon are further away: smaller and flatter.
+			// Clouds near the horizon are smaller and flatter.
 			depth := 1 + 1.6*y/horizon
 			u, v := (x-Width/2)/size*depth+ox, y/size*flatness*depth+oy
 			n := p.noise.fbm(u, v, 5)
@@ -55,7 +55,7 @@ func (p *painting) clouds(horizon float64) {
 	}, "clouds", "sky")
 }
 
-// sun shines at x, y. The glow must stay darker than the disc, or the disc would not be visible.
+// sun paints a disc and a darker glow, against which the disc is visible.
 func (p *painting) sun(x, y, radius float64) {
 	p.shine = x
 	p.glow(x, y, radius*7, p.mood.sun.mul(rgb{1, 0.75, 0.35}), 0.3)
@@ -66,7 +66,8 @@ func (p *painting) sun(x, y, radius float64) {
 	}, "sun", "sky")
 }
 
-// moon shows its phase: 1 full, 0 half, down to -1 new. The terminator is half an ellipse.
+// moon shows its phase: 1 full, 0 half, down to -1 new. The terminator is half
+// an ellipse.
 func (p *painting) moon(x, y, radius, phase float64) {
 	p.shine = x
 	p.glow(x, y, radius*4, hex(0x8fa3cf), 0.35)
@@ -94,7 +95,6 @@ func (p *painting) stars(horizon float64) {
 	}, "stars", "night", "sky")
 }
 
-// birds are a loose flock of wings, on some days.
 func (p *painting) birds() {
 	if p.chance(0.45) {
 		return
@@ -123,7 +123,7 @@ func (p *painting) fog(top, densest, bottom, strength float64) {
 	}, "fog")
 }
 
-// sea reaches from the horizon to bottom, with a path of glints below the sun or moon.
+// sea reaches from the horizon to bottom, with glints below the sun or moon.
 func (p *painting) sea(horizon float64, bottom line) {
 	deep := p.lit(near(p.rng, pick(p.rng, hex(0x1d6a8f), hex(0x20809a), hex(0x2a5f96), hex(0x2e8f9c)), 0.03))
 	// Water mostly reflects the sky: pale far away, its own colour close by.
@@ -143,7 +143,7 @@ func (p *painting) sea(horizon float64, bottom line) {
 	}, "sea")
 }
 
-// foam breaks along the shore in a few rows. It hides little and counts as sea.
+// foam breaks along the shore in a few rows and counts as sea.
 func (p *painting) foam(shore line) {
 	p.layer(func() {
 		for k := range 3 {
@@ -157,7 +157,7 @@ func (p *painting) foam(shore line) {
 	}, "sea")
 }
 
-// mirror makes still water below top: a rippled mirror image of what is above.
+// mirror reflects the image above top in still, rippled water.
 func (p *painting) mirror(top float64, ripple float64, keyword string) {
 	tint := p.lit(near(p.rng, hex(0x2f5f70), 0.04))
 	p.layer(func() {

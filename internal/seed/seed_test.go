@@ -19,7 +19,7 @@ func testSecret(b byte) (s Secret) {
 	return s
 }
 
-// The derivation is part of the format of a key: these bytes must never change.
+// The derivation is part of the key format, so these bytes must never change.
 func TestDeriveIsPinned(t *testing.T) {
 	got := Derive(testSecret(0), "label", []byte("context"), Number(7))
 	info := "cpar/v1/" + "\x00\x00\x00\x05label" + "\x00\x00\x00\x07context" + "\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x07"

@@ -5,31 +5,33 @@ import (
 	"io"
 )
 
-// A Source makes the secrets that nonces, noise and one-time keys come from:
+// A Source derives the secrets for nonces, noise and one-time keys:
 //
-//	32 random bytes, a secret of the owner's, a purpose, what is encrypted ─▶ Secret
+//	32 random bytes, a secret of the owner's, a purpose, a digest of the plaintext ─▶ Secret
 //
-// As long as random numbers are random, each is new. Where they repeat, as in a
-// virtual machine that was cloned or put back, different contents still give
-// different secrets, and equal contents give the same ciphertext, which tells
-// nothing but that they are equal. Whoever knows the random numbers and not the
-// owner's secret learns nothing either.
+// Every secret is new while random numbers are random. A cloned or restored
+// virtual machine repeats its random numbers. Different contents still give
+// different secrets then, and equal contents give equal ciphertexts, which
+// reveal only that they are equal. Knowing the random numbers without the
+// owner's secret reveals nothing.
 type Source struct {
 	Redacted
 	secret Secret
 	rand   io.Reader
 }
 
-// NewSource is a source over random, which is crypto/rand.Reader outside tests.
+// NewSource returns a source over random, which is crypto/rand.Reader outside
+// tests.
 func NewSource(secret Secret, random io.Reader) *Source { return &Source{secret: secret, rand: random} }
 
-// Fresh makes a secret for one purpose: to encrypt what contents is the digest
-// of, in a generation of an index, which counts from 1. For what has no
-// generation it is 0.
+// Fresh derives a secret for one purpose. contents is the digest of the
+// plaintext. generation is the index's generation, from 1, or 0 for data
+// without one.
 func (s *Source) Fresh(purpose string, generation uint64, contents [sha256.Size]byte) Secret {
 	var random [Size]byte
 	if _, err := io.ReadFull(s.rand, random[:]); err != nil {
-		// crypto/rand does not fail; to go on without randomness would be worse.
+		// crypto/rand does not fail, and continuing without randomness would be
+		// worse.
 		panic("seed: no randomness: " + err.Error())
 	}
 	return s.secret.Derive("fresh/"+purpose, random[:], Number(generation), contents[:])

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// stuck gives the same random numbers for ever.
+// stuck repeats the same random numbers.
 type stuck struct{}
 
 func (stuck) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{7}, len(p))), nil }

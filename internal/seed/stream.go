@@ -7,22 +7,22 @@ import (
 	"math/bits"
 )
 
-// Stream is the keystream of AES-256 in counter mode under one secret: 2⁶⁴ bytes,
-// any of which can be reached at once. Words are little-endian.
+// A Stream is the AES-256-CTR keystream of a secret: 2⁶⁴ bytes with random
+// access. Words are little-endian.
 //
-// A Stream is not safe for concurrent use; At gives independent readers of the
-// same bytes, which is how parallel work stays deterministic.
+// It is not safe for concurrent use. At returns independent readers of the same
+// bytes, which keeps parallel work deterministic.
 type Stream struct {
 	Redacted
 	block cipher.Block
 	ctr   cipher.Stream // positioned at the first byte after buf
-	pos   uint64        // of the next byte to hand out
+	pos   uint64        // of the next byte to return
 	buf   [512]byte
-	left  int // bytes at the end of buf that are still to be handed out
+	left  int // unread bytes at the end of buf
 }
 
-// New is the stream of a secret, at position 0. A secret must serve one purpose:
-// derive one for each.
+// New returns the stream of a secret, at position 0. A secret must serve one
+// purpose: derive one for each.
 func New(secret [Size]byte) *Stream {
 	block, err := aes.NewCipher(secret[:])
 	if err != nil {
@@ -33,14 +33,13 @@ func New(secret [Size]byte) *Stream {
 	return s
 }
 
-// At is an independent reader of the same bytes, starting at byte offset.
+// At returns an independent reader of the same bytes from offset.
 func (s *Stream) At(offset uint64) *Stream {
 	c := &Stream{block: s.block}
 	c.Seek(offset)
 	return c
 }
 
-// Seek moves to byte offset of the stream.
 func (s *Stream) Seek(offset uint64) {
 	var iv [aes.BlockSize]byte
 	binary.BigEndian.PutUint64(iv[8:], offset/aes.BlockSize)
@@ -51,10 +50,9 @@ func (s *Stream) Seek(offset uint64) {
 	}
 }
 
-// Position is the offset of the next byte.
+// Position returns the offset of the next byte.
 func (s *Stream) Position() uint64 { return s.pos }
 
-// Read fills p. It never fails.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	s.pos += uint64(n)
@@ -79,7 +77,7 @@ func (s *Stream) fill() {
 	s.left = len(s.buf)
 }
 
-// Uint64 is the next eight bytes as a word. With it a Stream is a source for
+// Uint64 returns the next eight bytes. It makes Stream a source for
 // math/rand/v2.
 func (s *Stream) Uint64() uint64 {
 	if s.left < 8 {
@@ -93,7 +91,6 @@ func (s *Stream) Uint64() uint64 {
 	return x
 }
 
-// Words fills dst with the next words of the stream.
 func (s *Stream) Words(dst []uint64) {
 	var chunk [4096]byte
 	for len(dst) > 0 {
@@ -109,14 +106,15 @@ func (s *Stream) Words(dst []uint64) {
 // Int63 is uniform in [0, 2⁶³).
 func (s *Stream) Int63() int64 { return int64(s.Uint64() >> 1) }
 
-// Uint64n is uniform in [0, n), without bias; n must not be 0. It reads one word
-// and, with probability below n/2⁶⁴, more.
+// Uint64n is uniform in [0, n), without bias, for n > 0. It reads one word, and
+// more with probability below n/2⁶⁴.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("seed: Uint64n of an empty range")
 	}
 	// The high word of n·x is uniform once the 2⁶⁴ mod n lowest values of the
-	// low word are rejected (Lemire, "Fast random integer generation in an interval").
+	// low word are rejected (Lemire, "Fast random integer generation in an
+	// interval").
 	hi, lo := bits.Mul64(s.Uint64(), n)
 	if lo < n {
 		for reject := -n % n; lo < reject; {
@@ -126,7 +124,7 @@ func (s *Stream) Uint64n(n uint64) uint64 {
 	return hi
 }
 
-// Between is uniform in [lo, hi], both included; lo must not exceed hi.
+// Between is uniform in [lo, hi], for lo ≤ hi.
 func (s *Stream) Between(lo, hi int64) int64 {
 	width := uint64(hi) - uint64(lo) + 1
 	if width == 0 {

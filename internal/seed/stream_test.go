@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// slowStream encrypts one counter block after the other.
+// slowStream encrypts one counter block at a time.
 func slowStream(secret Secret, n int) []byte {
 	block, err := aes.NewCipher(secret[:])
 	if err != nil {
@@ -107,13 +107,13 @@ func TestUint64nIsUniformAndInRange(t *testing.T) {
 			d := c - draws/float64(n)
 			chi += d * d / (draws / float64(n))
 		}
-		// Mean n-1, deviation √(2(n-1)): six deviations.
+		// Mean n-1, deviation √(2(n-1)): allow six deviations.
 		if limit := float64(n-1) + 6*math.Sqrt(2*float64(n-1)); chi > limit {
 			t.Errorf("n = %d: χ² = %.1f above %.1f", n, chi, limit)
 		}
 	}
-	// In a range of 3·2⁶² every third value would come twice as often if no word
-	// were rejected.
+	// In a range of 3·2⁶², every third value would occur twice as often without
+	// rejection.
 	third := 0
 	for range 20000 {
 		if s.Uint64n(3<<62)%3 == 0 {
@@ -173,8 +173,8 @@ func TestPermIsAUniformPermutation(t *testing.T) {
 	}
 }
 
-// exactWeights are exp(-k²/2σ²) for k = 0…19 as rationals, from the Taylor series
-// of exp(-1/20.48); 40 terms leave an error far below 2⁻¹⁰⁰.
+// exactWeights returns exp(-k²/2σ²) for k = 0…19 as rationals, from 40 terms of
+// the Taylor series of exp(-1/20.48). The error is far below 2⁻¹⁰⁰.
 func exactWeights() []*big.Rat {
 	x := big.NewRat(-100, 2048) // -1/(2·3.2²)
 	base, term := big.NewRat(1, 1), big.NewRat(1, 1)
@@ -183,7 +183,7 @@ func exactWeights() []*big.Rat {
 		term.Quo(term, big.NewRat(i, 1))
 		base.Add(base, term)
 	}
-	// Rationals of that size grow without use: cut to 256 bits.
+	// Cut to 256 bits, because larger rationals gain nothing.
 	cut := func(r *big.Rat) *big.Rat {
 		n := new(big.Int).Lsh(r.Num(), 256)
 		return new(big.Rat).SetFrac(n.Quo(n, r.Denom()), new(big.Int).Lsh(big.NewInt(1), 256))
@@ -258,7 +258,7 @@ func TestGaussianMomentsAndChiSquare(t *testing.T) {
 	if k := fourth / (square * square); math.Abs(k-3) > 0.05 {
 		t.Errorf("kurtosis %.3f, want 3", k)
 	}
-	// χ² over the values that are expected at least ten times, the rest pooled.
+	// χ² over values expected at least ten times, the rest pooled.
 	chi, cells, restSeen, restWant := 0.0, -1, 0.0, 0.0
 	for k := int64(-GaussianBound); k <= GaussianBound; k++ {
 		want := draws * p[max(k, -k)] / total

@@ -1,16 +1,16 @@
-// Package settings lets a flag also be set in the environment and in a file, once for all
-// commands that have it, in the same way for every program:
+// Package settings lets the environment and a file set flags, for all commands
+// that have them, in the same way for every program:
 //
 //	flag > environment > file > default
 //
 //	Table ─▶ Apply: sets the flags of a command that were not given
-//	      ─▶ Show:  what holds, and where it comes from
+//	      ─▶ Show:  the effective values and their origins
 //	      ─▶ Text:  the table, for help and manual pages
 //
-// A file is flat TOML: a key is a flag's name. A key that no flag has is an error, since a
-// misspelt setting must not be passed over. Of variables only those that the table names are
-// read: others may begin with the program's name without being meant for it, as
-// CPARD_SERVICE_HOST does where a container of that name is orchestrated.
+// A file is flat TOML whose keys are flag names. An unknown key is an error, so
+// that a misspelt setting does not go unnoticed. Only variables in the table
+// are read, because others may begin with the program's name by accident, as
+// CPARD_SERVICE_HOST does in a Kubernetes container.
 package settings
 
 import (
@@ -33,35 +33,37 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// None, in place of the name of a file or folder, means that there is none.
+// None, in place of a file or folder name, turns the setting off.
 const None = "none"
 
 // A Setting is one row of a program's table.
 type Setting struct {
-	Name string // of the flag, and in the file
+	Name string // flag name and key in the file
 	What string
 	None string // the default, in words
-	Path bool   // of a file or folder: in the file it may begin with ~/, or counts from the file's folder
-	// Except are the commands whose flag of this name is something else.
+	Path bool   // in the file, it may begin with ~/ or be relative to the file's folder
+	// Except lists commands whose flag of this name means something else.
 	Except []string
 }
 
-// A Table says which settings a program has. Help, manual pages and documents are written
-// from it.
+// A Table lists the settings of a program, for help, manual pages and
+// documents.
 type Table struct {
 	Program  string
 	Settings []Setting
-	// Places are where the configuration file is looked for; the first that is there is read.
+	// Places returns candidate paths of the configuration file. The first that
+	// exists is read.
 	Places func() []string
 }
 
-// Environment is the variable of a setting.
+// Environment returns the variable of a setting.
 func (t *Table) Environment(name string) string {
 	return strings.ToUpper(strings.ReplaceAll(t.Program+"_"+name, "-", "_"))
 }
 
-// File is the configuration file, "" for none: the one that is named, here or in the
-// environment, which must be there, or the first of the places.
+// File returns the configuration file, or "". A file named here or in the
+// environment must exist. Otherwise the first of the places that exists is
+// used.
 func (t *Table) File(named string) (path string, must bool) {
 	if named == "" {
 		named = os.Getenv(t.Environment("config"))
@@ -75,7 +77,7 @@ func (t *Table) File(named string) (path string, must bool) {
 	}
 	places := t.Places()
 	for _, path := range places {
-		// One that may not be looked at is told of when it is read.
+		// A permission error is reported when the file is read.
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, false
 		}
@@ -86,7 +88,6 @@ func (t *Table) File(named string) (path string, must bool) {
 	return places[0], false
 }
 
-// read reads the configuration file.
 func (t *Table) read(path string, must bool) (map[string]any, error) {
 	if path == "" {
 		return nil, nil
@@ -129,7 +130,7 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 	return found, nil
 }
 
-// near is the setting that was probably meant, by the measure that cobra has for commands.
+// near suggests the closest setting, by cobra's measure for commands.
 func (t *Table) near(name string) string {
 	words := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, s := range t.Settings {
@@ -148,7 +149,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// inFile is what the file says of a setting, as a flag would be given.
+// inFile converts a value in the file to flag arguments.
 func (s Setting) inFile(path string, v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -169,7 +170,7 @@ func (s Setting) inFile(path string, v any) []string {
 	return out
 }
 
-// Where a value comes from.
+// Origins of a value.
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
@@ -177,7 +178,7 @@ const (
 	FromDefault     = "default"
 )
 
-// A Found is what environment or file say of a setting.
+// A Found is a value from the environment or the file.
 type Found struct {
 	Values []string
 	From   string
@@ -185,14 +186,14 @@ type Found struct {
 	Origin string
 }
 
-// Find reads environment and file, which may have been named.
+// Find reads the environment and the file, which may have been named.
 func (t *Table) Find(named string) (map[string]Found, error) {
 	environment, found, err := t.Sources(named)
 	maps.Copy(found, environment)
 	return found, err
 }
 
-// Sources reads environment and file, each for itself.
+// Sources reads the environment and the file separately.
 func (t *Table) Sources(named string) (environment, file map[string]Found, err error) {
 	path, must := t.File(named)
 	inFile, err := t.read(path, must)
@@ -211,10 +212,10 @@ func (t *Table) Sources(named string) (environment, file map[string]Found, err e
 	return environment, file, nil
 }
 
-// Apply gives a command's flags what environment and file say of them, where the command
-// line does not.
+// Apply sets a command's flags from the environment and the file unless the
+// command line has set them.
 func (t *Table) Apply(c *cobra.Command, named string) error {
-	// A command without settings works also beside a broken file.
+	// A command without settings works even with a broken file.
 	if !slices.ContainsFunc(t.Settings, func(s Setting) bool { return c.Flags().Lookup(s.Name) != nil }) {
 		return nil
 	}
@@ -245,7 +246,7 @@ func set(f *pflag.Flag, v Found) error {
 	return f.Value.Set(v.Values[0])
 }
 
-// Text is the table for a terminal.
+// Text formats the table for a terminal.
 func (t *Table) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -46,7 +46,6 @@ func newFixture(t *testing.T, file string) *fixture {
 	return f
 }
 
-// TestPrecedence: flag, environment, file, default, in this order.
 func TestPrecedence(t *testing.T) {
 	for _, k := range []struct {
 		flag, env, file string

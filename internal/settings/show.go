@@ -13,18 +13,18 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A Shown is a setting as a program's command config prints it.
+// A Shown is a setting as the command config prints it.
 type Shown struct {
 	Name        string   `json:"name"`
 	Environment string   `json:"environment"`
-	Value       []string `json:"value"` // none where the default applies, unless the command has the flag
+	Value       []string `json:"value"` // empty if the default applies and the command lacks the flag
 	From        string   `json:"from"`  // flag, environment, file or default
 
 	none string
 }
 
-// Show says what holds for a command, and where it comes from. Flags that the command has
-// are set first, so that a value that cannot be is an error here too.
+// Show returns the effective settings of a command and their origins. It sets
+// the command's flags first, so that an invalid value is an error here too.
 func (t *Table) Show(c *cobra.Command, named string) ([]Shown, error) {
 	given := map[string]bool{}
 	c.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = true })
@@ -62,7 +62,6 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{}
 }
 
-// Print writes what Show found, as text or JSON.
 func (t *Table) Print(w io.Writer, file string, all []Shown, asJSON bool) error {
 	if asJSON {
 		e := json.NewEncoder(w)

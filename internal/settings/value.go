@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A value is a flag that is parsed by a function.
+// A value is a flag with its own parser.
 type value struct {
 	text string
 	kind string
@@ -28,7 +28,7 @@ func (v *value) Set(s string) error {
 	return nil
 }
 
-// Parsed is a flag whose text set understands. It begins with a text, which is set.
+// Parsed returns a flag with the initial text, which it passes to set.
 func Parsed(text, kind string, set func(string) error) pflag.Value {
 	v := &value{kind: kind, set: set}
 	if err := v.Set(text); err != nil {
@@ -37,7 +37,7 @@ func Parsed(text, kind string, set func(string) error) pflag.Value {
 	return v
 }
 
-// Size is a flag of a number of bytes, like 512MB (10⁶) or 4GiB (2³⁰).
+// Size returns a flag for a number of bytes, such as 512MB (10⁶) or 4GiB (2³⁰).
 func Size(bytes *int64, text string) pflag.Value {
 	return Parsed(text, "size", func(s string) (err error) {
 		*bytes, err = parseSize(s)
@@ -46,7 +46,7 @@ func Size(bytes *int64, text string) pflag.Value {
 }
 
 func parseSize(s string) (int64, error) {
-	// Digits alone are exact, which the library, computing in floating point, is not.
+	// Parse plain digits exactly, because the library uses floating point.
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 		return n, nil
 	}

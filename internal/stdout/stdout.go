@@ -1,6 +1,6 @@
-// Package stdout is the standard output of a command. It remembers that something was
-// lost, which whoever prints need not look at: a person who keeps the output must not take
-// half of it for all.
+// Package stdout is a command's standard output. It remembers write errors, so
+// that callers can print without checks and a truncated output still ends the
+// command with an error.
 //
 //	prints ─▶ Output ─▶ file, pipe, terminal        End ─▶ ErrStorage, if a byte was lost
 package stdout
@@ -15,14 +15,13 @@ import (
 	"cpar"
 )
 
-// An Output passes on what is written to it. Several goroutines may write.
+// An Output passes writes on. It is safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex
 	to   io.WriteCloser
 	lost error
 }
 
-// New is an output that ends in to.
 func New(to io.WriteCloser) *Output { return &Output{to: to} }
 
 func (o *Output) Write(p []byte) (int, error) {
@@ -33,8 +32,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End closes the output, where some file systems only say that they are full, and returns
-// the error to end with: err, unless it is nil or only says that output was lost.
+// End closes the output, because some file systems report a full disk only
+// then. It returns err unless err is nil or only reports lost output.
 func (o *Output) End(err error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

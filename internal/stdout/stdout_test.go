@@ -9,7 +9,7 @@ import (
 	"cpar"
 )
 
-// disk takes room bytes and then no more; late says so only when it is closed.
+// disk accepts room bytes. If late, it reports the loss only when closed.
 type disk struct {
 	room   int
 	late   error
@@ -43,7 +43,7 @@ func TestEnd(t *testing.T) {
 	} {
 		o := New(&c.disk)
 		io.WriteString(o, "12345")
-		io.WriteString(o, "") // which succeeds, and must not make the loss forgotten
+		io.WriteString(o, "") // succeeds, and must not clear the loss
 		if err := o.End(c.err); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: ends with %v, want %v", name, err, c.want)
 		}

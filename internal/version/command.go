@@ -9,7 +9,7 @@ import (
 	"cpar/internal/exitcode"
 )
 
-// Add gives a program the command version and the flag --version, which say the same.
+// Add adds the command version and the flag --version.
 func Add(root *cobra.Command) {
 	info := Of(root.Name())
 	root.Version = info.String()

@@ -1,5 +1,4 @@
-// Package version says which build of a program this is, in the same words for all of
-// them.
+// Package version identifies the build of a program.
 //
 //	build info ─▶ Info ─▶ cpar v1.2.3 (0123456789ab), format 3, go1.26.0 linux/amd64
 package version
@@ -13,18 +12,18 @@ import (
 	"cpar"
 )
 
-// Info is what is known of a build.
+// Info describes a build.
 type Info struct {
 	Program  string `json:"program"`
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the repository; empty where the build did not say
-	Modified bool   `json:"modified,omitempty"` // with changes that were not committed
+	Revision string `json:"revision,omitempty"` // of the repository, empty if unknown
+	Modified bool   `json:"modified,omitempty"` // built with uncommitted changes
 	Format   int    `json:"format"`             // of indexes and messages
 	Go       string `json:"go"`
 	System   string `json:"system"`
 }
 
-// Of is the build of a program.
+// Of returns the build of a program.
 func Of(program string) Info {
 	i := Info{Program: program, Version: "unknown", Format: cpar.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -47,7 +46,7 @@ func (i *Info) read(build *debug.BuildInfo) {
 	}
 }
 
-// String is the one line that version and --version print.
+// String returns the line that version and --version print.
 func (i Info) String() string {
 	revision := "no revision"
 	if i.Revision != "" {

@@ -1,5 +1,5 @@
-// Package interrupt is for tests of what ^C ends: a context that ends by itself after
-// it was asked so many times, so that no test needs a clock.
+// Package interrupt tests cancellation without a clock, with a context that
+// ends after a given number of checks.
 package interrupt
 
 import (
@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// counting ends when it has been asked more often than it has left.
+// counting ends after the checks in left are used up.
 type counting struct {
 	context.Context
 	left atomic.Int64
@@ -23,9 +23,9 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// Everywhere runs work to its end, counts how often it asks whether to go on, and then
-// interrupts it at some of these places, the first and the last among them. It fails if
-// work asks less often than least, or goes on to a result.
+// Everywhere runs work to its end and counts its checks of the context. It then
+// interrupts work at some of these checks, including the first and the last. It
+// fails if work checks fewer than least times or still returns a result.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}
@@ -44,7 +44,7 @@ func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 		if err := work(c); !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted at %d of %d places: %v", i*(asks-1)/(places-1), asks, err)
 		}
-		// Those that were at work when it ended may each ask once more, or a little more.
+		// Workers that were active at the end may each check a few more times.
 		if more := -c.left.Load(); more > 64 {
 			t.Errorf("interrupted, it asks %d times more", more)
 		}

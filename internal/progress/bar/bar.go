@@ -1,4 +1,4 @@
-// Package bar shows people the progress of long work.
+// Package bar draws progress bars on a terminal.
 package bar
 
 import (
@@ -13,11 +13,11 @@ import (
 	"cpar/internal/progress"
 )
 
-// showAfter is how long a stage may run without a bar.
+// showAfter is the time a stage may run without a bar.
 const showAfter = 2 * time.Second
 
-// On shows a bar with rate and remaining time for every stage that takes longer than
-// showAfter. If w is not a terminal it returns nil.
+// On returns a Func that shows rate and remaining time of every stage longer
+// than showAfter. It returns nil if w is not a terminal.
 func On(w io.Writer) progress.Func {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -35,7 +35,8 @@ func On(w io.Writer) progress.Func {
 			if bar != nil {
 				bar.Clear()
 			}
-			// The rate counts from the start of the stage, before the bar is visible.
+			// Count the rate from the start of the stage, before the bar is
+			// visible.
 			stage = name
 			bar = progressbar.NewOptions(total,
 				progressbar.OptionSetWriter(&late{w: w, from: time.Now().Add(showAfter)}),
@@ -51,7 +52,7 @@ func On(w io.Writer) progress.Func {
 	}
 }
 
-// late discards what is written to it before a given time.
+// late discards writes before a given time.
 type late struct {
 	w    io.Writer
 	from time.Time

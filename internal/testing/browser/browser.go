@@ -1,13 +1,12 @@
-// Package browser opens pages in a real browser, for tests.
+// Package browser drives a real browser in tests, through chromedp.
 //
-//	a page's address ─▶ Page: keys, clicks, dropped files, downloads, pictures of the window
-//	                      ├ Complaints: the console's, exceptions, what a policy blocked
-//	                      ├ Strangers: requests that left the page's origin
-//	                      └ Broken: what axe-core finds to be unusable without eyes or a mouse
+//	address ─▶ Page: keys, clicks, dropped files, downloads, screenshots
+//	             ├ Complaints: console messages, exceptions, policy violations
+//	             ├ Strangers: requests that left the page's origin
+//	             └ Broken: accessibility rules of axe-core that the page breaks
 //
-// It is driven through its debugging protocol by chromedp. A test of a browser skips where there is
-// none, unless CPAR_CHROMIUM=required; axe-core is a file that CPAR_AXE names, wanted where
-// CPAR_AXE_TEST=required.
+// Tests skip without a browser unless CPAR_CHROMIUM=required. CPAR_AXE names
+// the file of axe-core, which CPAR_AXE_TEST=required makes mandatory.
 package browser
 
 import (
@@ -32,10 +31,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a test waits for what must come.
 const patience = time.Minute
 
-// Program finds a browser: the one that CPAR_CHROMIUM names, or any.
+// Program returns the browser in CPAR_CHROMIUM, or any installed one.
 func Program(t testing.TB) string {
 	t.Helper()
 	want := os.Getenv("CPAR_CHROMIUM")
@@ -67,8 +65,8 @@ type Page struct {
 	strangers  []string
 }
 
-// profile is a folder for what the browser keeps. Its processes end one after another, and
-// the last ones still write while the folder is removed.
+// profile returns a folder for the browser's profile. The browser's last
+// processes still write while the folder is removed.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")
@@ -85,7 +83,7 @@ func profile(t testing.TB) string {
 	return dir
 }
 
-// New is an empty page in a browser of its own, which ends with the test.
+// New returns an empty page in its own browser, which ends with the test.
 func New(t testing.TB) *Page {
 	t.Helper()
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(Program(t)), chromedp.UserDataDir(profile(t)),
@@ -94,7 +92,7 @@ func New(t testing.TB) *Page {
 		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("lang", "en-GB"))
 	all, stop := chromedp.NewExecAllocator(context.Background(), flags...)
 	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // events that it does not know
+	ctx, cancel := chromedp.NewContext(all, chromedp.WithErrorf(func(string, ...any) {})) // unknown events
 	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, downloads: t.TempDir()}
 	chromedp.ListenTarget(ctx, p.hear)
@@ -102,7 +100,6 @@ func New(t testing.TB) *Page {
 	return p
 }
 
-// Open opens the page at an address.
 func (p *Page) Open(address string) {
 	p.t.Helper()
 	if parts := strings.SplitAfterN(address, "/", 4); len(parts) == 4 {
@@ -111,7 +108,7 @@ func (p *Page) Open(address string) {
 	p.Do(chromedp.Navigate(address))
 }
 
-// Downloaded is a file that the page has had the browser keep. It waits for it.
+// Downloaded waits for a downloaded file and returns it.
 func (p *Page) Downloaded(name string) []byte {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -125,7 +122,7 @@ func (p *Page) Downloaded(name string) []byte {
 	}
 }
 
-// hear takes in what the browser tells of the page.
+// hear records an event of the browser.
 func (p *Page) hear(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,21 +148,21 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// Complaints are what the page or the browser has complained of.
+// Complaints returns the messages of the page and the browser.
 func (p *Page) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.complaints...)
 }
 
-// Strangers are requests to anything but the page's own origin.
+// Strangers returns the requests to other origins.
 func (p *Page) Strangers() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.strangers...)
 }
 
-// Do does what chromedp can do, and ends the test where it fails.
+// Do runs chromedp actions and ends the test on failure.
 func (p *Page) Do(actions ...chromedp.Action) {
 	p.t.Helper()
 	done := make(chan error, 1)
@@ -188,8 +185,7 @@ var named = map[string]struct {
 	code int64
 }{"Enter": {"\r", 13}, "Escape": {"", 27}, "ArrowLeft": {"", 37}, "ArrowUp": {"", 38}, "ArrowRight": {"", 39}, "ArrowDown": {"", 40}}
 
-// Press presses keys, one after the other, as a person does: a key that the page takes for
-// itself writes no letter.
+// Press presses keys in order. A key that the page intercepts writes no letter.
 func (p *Page) Press(keys ...string) {
 	p.t.Helper()
 	for _, key := range keys {
@@ -204,20 +200,20 @@ func (p *Page) Press(keys ...string) {
 	}
 }
 
-// Await waits until an expression of JavaScript is true.
+// Await waits until a JavaScript expression is true.
 func (p *Page) Await(expression string) {
 	p.t.Helper()
 	p.Do(chromedp.Poll(expression, nil, chromedp.WithPollingTimeout(patience)))
 }
 
-// Text is an expression's value as a string.
+// Text returns an expression's value as a string.
 func (p *Page) Text(expression string) (text string) {
 	p.t.Helper()
 	p.Do(chromedp.Evaluate(fmt.Sprintf("String(%s)", expression), &text))
 	return text
 }
 
-// Drop drops a file in the middle of the window, as from a file manager.
+// Drop drops a file in the middle of the window, as a file manager does.
 func (p *Page) Drop(path string) {
 	p.t.Helper()
 	data := &input.DragData{Items: []*input.DragDataItem{}, Files: []string{path}, DragOperationsMask: 1}
@@ -226,7 +222,7 @@ func (p *Page) Drop(path string) {
 	}
 }
 
-// Window sets the theme, "light" or "dark", and the size of the window.
+// Window sets the theme, "light" or "dark", and the window size.
 func (p *Page) Window(theme string, width, height int64) {
 	p.t.Helper()
 	p.Do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
@@ -234,7 +230,7 @@ func (p *Page) Window(theme string, width, height int64) {
 		emulation.SetDeviceMetricsOverride(width, height, 1, width < 600))
 }
 
-// Picture is the window as a PNG file.
+// Picture returns a screenshot as a PNG file.
 func (p *Page) Picture() (png []byte) {
 	p.t.Helper()
 	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
@@ -244,7 +240,7 @@ func (p *Page) Picture() (png []byte) {
 	return png
 }
 
-// Drawing is Picture as a JPEG file, which is smaller.
+// Drawing returns a screenshot as a JPEG file, which is smaller.
 func (p *Page) Drawing() (jpeg []byte) {
 	p.t.Helper()
 	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
@@ -254,7 +250,8 @@ func (p *Page) Drawing() (jpeg []byte) {
 	return jpeg
 }
 
-// Broken are the rules of axe-core that the page as it is now breaks, each with where.
+// Broken returns the rules of axe-core that the page breaks now, with
+// locations.
 func (p *Page) Broken() (rules []string) {
 	p.t.Helper()
 	script := axe(p.t)
@@ -272,7 +269,7 @@ func (p *Page) Broken() (rules []string) {
 	return rules
 }
 
-// axe is the text of axe-core, "" where there is none.
+// axe returns the text of axe-core, or "".
 func axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("CPAR_AXE")

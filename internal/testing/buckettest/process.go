@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Process is a storage server that a test may kill and start again.
+// A Process is a storage server that a test can kill and restart.
 type Process struct {
 	Endpoint
 	t       testing.TB
@@ -21,8 +21,9 @@ type Process struct {
 	output  string
 }
 
-// Versity starts versitygw over an empty folder, with one bucket. The test is skipped if
-// CPAR_VERSITYGW does not name the program, and fails if CPAR_VERSITYGW_TEST=required.
+// Versity starts versitygw over an empty folder, with one bucket.
+// CPAR_VERSITYGW names the program, which CPAR_VERSITYGW_TEST=required makes
+// mandatory.
 func Versity(t testing.TB) *Process {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_VERSITYGW")
@@ -43,13 +44,14 @@ func Versity(t testing.TB) *Process {
 	return p
 }
 
-// Azurite starts Microsoft's emulator of Azure, if CPAR_AZURITE names its azurite-blob.
+// Azurite starts Microsoft's Azure emulator, if CPAR_AZURITE names its
+// azurite-blob.
 func Azurite(t testing.TB) *Process {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_AZURITE")
 	folder := t.TempDir()
 	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "azurite.log")}
-	// The account and key that every emulator has; they are in its documentation.
+	// Account and key of every emulator, from its documentation.
 	const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	p.Endpoint = Endpoint{"azblob://photos/some/where?endpoint=http://" + p.port + "/" + account,
 		credentials(map[string]string{"AZURE_STORAGE_ACCOUNT": account, "AZURE_STORAGE_KEY": key})}
@@ -61,7 +63,7 @@ func Azurite(t testing.TB) *Process {
 	return p
 }
 
-// Start starts the server, or starts it again, and waits until it listens.
+// Start starts or restarts the server and waits until it listens.
 func (p *Process) Start() {
 	p.t.Helper()
 	log, err := os.OpenFile(p.output, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

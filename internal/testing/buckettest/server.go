@@ -1,10 +1,10 @@
 // Package buckettest gives tests object storage to run against:
 //
-//	Memory     what S3 and Google's XML interface have in common, in this process, with faults
+//	Memory     the common part of S3 and Google's XML interface, in this process, with faults
 //	Versity    versitygw, a real S3 server, as a process on loopback
-//	Azurite    Microsoft's emulator of Azure, the same
+//	Azurite    Microsoft's Azure emulator, likewise
 //
-// A process can be killed and started again on its port, with what it has stored.
+// A process can be killed and restarted on its port with its stored objects.
 package buckettest
 
 import (
@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// A Place is an address of object storage and the credentials for it.
+// An Endpoint is an address of object storage with credentials.
 type Endpoint struct {
 	Address    string
 	Credential func(name string) string
@@ -37,9 +37,9 @@ func credentials(pairs map[string]string) func(string) string {
 
 // A Memory is a server that keeps one bucket in memory.
 type Memory struct {
-	Google bool // its own signatures and conditions, and no others
-	Page   int  // names in a page of a list; 0 means 1000
-	// Before, if set, sees every request first; it answers, or returns false.
+	Google bool // accepts only Google's signatures and conditions
+	Page   int  // names per page of a list, 0 means 1000
+	// Before, if set, sees every request first. It answers or returns false.
 	Before func(w http.ResponseWriter, r *http.Request) bool
 
 	mu      sync.Mutex
@@ -51,7 +51,7 @@ type object struct {
 	modified time.Time
 }
 
-// Serve starts the server for the time of a test.
+// Serve starts the server for the duration of a test.
 func (m *Memory) Serve(t testing.TB) Endpoint {
 	s := httptest.NewServer(m)
 	t.Cleanup(s.Close)
@@ -63,7 +63,6 @@ func (m *Memory) Serve(t testing.TB) Endpoint {
 		credentials(map[string]string{"AWS_ACCESS_KEY_ID": "example", "AWS_SECRET_ACCESS_KEY": "example"})}
 }
 
-// Age makes every object older.
 func (m *Memory) Age(by time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +72,8 @@ func (m *Memory) Age(by time.Duration) {
 	}
 }
 
-// Change replaces an object's bytes behind everyone's back; nil removes it.
+// Change replaces an object's bytes behind the client's back, or removes it if
+// b is nil.
 func (m *Memory) Change(name string, b []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *Memory) Change(name string, b []byte) {
 	m.set(name, object{b, m.objects[name].modified})
 }
 
-// set: the caller holds mu.
+// set requires that the caller holds mu.
 func (m *Memory) set(name string, o object) {
 	if m.objects == nil {
 		m.objects = map[string]object{}
@@ -92,14 +92,13 @@ func (m *Memory) set(name string, o object) {
 	m.objects[name] = o
 }
 
-// Names are those of all objects, in order.
+// Names returns the names of all objects, in order.
 func (m *Memory) Names() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.objects))
 }
 
-// Bytes are those of an object.
 func (m *Memory) Bytes(name string) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +129,7 @@ func (m *Memory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unsigned says what is wrong with the signature's form.
+// unsigned describes the defect in the form of a signature, or returns "".
 func (m *Memory) unsigned(r *http.Request) string {
 	house, other, algorithm := "X-Amz-", "X-Goog-", "AWS4-HMAC-SHA256"
 	if m.Google {
@@ -150,7 +149,7 @@ func (m *Memory) unsigned(r *http.Request) string {
 			return "SignatureDoesNotMatch"
 		}
 	}
-	// Google's front end rewrites it.
+	// Google's front end rewrites this header.
 	if m.Google && strings.Contains(signed, "accept-encoding") {
 		return "SignatureDoesNotMatch"
 	}

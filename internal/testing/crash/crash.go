@@ -1,15 +1,16 @@
-// Package crash cuts a program off after any of its file operations, for tests.
+// Package crash stops a program after any of its file operations, for tests.
 //
-// An FS passes file operations on to the real file system under a root folder, counts
-// them, and stops after a given number: that operation and all later ones fail, as if the
-// process were gone. Settle then leaves the folder as the next process would find it:
+// An FS passes operations on to the real file system below a root folder,
+// counts them, and stops after a given number: that operation and all later
+// ones fail, as if the process had ended. Settle then leaves the folder in the
+// state that the next process finds:
 //
-//	Killed    everything done so far is there; a cut write left half its bytes
+//	Killed    everything done so far is there, and a cut write left half its bytes
 //	PowerLoss only synced data are there: bytes by Sync of the file, names
-//	          by SyncDir of the folder; a file with unsynced bytes is empty
+//	          by SyncDir of the folder, and unsynced files are empty
 //
-// A real disk ends up somewhere between the two. Code that is right at both extremes, for
-// every step, has its syncs and renames in the right order.
+// A real disk ends up between the two. Code that survives both extremes at
+// every step orders its syncs and renames correctly.
 //
 // A Full is a disk with a given number of bytes left.
 package crash
@@ -28,13 +29,11 @@ import (
 	"cpar/internal/durable"
 )
 
-// ErrCrash is the error of every operation after the cut.
 var ErrCrash = errors.New("the process is gone")
 
-// A Mode says which data survive.
+// A Mode determines which data survive.
 type Mode int
 
-// The modes.
 const (
 	Killed Mode = iota
 	PowerLoss
@@ -53,15 +52,15 @@ type FS struct {
 	top   *node
 }
 
-// A node is a file or folder, both as programs see it now and as the disk has it.
+// A node is a file or folder, as programs see it now and as the disk has it.
 type node struct {
 	dir          bool
 	synced       []byte           // a file's durable bytes
 	now, durable map[string]*node // a folder's names
 }
 
-// New wraps the folder root; everything in it counts as durable. The cut comes at
-// operation number steps, counting from 0.
+// New wraps the folder root, whose contents count as durable. The cut comes at
+// operation number steps, from 0.
 func New(root string, mode Mode, steps int) (*FS, error) {
 	top, err := load(root)
 	return &FS{root: root, mode: mode, left: steps, top: top}, err
@@ -88,13 +87,11 @@ func load(path string) (*node, error) {
 	return n, err
 }
 
-// Steps is the number of operations passed on.
 func (f *FS) Steps() int { return f.steps }
 
-// Crashed reports whether the cut has happened.
 func (f *FS) Crashed() bool { return f.cut }
 
-// step counts an operation; the caller holds mu.
+// step counts an operation. The caller holds mu.
 func (f *FS) step() error {
 	if f.cut || f.left == 0 {
 		f.cut = true
@@ -105,8 +102,8 @@ func (f *FS) step() error {
 	return nil
 }
 
-// find returns the folder that holds path, and path's name in it. A folder created behind
-// the FS's back (for a lock) is adopted as durable.
+// find returns the folder that holds path, and path's name in it. A folder
+// created outside the FS, for a lock, counts as durable.
 func (f *FS) find(path string) (*node, string) {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {
@@ -128,7 +125,6 @@ func (f *FS) find(path string) (*node, string) {
 	return n, parts[len(parts)-1]
 }
 
-// Create implements durable.FS.
 func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,10 +141,8 @@ func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
 	return &file{File: real, fs: f, node: n}, nil
 }
 
-// Rename implements durable.FS.
 func (f *FS) Rename(from, to string) error { return f.rename(from, to, durable.OS.Rename) }
 
-// RenameNew implements durable.FS.
 func (f *FS) RenameNew(from, to string) error { return f.rename(from, to, durable.OS.RenameNew) }
 
 func (f *FS) rename(from, to string, rename func(from, to string) error) error {
@@ -168,7 +162,6 @@ func (f *FS) rename(from, to string, rename func(from, to string) error) error {
 	return nil
 }
 
-// Remove implements durable.FS.
 func (f *FS) Remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -183,7 +176,6 @@ func (f *FS) Remove(path string) error {
 	return nil
 }
 
-// Mkdir implements durable.FS.
 func (f *FS) Mkdir(path string, perm fs.FileMode) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -198,7 +190,6 @@ func (f *FS) Mkdir(path string, perm fs.FileMode) error {
 	return nil
 }
 
-// SyncDir implements durable.FS.
 func (f *FS) SyncDir(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -247,11 +238,11 @@ func (w *file) Sync() error {
 func (w *file) Close() error {
 	w.fs.mu.Lock()
 	defer w.fs.mu.Unlock()
-	w.File.Close() // always close the real one: a killed process holds nothing open
+	w.File.Close() // a killed process holds no file open
 	return w.fs.step()
 }
 
-// Settle leaves the root as the next process would find it.
+// Settle leaves the root in the state that the next process finds.
 func (f *FS) Settle() error {
 	if f.mode == Killed {
 		return nil
@@ -283,10 +274,10 @@ func (n *node) write(path string) error {
 	return nil
 }
 
-// Each runs a program once for every step it takes and cuts it off there, in both modes,
-// then once to the end. prepare fills an empty folder, run is the program, check inspects
-// the result; done says whether run finished before the cut. run must close its files
-// even on failure, as the end of a process would.
+// Each runs a program once for every step, cut off there in both modes, and
+// once to the end. prepare fills an empty folder, run is the program, and check
+// inspects the result. done reports whether run finished before the cut. run
+// must close its files even on failure, as the end of a process would.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {
@@ -315,15 +306,14 @@ func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, roo
 	}
 }
 
-// A Full is a disk with room for Left bytes. Further writes fail with ENOSPC after
-// writing what fits; everything else works.
+// A Full is a disk with room for Left bytes. Further writes fail with ENOSPC
+// after writing the bytes that fit.
 type Full struct {
 	durable.FS
 	mu   sync.Mutex
 	Left int
 }
 
-// Create implements durable.FS.
 func (f *Full) Create(path string, perm fs.FileMode) (durable.File, error) {
 	real, err := f.FS.Create(path, perm)
 	if err != nil {

@@ -12,11 +12,10 @@ import (
 	"cpar/internal/durable"
 )
 
-// A Killer ends its process before a given operation, with the signal that cannot be
-// caught.
+// A Killer ends its process before a given operation by SIGKILL.
 type Killer struct {
 	durable.FS
-	// Left is the number of the operation, from 1; 0 kills nobody.
+	// Left is the number of the operation, from 1, or 0 for never.
 	Left atomic.Int64
 }
 
@@ -27,20 +26,15 @@ func (k *Killer) step() {
 	}
 }
 
-// Create implements durable.FS.
 func (k *Killer) Create(path string, perm fs.FileMode) (durable.File, error) {
 	k.step()
 	return k.FS.Create(path, perm)
 }
 
-// Rename implements durable.FS.
 func (k *Killer) Rename(from, to string) error { k.step(); return k.FS.Rename(from, to) }
 
-// Remove implements durable.FS.
 func (k *Killer) Remove(path string) error { k.step(); return k.FS.Remove(path) }
 
-// Mkdir implements durable.FS.
 func (k *Killer) Mkdir(path string, perm fs.FileMode) error { k.step(); return k.FS.Mkdir(path, perm) }
 
-// SyncDir implements durable.FS.
 func (k *Killer) SyncDir(path string) error { k.step(); return k.FS.SyncDir(path) }

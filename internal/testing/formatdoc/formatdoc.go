@@ -1,5 +1,5 @@
-// Package formatdoc reads the examples of docs/FORMAT.md, for the tests of the encoders:
-// other people write clients from that page.
+// Package formatdoc reads the examples of docs/FORMAT.md, from which other
+// people write clients, so that tests of the encoders can check them.
 package formatdoc
 
 import (
@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Examples maps the name of each example of a page to its bytes. An example is a fenced
-// block that starts "```hex NAME"; each line is bytes, then a remark.
+// Examples maps the name of each example of a page to its bytes. An example is
+// a fenced block that starts with "```hex NAME". Each line has bytes and a
+// remark.
 func Examples(t testing.TB, page string) map[string][]byte {
 	t.Helper()
 	text, err := os.ReadFile(page)

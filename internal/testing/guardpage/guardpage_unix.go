@@ -1,7 +1,8 @@
 //go:build unix
 
-// Package guardpage gives tests of kernels memory that ends or begins at a page nobody may
-// touch: assembly that reads beyond a slice ends the test program there.
+// Package guardpage gives tests of kernels memory that ends or begins at an
+// inaccessible page. Assembly that reads beyond a slice then ends the test
+// program.
 package guardpage
 
 import (
@@ -10,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bytes returns n bytes that end just before an inaccessible page, or begin just after one.
-// Beginnings are aligned to eight bytes if n is a multiple of eight.
+// Bytes returns n bytes that end just before an inaccessible page, or begin
+// just after one. Beginnings are aligned to eight bytes if n is a multiple of
+// eight.
 func Bytes(t testing.TB, n int, atEnd bool) []byte {
 	t.Helper()
 	page := unix.Getpagesize()

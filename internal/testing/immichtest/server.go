@@ -1,7 +1,7 @@
-// Package immichtest is a stand-in for an Immich server, for tests: a library in memory
-// behind the calls that package user/immich makes, written from Immich's published
-// description. It is strict where Immich is: keys need permissions, bodies must have no
-// field that it does not know, ids must be UUIDs.
+// Package immichtest is a test double of an Immich server: an in-memory library
+// behind the calls that package user/immich makes, written from Immich's
+// published description. It enforces the permissions of keys, rejects unknown
+// fields in bodies, and requires UUIDs.
 package immichtest
 
 import (
@@ -16,18 +16,17 @@ import (
 	"time"
 )
 
-// Key is the API key that the server knows.
 const Key = "immich-test-key-0123456789"
 
 // A Photo is an asset of the library.
 type Photo struct {
 	ID, Name, Checksum string
-	Type               string // IMAGE where it is empty
+	Type               string // empty means IMAGE
 	Taken              time.Time
 	Album              string
 	Foreign            bool // a partner's
 	Trashed            bool
-	Preview            []byte // none: 404
+	Preview            []byte // nil gives status 404
 	Tags               []string
 }
 
@@ -39,28 +38,28 @@ type Server struct {
 	Photos []*Photo
 	// May are the key's permissions.
 	May []string
-	// Page is how many photos a page has at most.
+	// Page is the maximum number of photos per page.
 	Page int
 	// Before, if not nil, may answer a call itself.
 	Before func(w http.ResponseWriter, r *http.Request) (answered bool)
-	// Calls are the calls so far: method and path.
+	// Calls records the method and path of every call.
 	Calls []string
 
 	tags []tag
 	next int
 }
 
-// New is a server with photos, and a key that may do what the program needs.
+// New returns a server with photos and a key with the necessary permissions.
 func New(photos ...*Photo) *Server {
 	return &Server{Photos: photos, Page: 1000, May: []string{"asset.read", "asset.view", "tag.read", "tag.create", "tag.asset", "tag.delete"}}
 }
 
-// ID is a UUID with a number in it.
+// ID returns a UUID that contains a number.
 func ID(kind, n int) string { return fmt.Sprintf("%08x-0000-4000-8000-%012x", kind, n) }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// Tags are the values of all tags, sorted.
+// Tags returns the values of all tags, sorted.
 func (s *Server) Tags() (values []string) {
 	s.Lock()
 	defer s.Unlock()
@@ -91,7 +90,6 @@ func (s *Server) make(value string) tag {
 	return s.tags[len(s.tags)-1]
 }
 
-// Photo is the photo of an id, nil if there is none.
 func (s *Server) photo(id string) *Photo {
 	for _, p := range s.Photos {
 		if p.ID == id {
@@ -101,7 +99,7 @@ func (s *Server) photo(id string) *Photo {
 	return nil
 }
 
-// routes are the calls: pattern, permission, what answers.
+// routes lists the calls: pattern, permission, handler.
 var routes = []struct {
 	pattern, permission string
 	answer              func(*Server, http.ResponseWriter, *http.Request)
@@ -116,7 +114,6 @@ var routes = []struct {
 	{"DELETE /api/tags/{id}", "tag.delete", (*Server).remove},
 }
 
-// ServeHTTP answers a call.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.Lock()
 	s.Calls = append(s.Calls, r.Method+" "+r.URL.RequestURI())
@@ -155,7 +152,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v)
 }
 
-// read reads a body that has no field but those of v.
+// read decodes a body and rejects fields unknown to v.
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -193,7 +190,8 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 			len(q.AlbumIDs) > 0 && !slices.Contains(q.AlbumIDs, p.Album) || !s.tagged(p, q.TagIDs) {
 			continue
 		}
-		// As a server answers: with much that nobody has asked for.
+		// Answer as a server does, with many fields that the client did not ask
+		// for.
 		found = append(found, map[string]any{"id": p.ID, "type": kind, "originalFileName": p.Name, "checksum": p.Checksum,
 			"originalPath": "/data/" + p.Name, "isTrashed": p.Trashed, "thumbhash": nil, "duration": "0:00:00.00000"})
 	}
@@ -271,7 +269,7 @@ func (s *Server) upsert(w http.ResponseWriter, r *http.Request) {
 	answer(w, 200, all)
 }
 
-// assign puts a tag on photos (PUT) or takes it off.
+// assign adds a tag to photos (PUT) or removes it.
 func (s *Server) assign(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		IDs []string `json:"ids"`

@@ -1,5 +1,5 @@
-// Package natstest starts stock NATS servers on loopback, as they would be for a cluster of
-// machines: three, with TLS and nkeys, which a test may kill, stop and start again.
+// Package natstest starts stock NATS servers on loopback as a cluster has them:
+// three, with TLS and nkeys. Tests can kill, stop and restart them.
 package natstest
 
 import (
@@ -31,13 +31,14 @@ type Servers struct {
 	ports   []int // of clients
 	cluster []int // of each other
 	running []*exec.Cmd
-	// Seed is the file of the machines' nkey, CA that of the authority of the servers' certificates.
+	// Seed is the file of the nodes' nkey. CA is the file of the authority that
+	// signed the servers' certificates.
 	Seed, CA string
 	user     string
 }
 
-// Start starts n servers. The test is skipped if CPAR_NATS does not name nats-server, and fails if
-// CPAR_NATS_TEST=required.
+// Start starts n servers. CPAR_NATS names nats-server, which
+// CPAR_NATS_TEST=required makes mandatory.
 func Start(t testing.TB, n int) *Servers {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_NATS")
@@ -58,7 +59,7 @@ func Start(t testing.TB, n int) *Servers {
 	return s
 }
 
-// Key makes an nkey: the file of its seed, and its public half.
+// Key makes an nkey and returns the file of its seed and its public half.
 func (s *Servers) Key(name string) (file, public string) {
 	s.t.Helper()
 	pair, err := nkeys.CreateUser()
@@ -79,7 +80,7 @@ func (s *Servers) Key(name string) (file, public string) {
 	return file, public
 }
 
-// Addresses are those of all servers, as --nats wants them.
+// Addresses returns the servers in the form of --nats.
 func (s *Servers) Addresses() string {
 	var list []string
 	for _, p := range s.ports {
@@ -88,7 +89,7 @@ func (s *Servers) Addresses() string {
 	return strings.Join(list, ",")
 }
 
-// Run starts server i with what it has on its disk, and waits until it listens.
+// Run starts server i with its existing data and waits until it listens.
 func (s *Servers) Run(i int) {
 	s.t.Helper()
 	file := filepath.Join(s.folder, fmt.Sprintf("%d.conf", i))
@@ -119,7 +120,7 @@ func (s *Servers) Run(i int) {
 
 func (s *Servers) log(i int) string { return filepath.Join(s.folder, fmt.Sprintf("%d.log", i)) }
 
-// Kill ends server i at once; its disk stays.
+// Kill ends server i at once and keeps its disk.
 func (s *Servers) Kill(i int) {
 	if c := s.running[i]; c != nil {
 		c.Process.Kill()
@@ -128,10 +129,9 @@ func (s *Servers) Kill(i int) {
 	}
 }
 
-// Process is that of server i.
 func (s *Servers) Process(i int) *os.Process { return s.running[i].Process }
 
-// Wipe removes all that server i, which must not run, has on its disk.
+// Wipe removes the data of server i, which must not run.
 func (s *Servers) Wipe(i int) {
 	if err := os.RemoveAll(s.store(i)); err != nil {
 		s.t.Fatal(err)
@@ -140,7 +140,7 @@ func (s *Servers) Wipe(i int) {
 
 func (s *Servers) store(i int) string { return filepath.Join(s.folder, fmt.Sprintf("store%d", i)) }
 
-// config is that of docs/operating.md.
+// config returns the configuration in docs/operating.md.
 func (s *Servers) config(i int) string {
 	var routes []string
 	for j, p := range s.cluster {
@@ -168,7 +168,7 @@ jetstream { store_dir: %q, sync_interval: always }
 `, i, s.ports[i], tls, s.store(i), cluster, s.user)
 }
 
-// certificates makes an authority, and a certificate for 127.0.0.1.
+// certificates makes an authority and a certificate for 127.0.0.1.
 func (s *Servers) certificates() {
 	s.CA = filepath.Join(s.folder, "ca.pem")
 	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,

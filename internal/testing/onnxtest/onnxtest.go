@@ -1,4 +1,4 @@
-// Package onnxtest writes ONNX files, so that tests can make any file, valid or not.
+// Package onnxtest writes ONNX files, valid or not, for tests.
 //
 //	New(13, 6, 6).Floats("w", …).Node("Conv", …).Output("y").Bytes() ─▶ model.onnx
 package onnxtest
@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// Proto is a message of protocol buffers being written.
+// Proto is a protocol buffers message being written.
 type Proto []byte
 
 const (
@@ -17,7 +17,6 @@ const (
 	fixed  = 5
 )
 
-// Varint appends an integer.
 func (p Proto) Varint(number int, v int64) Proto {
 	p = binary.AppendUvarint(p, uint64(number)<<3|varint)
 	return binary.AppendUvarint(p, uint64(v))
@@ -29,10 +28,8 @@ func (p Proto) Bytes(number int, b []byte) Proto {
 	return append(binary.AppendUvarint(p, uint64(len(b))), b...)
 }
 
-// Text appends a string.
 func (p Proto) Text(number int, s string) Proto { return p.Bytes(number, []byte(s)) }
 
-// Float appends a float32.
 func (p Proto) Float(number int, f float32) Proto {
 	p = binary.AppendUvarint(p, uint64(number)<<3|fixed)
 	return binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
@@ -48,15 +45,15 @@ type File struct {
 	Metadata []Proto
 }
 
-// New returns a file without nodes whose input "image" has shape 1×3×H×W; -1 is an open size.
+// New returns a file without nodes whose input "image" has shape 1×3×H×W, where
+// -1 is an open size.
 func New(opset int64, height, width int) *File {
 	return Empty(opset).Input("image", Float, 1, 3, int64(height), int64(width))
 }
 
-// Empty returns a file without inputs.
 func Empty(opset int64) *File { return &File{Opset: opset} }
 
-// The types of elements, as in TensorProto.DataType.
+// Element types, as in TensorProto.DataType.
 const (
 	Float   = 1
 	Int32   = 6
@@ -83,7 +80,6 @@ func valueInfo(name string, elements int64, dims []int64) Proto {
 	return Proto{}.Text(1, name).Bytes(2, Proto{}.Bytes(1, tensor))
 }
 
-// Graph returns the GraphProto.
 func (f *File) Graph() Proto {
 	var graph Proto
 	for _, n := range f.Nodes {
@@ -102,7 +98,6 @@ func (f *File) Graph() Proto {
 	return graph
 }
 
-// Bytes returns the file.
 func (f *File) Bytes() []byte {
 	model := Proto{}.Varint(1, 7).Bytes(7, f.Graph()).Bytes(8, Proto{}.Text(1, "").Varint(2, f.Opset))
 	for _, m := range f.Metadata {
@@ -111,17 +106,16 @@ func (f *File) Bytes() []byte {
 	return model
 }
 
-// Input adds an input.
 func (f *File) Input(name string, elements int64, dims ...int64) *File {
 	f.Inputs = append(f.Inputs, valueInfo(name, elements, dims))
 	return f
 }
 
-// Attributes of a node: int, float32, string, []int64, []float32, or a Proto, which is a
-// tensor, or a *File, which is a graph.
+// Attributes of a node: int, float32, string, []int64, []float32, Proto (a
+// tensor), or *File (a graph).
 type Attributes map[string]any
 
-// The kinds of attributes, as in AttributeProto.AttributeType.
+// Kinds of attributes, as in AttributeProto.AttributeType.
 const (
 	kindFloat  = 1
 	kindInt    = 2
@@ -137,7 +131,6 @@ func (f *File) Node(op string, in []string, out string, a Attributes) *File {
 	return f.NodeOf(op, in, []string{out}, a)
 }
 
-// NodeOf adds an operator with several outputs.
 func (f *File) NodeOf(op string, in, out []string, a Attributes) *File {
 	var n Proto
 	for _, name := range in {
@@ -188,13 +181,11 @@ func Tensor(name string, elements int64, raw []byte, dims ...int64) Proto {
 	return t.Varint(2, elements).Text(8, name).Bytes(9, raw)
 }
 
-// Floats adds a constant.
 func (f *File) Floats(name string, values []float32, dims ...int64) *File {
 	f.Tensors = append(f.Tensors, FloatTensor(name, values, dims...))
 	return f
 }
 
-// FloatTensor returns a TensorProto of float32.
 func FloatTensor(name string, values []float32, dims ...int64) Proto {
 	var raw []byte
 	for _, v := range values {
@@ -213,7 +204,6 @@ func (f *File) Ints(name string, values ...int64) *File {
 	return f
 }
 
-// IntTensor returns a TensorProto of int64.
 func IntTensor(name string, values []int64, dims ...int64) Proto {
 	var raw []byte
 	for _, v := range values {
@@ -222,6 +212,7 @@ func IntTensor(name string, values []int64, dims ...int64) Proto {
 	return Tensor(name, Int64, raw, dims...)
 }
 
+// Output adds an output. Without dimensions its shape is open.
 // Output adds an output; without dimensions its shape is left open.
 func (f *File) Output(name string, dims ...int64) *File {
 	return f.OutputOf(name, Float, dims...)
@@ -233,7 +224,6 @@ func (f *File) OutputOf(name string, elements int64, dims ...int64) *File {
 	return f
 }
 
-// Meta adds metadata.
 func (f *File) Meta(key, value string) *File {
 	f.Metadata = append(f.Metadata, Proto{}.Text(1, key).Text(2, value))
 	return f

@@ -1,8 +1,9 @@
-// Package oracle finds what tests need from outside the project: golden vectors made by other
-// people's code, real photographs, and programs and files that the environment names.
+// Package oracle locates external test inputs: golden vectors made by other
+// people's code, real photographs, and programs and files named in the
+// environment.
 //
-// A test that needs what is missing skips. If the environment says that it is required, as in CI,
-// the test fails instead, so that a skip cannot pass for a success.
+// A test skips if its input is missing. If the environment marks the input as
+// required, as CI does, the test fails instead.
 package oracle
 
 import (
@@ -12,7 +13,7 @@ import (
 	"testing"
 )
 
-// Named returns the path that an environment variable holds, or skips the test. With
+// Named returns the path in an environment variable, or skips the test. With
 // variable_TEST=required the test fails.
 func Named(t testing.TB, variable string) string {
 	t.Helper()
@@ -26,7 +27,7 @@ func Named(t testing.TB, variable string) string {
 	return path
 }
 
-// Port returns a port of 127.0.0.1 that was free a moment ago, for a server that a test starts.
+// Port returns a port of 127.0.0.1 that was free a moment ago.
 func Port(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +38,9 @@ func Port(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// Path returns the path of a file of reference data, for example "reference/golden.json", or skips
-// the test. The data lie beside the checkout, in ../shared. With CPAR_SHARED=required the test fails.
+// Path returns the path of a reference file in ../shared, such as
+// "reference/golden.json", or skips the test. With CPAR_SHARED=required the
+// test fails.
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	root := moduleRoot(t)
@@ -52,7 +54,7 @@ func Path(t testing.TB, name string) string {
 	return path
 }
 
-// moduleRoot is the nearest folder at or above the test's with a go.mod.
+// moduleRoot returns the nearest folder with a go.mod, from the test's upwards.
 func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

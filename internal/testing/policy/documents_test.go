@@ -10,9 +10,7 @@ import (
 	"testing"
 )
 
-// Everything that the documents name must exist.
-
-// walkFiles calls f with every file of the module whose name ends in suffix.
+// walkFiles calls f with every file of the module with this suffix.
 func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 	t.Helper()
 	fsys := os.DirFS(".")
@@ -38,10 +36,10 @@ func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 }
 
 var (
-	// testName is the name of a test, fuzz target or benchmark in backticks.
+	// testName is a test, fuzz target or benchmark in backticks.
 	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)
-	// identifier is a place in the code in backticks, file:identifier.
+	// identifier is file:identifier in backticks.
 	identifier = regexp.MustCompile("`([a-z0-9_/]+\\.go):([A-Za-z0-9_.]+)`")
 	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
@@ -87,8 +85,8 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// checkIdentifier looks for a declaration (function, method, type, field, constant or
-// variable) of the last part of name.
+// checkIdentifier looks for a declaration (function, method, type, field,
+// constant or variable) of the last part of name.
 func checkIdentifier(t *testing.T, doc, file, name string) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -104,7 +102,6 @@ func checkIdentifier(t *testing.T, doc, file, name string) {
 
 var heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 
-// checkLink follows a relative link, including its anchor if it has one.
 func checkLink(t *testing.T, doc, target string) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "" {
@@ -135,7 +132,8 @@ func checkLink(t *testing.T, doc, target string) {
 	t.Errorf("%s links to %s: no such heading", doc, target)
 }
 
-// anchor turns a heading into its link target: lower case, hyphens for spaces, no punctuation.
+// anchor turns a heading into its link target: lower case, hyphens for spaces,
+// no punctuation.
 func anchor(heading string) string {
 	keep := func(r rune) rune {
 		switch {
@@ -149,8 +147,8 @@ func anchor(heading string) string {
 	return strings.Map(keep, strings.ToLower(strings.TrimSpace(heading)))
 }
 
-// TestPaperIsComplete: every figure, box, table, equation and line of Algorithm 1 that
-// testdata/paper.txt lists has a row of its own in PAPER.md, which names code.
+// Every figure, box, table, equation and line of Algorithm 1 in
+// testdata/paper.txt has a row in PAPER.md that names code.
 func TestPaperIsComplete(t *testing.T) {
 	list, err := os.ReadFile("internal/testing/policy/testdata/paper.txt")
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"cpar/kdforest"
 )
 
-// Other people write clients from docs/FORMAT.md: its examples must be what the encoders write.
+// Other people write clients from docs/FORMAT.md, so its examples must equal
+// the encoders' output.
 
 func exampleID() (id cpar.IndexID) {
 	for i := range id {
@@ -69,7 +70,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	for name := range got {
-		// Packages lattice and keyword know the parts of these and check them.
+		// Packages lattice and keyword check these.
 		if want[name] == nil && !strings.HasPrefix(name, "sealed-") {
 			t.Errorf("docs/FORMAT.md has an example %q that is not checked", name)
 		}
@@ -85,7 +86,8 @@ func marshal(t *testing.T, v encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// exampleDerivation follows docs/FORMAT.md to the letter. A test of package seed has the same bytes.
+// exampleDerivation follows docs/FORMAT.md to the letter. A test of package
+// seed has the same bytes.
 func exampleDerivation(t *testing.T) []byte {
 	var secret [32]byte
 	for i := range secret {

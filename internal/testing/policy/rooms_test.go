@@ -2,27 +2,27 @@ package policy
 
 import "slices"
 
-// A room is a part of the module. Its packages, and everything they import within the
-// module, must keep to its lists.
+// A room is a set of packages. They, and everything they import within the
+// module, must obey its lists.
 type room struct {
 	name string
 	in   func(pkg string) bool
 	// except is a file that the room's rules do not cover.
 	except string
-	// may lists everything that may be imported; a trailing slash includes everything
-	// below. A room with such a list is closed: it also refuses whatever could link or
-	// run code without an import (refusedNames, refusedDirectives, foreignSuffixes). A
-	// room without one may import anything but never.
+	// may lists the allowed imports. A trailing slash includes all packages
+	// below. A room with such a list is closed: it also refuses code that links
+	// or runs without an import (refusedNames, refusedDirectives,
+	// foreignSuffixes). A room without one may import anything except never.
 	may   []string
 	never []ban
 }
 
-// A ban refuses a package and everything below it. In a closed room a ban may repeat what
-// the list implies, to give the reason, and because only bans apply to what other modules
-// link.
+// A ban refuses a package and all packages below it. A closed room repeats some
+// bans to give the reason, and because only bans apply to imports of other
+// modules.
 type ban struct{ pkg, why string }
 
-// open packages see no key and no plaintext; every room may use them.
+// open packages see no key and no plaintext. Every room may use them.
 var open = []string{
 	module, module + "/kdforest", module + "/ivf", module + "/cparhttp",
 	module + "/internal/mod48", module + "/internal/modq", module + "/internal/lattice", module + "/internal/wire",
@@ -31,8 +31,8 @@ var open = []string{
 	module + "/internal/settings", module + "/internal/manpage", module + "/internal/doctor", module + "/internal/bearer",
 }
 
-// cloudMay lists everything from outside the module that code without a key may use, each
-// with its reason.
+// cloudMay lists the external packages that code without a key may use, with
+// reasons.
 var cloudMay = []string{
 	// computation
 	"bufio", "bytes", "cmp", "container/heap", "context", "encoding", "encoding/binary", "encoding/hex",
@@ -43,7 +43,8 @@ var cloudMay = []string{
 	"math/rand/v2",
 	// digests of segments, and names of temporary files
 	"crypto/sha256", "crypto/rand",
-	// tokens of tenants: written, compared in constant time, and how often a wrong one is answered
+	// tokens of tenants: encoded, compared in constant time, and limited in
+	// wrong attempts
 	"encoding/base32", "crypto/subtle", "container/list",
 	// a daemon: files, network, logs, signals
 	"log", "log/slog", "net", "net/http", "net/netip", "net/url", "os", "os/signal", "syscall", "flag",
@@ -51,15 +52,16 @@ var cloudMay = []string{
 	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/sys/cpu",
 	// the ring, without keys
 	"github.com/tuneinsight/lattigo/v6/ring",
-	// how much of the heap is alive, so that garbage is collected within the bound
+	// the live heap, to collect garbage within the bound
 	"runtime/metrics",
 	// rates of tenants
 	"golang.org/x/time/rate",
 	"github.com/gofrs/flock", "github.com/edsrzf/mmap-go", "golang.org/x/sync/",
 	"github.com/danielgtaylor/huma/v2", "github.com/danielgtaylor/huma/v2/", "github.com/spf13/cobra",
 	"github.com/spf13/pflag",
-	// object storage, by clients that run no other program; signatures of requests to it.
-	// Credentials are the operator's for the storage: they open nothing that is stored
+	// object storage, by clients that run no other program, and request
+	// signatures. The operator's credentials open the storage but decrypt
+	// nothing in it
 	"crypto/hmac",
 	"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/signer/v4",
 	"github.com/aws/aws-sdk-go-v2/credentials", "github.com/aws/aws-sdk-go-v2/service/s3",
@@ -68,22 +70,22 @@ var cloudMay = []string{
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming", "github.com/Azure/azure-sdk-for-go/sdk/azcore/to",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob", "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob",
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container",
-	// brokers of a cluster of machines, as a client: the server, which runs other programs, is none of ours
-	// and the key that it knows the machines by
+	// clients of the cluster's brokers, and the nodes' nkey. The broker itself,
+	// which runs other programs, is not linked
 	"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nkeys",
-	// where parts of indexes belong
+	// placement of shards
 	"golang.org/x/crypto/blake2b",
 	// TLS, certificates from files and from ACME, a bound on connections, and net/http's log
 	"crypto/tls", "crypto/x509", "encoding/pem", "golang.org/x/crypto/acme", "golang.org/x/crypto/acme/autocert", "golang.org/x/net/netutil",
-	// what systemd passes and wants to know
+	// sockets from systemd, and notifications to it
 	"github.com/coreos/go-systemd/v22/activation", "github.com/coreos/go-systemd/v22/daemon",
-	// how far a long command is
+	// progress of a long command
 	"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	// manual pages
 	"github.com/spf13/cobra/doc",
 	// the configuration file, and sizes in it
 	"github.com/pelletier/go-toml/v2", "github.com/dustin/go-humanize",
-	// metrics, and profiles where the operator wants them
+	// metrics, and profiles if the operator enables them
 	"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/", "net/http/pprof",
 }
 

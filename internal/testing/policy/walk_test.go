@@ -17,9 +17,6 @@ import (
 	"strings"
 )
 
-// The wall's walker reads the module as it is on disk and checks it against the tables in
-// wall_test.go.
-
 type violation struct {
 	file, what string
 	chain      []string
@@ -32,18 +29,18 @@ func (v violation) String() string {
 // under reports whether pkg is dir or below it.
 func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
-// A tree is what the wall needs to know about the module's files.
+// A tree holds the module's files as the wall sees them.
 type tree struct {
 	name     string               // of the module, in go.mod
 	packages map[string][]source  // Go files by package path
 	foreign  map[string][]foreign // neither Go files nor kernels, by package path
-	diverted []violation          // whatever makes the go command build other files
+	diverted []violation          // files that make the go command build others
 }
 
-// A foreign file has one of foreignSuffixes; what says what is wrong with it.
+// A foreign file has one of foreignSuffixes. what describes the problem.
 type foreign struct{ name, what string }
 
-// A source is one Go file that is not a test.
+// A source is one Go file other than a test.
 type source struct {
 	name       string
 	imports    []string
@@ -55,8 +52,8 @@ type source struct {
 // A name is an identifier of a package, under the package's real path.
 type name struct{ pkg, ident string }
 
-// readModule parses every non-test Go file of fsys. It skips testdata, results and hidden
-// folders; walk refuses to import from them.
+// readModule parses every non-test Go file of fsys. It skips testdata, results
+// and hidden folders, from which walk refuses imports.
 func readModule(fsys fs.FS) (*tree, error) {
 	t := &tree{packages: map[string][]source{}, foreign: map[string][]foreign{}}
 	err := fs.WalkDir(fsys, ".", func(file string, d fs.DirEntry, err error) error {
@@ -109,8 +106,7 @@ func (t *tree) divert(file, what string) {
 	t.diverted = append(t.diverted, violation{file, what, []string{"the go command"}})
 }
 
-// readMod takes the module's name from go.mod and refuses replace directives, on a single
-// line or as a block.
+// readMod takes the module's name from go.mod and refuses replace directives.
 func (t *tree) readMod(b []byte) {
 	for line := range strings.Lines(string(b)) {
 		line, _, _ = strings.Cut(line, "//")
@@ -129,9 +125,9 @@ var (
 	kernelLabel = regexp.MustCompile(`^[a-z][a-z0-9_A-Z]*:$`)
 )
 
-// notArithmetic returns the first line of a kernel that is not a function's head, a
-// label, an arithmetic instruction or a comment; "" if there is none. It reads avo's
-// output, one statement per line, and refuses whatever it cannot read.
+// notArithmetic returns the first line of a kernel that is not a function's
+// head, a label, an arithmetic instruction or a comment, or "". It reads avo's
+// output, one statement per line, and refuses anything it cannot read.
 func notArithmetic(text string) string {
 	labels := map[string]bool{}
 	for line := range strings.Lines(text) {
@@ -182,7 +178,7 @@ func readSource(file string, b []byte) (source, error) {
 		if majorVersion.MatchString(as) {
 			as = path.Base(path.Dir(p))
 		}
-		// Package mmap may lie in a folder named mmap-go or mmap.v2.
+		// Package mmap may be in a folder named mmap-go or mmap.v2.
 		for _, word := range strings.FieldsFunc(as, func(r rune) bool { return r == '-' || r == '.' }) {
 			local[word] = p
 		}
@@ -207,7 +203,6 @@ func readSource(file string, b []byte) (source, error) {
 	return s, nil
 }
 
-// check returns every breach in the module.
 func (t *tree) check() []violation {
 	out := slices.Clone(t.diverted)
 	for _, r := range rooms {
@@ -216,8 +211,8 @@ func (t *tree) check() []violation {
 	return out
 }
 
-// walk follows the imports of a room's packages within the module. It holds every file on
-// the way, inside the room or not, to the room's lists.
+// walk follows the imports of a room's packages within the module and applies
+// the room's lists to every file on the way, inside the room or not.
 func (t *tree) walk(r room) (out []violation) {
 	seen := map[string]bool{}
 	var visit func(pkg string, chain []string)
@@ -257,7 +252,8 @@ func (t *tree) walk(r room) (out []violation) {
 	return out
 }
 
-// refuses returns why a package may not be linked into the room, or "" if it may.
+// refuses returns the reason why a package may not be linked into the room, or
+// "".
 func (t *tree) refuses(r room, imp string) string {
 	if why := r.bans(imp); why != "" {
 		return why
@@ -283,7 +279,8 @@ func (r room) bans(imp string) string {
 	return ""
 }
 
-// hides returns everything a file of a closed room does that its imports do not show.
+// hides returns links and calls of a closed room's file that its imports do not
+// show.
 func (s source) hides(chain []string) (out []violation) {
 	for _, p := range s.dots {
 		out = append(out, violation{s.name, "dot import of " + p + ": it hides which names are used", chain})
@@ -301,8 +298,8 @@ func (s source) hides(chain []string) (out []violation) {
 	return out
 }
 
-// daemonLinks asks the go command which packages the daemon links, including other
-// modules' packages. It maps each package to its importers.
+// daemonLinks asks the go command for the packages that the daemon links,
+// including other modules'. It maps each to its importers.
 func daemonLinks(flags ...string) (map[string][]string, error) {
 	args := append([]string{"list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`}, flags...)
 	b, err := exec.Command("go", append(args, "./cmd/cpard")...).Output()
@@ -322,13 +319,13 @@ func daemonLinks(flags ...string) (map[string][]string, error) {
 			by[imp] = append(by[imp], words[0])
 		}
 	}
-	// "C" is not a package: it marks a file that cgo translates. The standard library has
-	// some if there is a C compiler.
+	// "C" marks a file that cgo translates. With a C compiler, the standard
+	// library has some.
 	delete(by, "C")
 	return by, nil
 }
 
-// checkLinks applies the room's bans to everything the go command links. The list of
+// checkLinks applies the room's bans to all linked packages. The list of
 // allowed imports applies only to the module's own files.
 func checkLinks(by map[string][]string, r room) (out []violation) {
 	for _, pkg := range slices.Sorted(maps.Keys(by)) {

@@ -11,15 +11,14 @@ import (
 	"testing/fstest"
 )
 
-// The wall: what each room may link, and why. Every file is parsed whatever its build
-// tags, except test files, which no product links. The test reads the files itself so
-// that the test cache notices every change. The rooms and what each may link are in wall_rooms_test.go, the
-// walker is in wall_walk_test.go.
+// The wall defines which packages each room may link (rooms_test.go). Its
+// walker (walk_test.go) parses every file except tests, for all build tags. It
+// reads the files itself so that the test cache notices every change.
 
 const module = "cpar"
 
-// refusedNames are identifiers of other packages that a closed room may not use even if
-// it may import the package (an empty pkg means any package).
+// refusedNames are identifiers of other packages that a closed room may not
+// use, even if it may import the package. An empty pkg means any package.
 var refusedNames = []struct {
 	pkg   string
 	ident *regexp.Regexp
@@ -34,31 +33,32 @@ var refusedNames = []struct {
 
 const runsPrograms = "the cloud runs no other program and loads no code"
 
-// runsOrLoads matches system calls that start a program, load code or write into another
-// process, and the raw calls that can do any of these.
+// runsOrLoads matches system calls that start a program, load code or write
+// into another process, and raw calls that can do any of these.
 var runsOrLoads = regexp.MustCompile(`^(Exec|Fork|ForkExec|StartProcess|StartService|CreateProcess.*|ShellExecute.*|` +
 	`Load(Library|DLL).*|MustLoadDLL|New(Lazy|LazySystem)DLL|LazyDLL|DLL|Ptrace.*|WriteProcessMemory|` +
 	`(Raw|AllThreads)?Syscall.*)$`)
 
-// refusedDirectives link a function of another package or a system library without an import.
+// refusedDirectives link a function of another package or a system library
+// without an import.
 var refusedDirectives = []string{"//go:linkname", "//go:cgo_"}
 
-// kernelFiles are the only assembly files a closed room may have. The generators beside
-// them write them, and their tests check that. They are allowed because they only do arithmetic
-// on words, whatever the words are: notArithmetic refuses anything else.
+// kernelFiles are the only assembly files in closed rooms. Generators beside
+// them write them, and tests compare the output. They are safe because
+// notArithmetic accepts only arithmetic on words.
 var kernelFiles = []string{
 	"internal/mod48/avx2_amd64.s", "internal/mod48/ifma_amd64.s",
 	"internal/modq/avx2_amd64.s", "internal/modq/avx512_amd64.s",
 }
 
-// arithmetic matches the instructions that kernels may use. None calls, traps into the
-// system, or inserts raw bytes. Jumps go to labels nearby (labels); those that count a
-// length or handle a tail are enough.
+// arithmetic matches the instructions that kernels may use. None of them calls,
+// traps or inserts raw bytes. Jumps go to nearby labels and serve only to count
+// a length or handle a tail.
 var arithmetic = regexp.MustCompile(`^((VP|VMOV|VEXTRACTI|VSHUFI|VBROADCAST)[A-Z0-9]+(\.BCST|\.Z)*|V(ADD|SUB|MUL|ROUND|CMP|AND|OR|XOR|FN?M(ADD|SUB)[123]+)PD|VZEROUPPER|K?MOV[BWLQ]|LEAQ|ADDQ|SUBQ|IMULQ|INCQ|DECQ|XORQ|ANDQ|SHLQ|SHRQ|SHLXQ|` +
 	`TESTQ|CMPQ|PREFETCHT[012]|J(MP|Z|NZ|E|NE|L)|RET)$`)
 
-// foreignSuffixes belong to files that the go command builds besides a package's Go
-// files. A closed room has none but kernelFiles.
+// foreignSuffixes are files that the go command builds besides Go files. A
+// closed room has only kernelFiles.
 var foreignSuffixes = []string{
 	".s", ".S", ".sx", ".syso", ".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx",
 	".m", ".f", ".F", ".for", ".f90", ".swig", ".swigcxx",
@@ -86,8 +86,8 @@ func TestWall(t *testing.T) {
 	for _, v := range tree.check() {
 		t.Error(v)
 	}
-	// Only now, after the test has read every file that go list will read: otherwise the
-	// test cache would miss a change.
+	// By now the test has read every file that go list reads, so the test cache
+	// notices every change.
 	t.Run("as the go command links", func(t *testing.T) {
 		needGo(t)
 		by, err := daemonLinks()
@@ -112,8 +112,8 @@ func needGo(t *testing.T) {
 	}
 }
 
-// bystanders are packages that are added with every plant. Alone they breach nothing: a
-// room must import them.
+// bystanders are added with every plant. They are violations only if a room
+// imports them.
 var bystanders = map[string]string{
 	"plant/plant.go":                    "package plant\nimport _ \"cpar/model/rank\"\n",
 	"internal/plant/plant.go":           "package plant\nimport _ \"cpar/cloud/store\"\n",
@@ -273,14 +273,14 @@ var plants = []struct{ name, file, text, want string }{
 		"package store\nimport \"github.com/edsrzf/mmap-go\"\nvar _ = mmap.Decrypt\n", "mmap-go.Decrypt"},
 }
 
-// TestWallPlants plants each kind of breach in the real module and checks that it is
-// found, with the chain of imports that led there.
+// Each kind of violation, planted in the real module, is found with its chain
+// of imports.
 func TestWallPlants(t *testing.T) {
 	clean, err := readModule(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// found returns what the wall reports when one file is added to the module.
+	// found returns the violations after adding one file.
 	found := func(t *testing.T, file, text string) string {
 		t.Helper()
 		fsys := fstest.MapFS{file: {Data: []byte(text)}}

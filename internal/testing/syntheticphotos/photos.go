@@ -10,7 +10,7 @@ import (
 	"cpar/model/feature"
 )
 
-// Network names the network of Embedded's embeddings.
+// Network identifies the network of Embedded's embeddings.
 var Network = sha256.Sum256([]byte("a network"))
 
 // Photos returns n photos of four kinds, with two keywords each.
@@ -24,7 +24,8 @@ func Photos(n int, seed uint64) []feature.Photo {
 	return photos
 }
 
-// Embedded are Photos with embeddings of 40 values that tell their kind.
+// Embedded returns Photos with embeddings of 40 values that identify their
+// kind.
 func Embedded(n int, seed uint64) []feature.Photo {
 	photos := Photos(n, seed)
 	rng := rand.New(rand.NewPCG(seed, 8))
