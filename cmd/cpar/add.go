@@ -96,7 +96,7 @@ func (f *addFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// sync holds the collection against the index.
+// sync compares the collection with the index.
 func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Collection, r *updated, tell user.Progress) error {
 	reading := user.ReadOptions{Strict: f.strict, Progress: tell}
 	memo, err := f.cache.localStore(o.device, o.key)
@@ -127,7 +127,7 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	}
 	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, AllowMajority: f.yes}
 	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
-		// A network is wanted only now that there is something to look at.
+		// Open the network only if there are photos to read.
 		if reading.Network, err = f.model.forOwner(owner, f.tell); err != nil {
 			return nil, err
 		}
@@ -146,8 +146,8 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	return err
 }
 
-// certain refuses to remove what is missing where something of the collection was not read,
-// or turned out to be no picture: it might be any photo.
+// certain refuses to remove missing photos if part of the collection was
+// unreadable, because the unreadable files might be those photos.
 func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 	unread := []string{}
 	for _, s := range r.Skipped {
@@ -163,7 +163,7 @@ func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "mend what cannot be read or take it out of the collection, or leave --remove-missing out")
 }
 
-// line is what add has done.
+// line summarises an add.
 func (f *addFlags) line(r *updated) string {
 	if r.Added+r.Changed+r.Removed == 0 {
 		return fmt.Sprintf("nothing to add to %s: it holds the %s of the collection that can be used, with these keywords; nothing was written", f.index, photosOf(r.Unchanged))

@@ -42,12 +42,12 @@ type annotateFlags struct {
 	again        bool
 	exact        bool
 	asJSON       bool
-	options      library.Options // what parse makes of them
+	options      library.Options // set by parse
 	tell         io.Writer       // of the network; nil for nowhere
 }
 
-// What is told and written where nothing else is asked for: what is more likely right
-// than wrong, and no endless list. Weights say nothing of the kind.
+// Defaults: keywords more likely right than wrong, and a short list. Weights
+// are no probabilities, so they have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
@@ -151,7 +151,7 @@ that it was built with (--model).`,
 
 func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.parse(cmd); err != nil {
-		return err // before a passphrase is asked for
+		return err // before asking for a passphrase
 	}
 	list, err := f.photos(cmd, args)
 	if err != nil {
@@ -208,7 +208,8 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := p.lookForWords(report); broken == nil {
 		broken = err
 	}
-	// What is done is paid for, whatever came afterwards.
+	// Print the results even if a later step failed, because their requests
+	// were sent.
 	if err := p.end(sum, broken); err != nil {
 		return err
 	}
@@ -221,12 +222,12 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	return partly(p.failed, len(p.all), p.first)
 }
 
-// commandLine is the command as the journal names it, without what is usual.
+// commandLine returns the command for the journal, without defaults.
 func commandLine(cmd *cobra.Command, args []string) string {
 	return strings.TrimPrefix(cmd.CommandPath(), "cpar ") + " " + strings.Join(args, " ")
 }
 
-// notes tells of what may surprise.
+// notes prints notes on surprising settings.
 func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	if f.asJSON {
 		return
@@ -249,7 +250,7 @@ func (f *annotateFlags) notes(cmd *cobra.Command, x *device.Index) {
 	}
 }
 
-// parse refuses what can be known to be wrong before the index is opened.
+// parse checks everything that can be checked before the index is opened.
 func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	var err error
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
@@ -304,8 +305,7 @@ func parseErrors(text string) (int, error) {
 	return n, nil
 }
 
-// ready refuses an index that cannot be asked as the flags say, before anything is
-// asked.
+// ready checks that the index can serve the flags, before any request.
 func (f *annotateFlags) ready(o *user.Owner) error {
 	if err := o.CheckRanking(f.ranking); err != nil {
 		return err
@@ -323,7 +323,7 @@ func likelihoods(x *device.Index, r user.Ranking) bool {
 	return r.Ranker != rank.KindPaper && x.Ranker().Kind() == rank.KindCalibrated
 }
 
-// wanted are the options for an index that is open.
+// wanted returns the options for an open index.
 func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	o := f.options
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
@@ -338,7 +338,7 @@ func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	return o
 }
 
-// params are the search of an index that is open.
+// params returns the search for an open index.
 func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	neighbours := x.Ranker().Neighbours()
 	if f.ranking.Ranker == rank.KindPaper {
@@ -347,7 +347,7 @@ func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	return f.search.params(x.Manifest, neighbours)
 }
 
-// worse is the error to end with of two photos': one of the cloud's, or else the
+// worse selects the error to report: the first cloud error, otherwise the
 // first.
 func worse(first, next error) error {
 	if errors.Is(next, cpar.ErrCloud) && !errors.Is(first, cpar.ErrCloud) {
@@ -364,6 +364,7 @@ func saveRequest(folder string, i int, q *cpar.Request) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("keeping the request: %w: %w", cpar.ErrStorage, err)
 	}
-	// Numbered, not named after the photo: people send these files around.
+	// Number the files, because people pass requests on and photo names are
+	// private.
 	return durable.WriteFile(filepath.Join(folder, fmt.Sprintf("request-%04d", i+1)), b, 0o600)
 }

@@ -12,8 +12,8 @@ import (
 	"cpar/photo"
 )
 
-// photos lists the photos of files and folders, and for "-" those that standard input
-// names.
+// photos lists the photos of files and folders. "-" reads names from standard
+// input.
 func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo, error) {
 	var roots []string
 	for _, a := range args {
@@ -33,7 +33,7 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo
 	return findPhotos(cmd, roots, photo.Options{Exclude: f.write.exclude})
 }
 
-// readList reads names, one a line, or ended by zeros as find -print0 does.
+// readList reads names, one per line or NUL-terminated as from find -print0.
 func readList(r io.Reader) (names []string, err error) {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)

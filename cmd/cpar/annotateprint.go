@@ -17,7 +17,7 @@ import (
 	"cpar/user/library"
 )
 
-// annotated is what annotate prints of one photo as JSON.
+// annotated is the JSON output of annotate for one photo.
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
@@ -30,9 +30,9 @@ type annotated struct {
 	Received int              `json:"bytes_received"`
 	Visited  uint32           `json:"records_visited,omitempty"`
 	Touched  uint64           `json:"bytes_touched,omitempty"`
-	// CloudMS is, of several requests sent together, this one's share.
+	// CloudMS is this request's share of its batch.
 	CloudMS float64 `json:"answer_ms,omitempty"`
-	// Known: the answer was known, and the cloud not asked.
+	// Known reports that the answer was known and no request was sent.
 	Known  bool     `json:"known,omitempty"`
 	Added  []string `json:"added,omitempty"`
 	Files  []string `json:"files,omitempty"`
@@ -55,14 +55,14 @@ func annotatedOf(r *library.Result) annotated {
 
 const cutShort = "the end of the file is missing; what is there was annotated"
 
-// annotatePrinter prints what came of photos, when the last has been asked about.
+// annotatePrinter prints results after the last request.
 type annotatePrinter struct {
 	cmd     *cobra.Command
 	f       *annotateFlags
 	o       library.Options
 	guesses bool // keywords have probabilities
 	all     []library.Result
-	words   []photoWords // of all, where they were asked for
+	words   []photoWords // of all photos, if requested
 	failed  int
 	first   error
 	beside  int
@@ -79,7 +79,7 @@ func (p *annotatePrinter) take(r library.Result) {
 	}
 }
 
-// lookForWords finds the words of photos, when all of them have been asked about.
+// lookForWords finds the words of photos after the last request.
 func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	p.words, err = p.f.words.of(p.cmd, p.all, report)
 	for i, w := range p.words {
@@ -91,7 +91,6 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	return err
 }
 
-// wordsOf are the words of a photo.
 func (p *annotatePrinter) wordsOf(i int) photoWords {
 	if i < len(p.words) {
 		return p.words[i]
@@ -99,7 +98,7 @@ func (p *annotatePrinter) wordsOf(i int) photoWords {
 	return photoWords{}
 }
 
-// written are the words that belong into a file, nil where they are only shown.
+// written returns the words that go into a file, or nil if they are only shown.
 func (p *annotatePrinter) written() []photoWords {
 	if !p.f.words.write {
 		return nil
@@ -143,7 +142,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	return nil
 }
 
-// print prints a photo, those of which nothing is to be said only with --verbose.
+// print prints a photo. Photos without results appear only with --verbose.
 func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	if r.CutShort && r.Err == nil {
 		fmt.Fprintf(p.cmd.ErrOrStderr(), "%s: warning: %s\n", sanitize.Text(r.Path), cutShort)
@@ -165,11 +164,11 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 	}
 }
 
-// diff shows what would come into the files of a photo.
+// diff shows the changes to a photo's files.
 func (p *annotatePrinter) diff(r *library.Result, w photoWords) {
 	for _, file := range r.Files {
 		if dir, err := filepath.Abs(filepath.Dir(r.Path)); err == nil && filepath.Dir(file) == dir {
-			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // as the photo was named
+			file = filepath.Join(filepath.Dir(r.Path), filepath.Base(file)) // in the user's spelling
 		}
 		fmt.Fprintln(p.cmd.OutOrStdout(), sanitize.Text(file))
 	}
@@ -203,7 +202,7 @@ func printKeywords(cmd *cobra.Command, words []rank.Keyword, mark string) {
 	}
 }
 
-// close says what came of all.
+// close prints the summary.
 func (p *annotatePrinter) close(sum library.Summary) {
 	if p.f.asJSON {
 		return
@@ -230,7 +229,6 @@ func (p *annotatePrinter) close(sum library.Summary) {
 	}
 }
 
-// count is a number of things, with the right plural.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -238,7 +236,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// percent is a probability as people read it: never quite certain.
+// percent formats a probability and never prints 100 %.
 func percent(p float64) string {
 	switch {
 	case p < 0.01:

@@ -24,7 +24,8 @@ import (
 	"cpar/user/library"
 )
 
-// placeFlags say where keywords are written to photos, how, and which photos are passed over.
+// placeFlags select where and how keywords are written to photos, and which
+// photos are skipped.
 type placeFlags struct {
 	to, style string
 	keepTime  bool
@@ -38,7 +39,7 @@ func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
 }
 
-// parse refuses what is none of these places, and what is no style.
+// parse refuses unknown places and styles.
 func (f *placeFlags) parse(places ...string) error {
 	if last := len(places) - 1; !slices.Contains(places, f.to) {
 		return exitcode.UsageError(fmt.Errorf("--write %s; there are %s and %s", sanitize.Text(f.to), strings.Join(places[:last], ", "), places[last]))
@@ -49,11 +50,12 @@ func (f *placeFlags) parse(places ...string) error {
 	return nil
 }
 
-// writeFlags say where annotate writes keywords, which may be a file of its own or nowhere.
+// writeFlags select where annotate writes keywords: photos, a CSV file, or
+// nowhere.
 type writeFlags struct {
 	placeFlags
 	out     string
-	counted bool // the person said how many keywords
+	counted bool // the user set the number of keywords
 }
 
 const toCSV = "csv"
@@ -70,7 +72,7 @@ func (f *writeFlags) where() metadata.Where {
 	return metadata.Where(f.to)
 }
 
-// parse refuses what cannot be written.
+// parse refuses impossible combinations.
 func (f *writeFlags) parse(dryRun bool) error {
 	if f.to != "" {
 		if err := f.placeFlags.parse(string(metadata.Sidecar), string(metadata.Embedded), toCSV); err != nil {
@@ -90,11 +92,10 @@ func (f *writeFlags) parse(dryRun bool) error {
 	return nil
 }
 
-// csvHeader marks files of ours: others are not replaced.
+// csvHeader identifies our files. Others are not replaced.
 var csvHeader = []string{"path", "keywords", "probabilities"}
 
-// checkOut refuses to replace a file that annotate has not written: it may be somebody's
-// work.
+// checkOut refuses to replace a file that annotate has not written.
 func (f *writeFlags) checkOut() error {
 	file, err := os.Open(f.out)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,9 +111,9 @@ func (f *writeFlags) checkOut() error {
 	return hint.Add(fmt.Errorf("writing %s: %w: it exists, and annotate has not written it", sanitize.Text(f.out), cpar.ErrInput), "name another file")
 }
 
-// writeCSV writes the photos that have keywords in the form of a manifest.csv: paths below
-// the file's folder are relative to it. Words that were found besides come after a photo's
-// keywords, and have no probabilities. It returns how many photos that are.
+// writeCSV writes the photos with keywords in the form of a manifest.csv and
+// returns their number. Paths below the file's folder are relative to it.
+// Additional words follow a photo's keywords and have no probabilities.
 func writeCSV(file string, all []library.Result, more []photoWords) (n int, err error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

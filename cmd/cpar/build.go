@@ -42,7 +42,7 @@ type buildFlags struct {
 	asJSON          bool
 }
 
-// built is what build prints.
+// built is the JSON output of build.
 type built struct {
 	Index   string `json:"index,omitempty"`
 	ID      string `json:"id,omitempty"`
@@ -50,17 +50,18 @@ type built struct {
 	Scheme  string `json:"scheme"`
 	Profile string `json:"profile"`
 	Ranker  string `json:"ranker"`
-	// Dimensions is the length of a vector, Neighbours how many the ranker wants.
+	// Dimensions is the length of a vector. Neighbours is the ranker's L.
 	Dimensions int    `json:"dimensions,omitempty"`
 	Neighbours int    `json:"neighbours,omitempty"`
 	Network    string `json:"network,omitempty"`
-	// Encoder says what is taken of the network, and how.
+	// Encoder describes the embedding taken from the network.
 	Encoder *usedNetwork `json:"encoder,omitempty"`
-	// Validation is what cross-validation said, Tuning why profile auto chose.
+	// Validation is the result of cross-validation, Tuning the reason for the
+	// choice of profile auto.
 	Validation *rank.Validation `json:"validation,omitempty"`
 	Tuning     *tune.Tuning     `json:"tuning,omitempty"`
 
-	// Format is what the collection was read as.
+	// Format is the detected format of the collection.
 	Format   dataset.Format `json:"format"`
 	Images   int            `json:"images"`
 	Keywords int            `json:"keywords"`
@@ -68,15 +69,16 @@ type built struct {
 	Fields   uint32         `json:"split_fields,omitempty"`
 	Clamped  int            `json:"clamped"`
 	Choice   *tune.Choice   `json:"choice,omitempty"`
-	// Photos counts every photo that was found: used, or left out for a reason.
+	// Photos counts every photo found: used, or left out for one reason.
 	Photos counts `json:"photos"`
-	// Duplicates are photos that show what another shows, which has their keywords, too.
+	// Duplicates are photos with the content of another photo, which also gets
+	// their keywords.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
 	DryRun     bool                  `json:"dry_run"`
 
-	// protects says what the scheme hides.
+	// protects describes the protection of the scheme.
 	protects string
 }
 
@@ -148,11 +150,11 @@ shows it.`,
 	return c
 }
 
-// schemeAuto and profileAuto have build measure and choose, profileSuited goes by the
-// collection.
+// schemeAuto and profileAuto make build measure and choose. profileSuited
+// depends only on the collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
-// plan is what the flags ask for.
+// plan converts the flags.
 func (f *buildFlags) plan() (o tune.Plan, err error) {
 	o = tune.Plan{TryScheme: f.scheme == schemeAuto, TryProfiles: f.profile == profileAuto, Suited: f.profile == profileSuited}
 	o.PCA, o.Trees, o.Lists, o.Block, o.Careful, o.Cells = f.pca, f.trees, f.lists, f.block, f.careful, f.clusters
@@ -179,7 +181,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 			return o, hint.Add(fmt.Errorf("%w: --pca %d is for profile paper; profile %v finds its dimensions itself", cpar.ErrInput, f.pca, o.Profile), "leave --pca out")
 		}
 	}
-	if f.trees == 0 { // not the default that it is in Options
+	if f.trees == 0 { // overrides the default of Options
 		return o, hint.Add(fmt.Errorf("%w: --trees 0", cpar.ErrInput), "the schemes without trees are ivf and capia")
 	}
 	if o.Split, err = user.ParseSplit(f.split); err != nil {
@@ -197,8 +199,9 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	return o, f.model.Check()
 }
 
-// readOptions say how the photos are read. An image network is opened before the long
-// work, also for a dry run, where nothing will be computed with it. w gets notes, nil for none.
+// readOptions returns the options for reading photos. It opens the image
+// network before the long work, even in a dry run. w receives notes and may be
+// nil.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
 	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
@@ -218,8 +221,8 @@ func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (
 	return opt, nil
 }
 
-// nameFor is what the index of a collection's folder is called: what the flag says, else the
-// name of the folder, if an index can have it.
+// nameFor returns the name in the flag, otherwise the name of the folder if it
+// is a valid index name.
 func (f *buildFlags) nameFor(folder string) string {
 	if f.name != "" {
 		return f.name
@@ -291,8 +294,8 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// checkOut finds out before the long work whether an index can go to --out. A
-// folder that does not exist is left to the end.
+// checkOut checks before the long work that an index can go to --out. A missing
+// folder is created at the end.
 func (f *buildFlags) checkOut() error {
 	if info, err := os.Stat(f.out); f.dryRun || err != nil || !info.IsDir() {
 		return nil
@@ -304,7 +307,7 @@ func (f *buildFlags) checkOut() error {
 	return w.Close()
 }
 
-// build reads the photos and makes the index of them.
+// build reads the photos and builds their index.
 func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.Key, collection *dataset.Collection, o tune.Plan, reading user.ReadOptions) (*built, error) {
 	images, duplicates, skipped, err := user.ReadDistinctPhotos(ctx, collection.Photos, reading)
 	if err != nil {
@@ -318,7 +321,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	}
 	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words),
 		Name: o.Name, Photos: countsOf(collection, len(images), skipped, duplicates), Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
-	if f.dryRun { // and decides nothing
+	if f.dryRun { // decides nothing
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
@@ -358,7 +361,7 @@ func (r *built) print(cmd *cobra.Command) {
 	printSkipped(cmd, r.Skipped)
 	printDuplicates(cmd, r.Duplicates)
 	switch r.Format {
-	case dataset.Manifest, dataset.Embedded: // an owner's own
+	case dataset.Manifest, dataset.Embedded: // made by the owner
 	default:
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}

@@ -9,7 +9,7 @@ import (
 	"cpar/user/device"
 )
 
-// cached is what cache show and clear print.
+// cached is the JSON output of cache show and clear.
 type cached struct {
 	Folder  string        `json:"folder"`
 	Kept    []device.Kept `json:"kept"`

@@ -13,13 +13,13 @@ import (
 	"cpar/user/localstore"
 )
 
-// cacheFlags say where features are kept between runs.
+// cacheFlags select where features are kept between runs.
 type cacheFlags struct {
 	folder string
 	limit  int
 }
 
-// noCache is the folder of those who want none.
+// noCache is the folder name that turns the cache off.
 const noCache = "none"
 
 func (f *cacheFlags) add(c *cobra.Command) {
@@ -34,20 +34,21 @@ func (f *cacheFlags) check() error {
 	return nil
 }
 
-// addAsking adds the flags to a command that asks an index.
+// addAsking adds the flags to a command that searches an index.
 func (f *cacheFlags) addAsking(c *cobra.Command) {
 	f.add(c)
 	c.Flags().Lookup("cache").Usage += ", and what is needed of the index is fetched each time"
 }
 
-// opening has an index that is opened keep what the flags say. Nothing is nothing: copies of
-// what lies at the cloud say, by their size and time, when this machine asked.
+// opening applies the flags to an index being opened. Without a cache it also
+// keeps no copies of the cloud's segments, whose sizes and times reveal when
+// this machine searched.
 func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOptions) (err error) {
 	switch f.folder {
 	case noCache:
 		d.Cache = ""
 	case "":
-		// Photos can be asked about without one, only more slowly.
+		// Searching without a feature cache is only slower.
 		o.Cache, _ = d.Features(key, int64(f.limit)<<30)
 	default:
 		o.Cache, err = f.open(d, key)
@@ -55,7 +56,7 @@ func (f *cacheFlags) opening(d *device.Device, key *user.Key, o *device.OpenOpti
 	return err
 }
 
-// vault is where what can be computed again is kept under a key, nil for nowhere.
+// localStore returns the encrypted store of recomputable data, or nil.
 func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (*localstore.Store, error) {
 	if f.folder != "" || key == nil {
 		return nil, nil
@@ -63,7 +64,7 @@ func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (*localstore.St
 	return d.LocalStore(key, int64(f.limit)<<30)
 }
 
-// open opens the cache of features, nil for none.
+// open opens the feature cache, or returns nil.
 func (f *cacheFlags) open(d *device.Device, key *user.Key) (*feature.Cache, error) {
 	switch f.folder {
 	case noCache:

@@ -19,20 +19,20 @@ import (
 	"cpar/user/device"
 )
 
-// cloudFlags name a cloud, what lets this program in, and, where the cloud has several, an
-// index there.
+// cloudFlags name a cloud, the credentials for it and, if it has several
+// indexes, one of them.
 type cloudFlags struct {
 	url, index    string
 	tokenFile     string
 	ca, cert, key string
-	// tokenFlag is what the flag of the token's file is called; "" for token-file.
+	// tokenFlag is the name of the token file's flag, "" for token-file.
 	tokenFlag string
 
 	cmd *cobra.Command
 }
 
-// tokenVariable holds a token; the token's file comes from the flag, $CPAR_TOKEN_FILE or the
-// configuration file.
+// tokenVariable holds a token. A file of it comes from the flag,
+// $CPAR_TOKEN_FILE or the configuration file.
 const tokenVariable = "CPAR_TOKEN"
 
 func (f *cloudFlags) add(c *cobra.Command) {
@@ -47,7 +47,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "cloud-cert-key", "", "`file` with the key of that certificate")
 }
 
-// access is what lets this program into the cloud.
+// access returns the credentials for the cloud.
 func (f *cloudFlags) access() (a access.Access, err error) {
 	if f.url == "" {
 		return a, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080 (where cpard serves)")
@@ -65,13 +65,13 @@ func (f *cloudFlags) client() (*cparhttp.Client, error) {
 	return a.Client()
 }
 
-// token is the cloud's, from the flag's file, the environment ($CPAR_TOKEN before
-// $CPAR_TOKEN_FILE) or the configuration file. Where environment or file name a cloud beside
-// the token, it is that one's, and no other cloud is shown it.
+// token returns the cloud's token from the flag's file, the environment
+// ($CPAR_TOKEN before $CPAR_TOKEN_FILE) or the configuration file. If the
+// source of the token also names a cloud, no other cloud is shown the token.
 func (f *cloudFlags) token() (none bearer.Token, err error) {
 	if f.cmd.Flags().Changed(f.tokenFlag) {
 		if f.tokenFile == "" {
-			return none, nil // as --token-file= says
+			return none, nil // as --token-file= requests
 		}
 		return access.ReadToken(f.tokenFile)
 	}
@@ -106,12 +106,12 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 	return none, nil
 }
 
-// addIndex adds --index, for commands that ask one.
+// addIndex adds --index, for commands that search one.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
 	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index at the cloud, where it has several")
 }
 
-// opening says which index was named, if any.
+// opening selects the named index, if any.
 func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	if f.index != "" {
 		o.Index, o.Name, err = nameOrID(f.index)
@@ -119,7 +119,7 @@ func (f *cloudFlags) opening() (o device.OpenOptions, err error) {
 	return o, err
 }
 
-// nameOrID is what names an index at a cloud: its id, or the name that only the key reads.
+// nameOrID parses an index ID or a name that only the key can read.
 func nameOrID(text string) (id cpar.IndexID, name string, err error) {
 	if id, err = cpar.ParseIndexID(text); err != nil {
 		return id, text, user.CheckName(text)

@@ -16,8 +16,8 @@ import (
 	"cpar/user/device"
 )
 
-// A shell completes the values of these flags, in whichever command they are. Those of
-// fileFlags and folderFlags get names of files and folders.
+// Values that a shell completes for these flags in every command. fileFlags and
+// folderFlags complete file and folder names.
 var (
 	flagValues = map[string]func() []string{
 		"scheme": func() []string { return append(schemeNames(), schemeAuto) },
@@ -39,7 +39,7 @@ var (
 		"on-errors":     func() []string { return []string{"stop", "continue"} },
 		"log-level":     func() []string { return []string{"debug", "info", "warn", "error"} },
 	}
-	// fileFlags are those of files, by the endings that fit; none for any.
+	// fileFlags maps flags to file extensions, none for any.
 	fileFlags = map[string][]string{
 		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"},
 		"model": {"onnx"}, "picture": {"png"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
@@ -68,7 +68,7 @@ func searchNames() []string {
 	return out
 }
 
-// complete has a shell complete the flags and arguments of a command and of those below it.
+// complete adds shell completion to a command and its subcommands.
 func complete(c *cobra.Command) {
 	for name, values := range flagValues {
 		if c.Flags().Lookup(name) != nil {
@@ -88,7 +88,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // whose index is a folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // their index is a folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))
@@ -124,12 +124,12 @@ func complete(c *cobra.Command) {
 
 func must(err error) {
 	if err != nil {
-		panic("cpar: " + err.Error()) // a flag that was just looked up
+		panic("cpar: " + err.Error()) // the flag was just looked up
 	}
 }
 
-// indexesSeen are the indexes that this device has seen, of whichever key: a shell cannot
-// ask for a passphrase.
+// indexesSeen returns the indexes seen by this device for any key, because
+// completion cannot ask for a passphrase.
 func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	d, err := device.This()
 	if err != nil {
@@ -138,7 +138,7 @@ func indexesSeen(_ *cobra.Command, _ []string, begun string) ([]string, cobra.Sh
 	return beginning(begun, d.SeenIndexes()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// slotsOfKey are the slots of the key file that the command line names.
+// slotsOfKey returns the slots of the key file on the command line.
 func slotsOfKey(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	var keys keyFlags
 	if err := applySettings(c); err == nil {
@@ -148,7 +148,7 @@ func slotsOfKey(c *cobra.Command, _ []string, begun string) ([]string, cobra.She
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	slots, _ := user.Slots(path) // none where it cannot be read
+	slots, _ := user.Slots(path) // none if the file is unreadable
 	return beginning(begun, slots), cobra.ShellCompDirectiveNoFileComp
 }
 

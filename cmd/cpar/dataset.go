@@ -27,7 +27,7 @@ func peopleFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "include-people", false, "count names of people, which photo programs keep below a root for faces, among the keywords")
 }
 
-// surveyed is what dataset inspect prints.
+// surveyed is the JSON output of dataset inspect.
 type surveyed struct {
 	Folder string `json:"folder"`
 	*dataset.Survey
@@ -81,7 +81,7 @@ keyword was.`,
 	return c
 }
 
-// kindsOfCollections are how formats are called in a sentence.
+// kindsOfCollections names the formats in a sentence.
 var kindsOfCollections = map[dataset.Format]string{
 	dataset.Manifest: "a folder with a " + dataset.ManifestName,
 	dataset.Embedded: "photos with keywords in them or beside them",

@@ -27,11 +27,11 @@ type deleteFlags struct {
 	yes, dryRun, asJSON bool
 }
 
-// deleted is what delete prints.
+// deleted is the JSON output of delete.
 type deleted struct {
 	device.ListedIndex
 	Cloud string `json:"cloud"`
-	// There: the cloud had it.
+	// There reports whether the cloud had the index.
 	There  bool `json:"there"`
 	DryRun bool `json:"dry_run"`
 }
@@ -96,8 +96,8 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 	return output(cmd, f.asJSON, r, func() { f.print(cmd.OutOrStdout(), r) })
 }
 
-// find finds the index that is to be deleted: at the cloud, or else among those that this
-// device has seen. there is whether the cloud has it.
+// find finds the index at the cloud, otherwise among the indexes seen by this
+// device. there reports whether the cloud has it.
 func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.ListedIndex, there bool, err error) {
 	list, err := this.List(cmd.Context(), client, key, bar.On(cmd.ErrOrStderr()))
 	if err != nil {
@@ -106,7 +106,8 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	if x, there, err = device.Named(client.URL(), list, id, name); err != nil || there {
 		return x, there, err
 	}
-	// A delete that was broken off has left it to be forgotten.
+	// After an interrupted delete the cloud no longer has it, but this device
+	// still knows it.
 	known, err := this.Known(key)
 	if err != nil {
 		return x, false, err
@@ -117,7 +118,7 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// ask asks on the terminal, and refuses without a yes.
+// ask asks for confirmation on the terminal.
 func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {
@@ -136,7 +137,7 @@ func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	return nil
 }
 
-// text names the index, with what a person would know it by.
+// text describes the index for a person.
 func (r *deleted) text() string {
 	name := r.ID.String()
 	if r.Name != "" {

@@ -15,14 +15,14 @@ import (
 	"cpar/user/device"
 )
 
-// doctor collects findings.
+// doctorFlags collects findings.
 type doctorFlags struct {
 	keys     keyFlags
 	cloud    cloudFlags
 	model    modelFlags
 	findings doctor.List
 
-	free func(folder string) (bytes int64, ok bool) // the system's, but in tests
+	free func(folder string) (bytes int64, ok bool) // replaced in tests
 }
 
 func doctorCommand() *cobra.Command {
@@ -105,23 +105,24 @@ func (d *doctorFlags) checkKey(ctx context.Context, this *device.Device) *user.K
 	return key
 }
 
-// checkPrivate warns of what others may read. Windows has no such permissions.
+// checkPrivate warns if others can read a file. Windows has no such
+// permissions.
 func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		d.findings.Warn(check, "chmod "+mode+" "+shellWord(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
-// keyringPatience is how long a person may take to unlock a keyring that is asked.
+// keyringPatience is the time a person has to unlock the keyring.
 const keyringPatience = time.Minute
 
-// checkKeyring finds out whether there is a keyring, and whether it opens the key file where it
-// shall.
+// checkKeyring checks that there is a keyring and that it opens the key file if
+// it should.
 func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, path string) {
 	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
 	defer cancel()
 	there := device.ProbeKeyring(ctx, ring)
-	id, _ := user.FileID(path) // a file that cannot be read is told of as the key
+	id, _ := user.FileID(path) // the check of the key reports errors
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {

@@ -18,7 +18,8 @@ import (
 	"cpar/user/device"
 )
 
-// maxSkew is how far the cloud's clock may differ, which nothing depends on but logs.
+// maxSkew is the accepted difference of the cloud's clock. Only logs depend on
+// it.
 const maxSkew = 5 * time.Minute
 
 func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {
@@ -61,7 +62,7 @@ func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *
 	}
 }
 
-// checkToken asks what the token may do, and lists the indexes if it may do that.
+// checkToken reads the token's permissions and lists the indexes if permitted.
 func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, have bool) (list []cparhttp.IndexInfo, ok bool) {
 	if d.cloud.tokenFile != "" {
 		d.checkPrivate("token", d.cloud.tokenFile, "600")
@@ -98,7 +99,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	return list, true
 }
 
-// checkUsage says how much of its room a tenant has taken, where the token may ask that.
+// checkUsage reports the storage used by the tenant, if the token permits it.
 func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, scopes []string) {
 	if !slices.Contains(scopes, "admin") {
 		return
@@ -117,8 +118,8 @@ func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, s
 	}
 }
 
-// checkIndex looks for the index in use at the cloud. read is whether its manifest was read, and so
-// is in this program's format.
+// checkIndex looks for the current index at the cloud. read reports whether its
+// manifest has this program's format.
 func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *user.Key, client *cparhttp.Client, list []cparhttp.IndexInfo) (read bool) {
 	if key == nil {
 		return false
@@ -153,8 +154,8 @@ func (d *doctorFlags) checkIndex(ctx context.Context, this *device.Device, key *
 	return true
 }
 
-// checkFormats compares the version of the formats here with the cloud's and the index's: a reader
-// refuses all others.
+// checkFormats compares the format versions of this program, the cloud and the
+// index. A reader refuses all others.
 func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	switch {
 	case health.Format != cpar.Version:
@@ -170,7 +171,8 @@ func (d *doctorFlags) checkFormats(health cparhttp.Health, index bool) {
 	}
 }
 
-// clockSkew is how much later it is at the cloud, by the date that its answers bear.
+// clockSkew returns how far the cloud's clock is ahead, by the Date header of a
+// response.
 func clockSkew(ctx context.Context, how access.Access) (time.Duration, bool) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodHead, how.Cloud, nil)
 	if err != nil {

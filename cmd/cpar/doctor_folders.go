@@ -9,14 +9,14 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// What should be free for a library of 30,000 photos: its journal, and its features and embeddings,
-// which take some thirty kilobytes a photo (device.DefaultLimit).
+// Space for a library of 30,000 photos: its journal, and about thirty kilobytes
+// of features per photo (device.DefaultLimit).
 const (
 	stateWants = 100_000_000
 	cacheWants = 1_000_000_000
 )
 
-// checkFolder finds out whether a folder can be written to, and how large what it holds is.
+// checkFolder checks that a folder is writable and reports its size.
 func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	if path == "" {
 		d.findings.Warn(check, "", "there is no folder; what could be kept is fetched again")
@@ -34,7 +34,7 @@ func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	var held uint64
 	_ = filepath.WalkDir(path, func(_ string, e os.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be read is not counted
+			return nil // skip unreadable entries
 		}
 		if info, err := e.Info(); err == nil && e.Type().IsRegular() {
 			held += uint64(info.Size())

@@ -19,16 +19,16 @@ func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "say what would be done and write nothing")
 }
 
-// usageOf is a mistake on the command line that has a hint of its own.
+// usageOf returns a usage error that gets its own hint.
 func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
 
-// usageError is a mistake on the command line, with where to read on.
+// usageError returns a usage error with a pointer to the help.
 func usageError(c *cobra.Command, err error) error {
 	return hint.Add(exitcode.UsageError(err), "see: %s --help", c.CommandPath())
 }
 
-// noArgs, oneArg and someArgs check the number of arguments; what names what
-// is missing.
+// noArgs, oneArg and someArgs check the number of arguments. what names a
+// missing one.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError(c, fmt.Errorf("%s takes no %q", c.CommandPath(), args[0]))
@@ -54,7 +54,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// verboseFlag has every command that reads photos name what it leaves out.
+// verboseFlag adds --verbose to commands that read photos.
 func verboseFlag(root *cobra.Command) {
 	root.PersistentFlags().BoolP("verbose", "v", false, "name every file that is left out, and why")
 }
@@ -64,8 +64,8 @@ func verbose(c *cobra.Command) bool {
 	return err == nil && on
 }
 
-// findPhotos lists the photos in files and folders. What was left out is counted by
-// reason, and named with --verbose.
+// findPhotos lists the photos in files and folders. It counts files left out by
+// reason, and names them with --verbose.
 func findPhotos(cmd *cobra.Command, paths []string, o photo.Options) ([]photo.Photo, error) {
 	l, err := photo.List(cmd.Context(), paths, o)
 	if l == nil {

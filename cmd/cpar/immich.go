@@ -18,7 +18,6 @@ import (
 	"cpar/user/immich"
 )
 
-// serverFlags name an Immich server.
 type serverFlags struct{ address, keyFile string }
 
 func (f *serverFlags) add(c *cobra.Command) {
@@ -26,8 +25,8 @@ func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.keyFile, "api-key-file", "", "`file` with an API key of Immich (default: the key in $CPAR_IMMICH_API_KEY)")
 }
 
-// client is a client of the server. Its key is no argument, since every program of the
-// machine sees those.
+// client returns a client of the server. The key is no argument, because all
+// programs on the machine can see arguments.
 func (f *serverFlags) client() (*immich.Client, error) {
 	if f.address == "" {
 		return nil, hint.Add(usageOf("no Immich server was named"), "pass --server https://photos.example")
@@ -145,7 +144,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	return partly(s.Failed, s.Failed+s.Done, first)
 }
 
-// print prints what became of a photo. Names come from the server.
+// print prints the result for a photo. Names come from the server.
 func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	out := cmd.OutOrStdout()
 	switch {
@@ -169,7 +168,7 @@ func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	}
 }
 
-// printLine prints a line of JSON. What is lost, standard output remembers.
+// printLine prints a line of JSON. Standard output remembers write errors.
 func printLine(w io.Writer, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -48,7 +48,7 @@ func (f *runFlags) journal() (*immich.Journal, error) {
 	return immich.OpenJournal(key, this)
 }
 
-// atMostOne is for commands that take a run or mean the last one.
+// atMostOne is for commands that take a run, the last one by default.
 func atMostOne(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError(c, fmt.Errorf("%s takes one run, and has %d arguments", c.CommandPath(), len(args)))

@@ -48,7 +48,7 @@ standard input.`,
 			if err != nil {
 				return err
 			}
-			// Asked first: nobody likes to type a passphrase for nothing.
+			// Check before asking for a passphrase.
 			if _, err := os.Lstat(path); err == nil {
 				return hint.Add(fmt.Errorf("making a key: %w: %s exists, and a key is never overwritten", cpar.ErrInput, path),
 					"use it as it is, or name another file with --key")
@@ -88,7 +88,7 @@ standard input.`,
 	return c
 }
 
-// writeKey writes a new key file, and has this device know its policy.
+// writeKey writes a new key file and records its policy on this device.
 func writeKey(keys *keyFlags, key *user.Key, path string, noPassphrase, weak bool) (err error) {
 	if err := keys.makeFolder(path); err != nil {
 		return err

@@ -22,7 +22,7 @@ type inspected struct {
 	Index  string                `json:"index"`
 	Seen   []leakage.Observation `json:"seen"`
 	Bytes  uint64                `json:"bytes"`
-	// Opened is what a key shows besides; nil without one.
+	// Opened holds the additional view of a key, or nil.
 	Opened *keyView `json:"opened,omitempty"`
 }
 
@@ -55,7 +55,7 @@ the ranker that it was built with, and which image network it needs.`,
 			return output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) })
 		},
 	}
-	// Not from the environment: most of what is here is to be seen without a key.
+	// Ignore the key in the environment, because most of this needs no key.
 	keys.cmd = c
 	c.Flags().StringVar(&keys.path, "key", "", "also say what only this key `file` shows of an index")
 	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")

@@ -8,18 +8,17 @@ import (
 	"cpar/user/device"
 )
 
-// keyView is what only the key shows of an index.
+// keyView is the part of an index that only the key shows.
 type keyView struct {
 	Name       string `json:"name,omitempty"`
 	Profile    string `json:"profile"`
 	Dimensions int    `json:"dimensions"`
 	Ranker     string `json:"ranker"`
 	Neighbours int    `json:"neighbours"`
-	// Network is network.Encoder.Digest; empty where none is needed.
-	Network string `json:"network,omitempty"`
-	Records int    `json:"records"`
-	Words   int    `json:"words"`
-	// Generation counts the states of the index.
+	// Network is the digest of the encoder, empty if none is needed.
+	Network    string `json:"network,omitempty"`
+	Records    int    `json:"records"`
+	Words      int    `json:"words"`
 	Generation uint64 `json:"generation,omitempty"`
 }
 

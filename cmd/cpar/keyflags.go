@@ -17,15 +17,15 @@ import (
 	"cpar/user/device"
 )
 
-// keyFlags name the key file and say where its passphrase comes from.
+// keyFlags name the key file and the source of its passphrase.
 type keyFlags struct {
 	path, passphraseFile, slot string
 	cmd                        *cobra.Command
-	// opened is the key once it was read: nobody types a passphrase twice.
+	// opened caches the key, so that a passphrase is typed once.
 	opened *user.Key
 }
 
-// ring is the system's keyring, but in stories.
+// ring is the system's keyring. Tests replace it.
 var ring device.Keyring = device.SystemKeyring{}
 
 func (k *keyFlags) add(c *cobra.Command) {
@@ -35,7 +35,7 @@ func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&k.slot, "slot", "", "the passphrase is of this `slot` of the key file; by default all are tried (cpar key slots)")
 }
 
-// context is the command's, which ^C ends.
+// context returns the command's context, which ^C ends.
 func (k *keyFlags) context() context.Context {
 	if ctx := k.cmd.Context(); ctx != nil {
 		return ctx
@@ -43,7 +43,7 @@ func (k *keyFlags) context() context.Context {
 	return context.Background()
 }
 
-// file is the key's path, the default one where none was given.
+// file returns the path of the key, the default one if none was given.
 func (k *keyFlags) file() (string, error) {
 	if k.path != "" {
 		return k.path, nil
@@ -55,8 +55,8 @@ func (k *keyFlags) file() (string, error) {
 	return filepath.Join(dir, "cpar", "key"), nil
 }
 
-// makeFolder makes the folder of the default key. One that was named must be
-// there: a misspelt name should not become a folder.
+// makeFolder makes the folder of the default key. The folder of a named key
+// must exist, so that a misspelt name creates nothing.
 func (k *keyFlags) makeFolder(path string) error {
 	dir := filepath.Dir(path)
 	if k.path == "" {
@@ -70,8 +70,8 @@ func (k *keyFlags) makeFolder(path string) error {
 	return nil
 }
 
-// device is this device. A command that has no flag of its own for it keeps nothing where the
-// settings say so.
+// device returns this device. A command without a flag for the cache obeys the
+// settings.
 func (k *keyFlags) device() (*device.Device, error) {
 	d, err := device.This()
 	if err != nil || k.cmd.Flags().Lookup("cache") != nil {
@@ -84,7 +84,7 @@ func (k *keyFlags) device() (*device.Device, error) {
 	return d, err
 }
 
-// read reads the key, as this device knows it.
+// read reads the key as this device knows it.
 func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	path, err := k.file()
 	if err != nil {
@@ -107,8 +107,8 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	return key, d, err
 }
 
-// unlock says how a key file is opened: by the keyring, where it was remembered, else by a
-// passphrase.
+// unlock returns how to open a key file: by the keyring if it remembers the
+// key, otherwise by a passphrase.
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	how := user.Unlock{Slot: k.slot, Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
@@ -120,7 +120,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 		}
 		return prompt(k.context(), "passphrase of "+of+": ")
 	}}
-	if k.slot == "" { // who names one wants to type its passphrase
+	if k.slot == "" { // a named slot means typing its passphrase
 		how.Identity = d.Recall(k.context(), ring, func(err error) {
 			fmt.Fprintf(k.cmd.ErrOrStderr(), "note: %v\n", err)
 		})
@@ -128,7 +128,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	return how
 }
 
-// again is the flag as it was given, for a command to type next.
+// again returns the flag as given, for the next command.
 func (k *keyFlags) again() string {
 	if k.path == "" {
 		return ""
@@ -136,8 +136,8 @@ func (k *keyFlags) again() string {
 	return " --key " + k.path
 }
 
-// newPassphrase asks twice, since nobody sees what is typed. A weak one is refused
-// unless the person insists.
+// newPassphrase asks twice, because input is hidden. It refuses a weak
+// passphrase unless the user insists.
 func (k *keyFlags) newPassphrase(file string, insist bool) (string, error) {
 	pass, err := k.typed(file)
 	if err != nil || insist || utf8.RuneCountInString(pass) >= longEnough && zxcvbn.PasswordStrength(pass, nil).Score >= strongEnough {
@@ -147,12 +147,12 @@ func (k *keyFlags) newPassphrase(file string, insist bool) (string, error) {
 		"take four or five words that nobody would put together; or pass --weak-passphrase to insist on this one")
 }
 
-// strongEnough, of 0 to 4: whoever has the key file must not find the passphrase by
-// trying; each try costs about a second (scrypt). longEnough is in letters, whatever the
-// estimate says of them.
+// strongEnough is a score from 0 to 4. An attacker with the key file must not
+// find the passphrase by trying, at about a second per try (scrypt). longEnough
+// is in letters and applies independently of the score.
 const strongEnough, longEnough = 3, 8
 
-// typed is a new passphrase from a file, or typed twice.
+// typed reads a new passphrase from a file or twice from the terminal.
 func (k *keyFlags) typed(file string) (string, error) {
 	if file != "" {
 		return passphraseFrom(file)

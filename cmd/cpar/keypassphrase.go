@@ -14,7 +14,7 @@ import (
 	"cpar/user/device"
 )
 
-// keyFlagsMore are what the commands under key have in common.
+// keyFlagsMore are the common flags of the commands under key.
 type keyFlagsMore struct {
 	keyFlags
 	newFile              string
@@ -41,8 +41,8 @@ func (f *keyFlagsMore) addNew(c *cobra.Command) {
 
 func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
 
-// change works on a key file unless it is a dry run, and prints what was done: a sentence
-// with a verb for each of the two.
+// change changes a key file, except in a dry run, and prints a sentence with
+// the verb done or would.
 func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, done, would string, more map[string]any) error {
 	path, err := f.file()
 	if err != nil {
@@ -55,7 +55,7 @@ func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, do
 	said := done
 	if f.dryRun {
 		said = would
-		if _, err := user.Slots(path); err != nil { // which is there at least
+		if _, err := user.Slots(path); err != nil { // the file must exist
 			return err
 		}
 	} else if err := work(path, d); err != nil {
@@ -293,7 +293,7 @@ It prints to a terminal only, unless --yes says that you know where the output g
 			}
 			return output(cmd, f.asJSON, map[string]any{"phrase": strings.Fields(phrase), "fingerprint": key.Fingerprint()}, func() {
 				words := strings.Fields(phrase)
-				for i := 0; i < len(words); i += 6 { // as they are best copied
+				for i := 0; i < len(words); i += 6 { // easiest to copy
 					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
 				}
 				fmt.Fprintln(cmd.ErrOrStderr(), "note: whoever reads these words has the key; keep them on paper, and close this window")

@@ -5,8 +5,8 @@ import (
 	"cpar/user"
 )
 
-// counts say what became of all that lies in a collection's folder: every photo that was
-// found is used or left out for one reason, and what is no photo has a reason, too.
+// counts account for every file in a collection's folder. A photo is used or
+// left out for one reason, and other files have a reason too.
 type counts struct {
 	Found   int            `json:"found"`
 	Used    int            `json:"used"`
@@ -14,7 +14,7 @@ type counts struct {
 	Others  map[string]int `json:"other_files"`
 }
 
-// photoKinds are the warnings that stand for a photo that is not used, each in a word.
+// photoKinds maps warnings about unused photos to a word each.
 var photoKinds = map[dataset.Kind]string{
 	dataset.NoKeywords: "without keywords",
 	dataset.Missing:    "missing",
@@ -31,7 +31,7 @@ func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicate
 	for _, it := range c.Photos {
 		seen[it.Name] = true
 	}
-	for _, w := range c.Warnings { // one reason a photo, the first
+	for _, w := range c.Warnings { // the first reason per photo
 		if reason, ok := photoKinds[w.Kind]; ok && !seen[w.Name] {
 			seen[w.Name] = true
 			n.LeftOut[reason]++
@@ -50,7 +50,6 @@ func countsOf(c *dataset.Collection, used int, skipped []user.Skipped, duplicate
 	return n
 }
 
-// left is how many photos were left out.
 func (n counts) left() (sum int) {
 	for _, k := range n.LeftOut {
 		sum += k

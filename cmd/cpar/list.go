@@ -13,7 +13,7 @@ import (
 	"cpar/user/device"
 )
 
-// maxListed is how many indexes are shown: a cloud may list as many as it likes.
+// maxListed bounds the indexes shown, because a cloud may list any number.
 const maxListed = 200
 
 func listCommand() *cobra.Command {
@@ -81,7 +81,7 @@ func printIndexes(out io.Writer, list []device.ListedIndex) {
 		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\t%s\t%s\n", orDash(x.Name), x.ID, orDash(x.Scheme), numberOrDash(uint64(x.Photos)), size(x.Bytes), numberOrDash(x.Generation), stateOf(x))
 	}
 	w.Flush()
-	for line := range bytes.Lines(table.Bytes()) { // without the room for an empty last column
+	for line := range bytes.Lines(table.Bytes()) { // trim the empty last column
 		fmt.Fprintf(out, "%s\n", bytes.TrimRight(line, " \n"))
 	}
 }
@@ -100,7 +100,7 @@ func numberOrDash(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// stateOf is the last column: in use, or what is wrong.
+// stateOf returns the last column: in use, or a problem.
 func stateOf(x device.ListedIndex) string {
 	if x.Problem != "" {
 		return x.Problem

@@ -7,9 +7,9 @@ import (
 	"cpar/user/library"
 )
 
-// machine says which words in a photo's files annotate has put there on this device, so
-// that an index never learns from itself. The key is asked for at the first photo; nil
-// where annotate has written nothing here.
+// machine returns the keywords in a photo's files that annotate wrote on this
+// device, so that an index never learns from itself. It asks for the key at the
+// first photo. It returns nil if annotate has written nothing here.
 func (k *keyFlags) machine() func(path string) []string {
 	if d, err := device.This(); err != nil || !library.Exists(d) {
 		return nil
@@ -17,7 +17,7 @@ func (k *keyFlags) machine() func(path string) []string {
 	open := sync.OnceValue(func() *library.Library {
 		l, err := openLibrary(k)
 		if err != nil {
-			return nil // whoever needs the key says so
+			return nil // commands that need the key report the error
 		}
 		return l
 	})

@@ -1,6 +1,6 @@
-// Command cpar gives photos keywords with the help of a cloud that must not
-// see them. It is the owner's side: it holds the key. The cloud's side is
-// command cpard.
+// Command cpar gives photos keywords with the help of a cloud that must not see
+// them. It runs on the owner's device and holds the key. Command cpard is the
+// cloud.
 package main
 
 import (
@@ -49,7 +49,7 @@ Without photos of your own: cpar demo
 
 `
 
-// commands are all of them, in the order of the help.
+// commands returns all commands, in the order of the help.
 func commands() []*cobra.Command {
 	return []*cobra.Command{
 		initCommand(),
@@ -85,7 +85,7 @@ func commands() []*cobra.Command {
 func main() { os.Exit(run()) }
 
 func run() int {
-	// The first ^C asks the command to stop cleanly, a second one ends it.
+	// The first ^C asks the command to stop cleanly, the second ends it.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	out := stdout.New(os.Stdout)
@@ -95,7 +95,6 @@ func run() int {
 	return exitcode.Report(os.Stderr, "cpar", out.End(err))
 }
 
-// newRoot is the program with all its commands.
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "cpar",
@@ -105,7 +104,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
-		// A command that has one of its own must call applySettings.
+		// A command with its own hook must call applySettings.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return applySettings(c) },
 	}
 	root.SuggestionsMinimumDistance = 2
@@ -120,7 +119,7 @@ func newRoot() *cobra.Command {
 
 var errInterrupted = fmt.Errorf("%w; nothing was left half done", exitcode.ErrInterrupted)
 
-// interrupted makes of what ^C has led to an interruption, whatever else it is called.
+// interrupted marks any error after ^C as an interruption.
 func interrupted(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:
@@ -131,7 +130,7 @@ func interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", exitcode.ErrInterrupted, err)
 }
 
-// knownCommand makes of a word that is no command a usage error.
+// knownCommand returns a usage error for an unknown command.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

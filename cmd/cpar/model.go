@@ -19,7 +19,7 @@ import (
 	"cpar/user"
 )
 
-// modelFlags name the image network that profile `network` needs, and say how it is read.
+// modelFlags name the image network of profile `network` and its preprocessing.
 type modelFlags struct {
 	encoderflags.Flags
 	path   string
@@ -33,8 +33,8 @@ func (m *modelFlags) add(c *cobra.Command) {
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
 
-// open opens the network that was named, once, and tells what is taken of it, unless notes
-// is nil.
+// open opens the named network once and describes it in notes, which may be
+// nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
 		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model FILE, an ONNX file, or set CPAR_MODEL; cpar model list names some")
@@ -52,8 +52,8 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	return m.opened, nil
 }
 
-// forOwner gives an owner the network that its index needs, nil where it needs
-// none. No network, or another one, is refused.
+// forOwner returns the network that the owner's index needs, or nil. A missing
+// or different network is an error.
 func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
 	if !needed || m.path == "" {
@@ -69,8 +69,8 @@ func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder,
 	return n, nil
 }
 
-// recalled says instead of the error of another network how this one was named when the
-// index was built, if it was this one.
+// recalled improves the error for a different network: if the index was built
+// with this file, it shows the flags used then.
 func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if m.opened.Digest() == want {
 		return err
@@ -79,7 +79,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	if !ok {
 		return err
 	}
-	// What would be chosen anyway need not be said.
+	// Leave out flags that repeat the default choice.
 	now := m.opened.Choice()
 	was := *m
 	was.Preprocessing, was.Embedding, was.Pool, was.Side = with.Preprocessing, with.Embedding, with.Pool, with.Side
@@ -99,12 +99,12 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with this file, but named otherwise%s", cpar.ErrInput, because), "name it as then:%s", was.again())
 }
 
-// again are the flags as they were given, for a command to type next.
+// again returns the flags as given, for the next command.
 func (m *modelFlags) again() string {
 	return " --model " + shellWord(m.path) + m.CommandLine(shellWord)
 }
 
-// A usedNetwork says what is taken of a network, and how.
+// A usedNetwork describes the embedding taken from a network.
 type usedNetwork struct {
 	Embedding     chosenTensor          `json:"embedding"`
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
@@ -142,19 +142,19 @@ func (c chosenTensor) String() string {
 	return fmt.Sprintf("%s, %d values of a tensor of %s (%s)", sanitize.Text(c.Name), c.Size, strings.Join(shape, "×"), sanitize.Text(c.Reason))
 }
 
-// found is how many keywords of a photo each profile finds by scheme sealed, of those that a
-// person gave it, as docs/results.md has it.
+// found is the mean number of a person's keywords that each profile finds under
+// scheme sealed, from docs/results.md.
 var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, profile.Network: 2.5}
 
 const given = 3.5
 
-// worthIt says what a network would be good for, where none was named.
+// worthIt describes the benefit of a network if none was named.
 func (m *modelFlags) worthIt(w io.Writer) {
 	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. See cpar model list, and pass --model FILE\n",
 		given, found[profile.Paper], found[profile.Learned], found[profile.Network])
 }
 
-// unused says that a model is not used, to whom it may surprise.
+// unused notes that a named model is not used.
 func (m *modelFlags) unused(w io.Writer, profile, use string) {
 	fmt.Fprintf(w, "note: profile %s uses no image network, so %s is not used%s\n", profile, m.path, use)
 }

@@ -21,13 +21,13 @@ import (
 	"cpar/photo/decode"
 )
 
-// A network is timed by the median of so many runs, but for no longer than this.
+// Limits of timing a network: the number of runs and their total time.
 const (
 	timedRuns = 9
 	timedFor  = 15 * time.Second
 )
 
-// checkedModel is what model check prints.
+// checkedModel is the JSON output of model check.
 type checkedModel struct {
 	Embedding     checkedEmbedding       `json:"embedding"`
 	Preprocessing *prepare.Preprocessing `json:"preprocessing"`
@@ -35,10 +35,10 @@ type checkedModel struct {
 	MS            checkedMS              `json:"ms"`
 
 	used     usedNetwork
-	unchosen error          // why nothing can be told to be the embedding
+	unchosen error          // why no output is known to be the embedding
 	native   checkedRuntime // plain Go
 	library  checkedRuntime // ONNX Runtime
-	absent   error          // why there is no ONNX Runtime
+	absent   error          // why ONNX Runtime is missing
 	cosine   float64        // of both runtimes' embeddings
 }
 
@@ -50,7 +50,8 @@ type checkedEmbedding struct {
 	Reason string `json:"reason"`
 }
 
-// checkedMS is what a picture takes on one core, nil where a runtime cannot run the network.
+// checkedMS is the time per image on one core, nil if the runtime cannot run
+// the network.
 type checkedMS struct {
 	Go          *float64 `json:"go"`
 	ONNXRuntime *float64 `json:"onnxruntime"`
@@ -58,7 +59,7 @@ type checkedMS struct {
 
 // checkedRuntime is a network in one of the runtimes.
 type checkedRuntime struct {
-	encoder   *encoder.Encoder // nil where it cannot be run
+	encoder   *encoder.Encoder // nil if it cannot run
 	err       error            // why
 	name      string
 	embedding []float32
@@ -100,7 +101,7 @@ with files that you trust.`,
 			if err != nil {
 				return err
 			}
-			if r.unchosen != nil && !asJSON { // there is nothing else to say
+			if r.unchosen != nil && !asJSON { // no more to report
 				return fmt.Errorf("checking %s: %w", sanitize.Text(model.path), r.unchosen)
 			}
 			if err := output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) }); err != nil {
@@ -123,7 +124,7 @@ with files that you trust.`,
 	return c
 }
 
-// inspect finds out all that check prints.
+// inspect collects the output of check.
 func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err
@@ -142,8 +143,8 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if report.GoErr == nil {
 		r.native.open(m, encoder.Go)
 	}
-	// ONNX Runtime is C++, which a file can be made to harm: only who asks for it, or names its
-	// library, gets it.
+	// ONNX Runtime is C++ and a crafted file may exploit it, so it runs only on
+	// request.
 	r.library.err = errNotAsked
 	if m.Runtime != encoder.Go || os.Getenv(onnxruntime.Variable) != "" {
 		if _, r.absent = onnxruntime.Open(""); r.absent != nil {
@@ -183,7 +184,8 @@ func (x *checkedRuntime) close() {
 	}
 }
 
-// time runs the network in turns, so that whatever else the machine does slows both runtimes.
+// time runs the network in both runtimes by turns, so that other load slows
+// both.
 func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) error {
 	p := madePicture(max(how.Width, how.Shorter), max(how.Height, how.Shorter))
 	begun := time.Now()
@@ -192,7 +194,7 @@ func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) erro
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := x.run(p, i > 0); err != nil { // the first is to warm up
+			if err := x.run(p, i > 0); err != nil { // the first run is a warm-up
 				return err
 			}
 		}
@@ -224,8 +226,8 @@ func (x *checkedRuntime) ms() *float64 {
 	return &median
 }
 
-// testImage is a picture of a size that needs next to no resizing, so that the network is
-// timed.
+// madePicture makes an image that needs almost no resizing, so that only the
+// network is timed.
 func madePicture(width, height int) *decode.Image {
 	p := &decode.Image{Width: width, Height: height, RGB: make([]byte, 3*width*height)}
 	for i := range p.RGB {
@@ -244,7 +246,8 @@ func cosine(a, b []float32) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// err is why the network cannot be used, nil if it can. A library that is broken is not passed over.
+// err returns the reason why the network cannot be used, or nil. A broken
+// library is an error.
 func (r *checkedModel) err(runtime string) error {
 	switch {
 	case r.unchosen != nil:

@@ -24,7 +24,7 @@ func modelCommand() *cobra.Command {
 	return c
 }
 
-// listedModel is a network of cpar model list.
+// listedModel is a network in cpar model list.
 type listedModel struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
@@ -34,7 +34,7 @@ type listedModel struct {
 	Bytes   int64  `json:"bytes"`
 	Size    int    `json:"size"`
 	Layout  string `json:"layout"`
-	// Preprocessing is what it wants, in the form of a file for --preprocessing.
+	// Preprocessing has the form of a --preprocessing file.
 	Preprocessing prepare.Preprocessing `json:"preprocessing"`
 	Licence       string                `json:"licence"`
 }
@@ -88,7 +88,7 @@ func printModels(out io.Writer, all []listedModel) {
 	fmt.Fprintf(out, "\nFrom the ONNX model zoo (github.com/onnx/models), whose files are now at\n%s\n", known.Zoo)
 }
 
-// wants is a preprocessing in a few words.
+// wants summarises a preprocessing.
 func wants(p prepare.Preprocessing) string {
 	what := []string{fmt.Sprintf("%d×%d", p.Width, p.Height)}
 	switch {

@@ -32,7 +32,7 @@ type modelGetFlags struct {
 	dryRun, asJSON    bool
 }
 
-// fetched is what model get prints.
+// fetched is the JSON output of model get.
 type fetched struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
@@ -106,10 +106,9 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	return output(cmd, f.asJSON, r, func() { r.print(cmd) })
 }
 
-// readable refuses a file that is no network. Its operators and what it names beside it are
-// for check.
+// readable refuses a file that is no network. Its operators are left to check.
 func readable(path string) error {
-	limits := encoder.Limits{FileBytes: math.MaxInt64} // its digest was known
+	limits := encoder.Limits{FileBytes: math.MaxInt64} // its digest is known
 	f, err := onnx.Open(path, limits)
 	if err != nil {
 		return fmt.Errorf("%w: %w", cpar.ErrInput, err)
@@ -129,7 +128,7 @@ func readable(path string) error {
 	return nil
 }
 
-// wanted is what the flags ask for.
+// wanted converts the flags.
 func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	m, isKnown := find(name)
 	r := &fetched{Name: name, known: isKnown, File: name}
@@ -158,7 +157,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(u.Path) != ".onnx" { // a folder's
+		if path.Ext(u.Path) != ".onnx" { // the address of a folder
 			r.Address = u.JoinPath(r.File).String()
 		}
 	}
@@ -172,7 +171,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 	return r, fetch.CheckName(r.File)
 }
 
-// digest holds --sha256 against what is known.
+// digest compares --sha256 with the known digest.
 func (f *modelGetFlags) digest(r *fetched) error {
 	if f.sha256 == "" {
 		if r.known {
@@ -192,7 +191,7 @@ func (f *modelGetFlags) digest(r *fetched) error {
 	return nil
 }
 
-// find finds a known network by its name or that of its file.
+// find finds a known network by its name or its file name.
 func find(name string) (known.Model, bool) {
 	for _, m := range known.List() {
 		if name == m.Name || name == m.File {

@@ -15,7 +15,7 @@ import (
 	"cpar/user"
 )
 
-// unlessJSON is where notes go, nil with --json.
+// unlessJSON returns the writer for notes, nil with --json.
 func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
 	if asJSON {
 		return nil
@@ -23,12 +23,12 @@ func unlessJSON(cmd *cobra.Command, asJSON bool) io.Writer {
 	return cmd.ErrOrStderr()
 }
 
-// next tells a person what to do next, on standard error.
+// next prints the next step on standard error.
 func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
-// nextPush tells how an index comes to the cloud, which need not be named where it is a setting.
+// nextPush prints the push command, without the cloud if it is a setting.
 func nextPush(cmd *cobra.Command, index string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s", index)
@@ -37,7 +37,7 @@ func nextPush(cmd *cobra.Command, index string) {
 	next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", index)
 }
 
-// shellWord is a word as a shell takes it back.
+// shellWord quotes a word for a shell.
 func shellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%+,=~", r)
@@ -63,8 +63,8 @@ func writeJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// tellCollection says what reading a collection has skipped or changed, by kind, and each
-// by name with --verbose.
+// tellCollection prints what reading a collection skipped or changed, by kind,
+// and by name with --verbose.
 func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	if verbose(cmd) {
 		for _, s := range c.Skipped {
@@ -79,21 +79,19 @@ func tellCollection(cmd *cobra.Command, c *dataset.Collection) {
 	}
 }
 
-// printSkipped names photos that could not be used.
 func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {
 	printSome(cmd, skipped, func(s user.Skipped) string {
 		return fmt.Sprintf("left out %s: %s", sanitize.Text(s.Name), sanitize.Text(s.Reason))
 	})
 }
 
-// printDuplicates names photos that show what others show.
 func printDuplicates(cmd *cobra.Command, copies []user.NamedDuplicate) {
 	printSome(cmd, copies, func(c user.NamedDuplicate) string {
 		return fmt.Sprintf("duplicate: %s shows what %s shows", sanitize.Text(c.Name), sanitize.Text(c.Of))
 	})
 }
 
-// printSome prints a line for each of ten, or of all with --verbose.
+// printSome prints ten lines, or all with --verbose.
 func printSome[T any](cmd *cobra.Command, list []T, line func(T) string) {
 	notes := cmd.ErrOrStderr()
 	for i, x := range list {
@@ -127,8 +125,8 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly makes an error of the photos that failed, keeping the first one's
-// kind for the exit code.
+// partly returns an error for the photos that failed, with the first one's kind
+// for the exit code.
 func partly(failed int, all int, first error) error {
 	if failed == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"cpar/user/device"
 )
 
-// askFlags are what a photo program's photos are asked about with: the key, the index
-// and how sure a keyword must be.
+// askFlags configure annotation for a photo program: the key, the index and the
+// minimum probability.
 type askFlags struct {
 	keys    keyFlags
 	model   modelFlags
@@ -29,8 +29,8 @@ func (f *askFlags) add(c *cobra.Command) {
 	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
 }
 
-// check refuses what can be known to be wrong before anything is opened. Weights would
-// mean nothing to the program that asks, so the index must give probabilities.
+// check checks the flags before anything is opened. The index must give
+// probabilities, because weights would mean nothing to the program.
 func (f *askFlags) check() error {
 	f.ranking.Ranker = rank.KindCalibrated
 	if err := f.ranking.Check(); err != nil {
@@ -42,7 +42,6 @@ func (f *askFlags) check() error {
 	return f.model.Check()
 }
 
-// index opens the key and the index.
 func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device.Index, error) {
 	client, err := f.cloud.client()
 	if err != nil {
@@ -71,7 +70,7 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 	return key, this, x, err
 }
 
-// walk is how the photos are asked about.
+// annotateOptions returns the options for annotating photos.
 func (f *askFlags) annotateOptions() device.AnnotateOptions {
 	return device.AnnotateOptions{Ranking: f.ranking}
 }

@@ -21,12 +21,12 @@ import (
 
 var errNoTerminal = errors.New("there is no terminal to ask on")
 
-// prompt asks for a passphrase, which is not shown. ^C ends the asking at once and leaves
-// the terminal as it was.
+// prompt asks for a hidden passphrase. ^C ends it at once and restores the
+// terminal.
 func prompt(ctx context.Context, label string) (string, error) {
 	fd := int(os.Stdin.Fd())
-	// Not term.ReadPassword: it hides what is typed in its own time, and an interrupt that
-	// came before would restore the terminal too early.
+	// Unlike term.ReadPassword, this hides input before an interrupt can
+	// restore the terminal.
 	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", hint.Add(fmt.Errorf("asking for the passphrase: %w: %w", cpar.ErrKey, errNoTerminal),
@@ -44,7 +44,7 @@ func prompt(ctx context.Context, label string) (string, error) {
 	return typed, err
 }
 
-// The keys that a terminal sends as they are while a passphrase is typed.
+// Control keys in raw mode.
 const (
 	keyInterrupt = 0x03 // ^C
 	keyEnd       = 0x04 // ^D
@@ -81,8 +81,8 @@ func readHidden(from io.Reader) (string, error) {
 	}
 }
 
-// promptWords asks for so many words, which are shown, on however many lines; or reads them
-// from standard input where that is no terminal.
+// promptWords reads n visible words, over any number of lines, from the
+// terminal or standard input.
 func promptWords(ctx context.Context, label string, n int) (string, error) {
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprint(os.Stderr, label)

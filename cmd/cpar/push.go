@@ -49,7 +49,7 @@ to replace it (exit code 7) unless --force is given.`,
 	return c
 }
 
-// run pushes the index in a folder and prints what became of it.
+// run pushes the index in a folder and prints the result.
 func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	replaces := ""
 	if f.replaces != "" {
@@ -73,8 +73,8 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		return err
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
-	if replaces != "" { // which only the key reads
-		key, keeps, err := f.keys.read() // a device that keeps what the settings let it
+	if replaces != "" { // only the key reads names
+		key, keeps, err := f.keys.read() // obeys the settings of the cache
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 	})
 }
 
-// nextAnnotate prints the command that asks about a photo in an index that was pushed.
+// nextAnnotate prints the command that annotates with a pushed index.
 func nextAnnotate(cmd *cobra.Command, cloud string, p device.Pushed) {
 	named := ""
 	if p.InUse == nil || *p.InUse != p.Origin {

@@ -69,7 +69,7 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 			return hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it; nothing was written", f.index, cpar.ErrInput),
 				"pass the files that were put in; their names and keywords do not matter")
 		}
-		for _, i := range r.Missing { // all were read, so contents and items are in step
+		for _, i := range r.Missing { // contents and items are in step because all were read
 			r.NotFound = append(r.NotFound, items[i].Path)
 		}
 		notFound = r.NotFound

@@ -10,7 +10,7 @@ import (
 	"cpar"
 )
 
-// usualApprox is AP-X where nothing else is asked for.
+// usualApprox is the default AP-X.
 const usualApprox = 10
 
 // searchFlags are the owner's side of cpar.Params.
@@ -20,7 +20,7 @@ type searchFlags struct {
 	neighbours int
 	approx     float64
 	prune      bool
-	// asked is what parse makes of them; what was not named is the index's to say.
+	// asked is set by parse. Fields not named come from the index.
 	asked cpar.Params
 }
 
@@ -32,7 +32,7 @@ func (f *searchFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 
-// parse refuses what no index could be asked.
+// parse refuses searches that no index serves.
 func (f *searchFlags) parse() (err error) {
 	if f.scheme != "" {
 		if f.asked.Scheme, err = cpar.ParseScheme(f.scheme); err != nil {
@@ -55,7 +55,8 @@ func (f *searchFlags) parse() (err error) {
 	return nil
 }
 
-// params are the search of an index whose ranker wants so many neighbours.
+// params returns the search of an index whose ranker needs this number of
+// neighbours.
 func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, error) {
 	p := f.asked
 	p.Scheme, p.L = cmp.Or(p.Scheme, m.Scheme), cmp.Or(p.L, uint16(neighbours))
@@ -69,7 +70,8 @@ func (f *searchFlags) params(m *cpar.Manifest, neighbours int) (cpar.Params, err
 	return p, p.Validate()
 }
 
-// note says which structure is searched, where the index has two and nobody chose.
+// note names the structure searched if the index has two and the user chose
+// none.
 func (f *searchFlags) note(m *cpar.Manifest) string {
 	if m.Trees == 0 || m.Lists == 0 || f.search != "" || f.scheme != "" {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"cpar/internal/settings"
 )
 
-// table is what flags may also be set in the environment and in a file. It is the one place that
-// says which there are; help, manual pages and docs/COMMANDS.md are written from it.
+// table lists the flags that the environment and a file may set. Help, manual
+// pages and docs/COMMANDS.md are generated from it.
 var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []settings.Setting{
 	{Name: "cloud", What: "address of the cloud", None: "none"},
 	{Name: "index", What: "name or id of the index at the cloud", None: "the one in use", Except: []string{"add", "remove", "compact", "rename"}},
@@ -43,15 +43,14 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "jobs", What: "photos that are worked on at once", None: "the command's"},
 }}
 
-// configPlaces is the file of settings, which need not be there.
+// configPlaces returns the path of the optional configuration file.
 func configPlaces() []string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return nil // and so there is no file
+		return nil // no file
 	}
 	return []string{filepath.Join(dir, "cpar", "config.toml")}
 }
 
-// applySettings gives a command's flags what environment and file say of them, where the
-// command line does not.
+// applySettings sets a command's flags from the environment and the file.
 func applySettings(c *cobra.Command) error { return table.Apply(c, "") }

@@ -24,10 +24,10 @@ type tuneFlags struct {
 	asJSON bool
 }
 
-// tuned is what tune prints.
+// tuned is the JSON output of tune.
 type tuned struct {
 	*tune.Tuning
-	// Encoder says what is taken of the image network, and how.
+	// Encoder describes the embedding taken from the image network.
 	Encoder    *usedNetwork          `json:"encoder,omitempty"`
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
@@ -119,7 +119,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	})
 }
 
-// keep opens where features and the outcome are kept, where there is a key.
+// keep opens the store of features and results, if there is a key.
 func (f *tuneFlags) keep(opt *user.ReadOptions) (tune.Keeper, error) {
 	if err := f.cache.check(); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *tuned) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "profile\tranker\tP\tR\tN+\tyou\tcapia\tsealed\tcloud\t")
 	for _, row := range r.Rows {
-		you, cloud := "?", "<0.01 ms" // where no photo could be read again, and where there are few
+		you, cloud := "?", "<0.01 ms" // if no photo could be read again or there are few
 		if row.OwnerMS > 0 {
 			you = fmt.Sprintf("%.0f ms", row.OwnerMS)
 		}

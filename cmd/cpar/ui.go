@@ -77,7 +77,7 @@ the page with ^C: the secret is then worth nothing.`,
 	return c
 }
 
-// check refuses what can be known to be wrong before a passphrase is asked for.
+// check checks the flags before asking for a passphrase.
 func (f *uiFlags) check(folders []string) error {
 	if err := f.write.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (f *uiFlags) check(folders []string) error {
 			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", sanitize.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
 		}
 	}
-	f.search.approx = usualApprox // so that the answers are those of cpar annotate
+	f.search.approx = usualApprox // gives the answers of cpar annotate
 	if err := f.search.parse(); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	return err
 }
 
-// wouldServe says what would be served.
+// wouldServe prints a dry run.
 func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
 	list, err := findPhotos(cmd, folders, photo.Options{Exclude: f.page.List.Exclude})
 	if err != nil {
@@ -180,9 +180,9 @@ func (f *uiFlags) wouldServe(cmd *cobra.Command, folders []string) error {
 
 var errNoBrowser = errors.New("no browser could be opened")
 
-// openBrowser has the system open an address. What a program is called with, every user of the
-// machine may see; so the browser is given a file of the person's own that leads there. The folder with
-// that file is returned.
+// openBrowser opens an address in the system's browser. Arguments are visible
+// to all users of the machine, so the browser gets a private file that
+// redirects there. dir is the folder of that file.
 func openBrowser(address string) (dir string, err error) {
 	dir, err = os.MkdirTemp("", "cpar-ui-")
 	if err != nil {

@@ -70,7 +70,7 @@ Files that cannot be changed are named, and the exit code is 8.`,
 	return c
 }
 
-// openLibrary opens what this device remembers of photos.
+// openLibrary opens this device's memory of photos.
 func openLibrary(keys *keyFlags) (*library.Library, error) {
 	key, this, err := keys.read()
 	if err != nil {

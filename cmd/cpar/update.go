@@ -16,7 +16,7 @@ import (
 	"cpar/user/device"
 )
 
-// updateFlags are what add, remove, compact and rename have in common.
+// updateFlags are the common flags of add, remove, compact and rename.
 type updateFlags struct {
 	keys           keyFlags
 	cache          cacheFlags
@@ -31,19 +31,20 @@ func (f *updateFlags) add(c *cobra.Command) {
 	jsonFlag(c, &f.asJSON)
 }
 
-// updated is what add, remove, compact and rename print.
+// updated is the JSON output of add, remove, compact and rename.
 type updated struct {
 	*user.Update
-	Index string `json:"index"` // its folder, as build says it
+	Index string `json:"index"` // its folder, as in build
 	ID    string `json:"id,omitempty"`
-	// Was is the id that compact has replaced.
+	// Was is the ID replaced by compact.
 	Was string `json:"was,omitempty"`
-	// NotFound are the photos given to remove that the index does not hold.
+	// NotFound are the arguments of remove that the index does not hold.
 	NotFound []string `json:"not_found"`
-	// LeftOut counts the photos of a collection that add has not used, Skipped and Duplicates
-	// among them.
+	// LeftOut counts the photos that add has not used, including Skipped and
+	// Duplicates.
 	LeftOut int `json:"left_out,omitempty"`
-	// Duplicates are photos that show what another of the collection shows.
+	// Duplicates are photos with the content of another photo of the
+	// collection.
 	Duplicates []user.NamedDuplicate `json:"duplicates"`
 	Skipped    []user.Skipped        `json:"skipped"`
 	Warnings   []dataset.Warning     `json:"warnings"`
@@ -55,7 +56,7 @@ func (f *updateFlags) result() *updated {
 		Skipped: []user.Skipped{}, Warnings: []dataset.Warning{}, DryRun: f.dryRun}
 }
 
-// check refuses what can be known to be wrong without a key.
+// check checks the flags without a key.
 func (f *updateFlags) check() error {
 	if f.index == "" {
 		return hint.Add(usageOf("no index was named"), "pass --index FOLDER, the folder that cpar build --out made")
@@ -71,7 +72,7 @@ func (f *updateFlags) check() error {
 	return nil
 }
 
-// opened is an index folder that is to be updated, and who may.
+// opened is an index folder to update, with its key.
 type opened struct {
 	key      *user.Key
 	device   *device.Device
@@ -87,8 +88,8 @@ func (f *updateFlags) open() (o opened, err error) {
 	return o, err
 }
 
-// update has an index folder worked on, remembers the state that was made, and prints what
-// came out. A dry run does the same with nothing written, so that what it says is true.
+// update runs work on an index folder, records the new generation and prints
+// the result. A dry run does the same without writing, so its output is exact.
 func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, opened, *updated) error, human func(out io.Writer, r *updated)) error {
 	o, err := f.open()
 	if err != nil {
@@ -118,7 +119,7 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 	})
 }
 
-// wrote ends the line of an update: what the index holds, and what is to be pushed.
+// wrote ends the line of an update: the size of the index and the next push.
 func (f *updateFlags) wrote(r *updated) string {
 	if f.dryRun {
 		return fmt.Sprintf("%s, %s to push; nothing was written", photosOf(r.Records), size(r.Bytes))
@@ -126,7 +127,7 @@ func (f *updateFlags) wrote(r *updated) string {
 	return fmt.Sprintf("%s, %s to push", photosOf(r.Records), size(r.Bytes))
 }
 
-// would is "would add" in a dry run, else "added".
+// would returns "would add" in a dry run, otherwise "added".
 func (f *updateFlags) would(verb, past string) string {
 	if f.dryRun {
 		return "would " + verb

@@ -113,7 +113,7 @@ func addressOf(l net.Listener, cert *tls.Certificate) string {
 	return "http://" + l.Addr().String()
 }
 
-// certificate is nil where none was named.
+// certificate returns nil if none was named.
 func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	switch {
 	case f.cert == "" && f.key == "":
@@ -128,8 +128,9 @@ func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// token is the service's key: from a file or the environment, or else one that is made
-// once. It is no argument, since every program of the machine sees those.
+// token returns the service's key from a file or the environment, or makes one
+// once. It is no argument, because all programs on the machine can see
+// arguments.
 func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 	switch {
 	case f.tokenFile != "":

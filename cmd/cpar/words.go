@@ -20,8 +20,8 @@ import (
 	"cpar/user/library"
 )
 
-// wordsFlags have annotate name words that the collection need not have, by the text half of
-// an image network of the CLIP kind.
+// wordsFlags make annotate suggest words from outside the collection, by the
+// text half of a CLIP-like network.
 type wordsFlags struct {
 	model, tokenizer string
 	list, file       string
@@ -29,12 +29,12 @@ type wordsFlags struct {
 	least            float64
 	write            bool
 
-	asked  []string // of list and file; nil for everyday words
+	asked  []string // from list and file, nil for everyday words
 	photos *zeroshot.Annotator
 }
 
-// What is told where nothing else is asked for: scores order words, and a share of a
-// twentieth among five hundred words is no accident.
+// Defaults. Scores order words. A share of one twentieth among five hundred
+// words is unlikely to be chance.
 const (
 	maxWords = 5
 	minWord  = 0.05
@@ -50,8 +50,8 @@ func (f *wordsFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, write words of the text half, too; they are only shown else")
 }
 
-// shown is whether words are of any use: where keywords are written and not printed, they are
-// looked for only if they are to be written, too.
+// shown reports whether words are needed. If keywords are written and not
+// printed, words must be written too.
 func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	if f.model == "" {
 		return false
@@ -60,7 +60,7 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 		return true
 	}
 	for _, name := range []string{"text-model", "words", "words-file"} {
-		if cmd.Flags().Changed(name) { // else it is a setting, which has nothing to do here
+		if cmd.Flags().Changed(name) { // a mere setting does not count
 			fmt.Fprintln(cmd.ErrOrStderr(), "note: words of the text half are not looked for: --words-write writes them, --verbose or --json shows them")
 			break
 		}
@@ -68,7 +68,7 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 	return false
 }
 
-// parse refuses what can be known to be wrong without any file but that of words.
+// parse checks the flags and reads the list of words.
 func (f *wordsFlags) parse(image string, written bool) error {
 	switch {
 	case f.model == "" && (f.list != "" || f.file != "" || f.write):
@@ -100,8 +100,8 @@ func (f *wordsFlags) parse(image string, written bool) error {
 	return nil
 }
 
-// open makes the vectors of words, before anything is asked of the cloud: what is wrong with
-// a text half is found out while nothing was sent, and its memory is free again then.
+// open computes the vectors of the words before the first request, so that a
+// broken text half is found early and its memory is free again.
 func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cache, notes io.Writer, report progress.Func) error {
 	if f.model == "" {
 		return nil
@@ -122,7 +122,7 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	return err
 }
 
-// doubt is why the words may be chance, "" if nothing speaks for it.
+// doubt returns the reason why the words may be chance, or "".
 func (f *wordsFlags) doubt() string {
 	if f.photos == nil || !f.photos.Doubtful {
 		return ""
@@ -130,7 +130,7 @@ func (f *wordsFlags) doubt() string {
 	return fmt.Sprintf("of %d pictures of one colour the text half names %d rightly; unless it belongs to the image network, its words are chance", f.photos.ColourCount, f.photos.ColourMatches)
 }
 
-// suggest has a library write words beside keywords.
+// suggest makes a library write words beside keywords.
 func (f *wordsFlags) suggest(o *library.Options) {
 	if f.photos == nil || !f.write {
 		return
@@ -153,14 +153,14 @@ func textOf(keywords []rank.Keyword) (list []string) {
 	return list
 }
 
-// photoWords are the words of a photo, and what went wrong with them.
+// photoWords are the words of a photo, or an error.
 type photoWords struct {
 	words []zeroshot.Score
 	err   error
 }
 
-// of finds the words of photos that have been asked about. Nothing that is sent can depend on
-// it: it is done when all is over.
+// of finds the words of photos after the last request, so that nothing sent can
+// depend on them.
 func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
 	if f.photos == nil {
 		return nil, nil
@@ -178,7 +178,6 @@ func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progres
 	return out, err
 }
 
-// print prints the words of a photo on one line.
 func (w photoWords) print(cmd *cobra.Command) {
 	if len(w.words) == 0 {
 		return

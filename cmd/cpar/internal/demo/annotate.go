@@ -11,18 +11,18 @@ import (
 	"cpar/user/device"
 )
 
-// A search is a way to ask.
+// A search is one way to search.
 type search struct {
 	name   string
-	params cpar.Params // L is the index's own, or the paper's
+	params cpar.Params // L comes from the index or the paper
 }
 
-// hero is the search that everything is shown of, that of the default scheme. peer is
-// the one that the paper would show.
+// hero is the search of the default scheme, which every view uses. peer is the
+// paper's.
 const hero, peer = "sealed", "cpar AP-10"
 
-// searches are the schemes side by side, the default one first. All have indexes of
-// the chosen profile.
+// searches are the compared schemes, the default first. All have indexes of the
+// chosen profile.
 var searches = []search{
 	{hero, cpar.Params{Scheme: user.DefaultScheme, Approx: 1000}},
 	{peer, cpar.Params{Scheme: cpar.SchemeCPAR, Approx: 100}},
@@ -31,8 +31,8 @@ var searches = []search{
 	{"local", cpar.Params{Scheme: cpar.SchemeLocal, Approx: 1000}},
 }
 
-// paperSearches are those of the paper. Their costs are put beside the paper's, so they
-// are asked of an index of its profile with its ranking.
+// paperSearches are compared with the paper's costs, so they use an index with
+// the paper's profile and ranking.
 var paperSearches = []search{
 	{"cpar AP-100", cpar.Params{Scheme: cpar.SchemeCPAR, Approx: 1000}},
 	{peer, cpar.Params{Scheme: cpar.SchemeCPAR, Approx: 100}},
@@ -40,7 +40,7 @@ var paperSearches = []search{
 	{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, Approx: 1000}},
 }
 
-// A Photo is a new picture with what was found for it.
+// A Photo is a new photo with its answers.
 type Photo struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
@@ -48,21 +48,21 @@ type Photo struct {
 	Answers []Answer `json:"answers"`
 
 	path    string
-	paper   []Answer // of paperSearches
-	request []byte   // of the hero, as it was sent
+	paper   []Answer // from paperSearches
+	request []byte   // of the hero, as sent
 	picture picture  // for the page
 }
 
-// answer is what a search found; the name is one of searches.
+// answer returns the answer of one of searches.
 func (p *Photo) answer(name string) *Answer { return named(p.Answers, name) }
 
-// nearest are the photos that are shown of those whose keywords count.
+// nearest returns the neighbours shown.
 func (p *Photo) nearest() []rank.Neighbour {
 	all := p.answer(hero).Nearest
 	return all[:min(shownNear, len(all))]
 }
 
-// named is the answer of a search, empty if it was not asked.
+// named returns the answer of a search, or an empty one.
 func named(all []Answer, name string) *Answer {
 	if i := slices.IndexFunc(all, func(a Answer) bool { return a.Search == name }); i >= 0 {
 		return &all[i]
@@ -70,7 +70,7 @@ func named(all []Answer, name string) *Answer {
 	return &Answer{Search: name}
 }
 
-// An Answer is what one search found for a photo.
+// An Answer is the result of one search for a photo.
 type Answer struct {
 	Search   string    `json:"search"`
 	Keywords []Keyword `json:"keywords"`
@@ -84,8 +84,8 @@ type Answer struct {
 	samePlaces, places int
 }
 
-// An Agreement says how often the encrypted search puts the same record in the
-// same place as the search in the clear.
+// An Agreement counts the ranks at which the encrypted search and the search in
+// the clear have the same record.
 type Agreement struct {
 	Search  string `json:"search"`
 	Profile string `json:"profile"`
@@ -93,7 +93,7 @@ type Agreement struct {
 	Places  int    `json:"places"`
 }
 
-// annotate asks for every new picture in every way.
+// annotate runs every search for every new photo.
 func (s *session) annotate(ctx context.Context) error {
 	ways := len(searches) + len(paperSearches)
 	_, err := s.step(func() string {
@@ -134,7 +134,7 @@ func (s *session) askEveryWay(ctx context.Context, p *Photo, it item) error {
 	return nil
 }
 
-// agree sums up how often the encrypted searches and those in the clear agree.
+// agree sums up the agreement of encrypted searches and those in the clear.
 func (s *session) agree() {
 	sum := func(how search, profile string, answers func(*Photo) []Answer) {
 		g := Agreement{Search: how.name, Profile: profile}
@@ -146,7 +146,7 @@ func (s *session) agree() {
 		s.result.Agreement = append(s.result.Agreement, g)
 	}
 	for _, how := range searches {
-		// What is searched in the clear, at home, leaves nothing to compare.
+		// A search in the clear on the device leaves nothing to compare.
 		if how.params.Scheme.CloudSearches() {
 			sum(how, s.result.Chosen, func(p *Photo) []Answer { return p.Answers })
 		}
@@ -158,8 +158,8 @@ func (s *session) agree() {
 	}
 }
 
-// ranking is what is shown of an index: where it knows probabilities, nothing that is
-// less than maybe right.
+// ranking returns the options for an index. With probabilities, keywords below
+// maybeFrom are left out.
 func (s *session) ranking(x *indexed) user.Ranking {
 	r := user.Ranking{MaxKeywords: s.Keywords}
 	if x.probable() {
@@ -168,8 +168,8 @@ func (s *session) ranking(x *indexed) user.Ranking {
 	return r
 }
 
-// ask takes one photo the whole way and keeps a copy of the request, nil where
-// nothing is sent.
+// ask annotates one photo and keeps a copy of the request, or nil if nothing is
+// sent.
 func (s *session) ask(ctx context.Context, x *indexed, it item, p cpar.Params) (a *device.Annotated, sent []byte, err error) {
 	all, err := x.opened.Annotate(ctx, []device.Photo{device.File(it.Path)}, device.AnnotateOptions{
 		Params:  func(*device.Index) (cpar.Params, error) { return p, nil },
@@ -190,7 +190,7 @@ func (s *session) ask(ctx context.Context, x *indexed, it item, p cpar.Params) (
 	return a, sent, err
 }
 
-// answer asks about a photo in one way, and in the same way in the clear.
+// answer searches for a photo, encrypted and in the clear.
 func (s *session) answer(ctx context.Context, x *indexed, it item, how search) (a *Answer, sent []byte, err error) {
 	params := how.params
 	params.L = x.opened.DefaultParams().L

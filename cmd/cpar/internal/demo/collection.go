@@ -15,14 +15,14 @@ import (
 	"cpar/user"
 )
 
-// An item is one picture with its keywords and features.
+// An item is one photo with its keywords and features.
 type item struct {
 	dataset.Photo
 	title   string
 	vectors *feature.Vectors
 }
 
-// readCollection fills records, held and asked: pictures to index and new ones.
+// readCollection fills records, held and asked.
 func (s *session) readCollection(ctx context.Context) error {
 	s.clock = clock{}
 	train, test, err := s.divide(ctx)
@@ -41,7 +41,7 @@ func (s *session) readCollection(ctx context.Context) error {
 		if s.records, err = s.extract(ctx, train, s.Network); err != nil {
 			return err
 		}
-		// Those held out are embedded when they are asked about, and timed.
+		// Held-out photos are embedded and timed when they are annotated.
 		s.held, err = s.extract(ctx, test, nil)
 		s.held = spread(s.held, heldOut)
 		s.asked = spread(s.held, shown)
@@ -60,8 +60,8 @@ func (s *session) readCollection(ctx context.Context) error {
 	return nil
 }
 
-// divide opens the collection, or paints one, and chooses the new pictures.
-// It may choose more than are asked about, in case some cannot be decoded.
+// divide opens or paints the collection and splits it. test may be larger than
+// necessary, in case some photos cannot be decoded.
 func (s *session) divide(ctx context.Context) (train, test []dataset.Photo, err error) {
 	if s.Data == "" {
 		return s.paint(ctx)
@@ -85,10 +85,10 @@ func (s *session) divide(ctx context.Context) (train, test []dataset.Photo, err 
 	return train, spread(test, heldOut+spare), nil
 }
 
-// spare photos are read beside those that are asked about.
+// spare is the number of additional photos that are read.
 const spare = 8
 
-// spread chooses at most n from all over a list, in its order.
+// spread chooses at most n evenly spaced elements, in order.
 func spread[T any](list []T, n int) []T {
 	n = min(n, len(list))
 	out := make([]T, n)
@@ -98,7 +98,7 @@ func spread[T any](list []T, n int) []T {
 	return out
 }
 
-// extract returns the items whose features could be extracted, in order.
+// extract returns the photos with features, in order.
 func (s *session) extract(ctx context.Context, items []dataset.Photo, encoder *encoder.Encoder) ([]item, error) {
 	images, skipped, err := user.ReadPhotos(ctx, items, user.ReadOptions{Cache: s.Cache, Network: encoder, Progress: s.tell})
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *session) extract(ctx context.Context, items []dataset.Photo, encoder *e
 	return out, nil
 }
 
-var telling sync.Mutex // painting reports from several goroutines
+var telling sync.Mutex // several goroutines report while painting
 
 func (s *session) tell(stage string, done, total int) {
 	telling.Lock()

@@ -9,19 +9,18 @@ import (
 	"cpar/internal/paper"
 )
 
-// A Cost is one row of the table: what something costs here and in the paper.
-// Unit is "ms" or "B". A paper value of 0 means that the paper gives none.
+// A Cost compares one cost here and in the paper. Unit is "ms" or "B". Paper is
+// 0 if the paper gives none.
 type Cost struct {
 	Stage string  `json:"stage"`
 	Unit  string  `json:"unit"`
 	Here  float64 `json:"here"`
 	Paper float64 `json:"paper,omitempty"`
-	// Printed is the paper's figure as the paper prints it.
+	// Printed is the figure as printed in the paper.
 	Printed string `json:"paper_prints,omitempty"`
 }
 
-// compareCosts puts what was measured beside the paper's figures, all of which
-// come from package paper.
+// compareCosts pairs the measurements with the figures of package paper.
 func (s *session) compareCosts() {
 	n := float64(len(s.records))
 	encrypt := s.clock.took("encrypt")
@@ -55,7 +54,7 @@ func (s *session) compareCosts() {
 	}
 }
 
-// median of something that one answer of every photo took, in ms.
+// median returns the median duration over all photos, in ms.
 func (r *Result) median(answer func(*Photo) *Answer, of func(*Answer) time.Duration) float64 {
 	var all []time.Duration
 	for i := range r.Photos {
@@ -64,7 +63,7 @@ func (r *Result) median(answer func(*Photo) *Answer, of func(*Answer) time.Durat
 	return median(all)
 }
 
-// theirs is a figure of the paper's, in ms or B and as printed; none if empty.
+// theirs is a figure of the paper, in ms or B and as printed, or empty.
 type theirs struct {
 	value   float64
 	printed string
@@ -74,19 +73,17 @@ func beside(stage, unit string, here float64, t theirs) Cost {
 	return Cost{Stage: stage, Unit: unit, Here: here, Paper: t.value, Printed: t.printed}
 }
 
-// inBase is what the paper's units are in ms and B.
+// inBase converts the paper's units to ms and B.
 var inBase = map[string]float64{"ms": 1, "s": 1000, "min": 60_000, "B": 1, "KB": 1000}
 
 func stated(n paper.Number) theirs {
 	return theirs{n.Value * inBase[n.Unit], n.Text()}
 }
 
-// paperRecords is the n of the paper's figures.
 func paperRecords() int { return paper.Values().Records }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// HereText is what was measured, for people.
 func (c Cost) HereText() string {
 	if c.Unit == "B" {
 		return Bytes(c.Here)
@@ -94,7 +91,6 @@ func (c Cost) HereText() string {
 	return Duration(c.Here)
 }
 
-// PaperText is the paper's figure, or a dash.
 func (c Cost) PaperText() string {
 	if c.Printed == "" {
 		return "–"
@@ -102,7 +98,7 @@ func (c Cost) PaperText() string {
 	return c.Printed
 }
 
-// Duration writes milliseconds for people, three digits.
+// Duration formats milliseconds with three digits.
 func Duration(ms float64) string {
 	switch {
 	case ms >= 120_000:
@@ -113,7 +109,6 @@ func Duration(ms float64) string {
 	return humanfmt.Digits(ms) + " ms"
 }
 
-// Bytes writes a size for people.
 func Bytes(n float64) string {
 	switch {
 	case n < 1000:

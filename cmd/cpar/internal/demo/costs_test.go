@@ -8,8 +8,8 @@ import (
 	"cpar/internal/paper"
 )
 
-// The paper's column is made of paper.json: a row has a figure and its print, or
-// neither, and the figure is the print in ms or B.
+// A row of the paper's column has a figure in ms or B and its print, or
+// neither.
 func TestPaperColumn(t *testing.T) {
 	s := &session{records: make([]item, 10)}
 	s.result.Photos = []Photo{{paper: []Answer{{Search: peer, Sent: 11, Received: 22}}}}

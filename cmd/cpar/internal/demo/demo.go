@@ -1,18 +1,18 @@
-// Package demo runs the whole of cpar once, in front of a person:
+// Package demo runs all of cpar once, for a person watching:
 //
 //	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
-//	new pictures ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
+//	new photos ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
 //
-// It encrypts the collection under the default scheme, sealed, with every profile that
-// the collection can be looked at by. With the one that finds most it goes on: under
-// the other schemes, which are measured beside it, and once as the paper does,
-// for the paper's costs.
-// The cloud is a process of its own with a clean environment, which gets
-// nothing but a folder and what is sent over HTTP. What comes out is a Result:
-// what each profile finds for photos that were held out, keywords with weights,
-// times and bytes beside the paper's, how often the
-// encrypted search and its twin in the clear agree, and what the cloud saw. It
-// is printed (Print) and written as one HTML page (WritePage).
+// It encrypts the collection under the default scheme with every suitable
+// profile and continues with the best one: under the other schemes for
+// comparison, and once as the paper does, for its costs. The cloud is a
+// separate process with a clean environment. It gets only a folder and the
+// bytes sent over HTTP.
+//
+// The Result has the findings of each profile for held-out photos, keywords
+// with weights, times and bytes beside the paper's, the agreement of the
+// encrypted search with the same search in the clear, and the cloud's view.
+// Print writes it for a terminal and WritePage as an HTML page.
 package demo
 
 import (
@@ -32,86 +32,81 @@ import (
 )
 
 const (
-	// shown is how many new pictures are shown with their keywords.
+	// shown is the number of new photos shown with their keywords.
 	shown = 8
-	// shownNear is how many of the nearest photos are shown.
+	// shownNear is the number of neighbours shown.
 	shownNear = 10
-	// DefaultPhotos is how many photos of a collection are indexed, at most:
-	// learning from their keywords is what takes time.
+	// DefaultPhotos is the maximum number of indexed photos. Learning from
+	// their keywords dominates the time.
 	DefaultPhotos = 1000
-	// Likely is how many keywords a picture gets at most, as in cpar annotate.
+	// Likely is the maximum number of keywords per photo, as in cpar annotate.
 	Likely = 12
 )
 
-// Options say what Run does. The zero value paints its own collection and
-// leaves nothing behind.
+// Options configures Run. The zero value paints its own collection and leaves
+// nothing behind.
 type Options struct {
-	// Data is the folder of a collection; "" paints one.
+	// Data is the folder of a collection. "" paints one.
 	Data string
-	// Photos is how many photos of Data are indexed, at most; DefaultPhotos
-	// where 0.
+	// Photos is the maximum number of indexed photos, 0 for DefaultPhotos.
 	Photos int
-	// Network adds profile `network`; nil for none.
+	// Network adds profile `network`. It may be nil.
 	Network *encoder.Encoder
-	// Cache keeps the features of Data between runs; nil for none.
+	// Cache keeps the features of Data between runs. It may be nil.
 	Cache *feature.Cache
-	// Keep is a folder, new or empty, that keeps key, index, the cloud's data
-	// and its log; "" keeps nothing.
+	// Keep is a new or empty folder for the key, the indexes, the cloud's data
+	// and its log. "" keeps nothing.
 	Keep string
-	// Keywords is how many keywords a picture gets at most; Likely where 0.
+	// Keywords is the maximum number of keywords per photo, 0 for Likely.
 	Keywords int
-	// Progress is told how far a stage has come, Step what was done and how
-	// long it took. Both may be nil.
+	// Progress reports on a stage, Step its end and duration. Both may be nil.
 	Progress progress.Func
 	Step     func(what string, took time.Duration)
 }
 
-// A Result is all that a run has found out.
+// A Result holds the findings of a run.
 type Result struct {
 	Collection string `json:"collection"`
-	// Records is n, of Available that could have been indexed; Words is the size
-	// of the keyword dictionary.
+	// Records is n, out of Available. Words is the number of different
+	// keywords.
 	Records   int `json:"records"`
 	Available int `json:"available"`
 	Words     int `json:"keywords"`
-	// Most is how many keywords a photo gets, at most.
+	// MaxKeywords is the maximum number of keywords per photo.
 	MaxKeywords int `json:"keywords_each"`
-	// Profiles are the profiles side by side, HeldOut the photos they rest on,
-	// LeftOut the profiles that could not learn from so little.
+	// Profiles are the compared profiles, HeldOut the photos used to compare
+	// them, and LeftOut the profiles that could not learn from the collection.
 	Profiles []Profile `json:"profiles"`
 	HeldOut  []HeldOut `json:"held_out"`
 	LeftOut  []LeftOut `json:"left_out"`
-	// Chosen is the profile that all that follows is of, but the costs.
+	// Chosen is the profile of all following fields except Costs.
 	Chosen string `json:"profile"`
-	// Photos are those of HeldOut that the cloud was asked about in every way.
-	Photos []Photo `json:"photos"`
-	Costs  []Cost  `json:"costs"`
-	// Agreement is the share of places that hold the same record encrypted
-	// and in the clear, by search.
+	// Photos are the photos of HeldOut annotated by every search.
+	Photos    []Photo     `json:"photos"`
+	Costs     []Cost      `json:"costs"`
 	Agreement []Agreement `json:"agreement"`
-	// Schemes are the schemes side by side.
-	Schemes []Scheme  `json:"schemes"`
-	Saw     CloudView `json:"cloud_saw"`
-	Page    string    `json:"page,omitempty"`
-	Kept    string    `json:"kept,omitempty"`
+	Schemes   []Scheme    `json:"schemes"`
+	Saw       CloudView   `json:"cloud_saw"`
+	Page      string      `json:"page,omitempty"`
+	Kept      string      `json:"kept,omitempty"`
 
 	painted, network bool               // for Advice
 	thumbs           map[uint32]picture // of records, for the page
 }
 
-// A session is a run under way.
+// A session is the state of a run.
 type session struct {
 	Options
 	result Result
-	folder string // of everything that is written
+	folder string // for all files of the run
 	clock  clock
 
-	records []item // what is indexed
-	held    []item // the new pictures
-	asked   []item // the ones among them that are shown
+	records []item // the indexed photos
+	held    []item // the new photos
+	asked   []item // the new photos that are shown
 	key     *user.Key
-	// profiles are indexes of the default scheme; the chosen one stands in indexes,
-	// too, with those of the other schemes. paper is the one that costs are measured of.
+	// profiles are indexes of the default scheme. indexes has the chosen one
+	// and the other schemes. paper serves to measure costs.
 	profiles []*indexed
 	indexes  map[cpar.Scheme]*indexed
 	paper    *indexed
@@ -121,8 +116,8 @@ type session struct {
 	sent     [][]byte // every request
 }
 
-// Run runs the demonstration. Whatever happens, the cloud process has ended
-// and temporary files are gone when it returns.
+// Run runs the demonstration. When it returns, the cloud process has ended and
+// temporary files are gone.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if o.Keywords == 0 {
 		o.Keywords = Likely
@@ -153,7 +148,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 			return nil, err
 		}
 	}
-	// The log is whole when the process has ended.
+	// The log is complete once the process has ended.
 	if err := s.cloud.stop(); err != nil {
 		return nil, err
 	}
@@ -166,8 +161,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	return &s.result, s.loadPictures()
 }
 
-// workFolder makes the folder of a run. A folder to keep must be new or
-// empty, since a key in it would be lost.
+// workFolder creates the folder of a run. A folder to keep must be new or
+// empty, otherwise a key in it could be lost.
 func workFolder(keep string) (string, error) {
 	if keep == "" {
 		dir, err := os.MkdirTemp("", "cpar-demo-")
@@ -187,7 +182,7 @@ func workFolder(keep string) (string, error) {
 
 func (s *session) path(name string) string { return filepath.Join(s.folder, name) }
 
-// step runs one stage, tells of it and returns how long it took.
+// step runs one stage and reports its duration.
 func (s *session) step(what func() string, do func() error) (time.Duration, error) {
 	start := time.Now()
 	if err := do(); err != nil {
@@ -200,7 +195,7 @@ func (s *session) step(what func() string, do func() error) (time.Duration, erro
 	return took, nil
 }
 
-// A clock takes the time of stages from the progress that they report.
+// A clock times stages by their progress reports.
 type clock map[string]*stopwatch
 
 type stopwatch struct{ start, end time.Time }

@@ -73,7 +73,6 @@ func TestFiguresForPeople(t *testing.T) {
 	}
 }
 
-// The noise picture is the request, byte for byte.
 func TestNoiseHoldsEveryByte(t *testing.T) {
 	request := make([]byte, 1001)
 	for i := range request {
@@ -136,7 +135,7 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 	}
 }
 
-// Names and keywords come from files of anybody's: they must stay text.
+// Names and keywords from files must stay text.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
 	said := func(profile string) Suggestion {
@@ -157,12 +156,12 @@ func TestPageEscapes(t *testing.T) {
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "<span>✓</span>&lt;script&gt;", "<span>·</span>wrong", "people wrote:</span> &lt;script&gt;",
 		"<b>1.0 of 3.0</b>", "width:33", "<td>–</td><td>1 of 2 by weight</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx",
 		"the default. Looked at: learnt from your keywords", "for measuring only"})
-	// One profile, of painted pictures: no comparison, the same words.
+	// With one profile of painted images there is no comparison.
 	r.Profiles, r.HeldOut[0].Suggestions, r.painted = r.Profiles[:1], r.HeldOut[0].Suggestions[:1], true
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 1 of 2 suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
 }
 
-// checkPage writes the page and looks for what must be on every one, and more.
+// checkPage writes the page and looks for the common texts and more.
 func checkPage(t *testing.T, r *Result, more []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")

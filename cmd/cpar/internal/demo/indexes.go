@@ -12,13 +12,13 @@ import (
 	"cpar/user/device"
 )
 
-// times are what the stages took that have no progress of their own.
+// times are the durations of stages without progress reports.
 type times struct {
 	setup, encrypt time.Duration
 }
 
-// An indexed is the collection as one index: as the owner has it who encrypted it,
-// and as a device opens it that has nothing but the key.
+// An indexed is the collection as one index, as its builder has it and as a
+// device with only the key opens it.
 type indexed struct {
 	name     string // of its folder
 	scheme   cpar.Scheme
@@ -27,11 +27,11 @@ type indexed struct {
 	twin     *user.Twin
 	manifest *cpar.Manifest
 	opened   *device.Index
-	// fetched is how many bytes the device fetched, once.
+	// fetched is the number of bytes that the device fetched once.
 	fetched uint64
 }
 
-// indexOf is the scheme of the index that is searched.
+// indexOf returns the scheme of the index that serves s.
 func indexOf(s cpar.Scheme) cpar.Scheme {
 	if s == cpar.SchemeCAPIA {
 		return cpar.SchemeCPAR
@@ -39,16 +39,15 @@ func indexOf(s cpar.Scheme) cpar.Scheme {
 	return s
 }
 
-// probable says whether the keywords of an index have probabilities.
 func (x *indexed) probable() bool { return x.builder.Ranker().Kind() == rank.KindCalibrated }
 
 const trees = 10
 
-// calibrateFrom photos are enough for the paper's profile to learn probabilities from.
-// The others bring theirs.
+// calibrateFrom is the number of photos from which the paper's profile can
+// learn probabilities. Other profiles bring theirs.
 const calibrateFrom = 100
 
-// makeKey makes a key, which stays in memory unless everything is kept.
+// makeKey makes a key and writes it only if the run is kept.
 func (s *session) makeKey(context.Context) error {
 	s.key = user.NewKey(cpar.Schemes()...)
 	if s.Keep == "" {
@@ -57,8 +56,8 @@ func (s *session) makeKey(context.Context) error {
 	return s.key.WriteFile(s.path("key"), "")
 }
 
-// buildSchemes makes the indexes of the other schemes, of the profile that was chosen,
-// and one whose costs are put beside the paper's.
+// buildSchemes builds the indexes of the other schemes with the chosen profile,
+// and the index for the paper's costs.
 func (s *session) buildSchemes(ctx context.Context) error {
 	fitted := s.indexes[user.DefaultScheme].builder.Fitted()
 	for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeIVF, cpar.SchemeLocal} {
@@ -72,8 +71,8 @@ func (s *session) buildSchemes(ctx context.Context) error {
 	return s.encryptTimed(ctx, s.paper)
 }
 
-// encryptTimed builds the index whose costs are put beside the paper's. It ranks by the
-// paper's weights: the paper calibrates nothing.
+// encryptTimed builds the index for the paper's costs. It ranks by weights
+// because the paper calibrates nothing.
 func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 	s.took.setup, err = s.step(func() string {
 		return fmt.Sprintf("as the paper: learn PCA-32, grow %d trees", trees)
@@ -91,7 +90,7 @@ func (s *session) encryptTimed(ctx context.Context, x *indexed) (err error) {
 	return err
 }
 
-// encrypt builds the index of another scheme. Its stages are not timed.
+// encrypt builds the index of another scheme, without timing its stages.
 func (s *session) encrypt(ctx context.Context, x *indexed, fitted *profile.Fitted) error {
 	_, err := s.step(func() string {
 		return fmt.Sprintf("set up and encrypt the same %d records, scheme %v", x.manifest.Records, x.scheme)
@@ -108,7 +107,6 @@ func (s *session) encrypt(ctx context.Context, x *indexed, fitted *profile.Fitte
 	return err
 }
 
-// images are the records as an index takes them.
 func (s *session) images() []user.Photo {
 	images := make([]user.Photo, len(s.records))
 	for i, it := range s.records {
@@ -131,8 +129,6 @@ func (s *session) write(ctx context.Context, x *indexed) (err error) {
 	return err
 }
 
-// pushProfiles and pushSchemes send indexes to the cloud, and open each on another
-// device.
 func (s *session) pushProfiles(ctx context.Context) error { return s.push(ctx, s.profiles...) }
 
 func (s *session) pushSchemes(ctx context.Context) error {
@@ -169,7 +165,7 @@ func (s *session) push(ctx context.Context, all ...*indexed) error {
 	return err
 }
 
-// open does what a device does that has nothing but the key.
+// open opens an index as a device does that has only the key.
 func (s *session) open(ctx context.Context, x *indexed) (err error) {
 	d := device.Device{State: s.path("device")}
 	if x.opened, err = d.Open(ctx, s.client, s.key, device.OpenOptions{Index: x.manifest.ID}); err != nil {

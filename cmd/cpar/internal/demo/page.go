@@ -22,16 +22,16 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bytes": func(n int) string { return Bytes(float64(n)) },
 }).Parse(pageText))
 
-// pageData is what the page shows, all of it made before.
+// pageData is the input of the page's template.
 type pageData struct {
 	*Result
 	PaperRecords int
 	ProfileHead  []string
-	Best         string // name of the profile that finds most; "" in doubt
-	Chosen       string // name of the profile that follows
+	Best         string // name of the best profile, "" in doubt
+	Chosen       string // name of the chosen profile
 	Hero         Scheme
 	Painted      bool
-	Measuring    bool // the peers are safe for nothing else with this profile
+	Measuring    bool // with this profile the peers are safe only for measuring
 	Looks        []look
 	Cards        []card
 	Tiles        []tile
@@ -40,10 +40,10 @@ type pageData struct {
 	CaveatLines  []string
 }
 
-// A tile is one figure that sums the run up.
+// A tile is one summary figure.
 type tile struct{ Figure, Of, What string }
 
-// A card is one new picture.
+// A card is one new photo.
 type card struct {
 	Photo
 	Shown, Noise picture
@@ -65,11 +65,11 @@ type cardNear struct {
 	picture
 }
 
-// A look is one new picture as every profile sees it.
+// A look is one new photo with the keywords of every profile.
 type look struct {
 	Name, Title string
 	Picture     picture
-	// Says is who says the truth.
+	// Says introduces the truth.
 	Says    string
 	Truth   []string
 	Columns []lookColumn
@@ -77,11 +77,10 @@ type look struct {
 
 type lookColumn struct {
 	Suggestion
-	Name string // where there are several
+	Name string // if there are several
 	Of   int
 }
 
-// looks are the new pictures that are shown, with what each profile says.
 func (r *Result) looks() []look {
 	var out []look
 	for _, p := range r.Photos {
@@ -106,10 +105,11 @@ func (r *Result) looks() []look {
 	return out
 }
 
-// enough photos must be asked about before one profile is called the best.
+// enough is the number of photos needed to call one profile the best.
 const enough = 20
 
-// best is the profile that finds most, if it does so by more than chance, else -1.
+// best returns the profile that finds most, if its lead exceeds chance,
+// otherwise -1.
 func (r *Result) best() int {
 	if len(r.Profiles) < 2 || len(r.HeldOut) < enough {
 		return -1
@@ -129,7 +129,7 @@ func (r *Result) best() int {
 	return first
 }
 
-// WritePage writes the result as one page that needs no other file.
+// WritePage writes the result as one self-contained page.
 func (r *Result) WritePage(path string) error {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, r.page()); err != nil {
@@ -159,7 +159,7 @@ func (r *Result) page() pageData {
 	all := d.Hero.Count
 	for _, p := range r.Profiles {
 		if p.Profile == r.Chosen {
-			all = p.Count // of all that were held out
+			all = p.Count // of all held-out photos
 		}
 	}
 	right := tile{count(all.SureRight), "of " + count(all.Sure), "sure keywords are right"}
@@ -175,7 +175,8 @@ func (r *Result) page() pageData {
 	return d
 }
 
-// noiseBytes of a request are drawn: all would make the page large, and look the same.
+// noiseBytes is the number of request bytes drawn. More would look the same and
+// enlarge the page.
 const noiseBytes = 12_288
 
 func (r *Result) card(p *Photo) card {

@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// sceneSeed is an arbitrary choice; every run shows the same pictures.
+	// sceneSeed is arbitrary. Every run shows the same images.
 	sceneSeed = 1
-	// sceneCount is how many painted pictures are indexed: thirty of each kind.
+	// sceneCount is the number of painted images in the index.
 	sceneCount = 360
 )
 
-// paint makes a collection of painted pictures for whoever has none.
+// paint makes a collection of painted images.
 func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err error) {
 	const n = sceneCount + shown
 	s.result.Collection = "painted scenes"
@@ -43,10 +43,9 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err e
 	return c.Photos[:sceneCount], c.Photos[sceneCount:], nil
 }
 
-// writeScenes writes pictures 0 to n-1 into the folder dir, which it makes if
-// need be, as images/0000.jpg and so on with a manifest.csv. The manifest comes
-// last: a folder that has one is whole. progress is called by several goroutines
-// at once.
+// writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on, and then
+// manifest.csv, whose presence marks a complete folder. Several goroutines call
+// progress.
 func writeScenes(ctx context.Context, dir string, n int, progress func(done int)) error {
 	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
 		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)
@@ -78,7 +77,7 @@ func writeScenes(ctx context.Context, dir string, n int, progress func(done int)
 	return dataset.WriteManifestFile(dir, items)
 }
 
-// title is what a person calls a picture: a scene has a kind.
+// title returns the kind of a painted scene, or the name of a photo.
 func (s *session) title(it dataset.Photo) string {
 	var i int
 	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// pictureSide and thumbSide are the longest sides in the page, in pixels.
+	// Longest sides in the page, in pixels.
 	pictureSide = 640
 	thumbSide   = 144
 )
@@ -28,8 +28,8 @@ type picture struct {
 	Width, Height int
 }
 
-// loadPictures makes the page's pictures while the painted files are there.
-// A picture that cannot be shown is left out: its keywords are what counts.
+// loadPictures loads the page's images while the painted files exist. Images
+// that cannot be shown are left out.
 func (s *session) loadPictures() error {
 	r := &s.result
 	r.thumbs = map[uint32]picture{}
@@ -75,14 +75,14 @@ func newPicture(kind string, b []byte, size image.Point) picture {
 	return picture{template.URL(url), size.X, size.Y}
 }
 
-// noise draws bytes as grey pixels, row by row, in the shape of another
-// picture: what somebody sees who has the bytes and not the key.
+// noise draws bytes as grey pixels in the shape of another picture, as an
+// observer without the key sees them.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {
 		ratio = float64(shape.Width) / float64(shape.Height)
 	}
-	// An odd width keeps the numbers of eight bytes from lining up as stripes.
+	// An odd width keeps the eight-byte numbers from lining up as stripes.
 	w := max(1, int(math.Round(math.Sqrt(float64(len(b))*ratio)))) | 1
 	h := (len(b) + w - 1) / w
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))

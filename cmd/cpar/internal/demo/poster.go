@@ -19,8 +19,8 @@ import (
 	"cpar/internal/durable"
 )
 
-// The poster is the page's first thought as one picture: a row of photos as you see
-// them, with the keywords found, and below each what left the machine for it.
+// The poster shows a row of photos with the keywords found, and below each the
+// request that left the machine.
 const (
 	posterPhotos  = 4
 	posterColumn  = 292 // pixels
@@ -38,7 +38,6 @@ var (
 	posterWall   = color.RGBA{0xb4, 0x53, 0x2a, 0xff}
 )
 
-// WritePoster draws the result as a PNG file.
 func (r *Result) WritePoster(path string) error {
 	p, err := newPoster(r)
 	if err != nil {
@@ -81,7 +80,6 @@ func newPoster(r *Result) (*poster, error) {
 	return p, nil
 }
 
-// column draws one photo from top to bottom.
 func (p *poster) column(x int, photo Photo) error {
 	y := posterMargin + posterLine
 	shown, err := photo.picture.decode()
@@ -115,7 +113,7 @@ func (p *poster) column(x int, photo Photo) error {
 	return nil
 }
 
-// fill draws a picture into its place, cutting off what is too wide or too high.
+// fill draws an image into its rectangle and crops the excess.
 func (p *poster) fill(x, y int, from image.Image) {
 	size := from.Bounds().Size()
 	cut := from.Bounds()
@@ -127,7 +125,7 @@ func (p *poster) fill(x, y int, from image.Image) {
 	draw.CatmullRom.Scale(p.image, image.Rect(x, y, x+posterPicture, y+posterHeight), from, cut, draw.Src, nil)
 }
 
-// bytes draws as many bytes as there is room for, each as a grey square.
+// bytes draws as many bytes as fit, each as a grey square.
 func (p *poster) bytes(x, y int, b []byte) {
 	const square = 4
 	for i, grey := range b[:min(len(b), posterPicture/square*(posterHeight/square))] {
@@ -149,7 +147,7 @@ func face(ttf []byte, size float64) (font.Face, error) {
 	return opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingFull})
 }
 
-// decode is the image in a data: URI.
+// decode returns the image in a data: URI.
 func (p picture) decode() (image.Image, error) {
 	_, data, _ := strings.Cut(string(p.URL), ";base64,")
 	b, err := base64.StdEncoding.DecodeString(data)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Print writes a result for people.
+// Print writes the result for a terminal.
 func (r *Result) Print(w io.Writer) {
 	r.printProfiles(w)
 	r.printPhotos(w)
@@ -17,7 +17,6 @@ func (r *Result) Print(w io.Writer) {
 	r.printSaw(w)
 }
 
-// printProfiles writes a row a profile.
 func (r *Result) printProfiles(w io.Writer) {
 	if len(r.Profiles) > 1 {
 		fmt.Fprintf(w, "\nThe profiles side by side: what each looks at, and what it finds for a photo.\n\n")
@@ -103,7 +102,6 @@ func (r *Result) printCosts(w io.Writer) {
 	fmt.Fprintln(w, "\n  "+strings.ReplaceAll(r.Caveat(), "\n", "\n  "))
 }
 
-// chosenName is the chosen profile in plain words.
 func (r *Result) chosenName() string {
 	for kind, name := range names {
 		if kind.String() == r.Chosen {
@@ -113,10 +111,9 @@ func (r *Result) chosenName() string {
 	return r.Chosen
 }
 
-// capital makes a sentence of a line.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// Caveat says how the two columns compare.
+// Caveat explains how the two columns compare.
 func (r *Result) Caveat() string {
 	return fmt.Sprintf("The paper's figures are for %s images on its machine, these for %s on this one.\n"+
 		"Figures of one record or one request compare; forest and search grow with n.\n"+
@@ -146,7 +143,7 @@ func (r *Result) printSaw(w io.Writer) {
 		"  out others. Of sealed and local it learns no such thing. See SECURITY.md.\n")
 }
 
-// SawLines says in plain words what the cloud saw.
+// SawLines describes the cloud's view in plain words.
 func (r *Result) SawLines() []string {
 	saw := r.Saw
 	first := r.Photos[0].answer(hero)
@@ -170,7 +167,7 @@ func (r *Result) SawLines() []string {
 	return lines
 }
 
-// wrap breaks a line at spaces; all but the first line are indented.
+// wrap breaks a line at spaces and indents all lines except the first.
 func wrap(s string, width int, indent string) string {
 	var b strings.Builder
 	at := 0
@@ -191,7 +188,7 @@ func wrap(s string, width int, indent string) string {
 	return b.String()
 }
 
-// pad fills up by characters, not bytes as fmt does with %-*s of "…".
+// pad pads by characters, where fmt's %-*s counts bytes.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }

@@ -16,17 +16,16 @@ import (
 	"cpar/cparhttp"
 )
 
-// CloudCommand is the hidden subcommand by which the program starts itself as
-// a cloud. It serves the folder --data on a free port of loopback, writes
-// "listening on URL" to standard output and its log, at level debug, to
-// standard error, and ends when its standard input does.
+// CloudCommand is the hidden subcommand that runs the cloud. It serves the
+// folder --data on a free loopback port, writes "listening on URL" to standard
+// output and its debug log to standard error, and ends at the end of standard
+// input.
 const CloudCommand = "demo-cloud"
 
-// startPatience is how long a cloud may take to say where it listens.
 const startPatience = 20 * time.Second
 
-// A cloudProcess is the cloud. It dies with this process, however that ends:
-// its standard input is a pipe that closes then.
+// A cloudProcess is the cloud. It ends with this process, however that happens,
+// because the pipe to its standard input closes then.
 type cloudProcess struct {
 	cmd   *exec.Cmd
 	alive io.Closer
@@ -102,10 +101,10 @@ func startCloud(ctx context.Context, data, log string) (*cloudProcess, error) {
 	}
 }
 
-// cleanEnvironment holds what a process cannot run without: nothing, except
-// on Windows. Above all it names no folder of the owner's.
+// cleanEnvironment returns a minimal environment, which above all names no
+// folder of the owner.
 func cleanEnvironment() []string {
-	env := []string{"LANG=C"} // an empty list would mean all of ours
+	env := []string{"LANG=C"} // an empty list would inherit the environment
 	if root := os.Getenv("SYSTEMROOT"); runtime.GOOS == "windows" && root != "" {
 		env = append(env, "SYSTEMROOT="+root)
 	}
@@ -121,11 +120,10 @@ func lastLine(path string) string {
 	return lines[len(lines)-1]
 }
 
-// stopPatience is how long a cloud may take to end its requests.
 const stopPatience = 5 * time.Second
 
-// stop ends the process and waits for it. It may be called again, and for a
-// process that was never started.
+// stop ends the process and waits for it. It may be called repeatedly, and for
+// a process that never started.
 func (p *cloudProcess) stop() error {
 	if p == nil || p.alive == nil {
 		return nil

@@ -13,48 +13,48 @@ import (
 	"cpar/user"
 )
 
-// heldOut is how many photos that are not in the index are asked about with
-// every profile, at most.
+// heldOut is the maximum number of photos outside the index that every profile
+// annotates.
 const heldOut = 80
 
-// A Profile is one column of the comparison of profiles: what it found for all
-// held-out photos, and what that cost. Every one has an index of the default scheme,
-// searched and ranked as such an index is by default.
+// A Profile is one column of the comparison: the findings for all held-out
+// photos and their cost, under the default scheme with its default search and
+// ranking.
 type Profile struct {
 	Profile string `json:"profile"`
-	// Name says in plain words what the profile looks at.
+	// Name describes the profile in plain words.
 	Name   string `json:"name"`
 	Search string `json:"search"`
 	Photos int    `json:"photos"`
 	Tally
-	// RecordBytes is the encrypted vector and keywords of an indexed photo.
-	// Sent and Received are for one photo.
+	// RecordBytes is the encrypted size of an indexed photo. Sent and Received
+	// are per photo.
 	RecordBytes uint64 `json:"bytes_of_encrypted_photo"`
 	Sent        int    `json:"bytes_sent"`
 	Received    int    `json:"bytes_received"`
-	// DeviceMS is features, request, decryption and ranking, CloudMS the HTTP
-	// round trip; medians, of one photo.
+	// DeviceMS covers features, request, decryption and ranking. CloudMS is the
+	// HTTP round trip. Both are medians per photo.
 	DeviceMS float64 `json:"home_ms"`
 	CloudMS  float64 `json:"cloud_ms"`
 
 	home, cloud []time.Duration // of every photo
 }
 
-// A LeftOut is a profile that could not learn from the collection, and why.
+// A LeftOut is a profile that could not learn from the collection.
 type LeftOut struct {
 	Profile string `json:"profile"`
 	Reason  string `json:"reason"`
 }
 
-// names of the profiles for people who know nothing of them.
+// names describes the profiles for newcomers.
 var names = map[profile.Kind]string{
 	profile.Paper:   "colours and textures (the paper)",
 	profile.Learned: "learnt from your keywords",
 	profile.Network: "with an image network",
 }
 
-// compared are the profiles beside `paper` that the collection is indexed with.
-// Painted pictures get none: learning takes long, and eight ask too little.
+// compared returns the profiles beside `paper`. Painted images have none,
+// because learning takes long and eight photos compare too little.
 func (o *Options) compared() []profile.Kind {
 	switch {
 	case o.Data == "":
@@ -65,12 +65,12 @@ func (o *Options) compared() []profile.Kind {
 	return []profile.Kind{profile.Learned, profile.Network}
 }
 
-// buildProfiles makes an index of the default scheme of every profile.
+// buildProfiles builds an index of the default scheme for every profile.
 func (s *session) buildProfiles(ctx context.Context) error {
 	for _, kind := range append([]profile.Kind{profile.Paper}, s.compared()...) {
 		x := &indexed{name: kind.String(), scheme: user.DefaultScheme, profile: kind}
 		var o user.Options
-		o.Progress = s.Progress // not s.tell: the costs shown are of another index
+		o.Progress = s.Progress // not s.tell, because the costs shown are of another index
 		if kind == profile.Paper && len(s.records) >= calibrateFrom {
 			o.Ranker = rank.KindCalibrated
 		}
@@ -103,8 +103,8 @@ func (s *session) buildProfiles(ctx context.Context) error {
 	return nil
 }
 
-// choose takes the profile that finds most or, where that is in doubt, the one that
-// cpar build would take.
+// choose takes the best profile or, if that is in doubt, the default of cpar
+// build.
 func (s *session) choose(context.Context) error {
 	at := s.result.best()
 	if at < 0 {
@@ -117,7 +117,7 @@ func (s *session) choose(context.Context) error {
 	return nil
 }
 
-// compareProfiles asks about every held-out photo with every profile.
+// compareProfiles annotates every held-out photo with every profile.
 func (s *session) compareProfiles(ctx context.Context) error {
 	r := &s.result
 	for _, x := range s.profiles {
@@ -164,7 +164,7 @@ func (x *indexed) describe() Profile {
 	return p
 }
 
-// suggest asks about one photo, and adds it to what its profile has found.
+// suggest annotates one photo and adds the result to sum.
 func (s *session) suggest(ctx context.Context, x *indexed, sum *Profile, it item) (*Suggestion, error) {
 	a, _, err := s.ask(ctx, x, it, x.opened.DefaultParams())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"cpar/model/rank"
 )
 
-// found makes a result of two profiles that find so many keywords of each photo.
+// found makes a result of two profiles with these numbers of keywords found.
 func found(first, second []int) *Result {
 	r := &Result{Profiles: []Profile{{Name: "first"}, {Name: "second"}}}
 	for i := range first {
@@ -55,8 +55,8 @@ func TestProfileFigures(t *testing.T) {
 	}
 }
 
-// Differences 1, 0, 0, 0 have the mean 1/4, the variance 1/4 and a standard error
-// of √(1/16).
+// Differences 1, 0, 0, 0 have mean 1/4, variance 1/4 and standard error
+// √(1/16).
 func TestChanceByHand(t *testing.T) {
 	if got := found([]int{1, 2, 0, 3}, []int{2, 2, 0, 3}).Chance(); math.Abs(got-0.5) > 1e-12 {
 		t.Errorf("chance %v, want 0.5", got)
@@ -83,7 +83,6 @@ func TestBestIsNotChance(t *testing.T) {
 	}
 }
 
-// Every profile has a name in plain words, and a model adds the third.
 func TestComparedProfiles(t *testing.T) {
 	for _, c := range []struct {
 		o    Options

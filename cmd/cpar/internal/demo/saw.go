@@ -15,33 +15,33 @@ import (
 	"cpar"
 )
 
-// Saw is what the cloud's process has seen, from its log and its folder.
+// CloudView is the view of the cloud's process, from its log and its folder.
 type CloudView struct {
-	// Stored are the bytes in its folder, Requests the HTTP requests that its
-	// log tells of, Annotations those that asked for neighbours, Received the
-	// bytes of the latter.
+	// Stored counts the bytes in its folder, Requests the HTTP requests in its
+	// log, Annotations the annotation requests among them, and Received their
+	// bytes.
 	Stored      int64 `json:"bytes_stored"`
 	Requests    int   `json:"requests"`
 	Annotations int   `json:"annotations"`
 	Received    int   `json:"bytes_received"`
-	// Log holds its lines on two of the annotations, as they are.
+	// Log holds the log lines of two annotations.
 	Log []string `json:"log"`
-	// Returned are the record numbers that it returned for the first photo where it was
-	// asked by scheme cpar.
+	// Returned are the record numbers returned for the first photo under scheme
+	// cpar.
 	Returned []uint32 `json:"returned"`
-	// Searched is how many of the owner's words and names were searched for in
-	// Haystack bytes: its folder, its log and all requests. Found are those
-	// that were there.
+	// Searched is the number of the owner's words and names searched for in
+	// Haystack bytes: folder, log and all requests. Found are the ones that
+	// occur.
 	Searched int      `json:"words_searched"`
 	Haystack int64    `json:"bytes_searched"`
 	Found    []string `json:"words_found"`
 }
 
-// shortest is the length in bytes of the words that are searched for: shorter
-// ones turn up in megabytes of ciphertext by chance.
+// shortest is the minimum length in bytes of a word to search for. Shorter ones
+// occur by chance in megabytes of ciphertext.
 const shortest = 6
 
-// logWords are the log's own, which a keyword may happen to be.
+// logWords are words of the log itself, which may also be keywords.
 const logWords = "request manifest segments annotate missing health indexes serving stopping received address method status"
 
 func (s *session) lookAtCloud() error {
@@ -95,7 +95,7 @@ func (s *session) lookAtCloud() error {
 	return nil
 }
 
-// needles are many words to be found in many bytes, in one pass.
+// needles searches for many words in a single scan.
 type needles struct {
 	count int
 	by    map[[4]byte][]string

@@ -7,24 +7,22 @@ import (
 	"cpar/internal/leakage"
 )
 
-// A Scheme is one column of the comparison: what a scheme found, what it cost,
-// and what the cloud learnt.
+// A Scheme is one column of the comparison of schemes.
 type Scheme struct {
 	Name  string `json:"name"`
 	Count        // over all pictures
-	// DeviceMS is making the request and reading the reply, CloudMS the HTTP round
-	// trip; medians, for one picture. Sent and Received are for one picture.
+	// DeviceMS covers making the request and reading the reply. CloudMS is the
+	// HTTP round trip. Both are medians per photo, as are Sent and Received.
 	DeviceMS float64 `json:"home_ms"`
 	CloudMS  float64 `json:"cloud_ms"`
 	Sent     int     `json:"bytes_sent"`
 	Received int     `json:"bytes_received"`
-	// Fetched was fetched once, Stored is the index at the cloud.
+	// Fetched was fetched once. Stored is the index at the cloud.
 	Fetched uint64 `json:"bytes_fetched_once"`
 	Stored  uint64 `json:"bytes_stored"`
 	Learnt  string `json:"cloud_learnt"`
 }
 
-// compareSchemes puts the searches, one of each scheme, side by side.
 func (s *session) compareSchemes() {
 	r := &s.result
 	for _, how := range searches {
@@ -43,7 +41,7 @@ func (s *session) compareSchemes() {
 	}
 }
 
-// scheme is the row of a search; empty if it was not asked.
+// scheme returns the column of a search, or an empty one.
 func (r *Result) scheme(name string) Scheme {
 	if i := slices.IndexFunc(r.Schemes, func(s Scheme) bool { return s.Name == name }); i >= 0 {
 		return r.Schemes[i]
@@ -51,7 +49,6 @@ func (r *Result) scheme(name string) Scheme {
 	return Scheme{Name: name}
 }
 
-// count counts the keywords of a search over all pictures.
 func (r *Result) count(search string, probable bool) Count {
 	c := Count{Probable: probable}
 	for i := range r.Photos {
@@ -67,7 +64,7 @@ func (s Scheme) cloudText() string {
 	return Duration(s.CloudMS)
 }
 
-// Cells are the figures of the comparison, in the order of schemeHead.
+// Cells returns the figures in the order of schemeHead.
 func (s Scheme) Cells() []string {
 	return append(s.cells(), s.cloudText(), Duration(s.DeviceMS),
 		Bytes(float64(s.Sent)), Bytes(float64(s.Received)), Bytes(float64(s.Fetched)), Bytes(float64(s.Stored)))

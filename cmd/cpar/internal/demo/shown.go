@@ -8,27 +8,27 @@ import (
 	"cpar/model/rank"
 )
 
-// What is at least as probable is called sure or maybe. What is less so is not shown.
+// Minimum probabilities of sure and maybe keywords. Others are not shown.
 const sureFrom, maybeFrom = 0.5, 0.25
 
-// A Keyword is one that is shown, and whether a person gave it too.
+// A Keyword is a keyword shown. Correct reports whether a person gave it too.
 type Keyword struct {
 	rank.Keyword
 	Sure    bool `json:"sure"`
 	Correct bool `json:"correct"`
 }
 
-// Figure is how probable the keyword is or, where nobody knows, its weight.
+// Figure returns the probability or, without one, the weight.
 func (k Keyword) Figure() string {
 	if k.Probability > 0 {
-		// Never certain, and never sure below the half.
+		// Round down, so that nothing reaches 100 % and nothing unsure 50 %.
 		return fmt.Sprintf("%.0f %%", min(99, math.Floor(100*k.Probability)))
 	}
 	return fmt.Sprintf("%.1f", k.Weight)
 }
 
-// marked says of keywords which are sure, and which a person gave too. A weight that is
-// no probability makes nothing sure.
+// marked marks sure and correct keywords. A weight is no probability and makes
+// nothing sure.
 func marked(keywords []rank.Keyword, truth []string) []Keyword {
 	out := make([]Keyword, len(keywords))
 	for i, k := range keywords {
@@ -37,17 +37,17 @@ func marked(keywords []rank.Keyword, truth []string) []Keyword {
 	return out
 }
 
-// weighty are the keywords that weigh at least half of what they would if all the near
-// photos had them: about those that half of the photos have.
+// weighty keeps the keywords with at least half of the maximum weight, which
+// about half of the near photos have.
 func weighty(keywords []rank.Keyword, near int) []rank.Keyword {
 	least := float64(near-1) / 2
 	return slices.DeleteFunc(keywords, func(k rank.Keyword) bool { return k.Weight < least })
 }
 
-// A Count says how many keywords were shown, and how many of them are right: all, and
-// of those that are sure.
+// A Count counts keywords shown and right, in total and among the sure ones.
 type Count struct {
-	// Probable: the ranker gives probabilities. Without them nothing is sure.
+	// Probable reports whether the ranker gives probabilities. Without them
+	// nothing is sure.
 	Probable  bool `json:"probabilities"`
 	Given     int  `json:"keywords_given"`
 	Found     int  `json:"keywords_found"`
@@ -70,8 +70,8 @@ func (c *Count) add(keywords []Keyword) {
 	}
 }
 
-// Right is the share in percent of the sure keywords that people gave too; of all where
-// nothing is probable.
+// Right returns the percentage of sure keywords that are right, or of all
+// without probabilities.
 func (c Count) Right() float64 {
 	if c.Probable {
 		return 100 * float64(c.SureRight) / float64(max(1, c.Sure))
@@ -79,7 +79,6 @@ func (c Count) Right() float64 {
 	return 100 * float64(c.Found) / float64(max(1, c.Given))
 }
 
-// Text sums up how many were right.
 func (c Count) Text() string {
 	switch {
 	case c.Given == 0:
@@ -99,7 +98,6 @@ func (c Count) Text() string {
 
 var countHead = []string{"sure and right", "maybe and right"}
 
-// cells are the figures under countHead.
 func (c Count) cells() []string {
 	others := fmt.Sprintf("%s of %s", count(c.Found-c.SureRight), count(c.Given-c.Sure))
 	if !c.Probable {
@@ -108,14 +106,13 @@ func (c Count) cells() []string {
 	return []string{fmt.Sprintf("%s of %s", count(c.SureRight), count(c.Sure)), others}
 }
 
-// A Group is keywords that are shown under one heading.
+// A Group is a list of keywords under one heading.
 type Group struct {
 	Name     string
 	Keywords []Keyword
 }
 
-// groups are the sure keywords and the maybes, or those that only have weights; empty
-// ones are left out.
+// groups returns the non-empty groups: sure, maybe, or by weight.
 func groups(keywords []Keyword) []Group {
 	var sure, maybe, weighed Group
 	sure.Name, maybe.Name, weighed.Name = "sure", "maybe", "by weight"

@@ -9,7 +9,6 @@ import (
 	"cpar/user"
 )
 
-// The default scheme is what everything is shown of.
 func TestHeroIsTheDefaultScheme(t *testing.T) {
 	if searches[0].name != hero || searches[0].params.Scheme != user.DefaultScheme || hero != user.DefaultScheme.String() {
 		t.Errorf("%+v is shown, the default is %v", searches[0], user.DefaultScheme)
@@ -21,7 +20,7 @@ func TestHeroIsTheDefaultScheme(t *testing.T) {
 	if len(seen) != len(cpar.Schemes()) {
 		t.Errorf("%d schemes are measured, want %d", len(seen), len(cpar.Schemes()))
 	}
-	// Places say nothing, names do.
+	// Answers are found by name, not by position.
 	p := Photo{Answers: []Answer{{Search: peer, Sent: 1}, {Search: hero, Sent: 2}}}
 	if p.answer(hero).Sent != 2 || p.answer("none").Sent != 0 {
 		t.Errorf("%+v", p.answer(hero))
@@ -57,7 +56,7 @@ func TestSureAndMaybe(t *testing.T) {
 	}
 }
 
-// A weight makes nothing sure, and what few of the neighbours have is not shown.
+// A weight makes nothing sure, and keywords of few neighbours are not shown.
 func TestWeightsAreNoProbabilities(t *testing.T) {
 	shown := marked(weighty([]rank.Keyword{{Word: "sky", Weight: 9}, {Word: "sea", Weight: 4.5}, {Word: "boat", Weight: 4.4}}, 10), []string{"sea"})
 	g := groups(shown)

@@ -10,8 +10,8 @@ import (
 	"cpar/model/rank"
 )
 
-// A Tally counts keywords over all photos. True are those that people gave, Words the
-// different ones found.
+// A Tally counts keywords over all photos. True counts the keywords that people
+// gave, Words the different ones found.
 type Tally struct {
 	Ranker string `json:"ranker"`
 	Count
@@ -35,15 +35,15 @@ func (t *Tally) add(s *Suggestion, truth []string) {
 	t.Words = len(t.words)
 }
 
-// A HeldOut is a photo that is not in the index, with what each profile says.
+// A HeldOut is a photo outside the index with the suggestions of each profile.
 type HeldOut struct {
 	Name        string       `json:"name"`
 	Truth       []string     `json:"truth"`
 	Suggestions []Suggestion `json:"suggestions"`
 }
 
-// A Suggestion is what one profile says of a photo. Found of the keywords that
-// people gave are among these.
+// A Suggestion holds the keywords of one profile for a photo. Found counts the
+// correct ones.
 type Suggestion struct {
 	Profile  string    `json:"profile"`
 	Keywords []Keyword `json:"keywords"`
@@ -60,16 +60,14 @@ func newSuggestion(profile string, keywords []rank.Keyword, truth []string) *Sug
 	return s
 }
 
-// Groups are the keywords under their headings.
 func (s Suggestion) Groups() []Group { return groups(s.Keywords) }
 
-// median of durations, in ms; 0 of none.
 func median(all []time.Duration) float64 { return ms(humanfmt.Median(all)) }
 
-// Share of the keywords that people gave is found, in percent.
+// Share returns the percentage of people's keywords that was found.
 func (p Tally) Share() float64 { return 100 * float64(p.Found) / float64(max(1, p.True)) }
 
-// Finds says how many keywords of a photo are found, of how many; means.
+// Finds returns the mean numbers of keywords found and given per photo.
 func (p Profile) Finds() string {
 	n := float64(max(1, p.Photos))
 	return fmt.Sprintf("%.1f of %.1f", float64(p.Found)/n, float64(p.True)/n)
@@ -77,18 +75,17 @@ func (p Profile) Finds() string {
 
 var profileHead = append([]string{"finds"}, append(slices.Clone(countHead), "different", "encrypted photo", "sent", "cloud and way", "at home")...)
 
-// Cells are the figures of a profile, in the order of profileHead.
+// Cells returns the figures in the order of profileHead.
 func (p Profile) Cells() []string {
 	cells := append([]string{p.Finds()}, p.cells()...)
 	return append(cells, count(p.Words), Bytes(float64(p.RecordBytes)), Bytes(float64(p.Sent)), Duration(p.CloudMS), Duration(p.DeviceMS))
 }
 
-// Line sums a profile up.
 func (p Profile) Line() string { return fmt.Sprintf("finds %s keywords; %s", p.Finds(), p.Text()) }
 
-// Chance is what two profiles may differ by in found keywords per photo without
-// meaning anything: twice the greatest standard error of their differences, photo
-// by photo. It is 0 where there is nothing to compare.
+// Chance returns the difference in found keywords per photo that two profiles
+// may have by chance: twice the largest standard error of their differences,
+// photo by photo. It is 0 for a single profile.
 func (r *Result) Chance() float64 {
 	n, worst := float64(len(r.HeldOut)), 0.0
 	if n < 2 {
@@ -108,7 +105,7 @@ func (r *Result) Chance() float64 {
 	return 2 * math.Sqrt(worst)
 }
 
-// BasedOn says what the figures rest on.
+// BasedOn describes the sample behind the figures.
 func (r *Result) BasedOn() string {
 	photos := fmt.Sprintf("Based on %s photos that are in none of the indexes, chosen by their place in the collection and not by how well it went.", count(len(r.HeldOut)))
 	if len(r.Profiles) < 2 {
@@ -120,7 +117,7 @@ func (r *Result) BasedOn() string {
 	return photos + " A keyword counts as right if a person gave it: people leave out much that is true of a photo."
 }
 
-// Ranking says what is shown of what was found.
+// Ranking describes the selection of the keywords shown.
 func (r *Result) Ranking() string {
 	text := "Keywords that are more likely right than wrong are sure; those of 25 to 50 percent are maybe; others are not shown."
 	if slices.ContainsFunc(r.Profiles, func(p Profile) bool { return !p.Probable }) {
@@ -132,7 +129,8 @@ func (r *Result) Ranking() string {
 	return text
 }
 
-// Advice says how to see the profiles that were not compared; "" if all were.
+// Advice explains how to see the profiles that were not compared, or returns
+// "".
 func (r *Result) Advice() string {
 	switch {
 	case r.painted:
