@@ -26,7 +26,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// An asker asks the cloud by its name all the time.
+// An asker sends requests to the cloud's name all the time.
 type asker struct {
 	t       *testing.T
 	cloud   *cparhttp.Client
@@ -35,13 +35,12 @@ type asker struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	hosts   []string        // what the name leads to
-	replies map[string]bool // all that there were
+	hosts   []string        // addresses of the name
+	replies map[string]bool // all different replies
 	asked   int
 	longest time.Duration
 }
 
-// newAsker has a request and the certificate of the first path.
 func newAsker(t *testing.T, home, tokenFile, url string) *asker {
 	t.Helper()
 	read := func(path string) []byte {
@@ -67,8 +66,8 @@ func newAsker(t *testing.T, home, tokenFile, url string) *asker {
 	return a
 }
 
-// dial tries one address of the name after the other, as net.Dialer does. That all refuse is downtime, though the
-// client would try again.
+// dial tries the addresses of the name in order, as net.Dialer does. A refusal
+// by all counts as downtime, although a client would retry.
 func (a *asker) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -89,7 +88,7 @@ func (a *asker) dial(ctx context.Context, network, address string) (conn net.Con
 	return nil, err
 }
 
-// lead has the name lead elsewhere, as lines of a zone say.
+// lead changes the addresses of the name, given as lines of a zone.
 func (a *asker) lead(lines string) {
 	var hosts []string
 	for _, m := range regexp.MustCompile(`(?m) A \$(ONE|TWO|THREE)$`).FindAllStringSubmatch(lines, -1) {
@@ -103,7 +102,6 @@ func (a *asker) lead(lines string) {
 	a.hosts = hosts
 }
 
-// ask asks once.
 func (a *asker) ask(ctx context.Context) (reply string) {
 	start := time.Now()
 	r, _, err := a.cloud.Annotate(ctx, a.request)
@@ -132,12 +130,12 @@ func (a *asker) begin() {
 	a.running.Go(func() {
 		for ctx.Err() == nil {
 			a.ask(ctx)
-			time.Sleep(25 * time.Millisecond) // a tenant has 50 requests a second
+			time.Sleep(25 * time.Millisecond) // a tenant may send 50 requests a second
 		}
 	})
 }
 
-// asideOf are the folders of programs that variables name.
+// asideOf returns the folders of the programs in these variables.
 func asideOf(t *testing.T, variables ...string) (folders []string) {
 	t.Helper()
 	for _, v := range variables {
@@ -146,8 +144,9 @@ func asideOf(t *testing.T, variables ...string) (folders []string) {
 	return folders
 }
 
-// TestClusterPath types the path from one machine to three, over stock NATS servers and an S3 server, while a
-// client asks all the time: it gets an answer each time within two seconds, and no other than before or after the one push.
+// The documented path from one node to three, over stock NATS servers and an S3
+// server, keeps a client served: every answer arrives within two seconds and is
+// the answer before or after the single push.
 func TestClusterPath(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
 		t.Skip(err)

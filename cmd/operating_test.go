@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package cmd has the programs, and a test of both together: the newcomer's path of
-// docs/operating.md, typed as it is written.
+// Package cmd contains the commands, and tests that follow the newcomer's path
+// in docs/operating.md with both of them.
 package cmd
 
 import (
@@ -26,17 +26,17 @@ import (
 	"cpar/photo/dataset"
 )
 
-// patience is how long a step may take before the test gives up.
 const patience = 3 * time.Minute
 
-// A step is one block of the page: what is typed at a machine, and what must be printed then.
+// A step is one block of the page: commands for a machine, and their expected
+// output.
 type step struct {
 	line     int // of the page
 	section  string
 	machine  string
 	commands string
-	prints   []string // lines, in which … stands for anything
-	names    string   // in the place of all that: what the name of the cloud leads to now
+	prints   []string // expected lines, in which … matches anything
+	names    string   // instead of commands, the addresses of the cloud's name
 }
 
 var (
@@ -44,7 +44,7 @@ var (
 	printed   = "    " // an indented block
 )
 
-// readPath reads the steps between a mark of the page and the end of that path.
+// readPath reads the steps from a mark of the page to the end of that path.
 func readPath(t *testing.T, page, mark string) (path []step) {
 	t.Helper()
 	b, err := os.ReadFile(page)
@@ -88,12 +88,12 @@ func readPath(t *testing.T, page, mark string) (path []step) {
 	return path
 }
 
-// A machine is a shell with a home of its own.
+// A machine is a shell with its own home folder.
 type machine struct {
 	t     *testing.T
 	name  string
 	home  string
-	keys  io.Writer // what is typed
+	keys  io.Writer // input
 	wrote chan struct{}
 
 	mu  sync.Mutex
@@ -103,8 +103,8 @@ type machine struct {
 
 const done = "@@ done @@"
 
-// start starts the shell. It reads what is typed from another descriptor than standard input, so
-// that no program of the path reads it in its place.
+// start starts the shell. It reads commands from a descriptor other than
+// standard input, so that no program consumes them.
 func start(t *testing.T, name, home string, environment []string) *machine {
 	t.Helper()
 	typed, keys, err := os.Pipe()
@@ -127,7 +127,7 @@ func start(t *testing.T, name, home string, environment []string) *machine {
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		keys.Close()
-		_ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) // the shell, and the cloud that it started
+		_ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) // the shell and the cloud started by it
 		<-ended
 		shown.Close()
 	})
@@ -148,7 +148,7 @@ func start(t *testing.T, name, home string, environment []string) *machine {
 			}
 		}
 	}()
-	go func() { // a command that fails ends the shell, but not the cloud that holds its screen
+	go func() { // a failing command ends the shell, but not the cloud that holds its screen
 		err := sh.Wait()
 		m.mu.Lock()
 		fmt.Fprintf(&m.out, "the shell has ended: %v\n", err)
@@ -163,7 +163,7 @@ func start(t *testing.T, name, home string, environment []string) *machine {
 	return m
 }
 
-// do types a step, and waits until it has ended and has printed what it must.
+// do types a step and waits for its end and its output.
 func (m *machine) do(s step) {
 	m.t.Helper()
 	m.mu.Lock()
@@ -201,10 +201,10 @@ func (m *machine) do(s step) {
 	}
 }
 
-// programs builds both programs.
 func programs(t *testing.T) (bin string) {
 	t.Helper()
-	// What the go command reads, this test has looked at: otherwise the test cache would miss a change.
+	// Read every file that the go command reads, so that the test cache notices
+	// changes.
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && (strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".s") || d.Name() == "go.sum") {
 			_, err = os.Stat(path)
@@ -244,7 +244,7 @@ func paint(t *testing.T, dir string, first, n int) {
 	}
 }
 
-// ports replaces the ports of the page by others where something else on this machine listens.
+// ports replaces ports of the page that are in use on this machine.
 func ports(t *testing.T, list ...string) *strings.Replacer {
 	t.Helper()
 	var pairs []string
@@ -262,7 +262,7 @@ func ports(t *testing.T, list ...string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// with is a step with other ports.
+// with replaces the ports of a step.
 func (s step) with(free *strings.Replacer) step {
 	s.commands, s.prints = free.Replace(s.commands), slices.Clone(s.prints)
 	for i, p := range s.prints {
@@ -273,7 +273,8 @@ func (s step) with(free *strings.Replacer) step {
 
 var operating = filepath.Join("..", "docs", "operating.md")
 
-// atHome starts machines that find programs in some folders, with photos where there are people.
+// atHome starts machines with these program folders. Machines of users have
+// photos.
 func atHome(t *testing.T, bin []string, names ...string) map[string]*machine {
 	t.Helper()
 	homes := t.TempDir()
@@ -301,8 +302,8 @@ func atHome(t *testing.T, bin []string, names ...string) map[string]*machine {
 	return machines
 }
 
-// TestNewcomersPath types the path of docs/operating.md, each step as it is written, on three
-// machines that are three homes here. What the page says that is printed must be printed.
+// The path of docs/operating.md works as written, on three machines, which are
+// three home folders here, and prints the documented output.
 func TestNewcomersPath(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
 		t.Skip(err)
@@ -316,7 +317,7 @@ func TestNewcomersPath(t *testing.T) {
 	namesWhatExists(t, bin)
 }
 
-// namesWhatExists holds the settings and metrics that the page names to those that there are.
+// namesWhatExists checks that the settings and metrics on the page exist.
 func namesWhatExists(t *testing.T, bin string) {
 	t.Helper()
 	page, err := os.ReadFile(operating)

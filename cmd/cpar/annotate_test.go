@@ -7,8 +7,8 @@ import (
 	"cpar"
 )
 
-// TestWhatIsSearched by default: what the index holds decides, and where it holds both
-// structures, as earlier versions built them, it is said which.
+// Without a choice, the structure of the index decides. An index with both
+// structures, from an earlier version, gets a note.
 func TestWhatIsSearched(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     cpar.Manifest

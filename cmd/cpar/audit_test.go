@@ -7,15 +7,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What needs no --json, since it serves and prints nothing else, and what writes nothing and so
-// needs no --dry-run.
+// Commands without --json, because they serve or print nothing else, and
+// commands without --dry-run, because they write nothing.
 var (
 	servers = []string{"cpar vision-serve", "cpar ui", "cpar demo-cloud"}
 	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
 		"cpar key slots", "cpar key phrase", "cpar dataset inspect", "cpar list", "cpar model list", "cpar model check", "cpar immich runs", "cpar cache show"}
 )
 
-// TestEveryCommand: --json beside every output, --dry-run on every writer.
+// Every command with output has --json, and every command that writes has
+// --dry-run.
 func TestEveryCommand(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -15,12 +15,12 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Pictures of the page for docs/ are made by
+// This command makes the pictures of the page in docs/:
 //
 //	go test ./cmd/cpar -run TestPageInBrowser -pictures ../../docs
 var pictures = flag.String("pictures", "", "write pictures of the page into this folder")
 
-// collection paints photos that have keywords, and photos that have none.
+// collection paints photos with and without keywords.
 func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 	t.Helper()
 	var items []dataset.Photo
@@ -49,7 +49,7 @@ func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 	return names
 }
 
-// tree is all files below a folder.
+// tree returns all files below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -67,9 +67,8 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestPageInBrowser: with a real index at a real cloud and in a real browser, a photo is dropped, its
-// keywords are seen, one is rejected, one added, they are written, the photo is found by it, and
-// undone.
+// With a real index, cloud and browser: drop a photo, see its keywords, reject
+// one, add one, write them, find the photo by its keyword, and undo.
 func TestPageInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	page := browser.New(t)
@@ -85,7 +84,7 @@ func TestPageInBrowser(t *testing.T) {
 	page.Open(ui.address)
 	page.Await(`document.querySelectorAll('.wall img.there').length > 3`)
 
-	// A copy under another name is the photo in the folder.
+	// A copy under another name counts as the photo in the folder.
 	const at = 5
 	copied := filepath.Join(dir, "from the camera.jpg")
 	if err := os.WriteFile(copied, []byte(before[names[at]]), 0o600); err != nil {
@@ -124,20 +123,19 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("%d files, the photo untouched: %v", len(now), now[names[at]] == before[names[at]])
 	}
 
-	// The next cpar add learns a person's words, and no machine's.
+	// The next cpar add learns a person's words, but no generated ones.
 	learnt, err := dataset.Open(t.Context(), photos, dataset.Options{})
 	if err != nil || len(learnt.Photos) != 1 || !slices.Equal(learnt.Photos[0].Keywords, []string{"picnic"}) {
 		t.Errorf("learnt from: %+v, %v", learnt, err)
 	}
 
-	// Found, and taken back.
 	page.Press("/")
 	page.Await(`document.activeElement.id === 'word'`)
 	page.Press("p", "i", "c", "n", "i", "c", "Enter")
 	page.Await(`document.querySelectorAll('.results .wall a').length === 1`)
 	page.Await(fmt.Sprintf(`document.querySelector('.results .wall a').getAttribute('aria-label')?.startsWith(%q)`, names[at]))
 	pictured(t, page)
-	for undone := range 2 { // the person's words, and the machine's
+	for undone := range 2 { // the person's words, and the generated ones
 		page.Text(`location.hash = '#/runs'`)
 		page.Await(fmt.Sprintf(`document.querySelectorAll('.runs button').length === %d && document.querySelectorAll('.runs .undone').length === %d`, 2-undone, undone))
 		page.Text(`document.querySelector('.runs button').click()`)
@@ -153,7 +151,7 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 
-	// A photo that is in no folder: its sidecar is downloaded.
+	// The sidecar of a photo outside the folders is downloaded.
 	stranger, _, err := scene.RenderJPEG(7, 500)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "stranger.jpg"), stranger, 0o600)
@@ -186,7 +184,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// pictured draws the page for the documents, if asked to.
+// pictured draws the page for the documents, if requested.
 func pictured(t *testing.T, page *browser.Page) {
 	t.Helper()
 	if *pictures == "" {

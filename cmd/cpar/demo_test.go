@@ -10,7 +10,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// The demo with the image network of ../shared, whose file is in $MODEL.
+// The image network of ../shared is in $MODEL.
 func TestDemoWithModel(t *testing.T) {
 	model := oracle.Path(t, "models/mobilenet_v2_1.0_224.onnx")
 	testscript.Run(t, testscript.Params{

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the tables of docs/COMMANDS.md")
 
 const commandsPage = "../../docs/COMMANDS.md"
 
-// commandsDoc is the page of settings and exit codes, from the tables in the code.
+// commandsDoc generates the page of settings and exit codes.
 func commandsDoc() string {
 	var b strings.Builder
 	b.WriteString(`# Commands, settings, exit codes
@@ -74,7 +74,7 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 	return b.String()
 }
 
-// TestTypedCommands: what the pages have people type is a command with such flags and so many
+// Commands quoted in the documents exist, with these flags and numbers of
 // arguments.
 func TestTypedCommands(t *testing.T) {
 	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
@@ -104,7 +104,6 @@ func TestTypedCommands(t *testing.T) {
 	}
 }
 
-// TestCommandsPage: the page says what the code does.
 func TestCommandsPage(t *testing.T) {
 	want := commandsDoc()
 	if *update {

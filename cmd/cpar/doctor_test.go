@@ -21,15 +21,15 @@ import (
 	"cpar/user/device"
 )
 
-// A patient is a device that cpar doctor looks at, with a cloud that says of itself what a
-// test wants.
+// A patient is a device for cpar doctor, with a cloud whose answers the test
+// sets.
 type patient struct {
 	t      *testing.T
 	folder string
 	key    string
 	ring   string
 	free   int64
-	told   bool // the system says how much is free
+	told   bool // the system reports free space
 	date   time.Time
 	format int
 }
@@ -60,7 +60,7 @@ func (p *patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look returns what doctor says of each check, one line for each finding.
+// look returns the findings of doctor by check, one line each.
 func (p *patient) look() (by map[string]string, err error) {
 	p.t.Helper()
 	cloud := httptest.NewServer(p)
@@ -82,7 +82,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		spoil func(*patient)
-		says  map[string][]string // by the check, in one of its findings or another
+		says  map[string][]string // by check, texts in any of its findings
 		code  int                 // of the first failure
 	}{
 		{"nothing", func(*patient) {}, map[string][]string{

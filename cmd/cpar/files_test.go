@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serveFiles serves a folder to this machine, at $FILES. With a number, the first answer breaks
-// after so many bytes.
+// serveFiles serves a folder on loopback at $FILES. With a number, the first
+// answer breaks after that number of bytes.
 func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: files FOLDER [BYTES]")
@@ -50,7 +50,6 @@ func (c *brokenOff) Write(p []byte) (int, error) {
 	return k, nil
 }
 
-// sumOf sets a variable to the SHA-256 of a file.
 func sumOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sumof NAME FILE")

@@ -16,8 +16,8 @@ import (
 
 var cloudLine = regexp.MustCompile(`start a cloud without the key: process ([0-9]+), (127\.0\.0\.1:[0-9]+) `)
 
-// interrupt starts `cpar demo ARGS…`, sends it INT or KILL as soon as its
-// cloud serves, and waits for the end of both processes.
+// interrupt starts `cpar demo ARGS…`, sends it INT or KILL once its cloud
+// serves, and waits for the end of both processes.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	for range 3 {
 		code, stderr, address := interruptOnce(ts, args)
@@ -32,7 +32,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 			}
 		}
 		if code == 0 {
-			continue // the machine was busy, and the demo ready before the signal came
+			continue // the demo finished before the signal
 		}
 		if args[0] == "INT" && (code != 130 || !strings.HasPrefix(stderr, "cpar: error: interrupted")) {
 			ts.Fatalf("exit code %d, having said %q", code, stderr)
@@ -54,7 +54,7 @@ func interruptOnce(ts *testscript.TestScript, args []string) (code int, stderr, 
 	for address == "" && lines.Scan() {
 		if m := cloudLine.FindStringSubmatch(lines.Text()); m != nil {
 			address = m[2]
-			// Linux only; elsewhere the file is not there.
+			// Only Linux has this file.
 			if env, err := os.ReadFile(filepath.Join("/proc", m[1], "environ")); err == nil && bytes.Contains(env, []byte("HOME=")) {
 				ts.Fatalf("the cloud knows the owner's environment: %q", env)
 			}

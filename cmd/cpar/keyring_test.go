@@ -10,8 +10,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// storyKeyring is a keyring that outlives a process, as a system's does: a folder with a
-// file for each secret. A folder that is not there is a keyring that cannot be asked.
+// storyKeyring outlives a process, as a system's keyring does: a folder with a
+// file per secret. A missing folder is an unavailable keyring.
 type storyKeyring string
 
 func (k storyKeyring) file(service, name string) string {

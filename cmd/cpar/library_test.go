@@ -22,8 +22,7 @@ import (
 	"cpar/photo/dataset"
 )
 
-// A home is one person's: their programs, their key, an index at a cloud, and a tree of
-// photos.
+// A home has one person's programs, key, photos, and an index at a cloud.
 type home struct {
 	t    *testing.T
 	dir  string
@@ -73,14 +72,14 @@ func newHome(t *testing.T, learnFrom []dataset.Photo) *home {
 	return h
 }
 
-// link puts a file there without copying it.
+// link adds a file without copying it.
 func (h *home) link(from, to string) {
 	h.t.Helper()
 	err := os.MkdirAll(filepath.Dir(to), 0o755)
 	if err == nil {
 		err = os.Link(from, to)
 	}
-	if err != nil { // another disk
+	if err != nil { // another file system
 		err = os.Symlink(from, to)
 	}
 	if err != nil {
@@ -101,7 +100,7 @@ func (h *home) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// cpar runs the program, which must end with a code.
+// cpar runs the program, which must exit with code.
 func (h *home) cpar(code int, args ...string) (stdout, stderr []byte) {
 	h.t.Helper()
 	cmd := h.command("cpar", args...)
@@ -158,7 +157,7 @@ func (h *home) digest() string {
 	return fmt.Sprintf("%x", all.Sum(nil))
 }
 
-// sidecars are those in the tree, each of which must be whole.
+// sidecars returns the sidecars in the tree, which must all be complete.
 func (h *home) sidecars() map[string]bool {
 	h.t.Helper()
 	out := map[string]bool{}
@@ -182,7 +181,7 @@ func (h *home) sidecars() map[string]bool {
 	return out
 }
 
-// questions is how many times the cloud was asked, for one photo or several.
+// questions counts the annotation requests, single or batched.
 func (h *home) questions() int {
 	h.t.Helper()
 	b, err := os.ReadFile(h.log)
@@ -206,7 +205,7 @@ func (h *home) annotated(lines []byte) map[string]annotated {
 	return out
 }
 
-// theirs is a sidecar as a person's programs leave it.
+// theirs is a sidecar written by another program.
 const theirs = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -218,8 +217,8 @@ const theirs = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <?xpacket end="w"?>
 `
 
-// TestTwoThousandPhotos is one person's day with a library: a run that is killed half
-// way, another that goes on, one more that has nothing to do, and all of it taken back.
+// A library of two thousand photos survives a killed run, its continuation, a
+// run without work, and undoing everything.
 func TestTwoThousandPhotos(t *testing.T) {
 	corel, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
 	if err != nil {
@@ -283,8 +282,8 @@ func TestTwoThousandPhotos(t *testing.T) {
 	}
 }
 
-// plant makes a tree of photos in folders: some damaged, some with a person's sidecars, some
-// of other kinds. It returns the damaged.
+// plant makes a tree of photos: some damaged, some with sidecars of a person,
+// some of other kinds. It returns the damaged ones.
 func (h *home) plant(items []dataset.Photo) (damaged []string) {
 	h.t.Helper()
 	for i, it := range items {
@@ -307,7 +306,7 @@ func (h *home) plant(items []dataset.Photo) (damaged []string) {
 			case i%400 == 17:
 				h.heic(it.Path, stem+".heic")
 				continue
-			case i%500 == 19: // a copy that was interrupted
+			case i%500 == 19: // an interrupted copy
 				h.write(name, b[:len(b)*4/5])
 				continue
 			}
@@ -326,7 +325,7 @@ func (h *home) plant(items []dataset.Photo) (damaged []string) {
 	return damaged
 }
 
-// raf is a RAW file with a preview, as far as anybody reads it who wants the preview.
+// raf makes a RAW file with a preview, sufficient for readers of the preview.
 func raf(preview []byte) []byte {
 	head := append([]byte("FUJIFILMCCD-RAW 0201"), make([]byte, 140)...)
 	binary.BigEndian.PutUint32(head[84:], uint32(len(head)))
@@ -334,7 +333,7 @@ func raf(preview []byte) []byte {
 	return append(head, preview...)
 }
 
-// heic makes a HEIC file of a photo, or where no program does, puts one of ours there.
+// heic makes a HEIC file of a photo, or copies a sample without a converter.
 func (h *home) heic(from, name string) {
 	h.t.Helper()
 	to := filepath.Join(h.tree, name)
@@ -354,7 +353,7 @@ func (h *home) heic(from, name string) {
 	h.write(name, b)
 }
 
-// count is how many sidecars there are, quickly.
+// count counts the sidecars quickly.
 func (h *home) count() (n int) {
 	h.files(func(path string) {
 		if filepath.Ext(path) == ".xmp" {
@@ -364,7 +363,7 @@ func (h *home) count() (n int) {
 	return n
 }
 
-// check holds a run that went on against what was there before it.
+// check compares a continued run with the state before it.
 func (h *home) check(all map[string]annotated, damaged []string, there map[string]bool, notes []byte) {
 	h.t.Helper()
 	for _, path := range damaged {

@@ -24,7 +24,7 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-// The programs of the stories: cpar as it is, and a cloud as cpard is.
+// TestMain provides the programs of the stories: cpar and a cloud.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"cpar": func() {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// runCloud is `cpard serve`, whose package is a main one too.
+// runCloud acts as `cpard serve`, which another package main contains.
 func runCloud() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -54,50 +54,50 @@ func runCloud() int {
 	}))
 }
 
-// Each file of testdata is one story. They know some commands more:
+// TestStories runs the stories of testdata, which have additional commands:
 //
 //	exits N COMMAND…            run a command that must exit with code N
 //	serve DATA LOG [FLAGS]      start a cloud and set $CLOUD to its address
-//	token DATA TENANT SCOPES FILE  give a tenant of a cloud a token, in a file
-//	certs FOLDER                make server.pem, server.key, client.pem and client.key, which sign themselves
-//	servelimited BLOCKS DATA LOG  the same, under ulimit -f
+//	token DATA TENANT SCOPES FILE  write a token of a cloud's tenant to a file
+//	certs FOLDER                make self-signed server.pem and client.pem with .key files
+//	servelimited BLOCKS DATA LOG  serve under ulimit -f
 //	shutdown                    end the cloud (stop ends a story)
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
-//	model FILE SEED             make a tiny image network; another seed makes another
-//	files FOLDER [BYTES]        serve a folder's files at $FILES; the first answer breaks after so many bytes
+//	model FILE SEED             make a tiny image network from a seed
+//	files FOLDER [BYTES]        serve a folder's files at $FILES, the first answer breaking after BYTES
 //	sumof NAME FILE             set $NAME to the SHA-256 of a file
-//	pair FOLDER                 make both halves of a network of the CLIP kind, and their tokenizer
+//	pair FOLDER                 make both halves of a CLIP-like network, and their tokenizer
 //	flip FILE [OFFSET]          change one bit, at the end or at an offset from it
 //	cut FILE N                  drop the last N bytes
 //	version FILE N              write another version into a header
 //	claim FILE W H              write a PNG header that claims a size
-//	answers MODE [DATA]         start a server that is no cloud, or one that lies, in $BROKEN;
-//	                            stale: one that shows the indexes of DATA until it is asked;
-//	                            tired: one that answers one question and then garbage
-//	idof NAME FILE              set $NAME to the id in what a command printed as JSON
-//	was FILE                    set $WAS to the index that a compaction, as JSON, has replaced
+//	answers MODE [DATA]         start a faulty server at $BROKEN:
+//	                            stale: shows the indexes of DATA until the first request,
+//	                            tired: answers one request and then garbage
+//	idof NAME FILE              set $NAME to the ID in a command's JSON output
+//	was FILE                    set $WAS to the index replaced by a compaction
 //	otherkey FROM TO            copy an unencrypted key file, with a comment at its head
 //	byname                      call the cloud localhost in $CLOUD
-//	wordof NAME FILE            set variable NAME to what a file says
-//	copytree FROM TO            copy a folder to one that does not exist yet
-//	limited BLOCKS COMMAND…     run a command that can write no larger files, as exits 8
-//	fulldisk COMMAND…           run a command whose output goes to a full disk, as exits 8
-//	json FILE PATH…             print what is at a path of a JSON file; lines of JSON are an array
-//	plant FOLDER PHOTO          make a folder of files with terminal escapes and a newline in their names; $GOOD, $JUNK
-//	terminal CODE ANSWERS COMMAND…  run a command on a terminal, and answer what it asks with the
-//	                            lines of a file; ^C interrupts
-//	page ARGS…                  start cpar ui, look who is served, and end it by ^C
-//	taken                       set $TAKEN to a port that is not free
+//	wordof NAME FILE            set variable NAME to the contents of a file
+//	copytree FROM TO            copy a folder to a new one
+//	limited BLOCKS COMMAND…     run a command with a file size limit that exits 8
+//	fulldisk COMMAND…           run a command with output to a full disk that exits 8
+//	json FILE PATH…             print a value of a JSON file, whose lines form an array
+//	plant FOLDER PHOTO          make files with terminal escapes and a newline in their names: $GOOD, $JUNK
+//	terminal CODE ANSWERS COMMAND…  run a command on a terminal and answer its prompts with the
+//	                            lines of a file, where ^C interrupts
+//	page ARGS…                  start cpar ui, check who is served, and end it by ^C
+//	taken                       set $TAKEN to a port in use
 //	interrupt SIGNAL ARGS…      start cpar demo and end it half way
 //	manifests DATA FOLDER       copy the manifests of a cloud's indexes
-//	emptydir FOLDER             fail if it holds anything
+//	emptydir FOLDER             fail if the folder is not empty
 //	visionserve LOG ARGS…       start cpar vision-serve and set $VISION to its address
 //	visionstop                  end it
-//	asphotoprism FILE KEYFILE [IMAGE]  ask it for a picture's labels, as PhotoPrism does
-//	immichserve FOLDER          start a stand-in for Immich with a folder's photos, named by the environment
+//	asphotoprism FILE KEYFILE [IMAGE]  request a photo's labels as PhotoPrism does
+//	immichserve FOLDER          start an Immich test double with a folder's photos
 //	immichphotos                print its photos with their tags, and all tags
-//	immichtag NAME TAG…         give one of its photos tags, and no others
-//	leaks CANARIES PATH…        fail unless a canary is in a file, name or folder; ! leaks the other way
+//	immichtag NAME TAG…         set the tags of one of its photos
+//	leaks CANARIES PATH…        fail unless a file, name or folder contains a canary (! inverts)
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -111,7 +111,7 @@ func TestStories(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "ort" { // whether a story has ONNX Runtime, at $ORT
+			if cond != "ort" { // whether ONNX Runtime is available, at $ORT
 				return false, fmt.Errorf("no condition %s", cond)
 			}
 			return os.Getenv(onnxruntime.Variable) != "", nil
@@ -128,7 +128,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// command finds a program as the story would, on the story's PATH.
+// command finds a program on the story's PATH.
 func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
@@ -165,7 +165,7 @@ func exitOf(ts *testscript.TestScript, err error) int {
 	return 0
 }
 
-// jsonPath prints one value, so that a story can match it.
+// jsonPath prints one value for a story to match.
 func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
 	v := jsonOf(ts, args[0])
 	for _, step := range args[1:] {
@@ -194,7 +194,7 @@ func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
 	fmt.Fprintln(ts.Stdout(), strings.Trim(string(b), `"`))
 }
 
-// jsonOf is what a file holds; several lines of JSON, or one line of a photo, are an array.
+// jsonOf decodes a file. Several lines of JSON form an array.
 func jsonOf(ts *testscript.TestScript, file string) any {
 	var all []any
 	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))

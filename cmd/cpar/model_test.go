@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// message is one of the ONNX format, in the making.
+// message is an ONNX message being written.
 type message []byte
 
 func (m message) number(field int, v uint64) message {
@@ -25,8 +25,8 @@ func (m message) bytes(field int, b []byte) message {
 
 func (m message) text(field int, s string) message { return m.bytes(field, []byte(s)) }
 
-// tinyModel is an image network of one convolution: 1×3×16×16 to 1×64 by 4×4 patches,
-// with random weights.
+// tinyModel is an image network of one convolution: 1×3×16×16 to 1×64 by 4×4
+// patches, with random weights.
 func tinyModel(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var weights []byte
@@ -55,7 +55,6 @@ func tinyModel(seed uint64) []byte {
 	return m
 }
 
-// writeModel makes a tiny image network; another seed makes another.
 func writeModel(ts *testscript.TestScript, _ bool, args []string) {
 	var seed uint64
 	_, err := fmt.Sscan(args[1], &seed)

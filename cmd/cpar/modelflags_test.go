@@ -10,7 +10,7 @@ import (
 	"cpar/model/profile"
 )
 
-// TestWorthIt: what a network is said to be good for is what was measured.
+// The advertised benefit of a network equals the measured one.
 func TestWorthIt(t *testing.T) {
 	page, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
@@ -28,7 +28,6 @@ func TestWorthIt(t *testing.T) {
 	}
 }
 
-// TestCheckedJSON: what model check prints has these fields and no others.
 func TestCheckedJSON(t *testing.T) {
 	const want = `{"embedding":{"name":"","size":0,"reason":""},"preprocessing":null,"missing":[],"ms":{"go":null,"onnxruntime":null}}`
 	if got, err := json.Marshal(&checkedModel{Missing: []string{}}); err != nil || string(got) != want {

@@ -20,8 +20,8 @@ import (
 	"cpar/user/device"
 )
 
-// TestThirtyThousandPhotos: what annotate needs of a large library is bounded, and it
-// costs no more than the features and the requests that it is made of.
+// For a large library, annotate needs bounded memory and costs no more than its
+// features and requests.
 func TestThirtyThousandPhotos(t *testing.T) {
 	if os.Getenv("CPAR_NIGHTLY") != "required" || runtime.GOOS != "linux" {
 		t.Skip("takes many minutes; CPAR_NIGHTLY=required runs it")
@@ -43,7 +43,7 @@ func TestThirtyThousandPhotos(t *testing.T) {
 	}
 	features, requests := h.costs(corel.Photos[:500])
 
-	// The same photo is there several times, and each time it is asked about.
+	// The tree has each photo several times. --again annotates every copy.
 	annotate := h.command("cpar", "annotate", "tree", "--write", "sidecar", "--min-probability", "0.2", "--again")
 	begun := time.Now()
 	if err := annotate.Start(); err != nil {
@@ -75,8 +75,8 @@ func TestThirtyThousandPhotos(t *testing.T) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// costs are what the features of a photo and a request for it cost, each alone on all
-// cores.
+// costs returns the time per photo of features and of requests, each alone on
+// all cores.
 func (h *home) costs(items []dataset.Photo) (features, requests time.Duration) {
 	h.t.Helper()
 	all := make([]device.Photo, len(items))
@@ -118,8 +118,8 @@ func (h *home) costs(items []dataset.Photo) (features, requests time.Duration) {
 	return features, time.Since(begun) / time.Duration(len(items))
 }
 
-// watch returns how many bytes a process has had in memory, at most, until it ended. What
-// the system says at its end counts what started it, too.
+// watch returns the peak memory of a process by polling, because the system's
+// figure at its end includes its parent.
 func watch(pid int) (peak int64) {
 	for {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -18,7 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A started program prints an address and serves it until it is interrupted.
+// A started program serves at the address that it prints until it is
+// interrupted.
 type started struct {
 	cmd     *exec.Cmd
 	address string
@@ -28,7 +29,7 @@ type started struct {
 	closed chan struct{}
 }
 
-// startAt starts a program, and waits for the address that follows a text.
+// startAt starts a program and waits for the address after a text.
 func startAt(cmd *exec.Cmd, before string) (*started, error) {
 	s := &started{cmd: cmd, closed: make(chan struct{})}
 	pipe, err := cmd.StdoutPipe()
@@ -75,7 +76,8 @@ func (s *started) interrupt() error {
 	return s.cmd.Wait()
 }
 
-// page starts cpar ui, sees that it serves the page to everybody and photos to nobody, and ends it.
+// page starts cpar ui, checks that it serves the page to all and photos to
+// none, and ends it.
 func page(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "cpar", append([]string{"ui"}, args...)...)
 	cmd.Stderr = ts.Stderr()
@@ -96,7 +98,7 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	if args[len(args)-1] == "--open" {
-		for range 500 { // the opener is a program of its own
+		for range 500 { // the opener is another process
 			if b, err := os.ReadFile(ts.MkAbs("opened")); err == nil && len(b) > 0 {
 				break
 			}
@@ -110,7 +112,7 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// taken sets $TAKEN to a port that somebody listens on.
+// taken sets $TAKEN to a port in use.
 func taken(ts *testscript.TestScript, _ bool, _ []string) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	ts.Check(err)
@@ -118,7 +120,8 @@ func taken(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("TAKEN", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 }
 
-// programs runs the programs of the stories for a test in Go, in a home of its own.
+// programs runs the programs of the stories for a Go test, in their own home
+// folder.
 type programs struct {
 	t   *testing.T
 	dir string
@@ -131,7 +134,7 @@ func (p programs) command(name string, args ...string) *exec.Cmd {
 		p.t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Args[0] = name // which TestMain looks at
+	cmd.Args[0] = name // TestMain selects by it
 	cmd.Dir = p.dir
 	home := filepath.Join(p.dir, "home")
 	cmd.Env = []string{"HOME=" + home, "XDG_CACHE_HOME=" + home, "XDG_CONFIG_HOME=" + home, "TMPDIR=" + p.dir, "PATH=" + os.Getenv("PATH")}
@@ -147,7 +150,7 @@ func (p programs) run(name string, args ...string) string {
 	return string(out)
 }
 
-// serve starts one that serves; it ends with the test if nobody ends it before.
+// serve starts a server, which ends with the test at the latest.
 func (p programs) serve(before, name string, args ...string) *started {
 	p.t.Helper()
 	cmd := p.command(name, args...)

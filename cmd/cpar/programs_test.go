@@ -18,8 +18,8 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-// visionServe starts `cpar vision-serve ARGS…`, whose log goes to a file, and sets
-// $VISION to its address.
+// visionServe starts `cpar vision-serve ARGS…` with a log file and sets $VISION
+// to its address.
 func visionServe(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "cpar", append([]string{"vision-serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
 	ts.Setenv("VISION", ts.Value("vision").(*process).start(ts, cmd, args[0]))
@@ -29,8 +29,8 @@ func visionStop(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Value("vision").(*process).stop(ts)
 }
 
-// asPhotoPrism posts a picture to $VISION with the key in a file, as PhotoPrism does,
-// and prints the answer. With a third argument it sends that instead of the picture.
+// asPhotoPrism posts an image to $VISION with the key in a file, as PhotoPrism
+// does, and prints the response. A third argument replaces the image.
 func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
 	image := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString([]byte(ts.ReadFile(args[0])))
 	if len(args) > 2 {
@@ -49,8 +49,8 @@ func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// immichServe starts a stand-in for Immich with the photos of a folder, and sets
-// $CPAR_IMMICH to its address and $CPAR_IMMICH_API_KEY to its key.
+// immichServe starts an Immich test double with the photos of a folder and sets
+// $CPAR_IMMICH and $CPAR_IMMICH_API_KEY.
 func immichServe(ts *testscript.TestScript, _ bool, args []string) {
 	paths, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.jpg"))
 	ts.Check(err)
@@ -67,7 +67,7 @@ func immichServe(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("CPAR_IMMICH_API_KEY", immichtest.Key)
 }
 
-// immichPhotos prints the photos of the stand-in with their tags, and all tags there are.
+// immichPhotos prints its photos with their tags, and all tags.
 func immichPhotos(ts *testscript.TestScript, _ bool, _ []string) {
 	s := *ts.Value("immich").(**immichtest.Server)
 	for _, p := range s.Photos {
@@ -77,7 +77,7 @@ func immichPhotos(ts *testscript.TestScript, _ bool, _ []string) {
 	fmt.Fprintf(ts.Stdout(), "tags: %s\n", strings.Join(s.Tags(), " "))
 }
 
-// immichTag gives a photo of the stand-in certain tags and no others.
+// immichTag sets the tags of one of its photos.
 func immichTag(ts *testscript.TestScript, _ bool, args []string) {
 	s := *ts.Value("immich").(**immichtest.Server)
 	for _, p := range s.Photos {

@@ -29,7 +29,7 @@ import (
 	"cpar/photo/dataset"
 )
 
-// versionAt is where the version is in the header of everything of ours.
+// versionAt is the offset of the version in our headers.
 const versionAt = 6
 
 type process struct {
@@ -46,12 +46,13 @@ func serveLimited(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func startCloud(ts *testscript.TestScript, cmd *exec.Cmd, log string) {
-	// Nothing of the story's environment: its folders may be canaries.
+	// Drop the story's environment, because its folders may be canaries.
 	cmd.Env = []string{"LANG=C"}
 	ts.Setenv("CLOUD", ts.Value("cloud").(*process).start(ts, cmd, log))
 }
 
-// start starts a program that says where it listens, which start returns. Its log goes to a file.
+// start starts a program with a log file and returns the address that it
+// prints.
 func (p *process) start(ts *testscript.TestScript, cmd *exec.Cmd, log string) (address string) {
 	p.cmd = cmd
 	var err error
@@ -75,7 +76,7 @@ func (p *process) start(ts *testscript.TestScript, cmd *exec.Cmd, log string) (a
 	return address
 }
 
-// stop interrupts the program, which must end as if nothing was the matter.
+// stop interrupts the program, which must succeed.
 func (p *process) stop(ts *testscript.TestScript) {
 	ts.Check(p.cmd.Process.Signal(os.Interrupt))
 	ts.Check(p.cmd.Wait())
@@ -85,7 +86,7 @@ func (p *process) stop(ts *testscript.TestScript) {
 
 func shutdown(ts *testscript.TestScript, _ bool, _ []string) { ts.Value("cloud").(*process).stop(ts) }
 
-// The stories share their scenes: painting is what costs.
+// The stories share their scenes, because painting is slow.
 var painted = struct {
 	sync.Mutex
 	jpegs    map[int][]byte
@@ -158,7 +159,8 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(path, info.Size()-int64(number(ts, args[1]))))
 }
 
-// only is the largest file that a pattern names: segments have digests for names.
+// only returns the largest file that matches a pattern, because segments are
+// named by digests.
 func only(ts *testscript.TestScript, pattern string) string {
 	all, err := filepath.Glob(ts.MkAbs(pattern))
 	ts.Check(err)
@@ -187,7 +189,7 @@ func claim(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o644))
 }
 
-// answers starts a server that is no cloud, or one that breaks.
+// answers starts a faulty server.
 func answers(ts *testscript.TestScript, _ bool, args []string) {
 	real := ts.Getenv("CLOUD")
 	var questions atomic.Int32
@@ -234,7 +236,7 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// binaryWriter says of a file what cpard says of it.
+// binaryWriter sets the content type of cpard's files.
 type binaryWriter struct{ http.ResponseWriter }
 
 func (w binaryWriter) WriteHeader(status int) {
@@ -242,7 +244,7 @@ func (w binaryWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// relay passes a question on, and the answer back when alter has seen it.
+// relay forwards a request, and its response after alter.
 func relay(w http.ResponseWriter, r *http.Request, url string, alter func(answer []byte)) {
 	resp, err := http.Post(url, r.Header.Get("Content-Type"), r.Body)
 	if err != nil {
@@ -261,14 +263,14 @@ func copyTree(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))
 }
 
-// was sets $WAS to the id that compact says it has replaced.
+// was sets $WAS to the ID that compact replaced.
 func was(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ Was string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))
 	ts.Setenv("WAS", v.Was)
 }
 
-// idOf sets a variable to the id of the index that a command has printed as JSON.
+// idOf sets a variable to the ID in a command's JSON output.
 func idOf(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ ID string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &v))
@@ -290,8 +292,7 @@ func passOn(w http.ResponseWriter, url string) {
 	io.Copy(w, resp.Body)
 }
 
-// limited runs a command whose files hit a wall as on a full disk, and wants
-// exit code 8.
+// limited runs a command with a file size limit and expects exit code 8.
 func limited(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := underLimit(args[0], command(ts, args[1], args[2:]...))
 	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
@@ -300,7 +301,7 @@ func limited(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// fullDisk runs a command whose output goes to a full disk, and wants exit code 8.
+// fullDisk runs a command with output to a full disk and expects exit code 8.
 func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	ts.Check(err)
@@ -312,15 +313,15 @@ func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// underLimit lets a command write files of so many blocks and no more.
+// underLimit limits the files of a command to this number of blocks.
 func underLimit(blocks string, cmd *exec.Cmd) *exec.Cmd {
 	sh := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, cmd.Path}, cmd.Args[1:]...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env
 	return sh
 }
 
-// setVersion writes a version number into the header of a file of ours, and a
-// new digest behind a manifest, so that nothing but the version is wrong.
+// setVersion changes the version in a header, and the digest of a manifest, so
+// that only the version is wrong.
 func setVersion(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	b, err := os.ReadFile(path)
@@ -333,9 +334,9 @@ func setVersion(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(path, b, 0o600))
 }
 
-// leaks searches every byte of files, and their names, for each word of a
-// file, whatever its case; of long words also the hexadecimal, base64 and
-// UTF-16 forms.
+// leaks searches all bytes and names of files for each word of a file, ignoring
+// case. It also searches for the hexadecimal, base64 and UTF-16 forms of long
+// words.
 func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	words := strings.Fields(ts.ReadFile(args[0]))
 	if len(words) == 0 {
@@ -402,13 +403,13 @@ func emptyDir(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// forms are spellings of a word, in lower case. Base64 is looked for in all
-// three alignments, without the digits that depend on the neighbours; its
-// case is lost, which makes the search sharper, not blunter.
+// forms returns the spellings of a word in lower case. Base64 covers all three
+// alignments without the digits that depend on neighbours. Losing its case
+// makes the search stricter.
 func forms(word string) [][]byte {
 	w := []byte(strings.ToLower(word))
 	if len(w) < 12 {
-		return [][]byte{w} // parts of a short word are everywhere
+		return [][]byte{w} // parts of a short word occur everywhere
 	}
 	out := [][]byte{w, []byte(hex.EncodeToString([]byte(word)))}
 	var wide []byte

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal runs a command on a terminal and answers what it asks, prompt by prompt: a line
-// of answers for each, ^C for an interrupt. It wants an exit code, and the terminal
-// afterwards as it was before.
+// terminal runs a command on a terminal and answers each prompt with a line,
+// where ^C interrupts. It checks the exit code and that the terminal is
+// restored.
 //
 //	terminal CODE ANSWERS COMMAND…
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
@@ -29,7 +29,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	cmd := command(ts, args[2], args[3:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs, theirs, theirs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that ^C is a signal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // makes ^C a signal
 	ts.Check(cmd.Start())
 	screen := make(chan []byte)
 	go func() {
@@ -64,7 +64,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 			if *after != *before {
 				ts.Fatalf("the terminal is not as it was: %+v, was %+v", *after, *before)
 			}
-			theirs.Close() // so that the screen ends, too
+			theirs.Close() // ends the screen, too
 			for b := range screen {
 				shown = append(shown, b...)
 			}

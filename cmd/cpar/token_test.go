@@ -21,7 +21,7 @@ import (
 	"cpar/internal/bearer"
 )
 
-// giveToken adds a token to the registry of a cloud's data, and keeps it in a file.
+// giveToken adds a token to the registry of a cloud and writes it to a file.
 func giveToken(ts *testscript.TestScript, _ bool, args []string) {
 	scopes, err := tenant.ParseScopes(strings.Split(args[2], ","))
 	ts.Check(err)
@@ -32,7 +32,7 @@ func giveToken(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// certs makes certificates that sign themselves, of a cloud and of a client.
+// certs makes self-signed certificates of a cloud and a client.
 func certs(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range []string{"server", "client"} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -52,8 +52,8 @@ func certs(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// Every command that names a cloud has the flags of its token and certificates, and none takes
-// the token itself.
+// Every command with a cloud has the flags of token file and certificates, and
+// none takes the token itself.
 func TestNoTokenOnTheCommandLine(t *testing.T) {
 	root := newRoot()
 	seen := 0

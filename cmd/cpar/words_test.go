@@ -25,9 +25,9 @@ import (
 	"cpar/cloud/store"
 )
 
-// A made pair of the CLIP kind: the image half gives the mean colours of sixteen patches, and
-// the text half the mean of the vectors of a text's tokens, of which those of colours say what
-// such patches give, and those of other words hardly anything.
+// A CLIP-like pair for tests. The image half returns the mean colours of
+// sixteen patches, the text half the mean of its tokens' vectors. Tokens of
+// colours match such patches, and other tokens hardly match anything.
 const (
 	pairDim    = 64
 	pairTokens = 49408
@@ -43,7 +43,7 @@ func floatBytes(values []float32) (b []byte) {
 	return b
 }
 
-// pairVisual is tinyModel with weights that mean something.
+// pairVisual is tinyModel with meaningful weights.
 func pairVisual() []byte {
 	model := tinyModel(1)
 	var weights []float32
@@ -59,12 +59,13 @@ func pairVisual() []byte {
 		}
 	}
 	at := bytes.Index(model, []byte("weights\x4a"))
-	at = at + len("weights\x4a") + 2 // the length of what follows
+	at = at + len("weights\x4a") + 2 // the length follows
 	copy(model[at:], floatBytes(weights))
 	return model
 }
 
-// pairText looks tokens up and takes their mean; another dimension belongs to no pair.
+// pairText averages the vectors of tokens. Another dimension makes a mismatched
+// half.
 func pairText(t interface{ Fatal(...any) }, dim int) []byte {
 	b, err := os.ReadFile(filepath.Join(pairVocabulary, "vocab.json"))
 	var vocabulary map[string]int
@@ -76,7 +77,7 @@ func pairText(t interface{ Fatal(...any) }, dim int) []byte {
 	}
 	rng := rand.New(rand.NewPCG(3, 3))
 	table := make([]float32, pairTokens*dim)
-	for i := range table[dim:] { // token 0 fills the rest of a text, and says nothing
+	for i := range table[dim:] { // token 0 is padding without meaning
 		table[dim+i] = float32(rng.NormFloat64()) / 100
 	}
 	for word, rgb := range map[string][3]float32{"red": {1, -1, -1}, "green": {-1, .3, -.7}, "blue": {-1, -.7, 1}, "yellow": {1, .8, -.8}, "black": {-1, -1, -1}, "white": {1, 1, 1}} {
@@ -101,8 +102,8 @@ func pairText(t interface{ Fatal(...any) }, dim int) []byte {
 	return message{}.number(1, 7).bytes(7, graph).bytes(8, message{}.text(1, "").number(2, 13))
 }
 
-// clipPair writes visual.onnx, text.onnx, the tokenizer, and other.onnx, which is no half of
-// it, into a folder.
+// clipPair writes visual.onnx, text.onnx, the tokenizer, and the mismatched
+// other.onnx into a folder.
 func clipPair(t interface{ Fatal(...any) }, dir string) {
 	files := map[string][]byte{"visual.onnx": pairVisual(), "text.onnx": pairText(t, pairDim), "other.onnx": pairText(t, 32)}
 	for _, name := range []string{"vocab.json", "merges.txt"} {
@@ -123,7 +124,6 @@ func clipPair(t interface{ Fatal(...any) }, dir string) {
 	}
 }
 
-// writePair makes a pair for a story.
 func writePair(ts *testscript.TestScript, _ bool, args []string) {
 	clipPair(fatal{ts}, ts.MkAbs(args[0]))
 }
@@ -132,7 +132,7 @@ type fatal struct{ ts *testscript.TestScript }
 
 func (f fatal) Fatal(args ...any) { f.ts.Fatalf("%s", fmt.Sprint(args...)) }
 
-// A wire notes everything that reaches a cloud.
+// A wire records everything that reaches a cloud.
 type wire struct {
 	h    http.Handler
 	sent []string
@@ -147,8 +147,8 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.h.ServeHTTP(rw, r)
 }
 
-// TestWordsStayHome: with the same random numbers the same bytes are sent to the cloud, in the
-// same order, whether words are looked for or not, and whichever.
+// With the same random numbers, the same bytes reach the cloud in the same
+// order, with any list of words or none.
 func TestWordsStayHome(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
@@ -207,8 +207,8 @@ func TestWordsStayHome(t *testing.T) {
 	t.Cleanup(func() { server.Close(); c.Close() })
 	must("push", "index", "--cloud", server.URL)
 	ask := []string{"annotate", "new", "--key", "k", "--cloud", server.URL, "--model", "pair/visual.onnx", "--jobs", "1", "--json",
-		"--cache", "open"} // an encrypted one draws random numbers of its own
-	must(ask...) // so that caches hold the same in all that follow
+		"--cache", "open"} // an encrypted cache draws random numbers
+	must(ask...) // fill the caches before all comparisons
 	sentBy := func(seed uint64, args ...string) (sent []string) {
 		t.Run(fmt.Sprint(seed, args), func(t *testing.T) {
 			cryptotest.SetGlobalRandom(t, seed)

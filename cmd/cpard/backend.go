@@ -5,8 +5,8 @@ import (
 	"cpar/cloud/store"
 )
 
-// beside opens what a daemon may be serving: the object storage of --store, or the data
-// folder.
+// openBackend opens the object storage of --store, or the data folder. A daemon
+// may be serving it.
 func (o *options) openBackend() (store.Backend, error) {
 	if o.Objects.Address != "" {
 		return remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{})

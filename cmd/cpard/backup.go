@@ -108,7 +108,7 @@ backup too, also one that is served: so a cloud moves into object storage.`,
 	return c
 }
 
-// copied runs backup or restore and prints what it did.
+// copied runs backup or restore and prints the result.
 type copied struct {
 	did, would string
 	store.CopyOptions

@@ -17,13 +17,13 @@ import (
 	"cpar/internal/progress/bar"
 )
 
-// A checked index is one that check has read, as JSON.
+// checked is the JSON output of check for one index.
 type checked struct {
 	Tenant  string       `json:"tenant,omitempty"`
 	ID      cpar.IndexID `json:"id"`
 	Scheme  string       `json:"scheme,omitempty"`
 	Bytes   uint64       `json:"bytes"`
-	Pending bool         `json:"pending,omitempty"` // uploaded to, never activated
+	Pending bool         `json:"pending,omitempty"` // has uploads, never activated
 	Damage  string       `json:"damage,omitempty"`
 }
 
@@ -120,7 +120,7 @@ func printChecked(w io.Writer, list []store.Info, damaged int) error {
 	return err
 }
 
-// named is the name of an index for people: its tenant's first, where there is one.
+// named returns the name of an index for people, with its tenant in front.
 func named(x store.Info) string {
 	if x.Tenant == "" {
 		return x.ID.String()
@@ -141,7 +141,6 @@ func printAsJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// indexBar shows on a terminal how many indexes are done.
 func indexBar(c *cobra.Command, stage string) func(done, total int) {
 	b := bar.On(c.ErrOrStderr())
 	return func(done, total int) { b.Report(stage, done, total) }

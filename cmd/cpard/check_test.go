@@ -2,7 +2,6 @@ package main
 
 import "testing"
 
-// TestDamagedIsCounted in words that people read.
 func TestDamagedIsCounted(t *testing.T) {
 	for all, want := range map[int]string{
 		1: "damaged data: the only index; its owner must push it again",

@@ -20,10 +20,9 @@ no data folder and may run anywhere that reaches them.`,
 	return c
 }
 
-// toCluster are the settings that reach a cluster.
+// toCluster lists the settings needed to reach a cluster.
 var toCluster = []string{"nats", "nats-seed", "nats-ca"}
 
-// operate connects as the settings say.
 func (o *options) operate(c *cobra.Command) (*cluster.Operator, error) {
 	o.Cluster.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
 	return cluster.Operate(o.Cluster.Options)

@@ -16,8 +16,9 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// TestClusterUploadsKilled: a router, a node and the storage are killed at random instants of pushes and deletions.
-// Until what was asked is acknowledged, the one before is served bit for bit, or the new one; once repeated, it is at all.
+// A router, a node and the storage are killed at random instants of pushes and
+// deletions. Until an operation is acknowledged, either the old or the new
+// index is served bit for bit. After a retry the new one is.
 func TestClusterUploadsKilled(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "router", "router", "node", "node")
@@ -43,7 +44,8 @@ func TestClusterUploadsKilled(t *testing.T) {
 		}
 		want = append(want, list)
 	}
-	// is reports which index a router answers with, −1 if with none, −2 if it cannot tell without the storage.
+	// is returns the index that a router serves, −1 for none, −2 if it cannot
+	// tell without the storage.
 	is := func(router int, patience time.Duration) int {
 		t.Helper()
 		client := c.machines[router].client()
@@ -86,7 +88,7 @@ func TestClusterUploadsKilled(t *testing.T) {
 		} else {
 			time.Sleep(time.Duration(rng.Int64N(within)))
 		}
-		unknown := false // what is acknowledged has not come to router 1 before the storage went
+		unknown := false // router 1 may have missed an acknowledged operation before the storage went away
 		switch round % 4 {
 		case 0, 2:
 			c.machines[0].kill()
@@ -133,8 +135,9 @@ func TestClusterUploadsKilled(t *testing.T) {
 	}
 }
 
-// TestClusterRestarts: machines that are all killed at once answer as before when they are back; one that comes back
-// while another pushes has the new index; and what one deletes is gone at all at once.
+// After all nodes are killed at once and restarted, they answer as before. A
+// node that returns during a push has the new index, and a deleted index is
+// gone everywhere at once.
 func TestClusterRestarts(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "all", "all", "all")

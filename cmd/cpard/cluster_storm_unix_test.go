@@ -17,12 +17,13 @@ import (
 	"cpar/cloud/shard"
 )
 
-// TestClusterStorm: three nodes, three more that join at once, then the first three are drained and stopped, while
-// requests are answered. Afterwards every part is where placement says, and nowhere else.
+// Three nodes join three others, and then the first three are drained and
+// stopped while requests are answered. Afterwards every shard is exactly where
+// placement puts it.
 func TestClusterStorm(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "router")
-	node := []string{"--role", "node", "--unload-after", "4s"} // what is not to be held goes soon
+	node := []string{"--role", "node", "--unload-after", "4s"} // unassigned shards unload soon
 	together := func(of ...int) {
 		var starting sync.WaitGroup
 		for range of {
@@ -75,7 +76,8 @@ func TestClusterStorm(t *testing.T) {
 	}
 }
 
-// placed waits until the nodes that stay hold the parts that placement gives them.
+// placed waits until the remaining nodes hold the shards that placement assigns
+// to them.
 func (c *testCluster) placed(all []*cpar.Manifest, nodes ...string) {
 	c.t.Helper()
 	var there []placement.Node
@@ -95,7 +97,7 @@ func (c *testCluster) placed(all []*cpar.Manifest, nodes ...string) {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		clear(got)
 		for _, x := range c.status().Nodes {
-			if x.Parts > 0 || !x.Leaving { // who is drained lets go of all, also if it is never stopped
+			if x.Parts > 0 || !x.Leaving { // a drained node releases everything, even if it is never stopped
 				got[x.Node] = x.Parts
 			}
 		}

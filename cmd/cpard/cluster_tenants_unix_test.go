@@ -29,7 +29,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// attempt runs cpard with arguments; it must end by itself, soon.
+// attempt runs cpard, which must end by itself soon.
 func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, said string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -58,12 +58,12 @@ func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, sai
 	return 0, out.String()
 }
 
-// TestClusterTenantsAndStrangers: a tenant's token reaches nothing of another's through any router, and who is no
-// machine of the cluster neither serves with it nor hears or says anything.
+// A tenant's token reaches nothing of another tenant through any router, and a
+// program without the cluster's key can neither serve, listen nor send.
 func TestClusterTenantsAndStrangers(t *testing.T) {
 	t.Parallel()
 	c := &testCluster{t: t, nats: natstest.Start(t, 3), storage: buckettest.Versity(t)}
-	// Routers have the same tenants: their folder is copied, as operating.md says.
+	// Copy the folder of tenants to every router, as operating.md says.
 	data := filepath.Join(t.TempDir(), "tenants")
 	var tokens [2]bearer.Token
 	for i, name := range []string{"ann", "bob"} {
@@ -134,7 +134,8 @@ func TestClusterTenantsAndStrangers(t *testing.T) {
 				}
 			}
 		}
-		// The manifest of another's index activates nothing: its segments are not this tenant's.
+		// Another tenant's manifest activates nothing, because this tenant
+		// lacks its segments.
 		manifest, err := m.MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +164,7 @@ func TestClusterTenantsAndStrangers(t *testing.T) {
 	}
 }
 
-// parts is how many parts all nodes hold.
+// parts returns the number of shards on all nodes.
 func (c *testCluster) parts() (n int) {
 	for _, x := range c.status().Nodes {
 		n += x.Parts
@@ -188,7 +189,7 @@ func (c *testCluster) status() (s clusterStatus) {
 	return s
 }
 
-// strangers try to be a machine of the cluster, and to listen and talk to it.
+// strangers try to join the cluster, to listen to it and to send to it.
 func (c *testCluster) strangers(t *testing.T) {
 	t.Helper()
 	seed, _ := c.nats.Key("stranger")
@@ -252,7 +253,7 @@ func (c *testCluster) strangers(t *testing.T) {
 			}
 		}
 	}
-	// A machine may use what machines need, and nothing else.
+	// A node may use only the subjects that nodes need.
 	key, err = nats.NkeyOptionFromSeed(c.nats.Seed)
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,9 @@ import (
 	"cpar/internal/modq"
 )
 
-// millionOf is an index of scheme sealed with so many records of 96 numbers. Its groups are random words
-// below Q, copied: what they are makes no difference to what reading them costs.
+// millionOf builds an index of scheme sealed with this number of records of 96
+// numbers. Its groups are copies of random words below Q, which cost as much to
+// read as real ones.
 func millionOf(t *testing.T, records int) (folder string, m *cpar.Manifest, request func(seed uint64) *cpar.Request) {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}.Balance()
@@ -91,7 +92,7 @@ func millionOf(t *testing.T, records int) (folder string, m *cpar.Manifest, requ
 	}
 }
 
-// processorTime is how long a process has computed.
+// processorTime returns the CPU time of a process.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -110,11 +111,12 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / 100
 }
 
-// shared is how fast each of two cores reads memory while both do, of what one reads alone.
+// shared returns the memory bandwidth of each of two cores reading at once,
+// relative to one reading alone.
 func shared() float64 {
 	memory := make([]uint64, 1<<27)
 	for i := range memory {
-		memory[i] = uint64(i) // else all pages are the same one
+		memory[i] = uint64(i) // otherwise all pages are the same zero page
 	}
 	read := func(parts ...[]uint64) (best float64) {
 		for range 5 {
@@ -132,10 +134,11 @@ func shared() float64 {
 	return read(memory[:half], memory[half:]) / read(memory[:half])
 }
 
-// TestClusterThroughput measures, and judges, how much of an index nodes read in a second: two, pinned to a core each,
-// and one. Router, clients, brokers and storage run on the same cores, so what the nodes read by the clock says
-// how much those leave them; what they read for each second of their own processor time is theirs alone, but for the memory, which
-// two cores share.
+// TestClusterThroughput measures the bytes per second that one node, and two
+// nodes pinned to a core each, read of an index. Router, clients, brokers and
+// storage share these cores, so wall-clock throughput depends on the CPU time
+// they leave. Throughput per second of the nodes' own CPU time depends only on
+// the shared memory.
 func TestClusterThroughput(t *testing.T) {
 	if os.Getenv("CPAR_NIGHTLY") != "required" {
 		t.Skip("takes minutes on a quiet machine; CPAR_NIGHTLY=required runs it")
@@ -171,7 +174,8 @@ func TestClusterThroughput(t *testing.T) {
 	}
 }
 
-// throughput is the bytes of vectors that nodes read in a second, and for each second of their processor time.
+// throughput returns the bytes of vectors that nodes read per second, and per
+// second of their CPU time.
 func throughput(t *testing.T, folder string, m *cpar.Manifest, requests []*cpar.Request, nodes int, part string) (byClock, byCore float64) {
 	t.Helper()
 	c := startCluster(t, 1, "router")

@@ -24,7 +24,8 @@ import (
 	"cpar/internal/testing/natstest"
 )
 
-// A testCluster is some machines over stock NATS servers and an S3 server, all processes of their own.
+// A testCluster is a set of nodes over stock NATS servers and an S3 server, all
+// of them processes.
 type testCluster struct {
 	t        *testing.T
 	nats     *natstest.Servers
@@ -46,13 +47,13 @@ func startCluster(t *testing.T, servers int, roles ...string) *testCluster {
 	return c
 }
 
-// start starts machine i, whose parts are as small as segments are.
+// start starts node i with shards of one segment.
 func (c *testCluster) start(i int, args ...string) {
 	c.machines[i].start(append([]string{"--nats", c.nats.Addresses(), "--nats-seed", c.nats.Seed, "--nats-ca", c.nats.CA,
 		"--node-name", fmt.Sprintf("m%d", i), "--part-bytes", "1"}, args...)...)
 }
 
-// requests to an index of scan's.
+// requestsTo returns n requests to an index made by scan.
 func requestsTo(m *cpar.Manifest, n int) (list []*cpar.Request) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range n {
@@ -65,7 +66,7 @@ func requestsTo(m *cpar.Manifest, n int) (list []*cpar.Request) {
 	return list
 }
 
-// answers are the replies of a cloud, encoded.
+// answers returns a cloud's replies, encoded.
 func answers(ctx context.Context, c *cparhttp.Client, requests []*cpar.Request) (list [][]byte, err error) {
 	for _, q := range requests {
 		reply, _, err := c.Annotate(ctx, q)
@@ -81,8 +82,8 @@ func answers(ctx context.Context, c *cparhttp.Client, requests []*cpar.Request) 
 	return list, nil
 }
 
-// TestClusterAnswersAsOneMachine: three machines that hold parts of an index reply, byte for byte, what one
-// machine does, whichever is asked.
+// Every one of three nodes that share an index replies, byte for byte, as a
+// single node does.
 func TestClusterAnswersAsOneMachine(t *testing.T) {
 	c := startCluster(t, 3, "all", "all", "all")
 	folder, m := large(t, 1, 1)
@@ -109,7 +110,8 @@ func TestClusterAnswersAsOneMachine(t *testing.T) {
 	}
 }
 
-// A load asks routers all the time, each request until it has a right answer.
+// A load sends requests to routers all the time and repeats each until the
+// answer is right.
 type load struct {
 	t       *testing.T
 	clients []*cparhttp.Client
@@ -121,13 +123,13 @@ type load struct {
 	mu    sync.Mutex
 	asked int
 	took  []time.Duration
-	lag   time.Duration // the most by which a timer of this process was late
+	lag   time.Duration // maximum lateness of a timer of this process
 }
 
-// tail is how long an answer may take, whatever happens.
+// tail is the maximum time of an answer.
 const tail = 2 * time.Second
 
-// begin starts so many askers. Each has a router, and another where that one is gone, as behind a balancer.
+// begin starts clients. Each has a router and a fallback, as behind a balancer.
 func (c *testCluster) begin(askers int, requests []*cpar.Request, want [][]byte, routers ...int) *load {
 	ctx, stop := context.WithCancel(c.t.Context())
 	l := &load{t: c.t, request: requests, want: want, stop: stop}
@@ -156,7 +158,6 @@ func (c *testCluster) begin(askers int, requests []*cpar.Request, want [][]byte,
 	return l
 }
 
-// ask asks once, and counts.
 func (l *load) ask(ctx context.Context, at int) {
 	start, i := time.Now(), at%len(l.request)
 	for try := at; ; try++ {
@@ -185,8 +186,8 @@ func (l *load) ask(ctx context.Context, at int) {
 	l.took = append(l.took, took)
 }
 
-// during waits, and says what became of requests meanwhile. By as much as timers of this process were late,
-// because the machine has other things to do, answers may be as well.
+// during waits and reports on the requests meanwhile. Answers may be as late as
+// timers of this process were, because the machine is shared.
 func (l *load) during(what string, d time.Duration) {
 	l.t.Helper()
 	time.Sleep(d)
@@ -210,8 +211,8 @@ func (l *load) end() {
 	l.running.Wait()
 }
 
-// TestClusterUnderFire: nodes, routers and brokers are killed and stopped while requests are answered, and
-// every answer is that of one machine, within two seconds.
+// While nodes, routers and brokers are killed and stopped, every answer arrives
+// within two seconds and equals a single node's.
 func TestClusterUnderFire(t *testing.T) {
 	c := startCluster(t, 3, "router", "router", "node", "node", "node")
 	folder, m := large(t, 1, 1)
@@ -265,7 +266,7 @@ func TestClusterUnderFire(t *testing.T) {
 	}
 }
 
-// run runs a command of cpard that ends, and returns what it prints.
+// run runs a command of cpard and returns its output.
 func (c *testCluster) run(args ...string) string {
 	c.t.Helper()
 	self, err := os.Executable()
@@ -284,7 +285,8 @@ func (c *testCluster) run(args ...string) string {
 	return string(out)
 }
 
-// TestClusterForgets: NATS servers that lose all they have are told by rebuild-meta, or by the first question.
+// NATS servers that lost their data recover through rebuild-meta or the first
+// request.
 func TestClusterForgets(t *testing.T) {
 	c := startCluster(t, 3, "all", "all")
 	folder, m := large(t, 1, 1)
@@ -313,7 +315,7 @@ func TestClusterForgets(t *testing.T) {
 		if err != nil || !slices.EqualFunc(got, want, bytes.Equal) {
 			t.Fatalf("after %s: other answers than before, or none: %v", by, err)
 		}
-		for try := 0; ; try++ { // the servers may need some seconds to agree on a leader
+		for try := 0; ; try++ { // electing a leader may take some seconds
 			got := c.run("status")
 			if strings.Contains(got, "2 nodes, 3 of 3 NATS servers, 1 index") && strings.Contains(got, "m1  ") {
 				break

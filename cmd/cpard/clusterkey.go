@@ -15,8 +15,8 @@ import (
 	"cpar/internal/exitcode"
 )
 
-// mayDo is what nats-server lets the machines of a cluster do, and nobody else: ask each other, answer, and
-// use JetStream for the bucket of pointers.
+// mayDo is the nats-server configuration that lets only the cluster's nodes
+// request, reply, and use JetStream for the bucket of pointers.
 const mayDo = `authorization { users: [ { nkey: %s, permissions: {
   publish: ["cpar.>", "_INBOX.>", "$JS.API.>", "$JS.FC.>", "$JS.ACK.>", "$KV.cpar-active.>"]
   subscribe: ["cpar.>", "_INBOX.>"]
@@ -49,7 +49,8 @@ the same is printed again. All machines of a cluster have one seed; NATS servers
 	return c
 }
 
-// nkey returns the public half of the key whose seed is in a file, and makes both if there is none.
+// nkey returns the public half of the key whose seed is in a file. It creates
+// the file if necessary.
 func nkey(file string) (public string, err error) {
 	seed, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

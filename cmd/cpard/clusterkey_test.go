@@ -13,7 +13,8 @@ import (
 	"cpar"
 )
 
-// The seed is made once, for its owner alone, and what is printed is its other half.
+// The seed is created once, readable only by its owner, and the public half is
+// printed.
 func TestClusterKey(t *testing.T) {
 	seed := filepath.Join(t.TempDir(), "machines.seed")
 	key := func() (string, error) {

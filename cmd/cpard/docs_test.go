@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write docs/CPARD.md")
 
 const page = "../../docs/CPARD.md"
 
-// pageOfCommands is the page of commands, settings and exit codes, from the tables in the code.
+// pageOfCommands generates the page of commands, settings and exit codes.
 func pageOfCommands() string {
 	var b strings.Builder
 	b.WriteString("# cpard: commands, settings, exit codes\n\nWritten from the code (`go test ./cmd/cpard -run TestPage -update`). Each command explains itself with an example:\n" +
@@ -42,7 +42,6 @@ func pageOfCommands() string {
 	return b.String()
 }
 
-// TestPage: the page says what the code does.
 func TestPage(t *testing.T) {
 	want := pageOfCommands()
 	if *update {

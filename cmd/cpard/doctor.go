@@ -24,14 +24,14 @@ import (
 	"cpar/internal/settings"
 )
 
-// What should be there at least.
+// Minimum values.
 const (
 	spaceWanted       = 1 << 30 // a large index takes 700 MB
 	descriptorsWanted = 4 * listen.DefaultConnections
 	renewedBefore     = 14 * 24 * time.Hour
 )
 
-// A doctor looks at what serve needs. The functions are the system's, but in tests.
+// doctorFlags checks everything that serve needs. Tests replace the functions.
 type doctorFlags struct {
 	options
 	doctor.List
@@ -146,14 +146,15 @@ func (d *doctorFlags) checkData() {
 	}
 }
 
-// checkPrivate warns of what others may read. Windows has no such permissions.
+// checkPrivate warns if others can read a file. Windows has no such
+// permissions.
 func (d *doctorFlags) checkPrivate(check, path, mode string) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 && os.PathSeparator == '/' {
 		d.Warn(check, "chmod "+mode+" "+sanitize.Text(path), "others may read %s", sanitize.Text(path))
 	}
 }
 
-// checkNetwork looks at tenants, at the rule for addresses, and at certificates.
+// checkNetwork checks tenants, the rule for addresses, and certificates.
 func (d *doctorFlags) checkNetwork() {
 	n := d.Network
 	n.Address, n.ACME.Cache = d.Listen, filepath.Join(d.Data, "acme")

@@ -14,7 +14,6 @@ import (
 	"cpar/internal/exitcode"
 )
 
-// TestDoctorFindsWhatIsWrong spoils one thing at a time.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	for name, k := range map[string]struct {
 		args  []string

@@ -41,8 +41,8 @@ were uploaded to and never activated. It reads manifests only; cpard check reads
 	return c
 }
 
-// listed is an index in the list's JSON: as the HTTP interface has it, and what that need
-// not say to one tenant about its active indexes.
+// listed is the JSON output of list for one index: the fields of the HTTP
+// interface and those that it hides from tenants.
 type listed struct {
 	Tenant string `json:"tenant,omitempty"`
 	cparhttp.IndexInfo

@@ -1,5 +1,5 @@
-// Command cpard is a cloud for cpar: it keeps encrypted image indexes and
-// answers encrypted requests. It has no key and no use for one.
+// Command cpard is a cloud for cpar. It stores encrypted image indexes and
+// answers encrypted requests without any key.
 package main
 
 import (

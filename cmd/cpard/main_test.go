@@ -33,30 +33,29 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"cpard": func() { os.Exit(run()) }})
 }
 
-// Additional commands for the stories:
+// TestStories runs the stories of testdata, which have additional commands:
 //
-//	sample N FOLDER [scan]  make an index of random bytes, as an owner's build
-//	                 does; a cloud loads it with scan
-//	start ARGS…      start `cpard serve ARGS…` and take its address into $URL
-//	certify DIR NAME…  make cert.pem and key.pem for names, and ca.pem if it is not there
+//	sample N FOLDER [scan]  make an index of random bytes, of scheme capia with scan
+//	start ARGS…      start `cpard serve ARGS…` and set $URL to its address
+//	certify DIR NAME…  make cert.pem and key.pem for names, and ca.pem if missing
 //	signal SIGNAL    send it HUP
-//	logs REGEXP      wait until it has logged something
-//	shutdown SIGNAL  send it INT or TERM; it must exit with code 0, having said no more
+//	logs REGEXP      wait for a line of its log
+//	shutdown SIGNAL  send it INT or TERM and expect exit code 0 without further output
 //	push FOLDER      push an index to $URL
-//	get PATH         print what $URL answers
-//	$CA              file with the authority that signs for $URL, if it is set
-//	$TOKEN           file with the token that push and get show, if it is set
+//	get PATH         print a response of $URL
+//	$CA              file with the authority that signs for $URL, if set
+//	$TOKEN           file with the token of push and get, if set
 //	mkdata DIR NAME  put a file into the folder of a tenant
 //	upload ID TEXT   put TEXT to $URL as a segment of index ID
-//	spoil FOLDER     flip a bit in one segment somewhere below FOLDER
-//	storage          start object storage, with its address in $STORE and the file credentials
+//	spoil FOLDER     flip a bit in one segment below FOLDER
+//	storage          start object storage and set $STORE and the file credentials
 //	exits N COMMAND  run a command that must exit with code N
 func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Values["daemon"] = new(process)
-			e.Setenv("CPARD_CONFIG", "none") // not the machine's
+			e.Setenv("CPARD_CONFIG", "none") // ignore the machine's
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -141,7 +140,8 @@ func makeSample(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// scan makes an index of scheme capia: a cloud takes a scan of random bytes, but no forest of such.
+// scan makes an index of scheme capia, because a cloud refuses a forest of
+// random bytes.
 func scan(folder string, id, seed uint64, records, dim uint32) (*cpar.Manifest, error) {
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(id).ID, Records: records, Dim: dim, Shift: 10, KeywordBytes: 16}
 	w, err := indexdir.Create(folder, indexdir.Options{})
@@ -208,7 +208,7 @@ func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// token is the one in the file $TOKEN, or none.
+// token returns the token in the file $TOKEN, or none.
 func token(ts *testscript.TestScript) (t bearer.Token) {
 	if file := ts.Getenv("TOKEN"); file != "" {
 		var err error

@@ -29,15 +29,15 @@ type pressed struct {
 	address string
 	m       *cpar.Manifest
 	client  *cparhttp.Client
-	batch   []byte // the largest that is good
+	batch   []byte // the largest valid one
 	pid     int
 
 	mu   sync.Mutex
 	most int64 // kB of anonymous memory
 }
 
-// press starts cpard with so many MiB for bodies, requests and replies, and an index whose
-// requests are large.
+// press starts cpard with this number of MiB for bodies, requests and replies,
+// and an index with large requests.
 func press(t *testing.T, megabytes int) *pressed {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
@@ -48,7 +48,7 @@ func press(t *testing.T, megabytes int) *pressed {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--memory", "map", "--max-memory", fmt.Sprintf("%dMiB", megabytes))
-	cmd.Args[0] = "cpard" // TestMain then is cpard
+	cmd.Args[0] = "cpard" // makes TestMain run cpard
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -114,7 +114,7 @@ func (p *pressed) request() *cpar.Request {
 	return q
 }
 
-// look reads how much anonymous memory the daemon has.
+// look reads the daemon's anonymous memory.
 func (p *pressed) look() {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *pressed) look() {
 	}
 }
 
-// A hostile client opens connections, sends to all of them, and leaves when it is told.
+// hostile opens connections, sends to all of them, and closes them on leave.
 func (p *pressed) hostile(t *testing.T, n int, head string, body func(i int, w io.Writer), leave <-chan struct{}) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -141,7 +141,7 @@ func (p *pressed) hostile(t *testing.T, n int, head string, body func(i int, w i
 				return
 			}
 			defer c.Close()
-			go func() { <-leave; c.Close() }() // what it is still sending breaks off
+			go func() { <-leave; c.Close() }() // cuts off the body
 			fmt.Fprintf(c, "POST /v1/indexes/%v/annotate-batch HTTP/1.1\r\nHost: localhost\r\n%s\r\n", p.m.ID, head)
 			body(i, c)
 			<-leave
@@ -150,8 +150,8 @@ func (p *pressed) hostile(t *testing.T, n int, head string, body func(i int, w i
 	all.Wait()
 }
 
-// TestMemoryIsBounded: whatever mix of slow, huge and broken-off bodies, and of replies that
-// nobody reads, the daemon's anonymous memory stays within what it states plus 64 MB.
+// For any mix of slow, huge and truncated bodies and unread replies, the
+// daemon's anonymous memory stays within the announced bound plus 64 MB.
 func TestMemoryIsBounded(t *testing.T) {
 	const bound = 128
 	p := press(t, bound)
@@ -206,7 +206,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		p.mu.Unlock()
 	}
-	// Everything was given back.
+	// All memory was returned.
 	if _, _, err := p.client.Annotate(t.Context(), p.request()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

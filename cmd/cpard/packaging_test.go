@@ -29,8 +29,7 @@ func read(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// TestExampleConfiguration: the file is read as it is, and each line that is a comment could be
-// taken out of it.
+// The example file is valid, with and without each commented line.
 func TestExampleConfiguration(t *testing.T) {
 	text := read(t, "cpard.toml")
 	option := regexp.MustCompile(`(?m)^# ([a-z-]+ = .*)$`)
@@ -65,7 +64,7 @@ func TestExampleConfiguration(t *testing.T) {
 	}
 }
 
-// TestServersOfNATS: the example is what docs/operating.md has a newcomer type, and what tests run with.
+// The example equals the configuration in docs/operating.md and in the tests.
 func TestServersOfNATS(t *testing.T) {
 	page, err1 := os.ReadFile("../../docs/operating.md")
 	source, err2 := os.ReadFile("../../internal/testing/natstest/natstest.go")
@@ -93,7 +92,7 @@ func TestServersOfNATS(t *testing.T) {
 	}
 }
 
-// TestUnit holds the unit to systemd's own opinion, and to what the daemon does.
+// The unit passes systemd's own analysis and matches the daemon.
 func TestUnit(t *testing.T) {
 	unit := read(t, "systemd", "cpard.service")
 	value := func(name string) string {
@@ -130,7 +129,7 @@ func TestUnit(t *testing.T) {
 	if err != nil {
 		t.Errorf("it is exposed beyond 2.0 of 10: %s", out)
 	}
-	// The program and its manual are elsewhere on this machine.
+	// The unit's program and manual are elsewhere on this machine.
 	installed := filepath.Join(t.TempDir(), "cpard.service")
 	text := strings.ReplaceAll(strings.ReplaceAll(unit, "/usr/bin/cpard", "/bin/true"), "Documentation=man:cpard(1)\n", "")
 	if err := os.WriteFile(installed, []byte(text), 0o600); err != nil {
@@ -141,8 +140,8 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestContainer: what the image takes from the checkout is there, what it sets are settings,
-// and the program needs no library. No engine runs here.
+// The image's files exist, its variables are settings, and the program needs no
+// library. No container engine runs here.
 func TestContainer(t *testing.T) {
 	text := read(t, "Containerfile")
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
@@ -165,7 +164,7 @@ func TestContainer(t *testing.T) {
 	if os.Getenv("CPAR_STATIC") != "required" {
 		t.Skip("building takes a minute and a half")
 	}
-	// For a system that .ci/run has built for.
+	// .ci/run builds for this system.
 	out := filepath.Join(t.TempDir(), "cpard")
 	build := exec.Command("go", "build", "-o", out, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=arm64")

@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetector: memory that is measured is the detector's too.
+// raceDetector is set because the detector's memory is measured too.
 const raceDetector = true

@@ -26,7 +26,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// A remoteDaemon is cpard over object storage, as a process.
+// A remoteDaemon is a cpard process over object storage.
 type remoteDaemon struct {
 	t     *testing.T
 	place buckettest.Endpoint
@@ -34,7 +34,7 @@ type remoteDaemon struct {
 	cmd   *exec.Cmd
 	url   string
 	said  bytes.Buffer
-	core  string // that it is to run on, "" for any
+	core  string // to run on, "" for any
 }
 
 func (d *remoteDaemon) start(args ...string) {
@@ -44,7 +44,7 @@ func (d *remoteDaemon) start(args ...string) {
 		d.t.Fatal(err)
 	}
 	args = append([]string{"cpard", "serve", "--data", d.data, "--store", d.place.Address, "--listen", "127.0.0.1:0"}, args...)
-	if d.core != "" { // the program is told by its name, which taskset takes from the path
+	if d.core != "" { // taskset replaces argv[0], which selects the program
 		link := filepath.Join(d.t.TempDir(), "cpard")
 		if err := os.Symlink(self, link); err != nil {
 			d.t.Fatal(err)
@@ -93,7 +93,7 @@ func (d *remoteDaemon) client() *cparhttp.Client {
 	return c
 }
 
-// large builds an index of scheme capia of 6 MB: its push takes a while.
+// large builds an index of scheme capia of 6 MB, whose push takes a while.
 func large(t *testing.T, id, seed uint64) (folder string, m *cpar.Manifest) {
 	t.Helper()
 	folder = filepath.Join(t.TempDir(), "index")
@@ -104,8 +104,8 @@ func large(t *testing.T, id, seed uint64) (folder string, m *cpar.Manifest) {
 	return folder, m
 }
 
-// whole reports which of some manifests is active at a cloud, and fetches all of its
-// segments; -1 if there is none.
+// whole returns which of these manifests is active at a cloud, or -1, after
+// fetching all of its segments.
 func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manifest) int {
 	t.Helper()
 	m, err := c.Manifest(t.Context(), id)
@@ -131,8 +131,9 @@ func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manife
 	return -1
 }
 
-// The storage dies in the middle of a push and comes back. What is loaded goes on being
-// served, the rest says that the storage is away, and the push or the next one ends well.
+// The storage fails during a push and returns. Loaded indexes are still served,
+// other requests report the missing storage, and the push or its repetition
+// succeeds.
 func TestStorageDiesInAPush(t *testing.T) {
 	storage := buckettest.Versity(t)
 	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
@@ -150,10 +151,10 @@ func TestStorageDiesInAPush(t *testing.T) {
 		folders, manifests = append(folders, folder), append(manifests, m)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	first := 0 // pushes that went on over the gap
+	first := 0 // pushes that survived the gap
 	for round := range 6 {
 		before := whole(t, c, id, manifests...)
-		if c.Busy = 0; round > 0 { // in the first round nobody is patient
+		if c.Busy = 0; round > 0 { // no retries in the first round
 			c.Busy = time.Minute
 		}
 		at := rng.Int64N(int64(manifests[0].Bytes()))
@@ -166,7 +167,7 @@ func TestStorageDiesInAPush(t *testing.T) {
 					go func() {
 						defer close(dead)
 						if round == 0 {
-							return // it stays away for longer than anyone is patient
+							return // absent for longer than the retries
 						}
 						time.Sleep(time.Duration(rng.IntN(1500)) * time.Millisecond)
 						storage.Start()
@@ -192,7 +193,8 @@ func TestStorageDiesInAPush(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 6 pushes went on when the storage came back, the others when they were repeated", first)
-	// The storage has it all: another machine, with an empty cache, has the same.
+	// A node with an empty cache has the same, because the storage holds
+	// everything.
 	d.kill()
 	other := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	other.start("--cache-bytes", "8MB")
@@ -204,7 +206,7 @@ func TestStorageDiesInAPush(t *testing.T) {
 	}
 }
 
-// awayAnswers: what a cloud says while its storage is away.
+// awayAnswers checks a cloud's responses while its storage is unreachable.
 func awayAnswers(t *testing.T, d *remoteDaemon, pushed error, loaded *cpar.Manifest, other cpar.IndexID) {
 	t.Helper()
 	if !errors.Is(pushed, cpar.ErrCloud) || !strings.Contains(hint.Of(pushed), "storage") {
@@ -227,8 +229,8 @@ func awayAnswers(t *testing.T, d *remoteDaemon, pushed error, loaded *cpar.Manif
 	}
 }
 
-// cpard is killed at random instants of pushes and deletions over object storage. What it
-// serves afterwards is whole, and what was acknowledged is there.
+// cpard is killed at random instants of pushes and deletions over object
+// storage. Afterwards it serves complete indexes, and acknowledged ones exist.
 func TestKilledOverObjectStorage(t *testing.T) {
 	storage := buckettest.Versity(t)
 	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}

@@ -37,7 +37,7 @@ cpard config --help.
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// A command that has one of its own must call table.Apply.
+		// A command with its own hook must call table.Apply.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
 	}
 	root.SuggestionsMinimumDistance = 2
@@ -50,7 +50,7 @@ cpard config --help.
 	return root
 }
 
-// knownCommand makes of a word that is no command a usage error.
+// knownCommand returns a usage error for an unknown command.
 func knownCommand(c *cobra.Command, args []string) error {
 	err := noArguments(c, args)
 	if err == nil {

@@ -82,7 +82,8 @@ the address of the cloud, and gets a yes or no.`,
 					fmt.Fprintf(c.OutOrStdout(), "node %s serves\n", o.Cluster.Name)
 					return
 				}
-				// In one write: who reads one line and goes away has both.
+				// A single write, so that a reader of one line also gets the
+				// other.
 				fmt.Fprintf(c.OutOrStdout(), "listening on %s\nbodies, requests and replies take at most %s\n", url, humanize.IBytes(uint64(o.Admit.Memory)))
 			}
 			hangup := make(chan os.Signal, 1)
@@ -96,7 +97,7 @@ the address of the cloud, and gets a yes or no.`,
 	return c
 }
 
-// check refuses what no daemon can do, before anything is opened.
+// check refuses impossible settings before anything is opened.
 func (o *options) check() error {
 	if err := needData(o.Data); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (o *options) check() error {
 		return exitcode.UsageError(fmt.Errorf("--max-loaded, --max-pending, --unload-after, --scrub-every and --keep-pending must be more than 0"))
 	}
 	if o.Store.ScrubRate == 0 {
-		o.Store.ScrubRate = -1 // off, where the store's 0 is its default
+		o.Store.ScrubRate = -1 // off, because the store's 0 means its default
 	}
 	if o.Admit.Memory < minMemory {
 		return exitcode.UsageError(fmt.Errorf("--max-memory %d; the largest body needs %s", o.Admit.Memory, humanize.IBytes(minMemory)))
@@ -125,7 +126,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// checkCluster refuses what is no machine of a cluster.
+// checkCluster checks the settings of a cluster.
 func (o *options) checkCluster() (err error) {
 	if o.Cluster.Servers == "" {
 		return nil
@@ -141,8 +142,8 @@ func (o *options) checkCluster() (err error) {
 	return cluster.CheckName(o.Cluster.Name)
 }
 
-// minMemory has room for the largest manifest and the largest batch of one tenant, which
-// gets half of what there is for bodies.
+// minMemory has room for the largest manifest and the largest batch of one
+// tenant, which gets half of the memory for bodies.
 const minMemory = 96 << 20
 
 func needData(data string) error {

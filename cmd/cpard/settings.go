@@ -18,28 +18,28 @@ import (
 	"cpar/internal/settings"
 )
 
-// options are what the settings set.
+// options hold the values of the settings.
 type options struct {
 	daemon.Options
 	level   slog.Level
 	jsonLog bool
-	// minShardBytes is Cluster.MinShardBytes, as sizes are read.
+	// minShardBytes is Cluster.MinShardBytes as parsed from a size.
 	minShardBytes int64
 }
 
-// A setting is a row of the table below: a flag of serve, and of any other command that
-// names it. Its default is what flag says.
+// A setting is a row of the table below: a flag of serve and of the commands
+// that name it. flag sets its default.
 type setting struct {
 	settings.Setting
 	flag func(f *pflag.FlagSet, o *options, name, what string)
-	// values are all there are, endings those of the files that fit, for a shell to complete;
-	// a Path without endings is any file, and with folder a folder.
+	// values and endings are completed by a shell. A Path without endings
+	// accepts any file, or folders if folder is set.
 	values, endings []string
 	folder          bool
 }
 
-// all are the settings of cpard, in the order of the help. No secret is one: where one is
-// needed, the setting names a file.
+// all are the settings of cpard, in the order of the help. A secret is never a
+// setting itself: the setting names a file.
 var all = []setting{
 	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
@@ -187,7 +187,7 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.Watch.Profile, name, false, what) }},
 }
 
-// table is the same without flags, for whoever reads settings.
+// table describes the settings without their flags.
 var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: describe()}
 
 func describe() (out []settings.Setting) {
@@ -202,8 +202,8 @@ func describe() (out []settings.Setting) {
 	return out
 }
 
-// configPlaces are where the file is looked for: a person's own goes before the machine's,
-// and the two are not mixed.
+// configPlaces returns candidate paths of the configuration file. A user's own
+// replaces the machine's.
 func configPlaces() (out []string) {
 	if dir, err := os.UserConfigDir(); err == nil {
 		out = append(out, filepath.Join(dir, "cpard", "cpard.toml"))
@@ -211,7 +211,7 @@ func configPlaces() (out []string) {
 	return append(out, "/etc/cpard/cpard.toml")
 }
 
-// addFlags gives a command the flags of the settings that it names, or of all.
+// addFlags adds the flags of the named settings, or of all.
 func addFlags(c *cobra.Command, o *options, names ...string) {
 	for _, s := range all {
 		if len(names) == 0 || slices.Contains(names, s.Name) {
@@ -220,7 +220,7 @@ func addFlags(c *cobra.Command, o *options, names ...string) {
 	}
 }
 
-// complete has a shell complete the values of settings, for a command and those below it.
+// complete adds shell completion to a command and its subcommands.
 func complete(c *cobra.Command) {
 	for _, s := range all {
 		if c.Flags().Lookup(s.Name) == nil {
@@ -238,7 +238,7 @@ func complete(c *cobra.Command) {
 			err = c.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
 		}
 		if err != nil {
-			panic("cpard: " + err.Error()) // a flag that was just looked up
+			panic("cpard: " + err.Error()) // the flag was just looked up
 		}
 	}
 	for _, sub := range c.Commands() {
@@ -276,7 +276,8 @@ the files that secrets are in.
 			path, _ := table.File(*file)
 			return table.Print(c.OutOrStdout(), path, found, asJSON)
 		},
-		// Show tells a flag that was given from one that was applied.
+		// Show must distinguish flags on the command line from applied
+		// settings.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 	}
 	addFlags(c, &o)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestSocketFromSystemd: a socket that is passed is listened to, whatever the address says, and
-// is held to the same rule.
+// A socket from systemd is used regardless of the address, under the same
+// rules.
 func TestSocketFromSystemd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestSocketFromSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	// The number of the process is known to itself only.
+	// Only the process itself knows its PID.
 	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec cpard serve --config none --data "$0" --listen 127.0.0.1:1`, filepath.Join(t.TempDir(), "data"))
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{f}, os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -27,7 +27,7 @@ import (
 	"cpar/internal/settings"
 )
 
-// tenantFlags are those of the commands below tenant.
+// tenantFlags are the common flags of the commands under tenant.
 type tenantFlags struct {
 	o         options
 	editor    tenant.Editor
@@ -68,7 +68,7 @@ Indexes that lay in the data folder before its first tenant belong to none: push
 	return c
 }
 
-// add adds the flags that all of them have; with writes, those of a change.
+// add adds the common flags, and with writes those of a change.
 func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
@@ -77,7 +77,7 @@ func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	}
 }
 
-// open makes the editor of the data folder.
+// open opens the editor of the data folder.
 func (f *tenantFlags) open() error {
 	f.editor.Data = f.o.Data
 	if f.tokenFile != "" {
@@ -89,7 +89,7 @@ func (f *tenantFlags) open() error {
 	return needData(f.o.Data)
 }
 
-// keep writes a token into the file that was named, where none but its owner reads it.
+// keep writes a token into the named file, readable only by its owner.
 func (f *tenantFlags) keep(token bearer.Token) error {
 	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -105,7 +105,8 @@ func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` that the token is written into, readable by you alone; else it is printed")
 }
 
-// limitFlags are the limits of a tenant; what is not named is the default, or stays.
+// limitFlags adds the limits of a tenant. Limits not named keep their value or
+// default.
 func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "the most that it may store, such as 10GB, or none")
 	fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
@@ -126,7 +127,7 @@ func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// limit is a flag of a limit: a number above 0, or none.
+// limit is a flag for a number above 0, or none.
 func limit[N int | int64 | float64](v pflag.Value, to *N) pflag.Value {
 	set := func(s string) error {
 		if s == "none" {
@@ -156,7 +157,6 @@ func (v *limitValue) Set(s string) error {
 	return v.set(s)
 }
 
-// name is the one argument of a command.
 func oneName(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return exitcode.UsageError(fmt.Errorf("%s needs the name of a tenant", c.CommandPath()))
@@ -264,7 +264,7 @@ func newTenantLimit() *cobra.Command {
 	return c
 }
 
-// would begins what a dry run prints.
+// would starts the output of a dry run.
 func (f *tenantFlags) would() string {
 	if f.editor.DryRun {
 		return "dry run: "
@@ -272,11 +272,12 @@ func (f *tenantFlags) would() string {
 	return ""
 }
 
-// A shownTenant is what list prints of one. Hashes of tokens are of use to nobody.
+// A shownTenant is a tenant in the output of list, without the hashes of
+// tokens.
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // absent where there is none
+	Limits tenant.Limits `json:"limits"` // absent without limits
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }
@@ -296,8 +297,8 @@ func shown(t tenant.Tenant, stored int64) shownTenant {
 	return s
 }
 
-// printToken prints what became of add and rotate: the token alone on standard output, what
-// a person reads on standard error.
+// printToken prints the result of add and rotate: only the token on standard
+// output, notes on standard error.
 func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 	out := struct {
 		shownTenant

@@ -20,11 +20,11 @@ import (
 	"cpar/internal/hint"
 )
 
-// removedTenant is what remove prints.
+// removedTenant is the JSON output of remove.
 type removedTenant struct {
 	Tenant  string `json:"tenant"`
 	ID      string `json:"id"`
-	Label   string `json:"label,omitempty"` // of the one token that was removed
+	Label   string `json:"label,omitempty"` // of the removed token
 	Files   int    `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	KeptAll bool   `json:"data_kept"`
@@ -106,7 +106,7 @@ func (r *removedTenant) amount() string {
 	return fmt.Sprintf("%d %s, %s", r.Files, files, humanize.Bytes(uint64(r.Bytes)))
 }
 
-// discard deletes a tenant's data once no daemon lets the tenant in any more.
+// discard deletes a tenant's data once no daemon admits the tenant.
 func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	select {
 	case <-time.After(tenant.ReloadDelay):
@@ -123,7 +123,7 @@ func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	return errors.Join(deleteAll(ctx, b, id), b.Close())
 }
 
-// where is where a tenant's indexes lie.
+// where returns the location of a tenant's indexes.
 func (f *tenantFlags) where(id string) string {
 	if f.o.Objects.Address != "" {
 		return f.o.Objects.Address + ", under " + id
@@ -131,7 +131,7 @@ func (f *tenantFlags) where(id string) string {
 	return filepath.Join(f.o.Data, tenant.Folder, id)
 }
 
-// stored is how many files and bytes of a tenant there are, with --store at the provider.
+// stored counts the files and bytes of a tenant, at the provider with --store.
 func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
 	if f.o.Objects.Address == "" {
 		return tenant.DataSize(f.o.Data, id)
@@ -159,7 +159,7 @@ func countAll(ctx context.Context, b store.Backend, id string) (files int, bytes
 	return files, bytes, err
 }
 
-// deleteAll deletes a tenant's indexes, uploads that were never activated among them.
+// deleteAll deletes a tenant's indexes and its unfinished uploads.
 func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	keys, err := b.Keys(ctx, id)
 	for _, k := range keys {
@@ -170,7 +170,7 @@ func deleteAll(ctx context.Context, b store.Backend, id string) error {
 	return err
 }
 
-// ask asks on a terminal; nothing but yes is one.
+// ask asks on a terminal and accepts only yes.
 func ask(c *cobra.Command, what string) error {
 	refused := hint.Add(exitcode.UsageError(fmt.Errorf("%s? nobody said yes", what)), "pass --yes to do so without being asked, or --dry-run to see what would be")
 	if info, err := os.Stdin.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {

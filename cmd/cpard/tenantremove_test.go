@@ -17,8 +17,7 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// Where indexes lie in object storage, a tenant's are counted and deleted through the backend, and
-// no other tenant's.
+// In object storage, only the named tenant's indexes are counted and deleted.
 func TestAllOfATenant(t *testing.T) {
 	b, err := store.OpenFolder(t.TempDir(), durable.OS)
 	if err != nil {
@@ -48,8 +47,8 @@ func TestAllOfATenant(t *testing.T) {
 	}
 }
 
-// A data folder may get its first tenant when it has a cache of object storage already, and a folder of
-// something else gets none.
+// A data folder with a cache of object storage accepts its first tenant. A
+// folder of other data does not.
 func TestTenantBesideACache(t *testing.T) {
 	place := new(buckettest.Memory).Serve(t)
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {

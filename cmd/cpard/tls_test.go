@@ -24,7 +24,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A book keeps what a daemon logs.
+// A book records the log of a daemon.
 type book struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -75,7 +75,7 @@ func client(ts *testscript.TestScript) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// certify makes a certificate by an authority of its own, whose key is kept beside it.
+// certify makes a certificate and an authority, whose key it keeps.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))
