@@ -29,23 +29,23 @@ func addCommand() *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
 		Use:   "add COLLECTION --index FOLDER",
-		Short: "bring an index of scheme sealed or local up to date with a collection",
-		Long: `add makes an index that build made hold the photos of a collection. It knows photos by
-what they show: one that was moved, renamed or copied is not added again, one that has
-other keywords now gets them, and a new one is encrypted and added. Of copies in the
-collection one counts, with the keywords of all, and the others are named. The collection
-is not changed. With nothing to do, nothing is written.
+		Short: "update an index of scheme sealed or local from a collection",
+		Long: `add makes an index hold the photos of a collection. It recognises photos by their
+content: a moved, renamed or copied photo is not added again, a photo with other keywords
+gets them, and a new photo is encrypted and added. Of several copies one counts, with the
+keywords of all, and the others are named. add never changes the collection, and writes
+nothing if there is nothing to do.
 
-Photos that the index holds and the collection does not are left alone, so that a folder
-of new photos can be added by itself. --remove-missing removes them, for a folder that
-holds all; where that would be more than half of the index, it asks for --yes. A photo that
-is there without keywords goes, too. Where a file or row of the collection cannot be read,
-or a new file is no usable picture, nothing is removed, since it might be any photo.
+Photos that the index holds and the collection does not are left alone, so that you can
+add a folder of new photos. --remove-missing removes them, for a folder that holds the
+whole collection. It also removes photos that no longer have keywords. If that is more
+than half of the index, it needs --yes. If a file or row of the collection cannot be read,
+nothing is removed, because it might be any photo.
 
-What the index holds already is not written again, so the next push sends new photos, the
-keywords, and what reads replies, all encrypted: --dry-run says how much. The cloud sees
-that something was added and about how much (SECURITY.md). An index of scheme cpar, ivf
-or capia is made anew with build instead.`,
+Records that the index already holds are not written again, so the next push sends new
+photos, the keywords and some bookkeeping, all encrypted. --dry-run prints the amount.
+The cloud sees that something was added and about how much (SECURITY.md). To update an
+index of scheme cpar, ivf or capia, build it again.`,
 		Example: `  $ cpar add summer/ --index family.index
   added 40 photos to family.index, 2 with other keywords, 118 unchanged: 4540 photos, 1194 kB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080
@@ -59,8 +59,8 @@ or capia is made anew with build instead.`,
 	f.model.add(c)
 	f.cache.add(c)
 	peopleFlag(c, &f.people)
-	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
-	c.Flags().BoolVar(&f.removeMissing, "remove-missing", false, "remove the photos that the collection does not hold, or that have no keywords in it any more")
+	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first unusable photo")
+	c.Flags().BoolVar(&f.removeMissing, "remove-missing", false, "remove photos that the collection no longer holds, or that no longer have keywords")
 	c.Flags().BoolVar(&f.yes, "yes", false, "let --remove-missing remove more than half of the index")
 	return c
 }

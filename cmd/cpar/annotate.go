@@ -59,58 +59,55 @@ func annotateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "annotate FILE|FOLDER…",
 		Short: "get keywords for photos, and write them where photo programs find them",
-		Long: `annotate gives keywords to photos. Of each photo it sends the cloud an encrypted
-request, never the photo or its features; the reply holds the encrypted keywords
-of the nearest photos of your collection, which are decrypted here and ranked.
+		Long: `annotate gives keywords to photos. For each photo it sends the cloud an encrypted
+request, never the photo or its features. The reply holds the encrypted keywords of the
+nearest photos of your collection, which annotate decrypts and ranks on this device.
 
-It prints them, or writes them with --write:
+It prints the keywords, or writes them with --write:
 
   sidecar   beside each photo, as digiKam, darktable, Immich and others read them
-            (XMP); --sidecar-style says under which name
-  embedded  into JPEG files, where Lightroom looks; other files get a sidecar
+            (XMP). --sidecar-style chooses the file name
+  embedded  into JPEG files, where Lightroom looks. Other files get a sidecar
   csv       into one file, --out, in the form of a manifest.csv
 
-Words that annotate writes stand below a root "auto", and are never learnt from, unless
-you accept them. Nothing of yours is changed or removed: other fields, keywords and dates
-stay. A word that you take away is not written again. cpar undo takes back a run, cpar
-runs lists them. RAW and JPEG files of one shot share one annotation.
+Keywords from annotate are placed below a root "auto", and cpar never learns from them
+unless you accept them. Your own fields, keywords and dates stay unchanged. A keyword
+that you remove is not written again. cpar undo reverts a run, cpar runs lists runs. RAW
+and JPEG files of one shot share one annotation.
 
-A run that was interrupted goes on where it was: what is done is known by what a photo
-shows, wherever it lies now (--again asks all the same). --dry-run asks, remembers the
-answers, and shows what would be written. Without --write nothing is remembered.
+An interrupted run continues where it stopped: photos with known answers are recognised by
+their content, even after a move (--again asks again). --dry-run sends requests, remembers
+the answers and shows the changes. Without --write nothing is remembered.
 
-Told and written is what is more likely right than wrong, twelve words at most: an index
-with a calibrated ranker (cpar build --profile learned or network, or --ranker calibrated)
-gives the probability that a word fits, learnt from your collection. --min-probability
-asks for surer words, or for guesses; --rare prefers rare words, which say more where
-they are right and are right less often. Without such a ranker the number is the weight
-W_t: of ten neighbours that all have the keyword the sum is near 9; to have such words
-written, say how many with --most. Names of people are suggested only if the index was
-built with them.
+By default annotate uses keywords that are more likely right than wrong, at most twelve.
+An index with a calibrated ranker (cpar build --profile learned or network, or --ranker
+calibrated) gives the probability that a keyword fits, learnt from your collection.
+--min-probability sets another threshold. --rare prefers rare keywords, which say more but
+are right less often. Without such a ranker the number is the weight W_t: ten neighbours
+that all have the keyword add up to about 9. To write such keywords, set their number with
+--most. Names of people are suggested only if the index was built with them.
 
-Words that your collection does not have come from an image network of the CLIP kind
-whose text half is at hand (--model and --text-model): everyday words, or those of
---words, by how near they lie to the photo. They are found at home when all is asked, and
-shown on a line of their own with a score, which is a share among all words and no
-probability: it says which words are nearest, not whether they fit. --words-write has
---write take them, too. The first run with a text half reads all words, which takes a
-minute or more; the cache keeps them.
+A CLIP-like image network with its text half (--model and --text-model) also suggests
+words from outside your collection: everyday words, or the list in --words. They are
+computed on this device after the last request and printed on a separate line with a
+score. The score is a share among all words, not a probability: it ranks the words and
+does not tell whether they fit. --words-write makes --write include them. The first run
+with a text half takes a minute or more to read all words, which the cache keeps.
 
-An index of scheme sealed returns a number for every photo, which only the key
-reads; keywords and what reads the numbers are fetched once and kept in the cache
-folder, encrypted. One of scheme local is fetched whole, once, and searched here:
-nothing is sent.
+An index of scheme sealed returns a number for every photo, which only the key can read.
+annotate fetches the keywords and decryption data once and keeps them encrypted in the
+cache folder. An index of scheme local is fetched once and searched on this device, so
+that nothing is sent.
 
-A cloud is not believed. If it offers an older state of an index than this device has
-seen, or another index of your key than the one in use, annotate stops (exit code 7)
-before anything is sent. An index that you have built anew is named once with --index.
-One of a scheme that shows the cloud distances must be allowed for the key (cpar key
-allow) and named each time. cpar card takes what this device has seen to another.
-A reply that was tampered with is an error of its photo (exit code 7).
+annotate does not trust the cloud. If the cloud offers an older generation than this
+device has seen, or another index of your key than the one in use, annotate stops before
+it sends anything (exit code 7). After building an index anew, name it once with --index.
+Schemes that show the cloud distances must be allowed for the key (cpar key allow), and
+their indexes named each time. cpar card brings another device up to date. A reply that
+was tampered with is an error of its photo (exit code 7).
 
-Photos that cannot be read are named at the end, and the exit code is 3. On a second
-device the key is all you need, and for an index of profile network the image network
-that it was built with (--model).`,
+Unreadable photos are named at the end, and the exit code is 3. On a second device you
+need only the key and, for an index of profile network, the same image network (--model).`,
 		Example: `  $ cpar annotate new/beach.jpg --key family.key --cloud http://127.0.0.1:8080
   new/beach.jpg
     sea    81 %
@@ -132,20 +129,20 @@ that it was built with (--model).`,
 	f.search.add(c)
 	f.model.add(c)
 	f.words.add(c)
-	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "keywords for each photo, at most; of weights 10 are printed unless you say how many")
+	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
-	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: what the index was built with")
-	c.Flags().Float64Var(&f.probability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1; the index needs a calibrated ranker")
-	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "give rare words their due; the index needs a calibrated ranker")
-	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "photos read at once; 0 for one a processor")
-	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "photos that cannot be read: continue, stop at the first, or a number of them to bear")
-	c.Flags().BoolVar(&f.exact, "exact", false, "ask all clusters of an index that has some, also about photos whose answer is known; the cloud sees that it is so many requests")
-	c.Flags().BoolVar(&f.again, "again", false, "ask also about photos whose answer is known")
+	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (as the index was built)")
+	c.Flags().Float64Var(&f.probability, "min-probability", likely, "minimum probability of a keyword, 0 to 1 (needs an index with a calibrated ranker)")
+	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "prefer rare keywords (needs an index with a calibrated ranker)")
+	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "number of photos read at once, 0 for one per processor")
+	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "on unreadable photos: continue, stop at the first, or tolerate a number of them")
+	c.Flags().BoolVar(&f.exact, "exact", false, "search all cells of an index, also for photos whose answer is known (the cloud sees the number of requests)")
+	c.Flags().BoolVar(&f.again, "again", false, "also send requests for photos whose answer is known")
 	c.Flags().StringVar(&f.saveRequests, "save-requests", "", "keep a copy of every encrypted request in this `folder`, for cpar inspect")
 	dryRunFlag(c, &f.options.DryRun)
 	jsonFlag(c, &f.asJSON)
-	c.Flags().Lookup("json").Usage = "print JSON instead of text, a line for each photo"
+	c.Flags().Lookup("json").Usage = "print JSON instead of text, one line per photo"
 	return c
 }
 

@@ -35,8 +35,8 @@ type placeFlags struct {
 func (f *placeFlags) add(c *cobra.Command, usual, what string) {
 	c.Flags().StringVar(&f.to, "write", usual, what)
 	c.Flags().StringVar(&f.style, "sidecar-style", string(metadata.Follow), "how sidecars are named: append (photo.jpg.xmp), adobe (photo.xmp) or follow-existing (the one that is there, else append)")
-	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "files that are written keep their time")
-	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that fit this `pattern`, such as 'draft*'; may be given several times")
+	c.Flags().BoolVar(&f.keepTime, "keep-mtime", false, "keep the modification time of changed files")
+	c.Flags().StringArrayVar(&f.exclude, "exclude", nil, "leave out files and folders that match this `pattern`, such as 'draft*' (repeatable)")
 }
 
 // parse refuses unknown places and styles.

@@ -87,35 +87,32 @@ func buildCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build COLLECTION",
 		Short: "encrypt an annotated collection into an index",
-		Long: `build reads a collection of photos that have keywords, and encrypts it into an
-index: a folder that can be pushed to a cloud. The collection is not changed.
+		Long: `build reads a collection of photos with keywords and encrypts it into an index: a folder
+that can be pushed to a cloud. It never changes the collection.
 
-A collection is a folder with a manifest.csv (path,keywords with keywords
-separated by ;), or any folder of photos with keywords in them or in sidecars beside
-them, as photo programs write them. The data sets SAIAPR TC-12 (labels), IAPR TC-12
-(words of descriptions), LabelMe, COCO, Open Images and the LEAR packs are read as they
-are published. cpar dataset inspect says what a folder is taken for.
+A collection is a folder with a manifest.csv (path,keywords with keywords separated by ;),
+or any folder of photos with keywords in them or in sidecars, as photo programs write
+them. build also reads the published data sets SAIAPR TC-12 (labels), IAPR TC-12 (words of
+descriptions), LabelMe, COCO, Open Images and the LEAR packs. cpar dataset inspect shows
+the format of a folder.
 
-The cloud will score every photo and read no score (scheme sealed), unless you choose
-another scheme. Schemes that show it distances must be allowed for the key: cpar key
-allow.
+With the default scheme, sealed, the cloud scores every photo and can read no score.
+Schemes that show it distances must be allowed for the key: cpar key allow.
 
---profile says what is compared of a photo. network: what an image network sees
-(--model), in a few directions that are learnt from your keywords. learned: colours
-and textures, in directions learnt likewise. paper: colours and textures as they are.
-Without it, network is taken if --model names one (cpar model list has some), else
-learned if a hundred photos have keywords, else paper; auto takes what cpar tune
-recommends. Profiles learned and network rank keywords by probability, and paper does
-with --ranker calibrated.
+--profile chooses how photos are compared. network uses an image network (--model) and a
+projection learnt from your keywords. learned uses colours and textures and such a
+projection. paper uses colours and textures alone. The default is network if --model names
+one (cpar model list has some), otherwise learned if a hundred photos have keywords,
+otherwise paper. auto follows the recommendation of cpar tune. Profiles learned and
+network rank keywords by probability, and so does paper with --ranker calibrated.
 
-Photos that cannot be used are named, counted and left out; --strict stops at
-the first. Of photos that show the same one counts, with the keywords of all. A photo
-has at most 31 keywords. Features are kept in your cache folder, encrypted under your key,
-so an interrupted build goes on where it stopped. An index that --out holds already
-stays whole until the new one is.
+Unusable photos are named, counted and left out. --strict stops at the first. Of photos
+with the same content one counts, with the keywords of all. A photo has at most 31
+keywords. Features are kept in your cache folder, encrypted under your key, so an
+interrupted build continues where it stopped. An existing index in --out stays complete
+until the new one is.
 
---name is what you call the index. It stands in the index, encrypted: cpar inspect --key
-shows it.`,
+--name gives the index a name, which is stored encrypted. cpar inspect --key shows it.`,
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
@@ -128,22 +125,22 @@ shows it.`,
 	}
 	f.keys.add(c)
 	f.model.add(c)
-	c.Flags().StringVar(&f.profile, "profile", profileSuited, "what is compared of a photo: paper, learned, network (needs --model), auto: try them and choose, or default: by the collection")
-	c.Flags().StringVar(&f.ranker, "ranker", "default", "what ranks keywords: paper (weights W_t), calibrated (probabilities), or default: paper for profile paper, else calibrated")
+	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network (needs --model), auto (try them and choose), or default (depends on the collection)")
+	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
-	c.Flags().StringVar(&f.name, "name", "", "what you call the index (default: the name of the collection's folder)")
-	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched at home), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto: measure and choose")
+	c.Flags().StringVar(&f.name, "name", "", "name of the index (default: the name of the collection's folder)")
+	c.Flags().StringVar(&f.scheme, "scheme", user.DefaultScheme.String(), "sealed (the cloud sees no distance), local (fetched once, searched on this device), cpar (the paper's encrypted forest), ivf (encrypted inverted file), capia (linear scan), or auto (measure and choose)")
 	c.Flags().StringVar(&f.orderBy, "order", "rank", "order ciphertexts: rank (dense ranks) or ope (the paper's, which leaks approximate values)")
-	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "of profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
-	c.Flags().IntVar(&f.trees, "trees", 10, "of scheme cpar: trees of the forest")
-	c.Flags().StringVar(&f.split, "split", "pca", "of scheme cpar: space of the forest's planes: pca (principal components) or original (the paper's)")
-	c.Flags().StringVar(&f.place, "place", "leaf", "of scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
-	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 16 to 128: wider blocks make requests smaller and what is fetched once larger; 0 for what suits the profile")
-	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of security by the core-SVP count instead of 120, and requests of twice the length")
-	c.Flags().IntVar(&f.clusters, "clusters", 0, "of scheme sealed, profiles learned and network: hide the photos in 2, 4 or 8 clusters, of which a request asks one, or in 1, so that it asks all; 0 for 8 from 50,000 photos on")
-	c.Flags().IntVar(&f.lists, "lists", 0, "of scheme ivf: lists of the inverted file; 0 for what suits the number of photos")
+	c.Flags().IntVar(&f.pca, "pca", profile.DefaultPCA, "for profile paper: reduce haar and haarq by this factor: 8, 16, 32, 64 or 128")
+	c.Flags().IntVar(&f.trees, "trees", 10, "for scheme cpar: number of trees")
+	c.Flags().StringVar(&f.split, "split", "pca", "for scheme cpar: space of the forest's planes: pca (principal components) or original (the paper's)")
+	c.Flags().StringVar(&f.place, "place", "leaf", "for scheme cpar: records in the leaves of a tree (leaf) or at every node (node, the paper's)")
+	c.Flags().IntVar(&f.block, "block", 0, "block width of scheme sealed, 16 to 128, or 0 to suit the profile (wider blocks shrink requests and enlarge the data fetched once)")
+	c.Flags().BoolVar(&f.careful, "careful", false, "scheme sealed in a ring of twice the degree: 290 bits of core-SVP security instead of 120, and requests twice as long")
+	c.Flags().IntVar(&f.clusters, "clusters", 0, "for scheme sealed with profile learned or network: divide the photos into 2, 4 or 8 hidden cells, of which a request searches one, or 1 to search all (0: 8 from 50,000 photos on)")
+	c.Flags().IntVar(&f.lists, "lists", 0, "for scheme ivf: number of cells of the inverted file, 0 to suit the number of photos")
 	peopleFlag(c, &f.people)
-	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first photo that cannot be used")
+	c.Flags().BoolVar(&f.strict, "strict", false, "stop at the first unusable photo")
 	f.cache.add(c)
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)

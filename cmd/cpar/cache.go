@@ -20,11 +20,10 @@ type cached struct {
 func cacheCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cache",
-		Short: "show or clear what is kept so that it need not be computed or fetched again",
-		Long: `cache looks after the folder where cpar keeps what it can compute or fetch again:
-features of photos, encrypted under your key, and what indexes need at home, encrypted as
-it came. No key is needed. What was seen of clouds, and what runs have written, lies
-elsewhere and stays.`,
+		Short: "show or clear data that can be computed or fetched again",
+		Long: `cache manages the folder where cpar keeps data that it can compute or fetch again:
+features of photos, encrypted under your key, and copies of indexes, encrypted as they
+came. It needs no key. Records of clouds and of runs are kept elsewhere and stay.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -23,8 +23,8 @@ type cacheFlags struct {
 const noCache = "none"
 
 func (f *cacheFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.folder, "cache", "", "keep features in this `folder`, in the clear, instead of encrypted under your key in your cache folder; none: nowhere")
-	c.Flags().IntVar(&f.limit, "cache-limit", device.DefaultLimit>>30, "how many `GB` the encrypted cache takes before the oldest in it go")
+	c.Flags().StringVar(&f.folder, "cache", "", "keep features unencrypted in this `folder` instead of encrypted in your cache folder, or none to keep nothing")
+	c.Flags().IntVar(&f.limit, "cache-limit", device.DefaultLimit>>30, "maximum size of the encrypted cache in `GB`")
 }
 
 func (f *cacheFlags) check() error {
@@ -37,7 +37,7 @@ func (f *cacheFlags) check() error {
 // addAsking adds the flags to a command that searches an index.
 func (f *cacheFlags) addAsking(c *cobra.Command) {
 	f.add(c)
-	c.Flags().Lookup("cache").Usage += ", and what is needed of the index is fetched each time"
+	c.Flags().Lookup("cache").Usage += "and fetch the index data each time"
 }
 
 // opening applies the flags to an index being opened. Without a cache it also

@@ -15,12 +15,12 @@ func cardCommand() *cobra.Command {
 	var force, dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "card [CARD]",
-		Short: "tell another device which state of an index is the newest",
-		Long: `card prints one word that names the index in use with a key and its newest state, as
-this device has seen it. Given that word, another device takes it over: from then on
-it refuses an older state, another state, and another index, as the first does.
+		Short: "tell another device the newest generation of an index",
+		Long: `card prints one word that names the index in use with a key and its newest generation as
+seen by this device. A second device that is given the word refuses an older generation, a
+different one, and another index, as the first device does.
 
-A new device that is not given a card believes what a cloud shows it first.`,
+A new device without a card believes the first index that a cloud shows.`,
 		Example: `  $ cpar card --key family.key
   3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65…
   $ cpar card 3a9d33fd4c9e228a4994b0d476c91826@4:9f86d081884c7d65… --key family.key     (there)`,
@@ -62,7 +62,7 @@ A new device that is not given a card believes what a cloud shows it first.`,
 		},
 	}
 	keys.add(c)
-	c.Flags().BoolVar(&force, "force", false, "take a card that is older or other than what this device has seen")
+	c.Flags().BoolVar(&force, "force", false, "accept a card that is older than or different from what this device has seen")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

@@ -42,7 +42,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 	}
 	c.Flags().StringVar(&f.url, "cloud", "", "`URL` of the cloud (default $CPAR_CLOUD)")
 	c.Flags().StringVar(&f.tokenFile, f.tokenFlag, "", "`file` with the token of the cloud (default: the token in $CPAR_TOKEN)")
-	c.Flags().StringVar(&f.ca, "cloud-ca", "", "`file` with the certificates that the cloud's must be of, as for one that signed its own")
+	c.Flags().StringVar(&f.ca, "cloud-ca", "", "`file` with the certificates to trust for the cloud, such as a self-signed one")
 	c.Flags().StringVar(&f.cert, "cloud-cert", "", "`file` with a certificate to show the cloud")
 	c.Flags().StringVar(&f.key, "cloud-cert-key", "", "`file` with the key of that certificate")
 }
@@ -108,7 +108,7 @@ func (f *cloudFlags) token() (none bearer.Token, err error) {
 
 // addIndex adds --index, for commands that search one.
 func (f *cloudFlags) addIndex(c *cobra.Command) {
-	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index at the cloud, where it has several")
+	c.Flags().StringVar(&f.index, "index", "", "`name` or id of the index, if the cloud has several")
 }
 
 // opening selects the named index, if any.

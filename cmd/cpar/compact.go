@@ -15,10 +15,10 @@ func compactCommand() *cobra.Command {
 	var f updateFlags
 	c := &cobra.Command{
 		Use:   "compact --index FOLDER",
-		Short: "write an index of scheme sealed or local anew, without what was removed",
-		Long: `compact decrypts the records of an index here and encrypts them anew, without the
-removed ones, under a new id and new randomness. The index at the cloud stays until
-push has sent the new one and, with --replaces, deleted the old.`,
+		Short: "rewrite an index of scheme sealed or local without removed photos",
+		Long: `compact decrypts the records of an index and encrypts them again on this device, without
+the removed ones, under a new id and with new randomness. The index at the cloud stays
+until push has sent the new one and, with --replaces, deleted the old.`,
 		Example: `  $ cpar compact --index family.index
   compacted family.index: 4500 photos, 7 MB to push
   index 0f3c64a1d2b7e98856aa01c2d3e4f506, which takes the place of 3a9d33fd4c9e228a4994b0d476c91826
@@ -48,9 +48,9 @@ func renameCommand() *cobra.Command {
 	var f updateFlags
 	c := &cobra.Command{
 		Use:   "rename NAME --index FOLDER",
-		Short: "call an index of scheme sealed or local by another name",
-		Long: `rename gives an index another name, which cpar list and inspect --key show. It stands in the
-index, encrypted; the cloud sees an update, as after add, and not the name.`,
+		Short: "rename an index of scheme sealed or local",
+		Long: `rename changes the name of an index, which cpar list and inspect --key show. The name is
+stored encrypted: the cloud sees an update, as after add, and not the name.`,
 		Example: `  $ cpar rename holidays --index family.index
   $ cpar push family.index --cloud http://127.0.0.1:8080`,
 		Args: oneArg("the new name"),

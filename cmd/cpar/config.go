@@ -6,15 +6,15 @@ func configCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "show which settings apply, and from where",
-		Long: `config shows what commands take for flags that are not given. In this order: the flag, the
-environment, the configuration file, the default. The file is config.toml in the folder
-cpar of your configuration folder, or what CPAR_CONFIG names; a setting that it
-misspells is an error. Paths in it may begin with ~/, and count from its own folder.
+		Short: "show the effective settings and their origins",
+		Long: `config shows the values that commands use for flags that are not given. The order is:
+flag, environment, configuration file, default. The file is config.toml in the folder
+cpar of your configuration folder, or the file in CPAR_CONFIG. An unknown setting in it is
+an error. Paths in it may begin with ~/ and are otherwise relative to its folder.
 
-The token of a cloud is no setting, but the file that it is in is one; or it is in
-$CPAR_TOKEN, which goes before $CPAR_TOKEN_FILE. Where the environment or the file names a
-cloud beside the token, that cloud alone is shown it.
+The token of a cloud is no setting, but the name of its file is. The token can also be in
+$CPAR_TOKEN, which takes precedence over $CPAR_TOKEN_FILE. If the environment or the file
+names a cloud beside the token, no other cloud is shown the token.
 
 ` + table.Text(),
 		Example: `  $ cat ~/.config/cpar/config.toml

@@ -24,7 +24,7 @@ func datasetCommand() *cobra.Command {
 }
 
 func peopleFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVar(to, "include-people", false, "count names of people, which photo programs keep below a root for faces, among the keywords")
+	c.Flags().BoolVar(to, "include-people", false, "include names of people, which photo programs keep below a root for faces, in the keywords")
 }
 
 // surveyed is the JSON output of dataset inspect.
@@ -40,18 +40,17 @@ func datasetInspectCommand() *cobra.Command {
 	var o dataset.Options
 	c := &cobra.Command{
 		Use:   "inspect COLLECTION",
-		Short: "say what a folder of photos is taken for, and what is in it",
-		Long: `inspect reads a collection as cpar build does, and says which kind it is, how many
-photos and keywords it has, which keywords are the most frequent, whether it comes in
-halves, and what was left out. No photo is decoded, nothing is sent and nothing written; no key
-is needed.
+		Short: "show the format and contents of a collection",
+		Long: `inspect reads a collection as cpar build does and prints its format, the numbers of photos
+and keywords, the most frequent keywords, any split into halves, and what was left out. It
+decodes no photo, sends and writes nothing, and needs no key.
 
-The kinds, in the order in which they are tried: a manifest.csv; the data sets SAIAPR
-TC-12, LEAR packs (Corel-5k, ESP game, IAPR TC-12), COCO, Open Images, IAPR TC-12 and
-LabelMe as they are published; any tree of photos with keywords in them or in sidecars.
+Formats are tried in this order: a manifest.csv; the published data sets SAIAPR TC-12,
+LEAR packs (Corel-5k, ESP game, IAPR TC-12), COCO, Open Images, IAPR TC-12 and LabelMe;
+any tree of photos with keywords in them or in sidecars.
 
 -v names everything that was left out. With --strict the exit code is 3 if a photo or a
-keyword was.`,
+keyword was left out.`,
 		Example: `  $ cpar dataset inspect photos/
   photos/: photos with keywords in them or beside them
   4500 photos with 371 keywords, 3.5 a photo (1 to 5)
@@ -75,7 +74,7 @@ keyword was.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&o.Strict, "strict", false, "fail if anything was left out that is a photo or a keyword")
+	c.Flags().BoolVar(&o.Strict, "strict", false, "fail if a photo or a keyword was left out")
 	peopleFlag(c, &o.IncludePeople)
 	jsonFlag(c, &asJSON)
 	return c

@@ -40,14 +40,14 @@ func deleteCommand() *cobra.Command {
 	var f deleteFlags
 	c := &cobra.Command{
 		Use:   "delete NAME|ID",
-		Short: "delete an index at a cloud, and forget it here",
-		Long: `delete has a cloud delete an index, and removes the copies that this device keeps of it. Photos
-and index folders stay. Where it was the index in use, none is from then on, so that the
-next one is taken without being named. That it was deleted is remembered: should the
-cloud have kept it, it is not asked unless you name it by its id, or push it again. Whether
-the cloud has kept it, nobody can tell.
+		Short: "delete an index at a cloud, and forget it on this device",
+		Long: `delete asks a cloud to delete an index and removes this device's copies of it. Photos and
+index folders stay. If the index was in use, none is in use afterwards, so the next index
+is accepted without being named. This device remembers the deletion: if the cloud still
+offers the index, it is used only if you name its id or push it again. A client cannot
+verify that the cloud has really deleted it.
 
-delete asks before it does; where there is no terminal, --yes is needed.`,
+delete asks for confirmation. Without a terminal it needs --yes.`,
 		Example: `  $ cpar delete family --cloud http://127.0.0.1:8080
   delete index family, 3a9d33fd4c9e228a4994b0d476c91826 (sealed, 4540 photos) at http://127.0.0.1:8080? type yes: yes
   deleted index family, 3a9d33fd4c9e228a4994b0d476c91826`,

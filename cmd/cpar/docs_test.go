@@ -20,7 +20,7 @@ func commandsDoc() string {
 	var b strings.Builder
 	b.WriteString(`# Commands, settings, exit codes
 
-Written from the code (` + "`go test ./cmd/cpar -run TestCommandsPage -update`" + `). Each command explains itself
+Generated from the code (` + "`go test ./cmd/cpar -run TestCommandsPage -update`" + `). Each command explains itself
 with an example: ` + "`cpar COMMAND --help`" + `. Manual pages: ` + "`cpar man FOLDER`" + `. Completions: ` + "`cpar completion --help`" + `.
 
 ## Commands

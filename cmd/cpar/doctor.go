@@ -31,12 +31,12 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
-		Long: `doctor looks at all that annotate needs and says of each whether it is ok, and what to do
-if it is not: the key file and who may read it, the keyring, the cloud, what its token may do, its clock, the
-index in use, the formats that all these speak, the folders that cpar keeps things in and
-the space there, and the image network. Nothing is changed, and no passphrase is asked for:
-an encrypted key is opened only from the keyring, which may want to be unlocked, or with
---passphrase-file. The exit code is that of the first failure; a warning is none.`,
+		Long: `doctor checks everything that annotate needs and prints a remedy for each problem: the key
+file and its permissions, the keyring, the cloud, the scopes of its token, its clock, the
+index in use, format versions, folders and their free space, and the image network. It
+changes nothing and never asks for a passphrase: it opens an encrypted key only through
+the keyring, which may ask to be unlocked, or with --passphrase-file. The exit code is
+that of the first failure. Warnings do not count.`,
 		Example: `  $ cpar doctor --cloud http://127.0.0.1:8080
   ok    key      …/cpar/key, allows sealed, local
   ok    cloud    http://127.0.0.1:8080 has 1 index`,

@@ -15,9 +15,9 @@ func featuresCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "features FILE…",
 		Short: "print the raw feature vectors of photos",
-		Long: `features prints what cpar computes of a photo before anything is encrypted:
-rgb, hsv, lab (48 each), gabor, gaborq (256 each), haar, haarq (4096 each), before
-PCA and normalisation, and patches (1600), which profile learned has too. Nothing leaves this machine.
+		Long: `features prints the features of a photo before any encryption: rgb, hsv, lab (48 each),
+gabor, gaborq (256 each), haar, haarq (4096 each), before PCA and normalisation, and
+patches (1600), which profile learned uses too. Nothing leaves this machine.
 
 With --json it prints one object keyed by the file names as given.`,
 		Example: `  $ cpar features beach.jpg --json | jq '.["beach.jpg"].rgb'`,

@@ -16,7 +16,7 @@ func jsonFlag(c *cobra.Command, to *bool) {
 }
 
 func dryRunFlag(c *cobra.Command, to *bool) {
-	c.Flags().BoolVar(to, "dry-run", false, "say what would be done and write nothing")
+	c.Flags().BoolVar(to, "dry-run", false, "print what would be done, and write nothing")
 }
 
 // usageOf returns a usage error that gets its own hint.
@@ -56,7 +56,7 @@ func someArgs(what string) cobra.PositionalArgs {
 
 // verboseFlag adds --verbose to commands that read photos.
 func verboseFlag(root *cobra.Command) {
-	root.PersistentFlags().BoolP("verbose", "v", false, "name every file that is left out, and why")
+	root.PersistentFlags().BoolP("verbose", "v", false, "name every file left out, with the reason")
 }
 
 func verbose(c *cobra.Command) bool {

@@ -66,20 +66,20 @@ func immichCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "immich",
 		Short: "tag the photos of an Immich library",
-		Long: `immich gives the photos of an Immich library tags: your keywords, below the tag
-auto, as auto/dog. It fetches Immich's previews, asks the cloud about them under
-encryption, as cpar annotate does, and puts on the tags that are more likely right than
-wrong. What you have tagged yourself stays as it is and is not tagged again.
+		Long: `immich tags the photos of an Immich library with your keywords below the tag auto, as
+auto/dog. It fetches Immich's previews, sends the cloud encrypted requests as cpar
+annotate does, and adds the tags that are more likely right than wrong. Your own tags stay
+unchanged and are not repeated.
 
-Photos that this state of the index has been asked about are passed over, so that the
-command can be stopped, and run every night. Each run has a name and can be undone.
+Photos already annotated with this generation of the index are skipped, so the command can
+be stopped and run every night. Each run has a name and can be undone.
 
-Make an API key in Immich (Account Settings, API Keys) with these permissions and no more:
-asset.read, asset.view, tag.read, tag.create, tag.asset, and tag.delete if undo shall
+Make an API key in Immich (Account Settings, API Keys) with only these permissions:
+asset.read, asset.view, tag.read, tag.create, tag.asset, and tag.delete if undo should
 remove empty tags at once. The key is read from --api-key-file or $CPAR_IMMICH_API_KEY. It
-goes over HTTPS, unless Immich is on this machine or at the end of a tunnel.
+travels over HTTPS, unless Immich is on this machine or at the end of a tunnel.
 
-Immich sees the tags, of course; the cloud does not.`,
+Immich sees the tags. The cloud does not.`,
 		Example: `  $ cpar immich --server https://photos.example --api-key-file immich.key
   IMG_0412.jpg  auto/beach auto/dog
   tagged 1 photo with 2 tags, 0 photos were known
@@ -92,12 +92,12 @@ Immich sees the tags, of course; the cloud does not.`,
 	}
 	f.ask.add(c)
 	f.server.add(c)
-	c.Flags().StringSliceVar(&f.albums, "album", nil, "only the photos of an album, by its `id`, which is in its address")
-	c.Flags().StringVar(&f.since, "since", "", "only photos taken since this `day`, as 2026-01-31")
-	c.Flags().BoolVar(&f.again, "again", false, "also photos that were asked about before")
+	c.Flags().StringSliceVar(&f.albums, "album", nil, "only the photos of the album with this `id`, which its address contains")
+	c.Flags().StringVar(&f.since, "since", "", "only photos taken since this `day`, such as 2026-01-31")
+	c.Flags().BoolVar(&f.again, "again", false, "also photos that were annotated before")
 	dryRunFlag(c, &f.dryRun)
-	c.Flags().Lookup("dry-run").Usage = "ask, say which tags there would be, and tag nothing"
-	c.Flags().BoolVar(&f.asJSON, "json", false, "print a line of JSON for each photo, and one for the run")
+	c.Flags().Lookup("dry-run").Usage = "send requests and print the tags, but tag nothing"
+	c.Flags().BoolVar(&f.asJSON, "json", false, "print one line of JSON per photo, and one for the run")
 	c.AddCommand(immichUndoCommand(), immichCheckCommand(), immichRunsCommand())
 	return c
 }

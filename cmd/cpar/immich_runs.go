@@ -67,10 +67,10 @@ func immichUndoCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "undo RUN|--last",
-		Short: "take off what a run has put on",
-		Long: `undo takes off exactly the tags that a run has put on photos, and removes the tags
-that cpar has made and nobody uses any more. Tags of yours stay, whatever has changed
-since. A run that broke off is undone like any other; if undo breaks off, run it again.`,
+		Short: "remove the tags of a run",
+		Long: `undo removes exactly the tags that a run has added to photos, and deletes tags that cpar
+has created and that no photo uses any more. Your tags stay, whatever has changed since.
+An interrupted run can be undone like any other. If undo is interrupted, run it again.`,
 		Example: "  $ cpar immich undo --last\n  run immich-20261122-190512 is undone: 2 tags taken off photos, 3 tags removed",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,7 +89,7 @@ since. A run that broke off is undone like any other; if undo breaks off, run it
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&f.last, "last", false, "the last run that is not undone")
+	c.Flags().BoolVar(&f.last, "last", false, "the last run not yet undone")
 	return c
 }
 
@@ -115,11 +115,11 @@ func immichCheckCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "check [RUN]",
-		Short: "put back tags that Immich has dropped",
-		Long: `check looks whether the photos of a run, by default of the last one, still have its
-tags. When Immich reads the metadata of a file again it may drop all tags that are not in
-the file. Such a photo gets them back. A photo that has lost only some was changed by a
-person, and is left alone.`,
+		Short: "restore tags that Immich has dropped",
+		Long: `check verifies that the photos of a run, the last one by default, still have its tags.
+When Immich reads the metadata of a file again, it may drop all tags that are not in the
+file. Such a photo gets them back. A photo that has lost only some of them was changed by
+a person and is left alone.`,
 		Example: "  $ cpar immich check\n  run immich-20261122-190512: 400 photos, 388 whole, 12 put back, 0 changed by a person, 0 gone",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {

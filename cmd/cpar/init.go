@@ -19,19 +19,18 @@ func initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "make a key",
-		Long: `init makes a key and writes it to a file that only you may read.
+		Long: `init makes a key and writes it to a file that only you can read.
 
-Whoever has the key can read every index built with it, and without it nobody
-can: keep a copy in a safe place. The file is encrypted with a passphrase unless
-you ask otherwise; one that is easy to guess is refused unless you insist.
+The key opens every index built with it, and nothing else does: keep a copy in a safe
+place. The file is encrypted with a passphrase unless you pass --no-passphrase. A
+passphrase that is easy to guess is refused unless you insist.
 
-A key may be used with schemes sealed and local. Schemes cpar, ivf and capia, which
-show the cloud distances, must be allowed by name: --allow cpar,capia, or later with
-cpar key allow.
+A key can be used with schemes sealed and local. Schemes cpar, ivf and capia, which show
+the cloud distances, must be allowed by name: --allow cpar,capia, or later with cpar key
+allow.
 
---from-phrase makes the file anew of the 24 words that cpar key phrase printed: the same
-key, which opens everything that was made with it. They are asked for, or read from
-standard input.`,
+--from-phrase restores a key file from the 24 words of cpar key phrase. It asks for the
+words, or reads them from standard input.`,
 		Example: `  $ cpar init
   new passphrase: ‹typed twice›
   wrote ‹your configuration folder›/cpar/key; keep a copy in a safe place
@@ -82,7 +81,7 @@ standard input.`,
 	c.Flags().StringVar(&allow, "allow", "", "`schemes` to allow besides sealed and local: cpar, ivf, capia (they show the cloud distances)")
 	c.Flags().BoolVar(&noPassphrase, "no-passphrase", false, "leave the key file unencrypted, for scripts")
 	c.Flags().BoolVar(&weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
-	c.Flags().BoolVar(&fromPhrase, "from-phrase", false, "make the key of the 24 words of cpar key phrase")
+	c.Flags().BoolVar(&fromPhrase, "from-phrase", false, "restore the key from the 24 words of cpar key phrase")
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c

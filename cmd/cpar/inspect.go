@@ -31,13 +31,13 @@ func inspectCommand() *cobra.Command {
 	var keys keyFlags
 	c := &cobra.Command{
 		Use:   "inspect INDEX|REQUEST|REPLY",
-		Short: "show what the cloud sees of an index, a request or a reply",
-		Long: `inspect opens an index folder, or a request that annotate --save-requests kept,
-without a key, as the cloud does, and says in plain words what is there, how many
-bytes it has, and what can be learnt from it.
+		Short: "show how the cloud sees an index, a request or a reply",
+		Long: `inspect opens an index folder, or a request kept by annotate --save-requests, without a
+key, as the cloud does. It describes each part in plain words, with its size and what can
+be learnt from it.
 
-With --key it also says, of an index folder, what only the key shows: the profile and
-the ranker that it was built with, and which image network it needs.`,
+With --key it also prints the parts of an index folder that only the key can read: profile,
+ranker and the image network.`,
 		Example: `  $ cpar inspect family.index
   $ cpar inspect family.index --key family.key
   $ cpar annotate beach.jpg --save-requests sent/ … && cpar inspect sent/request-0001`,
@@ -57,7 +57,7 @@ the ranker that it was built with, and which image network it needs.`,
 	}
 	// Ignore the key in the environment, because most of this needs no key.
 	keys.cmd = c
-	c.Flags().StringVar(&keys.path, "key", "", "also say what only this key `file` shows of an index")
+	c.Flags().StringVar(&keys.path, "key", "", "also print the parts of an index that only this key `file` can read")
 	c.Flags().StringVar(&keys.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 	jsonFlag(c, &asJSON)
 	return c

@@ -12,9 +12,9 @@ import (
 func keyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "key",
-		Short: "look after a key",
-		Long: `key looks after a key file: what the key may be used for, the passphrases that open it,
-a recovery phrase for paper, and whether the system's keyring opens it for you.`,
+		Short: "manage a key",
+		Long: `key manages a key file: its allowed schemes, the passphrases that open it, a recovery
+phrase for paper, and the system's keyring.`,
 		Example: `  $ cpar key passphrase                     (change it)
   $ cpar key slot add office                (a second passphrase)
   $ cpar key remember                       (type none, as long as you are logged in)
@@ -32,15 +32,15 @@ func keyAllowCommand() *cobra.Command {
 	var dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "allow SCHEME…|none",
-		Short: "say which schemes may be used with a key besides sealed and local",
-		Long: `allow replaces the key file, whole or not at all, by one with the same key and under
-the same passphrase that may be used with these schemes besides sealed and local;
-none stands for no other. Copies of the file stay as they are.
+		Short: "set the schemes that a key allows besides sealed and local",
+		Long: `allow atomically replaces the key file by one with the same key and passphrase that allows
+these schemes besides sealed and local. none allows no others. Copies of the file stay as
+they are.
 
 Schemes cpar, ivf and capia show the cloud how near your photos are to each request
-(SECURITY.md). Without this, no index of theirs can be built or asked with the key,
-whatever a cloud offers. This device remembers what the key allows: an older copy of
-the file does not widen it.`,
+(SECURITY.md). Unless allowed, no index of theirs can be built or searched with the key,
+whatever a cloud offers. This device remembers the allowed schemes, so an older copy of
+the file cannot extend them.`,
 		Example: `  $ cpar key allow cpar capia --key family.key
   family.key allows cpar, capia, sealed, local
   $ cpar key allow none --key family.key`,

@@ -30,9 +30,9 @@ var ring device.Keyring = device.SystemKeyring{}
 
 func (k *keyFlags) add(c *cobra.Command) {
 	k.cmd = c
-	c.Flags().StringVar(&k.path, "key", "", "key `file` (default $CPAR_KEY, else cpar/key in your configuration folder)")
+	c.Flags().StringVar(&k.path, "key", "", "key `file` (default $CPAR_KEY, otherwise cpar/key in your configuration folder)")
 	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
-	c.Flags().StringVar(&k.slot, "slot", "", "the passphrase is of this `slot` of the key file; by default all are tried (cpar key slots)")
+	c.Flags().StringVar(&k.slot, "slot", "", "`slot` of the key file that the passphrase opens (default: try all, see cpar key slots)")
 }
 
 // context returns the command's context, which ^C ends.

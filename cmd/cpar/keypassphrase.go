@@ -85,12 +85,12 @@ func keyPassphraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "passphrase",
 		Short: "change the passphrase of a key file",
-		Long: `passphrase replaces the key file, whole or not at all, by one with the same key under
-another passphrase. In a file with slots it is that of the slot whose passphrase you
-type; the others keep theirs. A file that was not encrypted is from then on.
+		Long: `passphrase atomically replaces the key file by one with the same key under another
+passphrase. In a file with slots it changes the slot whose passphrase you type. A file
+that was not encrypted becomes encrypted.
 
-Copies of the file stay under the old passphrase: whoever has one and knows that has the
-key. To be rid of a key that somebody else may know, make a new one and build again.`,
+Copies of the file keep the old passphrase: anyone with a copy and that passphrase has the
+key. If the key may be known to others, make a new one and build again.`,
 		Example: `  $ cpar key passphrase
   passphrase of …/cpar/key: ‹the old one›
   new passphrase: ‹typed twice›
@@ -112,8 +112,8 @@ func keySlotsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "slots",
 		Short: "list the slots of a key file",
-		Long: `slots lists the passphrases that open a key file by their names. None is asked for: the
-names stand in the file in the open.`,
+		Long: `slots lists the names of the passphrases that open a key file. The names are not
+encrypted, so no passphrase is needed.`,
 		Example: `  $ cpar key slots
   first
   office`,
@@ -168,14 +168,14 @@ func keySlotAddCommand() *cobra.Command {
 	var f keyFlagsMore
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "let another passphrase open a key file, too",
-		Long: `add adds a slot: from then on the key file opens with any of its passphrases, and who
-knows one can do all that the key can, also change what it allows. The names stand in
-the file in the open. Every passphrase that is tried costs about a second; --slot says
-which is meant. There are at most eight.
+		Short: "add a passphrase to a key file",
+		Long: `add adds a slot: the key file then opens with any of its passphrases, and each of them
+allows everything that the key allows, including changes to it. Slot names are not
+encrypted. Every passphrase tried costs about a second, and --slot selects one. There are
+at most eight slots.
 
-The first slot that is added makes of a file with one passphrase one with two, whose
-first is called "first". Earlier versions of cpar cannot read such a file.`,
+The first added slot turns a file with one passphrase into a file with two slots, the
+first of them called "first". Earlier versions of cpar cannot read such a file.`,
 		Example: `  $ cpar key slot add office
   passphrase of …/cpar/key: ‹the one that you have›
   new passphrase: ‹typed twice›
@@ -196,11 +196,11 @@ func keySlotRemoveCommand() *cobra.Command {
 	var f keyFlagsMore
 	c := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "let a passphrase no longer open a key file",
-		Long: `remove removes a slot from the key file. Copies from before still open with its
-passphrase, and the key is the same in all of them. Who had the slot and kept such a copy
-can open this file's later states with it, too: then make a new key, and build again.
-The last slot cannot be removed.`,
+		Short: "remove a passphrase from a key file",
+		Long: `remove removes a slot from the key file. Older copies still open with its passphrase, and
+all copies hold the same key. A person who had the slot and kept such a copy can also open
+later versions of this file. If that matters, make a new key and build again. The last
+slot cannot be removed.`,
 		Example: `  $ cpar key slot remove office
   …/cpar/key no longer opens with the passphrase of slot office; copies from before do`,
 		Args: oneArg("the name of a slot"),
@@ -220,14 +220,14 @@ func keyRememberCommand() *cobra.Command {
 	var f keyFlagsMore
 	c := &cobra.Command{
 		Use:   "remember",
-		Short: "have the system's keyring open a key file",
-		Long: `remember asks for the passphrase once and puts what it opens, not the passphrase, into
-the keyring of your system: Secret Service, Keychain or Credential Manager. From then on
-no command on this machine asks for the passphrase of this file, as long as you are
-logged in. Programs that run as you can then use the key, too (SECURITY.md).
+		Short: "open a key file with the system's keyring",
+		Long: `remember asks for the passphrase once and stores a secret that opens the key file, not the
+passphrase, in the keyring of your system: Secret Service, Keychain or Credential Manager.
+While you are logged in, no command on this machine asks for the passphrase of this file
+again. Programs that run as you can then use the key, too (SECURITY.md).
 
-Where the system has no keyring, nothing is remembered: there is no file instead. A file
-with one passphrase becomes one with slots (cpar key slot add --help).`,
+Without a keyring nothing is remembered, not even in a file. A file with one passphrase
+becomes one with slots (cpar key slot add --help).`,
 		Example: `  $ cpar key remember
   passphrase of …/cpar/key: ‹typed once›
   …/cpar/key is remembered by the system's keyring`,
@@ -246,9 +246,9 @@ func keyForgetCommand() *cobra.Command {
 	var f keyFlagsMore
 	c := &cobra.Command{
 		Use:   "forget",
-		Short: "take a key file out of the system's keyring",
-		Long: `forget removes what cpar key remember has put into the keyring. From then on the
-passphrase is asked for.`,
+		Short: "remove a key file from the system's keyring",
+		Long: `forget removes the secret of cpar key remember from the keyring. Commands then ask for the
+passphrase.`,
 		Example: `  $ cpar key forget
   …/cpar/key is not remembered`,
 		Args: noArgs,
@@ -269,12 +269,12 @@ func keyPhraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "phrase",
 		Short: "print the key as 24 words, for paper",
-		Long: `phrase prints the key as 24 English words (BIP-39). They are the key itself, under no
-passphrase: whoever reads them can read every index made with it. Write them on paper,
-keep that like money, and close the window. cpar init --from-phrase makes a key file of
-them. What the key allows besides sealed and local is not in them.
+		Long: `phrase prints the key as 24 English words (BIP-39). The words are the key itself, without
+a passphrase: anyone who reads them can read every index made with it. Write them on
+paper, keep it like money, and close the window. cpar init --from-phrase restores the key
+file. The words do not include the allowed schemes.
 
-It prints to a terminal only, unless --yes says that you know where the output goes.`,
+It prints only to a terminal unless --yes confirms that the output is safe.`,
 		Example: `  $ cpar key phrase
   legal winner thank year …`,
 		Args: noArgs,
@@ -301,6 +301,6 @@ It prints to a terminal only, unless --yes says that you know where the output g
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&yes, "yes", false, "print also where the output is no terminal")
+	c.Flags().BoolVar(&yes, "yes", false, "print even if the output is no terminal")
 	return c
 }

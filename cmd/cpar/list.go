@@ -22,11 +22,11 @@ func listCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list the indexes at a cloud by their names, or those that this device knows",
-		Long: `list says of each index at a cloud what it is called, how many photos it holds, and which one
-is asked where none is named. Names are read here, with your key; the cloud does not know
-them. Indexes of other keys, and what is damaged or older than this device has seen, are
-listed with what is wrong. Without a cloud, list says what this device remembers.`,
+		Short: "list the indexes at a cloud, or those known to this device",
+		Long: `list prints the name and size of each index at a cloud, and which one commands use by
+default. Names are decrypted with your key, and the cloud does not know them. Indexes of
+other keys, damaged ones, and ones older than this device has seen are listed with the
+problem. Without a cloud, list prints the indexes that this device remembers.`,
 		Example: `  $ cpar list --cloud http://127.0.0.1:8080
   NAME    ID                                SCHEME  PHOTOS  SIZE  GENERATION
   family  3a9d33fd4c9e228a4994b0d476c91826  sealed  4540    7 MB  2           in use`,

@@ -22,10 +22,10 @@ import (
 
 const long = `cpar gives your photos keywords with the help of a cloud that must not see them.
 
-You encrypt a collection of photos that already have keywords, once. Later, for
-a new photo, cpar sends an encrypted request; the cloud finds the nearest
-encrypted photos and returns their encrypted keywords; cpar decrypts and ranks
-them. The cloud (cpard) holds no key.
+You encrypt a collection of photos that already have keywords, once. For each new
+photo, cpar sends an encrypted request. The cloud finds the nearest encrypted photos
+and returns their encrypted keywords, which cpar decrypts and ranks. The cloud
+(cpard) holds no key.
 
 A session:
 
@@ -39,11 +39,11 @@ A session:
     beach  74 %
     sky    31 %
 
-What you get so hides photos, keywords, requests and distances from the cloud (scheme
-sealed). Photos can be added and removed later (cpar add, cpar remove).
+This default scheme, sealed, hides photos, keywords, requests and distances from the
+cloud. Photos can be added and removed later (cpar add, cpar remove).
 
-What suits your photos best, from colours and textures to an image network of your
-choice: cpar model list, and cpar tune photos/
+To find the best way to compare your photos, from colours and textures to an image
+network of your choice: cpar model list, and cpar tune photos/
 
 Without photos of your own: cpar demo
 

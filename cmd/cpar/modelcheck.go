@@ -71,22 +71,23 @@ func modelCheckCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check FILE",
-		Short: "say what is taken of an image network, what it lacks, and how fast it is here",
-		Long: `check opens an image network as build and annotate would, and says:
+		Short: "show how cpar uses an image network, what it lacks, and its speed",
+		Long: `check opens an image network as build and annotate would, and prints:
 
-  embedding      the tensor that photos are compared by, its shape, and why that one; --embedding,
-                 --pool and --side choose otherwise, for all commands
-  preprocessing  how its pictures are prepared, and where that is said: by --preprocessing, by a file
-                 beside it (its own name with .json, preprocessor_config.json,
-                 preprocess_cfg.json, open_clip_config.json, config.json), by its own metadata,
-                 or by its digest
-  operators      those that plain Go does not have, all of them
-  speed          milliseconds a picture on one core, the median of several runs, in plain Go and,
-                 if you ask for it (--runtime onnxruntime) or name its library in
-                 CPAR_ONNXRUNTIME, in ONNX Runtime, and how far the two agree
+  embedding      the tensor by which photos are compared, its shape, and the reason for
+                 the choice. --embedding, --pool and --side choose otherwise, for all
+                 commands
+  preprocessing  how images are prepared, and the source of that: --preprocessing, a file
+                 beside the network (its own name with .json, preprocessor_config.json,
+                 preprocess_cfg.json, open_clip_config.json, config.json), its metadata,
+                 or its digest
+  operators      all operators that plain Go does not have
+  speed          milliseconds per image on one core, the median of several runs, in plain
+                 Go and, with --runtime onnxruntime or a library in CPAR_ONNXRUNTIME, in
+                 ONNX Runtime, and how far the two agree
 
-The exit code is 3 if neither runtime can use it. ONNX Runtime is C++ in the process: try it
-with files that you trust.`,
+The exit code is 3 if neither runtime can use it. ONNX Runtime is C++ inside the process:
+use it only with files that you trust.`,
 		Example: `  $ cpar model check clip/visual.onnx
   embedding: image_embeds, 512 values of a tensor of 1×512 (the output of that name)
   pictures: 224×224, the centre of a shorter side of 224, bicubic (preprocess_cfg.json)

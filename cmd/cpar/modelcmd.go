@@ -52,17 +52,16 @@ func modelListCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list the networks that are known by their digest",
-		Long: `list has the public image networks that cpar knows by their SHA-256: how large they are,
-how they want their pictures prepared, which is then done without being told, what their
-licence is, and where they are to be had. All are classifiers of the ONNX model zoo, trained on
-ImageNet; the smallest is enough to find about twice as much as without. The zoo has moved:
-the addresses are those of its copy, and were not tried when this program was made.
-Whatever comes from there is held against the digest (cpar model get).
+		Short: "list the networks known by their digest",
+		Long: `list prints the public image networks that cpar knows by their SHA-256, with size,
+preprocessing, licence and address. All are classifiers of the ONNX model zoo, trained on
+ImageNet. The smallest one about doubles the number of keywords found. The zoo has moved:
+the addresses lead to its copy and were not tested for this version. cpar model get
+compares every download with the digest.
 
-What serves better, and is not in the list since nobody vouches for one file of theirs, are
-the encoders that photo programs use: CLIP, SigLIP, DINOv2. Bring one in ONNX form with the
-configuration file that comes with it, and look at it: cpar model check FILE`,
+The encoders of photo programs, CLIP, SigLIP and DINOv2, are better. They are not in the
+list because no single file of theirs is authoritative. Bring one in ONNX format with its
+configuration file and check it: cpar model check FILE`,
 		Example: `  $ cpar model list
   $ cpar model get mobilenetv2-12`,
 		Args: noArgs,

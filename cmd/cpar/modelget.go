@@ -52,20 +52,19 @@ func modelGetCommand() *cobra.Command {
 	var f modelGetFlags
 	c := &cobra.Command{
 		Use:   "get NAME",
-		Short: "fetch an image network, and check that it is the right one",
-		Long: `get fetches a network that cpar model list names, or any other whose address and
-SHA-256 you give, over HTTPS. What comes lies in FILE.part until it is whole and its digest
-is right; only then the file has its name. Where a transfer was cut, or stopped with ^C, the
-same command goes on there. A file with a wrong digest is removed. Only files in ONNX form are
-taken: those of PyTorch (.pt, .pth, .bin) hold programs, which opening them would run.
+		Short: "fetch an image network and verify its digest",
+		Long: `get fetches a network of cpar model list, or any other with the address and SHA-256 that
+you give, over HTTPS. The download is kept in FILE.part until it is complete and its
+digest is right. An interrupted download continues with the same command. A file with a
+wrong digest is removed. Only ONNX files are accepted, because PyTorch files (.pt, .pth,
+.bin) contain programs that run when opened.
 
 --from names another address: of the file, or of a folder that holds it under its own name.
-For a network that is not in the list, --sha256 says which file is meant; ask for it where you
-trust, not where the file comes from.
+For a network that is not in the list, --sha256 identifies the file. Get it from a source
+that you trust, not from the file's server.
 
-A network has a licence of its own, which get names if it is known. The file that says how
-pictures are prepared (preprocess_cfg.json, preprocessor_config.json) is not fetched: put it
-beside the network.`,
+get prints the network's licence if it is known. It does not fetch the preprocessing file
+(preprocess_cfg.json, preprocessor_config.json): put it beside the network.`,
 		Example: `  $ cpar model get mobilenetv2-12
   mobilenetv2-12.onnx (14 MB), licence Apache-2.0
   next: cpar model check mobilenetv2-12.onnx
@@ -74,10 +73,10 @@ beside the network.`,
 		Args: oneArg("the name of a network"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	c.Flags().StringVar(&f.from, "from", "", "`address` to fetch it from: the file's, or that of a folder which has it")
-	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256, in `hex`; needed for a network that is not in the list")
-	c.Flags().StringVar(&f.out, "out", "", "`file` that it becomes (default: NAME.onnx in this folder)")
-	c.Flags().Var(settings.Size(&f.maxBytes, encoderflags.DefaultFileBytes), "limit-file", "the longest file that is taken, where its length is not known, like 2GB")
+	c.Flags().StringVar(&f.from, "from", "", "`address` of the file, or of a folder that holds it")
+	c.Flags().StringVar(&f.sha256, "sha256", "", "the file's SHA-256 in `hex`, required for a network that is not in the list")
+	c.Flags().StringVar(&f.out, "out", "", "write to this `file` (default: NAME.onnx in this folder)")
+	c.Flags().Var(settings.Size(&f.maxBytes, encoderflags.DefaultFileBytes), "limit-file", "maximum size of a file of unknown length, such as 2GB")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c

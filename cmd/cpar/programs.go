@@ -25,8 +25,8 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.cloud.addIndex(c)
 	f.cache.addAsking(c)
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "keywords for each photo, at most")
-	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "leave out keywords that are less probable, 0 to 1")
+	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo")
+	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "minimum probability of a keyword, 0 to 1")
 }
 
 // check checks the flags before anything is opened. The index must give

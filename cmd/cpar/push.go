@@ -26,15 +26,15 @@ func pushCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "push INDEX",
 		Short: "send an encrypted index to a cloud",
-		Long: `push sends an index that build made to a cloud and makes it active there in one
-step. No key is needed, but to find an index that --replaces calls by its name: all that is sent is encrypted. What the cloud has already
-is not sent again, so a push that was broken off goes on where it was, and one
-after add or remove sends what is new. --replaces deletes another index there
-afterwards, the one that compact has made useless.
+		Long: `push sends an index folder to a cloud and activates it there in one step. Everything sent
+is encrypted, and no key is needed, except to find the index named by --replaces. Segments
+that the cloud already has are not sent again, so an interrupted push continues where it
+stopped, and a push after add or remove sends only the changes. --replaces deletes another
+index there afterwards, such as the one replaced by compact.
 
-Where the cloud has this index in a state that the folder was not made of by add,
-remove or compact on this device, another device may have added photos: push refuses
-to replace it (exit code 7) unless --force is given.`,
+If the cloud has a generation of this index that this folder is not derived from, another
+device may have added photos. push then refuses to replace it (exit code 7) unless --force
+is given.`,
 		Example: `  $ cpar push family.index --cloud http://127.0.0.1:8080
   pushed index 0f3c… (7 MB) to http://127.0.0.1:8080`,
 		Args: oneArg("the folder of an index"),
@@ -42,8 +42,8 @@ to replace it (exit code 7) unless --force is given.`,
 	}
 	f.keys.add(c)
 	f.cloud.add(c)
-	c.Flags().StringVar(&f.replaces, "replaces", "", "`name` or id of an index to delete at the cloud when this one is active")
-	c.Flags().BoolVar(&f.opt.Force, "force", false, "replace what the cloud has, whoever put it there")
+	c.Flags().StringVar(&f.replaces, "replaces", "", "`name` or id of an index to delete at the cloud once this one is active")
+	c.Flags().BoolVar(&f.opt.Force, "force", false, "replace the cloud's index even if another device has changed it")
 	dryRunFlag(c, &f.opt.DryRun)
 	jsonFlag(c, &f.asJSON)
 	return c

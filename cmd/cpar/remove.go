@@ -21,14 +21,13 @@ func removeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove PHOTO… --index FOLDER",
 		Short: "remove photos from an index of scheme sealed or local",
-		Long: `remove takes photos out of an index: they are found by what they show, so the files are
-needed that were put in, under whatever name and with whatever keywords; copies of one
-photo go together. From then on they are in nobody's results. Their keywords and features
-stay in the index, encrypted, until compact. Photos that are not in the index are named,
-and the exit code is 3. For photos whose files are gone: cpar add COLLECTION
---remove-missing.
+		Long: `remove takes photos out of an index. It recognises them by their content, so it needs the
+files, under any name and with any keywords. Copies of one photo are removed together.
+Removed photos no longer appear in results. Their keywords and features stay in the index,
+encrypted, until compact. Photos that are not in the index are named, and the exit code is
+3. For photos whose files are gone, use cpar add COLLECTION --remove-missing.
 
-The cloud sees that something was removed, not what nor how much.`,
+The cloud sees that something was removed, but neither what nor how much.`,
 		Example: `  $ cpar remove photos/0017.jpg --index family.index
   removed 1 photo from family.index: 4539 photos, 1 MB to push
   $ cpar push family.index --cloud http://127.0.0.1:8080`,

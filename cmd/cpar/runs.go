@@ -13,12 +13,12 @@ func runsCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "runs",
-		Short: "list what annotate wrote, run by run",
-		Long: `runs lists the runs of annotate --write and the decisions made on the page of cpar ui, the
-oldest first, with their ids for cpar undo. Those over an Immich library: cpar immich runs.
+		Short: "list the runs of annotate",
+		Long: `runs lists the runs of annotate --write and the decisions made in cpar ui, oldest first,
+with their ids for cpar undo. cpar immich runs lists runs over an Immich library.
 
-The journal lies in the state folder, encrypted under the key. It holds what undo needs of
-the files, until you have it forgotten.`,
+The journal is in the state folder, encrypted under the key. It holds the data needed to
+undo runs until you forget them.`,
 		Example: `  $ cpar runs
   20260712-k7pm  2026-07-12 18:03  1901 files, 5412 words  annotate photos/`,
 		Args: noArgs,
@@ -63,9 +63,9 @@ func forgetCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forget RUN…|--all",
 		Short: "forget how to undo runs",
-		Long: `forget drops what undo needs of the given runs from the journal, so that it takes less
-room. They cannot be undone any more. Which words they wrote is still known: they are not
-learnt from.`,
+		Long: `forget drops the undo data of the given runs from the journal to save space. The runs can
+no longer be undone. The journal still records which keywords they wrote, so that cpar
+does not learn from them.`,
 		Example: `  $ cpar runs forget 20260712-k7pm
   forgot how to undo 1 run`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -25,10 +25,10 @@ type searchFlags struct {
 }
 
 func (f *searchFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar or ivf (a part of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan at home); by default what the index was built for")
-	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "nearest photos whose keywords count; by default as many as the index's ranker wants, 10 for the paper's")
+	c.Flags().StringVar(&f.scheme, "scheme", "", "cpar or ivf (some of the photos), capia (scan of all), sealed (scan that the cloud cannot read) or local (scan on this device); default: the scheme of the index")
+	c.Flags().IntVar(&f.neighbours, "neighbours", 0, "number of nearest photos whose keywords count (default: as the index's ranker needs, 10 for the paper's)")
 	c.Flags().Float64Var(&f.approx, "approx", usualApprox, "approximation power AP-X: percent of the photos that a search may visit, 0.1 to 100")
-	c.Flags().StringVar(&f.search, "search", "", "how to search an index of scheme cpar: depth (the paper's Algorithm 1, the default), rank (finds more) or bestbin; ivf only where it holds an inverted file too")
+	c.Flags().StringVar(&f.search, "search", "", "how to search an index of scheme cpar: depth (the paper's Algorithm 1, the default), rank (finds more), bestbin, or ivf if it also holds an inverted file")
 	c.Flags().BoolVar(&f.prune, "prune", false, "search depth first and skip subtrees by plane distance; shows the cloud more (SECURITY.md)")
 }
 

@@ -38,26 +38,25 @@ func tuneCommand() *cobra.Command {
 	var f tuneFlags
 	c := &cobra.Command{
 		Use:   "tune COLLECTION",
-		Short: "find out which profile and ranker suit a collection",
-		Long: `tune tries the profiles of cpar build on your own collection: it takes keywords from
-some of the photos, has the others say them, and compares. Nothing is sent. With a
-key, features and the outcome are kept in your cache folder, encrypted, so that
-cpar build --profile auto does not do it all again; without one nothing is written.
+		Short: "find the profile and ranker that suit a collection",
+		Long: `tune tries the profiles of cpar build on your own collection: it hides the keywords of some
+photos, predicts them from the others, and compares. Nothing is sent. With a key, features
+and results are kept encrypted in your cache folder, so that cpar build --profile auto need
+not repeat the work. Without a key nothing is written.
 
-For each profile and ranker it prints, with 5 keywords a photo:
+For each profile and ranker it prints, with 5 keywords per photo:
 
-  P, R           precision and recall in per cent, the means over words
-  N+             words that were found at least once, and how many there were
-  you            what one photo costs this machine before it is encrypted
+  P, R           precision and recall in per cent, the means over keywords
+  N+             keywords found at least once, and their total number
+  you            time per photo on this machine before encryption
   capia, sealed  the size of an index of the collection in these schemes
-  cloud          what a scan for one photo costs a cloud of scheme capia, on one core
+  cloud          time of a scan for one photo at a cloud of scheme capia, on one core
                  like yours
 
-and recommends the best harmonic mean of P and R; of profiles that differ by no more
-than chance, the cheapest. Profile network is tried if an image network is named (--model; cpar
-model list has some). What
-is learnt from keywords is always tried on other photos than it was learnt from. At
-most 4000 photos are asked; it takes minutes for a few thousand.`,
+It recommends the best harmonic mean of P and R, and the cheapest of profiles whose
+difference may be chance. Profile network is tried if --model names an image network (cpar
+model list has some). Projections are always tested on photos that they were not learnt
+from. tune uses at most 4000 photos and takes minutes for a few thousand.`,
 		Example: `  $ cpar tune photos/ --model mobilenetv2-12.onnx
   $ cpar build photos/ --profile auto --out family.index      (tune, and build what it recommends)`,
 		Args: oneArg("the folder of a collection"),

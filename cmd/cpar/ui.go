@@ -42,21 +42,21 @@ func uiCommand() *cobra.Command {
 	var f uiFlags
 	c := &cobra.Command{
 		Use:   "ui FOLDER…",
-		Short: "look at photos and their keywords on a page of this machine",
-		Long: `ui serves a page to your own browser: your photos, the keywords that are suggested for
-them and how sure each is, the photos of your collection that gave them, and what the cloud
-saw. You accept, reject and add keywords with the keyboard or the mouse, and write them where
-photo programs find them; every write is a run, which the page or cpar undo takes back. A photo
-that is dropped onto the page is found in the folders by what it shows; of one that is in none of
-them the sidecar can be downloaded.
+		Short: "review photos and keywords in your browser",
+		Long: `ui serves a page to your own browser: your photos, the suggested keywords with their
+probabilities, the photos of your collection that gave them, and the cloud's view. You
+accept, reject and add keywords with the keyboard or the mouse and write them where photo
+programs find them. Every write is a run, which the page or cpar undo reverts. A photo
+dropped onto the page is found in the folders by its content. If it is in none of them, its
+sidecar can be downloaded.
 
-Nothing is asked or written until you say so. What you accept or add is yours: the next
-cpar add learns from it. What you reject is not suggested again.
+Nothing is sent or written until you say so. Keywords that you accept or add are yours, and
+the next cpar add learns from them. Rejected keywords are not suggested again.
 
-The page is in this program: nothing is fetched from a network. It listens on 127.0.0.1 alone.
-The address that is printed ends in a secret, which the page takes out of the address at once;
-whoever has it can see the photos below the folders, and write keywords. Do not pass it on. End
-the page with ^C: the secret is then worth nothing.`,
+The page is part of this program and loads nothing from a network. It listens only on
+127.0.0.1. The printed address ends in a secret, which the page removes from the address
+bar at once. Anyone with the secret can see the photos below the folders and write
+keywords, so do not pass it on. End the page with ^C, which makes the secret worthless.`,
 		Example: `  $ cpar ui photos/ --cloud http://127.0.0.1:8080
   open http://127.0.0.1:41873/#token=…
   end with ^C`,
@@ -68,9 +68,9 @@ the page with ^C: the secret is then worth nothing.`,
 	f.cloud.addIndex(c)
 	f.cache.addAsking(c)
 	f.model.add(c)
-	f.write.add(c, string(metadata.Sidecar), "where keywords are written: sidecar, or embedded in JPEG files")
-	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "what is as probable is sure, and written without your word, 0 to 1; the index needs a calibrated ranker")
-	c.Flags().IntVar(&f.port, "port", 0, "port of the page; 0 for any that is free")
+	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
+	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "keywords of at least this probability are sure and written without confirmation, 0 to 1 (needs an index with a calibrated ranker)")
+	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)

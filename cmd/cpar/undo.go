@@ -21,14 +21,13 @@ func undoCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "undo RUN|--last",
-		Short: "take back what a run of annotate wrote",
-		Long: `undo takes back a run. A file that is still what the run left has the bytes of before
-again; one that the run made is removed. From a file that has changed since, exactly the
-keywords of the run are taken out, and what you or another program did stays. Words
-that you have accepted meanwhile stay, too.
+		Short: "undo a run of annotate",
+		Long: `undo reverts a run. It restores files that are unchanged since the run, and removes files
+that the run created. From files changed since, it removes exactly the keywords of the run,
+except those that you have accepted, and keeps all other changes.
 
-cpar runs lists the runs. An undo that was interrupted is taken up by the same command.
-Files that cannot be changed are named, and the exit code is 8.`,
+cpar runs lists the runs. The same command continues an interrupted undo. Files that cannot
+be changed are named, and the exit code is 8.`,
 		Example: `  $ cpar undo --last --dry-run
   would restore 1901 files of run 20260712-k7pm; nothing was written
   $ cpar undo 20260712-k7pm
@@ -64,7 +63,7 @@ Files that cannot be changed are named, and the exit code is 8.`,
 		},
 	}
 	f.keys.add(c)
-	c.Flags().BoolVar(&f.last, "last", false, "the last run that is not undone")
+	c.Flags().BoolVar(&f.last, "last", false, "the last run not yet undone")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.json)
 	return c

@@ -30,16 +30,16 @@ func visionCommand() *cobra.Command {
 	var f visionFlags
 	c := &cobra.Command{
 		Use:   "vision-serve",
-		Short: "give PhotoPrism its labels",
-		Long: `vision-serve speaks the protocol of PhotoPrism's vision services, so that PhotoPrism
-labels its photos with your keywords. PhotoPrism sends it small pictures; it asks the
-cloud about them under encryption, as cpar annotate does, and answers with the keywords
-that are more likely right than wrong.
+		Short: "serve labels to PhotoPrism",
+		Long: `vision-serve implements the protocol of PhotoPrism's vision services, so that PhotoPrism
+labels its photos with your keywords. PhotoPrism sends it small images. vision-serve sends
+the cloud encrypted requests, as cpar annotate does, and answers with the keywords that are
+more likely right than wrong.
 
-It listens on this machine alone and takes nobody's word for it: every request needs a
-key, which is made at the first start and kept in a file that only you can read, unless
-you name one (--token-file, or $CPAR_VISION_TOKEN). Pictures must be in the request: no
-address is ever fetched. The log has nothing of photos, keywords or keys.
+It listens only on this machine. Every request needs a key, which is created at the first
+start and kept in a file that only you can read, unless you name one (--token-file, or
+$CPAR_VISION_TOKEN). Images must be part of the request: addresses are never fetched. The
+log contains no photos, keywords or keys.
 
 In PhotoPrism's vision.yml:
 
@@ -55,9 +55,9 @@ In PhotoPrism's vision.yml:
       RequestFormat: vision
       ResponseFormat: vision
 
-A PhotoPrism in a container calls another address than 127.0.0.1, which needs a
-certificate that it trusts: --listen, --tls-cert and --tls-key, and --host if it calls
-this machine by a name. docs/PROGRAMS.md has the steps.`,
+A PhotoPrism in a container uses another address than 127.0.0.1, which needs a certificate
+that it trusts: --listen, --tls-cert and --tls-key, and --host if it reaches this machine by
+a name. docs/PROGRAMS.md has the steps.`,
 		Example: `  $ cpar vision-serve --cloud http://127.0.0.1:8080
   listening on http://127.0.0.1:8082/api/v1/vision/labels`,
 		Args: noArgs,
@@ -65,9 +65,9 @@ this machine by a name. docs/PROGRAMS.md has the steps.`,
 	}
 	f.ask.cloud.tokenFlag = "cloud-token-file" // --token-file is the service's own
 	f.ask.add(c)
-	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8082", "address and port; port 0 picks a free one; off loopback with --tls-cert and --tls-key only")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8082", "address and port (port 0 picks a free one; other addresses than loopback need --tls-cert and --tls-key)")
 	c.Flags().StringSliceVar(&f.hosts, "host", nil, "a `name` by which PhotoPrism calls this machine, besides localhost and addresses")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with the service's key (default $CPAR_VISION_TOKEN, else one that is made in the state folder)")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with the service's key (default $CPAR_VISION_TOKEN, otherwise one created in the state folder)")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "`file` with a certificate, in PEM form")
 	c.Flags().StringVar(&f.key, "tls-key", "", "`file` with the certificate's key")
 	c.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")

@@ -41,13 +41,13 @@ const (
 )
 
 func (f *wordsFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`: names words that the collection need not have")
-	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder; by default what lies beside it")
-	c.Flags().StringVar(&f.list, "words", "", "`words` to look for by the text half, with commas between, instead of everyday ones")
-	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words to look for, one a line")
-	c.Flags().IntVar(&f.maxKeywords, "words-most", maxWords, "words of the text half for each photo, at most")
-	c.Flags().Float64Var(&f.least, "words-score", minWord, "leave out words of a lower score, 0 to 1")
-	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, write words of the text half, too; they are only shown else")
+	c.Flags().StringVar(&f.model, "text-model", "", "text half of the image network, an ONNX `file`, to suggest words from outside the collection")
+	c.Flags().StringVar(&f.tokenizer, "tokenizer", "", "tokenizer of the text half, a `file` or folder (default: the one beside it)")
+	c.Flags().StringVar(&f.list, "words", "", "comma-separated `words` for the text half, instead of everyday words")
+	c.Flags().StringVar(&f.file, "words-file", "", "`file` with words for the text half, one per line")
+	c.Flags().IntVar(&f.maxKeywords, "words-most", maxWords, "maximum number of words of the text half per photo")
+	c.Flags().Float64Var(&f.least, "words-score", minWord, "minimum score of a word, 0 to 1")
+	c.Flags().BoolVar(&f.write, "words-write", false, "with --write, also write words of the text half, which are otherwise only shown")
 }
 
 // shown reports whether words are needed. If keywords are written and not

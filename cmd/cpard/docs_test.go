@@ -17,7 +17,7 @@ const page = "../../docs/CPARD.md"
 // pageOfCommands generates the page of commands, settings and exit codes.
 func pageOfCommands() string {
 	var b strings.Builder
-	b.WriteString("# cpard: commands, settings, exit codes\n\nWritten from the code (`go test ./cmd/cpard -run TestPage -update`). Each command explains itself with an example:\n" +
+	b.WriteString("# cpard: commands, settings, exit codes\n\nGenerated from the code (`go test ./cmd/cpard -run TestPage -update`). Each command explains itself with an example:\n" +
 		"`cpard COMMAND --help`. Manual pages: `cpard man FOLDER`. Completions: `cpard completion --help`.\n\n## Commands\n\n| command | what it does |\n|---|---|\n")
 	for _, c := range newRoot().Commands() {
 		if c.IsAvailableCommand() && c.Name() != "help" && c.Name() != "completion" {
