@@ -21,15 +21,15 @@ func newBackup() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "backup --data DIR --to DIR2",
-		Short: "copy the indexes of a data folder, which may be served",
-		Long: `backup brings a second folder up to date with a data folder: the active indexes, each as it
-was at one moment, and the registry of tenants. Segments that the backup has are not copied
-again, and one that was broken off goes on. With --store the indexes are those of the object
-storage; the registry is in the data folder. What was deleted stays in the backup unless
---prune is given. The data folder may be served meanwhile.
+		Short: "back up the indexes of a data folder",
+		Long: `backup updates a second folder from a data folder: the active indexes, each as it was at one
+moment, and the registry of tenants. Segments already in the backup are not copied again, so
+an interrupted backup continues. With --store the indexes come from the object storage, and
+the registry from the data folder. Deleted indexes stay in the backup unless --prune is
+given. The data folder may be served meanwhile.
 
-A backup has the layout of a data folder: cpard check --data DIR2 reads all of it. An index
-that is damaged is left out and named, with exit code 5, and the backup keeps what it has.`,
+A backup has the layout of a data folder: cpard check --data DIR2 reads all of it. A damaged
+index is left out and named, with exit code 5, and the backup keeps its older copy.`,
 		Example: "  $ cpard backup --data ~/cpar-cloud --to /mnt/backup\n  backed up 2 indexes: 14 segments, 68 MB; 4.2 MB were there",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,8 +55,8 @@ that is damaged is left out and named, with exit code 5, and the backup keeps wh
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&to, "to", "", "`folder` of the backup")
-	c.Flags().BoolVar(&opt.Prune, "prune", false, "delete in the backup what the data folder no longer has")
-	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be copied and write nothing")
+	c.Flags().BoolVar(&opt.Prune, "prune", false, "delete from the backup what the data folder no longer has")
+	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "print what would be copied, and write nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }
@@ -68,14 +68,15 @@ func newRestore() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "restore --from DIR2 --data DIR",
-		Short: "make a data folder from a backup, or fill object storage",
-		Long: `restore fills a new data folder from a backup and checks every byte on the way. It refuses
-a folder that holds something. One that was broken off goes on when it is run again; until it
-has ended, nothing serves the folder.
+		Short: "restore a backup into a data folder or object storage",
+		Long: `restore fills a new data folder from a backup and checks every byte. It refuses a folder that
+is not empty. An interrupted restore continues when it is run again, and nothing serves the
+folder until it is complete.
 
-With --store indexes go into object storage, which may be served; those that it has stay as they
-are. The registry of tenants goes into --data, if that is given and has none. A data folder is a
-backup too, also one that is served: so a cloud moves into object storage.`,
+With --store indexes go into object storage, which may be served, and existing indexes stay
+as they are. The registry of tenants goes into --data, if that is given and has none. Any data
+folder can serve as the backup, even while it is served, so restore can also move a cloud
+into object storage.`,
 		Example: `  $ cpard restore --from /mnt/backup --data ~/cpar-cloud
   restored 2 indexes: 14 segments, 72 MB; 0 B were there
 
@@ -103,7 +104,7 @@ backup too, also one that is served: so a cloud moves into object storage.`,
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
 	c.Flags().StringVar(&from, "from", "", "`folder` of the backup")
-	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "say what would be restored and write nothing")
+	c.Flags().BoolVar(&opt.DryRun, "dry-run", false, "print what would be restored, and write nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

@@ -33,9 +33,9 @@ func newCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check --data DIR",
 		Short: "read everything in a data folder and name what is damaged",
-		Long: `check reads every byte of every index in a data folder or a backup, which may be
-served meanwhile, and names those whose owners must push them again. It changes
-nothing. If anything is damaged, the exit code is 5.`,
+		Long: `check reads every byte of every index in a data folder or a backup, which may be served
+meanwhile, and names the indexes that their owners must push again. It changes nothing. If
+anything is damaged, the exit code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -160,10 +160,10 @@ func newGC() *cobra.Command {
 	var dry, asJSON bool
 	c := &cobra.Command{
 		Use:   "gc --data DIR",
-		Short: "remove from a data folder what no index needs",
-		Long: `gc removes segments that no active index names, uploads that were never activated,
-and what broken-off writes and deletions have left, unless it is younger than --grace. The
-folder may be served meanwhile; cpard serve does the same once an hour.`,
+		Short: "remove data that no index needs",
+		Long: `gc removes segments that no active index names, uploads that were never activated, and the
+remains of interrupted writes and deletions, unless they are younger than --grace. The
+folder may be served meanwhile. cpard serve does the same once an hour.`,
 		Example: "  $ cpard gc --data ~/cpar-cloud --dry-run\n  would remove 12 segments of 2 indexes, 1 of them never activated, and 1 remainder: 4.1 MB",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -184,8 +184,8 @@ folder may be served meanwhile; cpard serve does the same once an hour.`,
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
-	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "leave what is younger: uploads may be resumed")
-	c.Flags().BoolVar(&dry, "dry-run", false, "say what would be removed and remove nothing")
+	c.Flags().DurationVar(&grace, "grace", 24*time.Hour, "keep data younger than this, because uploads may be resumed")
+	c.Flags().BoolVar(&dry, "dry-run", false, "print what would be removed, and remove nothing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

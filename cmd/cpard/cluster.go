@@ -12,9 +12,9 @@ import (
 func newCluster() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cluster",
-		Short: "look at a cluster of machines and change it",
-		Long: `cluster talks to the NATS servers of a cluster (docs/operating.md says how to set one up). It needs
-no data folder and may run anywhere that reaches them.`,
+		Short: "inspect and change a cluster",
+		Long: `cluster talks to the NATS servers of a cluster, which docs/operating.md shows how to set up.
+It needs no data folder and runs anywhere that reaches them.`,
 	}
 	c.AddCommand(newClusterStatus(), newClusterDrain(), newClusterRebuild(), newClusterKey())
 	return c
@@ -84,10 +84,10 @@ func newClusterDrain() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "drain NODE --nats SERVERS",
-		Short: "have a node take nothing more, so that it can be stopped",
-		Long: `drain has other nodes take over what a node holds. It goes on answering meanwhile; stop it once
-cpard cluster status shows that the others have as many parts as they should. A node that is
-started again is no longer drained.`,
+		Short: "drain a node, so that it can be stopped",
+		Long: `drain makes other nodes take over the parts of a node. The node still answers meanwhile: stop
+it once cpard cluster status shows that the others have all their parts. A restarted node is
+no longer drained.`,
 		Example: "  $ cpard cluster drain m2 --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m2 is leaving",
 		Args:    oneArgument("which node?"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -111,10 +111,10 @@ func newClusterRebuild() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "rebuild-meta --nats SERVERS --store ADDRESS",
-		Short: "make again what NATS servers have lost",
-		Long: `rebuild-meta has the NATS servers know again which state of each index is active, from the manifests
-in object storage, which decides. It changes what is wrong and nothing else. Machines also find this
-out by themselves, index by index, when one is asked.`,
+		Short: "restore the metadata of NATS servers that lost it",
+		Long: `rebuild-meta restores the active generation of each index in the NATS servers from the
+manifests in object storage, which are authoritative. It changes only wrong entries. Nodes
+also repair an index's entry when it is next searched.`,
 		Example: "  $ cpard cluster rebuild-meta --nats tls://a:4222 --nats-seed seed --store s3://photos\n  5 indexes",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

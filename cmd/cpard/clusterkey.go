@@ -27,10 +27,11 @@ func newClusterKey() *cobra.Command {
 	var o options
 	c := &cobra.Command{
 		Use:   "key --nats-seed FILE",
-		Short: "make the nkey of a cluster's machines",
-		Long: `key writes the seed of a new nkey into a file that only you can read, and prints what nats-server is
-to be told of it: its public half, and what the machines may do. A seed that is there stays, and
-the same is printed again. All machines of a cluster have one seed; NATS servers need none.`,
+		Short: "make the nkey of a cluster's nodes",
+		Long: `key writes the seed of a new nkey into a file that only you can read, and prints the matching
+configuration for nats-server: the public half, and the permissions of the nodes. An existing
+seed is kept and the same is printed again. All nodes of a cluster share one seed. NATS
+servers need none.`,
 		Example: "  $ cpard cluster key --nats-seed machines.seed > users.conf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -49,12 +49,11 @@ func newDoctor(file *string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check settings, folder, space, tenants, listening, certificate, clock and memory",
-		Long: `doctor looks at all that serve needs, with the settings that serve would have, and says of
-each whether it is ok, and what to do if it is not: the configuration file, the data folder and
-who may read it, the space there, open files, tenants, whether the address may be listened to,
-the certificate and when it ends, the clock, and the memory. It changes nothing, listens to
-nothing, and may be used beside a server. Run it as the user that serves. The exit code is that
-of the first failure; a warning is none.`,
+		Long: `doctor checks everything that serve needs, with the settings that serve would use, and prints
+a remedy for each problem: the configuration file, the data folder and its permissions, free
+space, open files, tenants, the rules for the address, the certificate and its end, the clock,
+and the memory. It changes nothing, does not listen, and may run beside a server. Run it as
+the user that serves. The exit code is that of the first failure. Warnings do not count.`,
 		Example: `  $ sudo -u cpard cpard doctor
   ok    data         /var/lib/cpard
   ok    tenants      2, and nobody is answered without a token`,

@@ -21,12 +21,11 @@ func newInspect() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "inspect --data DIR --request FILE",
-		Short: "print all that the cloud could write down about a request",
-		Long: `inspect answers a request as serve does, and prints what serve could have written
-down about it: the line of the log, what the metrics count, the spans of a trace,
-and what can be learnt from the bytes of request and reply. The request is a file
-of: cpar annotate --save-requests FOLDER. The data folder may be in use by a
-server; nothing in it is changed.`,
+		Short: "print everything that the cloud can record about a request",
+		Long: `inspect answers a request as serve does, and prints everything that serve could record about
+it: the log line, the metrics, the spans of a trace, and what can be learnt from the bytes of
+request and reply. The request is a file from cpar annotate --save-requests FOLDER. The data
+folder may be served meanwhile. inspect changes nothing in it.`,
 		Example: "  $ cpar annotate beach.jpg --save-requests sent/ …\n  $ cpard inspect --data ~/cpar-cloud --request sent/request-0001",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -57,7 +56,7 @@ server; nothing in it is changed.`,
 	}
 	addFlags(c, &o, "data")
 	c.Flags().StringVar(&request, "request", "", "`file` with the body of a request")
-	c.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant whose index it is, where several have one of the same id")
+	c.Flags().StringVar(&tenant, "tenant", "", "`id` of the tenant that owns the index, if several have one with this id")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

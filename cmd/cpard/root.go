@@ -23,13 +23,13 @@ func newRoot() *cobra.Command {
 	var config string
 	root := &cobra.Command{
 		Use:   "cpard",
-		Short: "keep encrypted image indexes and answer encrypted requests",
-		Long: `cpard is the cloud of cpar. It keeps encrypted image indexes in a data folder
-and answers encrypted requests. It holds no key and cannot read either.
+		Short: "store encrypted image indexes and answer encrypted requests",
+		Long: `cpard is the cloud of cpar. It stores encrypted image indexes in a data folder and answers
+encrypted requests. It holds no key and can read neither.
 
-Beyond loopback it listens only with TLS, and for tenants with tokens. Its HTTP
-interface describes itself at /openapi.json. What flags say may also stand in the environment and in a file:
-cpard config --help.
+Beyond loopback it serves only over TLS, to tenants with tokens. Its HTTP interface is
+described at /openapi.json. The environment and a file can also set flags: cpard config
+--help.
 
 ` + exitcode.Line(exitcode.OK, exitcode.Other, exitcode.Usage, exitcode.Input, exitcode.Corrupt, exitcode.Version, exitcode.Storage, exitcode.Interrupted),
 		Example:       session,
@@ -41,7 +41,7 @@ cpard config --help.
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return table.Apply(c, config) },
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none; else cpard/cpard.toml in your configuration folder, else /etc/cpard/cpard.toml")
+	root.PersistentFlags().StringVar(&config, "config", "", "configuration file, or none (default: cpard/cpard.toml in your configuration folder, otherwise /etc/cpard/cpard.toml)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
 	root.AddCommand(newServe(), newList(), newCheck(), newGC(), newBackup(), newRestore(), newTenant(), newInspect(), newCluster(), newConfig(&config), newDoctor(&config))
 	version.Add(root)

@@ -21,50 +21,49 @@ func newServe() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve --data DIR",
 		Short: "serve a data folder until interrupted",
-		Long: `serve opens a data folder, creates it if it does not exist, and answers until it is
-interrupted. Running requests are finished. SIGHUP has it read its certificates again.
+		Long: `serve opens a data folder, creates it if necessary, and serves it until it is interrupted.
+It then finishes running requests. SIGHUP reloads its certificates.
 
-On a loopback address, and without tenants, anybody on this machine may use it. Others
-may reach it only if there is a tenant (cpard tenant add) and TLS: with --tls-cert and
---tls-key, which are read again when they change, also if a symbolic link is exchanged;
-or with --acme-domain, whose certificate is issued and renewed by itself, by Let's
-Encrypt or another --acme-directory, which connects to port 443 of that name. Keys and
-certificates of ACME are kept in DIR/acme. With --client-ca a client must also show a
-certificate. --insecure-http is for a proxy that ends TLS; tell the names that clients
-call it by with --allowed-host. If systemd passes a socket, it is listened to instead.
+On a loopback address and without tenants, every program on this machine may use it. Others
+may use it only if there is a tenant (cpard tenant add) and TLS: either --tls-cert and
+--tls-key, which are reloaded when the files or a symbolic link to them change, or
+--acme-domain, whose certificate Let's Encrypt or another --acme-directory issues and renews
+through port 443 of that name. ACME keys and certificates are stored in DIR/acme. With
+--client-ca a client must also present a certificate. --insecure-http is for a proxy that
+terminates TLS: name the hosts that clients use with --allowed-host. A socket passed by
+systemd replaces the address.
 
-Bodies, requests and replies take no more memory than --max-memory: it is taken before
-a body is read. Requests take turns, fair across tenants; one that could not be served
-within --max-wait is refused with status 503 and told when to come back.
+Bodies, requests and replies take at most --max-memory, which is reserved before a body is
+read. Requests take turns, fairly across tenants. A request that cannot be served within
+--max-wait gets status 503 and a time to retry.
 
-With --store indexes are kept in object storage, and the data folder holds tenants,
-certificates and a cache of at most --cache-bytes, in which an index must fit to be
-searched. s3:// takes the parameters region, endpoint, path-style and insecure-http;
-its credentials are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. azblob:// takes
-endpoint, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN;
-gs:// takes endpoint, GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. They stand in the
-environment or in the file --store-credentials. While the storage is away, loaded
-indexes are served and the rest answers 503.
+With --store indexes are kept in object storage. The data folder then holds tenants,
+certificates and a cache of at most --cache-bytes, into which an index must fit to be
+searched. s3:// takes the parameters region, endpoint, path-style and insecure-http. Its
+credentials are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. azblob:// takes endpoint,
+AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN. gs:// takes
+endpoint, GS_ACCESS_KEY_ID and GS_SECRET_ACCESS_KEY. Credentials come from the environment
+or the file --store-credentials. While the storage is unreachable, loaded indexes are still
+served and other requests get status 503.
 
-With --memory huge the vectors and planes of an index are copied when it is first
-searched, which takes as much memory as their files. auto does so where it pays,
-for an index with a forest, if twice as much is free; otherwise the files are
-mapped, and the system decides which parts stay in memory. An index of scheme
-sealed is read from front to back, so auto keeps it mapped. At level info the log
-says which was chosen.
+With --memory huge the vectors and planes of an index are copied when it is first searched,
+which takes as much memory as their files. auto copies an index with a forest if twice as
+much memory is free. Otherwise the files are mapped, and the system decides which parts stay
+in memory. An index of scheme sealed is scanned from front to back, so auto maps it. At level
+info the log records the choice.
 
-The log goes to standard error. At level debug it has a line for each request: its
-id, method, route, index, status, bytes and durations; never the contents, and no
-address of a client unless --log-clients says so.
+The log goes to standard error. At level debug it has a line for each request with its id,
+method, route, index, status, bytes and durations. It never has contents, and addresses of
+clients only with --log-clients.
 
-Damage is looked for in the background: everything that is stored and loaded is read at
---scrub-rate. A damaged index says so (status 503) until its owner pushes it again, which
-sends what is damaged. Uploads that were never activated go after --keep-pending, loaded
-indexes after --unload-after or for want of room.
+A background task reads everything stored and loaded at --scrub-rate to find damage. A
+damaged index gets status 503 until its owner pushes it again, which sends only the damaged
+parts. Uploads that were never activated are removed after --keep-pending. Loaded indexes
+are unloaded after --unload-after or to make room.
 
-With --metrics-listen it serves what an operator watches, at /metrics for
-Prometheus, and at /readyz what is wrong. Anybody may ask /healthz and /readyz at
-the address of the cloud, and gets a yes or no.`,
+With --metrics-listen it serves /metrics for Prometheus, and /readyz with the reasons for not
+being ready, to the operator. At the address of the cloud, everyone may read /healthz and
+/readyz, which answer yes or no.`,
 		Example: `  $ cpard serve --data ~/cpar-cloud --listen 127.0.0.1:8080
   listening on http://127.0.0.1:8080
   bodies, requests and replies take at most 256 MiB

@@ -43,25 +43,25 @@ type setting struct {
 var all = []setting{
 	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
-	{Setting: settings.Setting{Name: "store", What: "object storage that indexes are kept in, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", None: "the data folder"},
+	{Setting: settings.Setting{Name: "store", What: "object storage for indexes, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", None: "the data folder"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Objects.Address, name, "", what) }},
-	{Setting: settings.Setting{Name: "store-credentials", What: "its credentials, a file of lines NAME=VALUE that nobody else may read", None: "the environment", Path: true},
+	{Setting: settings.Setting{Name: "store-credentials", What: "its credentials, a private file of lines NAME=VALUE", None: "the environment", Path: true},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Objects.Credentials, name, "", what)
 		}},
-	{Setting: settings.Setting{Name: "cache-bytes", What: "the most that the data folder keeps of object storage"},
+	{Setting: settings.Setting{Name: "cache-bytes", What: "maximum size of the cache of object storage in the data folder"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Objects.CacheBytes, "16GiB"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "nats", What: "NATS servers of a cluster of machines, such as tls://a:4222,tls://b:4222,tls://c:4222; needs store", None: "this machine is alone"},
+	{Setting: settings.Setting{Name: "nats", What: "NATS servers of a cluster, such as tls://a:4222,tls://b:4222,tls://c:4222 (needs store)", None: "no cluster"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Cluster.Servers, name, "", what)
 		}},
-	{Setting: settings.Setting{Name: "nats-seed", What: "seed of the nkey that the servers know, a file that nobody else may read", None: "none", Path: true},
+	{Setting: settings.Setting{Name: "nats-seed", What: "seed of the nkey that the servers accept, a private file", None: "none", Path: true},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Seed, name, "", what) }},
 	{Setting: settings.Setting{Name: "nats-ca", What: "authorities of the servers' certificates, a PEM file", None: "the system's", Path: true}, endings: []string{"pem", "crt"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.CA, name, "", what) }},
-	{Setting: settings.Setting{Name: "role", What: "what this machine does in the cluster: router (takes requests), node (holds indexes), all"},
+	{Setting: settings.Setting{Name: "role", What: "role in the cluster: router (takes requests), node (holds indexes), or all"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Parsed("all", "string", func(s string) (err error) {
 				o.Cluster.Role, err = cluster.ParseRole(s)
@@ -69,27 +69,27 @@ var all = []setting{
 			}), name, what)
 		},
 		values: []string{"all", "router", "node"}},
-	{Setting: settings.Setting{Name: "node-name", What: "name of this machine in the cluster, which no other has", None: "that of the host"},
+	{Setting: settings.Setting{Name: "node-name", What: "unique name of this node in the cluster", None: "the host name"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Name, name, "", what) }},
-	{Setting: settings.Setting{Name: "rack", What: "what may fail together with this machine: no index has both its copies in one", None: "none"},
+	{Setting: settings.Setting{Name: "rack", What: "failure domain of this node: no rack gets both copies of a part", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Rack, name, "", what) }},
-	{Setting: settings.Setting{Name: "part-bytes", What: "the least that one machine searches of an index; the same on all of a cluster"},
+	{Setting: settings.Setting{Name: "part-bytes", What: "minimum size of a part of an index (the same on all nodes)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.minShardBytes, "200MiB"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "listen", What: "address and port; port 0 picks a free one; beyond loopback only with TLS and a tenant"},
+	{Setting: settings.Setting{Name: "listen", What: "address and port (port 0 picks a free one; other addresses than loopback need TLS and a tenant)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Listen, name, "127.0.0.1:8080", what)
 		}},
-	{Setting: settings.Setting{Name: "tls-cert", What: "certificate for TLS, with its chain, a PEM file; read again when it changes", None: "none", Path: true}, endings: []string{"pem", "crt"},
+	{Setting: settings.Setting{Name: "tls-cert", What: "TLS certificate with its chain, a PEM file (reloaded when it changes)", None: "none", Path: true}, endings: []string{"pem", "crt"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Cert, name, "", what) }},
 	{Setting: settings.Setting{Name: "tls-key", What: "its key, a PEM file", None: "none", Path: true}, endings: []string{"pem", "key"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Key, name, "", what) }},
-	{Setting: settings.Setting{Name: "client-ca", What: "authorities, a PEM file: clients must show a certificate of one of them", None: "none", Path: true}, endings: []string{"pem", "crt"},
+	{Setting: settings.Setting{Name: "client-ca", What: "authorities of client certificates, a PEM file (clients must present one)", None: "none", Path: true}, endings: []string{"pem", "crt"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Network.ClientCA, name, "", what)
 		}},
-	{Setting: settings.Setting{Name: "acme-domain", What: "name to have a certificate issued for by ACME, whose terms are agreed to; repeatable", None: "none"},
+	{Setting: settings.Setting{Name: "acme-domain", What: "name for which ACME issues a certificate, accepting its terms (repeatable)", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringSliceVar(&o.Network.ACME.Domains, name, nil, what)
 		}},
@@ -101,37 +101,37 @@ var all = []setting{
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Network.ACME.CA, name, "", what)
 		}},
-	{Setting: settings.Setting{Name: "acme-email", What: "address that the directory may write to", None: "none"},
+	{Setting: settings.Setting{Name: "acme-email", What: "contact address for the directory", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringVar(&o.Network.ACME.Email, name, "", what)
 		}},
-	{Setting: settings.Setting{Name: "insecure-http", What: "plain HTTP also beyond loopback, for a proxy that ends TLS; needs a tenant"},
+	{Setting: settings.Setting{Name: "insecure-http", What: "plain HTTP beyond loopback, for a proxy that terminates TLS (needs a tenant)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.BoolVar(&o.Network.InsecureHTTP, name, false, what)
 		}},
-	{Setting: settings.Setting{Name: "allowed-host", What: "name that clients call the cloud by, besides those of its certificate; repeatable", None: "none"},
+	{Setting: settings.Setting{Name: "allowed-host", What: "additional host name of the cloud, besides the names in its certificate (repeatable)", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.StringSliceVar(&o.Network.Hosts, name, nil, what)
 		}},
-	{Setting: settings.Setting{Name: "max-connections", What: "connections at once; further ones wait", None: "1024, or half of the open files that the system allows"},
+	{Setting: settings.Setting{Name: "max-connections", What: "maximum simultaneous connections (others wait)", None: "1024, or half of the limit on open files"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.IntVar(&o.Network.MaxConnections, name, 0, what)
 		}},
-	{Setting: settings.Setting{Name: "max-memory", What: "memory for bodies, requests and replies together; beyond it clients are told to come back later"},
+	{Setting: settings.Setting{Name: "max-memory", What: "maximum memory for bodies, requests and replies (beyond it, clients must retry later)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Admit.Memory, "256MiB"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "max-wait", What: "the longest wait for memory or a turn, before a client is told to come back later"},
+	{Setting: settings.Setting{Name: "max-wait", What: "maximum wait for memory or a turn, before a client must retry later"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Admit.Wait, name, 10*time.Second, what)
 		}},
-	{Setting: settings.Setting{Name: "stop-grace", What: "how long running requests may take after ^C or SIGTERM"},
+	{Setting: settings.Setting{Name: "stop-grace", What: "time for running requests to finish after ^C or SIGTERM"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Grace, name, 10*time.Second, what)
 		}},
-	{Setting: settings.Setting{Name: "workers", What: "number of goroutines that share a scan, the lists or records that a request visits, or a batch of requests; 0 means the number of cores", None: "the number of cores"},
+	{Setting: settings.Setting{Name: "workers", What: "number of goroutines that share a search or a batch of requests (0: the number of cores)", None: "the number of cores"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Workers, name, 0, what) }},
-	{Setting: settings.Setting{Name: "memory", What: "where the vectors of a searched index are kept: map (the files), huge (a copy in pages of 2 MB), auto"},
+	{Setting: settings.Setting{Name: "memory", What: "where to keep the vectors of a searched index: map (the files), huge (a copy in pages of 2 MB), or auto"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Parsed("auto", "string", func(s string) (err error) {
 				o.Memory, err = indexdir.ParseMemory(s)
@@ -139,29 +139,29 @@ var all = []setting{
 			}), name, what)
 		},
 		values: []string{"map", "huge", "auto"}},
-	{Setting: settings.Setting{Name: "max-loaded", What: "the most indexes in memory at once; the one that was used longest ago goes"},
+	{Setting: settings.Setting{Name: "max-loaded", What: "maximum number of loaded indexes (the least recently used is unloaded)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxLoaded, name, 64, what) }},
-	{Setting: settings.Setting{Name: "max-copied", What: "the most memory for copies of indexes (see memory)", None: "half of what is free at the start"},
+	{Setting: settings.Setting{Name: "max-copied", What: "maximum memory for copies of indexes (see memory)", None: "half of the memory free at the start"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Store.MaxCopied, "0"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "unload-after", What: "how long an index stays in memory without a request"},
+	{Setting: settings.Setting{Name: "unload-after", What: "how long an unused index stays loaded"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Store.Idle, name, 15*time.Minute, what)
 		}},
-	{Setting: settings.Setting{Name: "scrub-rate", What: "how much is read in a second to find damage; 0 looks for none"},
+	{Setting: settings.Setting{Name: "scrub-rate", What: "bytes read per second to find damage (0: none)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.Var(settings.Size(&o.Store.ScrubRate, "16MiB"), name, what)
 		}},
-	{Setting: settings.Setting{Name: "scrub-every", What: "how often everything is read to find damage, if the rate allows", None: "1h, with --store 24h"},
+	{Setting: settings.Setting{Name: "scrub-every", What: "interval between complete reads to find damage, if the rate allows", None: "1h, with --store 24h"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Store.ScrubEvery, name, 0, what)
 		}},
-	{Setting: settings.Setting{Name: "keep-pending", What: "how long an upload that was never activated is kept"},
+	{Setting: settings.Setting{Name: "keep-pending", What: "how long to keep an upload that was never activated"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.DurationVar(&o.Store.KeepPending, name, 24*time.Hour, what)
 		}},
-	{Setting: settings.Setting{Name: "max-pending", What: "the most indexes of a tenant that were never activated; the one that was longest without an upload goes"},
+	{Setting: settings.Setting{Name: "max-pending", What: "maximum number of never activated indexes per tenant (the one with the oldest upload is removed)"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxPending, name, 256, what) }},
 	{Setting: settings.Setting{Name: "log-level", What: "debug, info, warn or error"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
@@ -173,17 +173,17 @@ var all = []setting{
 			f.Var(settings.Parsed("text", "string", func(s string) error { return parseFormat(&o.jsonLog, s) }), name, what)
 		},
 		values: []string{"text", "json"}},
-	{Setting: settings.Setting{Name: "log-clients", What: "log the addresses of clients, by which requests can be told apart by person"},
+	{Setting: settings.Setting{Name: "log-clients", What: "log the addresses of clients, which may identify people"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.LogClients, name, false, what) }},
 	{Setting: settings.Setting{Name: "metrics-listen", What: "loopback address and port for metrics and readiness, such as 127.0.0.1:9090", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Listen, name, "", what) }},
-	{Setting: settings.Setting{Name: "insecure-metrics-anywhere", What: "allow metrics on an address that others reach, without token and in the clear"},
+	{Setting: settings.Setting{Name: "insecure-metrics-anywhere", What: "allow metrics on a public address, without token or encryption"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) {
 			f.BoolVar(&o.Watch.InsecureAnywhere, name, false, what)
 		}},
 	{Setting: settings.Setting{Name: "otlp-endpoint", What: "URL of an OpenTelemetry collector to send traces to, such as http://127.0.0.1:4318", None: "none"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Traces, name, "", what) }},
-	{Setting: settings.Setting{Name: "pprof", What: "serve Go's profiles beside the metrics, on loopback only"},
+	{Setting: settings.Setting{Name: "pprof", What: "serve Go's profiles beside the metrics, only on loopback"},
 		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.Watch.Profile, name, false, what) }},
 }
 
@@ -251,15 +251,15 @@ func newConfig(file *string) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "show which settings apply, and from where",
-		Long: `config shows what holds for serve, and where it comes from. In this order: the flag, the
-environment, the configuration file, the default. The file is the one that --config or
-CPARD_CONFIG names; else cpard/cpard.toml in your configuration folder (on Linux ~/.config) if
-it is there, else /etc/cpard/cpard.toml; none means no file. In it a setting is called as its flag,
-and one that it misspells is an error. Paths in it may begin with ~/, and count from its own
-folder. Sizes are written like 512MB or 4GiB, durations like 90s or 24h, a flag that can be
-repeated as a list (in the environment with commas). Nothing secret is in it: settings name
-the files that secrets are in.
+		Short: "show the effective settings and their origins",
+		Long: `config shows the settings that serve would use, and their origins. The order is: flag,
+environment, configuration file, default. The file is the one that --config or CPARD_CONFIG
+names, otherwise cpard/cpard.toml in your configuration folder (on Linux ~/.config) if it
+exists, otherwise /etc/cpard/cpard.toml. none means no file. Settings in it have the names of
+flags, and an unknown one is an error. Paths in it may begin with ~/ and are otherwise
+relative to its folder. Sizes are written like 512MB or 4GiB, durations like 90s or 24h, and
+repeatable flags as lists (with commas in the environment). The file holds no secrets: settings
+name the files of secrets.
 
 ` + table.Text(),
 		Example: `  $ cat /etc/cpard/cpard.toml

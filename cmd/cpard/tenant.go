@@ -45,20 +45,20 @@ func newTenant() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tenant",
 		Short: "add and remove tenants and their tokens",
-		Long: `A tenant is one customer of a cloud: it has indexes of its own, limits, and one or more
-tokens. None can tell that another is there. As soon as there was a tenant, everybody
-needs a token. The tenants are in tenants.json in the data folder; a running cpard
-reads it again within a second.
+		Long: `A tenant is one customer of a cloud with separate indexes, limits, and one or more tokens.
+Tenants cannot detect each other. Once there has been a tenant, every request needs a token.
+The tenants are in tenants.json in the data folder, which a running cpard reloads within a
+second.
 
-A token is random and kept as a hash: what tenant add prints once, nobody can print again.
-What it may do among its tenant's indexes is its scopes:
+A token is random and stored as a hash, so it can be printed only once, by tenant add. Its
+scopes limit its use of the tenant's indexes:
 
-  annotate  ask an index
-  push      put an index to the cloud, also in the place of one
+  annotate  search an index
+  push      push an index, also to replace one
   delete    delete an index
-  admin     all of these, and see how much is stored
+  admin     all of these, and read the storage used
 
-Indexes that lay in the data folder before its first tenant belong to none: push them again.`,
+Indexes in the data folder from before its first tenant belong to no tenant: push them again.`,
 		Example: `  $ cpard tenant add anna --data ~/cpar-cloud --token-file anna.token
   $ cpard tenant list --data ~/cpar-cloud`,
 		Args: knownCommand,
@@ -73,7 +73,7 @@ func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	if writes {
-		c.Flags().BoolVar(&f.editor.DryRun, "dry-run", false, "say what would be done and write nothing")
+		c.Flags().BoolVar(&f.editor.DryRun, "dry-run", false, "print what would be done, and write nothing")
 	}
 }
 
@@ -102,23 +102,23 @@ func (f *tenantFlags) keep(token bearer.Token) error {
 }
 
 func (f *tenantFlags) tokenFileFlag(c *cobra.Command) {
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "new `file` that the token is written into, readable by you alone; else it is printed")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "write the token into this new `file`, readable only by you (default: print it)")
 }
 
 // limitFlags adds the limits of a tenant. Limits not named keep their value or
 // default.
 func (f *tenantFlags) limitFlags(fs *pflag.FlagSet) {
-	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "the most that it may store, such as 10GB, or none")
+	fs.Var(limit(settings.Size(&f.limits.StorageBytes, "0"), &f.limits.StorageBytes), "storage", "maximum storage, such as 10GB, or none")
 	fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
 		f.limits.RequestsPerSecond, err = strconv.ParseFloat(s, 64)
 		return err
-	}), &f.limits.RequestsPerSecond), "rate", "the most requests a second, on average, or none")
+	}), &f.limits.RequestsPerSecond), "rate", "maximum average requests per second, or none")
 	for _, n := range []struct {
 		to         *int
 		name, what string
 	}{
-		{&f.limits.Burst, "burst", "the most requests at once beyond the rate, or none"},
-		{&f.limits.Concurrent, "concurrent", "the most requests that are worked on at the same time, or none"},
+		{&f.limits.Burst, "burst", "maximum burst of requests beyond the rate, or none"},
+		{&f.limits.Concurrent, "concurrent", "maximum concurrent requests, or none"},
 	} {
 		fs.Var(limit(settings.Parsed("0", "number", func(s string) (err error) {
 			*n.to, err = strconv.Atoi(s)
@@ -168,12 +168,12 @@ func newTenantAdd() *cobra.Command {
 	var f tenantFlags
 	c := &cobra.Command{
 		Use:   "add NAME",
-		Short: "add a tenant, or another token of one",
-		Long: `add makes a token, and the tenant if there is none of this name. Limits are those of the
-tenant. The token is printed once, alone on standard output, or written into --token-file,
-which only you can read; hand it to the tenant by a safe way. cpar takes it from a file or the
-environment (cpar config --help). Each device or program gets a token of its own, by
-another --label, so that one can end without the others.`,
+		Short: "add a tenant, or another token of a tenant",
+		Long: `add makes a token, and the tenant if its name is new. Limits apply to the tenant. The token is
+printed once, alone on standard output, or written into --token-file, which only you can read.
+Pass it to the tenant over a safe channel. cpar reads it from a file or the environment (cpar
+config --help). Give each device or program a token with its own --label, so that you can
+revoke one without the others.`,
 		Example: `  $ cpard tenant add anna --storage 20GB --token-file anna.token
   tenant anna (b1946ac92492d234) is new: 20 GB, 50 requests a second (200 at once), 16 at the same time
   token default may annotate,push,delete
@@ -202,8 +202,8 @@ another --label, so that one can end without the others.`,
 	f.add(c, true)
 	f.tokenFileFlag(c)
 	f.limitFlags(c.Flags())
-	c.Flags().StringVar(&f.label, "label", "default", "what the token is called")
-	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "what the token may do: annotate, push, delete, admin")
+	c.Flags().StringVar(&f.label, "label", "default", "label of the token")
+	c.Flags().StringSliceVar(&f.scopes, "scopes", []string{"annotate", "push", "delete"}, "scopes of the token: annotate, push, delete, admin")
 	return c
 }
 
@@ -211,9 +211,9 @@ func newTenantRotate() *cobra.Command {
 	var f tenantFlags
 	c := &cobra.Command{
 		Use:   "rotate NAME",
-		Short: "put a new token in the place of one",
-		Long: `rotate makes a token with the scopes of one that there is. That one ends at once, as it must
-when others have got hold of it, or after --grace.`,
+		Short: "replace a token",
+		Long: `rotate makes a token with the scopes of an existing one. The old token ends at once, as it must
+if it has leaked, or after --grace.`,
 		Example: "  $ cpard tenant rotate anna --label phone --grace 24h --token-file phone.token",
 		Args:    oneName,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -232,8 +232,8 @@ when others have got hold of it, or after --grace.`,
 	}
 	f.add(c, true)
 	f.tokenFileFlag(c)
-	c.Flags().StringVar(&f.label, "label", "", "which token, where the tenant has several")
-	c.Flags().DurationVar(&f.grace, "grace", 0, "how long the old token goes on, such as 24h")
+	c.Flags().StringVar(&f.label, "label", "", "label of the token, if the tenant has several")
+	c.Flags().DurationVar(&f.grace, "grace", 0, "how long the old token stays valid, such as 24h")
 	return c
 }
 
@@ -242,7 +242,7 @@ func newTenantLimit() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "limit NAME",
 		Short:   "change the limits of a tenant",
-		Long:    "limit changes the limits that are named; others stay. What is stored already stays, too.",
+		Long:    `limit changes the named limits of a tenant and keeps the others. Stored data stays, too.`,
 		Example: "  $ cpard tenant limit anna --storage 50GB --rate none",
 		Args:    oneName,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -357,9 +357,9 @@ func newTenantList() *cobra.Command {
 	var f tenantFlags
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "list tenants, their tokens and what they have stored",
-		Long: `list shows the tenants in a data folder, which may be in use by a server. A token is shown
-by its label and its scopes; itself it is not there to be shown.`,
+		Short: "list tenants, their tokens and their stored data",
+		Long: `list prints the tenants in a data folder, which may be served meanwhile. A token is printed as
+its label and its scopes.`,
 		Example: `  $ cpard tenant list --data ~/cpar-cloud
   TENANT  ID                STORED  LIMITS                                                              TOKENS
   anna    b1946ac92492d234  1.2 GB  10 GB, 50 requests a second (200 at once), 16 at the same time  default(annotate,push,delete)`,

@@ -36,12 +36,12 @@ func newTenantRemove() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "remove a tenant and its data, or one of its tokens",
-		Long: `remove ends all tokens of a tenant within a second, then deletes what it has stored, or keeps
-that with --keep-data. Where there is data to delete it asks, and without a terminal needs
---yes. With --label it removes one token, and no data.
+		Long: `remove revokes all tokens of a tenant within a second and then deletes its data, or keeps it
+with --keep-data. It asks before deleting data, and without a terminal needs --yes. With
+--label it removes one token and no data.
 
-The last tenant of all gone, everybody still needs a token; a cloud on loopback that shall
-need none has no tenants.json and no folder tenants.`,
+After the last tenant is removed, every request still needs a token. To serve loopback without
+tokens again, remove tenants.json and the folder tenants.`,
 		Example: `  $ cpard tenant remove anna --data ~/cpar-cloud
   delete tenant anna and what it has stored, 12 files, 1.2 GB? type yes: yes
   removed tenant anna (b1946ac92492d234), with 12 files, 1.2 GB`,
@@ -50,7 +50,7 @@ need none has no tenants.json and no folder tenants.`,
 	}
 	f.add(c, true)
 	c.Flags().StringVar(&f.label, "label", "", "remove this token only")
-	c.Flags().BoolVar(&f.keepData, "keep-data", false, "leave what it has stored where it is")
+	c.Flags().BoolVar(&f.keepData, "keep-data", false, "keep the tenant's data")
 	c.Flags().BoolVar(&f.yes, "yes", false, "do not ask")
 	return c
 }
