@@ -9,7 +9,7 @@ import (
 
 // Without a choice, the structure of the index decides. An index with both
 // structures, from an earlier version, gets a note.
-func TestWhatIsSearched(t *testing.T) {
+func TestIndexDecidesTheSearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     cpar.Manifest
 		flags searchFlags

@@ -17,7 +17,7 @@ var (
 
 // Every command with output has --json, and every command that writes has
 // --dry-run.
-func TestEveryCommand(t *testing.T) {
+func TestCommandsHaveJSONAndDryRun(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {

@@ -76,7 +76,7 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 
 // Commands quoted in the documents exist, with these flags and numbers of
 // arguments.
-func TestTypedCommands(t *testing.T) {
+func TestDocumentedCommandsExist(t *testing.T) {
 	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
 	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md"} {
 		b, err := os.ReadFile(page)

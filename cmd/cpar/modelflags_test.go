@@ -11,7 +11,7 @@ import (
 )
 
 // The advertised benefit of a network equals the measured one.
-func TestWorthIt(t *testing.T) {
+func TestModelNoteQuotesMeasurements(t *testing.T) {
 	page, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestWorthIt(t *testing.T) {
 	}
 }
 
-func TestCheckedJSON(t *testing.T) {
+func TestModelCheckJSONFields(t *testing.T) {
 	const want = `{"embedding":{"name":"","size":0,"reason":""},"preprocessing":null,"missing":[],"ms":{"go":null,"onnxruntime":null}}`
 	if got, err := json.Marshal(&checkedModel{Missing: []string{}}); err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)

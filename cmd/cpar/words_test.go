@@ -149,7 +149,7 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // With the same random numbers, the same bytes reach the cloud in the same
 // order, with any list of words or none.
-func TestWordsStayHome(t *testing.T) {
+func TestWordsAreNotSent(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
 		t.Setenv(v, filepath.Join(dir, "home"))

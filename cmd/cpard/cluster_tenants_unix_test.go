@@ -60,7 +60,7 @@ func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, sai
 
 // A tenant's token reaches nothing of another tenant through any router, and a
 // program without the cluster's key can neither serve, listen nor send.
-func TestClusterTenantsAndStrangers(t *testing.T) {
+func TestClusterRefusesForeignTenantsAndNodes(t *testing.T) {
 	t.Parallel()
 	c := &testCluster{t: t, nats: natstest.Start(t, 3), storage: buckettest.Versity(t)}
 	// Copy the folder of tenants to every router, as operating.md says.

@@ -213,7 +213,7 @@ func (l *load) end() {
 
 // While nodes, routers and brokers are killed and stopped, every answer arrives
 // within two seconds and equals a single node's.
-func TestClusterUnderFire(t *testing.T) {
+func TestClusterAnswersDuringFailures(t *testing.T) {
 	c := startCluster(t, 3, "router", "router", "node", "node", "node")
 	folder, m := large(t, 1, 1)
 	if _, err := c.machines[0].client().Push(t.Context(), folder, nil); err != nil {
@@ -287,7 +287,7 @@ func (c *testCluster) run(args ...string) string {
 
 // NATS servers that lost their data recover through rebuild-meta or the first
 // request.
-func TestClusterForgets(t *testing.T) {
+func TestClusterRecoversLostMetadata(t *testing.T) {
 	c := startCluster(t, 3, "all", "all")
 	folder, m := large(t, 1, 1)
 	if _, err := c.machines[0].client().Push(t.Context(), folder, nil); err != nil {

@@ -65,7 +65,7 @@ func TestExampleConfiguration(t *testing.T) {
 }
 
 // The example equals the configuration in docs/operating.md and in the tests.
-func TestServersOfNATS(t *testing.T) {
+func TestNATSConfigMatchesTheDocuments(t *testing.T) {
 	page, err1 := os.ReadFile("../../docs/operating.md")
 	source, err2 := os.ReadFile("../../internal/testing/natstest/natstest.go")
 	if err1 != nil || err2 != nil {
@@ -93,7 +93,7 @@ func TestServersOfNATS(t *testing.T) {
 }
 
 // The unit passes systemd's own analysis and matches the daemon.
-func TestUnit(t *testing.T) {
+func TestUnitMatchesTheDaemon(t *testing.T) {
 	unit := read(t, "systemd", "cpard.service")
 	value := func(name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `=(.*)$`).FindStringSubmatch(unit)
@@ -142,7 +142,7 @@ func TestUnit(t *testing.T) {
 
 // The image's files exist, its variables are settings, and the program needs no
 // library. No container engine runs here.
-func TestContainer(t *testing.T) {
+func TestContainerfileMatchesTheCheckout(t *testing.T) {
 	text := read(t, "Containerfile")
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {
 		for _, path := range strings.Fields(m[1]) {

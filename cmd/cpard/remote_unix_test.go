@@ -134,7 +134,7 @@ func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manife
 // The storage fails during a push and returns. Loaded indexes are still served,
 // other requests report the missing storage, and the push or its repetition
 // succeeds.
-func TestStorageDiesInAPush(t *testing.T) {
+func TestPushSurvivesStorageOutage(t *testing.T) {
 	storage := buckettest.Versity(t)
 	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	d.start()

@@ -18,7 +18,7 @@ import (
 )
 
 // In object storage, only the named tenant's indexes are counted and deleted.
-func TestAllOfATenant(t *testing.T) {
+func TestTenantDataIsCountedAndDeleted(t *testing.T) {
 	b, err := store.OpenFolder(t.TempDir(), durable.OS)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestAllOfATenant(t *testing.T) {
 
 // A data folder with a cache of object storage accepts its first tenant. A
 // folder of other data does not.
-func TestTenantBesideACache(t *testing.T) {
+func TestFirstTenantBesideACache(t *testing.T) {
 	place := new(buckettest.Memory).Serve(t)
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
 		t.Setenv(name, place.Credential(name))

@@ -30,7 +30,7 @@ func TestTokens(t *testing.T) {
 
 // Typing errors are detected without a cloud, and the message does not repeat
 // the token.
-func TestSlips(t *testing.T) {
+func TestParseRejectsTypingErrors(t *testing.T) {
 	token := New().Reveal()
 	for i := range len(token) {
 		for _, other := range "a7-A " {
@@ -81,7 +81,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestItPrintsAsRedacted(t *testing.T) {
+func TestTokenPrintsRedacted(t *testing.T) {
 	token := New()
 	held := struct {
 		Token  Token

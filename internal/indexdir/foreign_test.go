@@ -36,7 +36,7 @@ func TestForeignFolderIsRefused(t *testing.T) {
 }
 
 // Files of the owner survive even under a name that an index uses.
-func TestOwnFilesOfLikeNamesAreKept(t *testing.T) {
+func TestOwnersFilesAreKept(t *testing.T) {
 	digest, temp := strings.Repeat("ab", 32), "vectors-ABCDEFGHIJKL.tmp"
 	for what, files := range map[string][]string{
 		"a thesis":                          {"thesis.tmp"},
@@ -152,7 +152,7 @@ func TestEveryTempIsKnown(t *testing.T) {
 }
 
 // Errors for owners name the folder. Errors that the cloud may pass on do not.
-func TestWhoHearsOfTheFolder(t *testing.T) {
+func TestOnlyOwnersErrorsNameTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	bytesOf := func() error { _, err := indexdir.ReadManifestBytes(folder); return err }
 	read := func() error { _, err := indexdir.ReadManifest(folder); return err }

@@ -143,7 +143,7 @@ func TestEveryFlippedBitAndTruncation(t *testing.T) {
 	}
 }
 
-func TestFaultsAreToldApart(t *testing.T) {
+func TestFaultsAreDistinguished(t *testing.T) {
 	folder := t.TempDir()
 	m := build(t, folder, 1)
 	s := m.Segments[0]

@@ -13,7 +13,7 @@ import (
 )
 
 // An index has the same bytes in any memory, and damage is found.
-func TestMemories(t *testing.T) {
+func TestMemoryKindsHoldTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge, indexdir.MemoryAuto} {

@@ -14,7 +14,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-func TestAnswerIsBrokenOff(t *testing.T) {
+func TestAnswerIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })

@@ -116,7 +116,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestInvalidFilesAreRefused(t *testing.T) {
 	for file, want := range map[string]string{
 		`max_size = 1`:              "there is no setting max_size; did you mean max-size?",
 		`dat = "x"`:                 "did you mean data?",

@@ -27,7 +27,7 @@ func (d *disk) Write(p []byte) (int, error) {
 
 func (d *disk) Close() error { d.closed = true; return d.late }
 
-func TestEnd(t *testing.T) {
+func TestEndReportsLostOutput(t *testing.T) {
 	other := errors.New("another failure")
 	for name, c := range map[string]struct {
 		disk disk

@@ -11,7 +11,7 @@ import (
 
 // Every fault of a page is detected. Otherwise a passing page test would mean
 // nothing.
-func TestFaultsAreNoticed(t *testing.T) {
+func TestFaultsOfAPageAreDetected(t *testing.T) {
 	const good = `<!doctype html><html lang="en"><head><title>a page</title><link rel="icon" href="data:,"></head><body><main><h1>a page</h1>FAULT</main></body></html>`
 	for _, c := range []struct{ fault, where string }{
 		{``, ""},
