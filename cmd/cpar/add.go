@@ -160,7 +160,7 @@ func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 		return nil
 	}
 	return hint.Add(fmt.Errorf("adding to index %s: %w: the collection has %s behind which any photo may be, so nobody can tell which are missing; nothing was removed. The first: %s",
-		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "mend what cannot be read or take it out of the collection, or leave --remove-missing out")
+		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "fix or remove the unreadable files, or omit --remove-missing")
 }
 
 // line summarises an add.

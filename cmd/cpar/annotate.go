@@ -211,7 +211,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if errors.Is(broken, library.ErrStopped) {
-		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, len(list), p.first)), "--on-errors continue names them and goes on")
+		return hint.Add(fmt.Errorf("%w: %w", broken, partly(p.failed, len(list), p.first)), "pass --on-errors continue to name them and continue")
 	}
 	if broken != nil {
 		return broken
@@ -262,16 +262,16 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 		return err
 	}
 	if f.ranking.Ranker == rank.KindPaper && f.ranking.MinProbability > 0 {
-		return hint.Add(usageOf("--min-probability with --ranker paper, whose weights are no probabilities"), "leave out one of the two")
+		return hint.Add(usageOf("--min-probability with --ranker paper, whose weights are not probabilities"), "leave out one of the two")
 	}
 	if f.ranking.Ranker == rank.KindPaper && f.ranking.Rare {
-		return hint.Add(usageOf("--rare with --ranker paper, which knows no rare words"), "leave out one of the two")
+		return hint.Add(usageOf("--rare with --ranker paper, which has no option for rare keywords"), "leave out one of the two")
 	}
 	if f.options.OnErrors, err = parseErrors(f.onErrors); err != nil {
 		return err
 	}
 	if f.options.Jobs < 0 {
-		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 is one a processor", f.options.Jobs))
+		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 means one per processor", f.options.Jobs))
 	}
 	if err := f.write.parse(f.options.DryRun); err != nil {
 		return err
@@ -308,8 +308,8 @@ func (f *annotateFlags) ready(o *user.Owner) error {
 		return err
 	}
 	if f.write.to != "" && !f.write.counted && !(f.ranking.Ranker != rank.KindPaper && o.Ranker().Kind() == rank.KindCalibrated) {
-		return hint.Add(fmt.Errorf("writing keywords: %w: weights do not say which keywords are likely right", cpar.ErrInput),
-			"build the index with --ranker calibrated, or say how many keywords each photo shall get, as --most 3")
+		return hint.Add(fmt.Errorf("writing keywords: %w: weights do not tell which keywords are likely right", cpar.ErrInput),
+			"build the index with --ranker calibrated, or set the number of keywords per photo, such as --most 3")
 	}
 	_, err := f.model.forOwner(o, f.tell)
 	return err

@@ -53,7 +53,7 @@ func annotatedOf(r *library.Result) annotated {
 	return a
 }
 
-const cutShort = "the end of the file is missing; what is there was annotated"
+const cutShort = "the end of the file is missing; its beginning was annotated"
 
 // annotatePrinter prints results after the last request.
 type annotatePrinter struct {
@@ -158,7 +158,7 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 		fmt.Fprintln(out, sanitize.Text(r.Path))
 		printKeywords(p.cmd, r.Keywords, "")
 		if len(r.Keywords) == 0 {
-			fmt.Fprintln(out, "  nothing that is more likely right than wrong")
+			fmt.Fprintln(out, "  no keyword is more likely right than wrong")
 		}
 		w.print(p.cmd)
 	}
@@ -219,7 +219,7 @@ func (p *annotatePrinter) close(sum library.Summary) {
 		}
 	}
 	if p.beside > 0 {
-		fmt.Fprintf(notes, "note: %s can hold no keywords inside; they are in sidecars\n", photosOf(p.beside))
+		fmt.Fprintf(notes, "note: %s cannot hold keywords; they are in sidecars\n", photosOf(p.beside))
 	}
 	if sum.Nothing > 0 && p.guesses && p.o.MinProbability > 0 {
 		fmt.Fprintf(notes, "note: for %s nothing is %s probable; --min-probability 0 shows guesses\n", photosOf(sum.Nothing), percent(p.o.MinProbability))

@@ -169,7 +169,7 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 		return o, err
 	}
 	if o.TryProfiles && o.Ranker != rank.KindDefault {
-		return o, hint.Add(usageOf("profile auto chooses the ranker, too"), "leave --ranker out, or name a profile")
+		return o, hint.Add(usageOf("profile auto also chooses the ranker"), "leave --ranker out, or name a profile")
 	}
 	if f.pca != profile.DefaultPCA && (o.Suited || o.Profile != profile.Paper) {
 		if o.Suited {
@@ -233,7 +233,7 @@ func (f *buildFlags) nameFor(folder string) string {
 
 func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	if f.out == "" && !f.dryRun {
-		return hint.Add(exitcode.UsageError(fmt.Errorf("building: no folder for the index was named")), "pass --out FOLDER")
+		return hint.Add(exitcode.UsageError(fmt.Errorf("building: no index folder was named")), "pass --out FOLDER")
 	}
 	o, err := f.plan()
 	if err != nil {
@@ -283,7 +283,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 		tellCollection(cmd, collection)
 		result.print(cmd)
 		if result.Encoder != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add want the same network, named in the same way:%s\n", f.model.again())
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add need the same network with the same flags:%s\n", f.model.again())
 		}
 		if !f.dryRun {
 			nextPush(cmd, f.out)

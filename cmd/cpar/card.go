@@ -56,7 +56,7 @@ A new device without a card believes the first index that a cloud shows.`,
 				return err
 			}
 			if !ok {
-				return hint.Add(fmt.Errorf("printing a card: %w: this device has not seen an index of this key yet", cpar.ErrInput), "push one, or annotate a photo first")
+				return hint.Add(fmt.Errorf("printing a card: %w: this device has not seen an index of this key", cpar.ErrInput), "push one, or annotate a photo first")
 			}
 			return output(cmd, asJSON, map[string]any{"card": seen.Card()}, func() { fmt.Fprintln(cmd.OutOrStdout(), seen.Card()) })
 		},

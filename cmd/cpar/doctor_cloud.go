@@ -54,7 +54,7 @@ func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *
 		d.checkFormats(health, false)
 	}
 	if skew, ok := clockSkew(ctx, how); ok && skew.Abs() > maxSkew {
-		d.findings.Warn("clock", "set the clock of one of the two", "the cloud's differs by %v", skew.Round(time.Second))
+		d.findings.Warn("clock", "set the clock of this machine or of the cloud", "the cloud's differs by %v", skew.Round(time.Second))
 	} else if ok {
 		d.findings.OK("clock", "as the cloud's")
 	} else {
@@ -73,7 +73,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 		d.findings.Fail("token", hint.Of(err), err)
 		return nil, false
 	case errors.Is(err, cparhttp.ErrToken):
-		d.findings.Fail("token", "ask the cloud's operator for another; this one may have ended", err)
+		d.findings.Fail("token", "ask the cloud's operator for another; this one may have expired", err)
 		return nil, false
 	case errors.Is(err, cparhttp.ErrNotFound): // an older cloud
 	case err != nil:
@@ -90,7 +90,7 @@ func (d *doctorFlags) checkToken(ctx context.Context, client *cparhttp.Client, h
 	list, err = client.List(ctx)
 	switch {
 	case errors.Is(err, cparhttp.ErrToken):
-		d.findings.Warn("cloud", "take a token that may annotate, too", "%s is there; its indexes are not for this token to see", client.URL())
+		d.findings.Warn("cloud", "use a token that may also annotate", "%s answers, but this token may not list its indexes", client.URL())
 		return nil, false
 	case err != nil:
 		d.findings.Fail("cloud", "is cpard running there?", err)
@@ -108,13 +108,13 @@ func (d *doctorFlags) checkUsage(ctx context.Context, client *cparhttp.Client, s
 	taken := u.Bytes + u.Pending
 	switch {
 	case err != nil:
-		d.findings.Fail("storage", cmp.Or(hint.Of(err), "tell the cloud's operator"), err)
+		d.findings.Fail("storage", cmp.Or(hint.Of(err), "contact the cloud's operator"), err)
 	case u.StorageBytes == 0:
-		d.findings.OK("storage", "%d MB are taken, and may be as many as there is room for", taken/1e6)
+		d.findings.OK("storage", "%d MB are used, without a limit", taken/1e6)
 	case taken > u.StorageBytes/10*9:
-		d.findings.Warn("storage", "delete an index that is no longer needed, or ask the cloud's operator for more", "%d MB of %d are taken; a push needs room for old and new", taken/1e6, u.StorageBytes/1e6)
+		d.findings.Warn("storage", "delete an index that is no longer needed, or ask the cloud's operator for more", "%d MB of %d are used; a push needs room for the old and the new index", taken/1e6, u.StorageBytes/1e6)
 	default:
-		d.findings.OK("storage", "%d MB of %d are taken", taken/1e6, u.StorageBytes/1e6)
+		d.findings.OK("storage", "%d MB of %d are used", taken/1e6, u.StorageBytes/1e6)
 	}
 }
 

@@ -169,7 +169,7 @@ func (k *keyFlags) typed(file string) (string, error) {
 		return "", fmt.Errorf("reading the passphrase: %w: the two differ", cpar.ErrKey)
 	}
 	if first == "" {
-		return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is empty", cpar.ErrKey), "pass --no-passphrase if the key file shall not be encrypted")
+		return "", hint.Add(fmt.Errorf("reading the passphrase: %w: it is empty", cpar.ErrKey), "pass --no-passphrase for an unencrypted key file")
 	}
 	return first, nil
 }

@@ -176,7 +176,7 @@ func (f *modelGetFlags) digest(r *fetched) error {
 		if r.known {
 			return nil
 		}
-		return hint.Add(usageOf("without its SHA-256 nobody can tell whether it is the right file"), "pass --sha256 with 64 hexadecimal digits, from where you trust")
+		return hint.Add(usageOf("without a SHA-256 the file cannot be verified"), "pass --sha256 with 64 hexadecimal digits, from a source that you trust")
 	}
 	b, err := hex.DecodeString(strings.TrimPrefix(f.sha256, "sha256:"))
 	if err != nil || len(b) != sha256.Size {

@@ -65,8 +65,8 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if r.Removed == 0 {
-			return hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it; nothing was written", f.index, cpar.ErrInput),
-				"pass the files that were put in; their names and keywords do not matter")
+			return hint.Add(fmt.Errorf("removing from index %s: %w: none of the photos is in it, and nothing was written", f.index, cpar.ErrInput),
+				"pass the files that were added; their names and keywords do not matter")
 		}
 		for _, i := range r.Missing { // contents and items are in step because all were read
 			r.NotFound = append(r.NotFound, items[i].Path)
@@ -83,5 +83,5 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return hint.Add(partly(len(notFound), len(items), fmt.Errorf("%s: %w: it is not in the index", sanitize.Text(notFound[0]), cpar.ErrInput)),
-		"pass the files that were put in; the others were removed")
+		"pass the files that were added; the others were removed")
 }

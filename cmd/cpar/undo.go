@@ -59,7 +59,7 @@ be changed are named, and the exit code is 8.`,
 				return err
 			}
 			return hint.Add(fmt.Errorf("undoing run %s: %w: %s could not be changed", u.Run, cpar.ErrStorage, count(len(u.Left), "file")),
-				"remove what is in the way, then the same command again")
+				"remove the obstacle, then run the same command again")
 		},
 	}
 	f.keys.add(c)

@@ -72,11 +72,11 @@ func (f *wordsFlags) shown(cmd *cobra.Command, a *annotateFlags) bool {
 func (f *wordsFlags) parse(image string, written bool) error {
 	switch {
 	case f.model == "" && (f.list != "" || f.file != "" || f.write):
-		return hint.Add(usageOf("words are looked for by the text half of an image network, and none was named"), "pass --text-model FILE, which comes with a network of the CLIP kind")
+		return hint.Add(usageOf("suggesting words needs the text half of an image network, and none was named"), "pass --text-model FILE, which belongs to a CLIP-like network")
 	case f.model == "":
 		return nil
 	case image == "":
-		return hint.Add(usageOf("--text-model without the image network that it is the text half of"), "pass --model FILE, too")
+		return hint.Add(usageOf("--text-model needs the image network that it belongs to"), "pass --model FILE, too")
 	case f.write && !written:
 		return hint.Add(usageOf("--words-write without --write"), "add --write sidecar, or leave --words-write out")
 	case f.maxKeywords < 1 || !(f.least >= 0 && f.least <= 1):
