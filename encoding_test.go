@@ -58,7 +58,6 @@ func marshal(t testing.TB, v binaryMarshaler) []byte {
 	return b
 }
 
-// decoders maps each object's name to its encoding and decoder.
 func decoders(t testing.TB) map[string]struct {
 	bytes  []byte
 	decode func([]byte) (binaryMarshaler, error)

@@ -42,7 +42,6 @@ func sealedManifest(s Scheme) *Manifest {
 	return m
 }
 
-// asCAPIA turns m into an index of scheme capia.
 func asCAPIA(m *Manifest) {
 	m.Scheme, m.KeywordBytes = SchemeCAPIA, 92
 	m.Segments = slices.Delete(m.Segments, 3, 5)

@@ -135,7 +135,6 @@ func (a *asker) begin() {
 	})
 }
 
-// asideOf returns the folders of the programs in these variables.
 func asideOf(t *testing.T, variables ...string) (folders []string) {
 	t.Helper()
 	for _, v := range variables {

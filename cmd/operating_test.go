@@ -221,7 +221,6 @@ func programs(t *testing.T) (bin string) {
 	return bin
 }
 
-// paint makes a folder of photos with keywords.
 func paint(t *testing.T, dir string, first, n int) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -262,7 +261,6 @@ func ports(t *testing.T, list ...string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// with replaces the ports of a step.
 func (s step) with(free *strings.Replacer) step {
 	s.commands, s.prints = free.Replace(s.commands), slices.Clone(s.prints)
 	for i, p := range s.prints {
@@ -317,7 +315,6 @@ func TestNewcomersPath(t *testing.T) {
 	namesWhatExists(t, bin)
 }
 
-// namesWhatExists checks that the settings and metrics on the page exist.
 func namesWhatExists(t *testing.T, bin string) {
 	t.Helper()
 	page, err := os.ReadFile(operating)

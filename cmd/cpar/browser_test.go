@@ -20,7 +20,6 @@ import (
 //	go test ./cmd/cpar -run TestPageInBrowser -pictures ../../docs
 var pictures = flag.String("pictures", "", "write pictures of the page into this folder")
 
-// collection paints photos with and without keywords.
 func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 	t.Helper()
 	var items []dataset.Photo
@@ -49,7 +48,6 @@ func collection(t *testing.T, dir string, tagged, fresh int) (names []string) {
 	return names
 }
 
-// tree returns all files below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -184,7 +182,6 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// pictured draws the page for the documents, if requested.
 func pictured(t *testing.T, page *browser.Page) {
 	t.Helper()
 	if *pictures == "" {

@@ -15,7 +15,6 @@ var update = flag.Bool("update", false, "write the tables of docs/COMMANDS.md")
 
 const commandsPage = "../../docs/COMMANDS.md"
 
-// commandsDoc generates the page of settings and exit codes.
 func commandsDoc() string {
 	var b strings.Builder
 	b.WriteString(`# Commands, settings, exit codes

@@ -60,7 +60,6 @@ func (p *patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// look returns the findings of doctor by check, one line each.
 func (p *patient) look() (by map[string]string, err error) {
 	p.t.Helper()
 	cloud := httptest.NewServer(p)

@@ -72,7 +72,6 @@ func newHome(t *testing.T, learnFrom []dataset.Photo) *home {
 	return h
 }
 
-// link adds a file without copying it.
 func (h *home) link(from, to string) {
 	h.t.Helper()
 	err := os.MkdirAll(filepath.Dir(to), 0o755)
@@ -100,7 +99,6 @@ func (h *home) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// cpar runs the program, which must exit with code.
 func (h *home) cpar(code int, args ...string) (stdout, stderr []byte) {
 	h.t.Helper()
 	cmd := h.command("cpar", args...)
@@ -129,7 +127,6 @@ func (h *home) write(name string, b []byte) {
 	}
 }
 
-// files calls each for every file of the tree.
 func (h *home) files(each func(path string)) {
 	h.t.Helper()
 	err := filepath.WalkDir(h.tree, func(path string, d fs.DirEntry, err error) error {
@@ -143,7 +140,6 @@ func (h *home) files(each func(path string)) {
 	}
 }
 
-// digest changes with any name and any byte in the tree.
 func (h *home) digest() string {
 	h.t.Helper()
 	all := sha256.New()
@@ -181,7 +177,6 @@ func (h *home) sidecars() map[string]bool {
 	return out
 }
 
-// questions counts the annotation requests, single or batched.
 func (h *home) questions() int {
 	h.t.Helper()
 	b, err := os.ReadFile(h.log)
@@ -191,7 +186,6 @@ func (h *home) questions() int {
 	return bytes.Count(b, []byte("/annotate"))
 }
 
-// annotated reads JSON lines.
 func (h *home) annotated(lines []byte) map[string]annotated {
 	h.t.Helper()
 	out := map[string]annotated{}
@@ -353,7 +347,6 @@ func (h *home) heic(from, name string) {
 	h.write(name, b)
 }
 
-// count counts the sidecars quickly.
 func (h *home) count() (n int) {
 	h.files(func(path string) {
 		if filepath.Ext(path) == ".xmp" {
@@ -363,7 +356,6 @@ func (h *home) count() (n int) {
 	return n
 }
 
-// check compares a continued run with the state before it.
 func (h *home) check(all map[string]annotated, damaged []string, there map[string]bool, notes []byte) {
 	h.t.Helper()
 	for _, path := range damaged {

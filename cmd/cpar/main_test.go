@@ -37,7 +37,6 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// runCloud acts as `cpard serve`, which another package main contains.
 func runCloud() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -128,7 +127,6 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// command finds a program on the story's PATH.
 func command(ts *testscript.TestScript, name string, args ...string) *exec.Cmd {
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
@@ -165,7 +163,6 @@ func exitOf(ts *testscript.TestScript, err error) int {
 	return 0
 }
 
-// jsonPath prints one value for a story to match.
 func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
 	v := jsonOf(ts, args[0])
 	for _, step := range args[1:] {
@@ -194,7 +191,6 @@ func jsonPath(ts *testscript.TestScript, _ bool, args []string) {
 	fmt.Fprintln(ts.Stdout(), strings.Trim(string(b), `"`))
 }
 
-// jsonOf decodes a file. Several lines of JSON form an array.
 func jsonOf(ts *testscript.TestScript, file string) any {
 	var all []any
 	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(file)))

@@ -67,7 +67,6 @@ func startAt(cmd *exec.Cmd, before string) (*started, error) {
 	return nil, fmt.Errorf("it says no address but %q: %v", s.out.String(), cmd.Wait())
 }
 
-// interrupt presses ^C and returns the exit error.
 func (s *started) interrupt() error {
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
@@ -112,7 +111,6 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// taken sets $TAKEN to a port in use.
 func taken(ts *testscript.TestScript, _ bool, _ []string) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	ts.Check(err)

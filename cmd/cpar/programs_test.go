@@ -67,7 +67,6 @@ func immichServe(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("CPAR_IMMICH_API_KEY", immichtest.Key)
 }
 
-// immichPhotos prints its photos with their tags, and all tags.
 func immichPhotos(ts *testscript.TestScript, _ bool, _ []string) {
 	s := *ts.Value("immich").(**immichtest.Server)
 	for _, p := range s.Photos {
@@ -77,7 +76,6 @@ func immichPhotos(ts *testscript.TestScript, _ bool, _ []string) {
 	fmt.Fprintf(ts.Stdout(), "tags: %s\n", strings.Join(s.Tags(), " "))
 }
 
-// immichTag sets the tags of one of its photos.
 func immichTag(ts *testscript.TestScript, _ bool, args []string) {
 	s := *ts.Value("immich").(**immichtest.Server)
 	for _, p := range s.Photos {

@@ -76,7 +76,6 @@ func (p *process) start(ts *testscript.TestScript, cmd *exec.Cmd, log string) (a
 	return address
 }
 
-// stop interrupts the program, which must succeed.
 func (p *process) stop(ts *testscript.TestScript) {
 	ts.Check(p.cmd.Process.Signal(os.Interrupt))
 	ts.Check(p.cmd.Wait())
@@ -189,7 +188,6 @@ func claim(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b, 0o644))
 }
 
-// answers starts a faulty server.
 func answers(ts *testscript.TestScript, _ bool, args []string) {
 	real := ts.Getenv("CLOUD")
 	var questions atomic.Int32
@@ -244,7 +242,6 @@ func (w binaryWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// relay forwards a request, and its response after alter.
 func relay(w http.ResponseWriter, r *http.Request, url string, alter func(answer []byte)) {
 	resp, err := http.Post(url, r.Header.Get("Content-Type"), r.Body)
 	if err != nil {
@@ -263,7 +260,6 @@ func copyTree(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), os.DirFS(ts.MkAbs(args[0]))))
 }
 
-// was sets $WAS to the ID that compact replaced.
 func was(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ Was string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &v))

@@ -32,7 +32,6 @@ func giveToken(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// certs makes self-signed certificates of a cloud and a client.
 func certs(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range []string{"server", "client"} {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

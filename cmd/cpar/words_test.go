@@ -43,7 +43,6 @@ func floatBytes(values []float32) (b []byte) {
 	return b
 }
 
-// pairVisual is tinyModel with meaningful weights.
 func pairVisual() []byte {
 	model := tinyModel(1)
 	var weights []float32

@@ -29,7 +29,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// attempt runs cpard, which must end by itself soon.
 func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, said string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -164,7 +163,6 @@ func TestClusterRefusesForeignTenantsAndNodes(t *testing.T) {
 	}
 }
 
-// parts returns the number of shards on all nodes.
 func (c *testCluster) parts() (n int) {
 	for _, x := range c.status().Nodes {
 		n += x.Parts

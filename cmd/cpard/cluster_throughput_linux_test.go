@@ -92,7 +92,6 @@ func millionOf(t *testing.T, records int) (folder string, m *cpar.Manifest, requ
 	}
 }
 
-// processorTime returns the CPU time of a process.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

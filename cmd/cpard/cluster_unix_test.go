@@ -47,13 +47,11 @@ func startCluster(t *testing.T, servers int, roles ...string) *testCluster {
 	return c
 }
 
-// start starts node i with shards of one segment.
 func (c *testCluster) start(i int, args ...string) {
 	c.machines[i].start(append([]string{"--nats", c.nats.Addresses(), "--nats-seed", c.nats.Seed, "--nats-ca", c.nats.CA,
 		"--node-name", fmt.Sprintf("m%d", i), "--part-bytes", "1"}, args...)...)
 }
 
-// requestsTo returns n requests to an index made by scan.
 func requestsTo(m *cpar.Manifest, n int) (list []*cpar.Request) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range n {
@@ -66,7 +64,6 @@ func requestsTo(m *cpar.Manifest, n int) (list []*cpar.Request) {
 	return list
 }
 
-// answers returns a cloud's replies, encoded.
 func answers(ctx context.Context, c *cparhttp.Client, requests []*cpar.Request) (list [][]byte, err error) {
 	for _, q := range requests {
 		reply, _, err := c.Annotate(ctx, q)
@@ -266,7 +263,6 @@ func TestClusterAnswersDuringFailures(t *testing.T) {
 	}
 }
 
-// run runs a command of cpard and returns its output.
 func (c *testCluster) run(args ...string) string {
 	c.t.Helper()
 	self, err := os.Executable()

@@ -14,7 +14,6 @@ var update = flag.Bool("update", false, "write docs/CPARD.md")
 
 const page = "../../docs/CPARD.md"
 
-// pageOfCommands generates the page of commands, settings and exit codes.
 func pageOfCommands() string {
 	var b strings.Builder
 	b.WriteString("# cpard: commands, settings, exit codes\n\nGenerated from the code (`go test ./cmd/cpard -run TestPage -update`). Each command explains itself with an example:\n" +

@@ -72,7 +72,6 @@ type process struct {
 	log  book
 }
 
-// command finds a program on the story's PATH.
 func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if path := filepath.Join(dir, name); exec.Command(path).Err == nil {
@@ -208,7 +207,6 @@ func spoil(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// token returns the token in the file $TOKEN, or none.
 func token(ts *testscript.TestScript) (t bearer.Token) {
 	if file := ts.Getenv("TOKEN"); file != "" {
 		var err error

@@ -114,7 +114,6 @@ func (p *pressed) request() *cpar.Request {
 	return q
 }
 
-// look reads the daemon's anonymous memory.
 func (p *pressed) look() {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err != nil {

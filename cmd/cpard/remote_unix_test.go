@@ -75,7 +75,6 @@ func (d *remoteDaemon) start(args ...string) {
 	d.url = url
 }
 
-// kill sends SIGKILL and waits.
 func (d *remoteDaemon) kill() {
 	if d.cmd != nil {
 		d.cmd.Process.Kill()
@@ -206,7 +205,6 @@ func TestPushSurvivesStorageOutage(t *testing.T) {
 	}
 }
 
-// awayAnswers checks a cloud's responses while its storage is unreachable.
 func awayAnswers(t *testing.T, d *remoteDaemon, pushed error, loaded *cpar.Manifest, other cpar.IndexID) {
 	t.Helper()
 	if !errors.Is(pushed, cpar.ErrCloud) || !strings.Contains(hint.Of(pushed), "storage") {

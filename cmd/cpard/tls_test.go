@@ -63,7 +63,6 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Value("daemon").(*process).cmd.Process.Signal(map[string]os.Signal{"HUP": syscall.SIGHUP}[args[0]]))
 }
 
-// client trusts the authority of $CA.
 func client(ts *testscript.TestScript) *http.Client {
 	if ts.Getenv("CA") == "" {
 		return http.DefaultClient
@@ -75,7 +74,6 @@ func client(ts *testscript.TestScript) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// certify makes a certificate and an authority, whose key it keeps.
 func certify(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))

@@ -12,7 +12,6 @@ import (
 	"testing"
 )
 
-// slowStream encrypts one counter block at a time.
 func slowStream(secret Secret, n int) []byte {
 	block, err := aes.NewCipher(secret[:])
 	if err != nil {

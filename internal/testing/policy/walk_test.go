@@ -26,7 +26,6 @@ func (v violation) String() string {
 	return fmt.Sprintf("%s: %s (linked through %s)", v.file, v.what, strings.Join(v.chain, " → "))
 }
 
-// under reports whether pkg is dir or below it.
 func under(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
 
 // A tree holds the module's files as the wall sees them.
@@ -106,7 +105,6 @@ func (t *tree) divert(file, what string) {
 	t.diverted = append(t.diverted, violation{file, what, []string{"the go command"}})
 }
 
-// readMod takes the module's name from go.mod and refuses replace directives.
 func (t *tree) readMod(b []byte) {
 	for line := range strings.Lines(string(b)) {
 		line, _, _ = strings.Cut(line, "//")
