@@ -159,7 +159,7 @@ func (f *addFlags) certain(collection *dataset.Collection, r *updated) error {
 	if !f.removeMissing || len(unread) == 0 {
 		return nil
 	}
-	return hint.Add(fmt.Errorf("adding to index %s: %w: the collection has %s behind which any photo may be, so nobody can tell which are missing; nothing was removed. The first: %s",
+	return hint.Add(fmt.Errorf("adding to index %s: %w: the collection has %s that may hide photos, so the missing ones are unknown; nothing was removed. The first: %s",
 		f.index, cpar.ErrInput, counted(len(unread), "problem"), unread[0]), "fix or remove the unreadable files, or omit --remove-missing")
 }
 
