@@ -6,19 +6,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/eval"
 	"cpar/eval/checkpoint"
+	"cpar/eval/measure"
 	"cpar/eval/report"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
 
-// summary is what all and report print as JSON.
+// summary is the JSON output of all and report.
 type summary struct {
-	Machine string         `json:"machine"`
-	Steps   []stepLine     `json:"steps"`
-	Failed  []eval.Failure `json:"failed"`
-	Files   []string       `json:"files"`
+	Machine string            `json:"machine"`
+	Steps   []stepLine        `json:"steps"`
+	Failed  []measure.Failure `json:"failed"`
+	Files   []string          `json:"files"`
 }
 
 type stepLine struct {
@@ -33,16 +33,14 @@ func allCommand() *cobra.Command {
 		Use:   "all",
 		Short: "measure everything and write a report",
 		Long: `all measures everything and writes, into --out, one CSV file per result, plots
-as SVG and PNG, report.html (open it in a browser; it loads nothing from
-elsewhere) and machine.txt, which describes the machine.
+as SVG and PNG, and machine.txt, which describes the machine.
 
-Finished steps are kept in --out; a second run measures only what is missing, or
-what was measured by another build of this program, on another machine or on
-other images. Interrupting it loses only the step in progress.
+Finished steps are kept in --out. A second run measures only steps that are missing
+or that another build of this program, another machine or other images produced.
+Interrupting a run loses only the step in progress.
 
-report.html shows photographs of the collection. --publish FOLDER copies
-everything else there, to be committed or published, and --docs FILE writes a
-page of Markdown that links to it.`,
+--publish FOLDER also writes the tables and plots there, to be committed or
+published, and --docs FILE writes a page of Markdown that links to them.`,
 		Example: `  $ cpar-eval all --data corel5k --out results/`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
@@ -81,12 +79,12 @@ func reportCommand() *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "report",
-		Short: "write the report again from kept results, measuring nothing",
+		Short: "write the report again from kept results, without measuring",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
 				return errNoOut
 			}
-			return writeReport(cmd, &f, eval.Kept(&checkpoint.Runner{Dir: f.out}))
+			return writeReport(cmd, &f, report.Kept(&checkpoint.Runner{Dir: f.out}))
 		},
 	}
 	f.add(c, "results")
@@ -99,9 +97,8 @@ func resultsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "results",
 		Short: "write the page of results (Markdown) from a folder of tables",
-		Long: `results writes a page of Markdown with the tables of the README and more from the
-CSV files that all and report write, such as the published ones. It needs neither
-the collection nor the kept results of a run.`,
+		Long: `results writes a page of Markdown from the CSV files that all and report write, such
+as the published ones. It needs neither the collection nor the kept results of a run.`,
 		Example: "  $ cpar-eval results --from eval/results --out docs/results.md",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -117,16 +114,16 @@ the collection nor the kept results of a run.`,
 	return c
 }
 
-// write writes the report and prints what it wrote.
-func writeReport(cmd *cobra.Command, f *flags, r *eval.Results) error {
-	files, err := report.Write(f.out, f.data, r)
+// writeReport writes the report and prints a summary.
+func writeReport(cmd *cobra.Command, f *flags, r *measure.Results) error {
+	files, err := report.Write(f.out, r)
 	if err != nil {
 		return err
 	}
 	folder := f.out
 	if f.publish != "" {
 		folder = f.publish
-		if err := report.Publish(f.out, folder, files); err != nil {
+		if _, err := report.Write(folder, r); err != nil {
 			return err
 		}
 	}
@@ -137,7 +134,7 @@ func writeReport(cmd *cobra.Command, f *flags, r *eval.Results) error {
 	}
 	w := cmd.OutOrStdout()
 	if !f.asJSON {
-		fmt.Fprintf(w, "%d files in %s; open %s\n", len(files), f.out, report.PageName)
+		fmt.Fprintf(w, "%d files in %s\n", len(files), f.out)
 		return nil
 	}
 	s := summary{Machine: r.Machine, Failed: r.Failed, Files: files, Steps: []stepLine{}}
@@ -145,7 +142,7 @@ func writeReport(cmd *cobra.Command, f *flags, r *eval.Results) error {
 		s.Steps = append(s.Steps, stepLine{x.Name, x.Seconds, x.Reused})
 	}
 	if s.Failed == nil {
-		s.Failed = []eval.Failure{}
+		s.Failed = []measure.Failure{}
 	}
 	return printJSON(w, s)
 }

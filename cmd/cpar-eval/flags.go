@@ -13,31 +13,34 @@ import (
 
 	"cpar"
 	networkflags "cpar/cmd/internal/encoderflags"
-	"cpar/eval"
 	"cpar/eval/checkpoint"
+	"cpar/eval/cost"
+	"cpar/eval/measure"
+	"cpar/eval/quality"
+	"cpar/eval/report"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 )
 
-// maxDraws bounds what takes a minute each.
+// maxDraws bounds the number of draws, each of which takes a minute.
 const maxDraws = 1000
 
 type flags struct {
-	data, cache, out string
-	publish, docs    string
-	n, maxN, literalN     int
-	draw, draws      int
-	asJSON, anyBuild bool
-	model            string
-	network          networkflags.Flags
+	data, cache, out  string
+	publish, docs     string
+	n, maxN, literalN int
+	draw, draws       int
+	asJSON, anyBuild  bool
+	model             string
+	network           networkflags.Flags
 }
 
 func (f *flags) add(c *cobra.Command, out string) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
 	c.Flags().StringVar(&f.out, "out", out, "`folder` that keeps results between runs; empty for none")
-	c.Flags().IntVar(&f.draw, "draw", eval.DefaultDraw, "the order of the collection that an index is built from, by number; 0 is its own")
+	c.Flags().IntVar(&f.draw, "draw", quality.DefaultDraw, "`number` of the random order in which the collection is indexed; 0 is its own order")
 	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "also accept kept results of another build of this program or another machine")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
@@ -45,36 +48,36 @@ func (f *flags) add(c *cobra.Command, out string) {
 
 // addSize adds flags for measurements on enlarged collections.
 func (f *flags) addSize(c *cobra.Command) {
-	c.Flags().IntVar(&f.n, "n", eval.DefaultN, "images in the index for measuring cost")
+	c.Flags().IntVar(&f.n, "n", measure.DefaultN, "images in the index for measuring cost")
 }
 
-// addFew adds flags for the literal index, which is slow.
+// addLiteralN adds flags for the literal index, which is slow.
 func (f *flags) addLiteralN(c *cobra.Command, name string) {
-	c.Flags().IntVar(&f.literalN, name, eval.DefaultLiteralN, "images in the literal index")
+	c.Flags().IntVar(&f.literalN, name, cost.DefaultLiteralN, "images in the literal index")
 }
 
 func (f *flags) addMaxN(c *cobra.Command) {
-	c.Flags().IntVar(&f.maxN, "most", eval.DefaultMaxN, "images in the largest index of scaling")
+	c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
 }
 
 func (f *flags) addDraws(c *cobra.Command) {
-	c.Flags().IntVar(&f.draws, "draws", eval.DefaultDraws, "draws of key and order that figures of quality are the mean and range of")
+	c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order behind means and ranges of quality")
 }
 
 // addShow adds flags for commands that write a report.
 func (f *flags) addShow(c *cobra.Command) {
-	c.Flags().StringVar(&f.publish, "publish", "", "also copy everything that shows no photograph to this `folder`")
+	c.Flags().StringVar(&f.publish, "publish", "", "also write the tables and plots to this `folder`")
 	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
 }
 
 // addModel adds flags for measurements of profile network.
 func (f *flags) addModel(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is left out")
+	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is skipped")
 	f.network.Add(c.Flags())
 }
 
-// plan makes the plan of a run; the caller closes its lab.
-func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
+// plan returns the plan of a run. The caller closes its lab.
+func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	if f.data == "" {
 		return nil, hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
 	}
@@ -95,23 +98,24 @@ func (f *flags) plan(cmd *cobra.Command) (*eval.Plan, error) {
 	if err := f.network.Check(); err != nil {
 		return nil, err
 	}
-	identity, err := eval.Identity()
+	identity, err := measure.Identity()
 	if err != nil {
 		return nil, err
 	}
-	lab := &eval.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
+	lab := &measure.Lab{Data: f.data, Cache: f.cache, Progress: bar.On(cmd.ErrOrStderr()),
 		Model: f.model, ModelOptions: f.network.Options(), Draw: f.draw}
-	if _, err := lab.Network(); err != nil { // fail early, not after minutes
+	if _, err := lab.Network(); err != nil { // fail early
 		return nil, err
 	}
-	return &eval.Plan{
-		Lab:    lab,
-		Runner: &checkpoint.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
-		N:      f.n, MaxN: f.maxN, LiteralN: f.literalN, Draws: f.draws,
+	return &measure.Plan{
+		Measurements: report.Measurements(),
+		Lab:          lab,
+		Runner:       &checkpoint.Runner{Dir: f.out, Identity: identity, AnyIdentity: f.anyBuild},
+		N:            f.n, MaxN: f.maxN, LiteralN: f.literalN, Draws: f.draws,
 	}, nil
 }
 
-// lines reports every step on w.
+// stepReporter reports every step on w.
 func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	return func(r checkpoint.Record, err error) {
 		took := time.Duration(r.Seconds * float64(time.Second)).Round(100 * time.Millisecond)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/eval/simulate"
 	"cpar/internal/exitcode"
 	"cpar/internal/progress/bar"
@@ -16,11 +16,11 @@ func simulateCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "fleet",
-		Short: "simulate hundreds of machines that hold indexes together, and what goes wrong",
-		Long: `fleet simulates, and measures nothing: nodes that hold shards of indexes in memory, questions that
-come at random, nodes that are killed, lose their power, join, leave, stand still or are slow. Where shards lie,
-who is asked, when another is asked as well and when it is given up is decided by the code of the router; nodes,
-network and storage are a model. The same seed gives the same events.`,
+		Short: "simulate a cluster of hundreds of machines, with failures",
+		Long: `fleet simulates a cluster and measures nothing. Nodes hold shards of indexes in memory, requests arrive
+at random, and nodes are killed, lose power, join, leave, stall or slow down. The router's own code decides
+on placement, on the node for each request, on hedging and on timeouts. Nodes, network and storage are a
+model. The same seed gives the same events.`,
 		Example: `  $ cpar-eval fleet
   $ cpar-eval fleet --nodes 30 --per-rack 0 --indexes 2000 --json`,
 		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
@@ -37,16 +37,16 @@ network and storage are a model. The same seed gives the same events.`,
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			return eval.PrintTables(cmd.OutOrStdout(), r.Tables())
+			return measure.PrintTables(cmd.OutOrStdout(), r.Tables())
 		},
 	}
 	c.Flags().IntVar(&o.Nodes, "nodes", o.Nodes, "`number` of nodes")
 	c.Flags().IntVar(&o.PerRack, "per-rack", o.PerRack, "`nodes` in a rack, which may be lost together; 0 for no racks")
 	c.Flags().IntVar(&o.Indexes, "indexes", o.Indexes, "`number` of indexes")
 	c.Flags().IntVar(&o.Shards, "shards", o.Shards, "`shards` of an index")
-	c.Flags().Float64Var(&o.Busy, "busy", o.Busy, "`share` of their time that nodes are busy while all is well")
+	c.Flags().Float64Var(&o.Busy, "busy", o.Busy, "`share` of their time that nodes are busy without failures")
 	c.Flags().Float64Var(&seconds, "seconds", seconds, "simulated `seconds` of each scenario")
-	c.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "`number` that chance follows from")
+	c.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "`number` that seeds the random events")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/eval"
 	"cpar/eval/load"
+	"cpar/eval/measure"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
@@ -24,24 +24,25 @@ func loadCommand() *cobra.Command {
 	o := load.Options{}
 	c := &cobra.Command{
 		Use:   "load",
-		Short: "measure a real cpard that many clients ask at once",
-		Long: `load starts cpard as a process of its own on loopback, pushes an index of each
-scheme and size to it, and asks them by many connections at once, each of which
-sends one request after the other. Every answer is compared with the one that the
-same request got when it was alone.
+		Short: "measure a real cpard under the load of many clients",
+		Long: `load starts cpard as a separate process on loopback, pushes an index of each scheme
+and size to it, and sends requests over many connections at once, one request at a
+time on each. Every reply is compared with the reply to the same request when it was
+sent alone.
 
-A row has the rate of right answers, the median and the 99th percentile of their
+A row has the rate of correct replies, the median and the 99th percentile of their
 times, errors, requests that were shed (refused with 503 or 429, after which the
-client waits as long as it is told) and the greatest anonymous memory of cpard.
-Two more tables say what many clients of capia get of one, which share passes over
-the index, and how long one client of a tenant waits beside many of another.
+client waits for the time that the reply states) and the peak anonymous memory of
+cpard. Two more tables show the throughput of many clients of capia, which share
+batches over the index, and how long one client of a tenant waits beside many clients
+of another.
 
-Records beyond the collection's photos (--photos) are mixed from their features; what
-the cloud has to do is the same.
+Records beyond the collection's photos (--photos) are mixed from their features, which
+leaves the server's work unchanged.
 
-With --json there are rows only, one takes 6 seconds instead of 20, and 1,000 photos
-are read instead of 4,500, so that all is done in less than five minutes. If an answer was wrong the command
-fails after it has printed all rows.`,
+With --json there are only rows, each takes 6 seconds instead of 20, and 1,000 photos
+are read instead of 4,500, so that a run takes less than five minutes. If a reply was
+wrong, the command fails after it has printed all rows.`,
 		Example: `  $ cpar-eval load --data corel5k --json
   $ cpar-eval load --data corel5k --schemes capia --clients 1,64 --seconds 3`,
 		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
@@ -79,7 +80,7 @@ fails after it has printed all rows.`,
 			if asJSON {
 				return errors.Join(printJSON(w, result), failed)
 			}
-			return errors.Join(eval.PrintTables(w, result.Tables()), failed)
+			return errors.Join(measure.PrintTables(w, result.Tables()), failed)
 		},
 	}
 	var names []string

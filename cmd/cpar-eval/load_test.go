@@ -18,8 +18,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// cpard builds the program once for a test, and has everything temporary in a folder of the
-// test's own, whose name is then on the command line of the process.
+// cpard builds the program once per test, with all temporary files in the
+// test's own folder, whose name then appears on the process's command line.
 func cpard(t *testing.T) (program, temporary string) {
 	t.Helper()
 	temporary = t.TempDir()
@@ -31,7 +31,7 @@ func cpard(t *testing.T) (program, temporary string) {
 	return program, temporary
 }
 
-// gone checks that neither a process nor a file of the run is left.
+// gone checks that no process and no file of the run remains.
 func gone(t *testing.T, temporary string) {
 	t.Helper()
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
@@ -45,8 +45,8 @@ func gone(t *testing.T, temporary string) {
 	}
 }
 
-// A short run asks a real cpard: every row has right answers and no others, in the shape
-// that was promised, and nothing is left behind.
+// In a short run against a real cpard every row has only correct answers and
+// its documented shape, and nothing remains afterwards.
 func TestLoad(t *testing.T) {
 	program, temporary := cpard(t)
 	page := filepath.Join(t.TempDir(), "docs", "cloud.md")
@@ -118,7 +118,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What cannot be measured is refused before anything starts, and ^C ends the process too.
+// Invalid options fail before anything starts, and ^C ends the process too.
 func TestLoadRefusesAndStops(t *testing.T) {
 	program, temporary := cpard(t)
 	data := collection(t, 12)
@@ -139,7 +139,7 @@ func TestLoadRefusesAndStops(t *testing.T) {
 	defer cancel()
 	root := rootCommand()
 	root.SetOut(io.Discard)
-	root.SetErr(writer(func(p []byte) (int, error) { cancel(); return len(p), nil })) // when the first row is there
+	root.SetErr(writer(func(p []byte) (int, error) { cancel(); return len(p), nil })) // after the first row
 	root.SetArgs([]string{"load", "--data", data, "--cache", "", "--cpard", program, "--records", "12", "--schemes", "capia", "--clients", "1,2,3", "--seconds", "0.2"})
 	if err := execute(ctx, root); !errors.Is(err, exitcode.ErrInterrupted) {
 		t.Errorf("interrupted: %v", err)

@@ -1,5 +1,5 @@
-// Command cpar-eval measures CPAR on an annotated collection, as the paper does. It runs
-// both sides in one process.
+// Command cpar-eval measures CPAR on an annotated collection, as the paper
+// does. It runs the owner and the server in one process.
 package main
 
 import (
@@ -18,23 +18,23 @@ import (
 
 const long = `cpar-eval measures CPAR on an annotated collection, as the paper does.
 
-  $ cpar-eval all --data corel5k --out results/    everything, and a report of it
-  $ cpar-eval report --data corel5k --out results/ the report again, measuring nothing
-  $ cpar-eval results                              docs/results.md, from eval/results
-  $ cpar-eval load --data corel5k                  a real cpard that many clients ask at once
-  $ cpar-eval security                             bits, failure and bytes of scheme sealed, computed
-  $ cpar-eval plan --records 100000 --qps 10       how many machines a cloud takes
-  $ cpar-eval fleet                                hundreds of machines and what goes wrong, simulated
+  $ cpar-eval all --data corel5k --out results/    measure everything and write a report
+  $ cpar-eval report --data corel5k --out results/ write the report again from kept results
+  $ cpar-eval results                              write docs/results.md from eval/results
+  $ cpar-eval load --data corel5k                  load a real cpard with many clients
+  $ cpar-eval security                             compute bits, failure rates and bytes of scheme sealed
+  $ cpar-eval plan --records 100000 --qps 10       plan the machines of a cluster
+  $ cpar-eval fleet                                simulate a cluster with failures
 
-or one thing at a time, by the commands below. speedup, recall and tradeoff are three
-views of one run over all test requests, with untouched images.
+The other commands run one measurement each. speedup, recall and tradeoff are three
+views of one run over all test requests.
 
-A collection is what cpar build takes. Its split.csv (path,split) says which
-images are indexed (train) and which are test images (test); without one a tenth
-is held out. So it is of the paper's data set (IAPR TC-12 with the labels of SAIAPR
-TC-12): the 50 images that the paper asked for are not known. Features are kept
-between runs (--cache), and with --out so are results: an interrupted run continues
-where it stopped.
+A collection is a folder as for cpar build. Its split.csv (path,split) names the images
+to index (train) and the test images (test). Without split.csv a tenth is held out. That
+includes the paper's data set (IAPR TC-12 with the labels of SAIAPR TC-12), because the
+50 images that the paper requested are unknown. Features are kept between runs
+(--cache), and with --out results are too: an interrupted run continues where it
+stopped.
 
 `
 

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/eval"
+	"cpar/eval/measure"
+	"cpar/eval/report"
 )
 
-// oneCommands returns the subcommands that measure one thing.
+// measureCommands returns one subcommand for each measurement or view.
 func measureCommands() []*cobra.Command {
 	var out []*cobra.Command
-	for _, m := range eval.Measurements() {
+	for _, m := range report.Measurements() {
 		for _, v := range m.Commands() {
 			out = append(out, measureCommand(m, v))
 		}
@@ -20,8 +21,9 @@ func measureCommands() []*cobra.Command {
 	return out
 }
 
-// one measures m and prints its tables, or that of a view; JSON always has the whole result.
-func measureCommand(m eval.Measurement, v eval.View) *cobra.Command {
+// measureCommand measures m and prints its tables, or only the table of a view.
+// JSON always holds the whole result.
+func measureCommand(m measure.Measurement, v measure.View) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   v.Name,
@@ -40,26 +42,26 @@ func measureCommand(m eval.Measurement, v eval.View) *cobra.Command {
 			if f.asJSON {
 				return printJSON(w, result)
 			}
-			return eval.PrintTables(w, slices.DeleteFunc(result.Tables(), func(t eval.Table) bool {
+			return measure.PrintTables(w, slices.DeleteFunc(result.Tables(), func(t measure.Table) bool {
 				return len(m.Views) > 0 && t.Name != v.Name
 			}))
 		},
 	}
 	f.add(c, "")
-	if m.Needs&eval.NeedsSize != 0 {
+	if m.Needs&measure.NeedsSize != 0 {
 		f.addSize(c)
 		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", v.Name)
 	}
-	if m.Needs&eval.NeedsLiteralN != 0 {
+	if m.Needs&measure.NeedsLiteralN != 0 {
 		f.addLiteralN(c, "n")
 	}
-	if m.Needs&eval.NeedsModel != 0 {
+	if m.Needs&measure.NeedsModel != 0 {
 		f.addModel(c)
 	}
-	if m.Needs&eval.NeedsDraws != 0 {
+	if m.Needs&measure.NeedsDraws != 0 {
 		f.addDraws(c)
 	}
-	if m.Needs&eval.NeedsMaxN != 0 {
+	if m.Needs&measure.NeedsMaxN != 0 {
 		f.addMaxN(c)
 	}
 	return c

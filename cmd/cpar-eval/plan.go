@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/cost"
+	"cpar/eval/measure"
 	"cpar/eval/simulate"
 	"cpar/internal/durable"
 	"cpar/internal/exitcode"
@@ -18,20 +19,21 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	var n eval.Need
+	var n cost.Need
 	var asJSON bool
 	var docs string
 	var memory, network int64
 	cores := 0
 	c := &cobra.Command{
 		Use:   "plan --records N --tenants T --qps Q",
-		Short: "plan how many machines a cloud takes, from what one costs here",
-		Long: `plan builds indexes of 5,000 and 25,000 made photos, asks them on one core, reads memory on all of them,
-and computes from that what a need takes: machines, memory, network and time, and which of them decides.
-Costs grow with the records; that is measured to a million and assumed beyond. Machines are planned to be busy half
-of the time, to have three quarters of their memory full, and to hold two copies of everything.
+		Short: "plan the machines of a cluster from costs measured here",
+		Long: `plan builds indexes of 5,000 and 25,000 synthetic photos, searches them on one core, measures memory
+bandwidth on all cores, and computes the machines, memory, network and time that a load needs, and the
+resource that limits it. Costs grow linearly with the records, which is measured up to a million and
+assumed beyond. Machines are planned to be busy half of the time, to fill three quarters of their memory,
+and to hold two copies of every shard.
 
---cores, --memory and --network describe other machines than this one, whose memory is taken to be read as fast, for each core.`,
+--cores, --memory and --network describe other machines, with this machine's memory bandwidth per core.`,
 		Example: `  $ cpar-eval plan --records 100000 --tenants 5000 --qps 50
   $ cpar-eval plan --records 1000000 --tenants 1 --qps 1 --scheme capia --profile paper --json`,
 		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
@@ -43,7 +45,7 @@ of the time, to have three quarters of their memory full, and to hold two copies
 			if err := n.Check(); err != nil {
 				return err
 			}
-			h := eval.ThisHost()
+			h := cost.ThisHost()
 			if cores > 0 {
 				h.Read *= float64(cores) / float64(h.Cores)
 				h.Cores = cores
@@ -54,15 +56,15 @@ of the time, to have three quarters of their memory full, and to hold two copies
 			if network > 0 {
 				h.Network = float64(network)
 			}
-			costs, err := eval.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, eval.CapacityRecords, report)
+			costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
 			if err != nil {
 				return err
 			}
-			p := eval.PlanCapacity(n, h, costs)
+			p := cost.PlanCapacity(n, h, costs)
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), p)
 			}
-			return eval.PrintTables(cmd.OutOrStdout(), p.Tables())
+			return measure.PrintTables(cmd.OutOrStdout(), p.Tables())
 		},
 	}
 	c.Flags().IntVar(&n.Records, "records", 0, "`photos` of each tenant (required)")
@@ -80,21 +82,21 @@ of the time, to have three quarters of their memory full, and to hold two copies
 
 // writePlans writes docs/scale.md.
 func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
-	h := eval.ThisHost()
-	var tables []eval.Table
-	for _, n := range eval.Planned {
-		costs, err := eval.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, eval.CapacityRecords, report)
+	h := cost.ThisHost()
+	var tables []measure.Table
+	for _, n := range cost.Planned {
+		costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
 		if err != nil {
 			return err
 		}
-		tables = append(tables, eval.CapacityTable(costs, n, h))
+		tables = append(tables, cost.CapacityTable(costs, n, h))
 	}
 	r := &simulate.Result{Options: simulate.Default}
 	var err error
 	if r.Rows, err = simulate.Simulate(cmd.Context(), simulate.Default, report); err != nil {
 		return err
 	}
-	page, err := eval.ScalePage(h, time.Now(), tables, r.Tables())
+	page, err := cost.ScalePage(h, time.Now(), tables, r.Tables())
 	if err != nil {
 		return err
 	}

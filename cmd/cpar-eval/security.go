@@ -3,7 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"cpar/eval"
+	"cpar/eval/attack"
+	"cpar/eval/measure"
 	"cpar/internal/exitcode"
 )
 
@@ -11,24 +12,24 @@ func securityCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "security",
-		Short: "compute security, failure and bytes of scheme sealed for its ring and for others",
-		Long: `security computes, and measures nothing: it needs no collection and prints the same everywhere.
+		Short: "compute security, failure rates and bytes of scheme sealed for its rings and for others",
+		Long: `security computes and measures nothing. It needs no collection and prints the same everywhere.
 
 Bits of security are estimates: of the primal attack (unique SVP) and the dual attack on ring-LWE,
-priced by core-SVP and by the models of the Homomorphic Encryption Standard of 2018. They assume what
-the literature assumes when it compares schemes, and leave out attacks on sparse secrets, which these
-are not. Failures are bounds: no score is wrong more often, whatever the vectors within the norms.
+priced by core-SVP and by the models of the Homomorphic Encryption Standard of 2018. They make the
+usual assumptions of the literature, and leave out attacks on sparse secrets, because these secrets are
+dense. Failure rates are upper bounds for all vectors within the norms.
 
-What a format finds and how fast it is, is not said here.`,
+The quality and speed of formats are measured by other commands.`,
 		Example: `  $ cpar-eval security
   $ cpar-eval security --json`,
 		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := eval.ComputeSecurity()
+			s := attack.ComputeSecurity()
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), s)
 			}
-			return eval.PrintTables(cmd.OutOrStdout(), s.Tables())
+			return measure.PrintTables(cmd.OutOrStdout(), s.Tables())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")

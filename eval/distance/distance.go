@@ -4,12 +4,13 @@
 //	                   D_KL = Σ a·log(a/c)     lab histograms, natural logarithm
 //	                   Dis  = D_L1 + D_KL      the ranking distance
 //
-// Features are L1-normalised, so D_L1 over the six of profile paper is at most 12. D_KL
-// is the divergence of the record from the request, in nats. It is not symmetric; the
-// record always comes first.
+// Features are L1-normalised, so D_L1 over the six of profile paper is at most
+// 12. D_KL is the divergence of the record from the request, in nats. It is not
+// symmetric, and the record comes first.
 //
-// All functions panic if two vectors differ in length: callers make both with one
-// profile, or compare their lengths when decoding.
+// All functions panic if two vectors differ in length. Callers make both with
+// one profile, or compare their lengths when decoding. The package imports
+// nothing of CPAR.
 package distance
 
 import (
@@ -38,7 +39,8 @@ func L1(a, b []float64) float64 {
 	return sum
 }
 
-// L1Levels returns Σ|a − b| of quantised vectors in levels; β/2 levels are one unit of L1.
+// L1Levels returns Σ|a − b| of quantised vectors in levels. β/2 levels are one
+// unit of L1.
 func L1Levels(a, b []uint16) int {
 	sameLength(len(a), len(b))
 	sum := 0
@@ -71,10 +73,10 @@ func SquaredL2Int[T int16 | int32](a, b []T) int64 {
 	return sum
 }
 
-// KL returns the Kullback-Leibler divergence Σ a·log(a/c) of the record a from the
-// request c, both histograms with sum 1. It is finite for smoothed histograms, as the
-// profiles use. Otherwise it follows its definition: an empty bin of the record adds 0,
-// and a bin that is empty only in the request makes it +Inf.
+// KL returns the Kullback-Leibler divergence Σ a·log(a/c) of the record a from
+// the request c, both histograms with sum 1. It is finite for the smoothed
+// histograms of profiles. Otherwise an empty bin of the record adds 0, and a
+// bin that is empty only in the request makes it +Inf.
 func KL(record, request []float64) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0
@@ -86,22 +88,22 @@ func KL(record, request []float64) float64 {
 	return sum
 }
 
-// ZeroRule says how KLPaper treats the logarithm of 0.
+// A ZeroRule defines the logarithm of 0 in KLPaper.
 type ZeroRule int
 
 const (
-	// LogZeroIsZero is the paper's rule: log 0 counts as 0, so a bin a that is empty in
+	// LogZeroIsZero is the paper's rule, log 0 = 0. A bin a that is empty in
 	// the request adds a·log a − a·0, which is negative.
 	LogZeroIsZero ZeroRule = iota
 	// SkipZeroTerms skips such bins: they add 0.
 	SkipZeroTerms
 )
 
-// KLPaper is the divergence of unsmoothed histograms as the paper computes it, from Σ
-// a·log a and log c. It exists for comparison and is not a divergence: it can be negative
-// under either rule. For disjoint histograms, which are as far apart as possible,
-// SkipZeroTerms gives 0 and LogZeroIsZero gives −(entropy of a), at most 0. So photos
-// that share no colour with the request rank first.
+// KLPaper is the divergence of unsmoothed histograms as the paper computes it,
+// from Σ a·log a and log c. It exists for comparison and can be negative under
+// either rule. For disjoint histograms, which are as far apart as possible,
+// SkipZeroTerms gives 0 and LogZeroIsZero gives −(entropy of a). Photos that
+// share no colour with the request therefore rank first.
 func KLPaper(record, request []float64, rule ZeroRule) float64 {
 	sameLength(len(record), len(request))
 	sum := 0.0

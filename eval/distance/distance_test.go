@@ -37,7 +37,7 @@ func TestKLOfEmptyBins(t *testing.T) {
 	near(t, "empty in the request", KL([]float64{0.5, 0.5}, []float64{1, 0}), math.Inf(1))
 }
 
-// histogram is a random histogram of 48 bins with sum 1 and no empty bin.
+// histogram returns a random histogram of 48 bins with sum 1 and no empty bin.
 func histogram(rng *rand.Rand) []float64 {
 	h, sum := make([]float64, 48), 0.0
 	for i := range h {
@@ -55,7 +55,7 @@ func TestKLProperties(t *testing.T) {
 	for range 200 {
 		a, c := histogram(rng), histogram(rng)
 		got := KL(a, c)
-		// Pinsker's inequality is a lower bound that only true divergences satisfy.
+		// Pinsker's inequality is a lower bound for true divergences.
 		if l1 := L1(a, c); got < l1*l1/2 {
 			t.Fatalf("KL %g is below ½·L1² = %g", got, l1*l1/2)
 		}
@@ -68,8 +68,8 @@ func TestKLProperties(t *testing.T) {
 	}
 }
 
-// Erratum: with log 0 = 0 two histograms without a common bin have distance 0 or less,
-// and the "divergence" of others can be negative too.
+// Erratum: with log 0 = 0, histograms without a common bin have distance 0 or
+// less, and the "divergence" of others can also be negative.
 func TestErratumLogOfZero(t *testing.T) {
 	red, blue := []float64{1, 0, 0, 0}, []float64{0, 0, 0.5, 0.5}
 	near(t, "one bin, disjoint", KLPaper(red, blue, LogZeroIsZero), 0)
@@ -78,7 +78,7 @@ func TestErratumLogOfZero(t *testing.T) {
 	near(t, "overlapping", KLPaper([]float64{0.5, 0.5}, []float64{1, 0}, LogZeroIsZero), -math.Ln2)
 	near(t, "overlapping, skipped", KLPaper([]float64{0.5, 0.5}, []float64{1, 0}, SkipZeroTerms), -math.Ln2/2)
 
-	// Smoothed, as in the profiles, disjoint histograms are far apart.
+	// Smoothed as in the profiles, disjoint histograms are far apart.
 	smooth := func(h []float64) []float64 {
 		s := make([]float64, len(h))
 		for i, v := range h {

@@ -8,7 +8,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/tenant"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 )
 
@@ -37,7 +37,7 @@ const tenantsOf = 2
 const fairWait = 2
 
 // fair measures each scheme at the first size.
-func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]FairnessRow, error) {
+func (b *builder) fair(ctx context.Context, photos *measure.Corpus, o Options) ([]FairnessRow, error) {
 	c, err := photos.Mixed(ctx, o.Records[0], o.Progress)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (b *builder) fair(ctx context.Context, photos *eval.Corpus, o Options) ([]F
 	return out, nil
 }
 
-func (b *builder) measureFairness(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) (f FairnessRow, err error) {
+func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme, o Options) (f FairnessRow, err error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
 		return f, err

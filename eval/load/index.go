@@ -13,7 +13,7 @@ import (
 
 	"cpar"
 	"cpar/cparhttp"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 	"cpar/internal/indexdir"
 	"cpar/internal/parallel"
@@ -57,7 +57,7 @@ func (x *index) close() {
 	os.RemoveAll(x.folder)
 }
 
-func (x *index) prepare(ctx context.Context, c *eval.Corpus) (err error) {
+func (x *index) prepare(ctx context.Context, c *measure.Corpus) (err error) {
 	if x.files, err = indexdir.Open(x.path()); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@
 // Each index has its own data folder and process, so that a row's memory is the
 // memory for one index. The cloud's cost does not depend on photo contents, so
 // records beyond the collection's are mixed from its features
-// (eval.Corpus.Mixed), and all indexes share one fitted profile.
+// (measure.Corpus.Mixed), and all indexes share one fitted profile.
 package load
 
 import (
@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 	"cpar/internal/progress"
 	"cpar/model/profile"
@@ -140,9 +140,9 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 			return nil, err
 		}
 	}
-	out := &Load{Machine: eval.Machine(), Seconds: o.Length.Seconds(), Photos: o.Photos}
+	out := &Load{Machine: measure.Machine(), Seconds: o.Length.Seconds(), Photos: o.Photos}
 	b := &builder{folder: work, progress: o.Progress}
-	photos, err := eval.LoadSample(ctx, o.Data, o.Cache, o.Photos, poolSize, o.Progress)
+	photos, err := measure.LoadSample(ctx, o.Data, o.Cache, o.Photos, poolSize, o.Progress)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ type builder struct {
 
 // rows builds an index, pushes it to a cloud of its own, and measures it with
 // every number of clients.
-func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, o Options) ([]Row, error) {
+func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme, o Options) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func (b *builder) rows(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme, 
 	return out, d.explain(d.stop())
 }
 
-func (b *builder) build(ctx context.Context, c *eval.Corpus, scheme cpar.Scheme) (*index, error) {
+func (b *builder) build(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) (*index, error) {
 	folder, err := os.MkdirTemp(b.folder, scheme.String()+"-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 	"cpar/model/feature"
 )
@@ -133,7 +133,7 @@ func TestPercentile(t *testing.T) {
 
 // Memoized vectors equal fresh ones, and every index of a run opens.
 func TestMemoizedVectors(t *testing.T) {
-	c := &eval.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
+	c := &measure.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
 	b := &builder{folder: t.TempDir()}
 	for range 2 {
 		x, err := b.build(t.Context(), c, cpar.SchemeSealed)

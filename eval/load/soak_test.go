@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "cpar/cloud/daemon"
 	"errors"
 	"fmt"
 	"io"
@@ -22,9 +23,8 @@ import (
 	"time"
 
 	"cpar"
-	_ "cpar/cloud/daemon" // what the tested process is made of: a result is not kept beyond it
 	"cpar/cparhttp"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 	"cpar/model/feature"
 	"cpar/user"
@@ -87,7 +87,7 @@ func newSoak(t *testing.T, records int) *soak {
 	}
 	t.Cleanup(func() { s.d.stop() })
 	b := &builder{folder: folder}
-	c := &eval.Corpus{Train: noise(1, records), Test: noise(2, 8)}
+	c := &measure.Corpus{Train: noise(1, records), Test: noise(2, 8)}
 	for _, scheme := range DefaultSchemes {
 		x, err := b.build(t.Context(), c, scheme)
 		if err == nil {

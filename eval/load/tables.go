@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/durable"
 )
 
-func (l *Load) Tables() []eval.Table {
-	t := eval.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
+func (l *Load) Tables() []measure.Table {
+	t := measure.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
 		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
 	for _, r := range l.Rows {
-		t.Rows = append(t.Rows, []string{eval.FormatThousands(r.Records), r.Scheme, eval.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
-			eval.FormatThousands(r.Errors), eval.FormatThousands(r.Shed), number(r.RSS)})
+		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
+			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), number(r.RSS)})
 	}
-	return append(append([]eval.Table{t}, l.shared()...), l.fair()...)
+	return append(append([]measure.Table{t}, l.shared()...), l.fair()...)
 }
 
 // sharingClients together should get sharingGoal times the rate of one client
@@ -33,45 +33,45 @@ const (
 	sharingGoal    = 3
 )
 
-func (l *Load) shared() []eval.Table {
-	t := eval.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
+func (l *Load) shared() []measure.Table {
+	t := measure.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
 		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
 	for _, many := range l.Rows {
 		for _, one := range l.Rows {
 			if many.Scheme == cpar.SchemeCAPIA.String() && one.Scheme == many.Scheme && one.Records == many.Records && many.Clients == sharingClients && one.Clients == 1 && one.Rate > 0 {
-				t.Rows = append(t.Rows, []string{eval.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
+				t.Rows = append(t.Rows, []string{measure.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
 			}
 		}
 	}
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return []eval.Table{t}
+	return []measure.Table{t}
 }
 
-func (l *Load) fair() []eval.Table {
-	t := eval.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
+func (l *Load) fair() []measure.Table {
+	t := measure.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
 	for _, f := range l.Fair {
-		t.Rows = append(t.Rows, []string{eval.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
-			number(f.Wait), number(f.Crowd), eval.FormatThousands(f.Errors), eval.FormatThousands(f.Shed)})
+		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
+			number(f.Wait), number(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
 	}
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	return []eval.Table{t}
+	return []measure.Table{t}
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // String formats a row in one line for progress output.
 func (r Row) String() string {
-	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, eval.FormatThousands(r.Records), eval.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
+	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, measure.FormatThousands(r.Records), measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
 	if r.Shed > 0 {
-		s += fmt.Sprintf("  %s shed", eval.FormatThousands(r.Shed))
+		s += fmt.Sprintf("  %s shed", measure.FormatThousands(r.Shed))
 	}
 	if r.Errors > 0 {
-		s += fmt.Sprintf("  %s errors: %v", eval.FormatThousands(r.Errors), r.First)
+		s += fmt.Sprintf("  %s errors: %v", measure.FormatThousands(r.Errors), r.First)
 	}
 	return s
 }
@@ -95,14 +95,14 @@ nowhere. *Memory* is the greatest anonymous memory of the process; mapped files 
 // if its file exists.
 func (l *Load) WritePage(file, soak string, date time.Time) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, page, eval.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
+	fmt.Fprintf(&b, page, measure.FormatThousands(l.Photos), date.UTC().Format("2 January 2006"), l.Machine)
 	tables := l.Tables()
 	if t, err := soakTable(soak); err == nil {
 		tables = append(tables, t)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b.WriteString(eval.Markdown(tables...))
+	b.WriteString(measure.Markdown(tables...))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w: %w", file, cpar.ErrStorage, err)
 	}
@@ -111,7 +111,7 @@ func (l *Load) WritePage(file, soak string, date time.Time) error {
 
 const soakRows = 10
 
-func soakTable(file string) (t eval.Table, err error) {
+func soakTable(file string) (t measure.Table, err error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return t, err
@@ -121,7 +121,7 @@ func soakTable(file string) (t eval.Table, err error) {
 		return t, fmt.Errorf("reading %s: %w: no figures of a soak (%v)", file, cpar.ErrInput, err)
 	}
 	last := len(rows) - 1
-	t = eval.Table{Name: "soak", Title: fmt.Sprintf("%s minutes of moderate load: annotations of three schemes, pushes, deletions, and clients that misbehave", rows[last][0]), Columns: rows[0]}
+	t = measure.Table{Name: "soak", Title: fmt.Sprintf("%s minutes of moderate load: annotations of three schemes, pushes, deletions, and clients that misbehave", rows[last][0]), Columns: rows[0]}
 	for k := range min(soakRows, last) {
 		t.Rows = append(t.Rows, rows[1+k*(last-1)/max(1, min(soakRows, last)-1)])
 	}

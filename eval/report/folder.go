@@ -12,15 +12,15 @@ import (
 	"strings"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/measure"
 )
 
-// A folder holds tables as CSV, and plots. A missing table or row was not measured; a
-// missing column is a mistake, and an error. Rows are selected by pairs of a column and
-// its required value.
+// A resultFolder holds tables as CSV, and plots. A missing table or row means
+// that it was not measured. A missing column is an error. Rows are selected by
+// pairs of a column and its required value.
 type resultFolder struct {
 	path string
-	link string // link to it from a page
+	link string // from a page to the folder
 }
 
 const notMeasured = "not measured"
@@ -33,7 +33,7 @@ func (f *resultFolder) have(tables ...string) bool {
 }
 
 // table reads the selected rows of a table.
-func (f *resultFolder) table(name string, where []string) (*eval.Table, error) {
+func (f *resultFolder) table(name string, where []string) (*measure.Table, error) {
 	file, err := os.Open(filepath.Join(f.path, name+".csv"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -46,7 +46,7 @@ func (f *resultFolder) table(name string, where []string) (*eval.Table, error) {
 	if err != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("reading table %s: %w", name, errors.Join(cpar.ErrCorrupt, err))
 	}
-	t := &eval.Table{Name: name, Columns: rows[0], Rows: rows[1:]}
+	t := &measure.Table{Name: name, Columns: rows[0], Rows: rows[1:]}
 	for ; len(where) > 1; where = where[2:] {
 		i, err := column(t, where[0], 0)
 		if err != nil {
@@ -57,8 +57,8 @@ func (f *resultFolder) table(name string, where []string) (*eval.Table, error) {
 	return t, nil
 }
 
-// column returns the index of a column that must be followed by next more.
-func column(t *eval.Table, name string, next int) (int, error) {
+// column returns the index of a column that has at least next columns after it.
+func column(t *measure.Table, name string, next int) (int, error) {
 	i := slices.Index(t.Columns, name)
 	if i < 0 || i+next >= len(t.Columns) {
 		return 0, fmt.Errorf("table %s has no column %q with %d behind it, only %q", t.Name, name, next, t.Columns)
@@ -83,7 +83,7 @@ func (f *resultFolder) values(table, name string, next int, where []string) ([][
 	return out, nil
 }
 
-// one returns the values of the only row, or a placeholder.
+// single returns the values of the only row, or notMeasured.
 func (f *resultFolder) single(table, column string, next int, where []string) ([]string, error) {
 	rows, err := f.values(table, column, next, where)
 	switch {
@@ -97,13 +97,12 @@ func (f *resultFolder) single(table, column string, next int, where []string) ([
 	return rows[0], nil
 }
 
-// cell returns a value as the table has it.
 func (f *resultFolder) cell(table, column string, where ...string) (string, error) {
 	row, err := f.single(table, column, 0, where)
 	return strings.Join(row, ""), err
 }
 
-// interval returns a value and its bounds, which are in the next two columns.
+// interval returns a value and its bounds from the next two columns.
 func (f *resultFolder) interval(table, column string, where ...string) (string, error) {
 	row, err := f.single(table, column, 2, where)
 	if len(row) < 3 {
@@ -112,7 +111,6 @@ func (f *resultFolder) interval(table, column string, where ...string) (string, 
 	return fmt.Sprintf("%s (%s to %s)", row[0], row[1], row[2]), nil
 }
 
-// numbers returns the values of a column as numbers.
 func (f *resultFolder) numbers(table, column string, where []string) ([]float64, error) {
 	rows, err := f.values(table, column, 0, where)
 	out := make([]float64, len(rows))
@@ -124,7 +122,6 @@ func (f *resultFolder) numbers(table, column string, where []string) ([]float64,
 	return out, err
 }
 
-// span returns the least and the greatest value of a column.
 func (f *resultFolder) span(table, column string, where ...string) (string, error) {
 	values, err := f.numbers(table, column, where)
 	if err != nil || len(values) == 0 {

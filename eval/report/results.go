@@ -14,7 +14,8 @@ import (
 	"text/template"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/cost"
+	"cpar/eval/measure"
 	"cpar/internal/durable"
 	"cpar/internal/humanfmt"
 	"cpar/internal/paper"
@@ -23,8 +24,8 @@ import (
 //go:embed results.tmpl
 var resultsSource string
 
-// WriteResults writes a Markdown page from the tables and plots in a folder, as left
-// there by Write and Publish. It links to that folder.
+// WriteResults writes a Markdown page from the tables and plots that Write left
+// in a folder. The page links to that folder.
 func WriteResults(path, file string) error {
 	link, err := between(filepath.Dir(file), path)
 	if err != nil {
@@ -40,7 +41,7 @@ func WriteResults(path, file string) error {
 	return durable.WriteFile(file, page, 0o644)
 }
 
-// between returns the relative path from one folder to another, with slashes.
+// between returns the relative slash-separated path from one folder to another.
 func between(from, to string) (string, error) {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -53,7 +54,7 @@ func between(from, to string) (string, error) {
 	return filepath.ToSlash(way), err
 }
 
-// resultsPage returns that page; link leads from it to the folder.
+// renderResults returns the page. link leads from it to the folder.
 func renderResults(path, link string) ([]byte, error) {
 	machine, err := os.ReadFile(filepath.Join(path, machineName))
 	if err != nil {
@@ -73,7 +74,8 @@ func renderResults(path, link string) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// times returns, with two digits, how many of the milliseconds in a cell so many seconds are.
+// times returns seconds divided by the milliseconds in a cell, with two
+// significant digits.
 func (f *resultFolder) times(seconds float64, table, column string, where ...string) (string, error) {
 	x, err := f.numbers(table, column, where)
 	if err != nil || len(x) != 1 {
@@ -90,19 +92,19 @@ func schemeName(search string) string {
 	return cmp.Or(name, "`"+search+"`")
 }
 
-// thousands formats 20000 as 20,000, and leaves anything but integers unchanged.
+// thousands formats 20000 as 20,000, and leaves other values unchanged.
 func thousands(x any) string {
 	s := fmt.Sprint(x)
 	if n, err := strconv.Atoi(s); err == nil {
-		return eval.FormatThousands(n)
+		return measure.FormatThousands(n)
 	}
 	return s
 }
 
-// by names the command that measures the data below.
+// measuredBy names the command that produced a table.
 func measuredBy(command string) (string, error) {
-	for _, m := range eval.Measurements() {
-		if slices.ContainsFunc(m.Commands(), func(v eval.View) bool { return v.Name == command }) {
+	for _, m := range Measurements() {
+		if slices.ContainsFunc(m.Commands(), func(v measure.View) bool { return v.Name == command }) {
 			return "`cpar-eval " + command + "`", nil
 		}
 	}
@@ -129,15 +131,15 @@ func (f *resultFolder) files(dir, suffix string) ([]string, error) {
 	return out, err
 }
 
-// A home compares schemes sealed and local with short vectors.
+// A transferComparison compares schemes sealed and local with short vectors.
 type transferComparison struct {
 	Profile string
 	Dim     int
-	eval.TransferSizes
+	cost.TransferSizes
 }
 
-// home returns the first of the given profiles that was measured, nil if none was. Sizes
-// per record come from the largest index; a vector of scheme local has a known size.
+// transferSizes returns the first of the given profiles that was measured, or
+// nil. Sizes per record come from the largest index.
 func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, error) {
 	var bad error
 	last := func(table, column string, where ...string) float64 {
@@ -154,12 +156,12 @@ func (f *resultFolder) transferSizes(profiles ...string) (*transferComparison, e
 			continue
 		}
 		keywords := 1e6 * last("profile-growth", "keywords MB") / n
-		return &transferComparison{profile, dim, eval.TransferSizes{
+		return &transferComparison{profile, dim, cost.TransferSizes{
 			Profile: 1e6 * last("profile-cost", "of it profile MB", "profile", profile, "scheme", "sealed"),
 			Request: last("profile-cost", "request B", "profile", profile, "scheme", "sealed"),
 			Reply:   1e3 * last("profile-growth", "reply kB") / n,
 			Sealed:  1e6*last("profile-growth", "hints MB")/n + keywords,
-			Local:   eval.LocalVectorBytes(dim) + keywords,
+			Local:   cost.LocalVectorBytes(dim) + keywords,
 		}}, bad
 	}
 	return nil, bad

@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"cpar"
-	"cpar/eval"
 )
 
-// The committed page is what the command writes from the committed tables, and nothing in
-// it is missing.
-func TestResultsAreThoseCommitted(t *testing.T) {
+// The committed page matches the committed tables, and is complete.
+func TestResultsPageMatchesCommittedTables(t *testing.T) {
 	want, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +28,7 @@ func TestResultsAreThoseCommitted(t *testing.T) {
 	}
 }
 
-// tablesOf makes a folder of results.
+// tablesOf writes a folder of results.
 func tablesOf(t *testing.T, tables map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,9 +41,9 @@ func tablesOf(t *testing.T, tables map[string]string) string {
 	return dir
 }
 
-// The page says what was not measured, and shows the rest. A folder without results and a
-// table with other columns are errors.
-func TestResultsOfLittle(t *testing.T) {
+// The page names what was not measured and shows the rest. A folder without
+// results, and a table with other columns, are errors.
+func TestResultsPageNamesMissingTables(t *testing.T) {
 	columns := "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\n"
 	dir := tablesOf(t, map[string]string{"cost.csv": columns + "capia,,8.25,215,30000,1.1,1,1,\nivf@10,10,0.125,1,3000,1,66,2,\n"})
 	file := filepath.Join(t.TempDir(), "new", "page.md")
@@ -74,8 +72,7 @@ func TestResultsOfLittle(t *testing.T) {
 	}
 }
 
-// Where draws were measured, quality is theirs, with its range.
-func TestResultsOfDraws(t *testing.T) {
+func TestResultsPagePrefersDraws(t *testing.T) {
 	columns := "profile,ranker,scheme,P %,low,high,R %,low,high,N+,low,high,words found,low,high\n"
 	dir := tablesOf(t, map[string]string{
 		"draws.csv":        columns + "network,calibrated,sealed,34.1,33.2,35,52,51.1,52.4,192,188,195,2.4,2.3,2.5\n",
@@ -97,7 +94,6 @@ func TestResultsOfDraws(t *testing.T) {
 	}
 }
 
-// Values come from the selected rows.
 func TestFolder(t *testing.T) {
 	f := &resultFolder{path: tablesOf(t, map[string]string{"x.csv": "a,b,value,low,high\n1,p,0.30,0.1,0.5\n2,p,10,9,11\n2,q,9,8,10\n", "bad.csv": "a\nb,c\n", "words.csv": "a\nword\n"})}
 	for _, c := range []struct {
@@ -135,9 +131,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A page names only existing commands.
 func TestResultsNameCommands(t *testing.T) {
-	for _, m := range eval.Measurements() {
+	for _, m := range Measurements() {
 		for _, v := range m.Commands() {
 			if got, err := measuredBy(v.Name); err != nil || got != "`cpar-eval "+v.Name+"`" {
 				t.Errorf("%s: %q, %v", v.Name, got, err)
@@ -149,15 +144,14 @@ func TestResultsNameCommands(t *testing.T) {
 	}
 }
 
-// The traffic of sealed and local is computed from the sizes in the tables.
-func TestHome(t *testing.T) {
+func TestTransferSizesComeFromTables(t *testing.T) {
 	f := &resultFolder{path: "../results"}
 	h, err := f.transferSizes("none", "network")
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	// By hand, for 10,000 records: 201 bytes per vector of local against 136.4 of hints;
-	// a request of 98,344 bytes and its reply of 33,750. 646,000 / 132,094 is 4.89.
+	// For 10,000 records: 201 bytes per vector of local and 136.4 of hints, a
+	// request of 98,344 bytes and a reply of 33,750. 646,000 / 132,094 is 4.89.
 	if got := h.Crossing(10000); got != 5 {
 		t.Errorf("local moves less from %d requests on", got)
 	}

@@ -1,13 +1,11 @@
 // Package report presents the results of the evaluation.
 //
-//	eval.Results ─▶ NAME.csv            one per table
-//	             ├▶ plots/NAME.svg .png ours beside the paper's points
-//	             ├▶ report.html         everything, in one file that loads nothing
-//	             └▶ machine.txt         the machine that measured
-//	CSV, plots   ─▶ docs/results.md     figures for readers (WriteResults)
+//	measure.Results ─▶ NAME.csv             one per table
+//	                ├▶ plots/NAME.svg .png  our points beside the paper's
+//	                └▶ machine.txt          the machine that measured
+//	CSV, plots      ─▶ docs/results.md      tables for readers (WriteResults)
 //
-// Only report.html shows thumbnails of the collection's photographs, so everything else
-// can be published (Publish).
+// It knows every measurement (Measurements), and only cmd/cpar-eval imports it.
 package report
 
 import (
@@ -18,20 +16,21 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/eval"
+	"cpar/eval/cost"
+	"cpar/eval/measure"
+	"cpar/eval/plot"
+	"cpar/eval/quality"
 	"cpar/internal/durable"
 )
 
 const (
-	// PageName is the name of the report's file.
-	PageName    = "report.html"
 	machineName = "machine.txt"
 	plotsName   = "plots"
 )
 
-// Write writes the report of r into folder and returns the names of the files. data is
-// the folder of the collection, for thumbnails; "" for none. Errors wrap cpar.ErrStorage.
-func Write(folder, data string, r *eval.Results) ([]string, error) {
+// Write writes the tables and plots of r into folder and returns the names of
+// the files. Errors wrap cpar.ErrStorage.
+func Write(folder string, r *measure.Results) ([]string, error) {
 	w := &writer{folder: folder}
 	for _, dir := range []string{folder, filepath.Join(folder, plotsName)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -47,7 +46,7 @@ func Write(folder, data string, r *eval.Results) ([]string, error) {
 			w.write(t.Name+".csv", buf.Bytes())
 		}
 	}
-	for _, f := range r.Figures() {
+	for _, f := range Figures(r) {
 		svg, png, err := f.Draw()
 		if err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
@@ -56,11 +55,6 @@ func Write(folder, data string, r *eval.Results) ([]string, error) {
 		w.write(plotsName+"/"+f.Name+".png", png)
 	}
 	w.write(machineName, []byte(r.Machine+"\n"))
-	page, err := Page(r, data)
-	if err != nil {
-		return nil, err
-	}
-	w.write(PageName, page)
 	if w.err != nil {
 		return nil, fmt.Errorf("writing the report: %w", w.err)
 	}
@@ -80,21 +74,25 @@ func (w *writer) write(name string, b []byte) {
 	}
 }
 
-// Publish copies files of a report to another folder, except the page, which shows
-// photographs that we may not give away.
-func Publish(from, to string, files []string) error {
-	for _, name := range slices.DeleteFunc(slices.Clone(files), func(n string) bool { return n == PageName }) {
-		b, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(name)))
-		if err != nil {
-			return fmt.Errorf("publishing %s: %w: %w", name, cpar.ErrStorage, err)
+// Figures returns the plots of all results, in the order of a report.
+// tradeoff-large comes second, because it combines two results.
+func Figures(r *measure.Results) []plot.Figure {
+	var out []plot.Figure
+	for _, x := range r.Each {
+		d, ok := x.(measure.Drawn)
+		if !ok {
+			continue
 		}
-		path := filepath.Join(to, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("publishing %s: %w: %w", name, cpar.ErrStorage, err)
+		list := d.Figures()
+		s, isSweep := x.(*quality.Sweep)
+		if c := measure.Of[*cost.Cost](r); isSweep && c != nil {
+			speedups := map[string]float64{}
+			for _, row := range c.Rows {
+				speedups[row.Name] = row.Speedup
+			}
+			list = slices.Insert(list, 1, s.LargeTradeoff(c.Records, speedups))
 		}
-		if err := durable.WriteFile(path, b, 0o644); err != nil {
-			return fmt.Errorf("publishing %s: %w", name, err)
-		}
+		out = append(out, list...)
 	}
-	return nil
+	return out
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"cpar/eval"
+	"cpar/eval/measure"
 	"cpar/internal/progress"
 )
 
@@ -139,11 +139,11 @@ type Result struct {
 	Rows []Row `json:"rows"`
 }
 
-func (r *Result) Tables() []eval.Table {
-	t := eval.Table{
+func (r *Result) Tables() []measure.Table {
+	t := measure.Table{
 		Name: "fleet",
 		Title: fmt.Sprintf("%d nodes in racks of %d, %s indexes of %d shards of %d MiB, each on two nodes, busy for %g of their time, %v: simulated",
-			r.Nodes, r.PerRack, eval.FormatThousands(r.Indexes), r.Shards, r.ShardBytes>>20, r.Busy, r.Length),
+			r.Nodes, r.PerRack, measure.FormatThousands(r.Indexes), r.Shards, r.ShardBytes>>20, r.Busy, r.Length),
 		Columns: []string{"what happens", "questions", "failed", "over 2 s", "p50 ms", "p99 ms", "p99.9 ms", "longest ms", "asked twice", "asked again", "moved, of the ideal", "fullest holds", "fullest reads"},
 	}
 	for _, x := range r.Rows {
@@ -155,5 +155,5 @@ func (r *Result) Tables() []eval.Table {
 			fmt.Sprintf("%.0f", x.P50), fmt.Sprintf("%.0f", x.P99), fmt.Sprintf("%.0f", x.P999), fmt.Sprintf("%.0f", x.Max),
 			fmt.Sprint(x.Hedges), fmt.Sprint(x.Retries), moved, fmt.Sprintf("%.2f", x.FullestHeld), fmt.Sprintf("%.2f", x.FullestServed)})
 	}
-	return []eval.Table{t}
+	return []measure.Table{t}
 }

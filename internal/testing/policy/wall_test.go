@@ -173,7 +173,7 @@ var plants = []struct{ name, file, text, want string }{
 	{"the cloud links learning", "cloud/search/plant.go",
 		"package search\nimport _ \"cpar/model/feature\"\n", "imports cpar/model/feature: the cloud sees no feature"},
 	{"a product links the evaluation", "user/plant.go",
-		"package user\nimport _ \"cpar/eval\"\n", "imports cpar/eval: eval links both"},
+		"package user\nimport _ \"cpar/eval/measure\"\n", "imports cpar/eval/measure: eval links both"},
 	{"a product drives a browser", "user/plant.go",
 		"package user\nimport _ \"cpar/internal/testing/browser\"\n", "imports cpar/internal/testing/browser: only tests"},
 	{"a product links a server made for tests", "model/feature/plant.go",

@@ -1,0 +1,333 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/internal/f32"
+	"cpar/internal/hint"
+	"cpar/kdforest"
+	"cpar/model/profile"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// Baselines are other searches beside scheme sealed, over the same integers:
+// those that sealed encrypts for n synthetic photos (96 numbers each) and for n
+// photos mixed from the real ones (1,344 numbers each).
+type Baselines struct {
+	Rows []BaselineRow `json:"rows"`
+	// Skipped names libraries that are not installed, and the packages to
+	// install.
+	Skipped []string `json:"skipped"`
+}
+
+// A BaselineRow is one search. Times are per request, on one core.
+type BaselineRow struct {
+	Search  string `json:"search"`
+	Dim     int    `json:"dim"`
+	Records int    `json:"n"`
+	Index   uint64 `json:"index_bytes"`
+	Request int    `json:"request_bytes"`
+	Reply   int    `json:"reply_bytes"`
+	// Cloud is the time of the search, Owner the time to make a request and
+	// read the reply.
+	Cloud float64 `json:"cloud_ms"`
+	Owner float64 `json:"owner_ms"`
+	// Recall is the share of the ten nearest found, by what the search compares
+	// exactly: scores in sealed, and squared L2 of the same integers in
+	// plaintext searches.
+	Recall float64 `json:"recall_at_10"`
+	Leaks  string  `json:"cloud_learns"`
+}
+
+const (
+	peerRequests = 50
+	bgvRequests  = 3
+	peerNear     = 10
+	inTheClear   = "everything"
+)
+
+// MeasureBaselines measures n records of each length.
+func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Baselines{Skipped: []string{}}
+	_, short, err := syntheticProfile(ctx, n, l.Progress)
+	if err != nil {
+		return nil, fmt.Errorf("fitting a profile to made photos: %w", err)
+	}
+	made := syntheticPhotos(n + peerRequests)
+	if err := out.measure(ctx, &measure.Corpus{Train: made[:n], Test: made[n:]}, short, l.Progress); err != nil {
+		return nil, fmt.Errorf("made photos: %w", err)
+	}
+	some := c.Train[:min(len(c.Train), growthBase)]
+	long, err := profile.Fit(ctx, profile.Paper, measure.FeaturesOf(some), measure.Keywords(some), profile.Options{Progress: l.Progress})
+	if err != nil {
+		return nil, err
+	}
+	mixed, err := c.Mixed(ctx, n, l.Progress)
+	if err != nil {
+		return nil, err
+	}
+	mixed.Test = c.Test[:min(len(c.Test), peerRequests)]
+	if err := out.measure(ctx, mixed, long, l.Progress); err != nil {
+		return nil, fmt.Errorf("profile paper: %w", err)
+	}
+	return out, nil
+}
+
+type baselineRun struct {
+	*Baselines
+	session *measure.SealedSession
+	vectors []*vector.Vector
+	rows    [][]int16
+	addends []int64
+	asks    [][]int16
+	// scores are the plaintext scores of sealed, by request.
+	scores [][]int64
+	// table has the same integers as float32.
+	table *vectorTable
+}
+
+func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, progress user.Progress) error {
+	// One cell, so that all scores are compared.
+	s, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p := &baselineRun{Baselines: out, session: s, vectors: measure.VectorsOf(s.Owner, c, peerRequests)}
+	if err := p.lay(b, len(c.Train)); err != nil {
+		return err
+	}
+	stages := []func(context.Context) error{p.sealed, p.bgv, p.scan, p.flann, p.hnsw, p.faiss}
+	for i, stage := range stages {
+		progress.Report("peers", i, len(stages))
+		err := stage(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if advice := hint.Of(err); errors.Is(err, cpar.ErrInput) && advice != "" {
+			if said := fmt.Sprintf("%v; %s", err, advice); !slices.Contains(out.Skipped, said) {
+				out.Skipped = append(out.Skipped, said)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lay takes the integers of the index from its twin.
+func (p *baselineRun) lay(b *user.Builder, n int) error {
+	twin, err := b.Twin()
+	if err != nil {
+		return err
+	}
+	rows, _ := twin.Rows()
+	p.table = &vectorTable{name: "sealed", d: int(p.session.Manifest.Dim)}
+	floats := func(row []int16, sign float32) []float32 {
+		out := make([]float32, len(row))
+		for i, x := range row {
+			out[i] = sign * float32(x)
+		}
+		return out
+	}
+	for i := range n {
+		row, addend := rows.Row(i)
+		p.rows, p.addends = append(p.rows, slices.Clone(row)), append(p.addends, addend)
+		p.table.records = append(p.table.records, floats(row, 1))
+	}
+	for _, v := range p.vectors {
+		u, err := rows.Request(v)
+		if err != nil {
+			return err
+		}
+		scores, err := rows.Scores(v)
+		if err != nil {
+			return err
+		}
+		p.asks, p.scores = append(p.asks, u), append(p.scores, scores)
+		p.table.requests = append(p.table.requests, floats(u, -1)) // sealed negates requests
+	}
+	p.table.setTruth(min(peerNear, n))
+	return nil
+}
+
+// add adds a row, with the values that all plaintext searches share.
+func (p *baselineRun) add(r BaselineRow) {
+	r.Dim, r.Records = p.table.d, len(p.rows)
+	if r.Leaks == "" {
+		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // numbers and distances
+	}
+	r.Cloud, r.Owner, r.Recall = measure.RoundTo(r.Cloud, 4), measure.RoundTo(r.Owner, 3), measure.RoundTo(r.Recall, 3)
+	p.Rows = append(p.Rows, r)
+}
+
+func nearestScores(scores []int64) []uint32 {
+	queue := kdforest.NewQueue(peerNear)
+	for record, score := range scores {
+		queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+	}
+	return hitRecords(queue.Hits())
+}
+
+func hitRecords(hits []kdforest.Hit) (out []uint32) {
+	for _, hit := range hits {
+		out = append(out, hit.Record)
+	}
+	return out
+}
+
+func shareOf(found, truth []uint32) float64 {
+	n := 0
+	for _, x := range truth {
+		if slices.Contains(found, x) {
+			n++
+		}
+	}
+	return float64(n) / float64(len(truth))
+}
+
+func (p *baselineRun) sealed(ctx context.Context) error {
+	r := BaselineRow{Search: "sealed", Index: p.session.Manifest.Bytes(), Leaks: "nothing; lies are noticed"}
+	for i, v := range p.vectors {
+		near, err := p.session.Nearest(ctx, v, peerNear)
+		if err != nil {
+			return err
+		}
+		var found []uint32
+		for _, n := range near {
+			found = append(found, n.Record)
+		}
+		r.Recall += shareOf(found, nearestScores(p.scores[i])) / float64(len(p.vectors))
+	}
+	times, err := p.session.Time(ctx, p.vectors[:min(sealedRequests, len(p.vectors))], nil)
+	r.Request, r.Reply, r.Cloud, r.Owner = times.Request, times.Reply, times.Cloud, times.Encrypt+times.Read
+	p.add(r)
+	return err
+}
+
+// scan scans in Go, with the kernel of the image networks.
+func (p *baselineRun) scan(ctx context.Context) error {
+	d := p.table.d
+	memory, halves := make([]float32, 0, d*len(p.rows)), make([]float32, len(p.rows))
+	for i, row := range p.table.records {
+		memory, halves[i] = append(memory, row...), f32.Dot(row, row)/2
+	}
+	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2, where the last term is the same
+	// for all x.
+	recall := 0.0
+	ms, err := measure.MedianMS(ctx, len(p.table.requests), func(i int) error {
+		y := p.table.requests[i%len(p.table.requests)]
+		queue := kdforest.NewQueue(peerNear)
+		for j, half := range halves {
+			queue.Push(kdforest.Hit{Record: uint32(j), Score: int64(2*half - 2*f32.Dot(memory[j*d:(j+1)*d], y))})
+		}
+		if i > 0 { // the first warms up
+			recall += shareOf(hitRecords(queue.Hits()), p.table.truth[i%len(p.table.requests)])
+		}
+		return nil
+	})
+	p.add(BaselineRow{Search: "scan of float32, Go", Index: uint64(4*len(memory) + 4*len(halves)), Cloud: ms, Recall: recall / float64(len(p.table.requests))})
+	return err
+}
+
+// flann runs FLANN's kd-forest. Searches whose visits can be bounded are
+// bounded, so that they are several times faster than a scan.
+func (p *baselineRun) flann(ctx context.Context) error {
+	checks := max(peerNear, len(p.rows)/10)
+	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
+		"kdtree": "FLANN, kd-forest, a tenth visited", "scan": "FLANN, scan"})
+}
+
+func (p *baselineRun) hnsw(ctx context.Context) error {
+	return p.library(ctx, hnswLibrary, []string{"50", "200"}, map[string]string{"hnsw": "hnswlib, ef %d"})
+}
+
+func (p *baselineRun) faiss(ctx context.Context) error {
+	lists := max(1, len(p.rows)/150)
+	return p.library(ctx, faissLibrary, []string{strconv.Itoa(lists), strconv.Itoa(max(1, lists/10))}, map[string]string{
+		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
+}
+
+// library runs a driver over the vectors. names maps its searches to rows.
+func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
+	peer, err := compileDriver(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer peer.close()
+	return peer.run(ctx, p.table, arguments, func(line driverLine) {
+		name := names[line.Search]
+		if strings.Contains(name, "%") {
+			name = fmt.Sprintf(name, line.Checks)
+		}
+		p.add(BaselineRow{Search: name, Index: uint64(line.Bytes), Cloud: 1e3 * line.Seconds, Recall: line.Recall})
+	})
+}
+
+// bgv multiplies ciphertexts with the library lattigo (baselinesbgv.go).
+func (p *baselineRun) bgv(ctx context.Context) error {
+	x, err := newBGV(p.rows, p.addends)
+	if err != nil {
+		return err
+	}
+	r := BaselineRow{Search: "BGV of lattigo, ciphertext × ciphertext", Index: x.bytes(), Leaks: "nothing; lies are not noticed"}
+	n := min(bgvRequests, len(p.asks))
+	for i := range n {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		begun := time.Now()
+		request, err := x.request(p.asks[i])
+		if err != nil {
+			return err
+		}
+		asked := time.Now()
+		reply, err := x.answer(request)
+		if err != nil {
+			return err
+		}
+		answered := time.Now()
+		scores, err := x.read(reply)
+		if err != nil {
+			return err
+		}
+		r.Owner += 1e3 * (asked.Sub(begun) + time.Since(answered)).Seconds() / float64(n)
+		r.Cloud += 1e3 * answered.Sub(asked).Seconds() / float64(n)
+		r.Request, r.Reply = bytesOfAll(request), bytesOfAll(reply)
+		r.Recall += shareOf(nearestScores(scores), nearestScores(p.scores[i])) / float64(n)
+	}
+	p.add(r)
+	return nil
+}
+
+func (p *Baselines) Tables() []measure.Table {
+	t := measure.Table{Name: "peers", Title: "Others beside sealed, a request on one core; recall of the ten nearest by what each compares exactly",
+		Columns: []string{"search", "numbers", "records", "index MB", "request kB", "reply kB", "cloud ms", "owner ms", "recall@10", "the cloud learns"}}
+	for _, r := range p.Rows {
+		t.Rows = append(t.Rows, []string{r.Search, measure.FormatInt(r.Dim), measure.FormatInt(r.Records), measure.FormatDecimal(float64(r.Index)/1e6, 1), measure.FormatDecimal(float64(r.Request)/1e3, 2), measure.FormatDecimal(float64(r.Reply)/1e3, 2),
+			measure.FormatDecimal(r.Cloud, 3), measure.FormatNonZero(r.Owner, 2), measure.FormatDecimal(r.Recall, 3), r.Leaks})
+	}
+	if len(p.Skipped) == 0 {
+		return []measure.Table{t}
+	}
+	left := measure.Table{Name: "peers-skipped", Title: "Left out", Columns: []string{"why"}}
+	for _, why := range p.Skipped {
+		left.Rows = append(left.Rows, []string{why})
+	}
+	return []measure.Table{t, left}
+}

@@ -1,0 +1,127 @@
+package cost
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/eval/measure/measuretest"
+	"cpar/model/profile"
+	"cpar/user"
+)
+
+// BGV decrypts the same integers as sealed, over more than one group of
+// records.
+func TestBGVComputesTheSameScores(t *testing.T) {
+	c := measuretest.Learnable(150, 4)
+	b, err := user.Setup(t.Context(), user.NewKey(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twin, err := b.Twin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, _ := twin.Rows()
+	var records [][]int16
+	var addends []int64
+	for i := range 150 {
+		row, addend := rows.Row(i)
+		records, addends = append(records, slices.Clone(row)), append(addends, addend)
+	}
+	const many = 4096 + 30 // a ciphertext has 4096 slots
+	for len(records) < many {
+		records, addends = append(records, records[len(records)-150]), append(addends, addends[len(addends)-150])
+	}
+	x, err := newBGV(records, addends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := b.Vector(c.Test[0].Vectors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := rows.Request(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := rows.Scores(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := x.request(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, err := x.answer(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := x.read(reply)
+	if err != nil || len(got) != many || len(reply) != 2 {
+		t.Fatalf("%d scores in %d ciphertexts: %v", len(got), len(reply), err)
+	}
+	for i, score := range got {
+		if score != want[i%150] {
+			t.Fatalf("record %d: %d, want %d", i, score, want[i%150])
+		}
+	}
+}
+
+// Every search has a row with its bytes, and exhaustive searches find
+// everything.
+func TestBaselinesHaveEverySearch(t *testing.T) {
+	p, err := MeasureBaselines(t.Context(), measuretest.NewLab(t, 120, 12), 150)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Skipped) > 0 && os.Getenv("CPAR_FLANN") == "required" {
+		t.Fatal(p.Skipped)
+	}
+	want := map[string]int{"sealed": 2, "BGV of lattigo, ciphertext × ciphertext": 2, "scan of float32, Go": 2}
+	if len(p.Skipped) == 0 {
+		for _, name := range []string{"FLANN, kd-forest, a tenth visited", "FLANN, scan", "hnswlib, ef 50", "hnswlib, ef 200", "faiss, scan", "faiss, inverted file, a tenth of the lists"} {
+			want[name] = 2
+		}
+	}
+	for _, r := range p.Rows {
+		want[r.Search]--
+		private := strings.HasPrefix(r.Leaks, "nothing")
+		if r.Records != 150 || r.Index < uint64(150*r.Dim) || r.Cloud <= 0 || private != (r.Owner > 0) || r.Request < 4*r.Dim || r.Reply < 80 {
+			t.Errorf("%+v", r)
+		}
+		// Equally near records may replace each other.
+		if exact := private || strings.Contains(r.Search, "scan"); exact && r.Recall < 0.97 || r.Recall < 0.1 || r.Recall > 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	for name, n := range want {
+		if n != 0 {
+			t.Errorf("%s: %d rows too few", name, n)
+		}
+	}
+	if rows := p.Tables()[0].Rows; len(rows) != len(p.Rows) {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
+// Missing libraries are skipped, with the packages to install.
+func TestMissingLibrariesAreSkipped(t *testing.T) {
+	t.Setenv("CXX", "no-such-compiler")
+	c, p := measuretest.Learnable(110, 3), new(Baselines)
+	fit, err := profile.Fit(t.Context(), profile.Network, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.measure(t.Context(), c, fit, nil); err != nil || len(p.Skipped) != 3 || len(p.Rows) != 3 || len(p.Tables()) != 2 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for i, name := range []string{"libflann-dev", "libhnswlib-dev", "libfaiss-dev"} {
+		if !strings.Contains(p.Skipped[i], name) {
+			t.Errorf("%q does not name %s", p.Skipped[i], name)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/cloud/shard"
+	"cpar/eval/measure"
+	"cpar/internal/modq"
+	"cpar/model/profile"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// CapacityRecords are the two sizes of index from which fixed costs and costs
+// per record follow. A scan of the larger exceeds the last-level cache.
+var CapacityRecords = [2]int{5_000, 25_000}
+
+const capacityRequests = 9
+
+// MeasureUnitCosts builds two indexes of synthetic photos and searches them on
+// one core. Profile learned has the same vectors as network.
+func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
+	if p == profile.Learned {
+		p = profile.Network
+	}
+	made := syntheticPhotos(growthBase)
+	fit, err := profile.Fit(ctx, p, measure.FeaturesOf(made), measure.Keywords(made), profile.Options{Progress: progress})
+	if err != nil {
+		return UnitCosts{}, fmt.Errorf("fitting a profile to made photos: %w", err)
+	}
+	return unitCosts(ctx, made, user.Options{Scheme: s, Fitted: fit, Progress: progress}, sizes)
+}
+
+func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [2]int) (UnitCosts, error) {
+	if opt.Scheme == cpar.SchemeSealed && opt.Fitted.Profile.Kind() == profile.Network {
+		opt.Cells = 8 // as in large indexes
+	}
+	var at [2]costs
+	var n [2]float64
+	for i, records := range sizes {
+		c := &measure.Corpus{Train: repeatPhotos(made, records), Test: made[:capacityRequests]}
+		measure := opaqueCosts
+		if opt.Scheme.Scored() {
+			measure = scoredCosts
+		}
+		var err error
+		if at[i], err = measure(ctx, c, opt); err != nil {
+			return UnitCosts{}, fmt.Errorf("%d records: %w", records, err)
+		}
+		n[i] = float64(records)
+	}
+	line := func(of func(costs) float64) LinearCost { return fitLine(n, [2]float64{of(at[0]), of(at[1])}) }
+	out := UnitCosts{
+		Measured: sizes,
+		Index:    line(func(c costs) float64 { return c.index }), Held: line(func(c costs) float64 { return c.held }),
+		Read: line(func(c costs) float64 { return c.read }),
+		Kept: line(func(c costs) float64 { return c.kept }), Request: line(func(c costs) float64 { return c.request }),
+		Reply: line(func(c costs) float64 { return c.reply }), Core: line(func(c costs) float64 { return c.core }), Owner: line(func(c costs) float64 { return c.owner }),
+	}
+	if opt.Scheme.Scored() { // requests and replies have a constant length
+		out.Owner = LinearCost{Fixed: at[1].owner}
+	}
+	return out, nil
+}
+
+// costs are the costs of one index, with the fields of UnitCosts.
+type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
+
+// stored returns the costs that follow from an index's manifest.
+func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
+	out.index = float64(m.Bytes())
+	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {
+		if needed {
+			out.held += float64(m.Segments[i].Bytes)
+		}
+	}
+	for _, x := range owner.Needs(m) {
+		out.kept += float64(x.Bytes)
+	}
+	out.kept += float64(measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile))
+	return out
+}
+
+func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
+	s, _, err := measure.OpenSealed(ctx, c.Train, opt)
+	if err != nil {
+		return costs{}, err
+	}
+	defer s.Close()
+	out := stored(s.Manifest, s.Owner)
+	requests := measure.VectorsOf(s.Owner, c, capacityRequests)
+	if opt.Scheme == cpar.SchemeLocal {
+		out.held = 0
+		out.owner, err = timeLocalScan(s, requests)
+		return out, err
+	}
+	out.read = float64(measure.SegmentBytes(s.Manifest, cpar.SegmentVectors))
+	times, err := s.Time(ctx, requests, func(int) (time.Duration, error) { return 0, ctx.Err() })
+	out.request, out.reply, out.core, out.owner = float64(times.Request), float64(times.Reply), times.Cloud/1e3, (times.Encrypt+times.Read)/1e3
+	return out, err
+}
+
+// timeLocalScan returns the duration of one search in scheme local.
+func timeLocalScan(s *measure.SealedSession, requests []*vector.Vector) (seconds float64, err error) {
+	var ns []int64
+	for i := range 2 * len(requests) {
+		begun := time.Now()
+		pending, _, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
+		if err == nil {
+			_, err = pending.Neighbours(nil)
+		}
+		if err != nil {
+			return 0, err
+		}
+		if took := time.Since(begun).Nanoseconds(); i >= len(requests) { // the first round warms up
+			ns = append(ns, took)
+		}
+	}
+	return float64(measure.Median(ns)) / 1e9, nil
+}
+
+// scoredCosts measures capia, cpar and ivf at their default approximation.
+func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
+	s, err := measure.OpenSession(ctx, c, opt)
+	if err != nil {
+		return costs{}, err
+	}
+	defer s.Close()
+	m := s.Cloud.Manifest
+	out := stored(m, s.Builder.Owner)
+	var cloud, owner []int64
+	err = measure.WithoutGC(func() error {
+		for i := range 3 * len(s.Requests) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			begun := time.Now()
+			pending, q, err := s.Builder.RequestVector(s.Requests[i%len(s.Requests)], m.DefaultParams())
+			if err != nil {
+				return err
+			}
+			asked := time.Now()
+			reply, err := search.Annotate(s.Cloud, q)
+			if err != nil {
+				return err
+			}
+			replied := time.Now()
+			if _, err := pending.Neighbours(reply); err != nil {
+				return err
+			}
+			if i >= len(s.Requests) { // the first round warms up
+				cloud = append(cloud, replied.Sub(asked).Nanoseconds())
+				owner = append(owner, (asked.Sub(begun) + time.Since(replied)).Nanoseconds())
+			}
+			sent, received, err := measure.BytesOf(q, reply)
+			if err != nil {
+				return err
+			}
+			out.request, out.reply, out.read = float64(sent), float64(received), float64(reply.Touched)
+		}
+		return nil
+	})
+	if err == nil {
+		out.core, out.owner = float64(measure.Median(cloud))/1e9, float64(measure.Median(owner))/1e9
+	}
+	return out, err
+}
+
+// ThisHost describes this machine, with an assumed connection of ten gigabits
+// per second.
+func ThisHost() Host {
+	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
+	h.Read = readRate(make([]uint64, 1<<27))
+	return h
+}
+
+// readRate returns the memory bandwidth of all cores in bytes per second, the
+// best of five rounds.
+func readRate(words []uint64) (best float64) {
+	for i := range words {
+		words[i] = uint64(i) // all untouched pages share one physical page
+	}
+	share := (len(words) + runtime.NumCPU() - 1) / runtime.NumCPU()
+	for range 5 {
+		begun := time.Now()
+		var work sync.WaitGroup
+		for some := range slices.Chunk(words, share) {
+			work.Go(func() { _ = modq.SumFour(some) })
+		}
+		work.Wait()
+		best = max(best, 8*float64(len(words))/time.Since(begun).Seconds())
+	}
+	return best
+}

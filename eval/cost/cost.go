@@ -1,0 +1,334 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/eval/measure"
+	"cpar/eval/plot"
+	"cpar/internal/paper"
+	"cpar/model/feature"
+	"cpar/model/vector"
+	"cpar/user"
+	"cpar/user/ive"
+	"cpar/user/ope"
+	"cpar/user/scorevector"
+)
+
+// A CostRow is one search on one core.
+type CostRow struct {
+	Name string `json:"name"`
+	// NS is the median server time of a request, Bytes the ciphertext read for
+	// it.
+	NS    int64 `json:"ns"`
+	Bytes int64 `json:"bytes"`
+	// StreamRatio is the time of a plain read of as many bytes, in the faster
+	// of two orders and in the same run, divided by NS.
+	StreamRatio float64 `json:"stream_ratio"`
+
+	Search  string  `json:"search,omitempty"`
+	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
+	Visits  float64 `json:"visits"`
+	Speedup float64 `json:"speedup"` // over capia in this run
+	// Bound is the speedup that the number of visits allows. MemoryBound is
+	// capia's time divided by the time of scoring the same records in the same
+	// order.
+	Bound       float64 `json:"bound"`
+	MemoryBound float64 `json:"memory_bound,omitempty"`
+}
+
+// A RequestCost is the owner's cost of one request. Milliseconds are medians on
+// one core.
+type RequestCost struct {
+	Features float64 `json:"features_ms"`
+	Encrypt  float64 `json:"encrypt_ms"`
+	Bytes    int     `json:"bytes"`
+	Reply    int     `json:"reply_bytes"`
+
+	// Bytes includes Vector and Order. Pruning would add Planes.
+	Vector int `json:"vector_bytes"`
+	Order  int `json:"order_bytes"`
+	Planes int `json:"planes_bytes"`
+	// Rank is the time to decrypt the reply and rank its keywords.
+	Rank float64 `json:"select_ms"`
+}
+
+// A PrimitiveCost times the paper's single operations, in milliseconds on one
+// core.
+type PrimitiveCost struct {
+	// Vector encrypts a record's vector of VectorDim elements.
+	Vector    float64 `json:"vector_ms"`
+	VectorDim int     `json:"vector_dimension"`
+	// Plane encrypts a plane of |SF|+1 elements, BoxedPlane one of 2·m̂+2 as in the paper's box.
+	Plane      float64 `json:"plane_ms"`
+	BoxedPlane float64 `json:"boxed_plane_ms"`
+	BoxedDim   int     `json:"boxed_plane_dimension"`
+	// OPE encrypts the |SF| split values of a request with order-preserving encryption.
+	OPE float64 `json:"ope_ms"`
+}
+
+// A Cost is the cost of one index.
+type Cost struct {
+	Records    int               `json:"n"`
+	Kind       string            `json:"images"`
+	Requests   int               `json:"requests"`
+	Rows       []CostRow         `json:"rows"`
+	Roofline   *Roofline         `json:"roofline"`
+	Build      measure.BuildCost `json:"build"`
+	Request    RequestCost       `json:"request"`
+	Primitives PrimitiveCost     `json:"tools"`
+}
+
+// MeasureCost measures an index of n images: every search on the server, the
+// build, a request and its reply.
+func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
+	b, err := l.Build(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Cost{Records: n, Kind: c.Kind(n), Build: b.Cost}
+	if out.Rows, out.Requests, err = costRows(b.Session, ctx, l.Progress); err != nil {
+		return nil, err
+	}
+	scans, err := b.Prepare(ctx, measure.SearchConfigurations()[0].P, min(BatchSizes[len(BatchSizes)-1], len(b.Requests)))
+	if err != nil {
+		return nil, err
+	}
+	if out.Roofline, err = measureRoofline(b.Session, scans); err != nil {
+		return nil, fmt.Errorf("measuring batches: %w", err)
+	}
+	if row, ok := out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)); ok {
+		out.Rows = append(out.Rows, row)
+	}
+	if out.Request, err = requestCost(b, ctx, c); err != nil {
+		return nil, fmt.Errorf("measuring a request: %w", err)
+	}
+	if out.Primitives, err = primitiveCost(ctx, int(b.Cost.Fields)); err != nil {
+		return nil, fmt.Errorf("measuring the paper's operations: %w", err)
+	}
+	return out, nil
+}
+
+func costRows(s *measure.Session, ctx context.Context, progress user.Progress) ([]CostRow, int, error) {
+	configs := measure.SearchConfigurations()
+	n := min(measure.CostRequests, len(s.Requests))
+	prepared := make([][]measure.PreparedRequest, len(configs))
+	for j, conf := range configs {
+		var err error
+		if prepared[j], err = s.Prepare(ctx, conf.P, n); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", conf.Name, err)
+		}
+	}
+	tell := func(done, total int) {
+		if progress != nil {
+			progress("searches", done, total)
+		}
+	}
+	times, err := s.TimeSearches(ctx, prepared, tell, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	var rows []CostRow
+	base := measure.Median(times[0].Ns)
+	for j, conf := range configs {
+		t := times[j]
+		row := CostRow{Name: conf.Name, NS: measure.Median(t.Ns), Bytes: int64(measure.Mean(t.Bytes)), Visits: measure.RoundTo(measure.Mean(t.Visited), 1)}
+		row.StreamRatio = measure.RoundTo(float64(s.StreamTime(uint64(row.Bytes)))/float64(row.NS), 3)
+		row.Speedup = measure.RoundTo(float64(base)/float64(row.NS), 3)
+		row.Bound = measure.RoundTo(float64(s.Cloud.Manifest.Records)/row.Visits, 2)
+		if conf.P.Scheme != cpar.SchemeCAPIA {
+			row.Search, row.Approx = conf.P.Search.String(), float64(conf.P.Approx)/10
+			if row.MemoryBound, err = s.MemoryBound(prepared[j], base, n); err != nil {
+				return nil, 0, err
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, n, nil
+}
+
+func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r RequestCost, err error) {
+	const times = 25
+	// A request to the forest has all parts that a request can have.
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
+	if len(c.TestItems) > 0 {
+		data := make([][]byte, min(times+1, len(c.TestItems)))
+		for i := range data {
+			if data[i], err = os.ReadFile(c.TestItems[i].Path); err != nil {
+				return r, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+			}
+		}
+		e := feature.NewExtractor()
+		if r.Features, err = measure.MedianMS(ctx, times, func(i int) error { _, err := e.Photo(data[i%len(data)], feature.Options{}); return err }); err != nil {
+			return r, err
+		}
+	}
+	var list []measure.PreparedRequest
+	if r.Encrypt, err = measure.MedianMS(ctx, times, func(i int) error {
+		pending, q, err := b.Builder.RequestVector(b.Requests[i%len(b.Requests)], p)
+		list = append(list, measure.PreparedRequest{Pending: pending, Request: q})
+		return err
+	}); err != nil {
+		return r, err
+	}
+	replies := make([]*cpar.Reply, len(list))
+	for i, a := range list {
+		if replies[i], err = search.Annotate(b.Cloud, a.Request); err != nil {
+			return r, err
+		}
+	}
+	if r.Rank, err = measure.MedianMS(ctx, times, func(i int) error {
+		_, err := measure.ReadReply(b.Builder.Owner, list[i%len(list)].Pending, replies[i%len(list)])
+		return err
+	}); err != nil {
+		return r, err
+	}
+	q := list[0].Request
+	request, err := q.MarshalBinary()
+	if err != nil {
+		return r, err
+	}
+	reply, err := replies[0].MarshalBinary()
+	if err != nil {
+		return r, err
+	}
+	r.Bytes, r.Reply = len(request), len(reply)
+	r.Vector, r.Order = 8*len(q.Vector), int(b.Cloud.Manifest.OrderBytes)*len(q.Order)
+	p.Search, p.Prune = cpar.SearchDepthFirst, true
+	if _, q, err = b.Builder.RequestVector(b.Requests[0], p); err != nil {
+		return r, err
+	}
+	pruning, err := q.MarshalBinary()
+	r.Planes = len(pruning) - len(request)
+	return r, err
+}
+
+// primitiveCost times the paper's operations on random content, which does not
+// affect their cost.
+func primitiveCost(ctx context.Context, fields int) (t PrimitiveCost, err error) {
+	const times = 15
+	secret := [32]byte{'c', 'o', 's', 't'}
+	noise := ive.NewNoise(secret)
+	vectors := func(dim int) (func(int) error, error) {
+		k, err := ive.NewKey(secret, ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift})
+		v, dst := make([]int64, dim), make([]uint64, dim)
+		for i := range v {
+			v[i] = int64(i%199 - 99)
+		}
+		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
+	}
+	boxes := scorevector.Paper()
+	t.VectorDim, t.BoxedDim = boxes.JL+boxes.KL+3, 2*boxes.JL+2
+	for _, part := range []struct {
+		to  *float64
+		dim int
+	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}, {&t.BoxedPlane, t.BoxedDim}} {
+		f, err := vectors(part.dim)
+		if err != nil {
+			return t, err
+		}
+		if *part.to, err = measure.MedianMS(ctx, times, f); err != nil {
+			return t, err
+		}
+	}
+	key, err := ope.NewKey(secret, vector.Beta)
+	if err != nil {
+		return t, err
+	}
+	t.OPE, err = measure.MedianMS(ctx, times, func(i int) error {
+		for field := range fields {
+			if _, err := key.Encrypt(field, (field*37+i)%(vector.Beta+1)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t, err
+}
+
+func (c *Cost) Tables() []measure.Table {
+	t := measure.Table{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %d (%s), median of %d requests, one core", c.Records, c.Kind, c.Requests),
+		Columns: []string{"search", "AP", "ms", "MB read", "visits", "of stream speed", "speedup", "visits allow", "memory leaves"}}
+	for _, r := range c.Rows {
+		t.Rows = append(t.Rows, []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(float64(r.Bytes)/1e6, 2), measure.FormatDecimal(r.Visits, 0),
+			measure.FormatDecimal(r.StreamRatio, 3), measure.FormatDecimal(r.Speedup, 2), measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.MemoryBound, 2)})
+	}
+	owner := measure.Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}
+	for _, row := range []struct {
+		what  string
+		value float64
+		unit  string
+	}{
+		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"projection", c.Build.Project, "s"},
+		{"lists", c.Build.Lists, "s"}, {"forest", c.Build.Forest, "s"}, {"encrypted index", c.Build.Encrypt, "s"},
+		{"all of it", c.Build.Whole, "s"}, {"all but PCA", c.Build.Whole - c.Build.PCA, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
+		{"of it raw features", c.Build.RawMB, "MB"}, {"index", float64(c.Build.IndexBytes) / 1e6, "MB"},
+		{"split fields", float64(c.Build.Fields), ""}, {"planes", float64(c.Build.Planes), ""},
+		{"features of a photo", c.Request.Features, "ms"}, {"request, encrypted", c.Request.Encrypt, "ms"},
+		{"request", float64(c.Request.Bytes), "B"}, {"reply", float64(c.Request.Reply), "B"},
+		{"selection of keywords", c.Request.Rank, "ms"}, {"encryption of a vector", c.Primitives.Vector, "ms"},
+		{"encryption of a plane", c.Primitives.Plane, "ms"}, {"encryption of a boxed plane", c.Primitives.BoxedPlane, "ms"},
+		{"order-preserving encryption of a request", c.Primitives.OPE, "ms"},
+	} {
+		owner.Rows = append(owner.Rows, []string{row.what, measure.FormatDecimal(row.value, 3), row.unit})
+	}
+	tables := []measure.Table{t, owner}
+	if c.Roofline != nil {
+		tables = append(tables, c.Roofline.table(c.Records))
+	}
+	return tables
+}
+
+func (c *Cost) Figures() []plot.Figure {
+	p := paper.Values()
+	n := measure.FormatThousands(c.Records)
+	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", n),
+		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; hollow points are those for which it states a value.", c.Requests),
+		X:       measure.APAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
+	speeds := plot.Figure{Name: "cost-speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", n),
+		Caption: "Dashed: what fewer visits would allow if a visit cost as much as a record in the scan; purple: what remains if the same rows are read in the order of the visits and nothing else is done. The paper's points are quotients of its seconds.",
+		X:       measure.APAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
+	var scan float64
+	for _, how := range measure.PlottedSearches {
+		s, q := plot.Series{Name: how.Name, Colour: how.Colour}, plot.Series{Name: how.Name, Colour: how.Colour}
+		bound := plot.Series{Name: "visits alone", Colour: plot.Grey, Style: plot.Dashed}
+		memory := plot.Series{Name: "rows in that order", Colour: plot.Purple, Style: plot.Dashed}
+		for _, row := range c.Rows {
+			if row.Approx == 0 {
+				scan = float64(row.NS) / 1e9
+			}
+			if row.Approx == 0 || row.Search != how.Search.String() {
+				continue
+			}
+			s.Points = append(s.Points, plot.Point{X: row.Approx, Y: float64(row.NS) / 1e9})
+			q.Points = append(q.Points, plot.Point{X: row.Approx, Y: row.Speedup})
+			bound.Points = append(bound.Points, plot.Point{X: row.Approx, Y: row.Bound})
+			memory.Points = append(memory.Points, plot.Point{X: row.Approx, Y: row.MemoryBound})
+		}
+		f.Series = append(f.Series, s)
+		if how.Search == cpar.SearchDepthFirst {
+			speeds.Series = append(speeds.Series, bound, memory)
+		}
+		speeds.Series = append(speeds.Series, q)
+	}
+	f.Series = append(f.Series, plot.Series{Name: "capia", Colour: plot.Grey, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: scan}, {X: 100, Y: scan}}})
+	theirs, quotients := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}, plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	for _, q := range p.Cost {
+		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
+		quotients.Points = append(quotients.Points, plot.Point{X: q.AP, Y: p.CapiaSeconds / q.Value})
+	}
+	f.Series = append(f.Series, theirs, plot.Series{Name: "the paper's CAPIA", Colour: plot.Orange, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: p.CapiaSeconds}, {X: 100, Y: p.CapiaSeconds}}})
+	speeds.Series = append(speeds.Series, quotients)
+	if c.Roofline == nil {
+		return []plot.Figure{f, speeds}
+	}
+	return []plot.Figure{f, speeds, c.Roofline.figure(c.Records)}
+}

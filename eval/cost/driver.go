@@ -1,0 +1,183 @@
+package cost
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"embed"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cpar"
+	"cpar/internal/hint"
+)
+
+// peerSources are compiled on the measuring machine for its processor.
+//
+//go:embed driver/*.cpp driver/driver.h
+var peerSources embed.FS
+
+// peerFlags are Debian's flags for the library, with unrolled loops for
+// distances.
+var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
+
+// A library is a third-party library, with the flags that compile its driver,
+// driver/NAME.cpp.
+type library struct {
+	name, title, packages string
+	flags                 []string
+}
+
+var (
+	// FLANN is compared with plain Go, so both use the baseline instruction
+	// set.
+	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
+	// These are compared with the fastest kernels of this machine.
+	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
+	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
+)
+
+type driver struct {
+	library
+	folder, program string
+}
+
+// compileDriver compiles a driver. Without a compiler or the library, the error
+// wraps cpar.ErrInput and its hint names the packages to install.
+func compileDriver(ctx context.Context, l library) (*driver, error) {
+	missing := func(format string, args ...any) error {
+		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
+		return hint.Add(err, "install a C++ compiler and %s: on Debian, apt-get install g++ %s", l.title, l.packages)
+	}
+	compiler := os.Getenv("CXX")
+	if compiler == "" {
+		compiler = "g++"
+	}
+	if _, err := exec.LookPath(compiler); err != nil {
+		return nil, missing("%v", err)
+	}
+	folder, err := os.MkdirTemp("", "cpar-peer-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the driver of %s: %w: %w", l.title, cpar.ErrStorage, err)
+	}
+	p := &driver{library: l, folder: folder, program: filepath.Join(folder, l.name)}
+	sources, err := fs.Sub(peerSources, "driver")
+	if err == nil {
+		err = os.CopyFS(folder, sources)
+	}
+	if err != nil {
+		p.close()
+		return nil, fmt.Errorf("writing the driver of %s: %w: %w", l.title, cpar.ErrStorage, err)
+	}
+	args := slices.Concat(peerFlags, []string{"-o", p.program, p.program + ".cpp"}, l.flags)
+	if out, err := exec.CommandContext(ctx, compiler, args...).CombinedOutput(); err != nil {
+		p.close()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return nil, missing("%s: %v: %s", compiler, err, first)
+	}
+	return p, nil
+}
+
+func (p *driver) close() { os.RemoveAll(p.folder) }
+
+type driverLine struct {
+	Search  string  `json:"search"` // kdtree or scan, for FLANN
+	Build   int     `json:"build"`
+	Checks  int     `json:"checks"` // or another bound on the search
+	Bytes   float64 `json:"bytes"`  // of the index, vectors included
+	Recall  float64 `json:"recall"`
+	Seconds float64 `json:"seconds"` // per request
+	Visited float64 `json:"visited"` // per request: distances computed
+}
+
+const (
+	peerUnlimited = -1 // unlimited checks
+	peerScan      = 0  // instead of checks: FLANN's linear search
+)
+
+func flannArguments(trees, builds int, checks []int) []string {
+	args := []string{strconv.Itoa(trees), strconv.Itoa(builds)}
+	for _, c := range checks {
+		if c == peerScan {
+			args = append(args, "scan")
+		} else {
+			args = append(args, strconv.Itoa(c))
+		}
+	}
+	return args
+}
+
+// run writes the vectors, runs the driver over them with the given arguments,
+// and calls line for every result as it arrives.
+func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
+	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
+	bits := func(rows [][]float32) [][]uint32 {
+		out := make([][]uint32, len(rows))
+		for i, row := range rows {
+			for _, x := range row {
+				out[i] = append(out[i], math.Float32bits(x))
+			}
+		}
+		return out
+	}
+	for i, rows := range [][][]uint32{bits(t.records), bits(t.requests), t.truth} {
+		if err := writeTable(args[i], rows); err != nil {
+			return err
+		}
+	}
+	args = append(args, arguments...)
+	cmd := exec.CommandContext(ctx, p.program, args...)
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("running the driver of %s: %w", p.title, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("running the driver of %s: %w", p.title, err)
+	}
+	lines := bufio.NewScanner(out)
+	var bad error
+	for lines.Scan() {
+		var l driverLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil && bad == nil {
+			bad = fmt.Errorf("reading the output of the driver of %s: %w", p.title, err)
+			continue
+		}
+		line(l)
+	}
+	if err := cmd.Wait(); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("running the driver of %s: %w: %s", p.title, err, strings.TrimSpace(complaint.String()))
+	}
+	return bad
+}
+
+// writeTable writes n, d and n·d values, little-endian, four bytes each.
+func writeTable(name string, rows [][]uint32) error {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(rows)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(rows[0])))
+	for _, row := range rows {
+		for _, x := range row {
+			b = binary.LittleEndian.AppendUint32(b, x)
+		}
+	}
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		return fmt.Errorf("writing vectors for a driver: %w: %w", cpar.ErrStorage, err)
+	}
+	return nil
+}

@@ -1,0 +1,330 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/kdforest"
+	"cpar/model/pca"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+const (
+	flannNeighbours = 10 // neighbours requested
+	flannTrees      = 10
+	// flannBuilds is the number of forests averaged, because FLANN's differ in
+	// every run and the recall of one varies by about 0.01.
+	flannBuilds = 3
+	pcaDims     = 64
+)
+
+// flannVisitShares are the shares of records visited, in tenths of a percent.
+var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
+
+// flannRecalls are the recalls at which forests are compared.
+var flannRecalls = []float64{0.8, 0.9}
+
+// The libraries of a FLANNRow.
+const (
+	LibraryFLANN     = "flann"
+	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
+	LibraryNode      = "cpar-plain-node"     // a record at every node, as in the paper
+	LibraryEncrypted = "cpar-encrypted-node" // the server's
+)
+
+// FLANN compares the forest of package kdforest with FLANN's randomized
+// kd-forest: same vectors, number of trees and distance. It plots recall of the
+// true ten nearest against records visited and against time.
+//
+// Spaces, both with squared L2: jl1296 holds the integers that the
+// Johnson-Lindenstrauss projection makes from a photo's 864 levels. pca64 holds
+// the first 64 principal components of its 864 L1 coordinates.
+//
+// Everything runs on one core, one request at a time: FLANN in C++, compiled
+// from its headers with -O3, ours in plain Go, both on float32. The encrypted
+// forest works on 64-bit words, splits in levels, adds the divergence of lab
+// histograms to the distance, and its recall is relative to its own scan. Its
+// visits therefore compare with the plain forest over levels, not with FLANN's.
+// Its time is the price of privacy.
+type FLANN struct {
+	Records    int `json:"records"`
+	Requests   int `json:"requests"`
+	Neighbours int `json:"neighbours"`
+	Trees      int `json:"trees"`
+	// Builds is the number of forests averaged per value, except for encrypted
+	// ones.
+	Builds int          `json:"builds"`
+	Points []FLANNRow   `json:"rows"`
+	Equal  []FLANNEqual `json:"equal_recall"`
+	Price  []FLANNPrice `json:"price_of_privacy"`
+	// LeafWithin10 reports whether our forest with records in leaves visits at
+	// most a tenth more than FLANN, at every recall and in every space
+	// compared.
+	LeafWithin10 bool `json:"leaf_visits_within_10_percent"`
+}
+
+// A FLANNRow is one point of a curve.
+type FLANNRow struct {
+	FLANNCurve
+	// Visits is the upper bound on distinct records visited (FLANN's checks),
+	// and Approx the same in percent of the records.
+	Visits int     `json:"visits"`
+	Approx float64 `json:"approx"`
+	// Visited is the mean number of visits, which is below Visits where no
+	// reachable record was left.
+	Visited float64 `json:"visited"`
+	Recall  float64 `json:"recall_at_10"`
+	Micros  float64 `json:"us_per_request"`
+}
+
+// A FLANNCurve identifies a curve.
+type FLANNCurve struct {
+	Space   string `json:"space"`
+	Library string `json:"library"`
+	// Search is best-bin, by-rank, depth-first or scan.
+	Search string `json:"search"`
+	// Splits names what the trees divide: the compared vectors, or the 864
+	// levels behind them.
+	Splits string `json:"splits"`
+}
+
+// A FLANNEqual is a curve interpolated linearly at a given recall, compared with FLANN's
+// in the same space.
+type FLANNEqual struct {
+	FLANNCurve
+	Recall          float64 `json:"recall_at_10"`
+	Visited         float64 `json:"visited"`
+	Micros          float64 `json:"us_per_request"`
+	VisitsOverFLANN float64 `json:"visits_over_flann"`
+	TimeOverFLANN   float64 `json:"time_over_flann"`
+}
+
+// A FLANNPrice is the time of the encrypted forest relative to FLANN's fastest
+// search at equal recall, and relative to the same plaintext search at equal
+// visits.
+type FLANNPrice struct {
+	At        string     `json:"at"`
+	Encrypted FLANNCurve `json:"encrypted"`
+	Against   FLANNCurve `json:"against"`
+	Factor    float64    `json:"factor"`
+}
+
+// MeasureFLANNOfCorpus measures a separate index, whose encrypted forest is the
+// paper's: it splits levels and has a record at every node.
+func MeasureFLANNOfCorpus(ctx context.Context, c *measure.Corpus, progress user.Progress) (*FLANN, error) {
+	s, err := measure.NewSession(ctx, c, user.Options{Split: user.SplitOriginal, Place: cpar.PlaceNode, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return MeasureFLANN(ctx, s, progress)
+}
+
+// MeasureFLANN compiles FLANN's driver, runs it and our forests over the
+// vectors of s, and then the encrypted forest of s. Errors wrap cpar.ErrInput.
+func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progress) (*FLANN, error) {
+	if s.Twin == nil {
+		return nil, fmt.Errorf("comparing with FLANN: %w: the session has no plaintext of its records", cpar.ErrInput)
+	}
+	peer, err := compileDriver(ctx, flannLibrary)
+	if err != nil {
+		return nil, err
+	}
+	defer peer.close()
+	records := len(s.Corpus.Train)
+	f := &FLANN{Records: records, Requests: len(s.Requests), Neighbours: min(flannNeighbours, records), Trees: flannTrees, Builds: flannBuilds}
+	m := &flannRun{FLANN: f, peer: peer, progress: progress}
+
+	jl, err := jlTable(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.space(ctx, jl); err != nil {
+		return nil, err
+	}
+	if err := m.levels(ctx, jl, s); err != nil {
+		return nil, err
+	}
+	if err := m.encrypted(ctx, jl.name, s); err != nil {
+		return nil, err
+	}
+	reduced, err := pcaTable(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.space(ctx, reduced); err != nil {
+		return nil, err
+	}
+	f.compare()
+	return f, nil
+}
+
+// vectorTable holds the vectors of one space, row by row.
+type vectorTable struct {
+	name              string
+	d                 int
+	records, requests [][]float32
+	truth             [][]uint32 // the nearest records of every request, see setTruth
+}
+
+func jlTable(s *measure.Session) (*vectorTable, error) {
+	t := &vectorTable{name: "jl1296", d: s.Builder.Profile().Layout().JL}
+	for _, part := range []struct {
+		vectors []*vector.Vector
+		to      *[][]float32
+	}{{s.Builder.Vectors(), &t.records}, {s.Requests, &t.requests}} {
+		z, err := s.Builder.Projector().ProjectAll(part.vectors)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w", err)
+		}
+		for _, row := range z {
+			x := make([]float32, len(row))
+			for j, v := range row {
+				x[j] = float32(v)
+			}
+			*part.to = append(*part.to, x)
+		}
+	}
+	if t.d != 1296 {
+		t.name = fmt.Sprintf("jl%d", t.d)
+	}
+	return t, nil
+}
+
+// pcaTable reduces the L1 coordinates to their principal components.
+func pcaTable(s *measure.Session) (*vectorTable, error) {
+	var records, requests [][]float32
+	for _, part := range []struct {
+		images []user.Photo
+		to     *[][]float32
+	}{{s.Records(), &records}, {s.Corpus.Test, &requests}} {
+		list, err := s.Unrounded(part.images)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w", err)
+		}
+		for _, v := range list {
+			*part.to = append(*part.to, toFloat32s(v.L1))
+		}
+	}
+	basis, err := pca.Fit(context.Background(), records, pcaDims, 1)
+	if err != nil {
+		return nil, fmt.Errorf("comparing with FLANN: %w", err)
+	}
+	t := &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims}
+	for _, x := range records {
+		t.records = append(t.records, toFloat32s(basis.Project(nil, x)))
+	}
+	for _, x := range requests {
+		t.requests = append(t.requests, toFloat32s(basis.Project(nil, x)))
+	}
+	return t, nil
+}
+
+func toFloat32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for j, v := range x {
+		out[j] = float32(v)
+	}
+	return out
+}
+
+// visits returns the numbers of visits to measure, ascending and distinct,
+// because several shares of a small collection are the same number.
+func (f *FLANN) visits() ([]int, error) {
+	var list []int
+	for _, tenths := range flannVisitShares {
+		v, err := kdforest.Visits(tenths, f.Records, f.Neighbours)
+		if err != nil {
+			return nil, fmt.Errorf("comparing with FLANN: %w: %w", cpar.ErrInput, err)
+		}
+		list = append(list, v)
+	}
+	return slices.Compact(list), nil
+}
+
+func (f *FLANN) row(c FLANNCurve, visits int, visited, recall, seconds float64) {
+	f.Points = append(f.Points, FLANNRow{
+		FLANNCurve: c, Visits: visits, Approx: measure.RoundTo(100*float64(visits)/float64(f.Records), 2),
+		Visited: measure.RoundTo(visited, 1), Recall: measure.RoundTo(recall, 4), Micros: measure.RoundTo(1e6*seconds, 2),
+	})
+}
+
+// at interpolates a curve where it first reaches a recall. It returns false if
+// the curve begins above the recall or never reaches it.
+func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bool) {
+	var last FLANNRow
+	for _, r := range f.Points { // ascending in visits, curve by curve
+		if r.FLANNCurve != c {
+			continue
+		}
+		if r.Recall >= recall {
+			if last.Visits == 0 {
+				return 0, 0, false
+			}
+			share := (recall - last.Recall) / (r.Recall - last.Recall)
+			return last.Visited + share*(r.Visited-last.Visited), last.Micros + share*(r.Micros-last.Micros), true
+		}
+		last = r
+	}
+	return 0, 0, false
+}
+
+// compare interpolates all curves at flannRecalls.
+func (f *FLANN) compare() {
+	f.LeafWithin10 = true
+	var curves []FLANNCurve
+	for _, r := range f.Points {
+		if r.Search != searchScan && !slices.Contains(curves, r.FLANNCurve) {
+			curves = append(curves, r.FLANNCurve)
+		}
+	}
+	for _, recall := range flannRecalls {
+		found := map[FLANNCurve]FLANNEqual{}
+		for _, c := range curves {
+			e := FLANNEqual{FLANNCurve: c, Recall: recall}
+			var ok bool
+			if e.Visited, e.Micros, ok = f.at(c, recall); !ok {
+				continue
+			}
+			if v, t, ok := f.at(flannCurve(c.Space), recall); ok {
+				e.VisitsOverFLANN, e.TimeOverFLANN = measure.RoundTo(e.Visited/v, 3), measure.RoundTo(e.Micros/t, 3)
+			}
+			e.Visited, e.Micros = measure.RoundTo(e.Visited, 1), measure.RoundTo(e.Micros, 2)
+			f.Equal = append(f.Equal, e)
+			found[c] = e
+		}
+		var best *FLANNEqual // best of the encrypted searches
+		for _, c := range curves {
+			switch e, ok := found[c]; c.Library {
+			case LibraryLeaf:
+				f.LeafWithin10 = f.LeafWithin10 && ok && e.VisitsOverFLANN > 0 && e.VisitsOverFLANN <= 1.1
+			case LibraryEncrypted:
+				if ok && (best == nil || e.Micros < best.Micros) {
+					best = &e
+				}
+			}
+		}
+		for _, c := range curves {
+			if e, ok := found[c]; ok && best != nil && c.Library == LibraryFLANN {
+				at := fmt.Sprintf("recall %.2f", recall)
+				f.Price = append(f.Price, FLANNPrice{At: at, Encrypted: best.FLANNCurve, Against: c, Factor: measure.RoundTo(best.Micros/e.Micros, 2)})
+			}
+		}
+	}
+	f.compareVisits()
+}
+
+func (f *FLANN) compareVisits() {
+	for _, e := range f.Points {
+		for _, p := range f.Points {
+			if e.Library == LibraryEncrypted && p.Library == LibraryNode && e.Search == p.Search && e.Splits == p.Splits &&
+				e.Visits == p.Visits && e.Visits == (f.Records+9)/10 {
+				f.Price = append(f.Price, FLANNPrice{At: "AP-10", Encrypted: e.FLANNCurve, Against: p.FLANNCurve, Factor: measure.RoundTo(e.Micros/p.Micros, 2)})
+			}
+		}
+	}
+}

@@ -1,0 +1,379 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/eval/measure"
+	"cpar/kdforest"
+	"cpar/user"
+)
+
+const (
+	searchBestBin    = "best-bin"
+	searchByRank     = "by-rank"
+	searchDepthFirst = "depth-first"
+	searchScan       = "scan"
+
+	splitsVectors = "vectors"
+	splitsLevels  = "levels"
+)
+
+func flannCurve(space string) FLANNCurve {
+	return FLANNCurve{Space: space, Library: LibraryFLANN, Search: searchBestBin, Splits: splitsVectors}
+}
+
+// flannChoices are FLANN's own: split at the mean of a dimension drawn
+// uniformly from the five with the largest variance over 101 records.
+func flannChoices(place kdforest.Place, build int) kdforest.BuildOptions {
+	return kdforest.BuildOptions{
+		Trees: flannTrees, Top: 5, Sample: 101, Draw: kdforest.DrawEvenly, Split: kdforest.SplitMean,
+		Place: place, Seed: [32]byte{'f', 'l', 'a', 'n', 'n', byte(build)},
+	}
+}
+
+type flannRun struct {
+	*FLANN
+	peer     *driver
+	progress user.Progress
+}
+
+func (m *flannRun) report(stage string, done, total int) {
+	if m.progress != nil {
+		m.progress(stage, done, total)
+	}
+}
+
+// space runs FLANN and our two forests in one space.
+func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
+	visits, err := m.visits()
+	if err != nil {
+		return err
+	}
+	t.setTruth(m.Neighbours)
+	if err := m.flann(ctx, t, visits); err != nil {
+		return err
+	}
+	request := &vectorSpace{vectorTable: t, flat: flatten(t.records)}
+	ask := func(i int) { request.request = t.requests[i] }
+	for place, library := range []string{LibraryLeaf, LibraryNode} {
+		place := []kdforest.Place{kdforest.PlaceLeaf, kdforest.PlaceNode}[place]
+		build := func(build int) (*kdforest.Forest, error) {
+			f, planes, err := kdforest.Build(t.records, flannChoices(place, build))
+			request.planes = planes
+			return f, err
+		}
+		c := FLANNCurve{Space: t.name, Library: library, Search: searchBestBin, Splits: splitsVectors}
+		if err := m.plain(ctx, c, t, request, ask, build, kdforest.Options{Order: kdforest.BestBin, Prune: true}, visits); err != nil {
+			return err
+		}
+	}
+	begin := time.Now()
+	for i := range t.requests {
+		ask(i)
+		if _, err := kdforest.Scan(request, m.Records, m.Neighbours, 0); err != nil {
+			return fmt.Errorf("scanning: %w", err)
+		}
+	}
+	seconds := time.Since(begin).Seconds() / float64(m.Requests)
+	m.row(FLANNCurve{Space: t.name, Library: LibraryNode, Search: searchScan, Splits: splitsVectors}, m.Records, float64(m.Records), 1, seconds)
+	return nil
+}
+
+func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) error {
+	sum := map[int]driverLine{}
+	done, total := 0, m.Builds*len(visits)+1
+	stage := "flann, " + t.name
+	err := m.peer.run(ctx, t, flannArguments(m.Trees, m.Builds, append(slices.Clone(visits), peerScan)), func(l driverLine) {
+		s := sum[l.Checks]
+		s.Recall += l.Recall
+		s.Seconds += l.Seconds
+		s.Visited += l.Visited
+		sum[l.Checks] = s
+		done++
+		m.report(stage, done, total)
+	})
+	if err != nil {
+		return err
+	}
+	builds := float64(m.Builds)
+	for _, v := range visits {
+		m.row(flannCurve(t.name), v, sum[v].Visited/builds, sum[v].Recall/builds, sum[v].Seconds/builds)
+	}
+	scan := flannCurve(t.name)
+	scan.Search = searchScan
+	m.row(scan, m.Records, sum[peerScan].Visited, sum[peerScan].Recall, sum[peerScan].Seconds)
+	return nil
+}
+
+// plain measures one of our forests on one core, averaged over its builds. ask
+// loads request i into the space.
+func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
+	type mean struct {
+		visited, hits int
+		spent         time.Duration
+	}
+	sums := make([]mean, len(visits))
+	opt.L = m.Neighbours
+	stage := fmt.Sprintf("%s, %s, %s", c.Library, c.Search, c.Space)
+	for b := range m.Builds {
+		f, err := build(b)
+		if err != nil {
+			return fmt.Errorf("building a forest over %s: %w: %w", c.Splits, cpar.ErrInput, err)
+		}
+		opt.Ballots = kdforest.NewBallots(f)
+		for v := range visits {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			opt.Visits = visits[v]
+			for i := range t.requests {
+				begin := time.Now()
+				ask(i)
+				hits, stats, err := f.Search(space, opt)
+				sums[v].spent += time.Since(begin)
+				if err != nil {
+					return fmt.Errorf("searching request %d: %w", i, err)
+				}
+				sums[v].visited += stats.Visited
+				for _, h := range hits {
+					if slices.Contains(t.truth[i], h.Record) {
+						sums[v].hits++
+					}
+				}
+			}
+			m.report(stage, b*len(visits)+v+1, m.Builds*len(visits))
+		}
+	}
+	for v, s := range sums {
+		asked := float64(m.Builds * m.Requests)
+		m.row(c, visits[v], float64(s.visited)/asked, float64(s.hits)/(asked*float64(m.Neighbours)), s.spent.Seconds()/asked)
+	}
+	return nil
+}
+
+// levels measures the plaintext counterpart of the encrypted forest: the
+// defaults, with splits in levels and records compared in the projection.
+func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
+	visits, err := m.visits()
+	if err != nil {
+		return err
+	}
+	rows, requests := measure.Levels(s.Builder.Vectors()), measure.Levels(s.Requests)
+	space := &levelSpace{vectorSpace: vectorSpace{vectorTable: t, flat: flatten(t.records)}}
+	ask := func(i int) { space.ask(t.requests[i], requests[i]) }
+	build := func(build int) (*kdforest.Forest, error) {
+		f, planes, err := kdforest.Build(rows, kdforest.BuildOptions{Trees: m.Trees, Seed: [32]byte{'l', byte(build)}})
+		space.cuts = planes
+		return f, err
+	}
+	for _, how := range []struct {
+		search string
+		order  kdforest.Order
+	}{{searchByRank, kdforest.ByRank}, {searchDepthFirst, kdforest.DepthFirst}} {
+		c := FLANNCurve{Space: t.name, Library: LibraryNode, Search: how.search, Splits: splitsLevels}
+		if err := m.plain(ctx, c, t, space, ask, build, kdforest.Options{Order: how.order}, visits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encrypted measures the server on the ciphertexts of s, and its scan, to which
+// recall is relative. Only the server's part is timed, on one core.
+func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
+	queries := make([]*cpar.Request, len(s.Requests))
+	truth := make([][]uint32, len(s.Requests))
+	for i, v := range s.Requests {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		_, queries[i], err = s.Builder.RequestVector(v, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000})
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		m.report("encrypted requests", i+1, len(queries))
+	}
+	run := func(c FLANNCurve, tenths int, prepare func(q cpar.Request) cpar.Request, learn bool) error {
+		hits, spent := 0, time.Duration(0)
+		for i, q := range queries {
+			asked := prepare(*q)
+			begin := time.Now()
+			reply, err := search.Annotate(s.Cloud, &asked)
+			spent += time.Since(begin)
+			if err != nil {
+				return fmt.Errorf("request %d: %w", i, err)
+			}
+			for _, match := range reply.Matches {
+				if learn {
+					truth[i] = append(truth[i], match.Record)
+				}
+				if slices.Contains(truth[i], match.Record) {
+					hits++
+				}
+			}
+		}
+		visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
+		if err != nil {
+			return fmt.Errorf("searching ciphertexts: %w", err)
+		}
+		n := float64(len(queries))
+		m.row(c, visits, float64(visits), float64(hits)/(n*float64(m.Neighbours)), spent.Seconds()/n)
+		return ctx.Err()
+	}
+	c := FLANNCurve{Space: space, Library: LibraryEncrypted, Search: searchScan, Splits: splitsLevels}
+	if err := run(c, 1000, func(q cpar.Request) cpar.Request {
+		q.Params.Scheme, q.Order = cpar.SchemeCAPIA, nil
+		return q
+	}, true); err != nil {
+		return err
+	}
+	for _, how := range []struct {
+		name   string
+		search cpar.Search
+	}{{searchByRank, cpar.SearchByRank}, {searchDepthFirst, cpar.SearchDepthFirst}} {
+		c.Search = how.name
+		last := 0
+		for done, tenths := range flannVisitShares {
+			visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
+			if err != nil {
+				return fmt.Errorf("searching ciphertexts: %w", err)
+			}
+			if visits == last {
+				continue
+			}
+			last = visits
+			if err := run(c, tenths, func(q cpar.Request) cpar.Request {
+				q.Params.Search, q.Params.Approx = how.search, uint16(tenths)
+				return q
+			}, false); err != nil {
+				return err
+			}
+			m.report(c.Library+", "+how.name, done+1, len(flannVisitShares))
+		}
+	}
+	return nil
+}
+
+// setTruth finds the k nearest records of every request by brute force in
+// float64, free of either library's rounding.
+func (t *vectorTable) setTruth(k int) {
+	t.truth = make([][]uint32, len(t.requests))
+	exact := &exactSpace{records: t.records}
+	for i, request := range t.requests {
+		exact.request = request
+		hits, err := kdforest.Scan(exact, len(t.records), k, 0)
+		if err != nil {
+			panic(err) // k and n are our own
+		}
+		for _, h := range hits {
+			t.truth[i] = append(t.truth[i], h.Record)
+		}
+	}
+}
+
+type exactSpace struct {
+	records [][]float32
+	request []float32
+}
+
+func (s *exactSpace) Score(records []uint32, scores []int64) {
+	for i, r := range records {
+		sum := 0.0
+		for j, x := range s.records[r] {
+			d := float64(x) - float64(s.request[j])
+			sum += d * d
+		}
+		scores[i] = int64(math.Float64bits(sum)) // non-negative: bits have the order of values
+	}
+}
+
+// A vectorSpace is one request among plaintext vectors. Scores are the bits of
+// squared L2 in float32.
+type vectorSpace struct {
+	*vectorTable
+	flat    []float32 // the records, concatenated
+	request []float32
+	planes  []kdforest.Plane[float32]
+}
+
+func flatten(rows [][]float32) []float32 {
+	var flat []float32
+	for _, row := range rows {
+		flat = append(flat, row...)
+	}
+	return flat
+}
+
+func (s *vectorSpace) Left(plane uint32) bool { return s.planes[plane].Left(s.request) }
+
+func (s *vectorSpace) Score(records []uint32, scores []int64) {
+	for i, r := range records {
+		row := s.flat[int(r)*s.d:]
+		scores[i] = int64(math.Float32bits(squaredL2(row[:s.d], s.request)))
+	}
+}
+
+// Beyond: a single plane is a valid bound.
+func (s *vectorSpace) Beyond(plane uint32, worst int64) bool {
+	return s.Distance(plane) > s.Reach(worst)
+}
+
+func (s *vectorSpace) Distance(plane uint32) float64 {
+	p := &s.planes[plane]
+	d := float64(s.request[p.Dim]) - float64(p.Value)
+	return d * d
+}
+
+func (s *vectorSpace) Reach(worst int64) float64 {
+	return float64(math.Float32frombits(uint32(worst)))
+}
+
+// squaredL2 sums in four lanes, as FLANN does, to break the dependency between
+// additions. Taking eight elements at a time through arrays leaves one bounds
+// check.
+func squaredL2(a, b []float32) float32 {
+	b = b[:len(a)]
+	var s0, s1, s2, s3 float32
+	i := 0
+	for ; i+8 <= len(a); i += 8 {
+		x, y := (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
+		d0, d1, d2, d3 := x[0]-y[0], x[1]-y[1], x[2]-y[2], x[3]-y[3]
+		d4, d5, d6, d7 := x[4]-y[4], x[5]-y[5], x[6]-y[6], x[7]-y[7]
+		s0 += d0 * d0
+		s1 += d1 * d1
+		s2 += d2 * d2
+		s3 += d3 * d3
+		s0 += d4 * d4
+		s1 += d5 * d5
+		s2 += d6 * d6
+		s3 += d7 * d7
+	}
+	for ; i < len(a); i++ {
+		d := a[i] - b[i]
+		s0 += d * d
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// A levelSpace compares in the projection and splits in levels, where only the
+// order of planes is known.
+type levelSpace struct {
+	vectorSpace
+	levels []uint16
+	cuts   []kdforest.Plane[uint16]
+}
+
+func (s *levelSpace) ask(request []float32, levels []uint16) { s.request, s.levels = request, levels }
+
+func (s *levelSpace) Left(plane uint32) bool { return s.cuts[plane].Left(s.levels) }
+
+func (s *levelSpace) Beyond(uint32, int64) bool { return false }
+
+func (s *levelSpace) Fields() []kdforest.Field { return kdforest.FieldsOf(nil, s.cuts, s.levels) }

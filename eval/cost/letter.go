@@ -1,0 +1,349 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cpar/eval/measure"
+	"cpar/internal/paper"
+	"cpar/letter"
+	"cpar/user"
+	"cpar/user/ive"
+	"cpar/user/scorevector"
+)
+
+// DefaultLiteralN is the number of images in the literal index, to which a
+// request takes seconds.
+const DefaultLiteralN = 300
+
+const (
+	letterRequests = 5
+	letterL        = 10
+	letterPCA      = 32
+)
+
+// A Letter is the paper implemented literally (package letter), run end to end.
+type Letter struct {
+	Boxes []LetterBox `json:"boxes"`
+	// Place is the share of ranks at which the encrypted and the plaintext
+	// search agree, over all requests at AP-10 and AP-100.
+	Place float64 `json:"place_agreement"`
+	// Planes counts type-2 comparisons against a full Queue, Pruned those that
+	// skip a side.
+	Pruned int `json:"pruned_planes"`
+	Planes int `json:"planes"`
+}
+
+// A LetterBox is the cost of one operation, of a box as printed or of its
+// replacement in the product.
+type LetterBox struct {
+	Box      string `json:"box"`
+	Elements int    `json:"elements"` // of the resulting ciphertexts
+	Bytes    int    `json:"bytes"`
+	// Dot is the number of inner products counted, DotPaper the number by the
+	// paper's formulas, or nil.
+	Dot      int64  `json:"dot"`
+	DotPaper *int64 `json:"dot_paper"`
+	// MS is the median time here, MSPaper the paper's, or nil.
+	MS      float64  `json:"ms"`
+	MSPaper *float64 `json:"ms_paper"`
+}
+
+// LetterStep measures package letter over the first Plan.LiteralN images.
+func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
+	x, err := measure.RunStep(ctx, r, m.Name, r.LiteralN, func(ctx context.Context) (*Letter, error) {
+		c, err := r.Lab.Corpus(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, r.Lab.Progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// MeasureLetter builds the literal index of n images, sends it a few requests
+// and measures the cost of every box. alpha is the paper's α, or 0 for its
+// default.
+func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
+	few := *c
+	few.Train = c.Train[:min(n, len(c.Train))]
+	few.Test = nil
+	for k := range min(letterRequests, len(c.Test)) {
+		few.Test = append(few.Test, c.Test[measure.SampleAt(k, min(letterRequests, len(c.Test)), len(c.Test))])
+	}
+	train, test, err := measure.PlainVectors(&few, letterPCA)
+	if err != nil {
+		return nil, err
+	}
+	tell := func(what string) func(done, total int) {
+		return func(done, total int) {
+			if progress != nil {
+				progress(what, done, total)
+			}
+		}
+	}
+	images := letterImages(train, few.Train)
+	tell("keys")(0, 1)
+	u, cloud, err := letter.Setup(ctx, images, letter.Options{OneKey: true, Alpha: alpha, Secret: [32]byte{'l'}}, tell("encrypt the forest"))
+	if err != nil {
+		return nil, err
+	}
+	l := new(Letter)
+	x := &letterCosts{ctx: ctx, user: u, cloud: cloud, images: images, out: l}
+	requests := letterImages(test, few.Test)
+	if err := x.search(requests, tell("search")); err != nil {
+		return nil, err
+	}
+	if err := x.boxes(requests[0]); err != nil {
+		return nil, err
+	}
+	return l, x.product()
+}
+
+func letterImages(vectors []measure.Unquantized, images []user.Photo) []letter.Image {
+	out := make([]letter.Image, len(vectors))
+	for i, v := range vectors {
+		out[i] = letter.Image{Levels: v.Levels, KL: v.KL, Keywords: images[i].Keywords}
+	}
+	return out
+}
+
+type letterCosts struct {
+	ctx    context.Context
+	user   *letter.User
+	cloud  *letter.Cloud
+	images []letter.Image
+	out    *Letter
+}
+
+// dims returns the lengths of V_L1, H_L1 and V_KL with the elements that the
+// boxes append: 1299, 2594 and 98.
+func (x *letterCosts) dims() (v, h, kl int64) {
+	m, bins := int64(x.user.L1.M), int64(x.user.KL.M)
+	return m + 3, 2*m + 2, 2*bins + 2
+}
+
+// search searches at AP-10 and AP-100, encrypted and in plaintext.
+func (x *letterCosts) search(requests []letter.Image, tell func(done, total int)) error {
+	v, h, kl := x.dims()
+	places, same := 0, 0
+	for _, ap := range []float64{0.1, 1} {
+		var took []float64
+		before, formula := x.cloud.Count.N(), int64(0)
+		for i, image := range requests {
+			if err := x.ctx.Err(); err != nil {
+				return err
+			}
+			tell(i, len(requests))
+			how := letter.Search{L: letterL, AP: ap}
+			q, memory, err := x.user.Request(image)
+			if err != nil {
+				return err
+			}
+			begun := time.Now()
+			reply, err := x.cloud.Annotate(q, how)
+			if err != nil {
+				return err
+			}
+			took = append(took, 1e3*time.Since(begun).Seconds())
+			twin, err := x.user.Twin(x.cloud, memory)
+			if err != nil {
+				return err
+			}
+			clear, err := x.cloud.Search(twin, how)
+			if err != nil {
+				return err
+			}
+			for k, image := range reply.Images {
+				places++
+				if image == clear.Images[k] {
+					same++
+				}
+			}
+			x.out.Planes += reply.Stats.Planes
+			x.out.Pruned += reply.Stats.Pruned
+			formula += int64(reply.Stats.Visited)*2*(v+kl+2) + int64(reply.Stats.Planes)*(v+h+2*kl+4)
+		}
+		n := int64(len(requests))
+		formula /= n
+		x.out.Boxes = append(x.out.Boxes, LetterBox{
+			Box: fmt.Sprintf("Algorithm 1, AP-%g, n = %d", 100*ap, len(x.images)), Elements: letterL, Bytes: 8 * letterL,
+			Dot: (x.cloud.Count.N() - before) / n, DotPaper: &formula, MS: measure.RoundTo(measure.Median(took), 4)})
+	}
+	x.out.Place = measure.RoundTo(float64(same)/float64(places), 4)
+	return nil
+}
+
+func (x *letterCosts) box(name string, elements int, formula int64, stated string, f func(i int) error) error {
+	times := 7
+	if elements > 1<<20 { // matrices
+		times = 1
+	}
+	dots := func() int64 { return x.user.Count.N() + x.cloud.Count.N() }
+	before := dots()
+	ms, err := measure.MedianMS(x.ctx, times, f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	b := LetterBox{Box: name, Elements: elements, Bytes: 8 * elements, Dot: (dots() - before) / int64(times+1), // warm up
+		MS: ms}
+	if formula >= 0 {
+		b.DotPaper = &formula
+	}
+	if stated != "" {
+		value := statedMS(stated)
+		b.MSPaper = &value
+	}
+	x.out.Boxes = append(x.out.Boxes, b)
+	return nil
+}
+
+// statedMS returns a time from the paper's text, in milliseconds.
+func statedMS(id string) float64 {
+	for _, n := range paper.Values().Numbers {
+		if n.ID == id && n.Unit == "ms" {
+			return n.Value
+		}
+	}
+	panic("no time called " + id + " in the paper")
+}
+
+const noFormula = -1
+
+func (x *letterCosts) boxes(request letter.Image) error {
+	v, h, kl := x.dims()
+	u := x.user
+	q, memory, err := u.Request(request)
+	if err != nil {
+		return err
+	}
+	reply, err := x.cloud.Annotate(q, letter.Search{L: letterL, AP: 0.1})
+	if err != nil {
+		return err
+	}
+	plain, err := u.Prepare(x.images[0])
+	if err != nil {
+		return err
+	}
+	node := &x.cloud.Trees[0][0] // the root has a hyperplane
+	leaf := &x.cloud.Trees[0][len(x.images)-1]
+	var sink float64
+	one := func(what func(i int) (any, error)) func(int) error {
+		return func(i int) error { _, err := what(i); return err }
+	}
+	for _, b := range []struct {
+		name     string
+		elements int64
+		formula  int64
+		stated   string
+		f        func(i int) error
+	}{
+		{"PL1C-RF Enc", v, v, "", one(func(int) (any, error) { return u.L1.Vector(plain.L1) })},
+		{"PL1C-RF Enc, hyperplane", h, h, "", one(func(i int) (any, error) { return u.L1.Plane(plain.L1, i) })},
+		{"PKLC-RF Enc", kl, kl, "", one(func(int) (any, error) { return u.KL.Vector(plain.KL) })},
+		{"PKLC-RF Enc, hyperplane", kl, kl, "", one(func(i int) (any, error) { return u.KL.Plane(plain.KL, i) })},
+		{"Enc, both tools", v + kl, v + kl, "vector_encrypt", func(int) error { return encryptBoth(u, plain, noFormula) }},
+		{"Enc, hyperplane, both tools", h + kl, h + kl, "plane_encrypt", func(i int) error { return encryptBoth(u, plain, i) }},
+		{"OPE of one value", 1, 0, "ope", one(func(i int) (any, error) { return u.Order(plain, i%len(u.Fields)) })},
+		{"SᵀS_s, all three", v*v + h*h + kl*kl, noFormula, "", func(int) error { u.L1.Evaluations(); u.KL.Evaluation(); return nil }},
+		{"PL1C-RF Request", v + h, v + h, "", one(func(int) (any, error) { return u.L1.Request(plain.L1, memory.Scale) })},
+		{"PKLC-RF Request", kl, kl, "", one(func(int) (any, error) { return u.KL.Request(plain.KL, memory.Scale) })},
+		{"Secure Annotation Request", int64(q.Elements()), v + h + kl, "request_time", func(int) error { _, _, err := u.Request(request); return err }},
+		{"PL1C-RF Type-1", 1, 2 * (v + 1), "", func(int) error { sink += q.L1.Type1(node.CV1, leaf.CV1); return nil }},
+		{"PL1C-RF Type-2", 1, v + h + 2, "", func(int) error { sink += q.L1.Type2(node.CH1, leaf.CV1); return nil }},
+		{"PKLC-RF Type-1", 1, 2 * (kl + 1), "", func(int) error { sink += q.KL.Compare(node.CVKL, leaf.CVKL); return nil }},
+		{"PKLC-RF Type-2", 1, 2 * (kl + 1), "", func(int) error { sink += q.KL.Compare(node.CHKL, leaf.CVKL); return nil }},
+		{"Final Keyword Selection", 0, 0, "selection", func(int) error { _, err := u.Select(reply, memory); return err }},
+	} {
+		if err := x.box(b.name, int(b.elements), b.formula, b.stated, b.f); err != nil {
+			return err
+		}
+	}
+	_ = sink
+	return nil
+}
+
+func encryptBoth(u *letter.User, x letter.Prepared, field int) error {
+	if field < 0 {
+		if _, err := u.L1.Vector(x.L1); err != nil {
+			return err
+		}
+		_, err := u.KL.Vector(x.KL)
+		return err
+	}
+	if _, err := u.L1.Plane(x.L1, field); err != nil {
+		return err
+	}
+	_, err := u.KL.Plane(x.KL, field)
+	return err
+}
+
+// product adds what the product does instead: one vector for both distances,
+// and folded requests. Its inner products are computed, not counted.
+func (x *letterCosts) product() error {
+	v, h, kl := x.dims()
+	layout := scorevector.Paper()
+	dim, planes := layout.JL+layout.KL+3, len(x.user.Fields)+1
+	noise := ive.NewNoise([32]byte{'l'})
+	type operation func(i int) error
+	ofKey := func(dim int) (record, request, score operation, err error) {
+		p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
+		k, err := ive.NewKey([32]byte{'l'}, p)
+		plain, c, t := make([]int64, dim), make([]uint64, dim), make([]uint64, dim)
+		return func(int) error { return k.EncryptRecord(c, plain, noise) },
+			func(int) error { return k.EncryptRequest(t, plain, noise) },
+			func(int) error { p.Score(c, t); return nil }, err
+	}
+	record, request, score, err := ofKey(dim)
+	if err != nil {
+		return err
+	}
+	plane, planeRequest, planeScore, err := ofKey(planes)
+	if err != nil {
+		return err
+	}
+	for _, b := range []struct {
+		name     string
+		elements int
+		dot      int64
+		formula  int64
+		stated   string
+		f        operation
+	}{
+		{"product: Enc", dim, int64(dim), v + kl, "vector_encrypt", record},
+		{"product: Enc, hyperplane", planes, int64(planes), h + kl, "plane_encrypt", plane},
+		{"product: request", dim, int64(dim), v + h + kl, "request_time", request},
+		{"product: request for hyperplanes", planes, int64(planes), h, "", planeRequest},
+		{"product: Comp", 1, 1, v + kl + 2, "", score},
+		{"product: Comp_h", 1, 1, h + kl + 2, "", planeScore},
+	} {
+		if err := x.box(b.name, b.elements, b.formula, b.stated, b.f); err != nil {
+			return err
+		}
+		x.out.Boxes[len(x.out.Boxes)-1].Dot = b.dot
+	}
+	return nil
+}
+
+func (l *Letter) Tables() []measure.Table {
+	boxes := measure.Table{Name: "letter", Title: "The paper's boxes as printed: DOT counted, and by its formulas; medians, one core, beside the paper's times",
+		Columns: []string{"box", "elements", "bytes", "DOT", "the paper's formula", "ms", "the paper's ms"}}
+	for _, b := range l.Boxes {
+		formula, stated := "", ""
+		if b.DotPaper != nil {
+			formula = measure.FormatInt(*b.DotPaper)
+		}
+		if b.MSPaper != nil {
+			stated = paper.Digits(*b.MSPaper)
+		}
+		boxes.Rows = append(boxes.Rows, []string{b.Box, measure.FormatInt(b.Elements), measure.FormatInt(b.Bytes), measure.FormatInt(b.Dot), formula, measure.FormatSignificant(b.MS), stated})
+	}
+	found := measure.Table{Name: "letter-found", Title: "The literal system beside its search in the clear", Columns: []string{"what", "value"}, Rows: [][]string{
+		{"places alike", measure.FormatDecimal(l.Place, 4)}, {"type-2 comparisons", measure.FormatInt(l.Planes)}, {"of these, sides pruned", measure.FormatInt(l.Pruned)}}}
+	return slices.Clip([]measure.Table{boxes, found})
+}

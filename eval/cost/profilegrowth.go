@@ -1,0 +1,191 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/user"
+)
+
+// ProfileGrowth is the growth of scheme sealed with the short vectors of profiles learned
+// and network.
+type ProfileGrowth struct {
+	// Dim is the dimension of the records.
+	Dim int `json:"dim"`
+	// BaseMB is the memory of the process before the measurement.
+	BaseMB float64            `json:"base_rss_mb"`
+	Rows   []ProfileGrowthRow `json:"rows"`
+}
+
+// A ProfileGrowthRow is one size. Times are medians in milliseconds, the
+// owner's on all cores.
+type ProfileGrowthRow struct {
+	Records  int     `json:"n"`
+	Cloud    float64 `json:"cloud_ms"` // one core
+	CloudAll float64 `json:"cloud_all_cores_ms"`
+	Encrypt  float64 `json:"owner_request_ms"`
+	Read     float64 `json:"owner_read_ms"`
+	Request  int     `json:"request_bytes"`
+	Reply    int     `json:"reply_bytes"`
+	Hints    uint64  `json:"hints_bytes"`
+	Table    uint64  `json:"table_bytes"` // keywords
+	Index    uint64  `json:"index_bytes"`
+	// PeakMB is the memory of the process, owner and server together, while it
+	// answers, and AddMB while it adds records, which takes Add seconds.
+	PeakMB float64 `json:"peak_rss_mb"`
+	AddMB  float64 `json:"add_peak_rss_mb"`
+	Add    float64 `json:"add_s"`
+}
+
+var ProfileGrowthSizes = []int{20000, 100000, 1000000}
+
+const (
+	// growthBase synthetic photos have growthWords keywords and values per
+	// embedding.
+	growthBase  = 1000
+	growthWords = 256
+	// growthStep is the number of records added at once, to bound memory.
+	growthStep     = 100000
+	growthRequests = 9
+)
+
+// ProfileGrowthStep measures ProfileGrowthSizes, or small sizes if N is small.
+func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
+	sizes := ProfileGrowthSizes
+	if r.N < sizes[0] {
+		n := max(r.N, 100) // learning needs 100 photos
+		sizes = []int{n, 2 * n}
+	}
+	g, err := measure.RunStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// syntheticPhotos have three keywords each and an embedding near the sum of the
+// keywords' directions. There are more keywords than dimensions, so that a
+// fitted profile uses all dimensions that it may have.
+func syntheticPhotos(n int) []user.Photo {
+	rng := rand.New(rand.NewPCG(measure.AugmentSeed+3, 0))
+	zeros := feature.New()
+	histogram := func() []float32 {
+		h, sum := make([]float32, feature.ColorDim), float32(0)
+		for i := range h {
+			h[i] = rng.Float32()
+			sum += h[i]
+		}
+		for i := range h {
+			h[i] /= sum
+		}
+		return h
+	}
+	out := make([]user.Photo, n)
+	for i := range out {
+		v := *zeros
+		v.RGB, v.HSV, v.Lab = histogram(), histogram(), histogram()
+		values := make([]float32, growthWords)
+		for j := range values {
+			values[j] = 0.02 * rng.Float32()
+		}
+		var words []string
+		for k, w := range rng.Perm(growthWords)[:3] {
+			if k == 0 {
+				w = i % growthWords // every word occurs
+			}
+			values[w]++
+			words = append(words, fmt.Sprintf("word %d", w))
+		}
+		v.Embedding = &feature.Embedding{Network: [32]byte{'m', 'a', 'd', 'e'}, Values: values}
+		out[i] = user.Photo{Vectors: &v, Keywords: words}
+	}
+	return out
+}
+
+// MeasureProfileGrowth builds an index of scheme sealed from synthetic photos
+// and adds them again and again, because costs depend on the number of records
+// and their dimension, not on their content.
+func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
+	measure.ResetPeakMemory()
+	base := measure.RoundTo(measure.PeakMB(), 0)
+	photos := syntheticPhotos(min(sizes[0], growthBase))
+	s, _, err := measure.OpenSealed(ctx, photos, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out := &ProfileGrowth{Dim: int(s.Manifest.Dim), BaseMB: base}
+	for _, n := range sizes {
+		row := ProfileGrowthRow{Records: n}
+		measure.ResetPeakMemory()
+		begun := time.Now()
+		for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
+			some := make([]user.Photo, min(growthStep, n-at))
+			for i := range some {
+				some[i] = photos[i%len(photos)]
+			}
+			if _, err := user.Add(ctx, s.Key, s.Path(), some, progress); err != nil {
+				return nil, fmt.Errorf("adding to %d records: %w", at, err)
+			}
+			if err := s.Open(); err != nil {
+				return nil, err
+			}
+		}
+		row.Add, row.AddMB = measure.RoundTo(time.Since(begun).Seconds(), 1), measure.RoundTo(measure.PeakMB(), 0)
+		if err := row.measure(ctx, s, photos); err != nil {
+			return nil, fmt.Errorf("%d records: %w", n, err)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+func (row *ProfileGrowthRow) measure(ctx context.Context, s *measure.SealedSession, photos []user.Photo) error {
+	requests := measure.VectorsOf(s.Owner, &measure.Corpus{Test: photos}, growthRequests)
+	debug.FreeOSMemory() // release the memory of adding
+	measure.ResetPeakMemory()
+	for _, v := range requests[:min(3, len(requests))] {
+		if _, err := s.Nearest(ctx, v, 10); err != nil {
+			return err
+		}
+	}
+	// Read memory first, because times are taken without garbage collection.
+	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
+	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) {
+		_, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
+		if err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
+		return time.Since(begun), err
+	})
+	if err != nil {
+		return err
+	}
+	var size SealedCost
+	size.sizes(s.Manifest)
+	row.Cloud, row.CloudAll, row.Encrypt, row.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
+	row.Request, row.Reply = m.Request, m.Reply
+	row.Hints, row.Table, row.Index = size.Hints, size.Table, size.Index
+	return nil
+}
+
+func (g *ProfileGrowth) Tables() []measure.Table {
+	t := measure.Table{Name: "profile-growth", Title: fmt.Sprintf("Scheme sealed with learnt vectors of %d dimensions as it grows; owner on all cores; memory of both sides together, %s MB of it before they began", g.Dim, measure.FormatDecimal(g.BaseMB, 0)),
+		Columns: []string{"n", "cloud ms, one core", "cloud ms, all cores", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "keywords MB", "index MB", "memory MB", "memory of adding MB", "added in s"}}
+	for _, r := range g.Rows {
+		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Records), measure.FormatDecimal(r.Cloud, 2), measure.FormatDecimal(r.CloudAll, 2), measure.FormatDecimal(r.Encrypt, 2), measure.FormatDecimal(r.Read, 1), measure.FormatDecimal(float64(r.Request)/1e3, 0), measure.FormatDecimal(float64(r.Reply)/1e3, 0),
+			measure.FormatDecimal(float64(r.Hints)/1e6, 1), measure.FormatDecimal(float64(r.Table)/1e6, 1), measure.FormatDecimal(float64(r.Index)/1e6, 0), measure.FormatDecimal(r.PeakMB, 0), measure.FormatDecimal(r.AddMB, 0), measure.FormatNonZero(r.Add, 1)})
+	}
+	return []measure.Table{t}
+}

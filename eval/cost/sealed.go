@@ -1,0 +1,208 @@
+package cost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/kdforest"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// Sealed is the quality and cost of schemes sealed and local.
+type Sealed struct {
+	Records  int `json:"records"`
+	Requests int `json:"requests"`
+	// Top10Equal is the share of requests whose ten nearest in scheme sealed
+	// equal the ten nearest quantised plaintext vectors, rank by rank. LocalEqual
+	// is the same share for scheme local.
+	Top10Equal float64 `json:"top10_equal"`
+	LocalEqual float64 `json:"local_top10_equal"`
+	// Quality compares sealed with the same profile in plaintext and not
+	// quantised (plain-jl), through one projection.
+	Quality []measure.QualityRow `json:"quality"`
+	// Cost is the cost of one index, Growth the cost of increasing sizes, with
+	// fitted exponents.
+	Cost   *SealedCost       `json:"cost,omitempty"`
+	Growth []SealedGrowthRow `json:"growth,omitempty"`
+	Fits   []Fit             `json:"fits,omitempty"`
+	// Transfers compares sealed with local by number of records and requests.
+	Transfers []TransferRow `json:"homes,omitempty"`
+}
+
+// SealedSteps runs three steps, because each is slow.
+func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
+	out, err := measure.RunStep(ctx, r, m.Name, nil, measure.WithCorpus(r, MeasureSealed))
+	if err != nil {
+		return nil, err
+	}
+	cost, err := measure.RunStep(ctx, r, m.Name+"-cost", r.N, func(ctx context.Context) (*SealedCost, error) { return MeasureSealedCost(ctx, r.Lab, r.N) })
+	sizes := SealedGrowthSizes
+	if r.N < sizes[0] {
+		sizes = []int{r.N, 2 * r.N}
+	}
+	growth, failed := measure.RunStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedGrowthRow, error) {
+		rows, err := MeasureSealedGrowth(ctx, r.Lab, sizes)
+		return &rows, err
+	})
+	if growth == nil {
+		growth = new([]SealedGrowthRow)
+	}
+	out.with(cost, *growth)
+	return out, errors.Join(err, failed)
+}
+
+func (s *Sealed) with(c *SealedCost, growth []SealedGrowthRow) {
+	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
+	if c != nil {
+		s.Transfers = c.homes()
+	}
+}
+
+// MeasureSealed measures the quality of schemes sealed and local on the real
+// collection.
+func MeasureSealed(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Sealed, error) {
+	out := &Sealed{Records: len(c.Train), Requests: len(c.Test)}
+	for _, scheme := range []cpar.Scheme{cpar.SchemeSealed, cpar.SchemeLocal} {
+		if err := out.measure(ctx, c, scheme, progress); err != nil {
+			return nil, fmt.Errorf("scheme %v: %w", scheme, err)
+		}
+	}
+	return out, nil
+}
+
+func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme, progress user.Progress) error {
+	s, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: scheme, Progress: progress})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	plain := &measure.Session{Corpus: c, Builder: b}
+	if plain.Twin, err = b.Twin(); err != nil {
+		return err
+	}
+	twin, _ := plain.Twin.Rows()
+	for i, im := range c.Test {
+		v, err := b.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		plain.Requests = append(plain.Requests, v)
+	}
+	train, truth := plain.Keywords(), measure.Keywords(c.Test)
+	unquantised, err := plain.ProjectedDistances(ctx)
+	if err != nil {
+		return err
+	}
+	var equal, done atomic.Int64
+	found := map[int][][]string{5: make([][]string, len(truth)), 10: make([][]string, len(truth))}
+	if err := plain.EachRequest(ctx, func(i int, v *vector.Vector) error {
+		near, err := s.Nearest(ctx, v, 10)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		same, err := sameAsTwin(twin, v, near)
+		if err != nil {
+			return fmt.Errorf("request %d in the clear: %w", i, err)
+		}
+		if same {
+			equal.Add(1)
+		}
+		for k := range found {
+			found[k][i] = measure.KeywordStrings(rank.Keywords(near[:min(k, len(near))], measure.StandardKeywords))
+		}
+		if progress != nil {
+			progress(scheme.String(), int(done.Add(1)), len(truth))
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	share := float64(equal.Load()) / float64(len(truth))
+	if scheme == cpar.SchemeLocal {
+		out.LocalEqual = share
+		return nil
+	}
+	out.Top10Equal = share
+	for _, k := range []int{5, 10} {
+		out.Quality = append(out.Quality,
+			measure.QualityRow{Scheme: "plain-jl", Neighbours: k, Quality: measure.MeasureQuality(measure.AnnotatePlain(unquantised, train, k, measure.StandardKeywords), truth)},
+			measure.QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: measure.MeasureQuality(found[k], truth)})
+	}
+	return nil
+}
+
+// sameAsTwin reports whether near holds the ten records with the smallest
+// plaintext scores, ties by record.
+func sameAsTwin(twin *user.RowsTwin, v *vector.Vector, near []rank.Neighbour) (bool, error) {
+	scores, err := twin.Scores(v)
+	if err != nil {
+		return false, err
+	}
+	queue := kdforest.NewQueue(10)
+	for record, score := range scores {
+		queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+	}
+	return slices.EqualFunc(near, queue.Hits(), func(n rank.Neighbour, h kdforest.Hit) bool { return n.Record == h.Record }), nil
+}
+
+func (s *Sealed) Tables() []measure.Table {
+	quality := measure.Table{Name: "sealed", Title: fmt.Sprintf("Scheme sealed on untouched images, n = %d: the same ten nearest as in the clear for %s %% of %d requests (local: %s %%)",
+		s.Records, measure.FormatDecimal(100*s.Top10Equal, 2), s.Requests, measure.FormatDecimal(100*s.LocalEqual, 2)),
+		Columns: []string{"method", "neighbours", "P %", "R %", "F1 %", "N+"}}
+	for _, row := range s.Quality {
+		quality.Rows = append(quality.Rows, []string{row.Scheme, measure.FormatInt(row.Neighbours), measure.FormatDecimal(row.P, 1), measure.FormatDecimal(row.R, 1), measure.FormatDecimal(row.F1, 1), measure.FormatInt(row.Nplus)})
+	}
+	out := []measure.Table{quality}
+	if s.Cost != nil {
+		out = append(out, s.Cost.table())
+	}
+	if len(s.Growth) > 0 {
+		growth := measure.Table{Name: "sealed-growth", Title: "Scheme sealed as it grows; the cloud on one core, the owner on all; memory of both together",
+			Columns: []string{"n", "cloud ms", "owner: request ms", "owner: reply ms", "request kB", "reply kB", "hints MB", "index MB", "memory MB", "added in s"}}
+		for _, r := range s.Growth {
+			growth.Rows = append(growth.Rows, []string{measure.FormatInt(r.Records), measure.FormatDecimal(r.Cloud, 1), measure.FormatDecimal(r.Encrypt, 1), measure.FormatDecimal(r.Read, 1), measure.FormatDecimal(float64(r.Request)/1e3, 0),
+				measure.FormatDecimal(float64(r.Reply)/1e3, 0), measure.FormatDecimal(float64(r.Hints)/1e6, 1), measure.FormatDecimal(float64(r.Index)/1e6, 0), measure.FormatDecimal(r.PeakMB, 0), measure.FormatNonZero(r.Add, 1)})
+		}
+		fits := measure.Table{Name: "sealed-fits", Title: "Growth of scheme sealed: exponents of n", Columns: []string{"what", "exponent", "greatest factor off"}}
+		for _, f := range s.Fits {
+			fits.Rows = append(fits.Rows, []string{f.What, measure.FormatDecimal(f.Exponent, 3), measure.FormatDecimal(f.Deviation, 3)})
+		}
+		out = append(out, growth, fits)
+	}
+	if len(s.Transfers) > 0 {
+		homes := measure.Table{Name: "sealed-local", Title: "What crosses the wall in all, and what is kept at home: sealed beside local, in MB, computed from the measured sizes",
+			Columns: []string{"n", "requests", "sealed, moved", "local, moved", "sealed, kept", "local, kept"}}
+		for _, r := range s.Transfers {
+			homes.Rows = append(homes.Rows, []string{measure.FormatInt(r.Records), measure.FormatInt(r.Requests), measure.FormatDecimal(r.Sealed, 1), measure.FormatDecimal(r.Local, 1), measure.FormatDecimal(r.SealedStored, 1), measure.FormatDecimal(r.LocalStored, 1)})
+		}
+		out = append(out, homes)
+	}
+	return out
+}
+
+func (c *SealedCost) table() measure.Table {
+	t := measure.Table{Name: "sealed-cost", Title: fmt.Sprintf("What scheme sealed costs, n = %d", c.Records), Columns: []string{"what", "value", "unit"}}
+	for _, row := range []struct {
+		what  string
+		value float64
+		unit  string
+	}{
+		{"cloud, a request, one core", c.Cloud, "ms"}, {"capia in the same run", c.Capia, "ms"}, {"sealed over capia", c.OverCapia, ""},
+		{"owner: a request of a vector", c.Encrypt, "ms"}, {"owner: reading and checking the reply", c.Read, "ms"},
+		{"request", float64(c.Request) / 1e3, "kB"}, {"reply", float64(c.Reply) / 1e3, "kB"},
+		{"profile, once, as in every scheme", float64(c.Profile) / 1e6, "MB"}, {"hints, once", float64(c.Hints) / 1e6, "MB"}, {"keyword table, once", float64(c.Table) / 1e6, "MB"},
+		{"index", float64(c.Index) / 1e6, "MB"}, {"index of capia", float64(c.CapiaIndex) / 1e6, "MB"}, {"sealed over capia, bytes", float64(c.Index) / float64(c.CapiaIndex), ""},
+		{"build, all cores", c.Build, "s"}, {"of it PCA", c.PCA, "s"}, {"peak memory of the build", c.PeakMB, "MB"},
+		{"scheme local: index, once", float64(c.LocalIndex) / 1e6, "MB"}, {"scheme local: scan at home", c.LocalScan, "ms"},
+	} {
+		t.Rows = append(t.Rows, []string{row.what, measure.FormatDecimal(row.value, 3), row.unit})
+	}
+	return t
+}

@@ -1,0 +1,258 @@
+package cost
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/eval/measure"
+	"cpar/user"
+)
+
+// A SealedCost is the cost of one index of scheme sealed beside one of capia
+// over the same photos, which take turns in one run. Times are medians in
+// milliseconds on one core unless stated otherwise.
+type SealedCost struct {
+	Records int     `json:"n"`
+	Build   float64 `json:"build_s"` // from raw features, all cores
+	PCA     float64 `json:"pca_s"`
+	Cloud   float64 `json:"cloud_ms"`
+	Capia   float64 `json:"capia_ms"`
+	// OverCapia is Cloud over Capia.
+	OverCapia float64 `json:"over_capia"`
+	// Encrypt makes a request from a vector. Read decrypts and checks all
+	// scores and ranks them, on all cores.
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	// Hints and Table (the keywords) are fetched once, and after an update only
+	// what is new.
+	Hints uint64 `json:"hints_bytes"`
+	Table uint64 `json:"table_bytes"`
+	// Profile is fetched once in every scheme, and hardly grows with n.
+	Profile    uint64 `json:"profile_bytes"`
+	Index      uint64 `json:"index_bytes"`
+	CapiaIndex uint64 `json:"capia_index_bytes"`
+	// Scheme local fetches LocalIndex, and its scan on the device takes
+	// LocalScan.
+	LocalIndex uint64  `json:"local_index_bytes"`
+	LocalScan  float64 `json:"local_scan_ms"`
+	PeakMB     float64 `json:"peak_rss_mb"`
+}
+
+// sealedRequests is the number of requests behind a median.
+const sealedRequests = 15
+
+// MeasureSealedCost measures indexes of n images.
+func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost, error) {
+	c, err := l.Collection(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &SealedCost{Records: n}
+	if err := out.local(ctx, c); err != nil {
+		return nil, fmt.Errorf("scheme local: %w", err)
+	}
+	capia, err := measure.OpenSession(ctx, c, user.Options{Scheme: cpar.SchemeCAPIA, Progress: l.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer capia.Close()
+	clock := measure.StageClock{Report: l.Progress, Spans: map[string]time.Duration{}}
+	measure.ResetPeakMemory()
+	begun := time.Now()
+	s, _, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Progress: clock.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	out.Build, out.PCA = measure.RoundTo(time.Since(begun).Seconds(), 2), measure.RoundTo(clock.Spans["pca"].Seconds(), 2)
+	out.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
+	out.sizes(s.Manifest)
+	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
+	list, err := capia.Prepare(ctx, measure.SearchConfigurations()[0].P, min(sealedRequests, len(capia.Requests)))
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Time(ctx, measure.VectorsOf(s.Owner, c, sealedRequests), func(i int) (time.Duration, error) {
+		begun := time.Now()
+		_, err := search.Annotate(capia.Cloud, list[i%len(list)].Request)
+		return time.Since(begun), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Cloud, out.Capia, out.Encrypt, out.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
+	out.Request, out.Reply = m.Request, m.Reply
+	out.OverCapia = measure.RoundTo(out.Cloud/out.Capia, 3)
+	return out, nil
+}
+
+func (out *SealedCost) sizes(m *cpar.Manifest) {
+	out.Index = m.Bytes()
+	out.Hints, out.Table = measure.SegmentBytes(m, cpar.SegmentHints), measure.SegmentBytes(m, cpar.SegmentKeywords)
+	out.Profile = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
+}
+
+func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
+	s, _, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeLocal})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	out.LocalIndex = s.Manifest.Bytes()
+	requests := measure.VectorsOf(s.Owner, c, sealedRequests)
+	out.LocalScan, err = measure.MedianMS(ctx, len(requests), func(i int) error {
+		_, err := s.Nearest(ctx, requests[i%len(requests)], 10)
+		return err
+	})
+	return err
+}
+
+// A SealedGrowthRow is one size of growth.
+type SealedGrowthRow struct {
+	Records int     `json:"n"`
+	Cloud   float64 `json:"cloud_ms"`
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	Hints   uint64  `json:"hints_bytes"`
+	Index   uint64  `json:"index_bytes"`
+	// Add is the time in seconds to add the records that the previous size
+	// lacks.
+	Add float64 `json:"add_s,omitempty"`
+	// PeakMB is the memory of the process, owner and server together.
+	PeakMB float64 `json:"peak_rss_mb"`
+}
+
+func (r SealedGrowthRow) size() int { return r.Records }
+
+var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
+
+// MeasureSealedGrowth builds an index of the first size and adds the same
+// photos again and again, because costs depend on the number of records, not on
+// their content.
+func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]SealedGrowthRow, error) {
+	c, err := l.Collection(ctx, min(sizes[0], measure.DefaultN))
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Progress: l.Progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var out []SealedGrowthRow
+	for i, n := range sizes {
+		measure.ResetPeakMemory()
+		row := SealedGrowthRow{Records: n}
+		begun := time.Now()
+		for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
+			some := c.Train[:min(len(c.Train), n-at)]
+			if _, err := user.Add(ctx, s.Key, s.Path(), some, l.Progress); err != nil {
+				return nil, fmt.Errorf("adding to %d records: %w", at, err)
+			}
+			if err := s.Open(); err != nil {
+				return nil, err
+			}
+		}
+		if i > 0 {
+			row.Add = measure.RoundTo(time.Since(begun).Seconds(), 1)
+		}
+		m, err := s.Time(ctx, measure.VectorsOf(s.Owner, c, 7), nil)
+		if err != nil {
+			return nil, fmt.Errorf("%d records: %w", n, err)
+		}
+		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.Cloud, m.Encrypt, m.Read, m.Request, m.Reply
+		var size SealedCost
+		size.sizes(s.Manifest)
+		row.Hints, row.Index = size.Hints, size.Index
+		row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+func fitSealed(rows []SealedGrowthRow) (fits []Fit) {
+	for _, part := range []struct {
+		what string
+		of   func(SealedGrowthRow) float64
+	}{
+		{"cloud", func(r SealedGrowthRow) float64 { return r.Cloud }},
+		{"owner, reading", func(r SealedGrowthRow) float64 { return r.Read }},
+		{"reply", func(r SealedGrowthRow) float64 { return float64(r.Reply) }},
+		{"hints", func(r SealedGrowthRow) float64 { return float64(r.Hints) }},
+		{"index", func(r SealedGrowthRow) float64 { return float64(r.Index) }},
+	} {
+		if f, ok := fitPower(rows, part.of); ok {
+			f.What = part.what
+			fits = append(fits, f)
+		}
+	}
+	return fits
+}
+
+// A TransferRow compares the bytes that an owner sends and receives under
+// sealed and local.
+type TransferRow struct {
+	Records  int     `json:"n"`
+	Requests int     `json:"requests"`
+	Sealed   float64 `json:"sealed_mb"`
+	Local    float64 `json:"local_mb"`
+	// The Stored sizes are kept on the device: profile, hints and keywords, or
+	// everything.
+	SealedStored float64 `json:"sealed_stored_mb"`
+	LocalStored  float64 `json:"local_stored_mb"`
+}
+
+// TransferSizes are the sizes behind the rows, in bytes. All except the profile
+// and a request grow with the number of records and are given per record.
+type TransferSizes struct {
+	Profile float64 // fetched once in every scheme
+	Request float64
+	Reply   float64 // per record
+	Sealed  float64 // per record: hints and keywords, which scheme sealed fetches once
+	Local   float64 // per record: vector and keywords, which scheme local fetches once
+}
+
+// LocalVectorBytes returns the size in bytes of a vector of dim coordinates in scheme local.
+func LocalVectorBytes(dim int) float64 {
+	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
+}
+
+// once returns the bytes that each scheme fetches once for n records, and the
+// bytes of one sealed request and reply.
+func (h TransferSizes) once(n int) (sealed, local, each float64) {
+	records := float64(n)
+	return h.Profile + records*h.Sealed, h.Profile + records*h.Local, h.Request + records*h.Reply
+}
+
+func (h TransferSizes) Rows() (rows []TransferRow) {
+	mb := func(bytes float64) float64 { return measure.RoundTo(bytes/1e6, 1) }
+	for _, n := range []int{1000, 10000, 100000, 1000000} {
+		sealed, local, each := h.once(n)
+		for _, requests := range []int{1, 100, 10000} {
+			rows = append(rows, TransferRow{Records: n, Requests: requests, Sealed: mb(sealed + float64(requests)*each), Local: mb(local),
+				SealedStored: mb(sealed), LocalStored: mb(local)})
+		}
+	}
+	return rows
+}
+
+// Crossing returns the smallest number of requests to n records for which
+// scheme local moves fewer bytes than sealed.
+func (h TransferSizes) Crossing(n int) int {
+	sealed, local, each := h.once(n)
+	return max(0, int(math.Floor((local-sealed)/each))+1)
+}
+
+func (c *SealedCost) homes() []TransferRow {
+	n := float64(c.Records)
+	return TransferSizes{Profile: float64(c.Profile), Request: float64(c.Request), Reply: float64(c.Reply) / n,
+		Sealed: float64(c.Hints+c.Table) / n, Local: float64(c.LocalIndex-c.Profile) / n}.Rows()
+}

@@ -1,0 +1,14 @@
+// Package eval holds the evaluation: measurements of quality, cost and security,
+// and the report of their results. The folder contains only this comment.
+//
+//	measure ─▶ quality, cost, attack ─▶ report ─▶ cmd/cpar-eval
+//	measure ─▶ load, simulate ─▶ cmd/cpar-eval
+//	plot, checkpoint, distance ─▶ measure     estimate ─▶ attack
+//
+// In: an annotated collection of photos, and optionally an image network.
+// Out: tables (CSV), plots (SVG, PNG), docs/results.md and docs/scale.md.
+//
+// The evaluation runs the owner and the server in one process, so it is the
+// only room that links both user and cloud. No other room may import it,
+// except for distance in tests.
+package eval

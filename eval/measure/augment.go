@@ -1,0 +1,216 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/draw"
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
+	"cpar/user"
+)
+
+// Larger collections are derived from the real one, only to measure cost and
+// scaling. Accuracy is always measured on unmodified images. There are two
+// ways:
+//
+//	pixels    crop, flip and shift the colours of a real photo, then extract
+//	          its features as usual (up to pixelLimit)
+//	features  mix and jitter the features of two images, ten times as fast
+//	          (beyond pixelLimit)
+//
+// Both are seeded: image i is the same in every run.
+const (
+	AugmentSeed = 1
+	// pixelLimit is the paper's n.
+	pixelLimit = 20000
+	// augmentSide is the longest side of an augmented photo. Package feature
+	// counts colours at this size.
+	augmentSide = 256
+)
+
+type augmentation struct {
+	left, top, width, height float64 // the crop, as shares
+	flip                     bool
+	gain, offset             [3]float64 // of red, green, blue
+}
+
+func drawShift(rng *rand.Rand) augmentation {
+	s := augmentation{width: 0.7 + 0.25*rng.Float64(), height: 0.7 + 0.25*rng.Float64(), flip: rng.IntN(2) == 1}
+	s.left, s.top = (1-s.width)*rng.Float64(), (1-s.height)*rng.Float64()
+	for c := range 3 {
+		s.gain[c], s.offset[c] = 0.85+0.3*rng.Float64(), 24*rng.Float64()-12
+	}
+	return s
+}
+
+func (s augmentation) apply(data []byte) ([]byte, error) {
+	src, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("decoding: %w: %w", cpar.ErrInput, err)
+	}
+	b := src.Bounds()
+	crop := image.Rect(
+		b.Min.X+int(s.left*float64(b.Dx())), b.Min.Y+int(s.top*float64(b.Dy())),
+		b.Min.X+int((s.left+s.width)*float64(b.Dx())), b.Min.Y+int((s.top+s.height)*float64(b.Dy())))
+	if crop.Empty() {
+		crop = b
+	}
+	w, h := crop.Dx(), crop.Dy()
+	if long := max(w, h); long > augmentSide {
+		w, h = max(1, w*augmentSide/long), max(1, h*augmentSide/long)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.ApproxBiLinear.Scale(out, out.Bounds(), src, crop, draw.Src, nil)
+	s.colours(out)
+	var buf bytes.Buffer
+	if err := bmp.Encode(&buf, out); err != nil {
+		return nil, fmt.Errorf("encoding: %w", err)
+	}
+	return buf.Bytes(), nil
+}
+
+// colours flips the image and shifts its colours.
+func (s augmentation) colours(img *image.RGBA) {
+	var table [3][256]uint8
+	for c := range table {
+		for v := range table[c] {
+			table[c][v] = uint8(max(0, min(255, s.gain[c]*float64(v)+s.offset[c])))
+		}
+	}
+	w := img.Bounds().Dx()
+	for y := range img.Bounds().Dy() {
+		row := img.Pix[y*img.Stride:][:4*w]
+		for x := range w {
+			p := row[4*x:]
+			p[0], p[1], p[2], p[3] = table[0][p[0]], table[1][p[1]], table[2][p[2]], 255
+		}
+		if s.flip {
+			for x := range w / 2 {
+				a, b := img.RGBAAt(x, y), img.RGBAAt(w-1-x, y)
+				img.SetRGBA(x, y, color.RGBA(b))
+				img.SetRGBA(w-1-x, y, color.RGBA(a))
+			}
+		}
+	}
+}
+
+// augmentPixels makes images first to first+n of the series. Images derive from
+// the photos in turn and keep their keywords.
+func augmentPixels(ctx context.Context, items []dataset.Photo, first, n int, progress func(done int)) ([]user.Photo, error) {
+	load := func(i int) ([]byte, error) {
+		rng := rand.New(rand.NewPCG(AugmentSeed, uint64(first+i)))
+		data, err := os.ReadFile(items[(first+i)%len(items)].Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+		}
+		return drawShift(rng).apply(data)
+	}
+	out, errs, err := feature.ExtractAll(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		it := items[(first+i)%len(items)]
+		if errs[i] != nil {
+			return nil, fmt.Errorf("augmenting %s: %w", it.Name, errs[i])
+		}
+		out[i].Keywords, out[i].Content = it.Keywords, [32]byte{}
+	}
+	return out, nil
+}
+
+// MixFeatures makes n images, each from the features of two: a weighted mean
+// with five per cent of jitter for magnitudes and histograms, and the value of
+// either image for phases and signs.
+func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
+	out := make([]user.Photo, n)
+	var done atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range out {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rng := rand.New(rand.NewPCG(AugmentSeed+1, uint64(i)))
+			a, b := images[rng.IntN(len(images))], images[rng.IntN(len(images))]
+			out[i] = user.Photo{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
+			if k := int(done.Add(1)); progress != nil && (k%256 == 0 || k == n) {
+				progress("mixing features", k, n)
+			}
+			return nil
+		})
+	}
+	return out, group.Wait()
+}
+
+func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
+	share := float32(0.5 + 0.5*rng.Float64()) // weight of a, whose keywords the image gets
+	blend := func(x, y []float32, histogram bool) []float32 {
+		z := make([]float32, len(x))
+		sum := float32(0)
+		for i := range x {
+			z[i] = (share*x[i] + (1-share)*y[i]) * (0.95 + 0.1*rng.Float32())
+			sum += z[i]
+		}
+		if histogram && sum > 0 {
+			for i := range z {
+				z[i] /= sum
+			}
+		}
+		return z
+	}
+	choose := func(x, y []float32) []float32 {
+		z := make([]float32, len(x))
+		for i := range x {
+			if z[i] = x[i]; rng.Float32() > share {
+				z[i] = y[i]
+			}
+		}
+		return z
+	}
+	out := feature.New()
+	for _, block := range feature.Blocks() {
+		x, y := block.Of(a), block.Of(b)
+		if block.Kind == feature.Quantised {
+			copy(block.Of(out), choose(x, y))
+		} else {
+			copy(block.Of(out), blend(x, y, block.Kind == feature.Histogram))
+		}
+	}
+	if a.Embedding != nil && b.Embedding != nil { // last, so that features do not depend on it
+		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(a.Embedding.Values, b.Embedding.Values, false)}
+	}
+	return out
+}
+
+// EmbedAugmented gives augmented photos mixed embeddings if the corpus has
+// embeddings. Running the network would take minutes, and these embeddings
+// serve only to measure cost.
+func EmbedAugmented(c *Corpus, images []user.Photo) {
+	for i, im := range images {
+		rng := rand.New(rand.NewPCG(AugmentSeed+2, uint64(i)))
+		own, other := c.Train[i%len(c.Train)].Vectors.Embedding, c.Train[rng.IntN(len(c.Train))].Vectors.Embedding
+		if own == nil || other == nil {
+			return
+		}
+		share := float32(0.5 + 0.5*rng.Float64())
+		values := make([]float32, len(own.Values))
+		for j := range values {
+			values[j] = (share*own.Values[j] + (1-share)*other.Values[j]) * (0.95 + 0.1*rng.Float32())
+		}
+		im.Vectors.Embedding = &feature.Embedding{Network: own.Network, Values: values}
+	}
+}

@@ -1,0 +1,165 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/internal/parallel"
+	"cpar/kdforest"
+	"cpar/model/kmeans"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// A CellRow is the quality for one number of cells and of copies per record.
+// Values are means over clusterSeeds partitions.
+type CellRow struct {
+	Cells  int     `json:"clusters"`
+	Copies float64 `json:"copies"`
+	// Recall is the share of the ten nearest records found in the requested
+	// cell, MinRecall its minimum over partitions. KeywordShare is the share of
+	// the human keywords found without cells.
+	Recall       float64 `json:"recall_at_10"`
+	MinRecall    float64 `json:"least_recall_at_10"`
+	KeywordShare float64 `json:"words_of_full"`
+}
+
+const clusterSeeds = 5
+
+// A cellRun holds the vectors and scores of a collection.
+type cellRun struct {
+	corpus   *Corpus
+	Owner    *user.Builder
+	rows     [][]float32
+	keywords [][]string
+	vectors  []*vector.Vector
+	requests [][]float32
+	scores   [][]int64
+	dis      func(v *vector.Vector, score int64) (float64, error)
+	// All is the result of scoring every record.
+	All *retrieval
+}
+
+// NewCellRun fits profile network if all images have embeddings, and profile
+// learned otherwise.
+func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRun, error) {
+	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
+	embedded := func(im user.Photo) bool { return im.Vectors.Embedding != nil }
+	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Photo) bool { return !embedded(im) }) {
+		opt.Profile = profile.Network
+	}
+	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	m := &cellRun{corpus: c, Owner: b}
+	if err := m.score(); err != nil {
+		return nil, err
+	}
+	m.All, err = m.retrieve(func(int, uint32) bool { return true })
+	return m, err
+}
+
+func (m *cellRun) score() error {
+	plain, err := m.Owner.Twin()
+	if err != nil {
+		return err
+	}
+	twin, _ := plain.Rows()
+	m.dis = twin.Dis
+	floats := func(row []int16, sign float32) []float32 {
+		out := make([]float32, len(row))
+		for i, x := range row {
+			out[i] = sign * float32(x)
+		}
+		return out
+	}
+	for i := range m.corpus.Train {
+		row, _ := twin.Row(i)
+		m.rows = append(m.rows, floats(row, 1))
+		m.keywords = append(m.keywords, m.corpus.Train[m.Owner.PhotoOf(uint32(i))].Keywords)
+	}
+	for i, im := range m.corpus.Test {
+		v, err := m.Owner.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		u, err := twin.Request(v)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		scores, err := twin.Scores(v)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		m.vectors, m.requests, m.scores = append(m.vectors, v), append(m.requests, floats(u, -1)), append(m.scores, scores)
+	}
+	return nil
+}
+
+// Row partitions the collection several times and searches each partition.
+func (m *cellRun) Row(ctx context.Context, clusters int, copies float64) (CellRow, error) {
+	out := CellRow{Cells: clusters, Copies: copies, MinRecall: 1}
+	size := (int(copies*float64(len(m.rows))) + clusters - 1) / clusters
+	for seed := range clusterSeeds {
+		cells, err := kmeans.Balance(ctx, m.rows, clusters, size, [32]byte{byte(seed)})
+		if err != nil {
+			return out, err
+		}
+		found, err := m.retrieve(func(request int, record uint32) bool {
+			_, there := slices.BinarySearch(cells.Records[cells.Nearest(m.requests[request])], record)
+			return there
+		})
+		if err != nil {
+			return out, err
+		}
+		share := RecallAt10(found.near, m.All.near)
+		out.Recall += share / clusterSeeds
+		out.MinRecall = min(out.MinRecall, share)
+		out.KeywordShare += found.Keywords / m.All.Keywords / clusterSeeds
+	}
+	out.Recall, out.MinRecall, out.KeywordShare = RoundTo(out.Recall, 3), RoundTo(out.MinRecall, 3), RoundTo(out.KeywordShare, 4)
+	return out, nil
+}
+
+// A retrieval holds the ten nearest records of each request, and the mean
+// number of human keywords found per photo.
+type retrieval struct {
+	near     [][]uint32
+	Keywords float64
+}
+
+// retrieve ranks those records for which scored returns true.
+func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
+	all, errs := make([][]rank.Neighbour, len(m.vectors)), make([]error, len(m.vectors))
+	parallel.For(len(m.vectors), func(i int) {
+		queue := kdforest.NewQueue(max(10, m.Owner.Ranker().Neighbours()))
+		for record, score := range m.scores[i] {
+			if scored(i, uint32(record)) {
+				queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
+			}
+		}
+		for _, hit := range queue.Hits() {
+			n := rank.Neighbour{Record: hit.Record, Keywords: m.keywords[hit.Record]}
+			if n.Dis, errs[i] = m.dis(m.vectors[i], hit.Score); errs[i] != nil {
+				return
+			}
+			all[i] = append(all[i], n)
+		}
+	})
+	said := make([][]rank.Keyword, len(all))
+	for i, near := range all {
+		err := errs[i]
+		if err == nil {
+			said[i], err = m.Owner.Rank(near[:min(len(near), m.Owner.Ranker().Neighbours())], user.Ranking{MaxKeywords: StandardKeywords, Guess: m.vectors[i].Guess})
+		}
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return &retrieval{near: TopRecords(all), Keywords: MeanKeywordsFound(KeywordsOf(said), Keywords(m.corpus.Test))}, nil
+}

@@ -1,0 +1,271 @@
+// Package measure holds what all measurements share: collections, indexes built
+// from them, statistics, and a plan that runs measurements and keeps their
+// results.
+//
+//	collection   ─▶ Lab: corpus, augmented images, indexes (Session) ─▶ measurement
+//	Measurements ─▶ Plan, Run: kept steps (package checkpoint) ─▶ Results: tables, figures
+//
+// It runs the owner and the server in one process, beside a plaintext twin of
+// the encrypted search. It must not import quality, cost, attack or report.
+package measure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/cloud/search"
+	"cpar/encoder"
+	"cpar/internal/indexdir"
+	"cpar/model/feature"
+	"cpar/model/vector"
+	"cpar/photo/dataset"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// A Corpus is an annotated collection with its features, divided into training
+// images, which are indexed, and test images.
+type Corpus struct {
+	Train, Test []user.Photo
+	// TrainItems and TestItems are the photos of the images. They are empty if
+	// the corpus was not read from files.
+	TrainItems, TestItems []dataset.Photo
+	// Skipped counts images that could not be decoded.
+	Skipped int
+}
+
+// LoadCorpus reads the collection in dir, divided by its split.csv, or with a
+// tenth held out. It caches features in cacheDir, which must be outside the
+// collection, unless cacheDir is "". A non-nil network adds an embedding to
+// every image. Errors wrap cpar.ErrInput.
+func LoadCorpus(ctx context.Context, dir, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
+	train, test, err := itemsOf(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return ReadCorpus(ctx, train, test, cacheDir, network, progress)
+}
+
+// LoadSample is like LoadCorpus, but keeps at most the given numbers of
+// training and test images, evenly spaced over the collection.
+func LoadSample(ctx context.Context, dir, cacheDir string, indexed, tested int, progress user.Progress) (*Corpus, error) {
+	train, test, err := itemsOf(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return ReadCorpus(ctx, evenlySpaced(train, indexed), evenlySpaced(test, tested), cacheDir, nil, progress)
+}
+
+func evenlySpaced(items []dataset.Photo, n int) []dataset.Photo {
+	if n >= len(items) {
+		return items
+	}
+	out := make([]dataset.Photo, n)
+	for i := range out {
+		out[i] = items[i*len(items)/n]
+	}
+	return out
+}
+
+// itemsOf returns the training and test photos of the collection in dir.
+func itemsOf(ctx context.Context, dir string) (train, test []dataset.Photo, err error) {
+	c, err := dataset.Open(ctx, dir, dataset.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		train, test = dataset.HeldOut(c, 10)
+	}
+	if len(train) == 0 || len(test) == 0 {
+		return nil, nil, fmt.Errorf("reading the collection: %w: %d images to index and %d to test; both are needed", cpar.ErrInput, len(train), len(test))
+	}
+	return train, test, nil
+}
+
+// Mixed returns c with n training images: its own, then images mixed from their
+// features. The result serves to measure costs that do not depend on content.
+func (c *Corpus) Mixed(ctx context.Context, n int, progress user.Progress) (*Corpus, error) {
+	out := *c
+	out.TrainItems = nil
+	if n <= len(c.Train) {
+		out.Train = out.Train[:n]
+		return &out, nil
+	}
+	mixed, err := MixFeatures(ctx, c.Train, n-len(c.Train), progress)
+	if err != nil {
+		return nil, fmt.Errorf("mixing features: %w", err)
+	}
+	out.Train = append(append(make([]user.Photo, 0, n), out.Train...), mixed...)
+	return &out, nil
+}
+
+// ReadCorpus reads the images of a divided collection.
+func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir string, network *encoder.Encoder, progress user.Progress) (*Corpus, error) {
+	var err error
+	opt := user.ReadOptions{Progress: progress, Network: network}
+	if cacheDir != "" {
+		if opt.Cache, err = feature.OpenCache(cacheDir); err != nil {
+			return nil, err
+		}
+	}
+	out := new(Corpus)
+	for _, part := range []struct {
+		items []dataset.Photo
+		to    *[]user.Photo
+		from  *[]dataset.Photo
+	}{{train, &out.Train, &out.TrainItems}, {test, &out.Test, &out.TestItems}} {
+		images, skipped, err := user.ReadPhotos(ctx, part.items, opt)
+		if err != nil {
+			return nil, err
+		}
+		*part.to, *part.from = images, without(part.items, skipped)
+		out.Skipped += len(skipped)
+	}
+	return out, nil
+}
+
+// without returns the items that were not skipped, in the order of ReadPhotos.
+func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
+	names := map[string]bool{}
+	for _, s := range skipped {
+		names[s.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(it dataset.Photo) bool { return names[it.Name] })
+}
+
+// Keywords returns the keywords of images.
+func Keywords(images []user.Photo) [][]string {
+	out := make([][]string, len(images))
+	for i, im := range images {
+		out[i] = im.Keywords
+	}
+	return out
+}
+
+// A Session is an index that was built, encrypted, written to a folder and
+// loaded by the server, together with the owner's plaintext.
+type Session struct {
+	Corpus  *Corpus
+	Builder *user.Builder
+	Cloud   *score.Index
+	// Twin is nil in sessions made by OpenSession.
+	Twin *user.Twin
+	// Requests are the plaintext vectors of the test images.
+	Requests []*vector.Vector
+	files    *indexdir.Index
+	folder   string
+	// EncryptTime is the duration of Encrypt, BuildTime that duration plus
+	// Setup.
+	EncryptTime, BuildTime time.Duration
+}
+
+// NewSession builds an index of the training images, by default with scheme
+// cpar, and its twin.
+func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	s, err := OpenSession(ctx, c, opt)
+	if err != nil {
+		return nil, err
+	}
+	if s.Twin, err = s.Builder.Twin(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// OpenSession is NewSession without the twin, for large collections.
+func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
+	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
+	begun := time.Now()
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
+	if err != nil {
+		return nil, err
+	}
+	setup := time.Since(begun)
+	folder, err := os.MkdirTemp("", "cpar-eval-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+	}
+	s := &Session{Corpus: c, Builder: b, folder: folder}
+	if err := s.load(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.BuildTime = setup + s.EncryptTime
+	return s, nil
+}
+
+func (s *Session) load(ctx context.Context) error {
+	index := filepath.Join(s.folder, "index")
+	begun := time.Now()
+	if _, err := s.Builder.Encrypt(ctx, index); err != nil {
+		return err
+	}
+	s.EncryptTime = time.Since(begun)
+	var err error
+	if s.files, err = indexdir.Open(index); err != nil {
+		return err
+	}
+	if s.Cloud, err = score.Load(s.files.Manifest(), s.files.Segments()); err != nil {
+		return err
+	}
+	for i, im := range s.Corpus.Test {
+		v, err := s.Builder.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("test image %d: %w", i, err)
+		}
+		s.Requests = append(s.Requests, v)
+	}
+	return nil
+}
+
+// DeviceIndex returns the index as the owner's device sees it.
+func (s *Session) DeviceIndex() *device.Index {
+	cloud := InProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
+	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
+}
+
+// Close removes the index.
+func (s *Session) Close() {
+	if s.files != nil {
+		s.files.Release()
+	}
+	os.RemoveAll(s.folder)
+}
+
+// InOrderOf returns the corpus with its training images in the order of a draw.
+func (c *Corpus) InOrderOf(draw int) *Corpus {
+	if draw == 0 {
+		return c
+	}
+	out := *c
+	out.Train, out.TrainItems = slices.Clone(c.Train), slices.Clone(c.TrainItems)
+	rng := rand.New(rand.NewPCG(uint64(draw), 0x64726177)) // "draw"
+	rng.Shuffle(len(out.Train), func(i, j int) {
+		out.Train[i], out.Train[j] = out.Train[j], out.Train[i]
+		if len(out.TrainItems) > 0 {
+			out.TrainItems[i], out.TrainItems[j] = out.TrainItems[j], out.TrainItems[i]
+		}
+	})
+	return &out
+}
+
+// TestName returns the name of a test image within the collection.
+func (c *Corpus) TestName(i int) string {
+	if i < len(c.TestItems) {
+		return c.TestItems[i].Name
+	}
+	return fmt.Sprintf("test image %d", i)
+}

@@ -1,0 +1,280 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cpar"
+	"cpar/cloud/score"
+	"cpar/cloud/search"
+	"cpar/eval/distance"
+	"cpar/internal/modq"
+	"cpar/internal/parallel"
+	"cpar/kdforest"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+func Levels(list []*vector.Vector) [][]uint16 {
+	out := make([][]uint16, len(list))
+	for i, v := range list {
+		out[i] = v.Levels
+	}
+	return out
+}
+
+// Keywords returns the keywords of the records.
+func (s *Session) Keywords() [][]string { return Keywords(s.Records()) }
+
+// AnnotatePlain ranks the keywords of the k nearest records of each row and
+// returns the first kept ones.
+func AnnotatePlain(dis [][]float64, keywords [][]string, k, kept int) [][]string {
+	out := make([][]string, len(dis))
+	for i, row := range dis {
+		var near []rank.Neighbour
+		for _, j := range ascending(row)[:min(k, len(row))] {
+			near = append(near, rank.Neighbour{Dis: row[j], Keywords: keywords[j]})
+		}
+		out[i] = KeywordStrings(rank.Keywords(near, kept))
+	}
+	return out
+}
+
+// ascending returns the indices of the values in ascending order, ties by index.
+func ascending[T cmp.Ordered](values []T) []int {
+	order := make([]int, len(values))
+	for j := range order {
+		order[j] = j
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(values[a], values[b]), a-b) })
+	return order
+}
+
+// EachRequest calls f for every request, on all cores.
+func (s *Session) EachRequest(ctx context.Context, f func(i int, v *vector.Vector) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, v := range s.Requests {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return f(i, v)
+		})
+	}
+	return group.Wait()
+}
+
+// ExactDistances returns Dis = D_L1 + D_KL on features that are not quantised.
+func (s *Session) ExactDistances() ([][]float64, error) {
+	records, err := s.Unrounded(s.Records())
+	if err != nil {
+		return nil, err
+	}
+	requests, err := s.Unrounded(s.Corpus.Test)
+	if err != nil {
+		return nil, err
+	}
+	return ExactDis(records, requests), nil
+}
+
+// ProjectedDistances returns Dis with the L1 part estimated from the projection
+// as ‖z − z_s‖²/(m̂·β/2).
+func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
+	records, err := s.Builder.Projector().ProjectAll(s.Builder.Vectors())
+	if err != nil {
+		return nil, err
+	}
+	requests, err := s.Builder.Projector().ProjectAll(s.Requests)
+	if err != nil {
+		return nil, err
+	}
+	unit := float64(len(requests[0])) * vector.Beta / 2
+	out := make([][]float64, len(requests))
+	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
+		row := make([]float64, len(records))
+		for j, rec := range s.Builder.Vectors() {
+			row[j] = float64(distance.SquaredL2Int(requests[i], records[j]))/unit + distance.KL(rec.KL, v.KL)
+		}
+		out[i] = row
+		return nil
+	})
+}
+
+// StreamTime returns the median time of reading n bytes of the index.
+func (s *Session) StreamTime(n uint64) int64 {
+	t := NewStream(s.files)
+	t.read(s.Cloud.Manifest.Bytes()/2, modq.Sum)
+	var both [2][]int64
+	for range 15 {
+		t.ReadTwice(n, &both)
+	}
+	return min(Median(both[0]), Median(both[1]))
+}
+
+// ExactDis returns Dis = D_L1 + D_KL for every request and record.
+func ExactDis(train, test []Unquantized) [][]float64 {
+	out := make([][]float64, len(test))
+	// Every divergence from a request needs its logarithms, so compute them
+	// once.
+	logs := make([][]float64, len(test))
+	entropy := make([]float64, len(train))
+	for i, r := range train {
+		for _, a := range r.KL {
+			entropy[i] += a * math.Log(a)
+		}
+	}
+	parallel.For(len(test), func(i int) {
+		for _, c := range test[i].KL {
+			logs[i] = append(logs[i], math.Log(c))
+		}
+		row := make([]float64, len(train))
+		for j, r := range train {
+			cross := 0.0
+			for k, a := range r.KL {
+				cross += a * logs[i][k]
+			}
+			row[j] = distance.L1(r.L1, test[i].L1) + entropy[j] - cross
+		}
+		out[i] = row
+	})
+	return out
+}
+
+// plainDistances returns exact distances on floats, neither quantised nor
+// projected: D_L1 + D_KL, or squared L2 in profiles that use it.
+func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
+	if len(s.Requests) == 0 || s.Requests[0].X == nil {
+		return s.ExactDistances()
+	}
+	out := make([][]float64, len(s.Requests))
+	records := make([][]float64, len(s.Builder.Vectors()))
+	for j, rec := range s.Builder.Vectors() {
+		records[j] = ToFloat64s(rec.X)
+	}
+	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
+		x, row := ToFloat64s(v.X), make([]float64, len(records))
+		for j, rec := range records {
+			row[j] = distance.SquaredL2(rec, x)
+		}
+		out[i] = row
+		return nil
+	})
+}
+
+// PlainNearest returns the k records nearest to every request by exact
+// distance.
+func (s *Session) PlainNearest(ctx context.Context, k int) ([][]rank.Neighbour, error) {
+	distances, err := s.plainDistances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	train := s.Keywords()
+	out := make([][]rank.Neighbour, len(distances))
+	for i, row := range distances {
+		out[i] = NearestRecords(row, train, k)
+		ToImageNumbers(out[i], s.Builder)
+	}
+	return out, nil
+}
+
+// NearestRecords returns the k records with the smallest distances, ties by
+// record.
+func NearestRecords(dis []float64, keywords [][]string, k int) []rank.Neighbour {
+	out := make([]rank.Neighbour, min(k, len(dis)))
+	for i, j := range ascending(dis)[:len(out)] {
+		out[i] = rank.Neighbour{Record: uint32(j), Dis: dis[j], Keywords: keywords[j]}
+	}
+	return out
+}
+
+// ToImageNumbers replaces the record numbers of neighbours with their image
+// numbers.
+func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
+	for i := range near {
+		near[i].Record = uint32(b.PhotoOf(near[i].Record))
+	}
+}
+
+// NearestAll runs the encrypted search for every test image.
+func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
+	out := make([][]rank.Neighbour, len(s.Requests))
+	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
+		pending, q, err := s.Builder.RequestVector(v, p)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		reply, err := search.Annotate(s.Cloud, q)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+		out[i], err = pending.Neighbours(reply)
+		ToImageNumbers(out[i], s.Builder)
+		told()
+		return err
+	})
+}
+
+// Replayed is the number of requests used to measure the memory bound.
+const Replayed = 100
+
+// MemoryBound returns base divided by the median time of replays.
+func (s *Session) MemoryBound(list []PreparedRequest, base int64, n int) (float64, error) {
+	var ns []int64
+	if err := WithoutGC(func() error {
+		for i := range min(n, len(list)) {
+			took, err := s.replay(list[i].Request)
+			if err != nil {
+				return err
+			}
+			ns = append(ns, took.Nanoseconds())
+		}
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	return RoundTo(float64(base)/float64(max(1, Median(ns))), 2), nil
+}
+
+func MatchRecords(reply *cpar.Reply) []uint32 {
+	out := make([]uint32, len(reply.Matches))
+	for i, m := range reply.Matches {
+		out[i] = m.Record
+	}
+	return out
+}
+
+// replay scores the records that a search visited, in the same order and
+// batches but without a tree. It measures the time that memory and arithmetic
+// take.
+func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
+	var visited []uint32
+	if _, err := search.AnnotateTraced(s.Cloud, q, func(v kdforest.Visit) { visited = append(visited, v.Record) }); err != nil {
+		return 0, err
+	}
+	// Evict the visited records, which recording the trace left in the caches.
+	NewStream(s.files).read(64<<20, modq.Sum)
+	space, err := score.NewSpace(s.Cloud, q)
+	if err != nil {
+		return 0, err
+	}
+	batch := int(s.Cloud.Manifest.Trees)
+	if q.Params.Search == cpar.SearchByRank {
+		batch = kdforest.DefaultBatch
+	}
+	scores := make([]int64, batch)
+	begun := time.Now()
+	for first := 0; first < len(visited); first += batch {
+		part := visited[first:min(first+batch, len(visited))]
+		space.Score(part, scores[:len(part)])
+	}
+	return time.Since(begun), nil
+}

@@ -1,0 +1,282 @@
+package measure
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"cpar"
+	"cpar/encoder"
+	"cpar/model/feature"
+	"cpar/photo/dataset"
+	"cpar/user"
+)
+
+// A Lab holds what the measurements of one run share: the collection, enlarged
+// where needed, and an index of it. It creates everything on first use, so that
+// a run whose results exist opens nothing. A Lab is for one goroutine.
+type Lab struct {
+	// Data is the folder of the collection, Cache a folder for features.
+	Data, Cache string
+	// Model is the file of an image network, which adds embeddings to the
+	// corpus, or "".
+	Model        string
+	ModelOptions encoder.OpenOptions
+	Progress     user.Progress
+	// Draw numbers the order of the training images. 0 is the collection's own
+	// order.
+	Draw int
+
+	corpus  *Corpus
+	network *encoder.Encoder
+	digest  string
+	session *Session
+	extra   []user.Photo // images beyond the real ones, in order
+}
+
+// LabOf returns a lab of a corpus in memory, for tests.
+func LabOf(c *Corpus, digest string) *Lab { return &Lab{corpus: c, digest: digest} }
+
+// SetNetwork replaces the image network that Model names.
+func (l *Lab) SetNetwork(n *encoder.Encoder) { l.network = n }
+
+// Digest covers every photo's name, keywords and bytes, and the split.
+func (l *Lab) Digest(ctx context.Context) (string, error) {
+	if l.digest != "" {
+		return l.digest, nil
+	}
+	c, err := dataset.Open(ctx, l.Data, dataset.Options{})
+	if err != nil {
+		return "", err
+	}
+	train, test, ok, err := c.Split()
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		train, test = dataset.HeldOut(c, 10)
+	}
+	h := sha256.New()
+	for _, half := range [][]dataset.Photo{train, test} {
+		fmt.Fprintf(h, "%d items\n", len(half))
+		for _, it := range half {
+			if err := ctx.Err(); err != nil {
+				return "", err
+			}
+			fmt.Fprintf(h, "%q %q\n", it.Name, it.Keywords)
+			if err := hashFile(h, it.Path); err != nil {
+				return "", err
+			}
+		}
+	}
+	l.digest = hex.EncodeToString(h.Sum(nil))
+	return l.digest, nil
+}
+
+func hashFile(h hash.Hash, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("reading the collection: %w: %w", cpar.ErrInput, err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(h, f); err != nil {
+		return fmt.Errorf("reading the collection: %w: %w", cpar.ErrInput, err)
+	}
+	return nil
+}
+
+// Network returns the image network of Model, nil if there is none.
+func (l *Lab) Network() (*encoder.Encoder, error) {
+	if l.network == nil && l.Model != "" {
+		n, err := encoder.Open(l.Model, l.ModelOptions)
+		if err != nil {
+			return nil, err
+		}
+		l.network = n
+	}
+	return l.network, nil
+}
+
+// Corpus returns the real collection with features, in the order of the draw.
+func (l *Lab) Corpus(ctx context.Context) (*Corpus, error) {
+	c, err := l.ReadCorpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.InOrderOf(l.Draw), nil
+}
+
+// ReadCorpus returns the collection in its own order.
+func (l *Lab) ReadCorpus(ctx context.Context) (*Corpus, error) {
+	if l.corpus == nil {
+		network, err := l.Network()
+		if err != nil {
+			return nil, err
+		}
+		c, err := LoadCorpus(ctx, l.Data, l.Cache, network, l.Progress)
+		if err != nil {
+			return nil, err
+		}
+		l.corpus = c
+	}
+	return l.corpus, nil
+}
+
+// Session returns an index of the real training images, with a forest, an
+// inverted file and a twin.
+func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
+	c, err := l.Corpus(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.session == nil {
+		if l.session, err = NewSession(ctx, c, user.Options{WithLists: true, Progress: l.Progress}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l.session, c, nil
+}
+
+// Collection returns n training images, real ones first and then augmented
+// ones, and the real test images.
+func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
+	c, err := l.ReadCorpus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := *c.InOrderOf(l.Draw)
+	if n <= len(c.Train) {
+		out.Train, out.TrainItems = out.Train[:n], nil
+		return &out, nil
+	}
+	if missing := n - len(c.Train); len(l.extra) < missing {
+		pixels := min(missing, max(0, pixelLimit-len(c.Train)))
+		if len(l.extra) < pixels {
+			if l.extra, err = l.augmented(ctx, c, pixels); err != nil {
+				return nil, err
+			}
+			EmbedAugmented(c, l.extra)
+		}
+		if rest := missing - pixels; rest > 0 {
+			base := append(append([]user.Photo(nil), c.Train...), l.extra[:pixels]...)
+			mixed, err := MixFeatures(ctx, base, rest, l.Progress)
+			if err != nil {
+				return nil, fmt.Errorf("mixing features: %w", err)
+			}
+			l.extra = append(l.extra[:pixels:pixels], mixed...)
+		}
+	}
+	out.Train = append(append(make([]user.Photo, 0, n), out.Train...), l.extra[:n-len(c.Train)]...)
+	out.TrainItems = nil
+	return &out, nil
+}
+
+// Kind returns the origin of the n images of a Collection.
+func (c *Corpus) Kind(n int) string {
+	switch {
+	case n <= len(c.Train):
+		return "real"
+	case n <= max(pixelLimit, len(c.Train)):
+		return "augmented"
+	}
+	return "augmented and mixed"
+}
+
+// A Built is an index with the cost of building it.
+type Built struct {
+	*Session
+	Cost BuildCost
+}
+
+// BuildCost is the cost of building an index. Times are wall-clock times on all
+// cores.
+type BuildCost struct {
+	PCA     float64 `json:"pca_s"`
+	Vectors float64 `json:"vectors_s"`
+	Project float64 `json:"project_s"`
+	Lists   float64 `json:"lists_s"`
+	Forest  float64 `json:"forest_s"`
+	Encrypt float64 `json:"encrypt_s"`
+	// Whole is the total from raw features to the index on disk.
+	Whole float64 `json:"whole_s"`
+	// PeakMB is the peak memory of the process. It includes the raw features,
+	// which take RawMB.
+	PeakMB     float64 `json:"peak_rss_mb"`
+	RawMB      float64 `json:"raw_features_mb"`
+	IndexBytes uint64  `json:"index_bytes"`
+	Fields     uint32  `json:"split_fields"`
+	Planes     uint32  `json:"planes"`
+}
+
+// Build builds an index of n images, with a forest and an inverted file. The
+// caller must close it.
+func (l *Lab) Build(ctx context.Context, n int) (*Built, error) {
+	c, err := l.Collection(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	clock := StageClock{Report: l.Progress, Spans: map[string]time.Duration{}}
+	ResetPeakMemory()
+	s, err := OpenSession(ctx, c, user.Options{WithLists: true, Progress: clock.Progress})
+	if err != nil {
+		return nil, err
+	}
+	m := s.Cloud.Manifest
+	return &Built{Session: s, Cost: BuildCost{
+		PCA:     clock.Spans["pca"].Seconds(),
+		Vectors: clock.Spans["vectors"].Seconds(),
+		Project: clock.Spans["project"].Seconds(),
+		Lists:   clock.Spans["lists"].Seconds(),
+		Forest:  clock.Spans["forest"].Seconds(),
+		Encrypt: s.EncryptTime.Seconds(),
+		Whole:   s.BuildTime.Seconds(),
+		PeakMB:  PeakMB(),
+		RawMB:   float64(n) * 4 * (3*feature.ColorDim + 2*feature.GaborDim + 2*feature.HaarDim + feature.PatchDim) / (1 << 20),
+
+		IndexBytes: m.Bytes(), Fields: m.Fields, Planes: m.Planes,
+	}}, nil
+}
+
+// A StageClock times the stages of a build. A stage begins at its first report
+// or, if that reports work already done, at the report before it.
+type StageClock struct {
+	Report user.Progress
+
+	mu          sync.Mutex // stages report from several goroutines
+	Spans       map[string]time.Duration
+	stage       string
+	begun, last time.Time
+}
+
+func (s *StageClock) Progress(stage string, done, total int) {
+	s.mu.Lock()
+	now := time.Now()
+	if stage != s.stage {
+		s.stage, s.begun = stage, now
+		if done > 0 && !s.last.IsZero() {
+			s.begun = s.last
+		}
+	}
+	s.last = now
+	s.Spans[stage] = now.Sub(s.begun)
+	s.mu.Unlock()
+	if s.Report != nil {
+		s.Report(stage, done, total)
+	}
+}
+
+func (l *Lab) dropSession() {
+	if l.session != nil {
+		l.session.Close()
+		l.session = nil
+	}
+}
+
+// Close removes the index.
+func (l *Lab) Close() { l.dropSession() }

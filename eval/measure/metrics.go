@@ -1,0 +1,128 @@
+package measure
+
+import (
+	"slices"
+
+	"cpar/model/rank"
+)
+
+// StandardKeywords is the number of keywords per image in the standard
+// protocol.
+const StandardKeywords = 5
+
+// A QualityRow is one scheme's annotation quality.
+type QualityRow struct {
+	Scheme string `json:"scheme"`
+	// Approx is AP-X in percent and Search the kind of search, for cpar and
+	// ivf.
+	Approx     float64 `json:"approx,omitempty"`
+	Search     string  `json:"search,omitempty"`
+	Neighbours int     `json:"neighbours"`
+	Quality
+}
+
+func KeywordStrings(list []rank.Keyword) []string {
+	out := make([]string, len(list))
+	for i, k := range list {
+		out[i] = k.Word
+	}
+	return out
+}
+
+// MeanKeywordsFound returns the mean number of correct keywords per photo.
+func MeanKeywordsFound(said, truth [][]string) float64 {
+	right := 0
+	for i, list := range said {
+		for _, w := range list {
+			if slices.Contains(truth[i], w) {
+				right++
+			}
+		}
+	}
+	return float64(right) / float64(max(1, len(said)))
+}
+
+// Quality is the standard protocol of image annotation. P and R average
+// precision and recall over the keywords of the test set, in percent, F1
+// combines them, and Nplus counts the keywords found at least once.
+type Quality struct {
+	P     float64 `json:"P"`
+	R     float64 `json:"R"`
+	F1    float64 `json:"F1"`
+	Nplus int     `json:"Nplus"`
+}
+
+// MeasureQuality compares the predicted keywords of each image with the true
+// ones. A keyword that is never predicted has precision 0.
+func MeasureQuality(predicted, truth [][]string) Quality {
+	hit, said, real := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, words := range predicted {
+		for _, w := range words {
+			said[w]++
+			if slices.Contains(truth[i], w) {
+				hit[w]++
+			}
+		}
+		for _, w := range truth[i] {
+			real[w]++
+		}
+	}
+	// Sum in a fixed order, so that the result does not depend on map
+	// iteration.
+	var words []string
+	for w := range real {
+		words = append(words, w)
+	}
+	slices.Sort(words)
+	var q Quality
+	for _, w := range words {
+		if said[w] > 0 {
+			q.P += float64(hit[w]) / float64(said[w])
+		}
+		q.R += float64(hit[w]) / float64(real[w])
+		if hit[w] > 0 {
+			q.Nplus++
+		}
+	}
+	if q.P+q.R > 0 {
+		q.F1 = RoundTo(200*q.P*q.R/(q.P+q.R)/float64(len(words)), 2)
+	}
+	q.P = RoundTo(100*q.P/float64(len(words)), 2)
+	q.R = RoundTo(100*q.R/float64(len(words)), 2)
+	return q
+}
+
+// RecallAt10 returns the share of the true nearest records found, at any rank.
+func RecallAt10(found, truth [][]uint32) float64 {
+	hit, all := 0, 0
+	for i := range truth {
+		for _, r := range truth[i] {
+			all++
+			if slices.Contains(found[i], r) {
+				hit++
+			}
+		}
+	}
+	return float64(hit) / float64(all)
+}
+
+func KeywordsOf(scored [][]rank.Keyword) [][]string {
+	out := make([][]string, len(scored))
+	for i, list := range scored {
+		for _, k := range list {
+			out[i] = append(out[i], k.Word)
+		}
+	}
+	return out
+}
+
+// TopRecords returns the first ten of each list.
+func TopRecords(near [][]rank.Neighbour) [][]uint32 {
+	out := make([][]uint32, len(near))
+	for i, list := range near {
+		for _, n := range list[:min(10, len(list))] {
+			out[i] = append(out[i], n.Record)
+		}
+	}
+	return out
+}

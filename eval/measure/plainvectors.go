@@ -1,0 +1,143 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/internal/parallel"
+	"cpar/model/feature"
+	"cpar/model/pca"
+	"cpar/model/profile"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// An Unquantized is a plaintext vector of profile paper with the elements of
+// its L1 part before quantisation.
+type Unquantized struct {
+	*vector.Vector
+	L1 []float64
+}
+
+func newUnrounded(f vector.Features) (u Unquantized, err error) {
+	if u.Vector, err = vector.New(f); err == nil {
+		u.L1, err = vector.L1(f)
+	}
+	return u, err
+}
+
+// Quantized returns the quantised vectors.
+func Quantized(list []Unquantized) []*vector.Vector {
+	out := make([]*vector.Vector, len(list))
+	for i, u := range list {
+		out[i] = u.Vector
+	}
+	return out
+}
+
+// Unrounded assembles the vectors of images with the session's profile, which
+// must be paper.
+func (s *Session) Unrounded(images []user.Photo) ([]Unquantized, error) {
+	p, ok := s.Builder.Profile().(*profile.PaperProfile)
+	if !ok {
+		return nil, fmt.Errorf("measuring distances of L1 and KL: %w: the index has profile %v", cpar.ErrInput, s.Builder.Profile().Kind())
+	}
+	return eachImage(images, func(i int, f *feature.Vectors) (Unquantized, error) {
+		features, err := p.Features(f)
+		if err != nil {
+			return Unquantized{}, err
+		}
+		return newUnrounded(features)
+	})
+}
+
+// Records returns the images of the records, in order.
+func (s *Session) Records() []user.Photo {
+	out := make([]user.Photo, len(s.Corpus.Train))
+	for record := range out {
+		out[record] = s.Corpus.Train[s.Builder.PhotoOf(uint32(record))]
+	}
+	return out
+}
+
+func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (Unquantized, error)) ([]Unquantized, error) {
+	out, errs := make([]Unquantized, len(images)), make([]error, len(images))
+	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("image %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// PlainVectors assembles the plaintext vectors of a corpus with PCA-factor,
+// fitted on the training images as in Setup. Factor 0 means no PCA.
+func PlainVectors(c *Corpus, factor int) (train, test []Unquantized, err error) {
+	var haar, haarq func(images []user.Photo) ([][]float64, error)
+	for _, part := range []struct {
+		to *func([]user.Photo) ([][]float64, error)
+		of func(*feature.Vectors) []float32
+	}{
+		{&haar, func(v *feature.Vectors) []float32 { return v.Haar }},
+		{&haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }},
+	} {
+		rows := func(images []user.Photo) [][]float32 {
+			out := make([][]float32, len(images))
+			for i, im := range images {
+				out[i] = part.of(im.Vectors)
+			}
+			return out
+		}
+		if factor == 0 {
+			*part.to = func(images []user.Photo) ([][]float64, error) {
+				out := make([][]float64, len(images))
+				for i, r := range rows(images) {
+					out[i] = ToFloat64s(r)
+				}
+				return out, nil
+			}
+			continue
+		}
+		basis, err := pca.Fit(context.Background(), rows(c.Train), feature.HaarDim/factor, 1)
+		if err != nil {
+			return nil, nil, fmt.Errorf("fitting PCA-%d: %w", factor, err)
+		}
+		*part.to = func(images []user.Photo) ([][]float64, error) { return basis.ProjectAll(rows(images)) }
+	}
+	for _, half := range []struct {
+		images []user.Photo
+		to     *[]Unquantized
+	}{{c.Train, &train}, {c.Test, &test}} {
+		if *half.to, err = assemble(half.images, haar, haarq); err != nil {
+			return nil, nil, err
+		}
+	}
+	return train, test, nil
+}
+
+func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, error)) ([]Unquantized, error) {
+	h, err := haar(images)
+	if err != nil {
+		return nil, err
+	}
+	q, err := haarq(images)
+	if err != nil {
+		return nil, err
+	}
+	return eachImage(images, func(i int, f *feature.Vectors) (Unquantized, error) {
+		return newUnrounded(vector.Features{
+			RGB: ToFloat64s(f.RGB), HSV: ToFloat64s(f.HSV), Lab: ToFloat64s(f.Lab),
+			Gabor: ToFloat64s(f.Gabor), GaborQ: ToFloat64s(f.GaborQ), Haar: h[i], HaarQ: q[i],
+		})
+	})
+}
+
+func ToFloat64s(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}

@@ -1,0 +1,270 @@
+package measure
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"cpar"
+	"cpar/eval/checkpoint"
+	"cpar/user"
+)
+
+// A Measurement is one row of the table of measurements.
+type Measurement struct {
+	// Name is the name of the command and of the step that keeps the result.
+	Name  string
+	Short string
+	Needs Needs
+	// Views replace the command by several, each of which shows one table.
+	Views []View
+	Get   Getter
+}
+
+// A Getter measures, or returns a kept result. If some steps failed, it returns
+// a partial result and the error.
+type Getter func(ctx context.Context, r *Run, m Measurement) (Result, error)
+
+// A View is a command that shows the table of the same name.
+type View struct{ Name, Short string }
+
+// Commands returns the commands of m.
+func (m Measurement) Commands() []View {
+	if len(m.Views) == 0 {
+		return []View{{m.Name, m.Short}}
+	}
+	return m.Views
+}
+
+// Needs are the requirements of a measurement in addition to the images.
+type Needs uint
+
+const (
+	NeedsIndex    Needs = 1 << iota // the index of the real images
+	NeedsSize                       // Plan.N
+	NeedsMaxN                       // Plan.MaxN
+	NeedsModel                      // an optional image network
+	NeedsLiteralN                   // Plan.LiteralN
+	NeedsDraws                      // Plan.Draws
+)
+
+// order sorts measurements so that large data are released early: those that
+// share an index run first, those that build large indexes last.
+func (m Measurement) order() int {
+	switch {
+	case m.Needs&NeedsIndex != 0:
+		return 0
+	case m.Needs&(NeedsSize|NeedsMaxN) != 0:
+		return 2
+	}
+	return 1
+}
+
+// A Plan configures a run of measurements.
+type Plan struct {
+	Lab    *Lab
+	Runner *checkpoint.Runner
+	// Measurements is the table of everything that can be measured.
+	Measurements []Measurement
+	// N is the size for measuring cost, MaxN the largest size for scaling.
+	N, MaxN int
+	// LiteralN is the size of the literal index.
+	LiteralN int
+	// LiteralAlpha is its α, or 0 for the paper's. Tests use a small α, because
+	// keys of 2,594 elements are slow.
+	LiteralAlpha float64
+	// Draws is the number of draws of key and order.
+	Draws int
+	// Done, if not nil, is called after every step.
+	Done func(checkpoint.Record, error)
+}
+
+// DefaultN is the size of the paper's collection.
+const (
+	DefaultN    = 20000
+	DefaultMaxN = 80000
+)
+
+// Measure runs the measurement with this name.
+func (p *Plan) Measure(ctx context.Context, name string) (Result, error) {
+	return p.NewRun().get(ctx, name)
+}
+
+// All runs every measurement. A failure does not stop the others, and the
+// returned error joins all failures. Cancelling ctx stops the run.
+func (p *Plan) All(ctx context.Context) (*Results, error) { return p.NewRun().All(ctx) }
+
+func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} }
+
+// A Run performs each measurement once, even if others are computed from it.
+type Run struct {
+	*Plan
+	OnlyKept bool // use kept results only
+	cache    map[string]cached
+	Steps    []checkpoint.Record
+}
+
+type cached struct {
+	result Result
+	err    error
+}
+
+func (r *Run) get(ctx context.Context, name string) (Result, error) {
+	table := r.Measurements
+	i := slices.IndexFunc(table, func(m Measurement) bool { return m.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: nothing called %q can be measured", cpar.ErrInput, name)
+	}
+	f, done := r.cache[name]
+	if !done {
+		if table[i].Needs&NeedsIndex == 0 {
+			r.Lab.dropSession() // its memory would count
+		}
+		f.result, f.err = table[i].Get(ctx, r, table[i])
+		r.cache[name] = f
+	}
+	return f.result, f.err
+}
+
+func (r *Run) All(ctx context.Context) (*Results, error) {
+	out := new(Results)
+	table := r.Measurements
+	var failed []error
+	for _, m := range slices.SortedStableFunc(slices.Values(table), func(a, b Measurement) int { return cmp.Compare(a.order(), b.order()) }) {
+		_, err := r.get(ctx, m.Name)
+		if ctx.Err() != nil { // not the measurement's failure
+			failed = []error{ctx.Err()}
+			break
+		}
+		if err != nil {
+			out.Failed = append(out.Failed, Failure{m.Name, err.Error()})
+			failed = append(failed, err)
+		}
+	}
+	for _, m := range table {
+		if f := r.cache[m.Name]; f.result != nil {
+			out.Each = append(out.Each, f.result)
+		}
+	}
+	out.Steps, out.Machine = r.Steps, machines(r.Steps)
+	return out, errors.Join(failed...)
+}
+
+// ResultFrom returns the result of another measurement.
+func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
+	x, err := r.get(ctx, name)
+	out, _ := x.(R)
+	return out, err
+}
+
+// RunStep measures one step of a result, or returns the kept one. The step
+// depends on inputs and on the collection.
+func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
+	var record checkpoint.Record
+	if r.OnlyKept {
+		x, record, err = checkpoint.Load[T](r.Runner, name)
+	} else {
+		var digest string
+		if digest, err = r.Lab.Digest(ctx); err == nil {
+			if r.Lab.Draw != 0 {
+				digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
+			}
+			x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
+		}
+	}
+	record.Name = name
+	if err == nil {
+		r.Steps = append(r.Steps, record)
+	}
+	if r.Done != nil {
+		r.Done(record, err)
+	}
+	return x, err
+}
+
+type resultOf[T any] interface {
+	*T
+	Result
+}
+
+// singleStep measures a result with a single step, whose inputs follow from
+// m.Needs.
+func singleStep[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
+	inputs, err := r.Inputs(m.Needs)
+	if err != nil {
+		return nil, err
+	}
+	x, err := RunStep(ctx, r, m.Name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return R(x), nil
+}
+
+// Inputs returns the inputs of a step: N, the network, or both.
+func (p *Plan) Inputs(needs Needs) (any, error) {
+	var in struct {
+		N                int
+		Network, Runtime string // the runtime decides what an embedding costs
+	}
+	if needs&NeedsSize != 0 {
+		in.N = p.N
+	}
+	switch {
+	case needs&NeedsModel != 0:
+		network, err := p.Lab.Network()
+		if err != nil || network == nil {
+			return in, err
+		}
+		digest := network.Digest()
+		in.Network, in.Runtime = hex.EncodeToString(digest[:]), network.Runtime()
+		return in, nil
+	case needs&NeedsSize != 0:
+		return in.N, nil
+	}
+	return nil, nil
+}
+
+// InSession is a step that searches the index of the real images.
+func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
+	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
+		return singleStep(ctx, r, m, WithSession(r, measure))
+	}
+}
+
+func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) func(context.Context) (R, error) {
+	return func(ctx context.Context) (none R, _ error) {
+		s, c, err := r.Lab.Session(ctx)
+		if err != nil {
+			return none, err
+		}
+		return measure(ctx, s, c, r.Lab.Progress)
+	}
+}
+
+// InCorpus is a step that uses only the real images.
+func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
+	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
+		return singleStep(ctx, r, m, WithCorpus(r, measure))
+	}
+}
+
+func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progress) (R, error)) func(context.Context) (R, error) {
+	return func(ctx context.Context) (none R, _ error) {
+		c, err := r.Lab.Corpus(ctx)
+		if err != nil {
+			return none, err
+		}
+		return measure(ctx, c, r.Lab.Progress)
+	}
+}
+
+// OfSize is a step that builds an index of N images.
+func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
+	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
+		return singleStep(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })
+	}
+}

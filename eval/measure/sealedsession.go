@@ -1,0 +1,211 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cpar"
+	"cpar/cloud/sealed"
+	"cpar/internal/indexdir"
+	"cpar/model/feature"
+	"cpar/model/rank"
+	"cpar/model/vector"
+	"cpar/user"
+)
+
+// A SealedSession is the owner and the server of an index with scheme sealed or
+// local.
+type SealedSession struct {
+	Owner *user.Owner
+	// Cloud is nil for scheme local.
+	Cloud    *sealed.Index
+	Manifest *cpar.Manifest
+	Files    *indexdir.Index
+	folder   string
+	Key      *user.Key
+}
+
+// OpenSealed builds an index in its own folder.
+func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
+	folder, err := os.MkdirTemp("", "cpar-eval-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+	}
+	s := &SealedSession{folder: folder, Key: user.NewKey()}
+	b, err := user.Setup(ctx, s.Key, images, opt)
+	if err == nil {
+		_, err = b.Encrypt(ctx, s.Path())
+	}
+	if err == nil {
+		err = s.Open()
+	}
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, b, nil
+}
+
+func (s *SealedSession) Path() string { return filepath.Join(s.folder, "index") }
+
+// Open loads the folder as the server and a second device do.
+func (s *SealedSession) Open() (err error) {
+	if s.Files != nil {
+		s.Files.Release()
+	}
+	if s.Files, err = indexdir.Open(s.Path()); err != nil {
+		return err
+	}
+	s.Manifest = s.Files.Manifest()
+	if s.Owner, err = user.Open(s.Key, s.Manifest, s.Files.Read); err != nil {
+		return err
+	}
+	held := map[cpar.Digest][]byte{}
+	for i, segment := range s.Manifest.Segments {
+		if slices.Contains(s.Owner.Needs(s.Manifest), segment) {
+			held[segment.Digest] = slices.Clone(s.Files.Segments()[i]) // fetched, not mapped
+		}
+	}
+	if err := s.Owner.Hold(s.Manifest, held); err != nil {
+		return err
+	}
+	if s.Manifest.Scheme == cpar.SchemeSealed {
+		s.Cloud, err = sealed.Load(s.Manifest, s.Files.Segments())
+	}
+	return err
+}
+
+func (s *SealedSession) Close() {
+	if s.Files != nil {
+		s.Files.Release()
+	}
+	os.RemoveAll(s.folder)
+}
+
+// Nearest returns the l records nearest to a photo.
+func (s *SealedSession) Nearest(ctx context.Context, v *vector.Vector, l int) ([]rank.Neighbour, error) {
+	pending, q, err := s.Owner.RequestVector(v, s.Params(l))
+	if err != nil {
+		return nil, err
+	}
+	if q == nil {
+		return pending.Neighbours(nil)
+	}
+	replies, err := s.Cloud.Annotate(ctx, 1, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return pending.Neighbours(replies[0])
+}
+
+func (s *SealedSession) Params(l int) cpar.Params {
+	p := s.Owner.DefaultParams()
+	p.L = uint16(l)
+	return p
+}
+
+// SegmentBytes sums the lengths of all segments of the given kinds.
+func SegmentBytes(m *cpar.Manifest, kinds ...cpar.SegmentKind) (n uint64) {
+	for _, s := range m.Segments {
+		if slices.Contains(kinds, s.Kind) {
+			n += s.Bytes
+		}
+	}
+	return n
+}
+
+// VectorsOf returns the vectors of n evenly spaced test images.
+func VectorsOf(o *user.Owner, c *Corpus, n int) []*vector.Vector {
+	var out []*vector.Vector
+	for _, im := range c.Test[:min(n, len(c.Test))] {
+		if v, err := o.Vector(im.Vectors); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// sealedTimes are median times in milliseconds, and sizes in bytes.
+type sealedTimes struct {
+	Cloud, Beside, Encrypt, Read float64
+	Request, Reply               int
+}
+
+// Time answers requests one after the other. After each it calls beside, if not
+// nil, so that a slow period of the machine affects both measurements.
+func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, beside func(i int) (time.Duration, error)) (m sealedTimes, err error) {
+	var cloud, other, encrypt, read []float64
+	err = WithoutGC(func() error {
+		for i := range len(requests) + 1 { // the first warms up
+			begun := time.Now()
+			lap := func(to *[]float64) {
+				if i > 0 {
+					*to = append(*to, time.Since(begun).Seconds()*1e3)
+				}
+				begun = time.Now()
+			}
+			pending, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
+			if err != nil {
+				return err
+			}
+			lap(&encrypt)
+			replies, err := s.Cloud.Annotate(ctx, 1, []*cpar.Request{q})
+			if err != nil {
+				return err
+			}
+			lap(&cloud)
+			if _, err := ReadReply(s.Owner, pending, replies[0]); err != nil {
+				return err
+			}
+			lap(&read)
+			m.Request, m.Reply = len(q.Opaque), len(replies[0].Opaque)
+			if beside != nil {
+				took, err := beside(i)
+				if err != nil {
+					return err
+				}
+				other = append(other, took.Seconds()*1e3)
+			}
+		}
+		return nil
+	})
+	m.Cloud, m.Encrypt, m.Read = RoundTo(Median(cloud), 3), RoundTo(Median(encrypt), 3), RoundTo(Median(read), 3)
+	if beside != nil {
+		m.Beside = RoundTo(Median(other), 3)
+	}
+	return m, err
+}
+
+func FeaturesOf(images []user.Photo) []*feature.Vectors {
+	out := make([]*feature.Vectors, len(images))
+	for i, im := range images {
+		out[i] = im.Vectors
+	}
+	return out
+}
+
+// Since returns the bytes that the server and another device lack if both have
+// the generation of before. Manifests are sent whole, segments only if they are
+// new.
+func (s *SealedSession) Since(before *cpar.Manifest) (pushed, fetched uint64, err error) {
+	b, err := s.Manifest.MarshalBinary()
+	if err != nil {
+		return 0, 0, err
+	}
+	pushed, fetched = uint64(len(b)), uint64(len(b))
+	needs := s.Owner.Needs(s.Manifest)
+	for _, x := range s.Manifest.Segments {
+		if slices.Contains(before.Segments, x) {
+			continue
+		}
+		pushed += x.Bytes
+		if x.Kind == cpar.SegmentLedger || x.Kind == cpar.SegmentProfile || slices.Contains(needs, x) {
+			fetched += x.Bytes
+		}
+	}
+	return pushed, fetched, nil
+}

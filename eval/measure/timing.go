@@ -1,0 +1,226 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"cpar"
+	"cpar/cloud/search"
+	"cpar/internal/indexdir"
+	"cpar/internal/modq"
+	"cpar/internal/parallel"
+	"cpar/internal/wire"
+	"cpar/user"
+)
+
+// CostRequests is the number of requests behind a median.
+const CostRequests = 31
+
+// MedianMS returns the median duration of n calls in milliseconds, after one
+// warm-up call.
+func MedianMS(ctx context.Context, n int, f func(i int) error) (float64, error) {
+	var ns []int64
+	for i := range n + 1 {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		begun := time.Now()
+		if err := f(i); err != nil {
+			return 0, err
+		}
+		if i > 0 {
+			ns = append(ns, time.Since(begun).Nanoseconds())
+		}
+	}
+	return RoundTo(Milliseconds(ns), 4), nil
+}
+
+// CountStage returns a function that reports one more completed step of a
+// stage.
+func CountStage(progress user.Progress, stage string, total int) func() {
+	var done atomic.Int64
+	return func() {
+		if k := done.Add(1); progress != nil {
+			progress(stage, int(k), total)
+		}
+	}
+}
+
+// SampleAt returns the index of sample k of n among all.
+func SampleAt(k, n, all int) int { return (2*k + 1) * all / (2 * n) }
+
+// Approximations are the measured values of AP-X, in tenths of a percent.
+var Approximations = []uint16{1000, 400, 200, 100, 50, 25}
+
+type configuration struct {
+	Name string
+	P    cpar.Params
+}
+
+// Searches are all measured searches of a forest and of an inverted file. One
+// index serves them all (user.Options.WithLists).
+var Searches = []cpar.Search{cpar.SearchDepthFirst, cpar.SearchByRank, cpar.SearchBestBin, cpar.SearchIVF}
+
+// SearchParams returns the parameters of a search: scheme ivf for an inverted
+// file, cpar for a forest.
+func SearchParams(how cpar.Search, approx uint16, l int) cpar.Params {
+	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: how, L: uint16(l), Approx: approx}
+	if how == cpar.SearchIVF {
+		p.Scheme = cpar.SchemeIVF
+	}
+	return p
+}
+
+// SearchConfigurations returns capia first, then every search at every AP-X.
+func SearchConfigurations() []configuration {
+	out := []configuration{{"capia", cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}}}
+	for _, how := range Searches {
+		for _, approx := range Approximations {
+			p := SearchParams(how, approx, 10)
+			out = append(out, configuration{ConfigurationName(p), p})
+		}
+	}
+	return out
+}
+
+// ConfigurationName returns capia, cpar@10 (Algorithm 1), cpar-rank@10 (by
+// rank), ivf@10, and so on.
+func ConfigurationName(p cpar.Params) string {
+	if p.Scheme == cpar.SchemeCAPIA {
+		return p.Scheme.String()
+	}
+	name := p.Scheme.String()
+	if p.Search != p.Scheme.Searches()[0] {
+		name += "-" + p.Search.String()
+	}
+	return name + "@" + ApproxName(p.Approx)
+}
+
+func ApproxName(tenths uint16) string {
+	return strconv.FormatFloat(float64(tenths)/10, 'f', -1, 64)
+}
+
+// A PreparedRequest is a request with the owner's pending state for its reply.
+type PreparedRequest struct {
+	Pending *user.Pending
+	Request *cpar.Request
+}
+
+// Prepare makes the first n requests for a search, on all cores.
+func (s *Session) Prepare(ctx context.Context, p cpar.Params, n int) ([]PreparedRequest, error) {
+	out, errs := make([]PreparedRequest, n), make([]error, n)
+	parallel.For(n, func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			out[i].Pending, out[i].Request, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return out, nil
+}
+
+// WithoutGC calls f with the garbage collector off, because it would compete
+// with the measured code for cores.
+func WithoutGC(f func() error) error {
+	runtime.GC()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return f()
+}
+
+// A timing is the cost of one configuration, by request.
+type timing struct {
+	Ns      []int64
+	Visited []uint32
+	Bytes   []uint64
+}
+
+// TimeSearches answers every request in every configuration, one at a time on
+// one goroutine. Configurations take turns with different requests, so that a
+// slow period of the machine affects all of them and none benefits from data
+// that the previous one left in the cache. A non-nil keep receives every reply.
+func (s *Session) TimeSearches(ctx context.Context, prepared [][]PreparedRequest, progress func(done, total int), keep func(configuration, request int, reply *cpar.Reply)) ([]timing, error) {
+	n, m := len(prepared[0]), len(prepared)
+	out := make([]timing, m)
+	for j := range out {
+		out[j] = timing{make([]int64, n), make([]uint32, n), make([]uint64, n)}
+	}
+	err := WithoutGC(func() error {
+		for round := range n + 1 { // round 0 warms up
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			for j := range m {
+				i := (round + j*max(1, n/m)) % n
+				begun := time.Now()
+				reply, err := search.Annotate(s.Cloud, prepared[j][i].Request)
+				took := time.Since(begun)
+				if err != nil {
+					return fmt.Errorf("request %d: %w", i, err)
+				}
+				out[j].Ns[i], out[j].Visited[i], out[j].Bytes[i] = took.Nanoseconds(), reply.Visited, reply.Touched
+				if keep != nil && round > 0 {
+					keep(j, i, reply)
+				}
+			}
+			if progress != nil {
+				progress(round, n)
+			}
+			if round%32 == 31 {
+				runtime.GC() // replies of this many rounds are small
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// A stream repeatedly reads an index's vectors from end to end at memory speed.
+type stream struct {
+	parts [][]uint64
+	part  int
+	at    int
+	sum   uint64
+}
+
+func NewStream(files *indexdir.Index) *stream {
+	out := new(stream)
+	for i, seg := range files.Manifest().Segments {
+		if seg.Kind == cpar.SegmentVectors {
+			b := files.Segments()[i]
+			out.parts = append(out.parts, wire.View(b[:len(b)&^7]))
+		}
+	}
+	return out
+}
+
+// read reads n more bytes with sum, starting where the last read stopped.
+func (t *stream) read(n uint64, sum func([]uint64) uint64) time.Duration {
+	begun := time.Now()
+	for words := int(n / 8); words > 0; {
+		part := t.parts[t.part][t.at:]
+		part = part[:min(len(part), words)]
+		t.sum += sum(part)
+		words -= len(part)
+		if t.at += len(part); t.at == len(t.parts[t.part]) {
+			t.part, t.at = (t.part+1)%len(t.parts), 0
+		}
+	}
+	return time.Since(begun)
+}
+
+// ReadTwice reads n more bytes in each of two orders, because one is up to a
+// fifth slower on some machines. Each read continues where the last one
+// stopped, so that small reads are not served from the cache.
+func (t *stream) ReadTwice(n uint64, ns *[2][]int64) {
+	for i, sum := range []func([]uint64) uint64{modq.Sum, modq.SumFour} {
+		ns[i] = append(ns[i], t.read(n, sum).Nanoseconds())
+	}
+}

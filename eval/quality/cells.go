@@ -1,0 +1,54 @@
+package quality
+
+import (
+	"context"
+	"fmt"
+
+	"cpar/eval/measure"
+	"cpar/user"
+)
+
+// Cells is the quality of search in hidden cells: records lie in C cells of
+// equal size, some in several, and a request is scored against one cell.
+// Everything is computed in plaintext, on the integers of scheme sealed.
+type Cells struct {
+	Records  int    `json:"records"`
+	Requests int    `json:"requests"`
+	Profile  string `json:"profile"`
+	// Full is the mean number of human keywords found per photo without cells.
+	Full float64           `json:"words_per_photo"`
+	Rows []measure.CellRow `json:"rows"`
+}
+
+// MeasureCells uses profile network if all images have embeddings, and learned
+// otherwise.
+func MeasureCells(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Cells, error) {
+	m, err := measure.NewCellRun(ctx, c, progress)
+	if err != nil {
+		return nil, err
+	}
+	out := &Cells{Records: len(c.Train), Requests: len(c.Test), Profile: m.Owner.Profile().Kind().String(), Full: measure.RoundTo(m.All.Keywords, 3)}
+	for _, clusters := range []int{4, 8, 16} {
+		for _, copies := range []float64{1.25, 1.5, 1.7, 2} {
+			if clusters > len(c.Train)/2 {
+				continue
+			}
+			row, err := m.Row(ctx, clusters, copies)
+			if err != nil {
+				return nil, err
+			}
+			out.Rows = append(out.Rows, row)
+			progress.Report("clusters", len(out.Rows), 12)
+		}
+	}
+	return out, nil
+}
+
+func (c *Cells) Tables() []measure.Table {
+	t := measure.Table{Name: "clusters", Title: fmt.Sprintf("One hidden cluster asked, profile %s, %d records, %d requests, %.2f words a photo found in all", c.Profile, c.Records, c.Requests, c.Full),
+		Columns: []string{"clusters", "places a record", "recall@10", "the least", "words of the full scan's %"}}
+	for _, r := range c.Rows {
+		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Cells), measure.FormatDecimal(r.Copies, 2), measure.FormatDecimal(r.Recall, 3), measure.FormatDecimal(r.MinRecall, 3), measure.FormatDecimal(100*r.KeywordShare, 1)})
+	}
+	return []measure.Table{t}
+}

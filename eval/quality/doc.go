@@ -1,0 +1,8 @@
+// Package quality measures what searches find: annotation by two protocols,
+// recall of the nearest records, calibration, and the agreement of encrypted
+// and plaintext search.
+//
+//	measure.Session, measure.Corpus ─▶ Measure… ─▶ a Result: Tables, Figures
+//
+// It imports measure, and neither cost, attack nor report.
+package quality

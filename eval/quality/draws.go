@@ -1,0 +1,285 @@
+package quality
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"cpar/eval/measure"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/user"
+)
+
+// Draws is the quality of annotation, as mean and range over draws. An index is
+// one random draw of the secret that projects profile paper, and of the order
+// of the collection, which determines the folds of cross-validation and
+// calibration. Differences within the range are not significant.
+//
+//	collection ─▶ draw: another order, another key ─▶ user.Setup, as cpar build does
+//	  ─▶ plain · capia · cpar · ivf · sealed ─▶ P, R, N+, keywords found; the paper's recall
+type Draws struct {
+	Draws []Draw `json:"draws"`
+}
+
+// A Draw holds the results of one index of each profile.
+type Draw struct {
+	Number   int       `json:"draw"`
+	Records  int       `json:"n"`
+	Requests int       `json:"requests"`
+	Rows     []DrawRow `json:"rows"`
+	// Recalls are measured with profile paper.
+	Recalls []DrawRecall     `json:"paper_recall"`
+	Skipped []SkippedProfile `json:"skipped"`
+}
+
+// A DrawRow is one profile, ranker and scheme by the standard protocol, with
+// five keywords per photo. The calibrated ranker favours rare keywords, as P
+// and R do.
+type DrawRow struct {
+	Profile    string  `json:"profile"`
+	Ranker     string  `json:"ranker"`
+	Scheme     string  `json:"scheme"` // plain, or a ConfigurationName
+	Neighbours int     `json:"neighbours"`
+	P          float64 `json:"P"`
+	R          float64 `json:"R"`
+	Nplus      int     `json:"Nplus"`
+	// Found is the mean number of a photo's human keywords among its five, in
+	// the order of cpar annotate: by weight or by probability.
+	Found float64 `json:"found"`
+}
+
+// DefaultDraws is the number of draws. Other measurements use
+// DefaultDraw, the first. Draw 0 is the collection's own order.
+const DefaultDraws, DefaultDraw = 9, 1
+
+// drawSchemes are the searches of the standard protocol, recallSearches those
+// of the paper's.
+var (
+	drawSchemes    = []string{"plain", "capia", "cpar@10", "cpar-rank@10", "ivf@10", "sealed"}
+	recallSearches = []string{"capia", "cpar@10", "cpar@2.5", "cpar-rank@10", "cpar-rank@2.5", "ivf@10", "ivf@2.5"}
+)
+
+// DrawSteps runs one step per draw, so that more can be added later.
+func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
+	out := new(Draws)
+	var basis *profile.Fitted
+	network, err := r.Inputs(m.Needs)
+	if err != nil {
+		return nil, err
+	}
+	for d := 1; r.OnlyKept || d <= r.Draws; d++ {
+		draw, err := measure.RunStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, d), []any{network, d}, func(ctx context.Context) (*Draw, error) {
+			c, err := r.Lab.ReadCorpus(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if basis == nil {
+				if basis, err = fitProfile(ctx, c, profile.Paper, r.Lab.Progress); err != nil {
+					return nil, err
+				}
+			}
+			return MeasureDraw(ctx, c, d, basis, r.Lab.Progress)
+		})
+		switch {
+		case err == nil:
+			out.Draws = append(out.Draws, *draw)
+		case d == 1:
+			return nil, err
+		case r.OnlyKept && errors.Is(err, fs.ErrNotExist):
+			return out, nil // the last draws
+		default:
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// MeasureDraw builds and searches an index of each profile. A draw fixes the
+// order of the collection. Keys and the order of records are fresh every time.
+// paper is the fitted profile paper, whose principal components depend on
+// neither key nor order.
+func MeasureDraw(ctx context.Context, c *measure.Corpus, number int, paper *profile.Fitted, progress user.Progress) (*Draw, error) {
+	c = c.InOrderOf(number)
+	out := &Draw{Number: number, Records: len(c.Train), Requests: len(c.Test), Skipped: []SkippedProfile{}}
+	for _, kind := range profile.Kinds() {
+		if kind == profile.Network && c.Train[0].Vectors.Embedding == nil {
+			out.Skipped = append(out.Skipped, SkippedProfile{kind.String(), "no image network was named (--model FILE)"})
+			continue
+		}
+		if err := out.add(ctx, c, kind, paper, progress); err != nil {
+			return nil, fmt.Errorf("profile %v: %w", kind, err)
+		}
+	}
+	return out, nil
+}
+
+func (d *Draw) add(ctx context.Context, c *measure.Corpus, kind profile.Kind, fit *profile.Fitted, progress user.Progress) (err error) {
+	searches := drawSchemes
+	if kind == profile.Paper {
+		searches = slices.Concat(drawSchemes, recallSearches)
+	} else if fit, err = fitProfile(ctx, c, kind, progress); err != nil {
+		return err
+	}
+	r, err := drawProfile(ctx, c, fit, searches, progress)
+	if err != nil {
+		return err
+	}
+	rows, err := r.drawRows(drawSchemes)
+	if err != nil {
+		return err
+	}
+	d.Rows = append(d.Rows, rows...)
+	if kind == profile.Paper {
+		d.Recalls, err = r.drawRecalls(measure.Keywords(c.Train), d.Number)
+	}
+	return err
+}
+
+// fitProfile fits a profile as user.Setup does, but without cross-validation,
+// which takes a sixth of the time and does not affect search.
+func fitProfile(ctx context.Context, c *measure.Corpus, kind profile.Kind, progress user.Progress) (*profile.Fitted, error) {
+	features := make([]*feature.Vectors, len(c.Train))
+	for i, im := range c.Train {
+		features[i] = im.Vectors
+	}
+	fit, err := profile.Fit(ctx, kind, features, measure.Keywords(c.Train), profile.Options{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	fit.Samples = nil
+	return fit, nil
+}
+
+// drawProfile builds an index as cpar build does, and finds the neighbours of
+// every test image with every search.
+func drawProfile(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, searches []string, progress user.Progress) (*profileRun, error) {
+	s, err := measure.OpenSession(ctx, c, user.Options{WithLists: true, Fitted: fit, Ranker: rank.KindCalibrated, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r := &profileRun{owner: s.Builder, truth: measure.Keywords(c.Test), requests: s.Requests,
+		near: map[string][][]rank.Neighbour{}, dims: map[string]int{}}
+	if slices.Contains(searches, "plain") {
+		if r.near["plain"], err = s.PlainNearest(ctx, r.maxNeighbours()); err != nil {
+			return nil, err
+		}
+	}
+	for _, conf := range measure.SearchConfigurations() {
+		if !slices.Contains(searches, conf.Name) {
+			continue
+		}
+		conf.P.L = uint16(r.maxNeighbours())
+		if r.near[conf.Name], err = s.NearestAll(ctx, conf.P, measure.CountStage(progress, r.name()+", "+conf.Name, len(c.Test))); err != nil {
+			return nil, fmt.Errorf("%s: %w", conf.Name, err)
+		}
+	}
+	return r, r.sealed(ctx, c, s.Requests, progress)
+}
+
+func (r *profileRun) drawRows(schemes []string) ([]DrawRow, error) {
+	var out []DrawRow
+	for _, ranker := range r.rankers() {
+		for _, scheme := range schemes {
+			calibrated := ranker.kind == rank.KindCalibrated
+			rare, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords, Rare: calibrated})
+			if err != nil {
+				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
+			}
+			shown, err := r.annotate(scheme, ranker.kind, ranker.neighbours, user.Ranking{MaxKeywords: measure.StandardKeywords})
+			if err != nil {
+				return nil, fmt.Errorf("scheme %s: %w", scheme, err)
+			}
+			q := measure.MeasureQuality(measure.KeywordsOf(rare), r.truth)
+			out = append(out, DrawRow{Profile: r.name(), Ranker: ranker.kind.String(), Scheme: scheme, Neighbours: ranker.neighbours,
+				P: q.P, R: q.R, Nplus: q.Nplus, Found: measure.RoundTo(measure.MeanKeywordsFound(measure.KeywordsOf(shown), r.truth), 3)})
+		}
+	}
+	return out, nil
+}
+
+// A valueRange is a mean or median, with a range around it.
+type valueRange struct{ mid, low, high float64 }
+
+// meanRange returns the mean, the minimum and the maximum. The mean of equal
+// values is exactly that value.
+func meanRange(x []float64) valueRange {
+	return valueRange{measure.RoundTo(measure.Mean(x), 6), slices.Min(x), slices.Max(x)}
+}
+
+// medianRange returns the median and the 5th and 95th percentiles.
+func medianRange(x []float64) valueRange {
+	y := slices.Sorted(slices.Values(x))
+	at := func(percent int) float64 { return y[min(len(y)-1, len(y)*percent/100)] }
+	return valueRange{at(50), at(5), at(95)}
+}
+
+func (s valueRange) cells(digits int) []string {
+	return []string{measure.FormatDecimal(s.mid, digits), measure.FormatDecimal(s.low, digits), measure.FormatDecimal(s.high, digits)}
+}
+
+// Tables implements Result. Minimum and maximum follow each value.
+func (d *Draws) Tables() []measure.Table {
+	return []measure.Table{d.quality(), d.recalls()}
+}
+
+// title names the number and size of the draws.
+func (d *Draws) title(what string) string {
+	first := d.Draws[0]
+	t := fmt.Sprintf("%s, n = %d, %d requests; mean, least and greatest of %d draws of key and order", what, first.Records, first.Requests, len(d.Draws))
+	for _, s := range first.Skipped {
+		t += fmt.Sprintf("; profile %s was left out: %s", s.Profile, s.Reason)
+	}
+	return t
+}
+
+func (d *Draws) quality() measure.Table {
+	t := measure.Table{Name: "draws", Title: d.title("What is found, five keywords a photo"),
+		Columns: []string{"profile", "ranker", "scheme", "P %", "low", "high", "R %", "low", "high", "N+", "low", "high", "words found", "low", "high"}}
+	for i, row := range d.Draws[0].Rows {
+		of := func(value func(DrawRow) float64) valueRange { return d.of(i, value) }
+		t.Rows = append(t.Rows, slices.Concat([]string{row.Profile, row.Ranker, row.Scheme},
+			of(func(r DrawRow) float64 { return r.P }).cells(1), of(func(r DrawRow) float64 { return r.R }).cells(1),
+			of(func(r DrawRow) float64 { return float64(r.Nplus) }).cells(0), of(func(r DrawRow) float64 { return r.Found }).cells(2)))
+	}
+	return t
+}
+
+// of returns the range of a value of row i over the draws.
+func (d *Draws) of(i int, value func(DrawRow) float64) valueRange {
+	var x []float64
+	for _, draw := range d.Draws {
+		x = append(x, value(draw.Rows[i]))
+	}
+	return meanRange(x)
+}
+
+// recalls has two rows for each search and reading of the protocol: all
+// requests, with the range over draws, and random subsets, with their 5th to
+// 95th percentile.
+func (d *Draws) recalls() measure.Table {
+	t := measure.Table{Name: "draws-recall", Title: d.title("The paper's recall: all words of ten neighbours, over the words output") +
+		fmt.Sprintf("; of %d requests at a time: median, 5 %% and 95 %% of %d times a draw", fewRequests, fewDraws),
+		Columns: []string{"search", "related by", "requests", "recall %", "low", "high", "% of capia's", "low", "high"}}
+	base := 0
+	for i, row := range d.Draws[0].Recalls {
+		if row.Search == "capia" {
+			base = i
+		}
+		var all, allOf, few, fewOf []float64
+		for _, draw := range d.Draws {
+			x, capia := draw.Recalls[i], draw.Recalls[base]
+			all, few = append(all, x.All), append(few, x.Subsets...)
+			allOf = append(allOf, measure.Ratios([]float64{x.All}, []float64{capia.All})...)
+			fewOf = append(fewOf, measure.Ratios(x.Subsets, capia.Subsets)...)
+		}
+		t.Rows = append(t.Rows,
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(row.Admitted)}, meanRange(all).cells(1), meanRange(allOf).cells(1)),
+			slices.Concat([]string{row.Search, row.Related, measure.FormatInt(min(fewRequests, row.Admitted))}, medianRange(few).cells(1), medianRange(fewOf).cells(1)))
+	}
+	return t
+}

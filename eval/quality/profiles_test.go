@@ -1,0 +1,329 @@
+package quality
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"cpar"
+	"cpar/encoder"
+	"cpar/eval/checkpoint"
+	"cpar/eval/distance"
+	"cpar/eval/measure"
+	"cpar/eval/measure/measuretest"
+	"cpar/model/feature"
+	"cpar/model/profile"
+	"cpar/model/rank"
+	"cpar/user"
+)
+
+// Every profile, ranker and scheme has a row. Plaintext rows match brute force,
+// encrypted rows are as good, and costs belong to their indexes.
+func TestProfiles(t *testing.T) {
+	c := measuretest.Learnable(120, 40)
+	l := measure.LabOf(c, "made")
+	t.Cleanup(l.Close)
+	p, err := MeasureProfiles(t.Context(), l, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Records != 120 || p.Requests != 40 || p.CostRecords != 120 || p.CostKind != "real" || len(p.Rows) != 42 || len(p.Losses) != 36 || len(p.Costs) != 18 || len(p.Details) != 3 || len(p.Skipped) != 0 {
+		t.Fatalf("%+v", p)
+	}
+	checkProfileJSON(t, p)
+	rows := map[string]ProfileRow{}
+	for _, r := range p.Rows {
+		rows[r.Profile+" "+r.Ranker+" "+r.Scheme] = r
+	}
+	for _, profile := range []string{"paper", "learned", "network"} {
+		for _, ranker := range []string{"paper", "calibrated"} {
+			plain := rows[profile+" "+ranker+" plain"]
+			if plain.R < 30 || plain.R > 90 || plain.IndexBytes != 0 || plain.Cloud != 0 {
+				t.Errorf("%+v", plain)
+			}
+			for _, scheme := range profileSchemes {
+				r := rows[profile+" "+ranker+" "+scheme]
+				// With few photos and many near ties, one photo that changes
+				// ranks moves a mean over 21 keywords by 5, and the projection
+				// of profile paper moves some.
+				most := 6.
+				switch {
+				case strings.HasPrefix(scheme, "cpar"), scheme == "ivf@10": // the neighbours of twelve visits
+					most = 25
+				case profile == "paper":
+					most = 12
+				}
+				if math.Abs(r.P-plain.P) > most || math.Abs(r.R-plain.R) > most || r.IndexBytes == 0 || r.Cloud <= 0 || r.Owner <= 0 || r.Dim == 0 {
+					t.Errorf("%+v, in the clear %+v", r, plain)
+				}
+			}
+		}
+	}
+	if a, b := rows["learned paper capia"], rows["paper paper capia"]; a.Dim >= b.Dim || a.IndexBytes == b.IndexBytes {
+		t.Errorf("a short vector costs as much as a long one: %+v, %+v", a, b)
+	}
+	if want := measure.RoundTo(rows["learned paper capia"].Cloud/rows["paper paper capia"].Cloud, 4); p.CapiaRatio != want || p.Details[1].CapiaRatio != want {
+		t.Errorf("ratio %g and %g, want %g", p.CapiaRatio, p.Details[1].CapiaRatio, want)
+	}
+	for _, d := range p.Details {
+		words := 0
+		for _, b := range d.Bins {
+			words += b.Count
+		}
+		if d.OfPlain["sealed"] < 0.8 || d.OfPlain["ivf@100"] < 0.8 || d.Recall["ivf"] < 0.3 || d.Recall["rank"] < 0.3 || len(d.Bins) != reliabilityBins || words < 40*3 || !(d.ECE > 0 && d.ECE < 0.5) {
+			t.Errorf("%+v", d)
+		}
+		if f := d.Found; f.Human != 2 || f.Paper <= 0 || f.Probable <= 0 || f.Probable > 2 || f.Rare <= 0 {
+			t.Errorf("%+v", f)
+		}
+		if q := d.Probable; q.MinProbability != 0.5 || q.Keywords <= 0 || q.Keywords > 5 || q.Precision < 0.4 {
+			t.Errorf("%+v", q)
+		}
+	}
+	for _, s := range p.Samples {
+		if len(s.Words) != 3 || len(s.Words[1].Keywords) == 0 || s.Words[2].Profile != "network" || len(s.Human) != 2 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if len(p.Samples) != sampleCount || len(p.Tables()) != 8 {
+		t.Errorf("%d samples, %d tables", len(p.Samples), len(p.Tables()))
+	}
+	checkPlainRows(t, c, rows["learned calibrated plain"], rows["learned paper plain"])
+}
+
+// checkProfileJSON fixes the JSON names, on which other programs depend.
+func checkProfileJSON(t *testing.T, p *Profiles) {
+	t.Helper()
+	b, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Rows []map[string]any }
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"profile", "ranker", "scheme", "neighbours", "dim", "P", "R", "Nplus", "index_bytes", "cloud_ms", "owner_ms"}
+	for _, row := range got.Rows {
+		for _, key := range want {
+			if _, ok := row[key]; !ok || len(row) != len(want) {
+				t.Fatalf("%v, want %v", row, want)
+			}
+		}
+	}
+}
+
+// checkPlainRows recomputes profile learned's neighbours without the measuring
+// code.
+func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRow) {
+	t.Helper()
+	b, err := user.Setup(t.Context(), user.NewKey(cpar.SchemeCAPIA), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: profile.Learned})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors := func(images []user.Photo) (out [][]float64, guesses []*rank.Guess) {
+		for _, im := range images {
+			v, err := b.Vector(im.Vectors)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, guesses = append(out, measure.ToFloat64s(v.X)), append(guesses, v.Guess)
+		}
+		return out, guesses
+	}
+	records, _ := vectors(c.Train)
+	requests, guesses := vectors(c.Test)
+	for _, part := range []struct {
+		want   ProfileRow
+		ranker rank.Kind
+		k      int
+	}{{calibrated, rank.KindCalibrated, b.Ranker().Neighbours()}, {paper, rank.KindPaper, 10}} {
+		var said [][]string
+		for i, x := range requests {
+			var near []rank.Neighbour
+			for j, r := range records {
+				near = append(near, rank.Neighbour{Dis: distance.SquaredL2(r, x), Keywords: c.Train[j].Keywords})
+			}
+			slices.SortStableFunc(near, func(a, b rank.Neighbour) int { return cmp.Compare(a.Dis, b.Dis) })
+			scored, err := b.Rank(near[:part.k], user.Ranking{MaxKeywords: 5, Ranker: part.ranker, Rare: part.ranker == rank.KindCalibrated, Guess: guesses[i]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, measure.KeywordsOf([][]rank.Keyword{scored})[0])
+		}
+		q := measure.MeasureQuality(said, measure.Keywords(c.Test))
+		if w := part.want; q.P != w.P || q.R != w.R || q.Nplus != w.Nplus || part.k != w.Neighbours || w.Profile != "learned" || w.Ranker != part.ranker.String() {
+			t.Errorf("brute force finds %+v with %d neighbours, the row says %+v", q, part.k, w)
+		}
+	}
+}
+
+// A scheme that returns another photo's neighbours shows up as a loss, in
+// recall and in its probabilities, although a photo's own guess keeps some of
+// these right.
+func TestProfilesDetectWrongNeighbours(t *testing.T) {
+	run, err := runProfile(t.Context(), measuretest.Learnable(120, 40), profile.Network, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func() (*Profiles, ProfileLoss) {
+		out := new(Profiles)
+		if err := out.quality(run); err != nil {
+			t.Fatal(err)
+		}
+		return out, out.Losses[len(out.Losses)-len(profileSchemes)] // calibrated, capia
+	}
+	right, loss := measure()
+	if loss.Scheme != "capia" || loss.Ranker != "calibrated" || math.Abs(loss.R) > 6 {
+		t.Errorf("%+v", loss)
+	}
+	capia := run.near["capia"]
+	run.near["capia"] = append(slices.Clone(capia[5:]), capia[:5]...)
+	wrong, loss := measure()
+	if loss.R < 10 || loss.RelativeR < 20 {
+		t.Errorf("with neighbours of other photos: %+v", loss)
+	}
+	a, b := right.Details[0], wrong.Details[0]
+	if b.OfPlain["capia"] > 0.5 || a.OfPlain["capia"] < 0.8 || b.OfPlain["sealed"] != a.OfPlain["sealed"] || b.Recall["ivf"] > a.Recall["ivf"]/2 || b.ECEKept < 1.2*a.ECEKept || b.Probable.R > a.Probable.R/2 {
+		t.Errorf("right %+v\nwrong %+v", a, b)
+	}
+}
+
+func TestProfileProbabilities(t *testing.T) {
+	said := [][]rank.Keyword{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
+	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
+	bins, ece, err := reliability(said, truth, measure.AllKeywords)
+	// 0.92 and 0.96 share one bin, predicted 0.94 and half correct, and 0.08 is
+	// wrong.
+	if err != nil || bins[9] != (rank.Bin{Predicted: 0.94, Observed: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
+		t.Errorf("%+v, %g, %v", bins, ece, err)
+	}
+	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
+		t.Errorf("of the first word alone: %+v", bins)
+	}
+	// Of three keywords, sea is correct and sky and car are not.
+	if q, want := probableQuality(said, truth), (ProbableQuality{MinProbability: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Precision: 0.3333, WithoutKeywords: 0.3333}); q != want {
+		t.Errorf("%+v, want %+v", q, want)
+	}
+	plain := ProfileRow{Profile: "x", Ranker: "y", P: 20, R: 40, Nplus: 100}
+	loss := lossOf(plain, ProfileRow{Profile: "x", Ranker: "y", Scheme: "z", P: 19, R: 41, Nplus: 98})
+	if want := (ProfileLoss{Profile: "x", Ranker: "y", Scheme: "z", P: 1, R: -1, Nplus: 2, RelativeP: 5, RelativeR: -2.5, RelativeNplus: 2}); loss != want {
+		t.Errorf("%+v, want %+v", loss, want)
+	}
+}
+
+// With a network, photos and augmented images have embeddings, and the step
+// depends on the network.
+func TestProfilesOfPhotos(t *testing.T) {
+	c := measuretest.Photos(t, 20)
+	dir := filepath.Dir(c.TrainItems[0].Path)
+	manifest := "path,keywords\n"
+	for i, it := range c.TrainItems {
+		manifest += filepath.Base(it.Path) + ",every;kind " + string(rune('a'+i%2)) + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "manifest.csv"), []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cache := t.TempDir()
+	labWith := func(n *encoder.Encoder) *measure.Lab {
+		l := &measure.Lab{Data: dir, Cache: cache}
+		l.SetNetwork(n)
+		return l
+	}
+	network := measuretest.OpenFake(t, 1)
+	p := &measure.Plan{Measurements: []measure.Measurement{{Name: "profiles", Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(MeasureProfiles)}}, Lab: labWith(network), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 24}
+	var record checkpoint.Record
+	p.Done = func(r checkpoint.Record, err error) { record = r }
+	result, err := p.Measure(t.Context(), "profiles")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, inputs := result.(*Profiles), record.Inputs
+	if len(first.Skipped) != 0 || len(first.Details) != 3 || first.Runtime != "fake" || first.CostRecords != 24 || first.CostKind != "augmented" {
+		t.Errorf("%+v", first)
+	}
+	digest := network.Digest()
+	large, err := p.Lab.Collection(t.Context(), 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range large.Train {
+		if e := im.Vectors.Embedding; e == nil || e.Network != digest || len(e.Values) != 8 {
+			t.Errorf("image %d of the larger collection has embedding %+v", i, e)
+		}
+	}
+	for _, cost := range first.Costs {
+		if cost.Features <= 0 || cost.Cloud <= 0 || cost.Encrypt <= 0 || cost.Request == 0 || cost.ProfileBytes == 0 || cost.ProfileBytes >= cost.IndexBytes {
+			t.Errorf("%+v", cost)
+		}
+	}
+	for _, s := range first.Samples {
+		if !strings.HasSuffix(s.Name, ".png") {
+			t.Errorf("a sample is called %q", s.Name)
+		}
+	}
+	// The step exists for this network, and is a different step for another
+	// network or none.
+	p.Lab = labWith(measuretest.OpenFake(t, 1))
+	if _, err := p.Measure(t.Context(), "profiles"); err != nil || !record.Reused || record.Inputs != inputs {
+		t.Errorf("the same network: %+v, %v", record, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // missing results would be measured
+	for name, n := range map[string]*encoder.Encoder{"another network": measuretest.OpenFake(t, 2), "no network": nil} {
+		p.Lab = labWith(n)
+		if _, err := p.Measure(ctx, "profiles"); err == nil {
+			t.Errorf("%s: the results of the first were taken", name)
+		}
+	}
+}
+
+// Mixed embeddings are identical in every run, and features do not depend on
+// them.
+func TestMixedEmbeddings(t *testing.T) {
+	c := measuretest.Learnable(12, 1)
+	mixed, err := measure.MixFeatures(t.Context(), c.Train, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := &measure.Corpus{}
+	for _, im := range c.Train {
+		v := *im.Vectors
+		v.Embedding = nil
+		bare.Train = append(bare.Train, user.Photo{Vectors: &v, Keywords: im.Keywords})
+	}
+	without, err := measure.MixFeatures(t.Context(), bare.Train, 4, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, im := range mixed {
+		if e := im.Vectors.Embedding; e == nil || len(e.Values) != 24 || e.Network != ([32]byte{7}) {
+			t.Fatalf("image %d: %+v", i, e)
+		}
+		im.Vectors.Embedding = nil
+		if !reflect.DeepEqual(im, without[i]) {
+			t.Errorf("image %d has other features than without embeddings", i)
+		}
+	}
+	extra := func(from *measure.Corpus) []user.Photo {
+		out := make([]user.Photo, 30)
+		for i := range out {
+			out[i].Vectors = new(feature.Vectors)
+		}
+		measure.EmbedAugmented(from, out)
+		return out
+	}
+	a := extra(c)
+	if !reflect.DeepEqual(a, extra(c)) || reflect.DeepEqual(a[0], a[12]) || a[3].Vectors.Embedding.Network != ([32]byte{7}) {
+		t.Error("augmented photos must have the same embeddings in every run, and not the same as each other")
+	}
+	if b := extra(bare); b[0].Vectors.Embedding != nil {
+		t.Error("an embedding of nothing")
+	}
+}

@@ -1,0 +1,161 @@
+package quality
+
+import (
+	"fmt"
+	"strings"
+
+	"cpar/eval/measure"
+	"cpar/eval/plot"
+)
+
+func (p *Profiles) Tables() []measure.Table {
+	rows := measure.Table{Name: "profiles", Title: fmt.Sprintf("Profiles, n = %d, %d requests, five keywords a photo; bytes and times at n = %d (%s), one core", p.Records, p.Requests, p.CostRecords, p.CostKind),
+		Columns: []string{"profile", "ranker", "scheme", "neighbours", "dimensions", "P %", "R %", "N+", "index MB", "cloud ms", "owner ms"}}
+	for _, s := range p.Skipped {
+		rows.Title += fmt.Sprintf("; %s was left out: %s", s.Profile, s.Reason)
+	}
+	for _, r := range p.Rows {
+		rows.Rows = append(rows.Rows, []string{r.Profile, r.Ranker, r.Scheme, measure.FormatInt(r.Neighbours), measure.FormatInt(r.Dim), measure.FormatDecimal(r.P, 2), measure.FormatDecimal(r.R, 2), measure.FormatInt(r.Nplus),
+			measure.FormatNonZero(float64(r.IndexBytes)/1e6, 2), measure.FormatNonZero(r.Cloud, 3), measure.FormatNonZero(r.Owner, 1)})
+	}
+	losses := measure.Table{Name: "profile-losses", Title: "What encryption costs: in the clear less encrypted",
+		Columns: []string{"profile", "ranker", "scheme", "P, points", "R, points", "N+", "P, % of plain", "R, % of plain", "N+, % of plain"}}
+	for _, l := range p.Losses {
+		losses.Rows = append(losses.Rows, []string{l.Profile, l.Ranker, l.Scheme, measure.FormatDecimal(l.P, 2), measure.FormatDecimal(l.R, 2), measure.FormatInt(l.Nplus), measure.FormatDecimal(l.RelativeP, 2), measure.FormatDecimal(l.RelativeR, 2), measure.FormatDecimal(l.RelativeNplus, 2)})
+	}
+	return append([]measure.Table{rows, losses}, p.detailTables()...)
+}
+
+func (p *Profiles) detailTables() []measure.Table {
+	details := measure.Table{Name: "profile-search", Title: "What is found: of capia's ten nearest at AP-10, of the ten nearest in the clear, and how capia's time compares with that of profile paper",
+		Columns: []string{"profile", "ivf, AP-10", "by rank, AP-10", "capia of plain", "sealed of plain", "capia over paper's", "set up in s"}}
+	probable := measure.Table{Name: "profile-probability", Title: "The calibrated ranker on the test images, scheme capia: calibration error, and the keywords that are as probable as not",
+		Columns: []string{"profile", "ECE, all words", "ECE, five given", "P %", "R %", "N+", "keywords a photo", "right", "photos without"}}
+	found := measure.Table{Name: "profile-found", Title: "Keywords found of a photo, means, five given, scheme capia: by the paper's W_t, by probability, and with rare words given their due; and what cross-validation had said of the last, in tenths of the training images",
+		Columns: []string{"profile", "human", "W_t", "probable", "rare", "P %", "R %", "N+"}}
+	bins := measure.Table{Name: "profile-reliability", Title: "Reliability of the probabilities of all words of all neighbours", Columns: []string{"profile", "said", "found", "words"}}
+	for _, d := range p.Details {
+		details.Rows = append(details.Rows, []string{d.Profile, measure.FormatDecimal(d.Recall["ivf"], 4), measure.FormatDecimal(d.Recall["rank"], 4), measure.FormatDecimal(d.OfPlain["capia"], 4), measure.FormatDecimal(d.OfPlain["sealed"], 4), measure.FormatDecimal(d.CapiaRatio, 4), measure.FormatDecimal(d.Fit, 1)})
+		q := d.Probable
+		probable.Rows = append(probable.Rows, []string{d.Profile, measure.FormatDecimal(d.ECE, 4), measure.FormatDecimal(d.ECEKept, 4), measure.FormatDecimal(q.P, 2), measure.FormatDecimal(q.R, 2), measure.FormatInt(q.Nplus), measure.FormatDecimal(q.Keywords, 2), measure.FormatDecimal(q.Precision, 3), measure.FormatDecimal(q.WithoutKeywords, 3)})
+		f := []string{d.Profile, measure.FormatDecimal(d.Found.Human, 2), measure.FormatDecimal(d.Found.Paper, 2), measure.FormatDecimal(d.Found.Probable, 2), measure.FormatDecimal(d.Found.Rare, 2), "", "", ""}
+		if v := d.Validation; v != nil {
+			f = append(f[:5], measure.FormatDecimal(v.P, 2), measure.FormatDecimal(v.R, 2), measure.FormatDecimal(v.Nplus, 1))
+		}
+		found.Rows = append(found.Rows, f)
+		for _, b := range d.Bins {
+			if b.Count > 0 {
+				bins.Rows = append(bins.Rows, []string{d.Profile, measure.FormatDecimal(b.Predicted, 3), measure.FormatDecimal(b.Observed, 3), measure.FormatInt(b.Count)})
+			}
+		}
+	}
+	costs := measure.Table{Name: "profile-cost", Title: fmt.Sprintf("What each profile costs at n = %d, milliseconds on one core", p.CostRecords),
+		Columns: []string{"profile", "scheme", "index MB", "of it profile MB", "request B", "reply B", "cloud ms", "features ms", "vector ms", "request ms", "reply ms"}}
+	for _, c := range p.Costs {
+		costs.Rows = append(costs.Rows, []string{c.Profile, c.Scheme, measure.FormatDecimal(float64(c.IndexBytes)/1e6, 2), measure.FormatDecimal(float64(c.ProfileBytes)/1e6, 2), measure.FormatInt(c.Request), measure.FormatInt(c.Reply), measure.FormatDecimal(c.Cloud, 3),
+			measure.FormatDecimal(c.Features, 2), measure.FormatDecimal(c.Project, 3), measure.FormatDecimal(c.Encrypt, 3), measure.FormatDecimal(c.Read, 3)})
+	}
+	return []measure.Table{details, found, probable, bins, costs, p.sampleTable()}
+}
+
+// sampleTable shows correct words in capitals.
+func (p *Profiles) sampleTable() measure.Table {
+	t := measure.Table{Name: "profile-samples", Title: "Sample annotations by profile; IN CAPITALS what a person said too", Columns: []string{"image"}}
+	for _, d := range p.Details {
+		t.Columns = append(t.Columns, d.Profile)
+	}
+	t.Columns = append(t.Columns, "human")
+	for _, s := range p.Samples {
+		row := []string{s.Name}
+		for _, w := range s.Words {
+			row = append(row, capitals(w.Keywords))
+		}
+		t.Rows = append(t.Rows, append(row, strings.Join(s.Human, ", ")))
+	}
+	return t
+}
+
+var profileColours = []plot.Colour{plot.Blue, plot.Green, plot.Purple}
+
+// Figures implements Drawn: quality, cost and calibration of each profile.
+func (p *Profiles) Figures() []plot.Figure {
+	var names []string
+	for _, d := range p.Details {
+		names = append(names, d.Profile)
+	}
+	// of returns the points for one ranker and scheme, one per profile.
+	of := func(ranker, scheme string, value func(ProfileRow) float64) []plot.Point {
+		var out []plot.Point
+		for _, row := range p.Rows {
+			for i, name := range names {
+				if row.Profile == name && row.Ranker == ranker && row.Scheme == scheme {
+					out = append(out, plot.Point{X: float64(i + 1), Y: value(row)})
+				}
+			}
+		}
+		return out
+	}
+	figure := func(name, title, caption, y string, series []plot.Series) plot.Figure {
+		f := plot.Figure{Name: name, Title: title, Caption: caption, Series: series}
+		f.X, f.Y = plot.Groups(names, y, series)
+		return f
+	}
+	precision, recall := func(r ProfileRow) float64 { return r.P }, func(r ProfileRow) float64 { return r.R }
+	found := func(r ProfileRow) float64 { return float64(r.Nplus) }
+	ms := func(r ProfileRow) float64 { return r.Cloud }
+	out := []plot.Figure{
+		figure("profiles-quality", "P and R by profile",
+			fmt.Sprintf("Scheme capia, five keywords a photo, %d untouched test images, by the weights W_t and by the calibrated ranker.", p.Requests), "%",
+			[]plot.Series{
+				{Name: "P, W_t", Colour: plot.Grey, Style: plot.Bars, Points: of("paper", "capia", precision)},
+				{Name: "P, calibrated", Colour: plot.Blue, Style: plot.Bars, Points: of("calibrated", "capia", precision)},
+				{Name: "R, W_t", Colour: plot.Olive, Style: plot.Bars, Points: of("paper", "capia", recall)},
+				{Name: "R, calibrated", Colour: plot.Green, Style: plot.Bars, Points: of("calibrated", "capia", recall)},
+			}),
+		figure("profiles-nplus", "N+ by profile", "Words of the test set that were given rightly at least once.", "words",
+			[]plot.Series{
+				{Name: "W_t", Colour: plot.Grey, Style: plot.Bars, Points: of("paper", "capia", found)},
+				{Name: "calibrated", Colour: plot.Blue, Style: plot.Bars, Points: of("calibrated", "capia", found)},
+			}),
+	}
+	if len(p.Costs) > 0 {
+		out = append(out, figure("profiles-cloud", fmt.Sprintf("Cloud time a request, n = %s", measure.FormatThousands(p.CostRecords)),
+			"One core, all indexes asked in turn in one run.", "milliseconds",
+			[]plot.Series{
+				{Name: "capia", Colour: plot.Blue, Style: plot.Bars, Points: of("calibrated", "capia", ms)},
+				{Name: "ivf, AP-10", Colour: plot.Green, Style: plot.Bars, Points: of("calibrated", "ivf@10", ms)},
+				{Name: "sealed", Colour: plot.Purple, Style: plot.Bars, Points: of("calibrated", "sealed", ms)},
+			}))
+	}
+	return append(out, p.reliabilityFigures()...)
+}
+
+// reliabilityFigures draws the reliability diagram, and the number of keywords
+// per bin.
+func (p *Profiles) reliabilityFigures() []plot.Figure {
+	diagram := plot.Figure{Name: "profiles-reliability", Title: "Is what is called probable right?",
+		Caption: "The calibrated ranker on all words of all neighbours of the test images, in ten bins of probability: on the dashed line, probabilities are the shares that are right.",
+		X:       plot.Axis{Label: "probability said", From: 0, To: 1}, Y: plot.Axis{Label: "share right", From: 0, To: 1}}
+	counts := plot.Figure{Name: "profiles-words", Title: "How many words the bins have",
+		Caption: "The same bins. Few words make an uncertain share.",
+		X:       plot.Axis{Label: "probability said", From: 0, To: 1}, Y: plot.Axis{Label: "words", Log: true}}
+	words := 0
+	diagram.Series = append(diagram.Series, plot.Series{Name: "as said", Colour: plot.Grey, Style: plot.Dashed, Points: []plot.Point{{X: 0, Y: 0}, {X: 1, Y: 1}}})
+	for i, d := range p.Details {
+		said := plot.Series{Name: fmt.Sprintf("%s, ECE %.3f", d.Profile, d.ECE), Colour: profileColours[i%len(profileColours)]}
+		many := plot.Series{Name: d.Profile, Colour: said.Colour}
+		for _, b := range d.Bins {
+			if b.Count == 0 {
+				continue
+			}
+			said.Points = append(said.Points, plot.Point{X: b.Predicted, Y: b.Observed})
+			words += b.Count
+			many.Points = append(many.Points, plot.Point{X: b.Predicted, Y: float64(b.Count)})
+		}
+		diagram.Series, counts.Series = append(diagram.Series, said), append(counts.Series, many)
+	}
+	if words == 0 {
+		return nil
+	}
+	return []plot.Figure{diagram, counts}
+}

@@ -1,0 +1,219 @@
+package quality
+
+import (
+	"context"
+	"fmt"
+
+	"cpar"
+	"cpar/eval/measure"
+	"cpar/internal/parallel"
+	"cpar/model/rank"
+	"cpar/user"
+)
+
+// A SweepRow is one search over all test requests of the real collection.
+type SweepRow struct {
+	Name   string  `json:"name"`
+	Scheme string  `json:"scheme"`
+	Search string  `json:"search,omitempty"`
+	Approx float64 `json:"approx,omitempty"` // AP-X in percent
+	NS     int64   `json:"ns"`               // median
+	Bytes  float64 `json:"bytes"`            // mean bytes of ciphertext
+	Visits float64 `json:"visits"`
+	// Speedup is capia's median time divided by this one's. Bound is the
+	// speedup that the number of visits allows. Memory is the speedup of
+	// scoring the visited records in the same order.
+	Speedup measure.Interval `json:"speedup"`
+	Bound   float64          `json:"bound"`
+	Memory  float64          `json:"memory_bound,omitempty"`
+	// Recall10 is the share of capia's ten nearest that the search finds, in
+	// percent.
+	Recall10 measure.Interval `json:"recall_at_10"`
+	// Paper is recall by the paper's protocol, PaperAll the same over all
+	// keywords of the test set, and Standard R at five keywords. The Relative
+	// fields are paired percentages of capia's.
+	Paper            measure.Interval `json:"paper"`
+	PaperAll         measure.Interval `json:"paper_all_words"`
+	Standard         measure.Interval `json:"standard"`
+	Relative         measure.Interval `json:"relative_paper"`
+	RelativeAll      measure.Interval `json:"relative_paper_all_words"`
+	RelativeStandard measure.Interval `json:"relative_standard"`
+	Quality          measure.Quality  `json:"quality"`
+}
+
+// A Sweep is the speed and accuracy of every search in one run.
+type Sweep struct {
+	Records  int `json:"records"`
+	Requests int `json:"requests"`
+	// Admitted is the number of requests that the paper's protocol counts.
+	Admitted  int        `json:"admitted"`
+	Words     int        `json:"words"`
+	Resamples int        `json:"resamples"`
+	Rows      []SweepRow `json:"rows"`
+}
+
+// MeasureSweep answers all test requests with every search, one at a time, and
+// judges the annotations by both protocols.
+func MeasureSweep(ctx context.Context, s *measure.Session, c *measure.Corpus, progress user.Progress) (*Sweep, error) {
+	configs := measure.SearchConfigurations()
+	prepared := make([][]measure.PreparedRequest, len(configs))
+	for j, conf := range configs {
+		var err error
+		if prepared[j], err = s.Prepare(ctx, conf.P, len(s.Requests)); err != nil {
+			return nil, fmt.Errorf("%s: %w", conf.Name, err)
+		}
+		if progress != nil {
+			progress("requests", j+1, len(configs))
+		}
+	}
+	w := &sweeper{s: s, judge: measure.NewJudge(measure.Keywords(c.Test), measure.Keywords(c.Train)), truth: measure.Keywords(c.Test), prepared: prepared}
+	w.replies = make([][]*cpar.Reply, len(configs))
+	for j := range w.replies {
+		w.replies[j] = make([]*cpar.Reply, len(s.Requests))
+	}
+	tell := func(done, total int) {
+		if progress != nil {
+			progress("searches", done, total)
+		}
+	}
+	times, err := s.TimeSearches(ctx, prepared, tell, func(j, i int, reply *cpar.Reply) { w.replies[j][i] = reply })
+	if err != nil {
+		return nil, err
+	}
+	out := &Sweep{Records: int(s.Cloud.Manifest.Records), Requests: len(s.Requests), Words: len(w.judge.KeywordIndex), Resamples: measure.Resamples}
+	for _, a := range w.judge.Admitted {
+		if a {
+			out.Admitted++
+		}
+	}
+	w.draws = measure.Bootstrap(len(s.Requests), 1)
+	var base *judged
+	for j, conf := range configs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		g, err := w.judgeAll(j)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", conf.Name, err)
+		}
+		if base == nil {
+			base = g
+		}
+		row := SweepRow{Name: conf.Name, Scheme: conf.P.Scheme.String(),
+			NS: measure.Median(times[j].Ns), Bytes: measure.RoundTo(measure.Mean(times[j].Bytes), 0), Visits: measure.RoundTo(measure.Mean(times[j].Visited), 1),
+			Speedup: w.speedup(times[0].Ns, times[j].Ns), Bound: measure.RoundTo(float64(out.Records)/measure.Mean(times[j].Visited), 2),
+			Recall10: measure.NewInterval(g.found), Paper: measure.NewInterval(g.paper), PaperAll: measure.NewInterval(g.paperAll), Standard: measure.NewInterval(g.standard),
+			Relative: measure.NewInterval(measure.Ratios(g.paper, base.paper)), RelativeAll: measure.NewInterval(measure.Ratios(g.paperAll, base.paperAll)),
+			RelativeStandard: measure.NewInterval(measure.Ratios(g.standard, base.standard)), Quality: g.quality}
+		if conf.P.Scheme != cpar.SchemeCAPIA {
+			row.Search, row.Approx = conf.P.Search.String(), float64(conf.P.Approx)/10
+			if row.Memory, err = s.MemoryBound(prepared[j], measure.Median(times[0].Ns), measure.Replayed); err != nil {
+				return nil, err
+			}
+		}
+		out.Rows = append(out.Rows, row)
+		if progress != nil {
+			progress("judging", j+1, len(configs))
+		}
+	}
+	return out, nil
+}
+
+type sweeper struct {
+	s        *measure.Session
+	judge    *measure.Judge
+	truth    [][]string
+	prepared [][]measure.PreparedRequest
+	replies  [][]*cpar.Reply
+	draws    [][]float64
+}
+
+// judged holds accuracies by resample. The first has the original weights.
+type judged struct {
+	paper, paperAll, standard, found []float64
+	quality                          measure.Quality
+}
+
+// judgeAll reads the replies of configuration j and judges them.
+func (w *sweeper) judgeAll(j int) (*judged, error) {
+	n := len(w.truth)
+	all, five := make([]measure.Marks, n), make([]measure.Marks, n)
+	predicted := make([][]string, n)
+	share := make([]float64, n)
+	for i, reply := range w.replies[j] {
+		near, err := w.prepared[j][i].Pending.Neighbours(reply)
+		if err != nil {
+			return nil, fmt.Errorf("request %d: %w", i, err)
+		}
+		predicted[i] = measure.KeywordStrings(rank.Keywords(near, measure.StandardKeywords))
+		five[i] = w.judge.Mark(i, predicted[i])
+		all[i] = w.judge.Mark(i, measure.KeywordStrings(rank.Keywords(near, measure.AllKeywords)))
+		share[i] = measure.RecallAt10([][]uint32{measure.MatchRecords(reply)}, [][]uint32{measure.MatchRecords(w.replies[0][i])})
+	}
+	g := &judged{quality: measure.MeasureQuality(predicted, w.truth)}
+	for _, to := range []*[]float64{&g.paper, &g.paperAll, &g.standard, &g.found} {
+		*to = make([]float64, len(w.draws))
+	}
+	parallel.For(len(w.draws), func(b int) {
+		t := w.judge.Tally(all, w.draws[b], true)
+		g.paper[b], g.paperAll[b] = t.Recall(true), t.Recall(false)
+		g.standard[b] = w.judge.Tally(five, w.draws[b], false).Recall(false)
+		sum := 0.0
+		for i, times := range w.draws[b] {
+			sum += times * share[i]
+		}
+		g.found[b] = 100 * sum / float64(n)
+	})
+	return g, nil
+}
+
+// speedup returns the ratio of medians, with its interval over the resamples.
+func (w *sweeper) speedup(base, ns []int64) measure.Interval {
+	values := make([]float64, len(w.draws))
+	parallel.For(len(values), func(b int) {
+		values[b] = float64(measure.WeightedMedian(base, w.draws[b])) / float64(measure.WeightedMedian(ns, w.draws[b]))
+	})
+	return measure.NewInterval(values)
+}
+
+// Tables implements Result. Speedup, recall and trade-off are three views of
+// one run.
+func (s *Sweep) Tables() []measure.Table {
+	return []measure.Table{s.speedups(), s.recalls(), s.tradeoff()}
+}
+
+func (s *Sweep) speedups() measure.Table {
+	t := measure.Table{Name: "speedup", Title: fmt.Sprintf("cpar and ivf over capia, n = %d, %d requests, one core", s.Records, s.Requests),
+		Columns: []string{"search", "AP", "ms", "visits", "MB read", "speedup", "low", "high", "visits allow", "memory leaves"}}
+	for _, r := range s.Rows {
+		t.Rows = append(t.Rows, []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(r.Visits, 0), measure.FormatDecimal(r.Bytes/1e6, 2),
+			measure.FormatDecimal(r.Speedup.Value, 2), measure.FormatDecimal(r.Speedup.Low, 2), measure.FormatDecimal(r.Speedup.High, 2), measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.Memory, 2)})
+	}
+	return t
+}
+
+func (s *Sweep) recalls() measure.Table {
+	t := measure.Table{Name: "recall", Title: fmt.Sprintf("Accuracy against AP, n = %d, %d requests", s.Records, s.Requests),
+		Columns: []string{"search", "AP", "recall@10 %", "low", "high", "paper's recall %", "low", "high", "over all words %", "low", "high", "standard R %", "low", "high", "P %", "F1 %", "N+"}}
+	for _, r := range s.Rows {
+		row := []string{r.Name, measure.FormatNonZero(r.Approx, 1)}
+		for _, x := range []measure.Interval{r.Recall10, r.Paper, r.PaperAll, r.Standard} {
+			row = append(row, measure.FormatDecimal(x.Value, 2), measure.FormatDecimal(x.Low, 2), measure.FormatDecimal(x.High, 2))
+		}
+		t.Rows = append(t.Rows, append(row, measure.FormatDecimal(r.Quality.P, 2), measure.FormatDecimal(r.Quality.F1, 2), measure.FormatInt(r.Quality.Nplus)))
+	}
+	return t
+}
+
+func (s *Sweep) tradeoff() measure.Table {
+	t := measure.Table{Name: "tradeoff", Title: fmt.Sprintf("Speedup against accuracy, both relative to capia, n = %d, %d requests", s.Records, s.Requests),
+		Columns: []string{"search", "AP", "speedup", "low", "high", "visits allow", "relative, paper's %", "low", "high", "relative, all words %", "low", "high", "relative, standard %", "low", "high"}}
+	for _, r := range s.Rows {
+		row := []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(r.Speedup.Value, 2), measure.FormatDecimal(r.Speedup.Low, 2), measure.FormatDecimal(r.Speedup.High, 2), measure.FormatDecimal(r.Bound, 1)}
+		for _, x := range []measure.Interval{r.Relative, r.RelativeAll, r.RelativeStandard} {
+			row = append(row, measure.FormatDecimal(x.Value, 1), measure.FormatDecimal(x.Low, 1), measure.FormatDecimal(x.High, 1))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
