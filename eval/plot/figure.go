@@ -80,26 +80,13 @@ const (
 	Olive // FLANN
 )
 
-// The palette. Each colour has one purpose, so that a page can replace it by a
-// style variable (Colours).
+// The palette. Each colour has one purpose.
 var (
 	palette    = []color.RGBA{{0x1f, 0x5f, 0xd6, 255}, {0x0c, 0x8f, 0x6f, 255}, {0xd9, 0x5f, 0x0e, 255}, {0x7a, 0x82, 0x8e, 255}, {0x7b, 0x3f, 0xbf, 255}, {0xc2, 0x2f, 0x4f, 255}, {0x85, 0x7a, 0x00, 255}}
 	ink        = color.RGBA{0x1c, 0x22, 0x2b, 255}
 	faint      = color.RGBA{0xe3, 0xe6, 0xea, 255}
 	background = color.RGBA{0xff, 0xff, 0xff, 255}
 )
-
-// Colours maps every colour of the SVG files, as #RRGGBB, to its name: the
-// series, ink for text, faint for the grid and card for the background.
-func Colours() map[string]string {
-	names := map[string]string{hexOf(ink): "ink", hexOf(faint): "faint", hexOf(background): "card"}
-	for i, name := range []string{"blue", "green", "orange", "grey", "purple", "red", "olive"} {
-		names[hexOf(palette[i])] = name
-	}
-	return names
-}
-
-func hexOf(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
 
 const (
 	width   = 480 * vg.Length(1)

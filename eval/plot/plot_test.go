@@ -5,12 +5,6 @@ import (
 	"testing"
 )
 
-func TestEveryColourHasName(t *testing.T) {
-	if got := len(Colours()); got != len(palette)+3 {
-		t.Errorf("%d names of %d colours and ink, faint, card", got, len(palette))
-	}
-}
-
 func TestBarsStandSideBySide(t *testing.T) {
 	one := Series{Style: Bars, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}
 	f := Figure{Series: []Series{one, {Points: []Point{{X: 1, Y: 2}}}, {Style: Bars}, one}}
