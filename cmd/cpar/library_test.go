@@ -340,7 +340,7 @@ func (h *home) heic(from, name string) {
 	if _, err := os.Stat(to); err == nil {
 		return
 	}
-	b, err := os.ReadFile(filepath.Join("..", "..", "user", "picture", "testdata", "corner.heic"))
+	b, err := os.ReadFile(filepath.Join("..", "..", "photo", "decode", "testdata", "corner.heic"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
