@@ -71,8 +71,7 @@ func (c *Cloud) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The store unloads an index whose memory map fails. The second attempt
-	// loads it again with a check.
+	// The store has unloaded an index whose memory map fails.
 	replies, err := c.annotate(ctx, k, requests)
 	if errors.Is(err, store.ErrDamaged) {
 		replies, err = c.annotate(ctx, k, requests)

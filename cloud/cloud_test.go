@@ -20,8 +20,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// pushed puts an index of scheme capia into c. Record i scores i for the
-// request [1 0].
+// pushed pushes an index of scheme capia where record i scores i for [1 0].
 func pushed(t *testing.T, c *cloud.Cloud, n int) cpar.IndexID {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{7}, Records: uint32(n), Dim: 2, KeywordBytes: 4}
@@ -95,8 +94,8 @@ func TestCloud(t *testing.T) {
 	}
 }
 
-// If a mapped file is truncated, a worker's fault ends the request and not the
-// process, and marks the index as damaged.
+// A worker's fault ends the request and not the process, and marks the index as
+// damaged.
 func TestWorkerFaultEndsOnlyTheRequest(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")
@@ -117,7 +116,6 @@ func TestWorkerFaultEndsOnlyTheRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The caller's goroutine does not read the second half of the records.
 	path := indexdir.SegmentPath(filepath.Join(data, "indexes", id.String()), m.Segments[1].Digest)
 	if err := os.Truncate(path, 0); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 // A scheme lists the operations in which the schemes differ on the server. A
 // nil operation means that the scheme answers no requests.
 type scheme struct {
-	// load opens a shard of an index.
 	load func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error)
 	// join merges the replies of all shards, in order, into one reply.
 	join func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error)
@@ -29,7 +28,6 @@ type scheme struct {
 	batch func() int64
 }
 
-// schemes has an entry for each scheme of the protocol.
 var schemes = map[cpar.Scheme]scheme{
 	cpar.SchemeCPAR:  scored,
 	cpar.SchemeCAPIA: scored,
@@ -61,7 +59,6 @@ var schemes = map[cpar.Scheme]scheme{
 	},
 }
 
-// scored is the entry of the schemes whose scores the server sees.
 var scored = scheme{
 	load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 		x, err := score.LoadShard(m, p, segments)
@@ -78,7 +75,6 @@ var scored = scheme{
 	batch: func() int64 { return MaxBatchWeight },
 }
 
-// entry returns the table's entry that answers requests of scheme s.
 func entry(s cpar.Scheme) scheme {
 	if e := schemes[s]; e.join != nil {
 		return e
@@ -139,7 +135,6 @@ type loadedIndex interface {
 	annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 }
 
-// load is the Loader of a Cloud's store.
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	if e, ok := schemes[m.Scheme]; ok {
 		return e.load(m, p, segments)

@@ -25,8 +25,6 @@ import (
 
 var sealedID = cpar.IndexID{9, 8}
 
-// A sealedFixture is a sealed index with random groups, which look like
-// encrypted ones.
 type sealedFixture struct {
 	p        lattice.Params
 	m        *cpar.Manifest
@@ -42,8 +40,8 @@ func elements(r *rand.Rand, n int) []byte {
 	return lattice.AppendWords(nil, x)
 }
 
-// newSealed builds an index with a vectors segment per list of counts and a
-// group per count. Groups depend only on their position.
+// newSealed builds a vectors segment per list of counts and a group per count.
+// Groups depend only on their position.
 func newSealed(t *testing.T, counts ...[]int) *sealedFixture {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
@@ -87,8 +85,6 @@ func (s *sealedFixture) add(kind cpar.SegmentKind, b []byte) {
 	s.segments = append(s.segments, b)
 }
 
-// push uploads missing segments, activates the index and returns the uploaded
-// kinds.
 func (s *sealedFixture) push(t *testing.T, c *cloud.Cloud) (sent []cpar.SegmentKind) {
 	t.Helper()
 	missing, err := c.Missing(context.Background(), store.IndexRef{Index: s.m.ID}, s.m)
@@ -121,7 +117,6 @@ func (s *sealedFixture) request(seed uint64) (*lattice.Request, *cpar.Request) {
 	return q, &cpar.Request{Index: s.m.ID, Params: cpar.Params{Scheme: cpar.SchemeSealed}, Opaque: q.AppendBinary(nil)}
 }
 
-// want returns the reply computed from the groups.
 func (s *sealedFixture) want(t *testing.T, q *lattice.Request) []byte {
 	t.Helper()
 	x, err := sealed.NewIndex(s.p, s.m.ID, 0, s.groups)
@@ -172,8 +167,6 @@ func TestSealed(t *testing.T) {
 			t.Errorf("%d bytes would be copied", got)
 		}
 
-		// An update that refills the last group uploads new segments, drops
-		// unnamed ones, and leaves open handles intact.
 		old, err := c.Get(context.Background(), store.IndexRef{Index: sealedID})
 		if err != nil {
 			t.Fatal(err)

@@ -20,8 +20,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// Requests of schemes capia and sealed that share a batch get the same bytes as
-// alone, and a bad one fails alone. Package search tests the other schemes.
+// Package search tests the other schemes.
 func TestSharedBatchesOverHTTP(t *testing.T) {
 	c, err := cloud.New(t.TempDir(), store.Options{})
 	if err != nil {
@@ -39,7 +38,7 @@ func TestSharedBatchesOverHTTP(t *testing.T) {
 	s := newSealed(t, []int{128, 128, 128, 100}, []int{128, 7})
 	s.push(t, c)
 	id := pushed(t, c, 700)
-	bodies := map[string][][]byte{} // by path
+	bodies := map[string][][]byte{}
 	add := func(id cpar.IndexID, requests ...*cpar.Request) {
 		var items [][]byte
 		for _, q := range requests {
@@ -90,7 +89,7 @@ func TestSharedBatchesOverHTTP(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if resp.StatusCode != 200 { // its text, without the request's number
+		if resp.StatusCode != 200 {
 			b = bytes.Split(b, []byte(`"instance"`))[0]
 		}
 		return fmt.Sprint(resp.StatusCode, " ", string(b))

@@ -9,7 +9,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// Limits of a batch.
 const (
 	// MaxBatch is the largest number of requests in a batch.
 	MaxBatch = wire.MaxBatch

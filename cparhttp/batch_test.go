@@ -80,7 +80,6 @@ func TestMissingBatchRouteIsNotFound(t *testing.T) {
 	}
 }
 
-// The manifest, fetched if necessary, bounds the size of a sealed reply.
 func TestSealedReplies(t *testing.T) {
 	id := cpar.IndexID{1}
 	sealed := func(kind byte, n int) []byte {

@@ -15,8 +15,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// A script fails once per line, then succeeds. It needs no network, so the test
-// controls time.
+// A script fails once per line, then succeeds. It needs no network.
 type script struct {
 	answers []http.Response
 	asked   []time.Time

@@ -24,7 +24,7 @@ const attempts = 3
 
 // A Client talks to one server, which it does not trust. Responses are bounded
 // and checked, and redirects are not followed. Errors name the server. They
-// wrap cpar.ErrCloud if the server is unreachable or violates the protocol, and
+// wrap cpar.ErrCloud if the server is unreachable or violates the protocol,
 // otherwise the sentinel for its response.
 type Client struct {
 	// Patience is the longest silence to wait through. New sets it to a minute.
@@ -147,7 +147,6 @@ func (c *Client) Manifest(ctx context.Context, id cpar.IndexID) (*cpar.Manifest,
 	return m, nil
 }
 
-// errTake marks a failure of the caller's writer, not of the cloud.
 var errTake = errors.New("passing on")
 
 // Segment fetches a segment of an index into w. The bytes are valid only if it
@@ -189,7 +188,7 @@ func (m *errorRecorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Delete removes an index from the server.
+// Delete removes an index.
 func (c *Client) Delete(ctx context.Context, id cpar.IndexID) error {
 	made := 0
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: route(PathIndex, id), attempts: &made})

@@ -114,7 +114,6 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Every kind of invalid reply and its error.
 func TestGarbageReplies(t *testing.T) {
 	good := encoded(t, reply(2))
 	other := reply(1)
@@ -233,7 +232,6 @@ func TestRetries(t *testing.T) {
 	if _, err := client(t, failing(0, http.NotFoundHandler())).List(t.Context()); err == nil || calls.Load() != 1 {
 		t.Errorf("an answered request was repeated: %d attempts, %v", calls.Load(), err)
 	}
-	// The first attempt deleted, and its response was lost.
 	if err := client(t, failing(1, http.HandlerFunc(notFound))).Delete(t.Context(), cpar.IndexID{}); err != nil {
 		t.Errorf("deleting twice: %v", err)
 	}
@@ -279,7 +277,6 @@ func TestSlowClouds(t *testing.T) {
 	if _, err := dead.List(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, cpar.ErrCloud) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// Slow but steady, for longer than the patience.
 	b := encoded(t, reply(2))
 	steady := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", TypeBinary)
@@ -295,7 +292,6 @@ func TestSlowClouds(t *testing.T) {
 	}
 }
 
-// A segment uploaded twice counts once.
 func TestProgressOfRetries(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := indexsample.Build(folder, 1, 1); err != nil {
@@ -353,10 +349,10 @@ func TestSegment(t *testing.T) {
 	}
 }
 
-// A transport may read on after the response, when the bytes may be gone.
+// A transport may read on after the response.
 func TestUploadIsWithdrawn(t *testing.T) {
 	c := client(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(507) // before the body was read
+		w.WriteHeader(507)
 	}))
 	rt := &keeping{}
 	c.http.Transport = rt
@@ -399,7 +395,6 @@ func TestPushToGarbage(t *testing.T) {
 	}
 }
 
-// full lacks every segment and can store nothing.
 func full(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		b, _ := io.ReadAll(r.Body)
@@ -416,7 +411,6 @@ func full(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, `{"title":"t","status":507,"code":"storage","detail":"d"}`)
 }
 
-// forgetful has every segment until activation.
 func forgetful(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		w.Header().Set("Content-Type", TypeJSON)

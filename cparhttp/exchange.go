@@ -20,16 +20,16 @@ import (
 
 // A call is an exchange with the server, repeated if the connection fails.
 // Every call of this protocol may be repeated: uploads are named by digest,
-// activation and deletion are idempotent, and an annotation changes nothing at
-// the server, which learns nothing from the same bytes again.
+// activation and deletion are idempotent, and the server learns nothing from
+// the same annotation again.
 type call struct {
 	method, path string
 	body         []byte
-	sent         func(n int) // receives the number of body bytes sent, negative when an attempt starts over
-	want         string      // content type of a success, or ""
-	limit        int64       // maximum bytes of a success
+	sent         func(n int)
+	want         string // content type of a success, or ""
+	limit        int64
 	patience     time.Duration
-	attempts     *int // incremented, if not nil
+	attempts     *int
 	// take, if set, reads a success as a stream.
 	take func(r io.Reader) error
 }
@@ -204,7 +204,6 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return hint.Add(broken, "is cpard running at %s?", c.base)
 }
 
-// A heardReader calls heard whenever bytes arrive.
 type heardReader struct {
 	io.Reader
 	heard func()
@@ -218,7 +217,6 @@ func (h *heardReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An upload is a request body that can be withdrawn from its reader.
 type upload struct {
 	mu      sync.Mutex
 	data    []byte

@@ -12,8 +12,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// Errors below HTTP get fitting advice, however a missing client certificate
-// shows.
+// A missing client certificate may show in several ways.
 func TestExplain(t *testing.T) {
 	for _, k := range []struct {
 		scheme string

@@ -37,12 +37,12 @@ const (
 // A Problem is the body of every unsuccessful response: the problem details of
 // RFC 9457 with one more member.
 type Problem struct {
-	Type     string `json:"type"`               // ProblemType of the code, the path of an explanation
-	Title    string `json:"title"`              // the code in words
-	Status   int    `json:"status"`             // the HTTP status code
-	Detail   string `json:"detail,omitempty"`   // for humans
+	Type     string `json:"type"`  // ProblemType of the code, the path of an explanation
+	Title    string `json:"title"` // the code in words
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
 	Instance string `json:"instance,omitempty"` // urn:uuid: and the request's id in the server's log
-	Code     string `json:"code"`               // for programs
+	Code     string `json:"code"`
 }
 
 // ProblemType returns the path, relative to the server, that explains a code.

@@ -33,8 +33,7 @@ func TestTokenGoesOnlyToItsServer(t *testing.T) {
 	}
 }
 
-// A redirect gets neither token nor request, and the token is removed from
-// echoed text.
+// The token is also removed from echoed text.
 func TestTokenIsNotForwarded(t *testing.T) {
 	token := bearer.New()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +80,6 @@ func TestTokenIsNotForwarded(t *testing.T) {
 	}
 }
 
-// A token error ends a run over photos, because all others would fail too.
 func TestTokenProblemsWrapErrCloud(t *testing.T) {
 	for code, wants := range map[string]string{CodeUnauthorized: "CPAR_TOKEN_FILE", CodeScope: "scope"} {
 		err := (&Problem{Status: 403, Code: code, Detail: "d"}).err()

@@ -29,7 +29,7 @@ import (
 	"time"
 )
 
-// Limits configures a Gate. A zero field selects its default.
+// Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
 	// Memory is the maximum size of all bodies, decoded requests and replies
 	// held at once, in bytes. The default is 256 MB. A fourth of it is reserved
@@ -154,7 +154,6 @@ func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticke
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }
 
-// take waits for n units and returns a function that releases them.
 func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(), err error) {
 	class := Light
 	if q.charge == byUnits && n > lightBytes {

@@ -51,7 +51,7 @@ type flow struct {
 	spent   float64 // units or seconds received; at least clock while the flow waits
 	clock   float64 // as in queue, for its classes
 	held    int64
-	waiting int64 // total weight
+	waiting int64
 	classes [classes]struct {
 		spent float64
 		line  []*Ticket
@@ -66,12 +66,11 @@ type Ticket struct {
 	class  Class
 	units  int64
 
-	// Guarded by q.mu.
 	weight        int64 // still waiting
-	maxTurnWeight int64 // weight of one turn
-	running       int64 // weight of this turn
+	maxTurnWeight int64
+	running       int64
 	state         state
-	granted       chan struct{} // closed on grant
+	granted       chan struct{}
 	asked         time.Time
 	began         time.Time
 	charged       float64
@@ -99,8 +98,6 @@ func share(tenant string, n int64) int64 {
 	return max(1, n/2)
 }
 
-// enqueue queues for units. The error is an OverloadError or wraps
-// ErrExceedsCapacity.
 func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -263,8 +260,8 @@ func (t *Ticket) Expired() *OverloadError {
 	return &OverloadError{ErrBusy, q.what, after}
 }
 
-// Grow adjusts the waiting weight. If the error is an OverloadError, nothing
-// was added.
+// Grow adjusts the waiting weight. An OverloadError means that nothing was
+// added.
 func (t *Ticket) Grow(weight int64) error {
 	q := t.q
 	q.mu.Lock()

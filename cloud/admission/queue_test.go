@@ -17,13 +17,11 @@ type clientele struct {
 	tenant  string
 	class   Class
 	clients int
-	weight  int64 // of a request
-	most    int64 // of a turn
+	weight  int64
+	most    int64
 	each    time.Duration
 }
 
-// serve runs the clienteles for a minute and returns the average duration of
-// each one's requests.
 func serve(t *testing.T, l Limits, all ...clientele) []time.Duration {
 	t.Helper()
 	mean := make([]time.Duration, len(all))
@@ -74,7 +72,6 @@ func (c clientele) ask(ctx context.Context, g *Gate) error {
 	}
 }
 
-// atRest checks that everything was released and forgotten.
 func atRest(t *testing.T, g *Gate) {
 	t.Helper()
 	for _, q := range []*queue{g.bodies, g.replies, g.turns, g.checks, g.builds} {
@@ -95,7 +92,7 @@ func TestSingleClientGetsItsShare(t *testing.T) {
 		wait.Turns = turns
 		for name, other := range map[string]clientele{
 			"64 single clients of another tenant":        {"many", Light, 64, 1, 16, each},
-			"64 clients of another whose requests count": {"many", Light, 64, 1, 16, 5 * each / 2}, // a batch of 16
+			"64 clients of another whose requests count": {"many", Light, 64, 1, 16, 5 * each / 2},
 			"64 batch clients of another":                {"many", Heavy, 64, 64, 16, each / 6},
 			"64 batch clients of its own tenant":         {"one", Heavy, 64, 64, 16, each / 6},
 		} {
@@ -108,8 +105,7 @@ func TestSingleClientGetsItsShare(t *testing.T) {
 	}
 }
 
-// Tenants share time, regardless of their number of clients and the duration of
-// requests.
+// Shares do not depend on the number of clients or the duration of requests.
 func TestTenantsShareEqually(t *testing.T) {
 	got := serve(t, Limits{Turns: 1, Wait: time.Hour},
 		clientele{"a", Light, 4, 1, 1, 20 * time.Millisecond},
@@ -149,7 +145,6 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// The retry time is the time in which the queue empties.
 func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Limits{Turns: 1, Queue: 10, Wait: 3 * time.Second})
@@ -164,7 +159,7 @@ func TestFullQueueRefusesWithRetryTime(t *testing.T) {
 			}
 			return err
 		}
-		if err := work(); err != nil { // the queue learns their duration
+		if err := work(); err != nil {
 			t.Fatal(err)
 		}
 		for range 7 {
@@ -259,7 +254,7 @@ func TestTenantIsLimitedToHalf(t *testing.T) {
 		}
 		for _, r := range releases {
 			r()
-			r() // repeated release is safe
+			r()
 		}
 		take("", 3000)
 		releases[len(releases)-1]()
@@ -267,7 +262,6 @@ func TestTenantIsLimitedToHalf(t *testing.T) {
 	})
 }
 
-// A tenant that loads or checks large indexes leaves turns for others.
 func TestLongWorkLeavesTurnsForOthers(t *testing.T) {
 	for _, take := range []func(*Gate, context.Context, string) (func(), error){(*Gate).AcquireCheck, (*Gate).AcquireBuild} {
 		othersNeedNotWait(t, take)

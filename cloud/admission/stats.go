@@ -7,8 +7,8 @@ import (
 
 // Stats contains current gauges of a Gate and counters since the start.
 type Stats struct {
-	Bodies, Replies QueueStats // in bytes
-	Turns           QueueStats // searches
+	Bodies, Replies QueueStats
+	Turns           QueueStats
 	Checks, Builds  QueueStats // turns for reading and loading
 	// Limited counts requests beyond their tenant's rate or concurrency.
 	Limited uint64
@@ -42,7 +42,7 @@ type QueueStats struct {
 	// Granted, Refused (queue full) and Expired (wait too long) count requests
 	// and batches.
 	Granted, Refused, Expired uint64
-	Waited                    time.Duration // sum over all grants
+	Waited                    time.Duration
 }
 
 // Stats returns the current values.

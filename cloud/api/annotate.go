@@ -65,8 +65,6 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 	})
 }
 
-// observe adds the batches that answered requests received at asked to their
-// trace.
 func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 	for i, r := range replies {
 		if i == 0 {
@@ -205,7 +203,6 @@ func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// decodeRequest decodes a request and checks that it is for index id.
 func decodeRequest(id cpar.IndexID, b []byte) (*cpar.Request, error) {
 	if len(b) > cpar.MaxRequestBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)

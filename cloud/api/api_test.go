@@ -175,7 +175,7 @@ func TestStalledBodiesAreCut(t *testing.T) {
 	for _, k := range []struct{ method, path, host, status string }{
 		{"POST", index + "/annotate", "127.0.0.1", "400"},
 		{"PUT", index + "/segments/" + m.Segments[0].Digest.String(), "127.0.0.1", "400"},
-		// Answered before the body was read. The rest is drained.
+		// Answered before the body was read.
 		{"POST", "/v1/indexes/x/annotate", "127.0.0.1", "422"},
 		{"POST", index + "/annotate", "photos.example", "403"},
 	} {
@@ -279,8 +279,7 @@ func TestAtTheSameTime(t *testing.T) {
 		folder, m := build(t, i%2, i)
 		wg.Go(func() {
 			for range 4 {
-				// Two owners of one id may take each other's segments. Other
-				// errors are failures.
+				// Two owners of one id may take each other's segments.
 				if _, err := c.Push(ctx, folder, nil); err != nil && !errors.Is(err, cpar.ErrInput) {
 					t.Errorf("pushing: %v", err)
 				}

@@ -36,7 +36,7 @@ const (
 // scopesOf lists the scopes that may call each operation. The scope admin may
 // call all. New refuses an operation without a row.
 var scopesOf = map[string]tenant.Scopes{
-	"health":           anybody, // the same for every cpard
+	"health":           anybody,
 	"token":            anyToken,
 	"usage":            tenant.Admin,
 	"list-indexes":     tenant.Annotate | tenant.Delete,
@@ -61,8 +61,8 @@ func (s *server) secure(doc *huma.OpenAPI) error {
 		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
 	}}
 	s.scopes = map[string]tenant.Scopes{
-		"GET " + cparhttp.PathProblem: anybody,                                        // static text
-		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody, // yes or no
+		"GET " + cparhttp.PathProblem: anybody,
+		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody,
 	}
 	for path, item := range doc.Paths {
 		for method, op := range map[string]*huma.Operation{

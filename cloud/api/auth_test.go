@@ -20,13 +20,11 @@ import (
 	"cpar/internal/bearer"
 )
 
-// An operation is one of the OpenAPI document.
 type operation struct {
 	id, method, path string
 	scopes           tenant.Scopes
 }
 
-// operations returns the operations of the served document.
 func operations(t *testing.T, url string, token bearer.Token) (all []operation) {
 	t.Helper()
 	_, b := ask(t, token, "GET", url+"/openapi.json", nil)
@@ -86,7 +84,6 @@ func answer(t *testing.T, q *http.Request) (*http.Response, []byte) {
 	return r, b
 }
 
-// calls records calls of a store and an annotator.
 type calls struct {
 	mu   sync.Mutex
 	made []string
@@ -98,7 +95,6 @@ func (c *calls) add(what string, k store.IndexRef) {
 	c.made = append(c.made, fmt.Sprintf("%s %s", what, k.Tenant))
 }
 
-// take returns and clears the calls.
 func (c *calls) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +145,7 @@ func (s counting) Delete(ctx context.Context, k store.IndexRef) error {
 	return s.Store.Delete(ctx, k)
 }
 
-// asking answers like fake if the store has the index, which it looks up like
-// cloud.Cloud.
+// asking answers like fake if the store has the index.
 type asking struct {
 	fake
 	store *store.Store[bool]
@@ -185,14 +180,12 @@ func (a *asking) ReplyBytes(ctx context.Context, k store.IndexRef, _ []*cpar.Req
 	return 1000, nil
 }
 
-// A town is a server with tenants.
 type town struct {
 	url, data string
 	calls     *calls
 	store     *store.Store[bool]
 }
 
-// handler serves the town with a new registry.
 func (c *town) handler(t *testing.T) http.Handler {
 	t.Helper()
 	registry, err := tenant.Open(c.data, false, nil)
@@ -243,8 +236,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Every operation refuses every insufficient credential, with the same response
-// for existing and missing indexes, and without reading anything.
+// Responses are the same for existing and missing indexes, and nothing is read.
 func TestOperationsRequireScopes(t *testing.T) {
 	c := startTown(t)
 	all := c.issue(t, "anna", "again", tenant.Admin)
@@ -283,7 +275,7 @@ func TestOperationsRequireScopes(t *testing.T) {
 		if o.id == "health" {
 			continue
 		}
-		h = c.handler(t) // without earlier wrong tokens
+		h = c.handler(t)
 		for name, header := range strangers {
 			w := serve(o, header, m.ID)
 			var p cparhttp.Problem
@@ -317,7 +309,6 @@ func TestOperationsRequireScopes(t *testing.T) {
 	if made := c.calls.take(); len(made) > 0 {
 		t.Errorf("for refused requests the store was asked: %v", made)
 	}
-	// Any documented scope, or admin, suffices.
 	for _, o := range ops {
 		for _, name := range append(o.scopes.Names(), "admin") {
 			set, _ := tenant.ParseScopes([]string{name})

@@ -38,8 +38,6 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Sealed messages at n = 20,000 fit the limits, single and in batches of
-// sixteen.
 func TestSealedBodiesFitLimits(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, m := build(t, 1, 1)

@@ -26,10 +26,8 @@ const (
 const (
 	// wholeBody bounds the transfer time of a body held in memory, at any
 	// speed.
-	wholeBody = 5 * time.Minute
-	// stepBytes is the memory taken per step for a body of unknown length.
-	stepBytes = 64 << 10
-	// streamBytes is the buffer size for copying a segment.
+	wholeBody   = 5 * time.Minute
+	stepBytes   = 64 << 10
 	streamBytes = 128 << 10
 	// drainBytes bounds the discarded part of a body of unknown length.
 	drainBytes = 16 << 20
@@ -147,7 +145,7 @@ func (s *server) heldSteps(ctx context.Context, b *body, limit, times int64, too
 		if errors.Is(err, errBodyCut) {
 			return nil, nil, err
 		}
-		if err != nil { // end of the body
+		if err != nil {
 			break
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"cpar/cparhttp"
 )
 
-// raw opens a connection and sends a head.
 func (c *cloud) raw(t *testing.T, format string, args ...any) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -26,7 +25,7 @@ func (c *cloud) raw(t *testing.T, format string, args ...any) (net.Conn, *bufio.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(30 * time.Second)) // a safety net
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
 	fmt.Fprintf(conn, format, args...)
 	return conn, bufio.NewReader(conn)
 }
@@ -35,7 +34,6 @@ func annotateHead(id cpar.IndexID, more string) string {
 	return fmt.Sprintf("POST /v1/indexes/%v/annotate-batch HTTP/1.1\r\nHost: localhost\r\n%s\r\n", id, more)
 }
 
-// eventually waits until the gate has nothing out.
 func eventually(t *testing.T, g *admission.Gate, what string) {
 	t.Helper()
 	for range 1000 {
@@ -47,8 +45,8 @@ func eventually(t *testing.T, g *admission.Gate, what string) {
 	t.Errorf("%s: %+v", what, g.Stats())
 }
 
-// Bodies beyond the budget are not read. Their clients learn when to retry, and
-// aborted bodies release memory at once.
+// Clients of refused bodies learn when to retry, and aborted bodies release
+// memory at once.
 func TestMemoryIsAcquiredBeforeBodies(t *testing.T) {
 	// Memory for four bodies of a megabyte, counted twice.
 	gate := admission.New(admission.Limits{Memory: 12 << 20, Wait: 100 * time.Millisecond})
@@ -112,7 +110,7 @@ func TestSlowBodiesAreClosed(t *testing.T) {
 		if err != nil || resp.StatusCode != 400 {
 			t.Errorf("%s with %s: %+v, %v", k.path, k.length, resp, err)
 		}
-		<-cut // the connection is closed, too
+		<-cut
 	}
 	eventually(t, gate, "cut")
 }
@@ -175,7 +173,6 @@ func TestRepeatedUploadGetsResponse(t *testing.T) {
 	if resp, err := http.ReadResponse(r, nil); err != nil || resp.StatusCode != 204 {
 		t.Errorf("expecting 100-continue: %+v, %v", resp, err)
 	}
-	// Go's client, ten times over one transport.
 	for range 10 {
 		req, _ := http.NewRequest("PUT", client.URL()+path, bytes.NewReader(segment.Bytes()))
 		resp, err := http.DefaultClient.Do(req)
@@ -218,8 +215,6 @@ func TestFullQueueReturnsRetryAfter(t *testing.T) {
 	eventually(t, gate, "answered")
 }
 
-// Sixteen checks of missing segments wait for each other and delay no
-// annotation.
 func TestChecksDoNotDelayAnnotations(t *testing.T) {
 	gate := admission.New(admission.Limits{Turns: 1, Wait: time.Minute})
 	c := start(t, api.Options{Gate: gate})

@@ -22,8 +22,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// Tests of a server with a damaged data folder.
-
 func (c *cloud) folder(m *cpar.Manifest) string {
 	return filepath.Join(c.data, "indexes", m.ID.String())
 }
@@ -122,7 +120,6 @@ func TestProblemsContainNoPaths(t *testing.T) {
 					}
 				}
 			}
-			// The incomplete manifest and the wrong digest always fail.
 			if problems < 2 {
 				t.Errorf("%d problems", problems)
 			}
@@ -130,8 +127,7 @@ func TestProblemsContainNoPaths(t *testing.T) {
 	}
 }
 
-// cut truncates a file of a served index. Reading its memory map then faults,
-// which by default ends the process.
+// cut truncates a file of a served index. Reading its map then faults.
 func cut(t *testing.T, path string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -156,7 +152,7 @@ func TestTruncatedSegmentEndsOnlyTheRequest(t *testing.T) {
 	for range 3 {
 		resp, err := http.Get(c.url + "/v1/indexes/" + m.ID.String() + "/segments/" + s.Digest.String())
 		if err != nil {
-			continue // cut off before the status was sent
+			continue
 		}
 		b, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
@@ -226,7 +222,6 @@ func TestPushRepairsDamagedIndex(t *testing.T) {
 	}
 }
 
-// The Loader reads the map too.
 func TestSegmentTruncatedWhileLoading(t *testing.T) {
 	data := t.TempDir()
 	folder, m := build(t, 1, 1)

@@ -108,7 +108,7 @@ func startWith(t testing.TB, data string, load store.Loader[bool], o api.Options
 	if c.Client, err = cparhttp.New(srv.URL, nil); err != nil {
 		t.Fatal(err)
 	}
-	c.Client.Busy = 0 // the first response matters
+	c.Client.Busy = 0
 	return c
 }
 

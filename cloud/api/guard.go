@@ -101,7 +101,6 @@ func withoutPort(hostport string) string {
 	return host
 }
 
-// limit refuses requests beyond the rate of their tenant.
 func (s *server) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := tenant.FromContext(r.Context())

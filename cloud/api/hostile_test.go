@@ -23,10 +23,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// Malicious requests to the whole handler.
-
-// raw sends bytes and returns the status of the first response, or 0 if the
-// connection was closed.
 func raw(t *testing.T, c *cloud, text string) (status int) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -59,7 +55,7 @@ func TestWrongLengthsAreRefused(t *testing.T) {
 	} {
 		for _, k := range []struct {
 			what, headers, body string
-			want                []int // 0: closed without a response
+			want                []int
 		}{
 			{"huge", "Content-Length: 9223372036854775807\r\n", "x", []int{413}},
 			{"beyond 64 bits", "Content-Length: 18446744073709551617\r\n", "x", []int{400}},
@@ -138,8 +134,6 @@ func TestRequestsOfWrongSizeAreRefused(t *testing.T) {
 	}
 }
 
-// Repeated, reordered and late uploads leave the index as one activation made
-// it.
 func TestUploadsOutOfOrderKeepActiveIndex(t *testing.T) {
 	c := start(t, api.Options{})
 	folder, first := build(t, 1, 1)
@@ -174,7 +168,7 @@ func TestUploadsOutOfOrderKeepActiveIndex(t *testing.T) {
 		put("backwards", segment(first, i), segments1[i], 204)
 	}
 	put("a segment again", segment(first, 0), segments1[0], 204)
-	put("other bytes for one that is there", segment(first, 0), segments2[0], 204) // unread
+	put("other bytes for one that is there", segment(first, 0), segments2[0], 204)
 	put("other bytes", segment(second, 0), segments1[0], 422)
 	put("a part", segment(second, 0), segments2[0][:len(segments2[0])/2], 422)
 	put("the manifest under another index", c.url+"/v1/indexes/"+strings.Repeat("7", 32)+"/manifest", manifest1, 422)
@@ -209,12 +203,11 @@ func (nobody) Authenticate(*http.Request) (tenant.Principal, error) {
 	return tenant.Principal{}, tenant.ErrToken
 }
 
-// FuzzHandler checks that no request causes a panic or excessive memory, that
-// every error is a documented problem, and that the store is untouched without
-// a token.
+// FuzzHandler checks for panics, excessive memory and undocumented errors.
+// Without a token the store must stay untouched.
 func FuzzHandler(f *testing.F) {
 	c := startCloud(f)
-	asked := &calls{} // of a server that knows no token
+	asked := &calls{}
 	guarded, err := api.New(counting{c.cloud.Store, asked}, c.cloud, api.Options{Auth: nobody{}})
 	if err != nil {
 		f.Fatal(err)
@@ -248,7 +241,7 @@ func FuzzHandler(f *testing.F) {
 		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n%s\r\n", method, path, len(body), headers)
 		r, err := http.ReadRequest(bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(body))))
 		if err != nil {
-			return // net/http answers that
+			return
 		}
 		stranger := r.Clone(t.Context())
 		stranger.Body = io.NopCloser(bytes.NewReader(body))
@@ -267,7 +260,7 @@ func FuzzHandler(f *testing.F) {
 		}
 		switch {
 		case w.Code == http.StatusNoContent && r.Method == http.MethodDelete:
-			c.push(t) // for the next request
+			c.push(t)
 		case w.Code >= 400:
 			var p cparhttp.Problem
 			if r.Method != http.MethodHead {

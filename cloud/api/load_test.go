@@ -19,7 +19,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A far backend opens indexes slowly.
 type far struct {
 	store.Backend
 	slow    atomic.Bool
@@ -35,7 +34,6 @@ func (f *far) Open(ctx context.Context, k store.IndexRef, m *cpar.Manifest, memo
 	return f.Backend.Open(ctx, k, m, memory, log)
 }
 
-// Loaded indexes answer while another is fetched.
 func TestLoadingHoldsNoTurn(t *testing.T) {
 	folder, err := store.OpenFolder(t.TempDir(), durable.OS)
 	if err != nil {
@@ -59,7 +57,7 @@ func TestLoadingHoldsNoTurn(t *testing.T) {
 	for i := range byte(2) {
 		w := &whole{cloud: c, id: cpar.IndexID{i + 1}}
 		w.make()
-		w.push(t) // the second unloads the first
+		w.push(t)
 		all = append(all, w)
 	}
 	b.slow.Store(true)
@@ -79,7 +77,6 @@ func TestLoadingHoldsNoTurn(t *testing.T) {
 	if err := <-slow; err != nil {
 		t.Error(err)
 	}
-	// The same for fetching a segment of an unloaded index.
 	if err := ask(all[1]); err != nil {
 		t.Error(err)
 	}

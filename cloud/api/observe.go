@@ -40,10 +40,9 @@ func (s *server) begin(r *http.Request) *trace.Request {
 	return rec
 }
 
-// newRequestID returns a random UUID (RFC 9562, version 4).
 func newRequestID() string {
 	var b [16]byte
-	rand.Read(b[:]) // never fails
+	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
@@ -52,7 +51,7 @@ func newRequestID() string {
 func (s *server) end(r *http.Request, w *recorder) {
 	rec := w.record
 	rec.Took = time.Since(rec.Start)
-	rec.Route = r.Pattern[strings.Index(r.Pattern, " ")+1:] // without the method
+	rec.Route = r.Pattern[strings.Index(r.Pattern, " ")+1:]
 	rec.Status, rec.Sent = w.status, w.bytes
 	if s.o.Observe != nil {
 		s.o.Observe.End(rec)
@@ -144,5 +143,5 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap gives http.ResponseController the wrapped writer.
+// Unwrap serves http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

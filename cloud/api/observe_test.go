@@ -34,8 +34,8 @@ func (o *records) End(r *trace.Request) {
 	o.ended = append(o.ended, r)
 }
 
-// wait returns the records after n requests have ended, because a response
-// arrives before the end.
+// wait returns the records after n requests have ended. A response arrives
+// before the end.
 func (o *records) wait(t *testing.T, n int) []*trace.Request {
 	t.Helper()
 	for range 5000 {
@@ -68,7 +68,7 @@ func TestObserver(t *testing.T) {
 	}
 	var stages []string
 	annotated.Times(func(s trace.Stage, _ trace.Time) { stages = append(stages, s.String()) })
-	if fmt.Sprint(stages) != "[body queue encode send]" { // a fake neither loads nor searches
+	if fmt.Sprint(stages) != "[body queue encode send]" {
 		t.Errorf("stages %v", stages)
 	}
 	if lost.Route != "/" || lost.Method != "-" || lost.Status != 404 || lost.Code() != "not_found" || lost.Sent != int64(len(body)) {
@@ -89,8 +89,6 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// The log has a closed list of attributes, with a client address only on
-// request.
 func TestLogHasClosedListOfAttributes(t *testing.T) {
 	for _, clients := range []bool{false, true} {
 		c := start(t, api.Options{LogClients: clients})
@@ -99,7 +97,6 @@ func TestLogHasClosedListOfAttributes(t *testing.T) {
 			t.Fatal(err)
 		}
 		do(t, "GET", c.url+"/v1/indexes/x/manifest", nil)
-		// The error of an aborted body contains both addresses.
 		conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +193,7 @@ func TestUnknownPathsAndMethodsAreRefused(t *testing.T) {
 	}
 }
 
-// Load balancers probe by address, under a name that the server does not have.
+// Load balancers probe by address.
 func TestProbesWorkByAddress(t *testing.T) {
 	down := false
 	c := start(t, api.Options{Ready: func(context.Context) bool { return !down }})

@@ -114,7 +114,6 @@ func describeProblems(doc *huma.OpenAPI) error {
 			by := map[int][]string{}
 			for _, code := range codes {
 				for _, status := range statusesOf(code) {
-					// Only requests with a body can be cut off.
 					if status != http.StatusBadRequest || op.RequestBody != nil {
 						by[status] = append(by[status], code)
 					}
@@ -137,8 +136,7 @@ func describeProblems(doc *huma.OpenAPI) error {
 	return nil
 }
 
-// serveOpenAPI generates the document once. huma's own route would generate it
-// at the first request, and twice for two concurrent ones.
+// serveOpenAPI generates the document once, even for concurrent requests.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	if err := describeProblems(doc); err != nil {

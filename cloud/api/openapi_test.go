@@ -15,7 +15,6 @@ import (
 	"cpar/cparhttp"
 )
 
-// A document is the tested part of the OpenAPI document.
 type document struct {
 	OpenAPI string
 	Paths   map[string]map[string]struct {
@@ -28,7 +27,6 @@ type document struct {
 	}
 }
 
-// described returns the document, which is the same for every server.
 var described = sync.OnceValue(func() (d document) {
 	h, err := api.New(nil, nil, api.Options{})
 	if err != nil {
@@ -48,7 +46,7 @@ var inBraces = regexp.MustCompile(`\\\{[^}]*\\\}`)
 func checkDescribed(t testing.TB, method, path string, status int, code string) {
 	t.Helper()
 	if urlpath.Clean(path) != path {
-		return // the guard refuses it, whatever the pattern
+		return
 	}
 	for pattern, methods := range described().Paths {
 		re := "^" + inBraces.ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$"
@@ -63,8 +61,6 @@ func checkDescribed(t testing.TB, method, path string, status int, code string) 
 	}
 }
 
-// Every operation lists statuses and codes. checkDescribed verifies in all
-// other tests that the lists are complete.
 func TestProblemsAreDescribed(t *testing.T) {
 	codes := map[string]bool{}
 	for path, methods := range described().Paths {
@@ -93,7 +89,7 @@ func TestProblemsAreDescribed(t *testing.T) {
 		}
 	}
 	for _, c := range cparhttp.Codes {
-		if !codes[c.Code] && c.Code != cparhttp.CodeUnready { // no operation returns it
+		if !codes[c.Code] && c.Code != cparhttp.CodeUnready {
 			t.Errorf("no operation ends with %s", c.Code)
 		}
 	}

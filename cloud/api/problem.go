@@ -122,7 +122,6 @@ func (s *server) problemOf(err error) *problem {
 	return newProblem(http.StatusInternalServerError, cparhttp.CodeInternal, "internal error of the cloud; see its log")
 }
 
-// newProblem derives the title from the code, as RFC 9457 requires.
 func newProblem(status int, code, detail string) *problem {
 	p := cparhttp.Problem{Type: cparhttp.ProblemType(code), Title: http.StatusText(status), Status: status, Code: code, Detail: detail}
 	for _, c := range cparhttp.Codes {
@@ -145,8 +144,8 @@ func asProblem(m *huma.ErrorModel) *problem {
 	return newProblem(m.Status, code, detail)
 }
 
-// transform completes every problem that huma writes. It converts huma's own
-// errors, such as an invalid path parameter, and adds the request id.
+// transform converts huma's own errors, such as an invalid path parameter, and
+// adds the request id to all.
 func transform(ctx huma.Context, _ string, v any) (any, error) {
 	if m, ok := v.(*huma.ErrorModel); ok {
 		v = asProblem(m)

@@ -72,7 +72,6 @@ func TestProblems(t *testing.T) {
 		if resp.StatusCode != k.status || p.Code != k.code {
 			t.Errorf("%s %s with %d bytes: status %d, %+v; want %d, %s", k.method, k.path, len(k.body), resp.StatusCode, p, k.status, k.code)
 		}
-		// The limits also hold without an announced length.
 		if k.body != nil {
 			resp, p, _ := do(t, k.method, c.url+k.path, struct{ io.Reader }{bytes.NewReader(k.body)})
 			if resp.StatusCode != k.status || p.Code != k.code {
@@ -140,7 +139,7 @@ func TestPanicEndsTheRequestOnly(t *testing.T) {
 	c.fake.do = func(context.Context, cpar.IndexID, *cpar.Request) (*cpar.Reply, error) {
 		panic("the secret of the panic")
 	}
-	for range 5 { // more than there are slots: each must be released
+	for range 5 {
 		_, _, err := c.Annotate(t.Context(), request(m.ID, 1))
 		if !errors.Is(err, cpar.ErrCloud) || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("after a panic: %v", err)

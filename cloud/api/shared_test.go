@@ -19,7 +19,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// served serves an index of random bytes whose scores the server sees.
 func served(t testing.TB, scheme cpar.Scheme, records, dim uint32) (*cparhttp.Client, *admission.Gate, *cpar.Manifest) {
 	t.Helper()
 	c, err := clouds.New(t.TempDir(), store.Options{})

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A sender sends a piece after each pause, the first with its own size, until
-// the deadline.
+// A sender sends a piece after each pause until the deadline.
 type sender struct {
 	pause    time.Duration
 	first    int
@@ -33,12 +32,11 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Slow bodies are cut off once their pauses exceed the patience.
 func TestSteadyBodiesAreRead(t *testing.T) {
 	const stall, least = 20 * time.Second, 16 << 10
 	for name, c := range map[string]struct {
 		sender
-		cut time.Duration // 0: read to the end
+		cut time.Duration
 	}{
 		"at the least speed":  {sender{pause: time.Second, piece: least, left: 600 * least}, 0},
 		"fast, with pauses":   {sender{pause: 19 * time.Second, piece: 32 * least, left: 6000 * least}, 0},

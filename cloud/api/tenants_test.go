@@ -33,7 +33,6 @@ func (c *town) client(t *testing.T, token bearer.Token) *cparhttp.Client {
 	return client
 }
 
-// bodyFor returns a valid body for an operation.
 func bodyFor(t *testing.T, o operation, m *cpar.Manifest, id cpar.IndexID, segment []byte) []byte {
 	t.Helper()
 	other := *m
@@ -59,8 +58,8 @@ func bodyFor(t *testing.T, o operation, m *cpar.Manifest, id cpar.IndexID, segme
 	return nil
 }
 
-// Every operation on another tenant's index gets the same bytes, after the same
-// store calls, as one on an unknown id, and leaves the index unchanged.
+// Replies and store calls equal those for an unknown id, and the index is
+// unchanged.
 func TestAnotherTenantsIndexLooksMissing(t *testing.T) {
 	c := startTown(t)
 	anna, berta := c.issue(t, "anna", "a", tenant.Admin), c.issue(t, "berta", "b", tenant.Admin)
@@ -69,7 +68,6 @@ func TestAnotherTenantsIndexLooksMissing(t *testing.T) {
 	if _, err := c.client(t, anna).Push(t.Context(), folder, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Unknown ids, each used once like Anna's.
 	nobody := cpar.IndexID{0xee}
 	h := c.handler(t)
 	c.calls.take()
@@ -80,7 +78,6 @@ func TestAnotherTenantsIndexLooksMissing(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, q)
 		text := said(w)
-		// The client itself sent the id.
 		return strings.ReplaceAll(text, id.String(), "ID"), c.calls.take()
 	}
 	tried := 0
@@ -107,7 +104,6 @@ func TestAnotherTenantsIndexLooksMissing(t *testing.T) {
 	if tried < 12 {
 		t.Errorf("%d operations were tried", tried)
 	}
-	// Berta's requests, including deletion and uploads, changed nothing.
 	got, err := c.client(t, anna).Manifest(t.Context(), m.ID)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
 		t.Errorf("afterwards: %v, %v", got, err)
@@ -133,7 +129,7 @@ func (c *town) id(t *testing.T, name string) string {
 	return ""
 }
 
-// Owners draw ids, so two may collide. Each keeps its own index.
+// Owners draw ids, so two may collide.
 func TestTwoTenantsShareAnID(t *testing.T) {
 	c, ctx := startTown(t), t.Context()
 	anna, berta := c.client(t, c.issue(t, "anna", "a", tenant.Admin)), c.client(t, c.issue(t, "berta", "b", tenant.Admin))
@@ -145,7 +141,6 @@ func TestTwoTenantsShareAnID(t *testing.T) {
 	if m.ID != m2.ID || m.Segments[0].Digest == m2.Segments[0].Digest {
 		t.Fatal("the two are not what the test wants")
 	}
-	// The other's segments do not count, even with equal contents.
 	if missing, err := berta.Missing(ctx, m); err != nil || len(missing) != len(m.Segments) {
 		t.Errorf("of an equal index %d of %d segments are missing, %v", len(missing), len(m.Segments), err)
 	}
@@ -226,7 +221,6 @@ func TestLimitsApplyPerTenant(t *testing.T) {
 	if len(segments[0]) <= 100 {
 		t.Fatalf("a segment of %d bytes", len(segments[0]))
 	}
-	// Anna may store 100 bytes, Berta more.
 	if w, code := serve(put, made.Token, segments[0]); w.Code != http.StatusInsufficientStorage || code != cparhttp.CodeQuota {
 		t.Errorf("beyond the quota: %d, %s", w.Code, w.Body)
 	}
@@ -242,14 +236,12 @@ func TestLimitsApplyPerTenant(t *testing.T) {
 	if w, _ := serve(list, berta, nil); w.Code != http.StatusOK {
 		t.Errorf("another tenant: %d, %s", w.Code, w.Body)
 	}
-	// Changed limits apply within a second.
 	if registry.Storage("0000000000000000") != 1 || registry.Storage("") != 0 {
 		t.Error("the quota of a tenant that is gone, or of the one without a name")
 	}
 }
 
-// Ten guesses are answered, further ones get 429 with a retry time. Bodies stay
-// unread, and the right token still works.
+// The right token still works.
 func TestGuessedTokensAreLimited(t *testing.T) {
 	c := startTown(t)
 	right := c.issue(t, "anna", "a", tenant.Annotate)

@@ -18,7 +18,6 @@ import (
 	"cpar/internal/wire"
 )
 
-// A whole is the handler over a real server with a small index of scheme capia.
 type whole struct {
 	handler  http.Handler
 	cloud    *cloudpkg.Cloud
@@ -76,7 +75,6 @@ func (w *whole) push(t testing.TB) {
 	}
 }
 
-// serve calls the handler directly.
 func (w *whole) serve(method, path string, body []byte) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, httptest.NewRequest(method, "http://localhost"+path, bytes.NewReader(body)))

@@ -109,7 +109,6 @@ func lackingRegistry(from, to string) error {
 	return registry(from, to, false)
 }
 
-// into copies the indexes of src and the registry of folder from.
 func into(ctx context.Context, src store.Backend, from, to string, o store.CopyOptions) (store.Copied, error) {
 	if o.DryRun {
 		var dst store.Backend
@@ -130,9 +129,9 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 	return done, registry(from, to, o.Prune)
 }
 
-// registry copies the registry of tenants. It refuses a damaged registry. If
-// the source is gone, the copy stays, because it may be the last one. With
-// prune the copy is removed if no tenant has data.
+// registry copies the registry of tenants unless it is damaged. If the source
+// is gone, the copy stays, because it may be the last one. With prune it is
+// removed if no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)
@@ -154,7 +153,6 @@ func registry(from, to string, prune bool) error {
 	return durable.WriteFile(path, b, 0o600)
 }
 
-// apart refuses to copy a folder onto itself.
 func apart(a, b string) error {
 	x, err1 := os.Stat(a)
 	y, err2 := os.Stat(b)

@@ -66,7 +66,6 @@ func (o owner) push(s *store.Store[struct{}], tenant string) error {
 	return s.PutManifest(context.Background(), k, b)
 }
 
-// files returns relative paths and contents below a folder, without locks.
 func files(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -98,10 +97,8 @@ func same(t *testing.T, what, a, b string) {
 	}
 }
 
-// registry has no tenants.
 const registry = `{"format": "cpard tenants", "version": 1, "tenants": []}`
 
-// A missing or damaged registry does not remove the last copy.
 func TestBackupKeepsTheRegistry(t *testing.T) {
 	data, copy := t.TempDir(), filepath.Join(t.TempDir(), "c")
 	s := open(t, data)
@@ -172,7 +169,6 @@ func TestBackupAndRestore(t *testing.T) {
 	do("prune", backup.Backup, data, copy, store.CopyOptions{Prune: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
 	same(t, "prune", data, copy)
 
-	// Damage is detected, and the backup keeps its generation.
 	first := indexdir.SegmentPath(filepath.Join(data, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
 	if err := os.WriteFile(first, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
 		t.Fatal(err)
@@ -190,7 +186,6 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// Object storage gets missing indexes from a served folder and keeps its own.
 func TestRestoreToAddsMissingIndexes(t *testing.T) {
 	data, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
 	s := open(t, data)
@@ -210,7 +205,7 @@ func TestRestoreToAddsMissingIndexes(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore("", 1, next.m.Bytes())
-	if err := errors.Join(old.push(s, ""), theirs.push(s, anna)); err != nil { // the folder is outdated now
+	if err := errors.Join(old.push(s, ""), theirs.push(s, anna)); err != nil {
 		t.Fatal(err)
 	}
 	tenants := filepath.Join(t.TempDir(), "tenants")
@@ -232,7 +227,6 @@ func TestRestoreToAddsMissingIndexes(t *testing.T) {
 	}
 }
 
-// An interrupted restore's files are not trusted by size.
 func TestRestoreResumes(t *testing.T) {
 	copy, data := t.TempDir(), t.TempDir()
 	s := open(t, copy)
@@ -270,8 +264,6 @@ func TestRestoreResumes(t *testing.T) {
 	}
 }
 
-// Despite replacement, deletion and collection, a backup has each index in one
-// generation.
 func TestBackupWhileServing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data)
@@ -361,7 +353,6 @@ func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 	}
 }
 
-// stopping fails from a chosen file operation on.
 type stopping struct {
 	durable.FS
 	left int

@@ -45,13 +45,11 @@ func TestMain(m *testing.M) {
 
 var tenants = []string{"", anna}
 
-// states is the number of generations pushed in turn.
 const states = 3
 
 func (c *cloud) state(n int) string { return filepath.Join(c.states, fmt.Sprint(n)) }
 
 // unsynced skips syncing, which does not matter if only the process is killed.
-// Each step still counts.
 type unsynced struct{ durable.FS }
 
 func (u unsynced) Create(path string, perm fs.FileMode) (durable.File, error) {
@@ -70,7 +68,6 @@ type cloud struct {
 	*store.Store[struct{}]
 }
 
-// run performs all work once if a step is given, otherwise until it is killed.
 func (c *cloud) run(step int64) error {
 	c.fsys = durable.OS
 	if step > 0 {
@@ -177,7 +174,6 @@ func read(folder string) *cpar.Manifest {
 	return m
 }
 
-// prepare builds the generations.
 func prepare(t *testing.T) *cloud {
 	t.Helper()
 	c := &cloud{root: t.TempDir(), states: t.TempDir()}
@@ -196,15 +192,15 @@ func (c *cloud) child(step int) *exec.Cmd {
 	return cmd
 }
 
-// whole checks that every index in data folder and backup is absent or in one
-// generation, and returns each tenant's ("gone" for none).
+// whole checks that every index is absent or in one generation, and returns
+// each tenant's ("gone" for none).
 func (c *cloud) whole(t *testing.T) map[string]string {
 	t.Helper()
 	has := map[string]string{}
 	for _, place := range []string{"copy", "data"} {
 		f, err := store.OpenBeside(filepath.Join(c.root, place))
 		if err != nil {
-			continue // killed before its creation
+			continue
 		}
 		for _, tenant := range tenants {
 			has[tenant] = "gone"
@@ -229,8 +225,6 @@ func (c *cloud) whole(t *testing.T) map[string]string {
 	return has
 }
 
-// mends checks that pushes, collections and backups work after a kill and leave
-// no remains.
 func (c *cloud) mends(t *testing.T) {
 	t.Helper()
 	var err error
@@ -289,7 +283,6 @@ func TestKilledAtEveryFileOperation(t *testing.T) {
 	}
 }
 
-// A busy server is killed at random instants. Acknowledged work must persist.
 func TestKilledAtAnyTime(t *testing.T) {
 	rounds := 200
 	if testing.Short() {

@@ -62,7 +62,7 @@ type queue[Q, R any] struct {
 type call[Q, R any] struct {
 	requests []Q
 	answers  []R
-	taken    int // requests already in a batch
+	taken    int
 	inBatch  bool
 	left     bool // the caller has given up
 	err      error
@@ -109,7 +109,6 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 	return m.outcome(ctx.Err())
 }
 
-// outcome returns the result of m, or early if the caller left.
 func (m *call[Q, R]) outcome(early error) ([]R, error) {
 	switch {
 	case m.panicked != nil:
@@ -124,7 +123,6 @@ func (m *call[Q, R]) outcome(early error) ([]R, error) {
 	return m.answers, nil
 }
 
-// join adds m to the queue of its index, which it creates if necessary.
 func (p *Runner[K, Q, R]) join(tenant string, k queueKey[K], m *call[Q, R]) (*queue[Q, R], error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +218,7 @@ type portion[Q, R any] struct {
 	answers  []R
 	err      error
 	panicked any
-	whole    bool // answers cover all requests of m
+	whole    bool
 }
 
 func (p *Runner[K, Q, R]) begin(l *queue[Q, R]) (ctx context.Context, parts []*portion[Q, R]) {

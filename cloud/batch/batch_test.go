@@ -17,8 +17,7 @@ import (
 
 var errBad, errBroken = errors.New("bad"), errors.New("broken")
 
-// An index answers n by 2n, in a millisecond per batch. It refuses batches with
-// a negative number and names its position like package search.
+// An index answers n by 2n and refuses batches with a negative number.
 type index struct {
 	mu     sync.Mutex
 	passes [][]int
@@ -59,7 +58,6 @@ func newTest(l admission.Limits) (*index, *Runner[string, int, int], *admission.
 	}), g
 }
 
-// atRest checks that nothing is held and no request waits.
 func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
 	t.Helper()
 	synctest.Wait()
@@ -68,13 +66,11 @@ func atRest(t *testing.T, p *Runner[string, int, int], g *admission.Gate) {
 	}
 }
 
-// settle advances time and lets all goroutines run.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// got is the result of a client.
 type got struct {
 	answers  []int
 	err      error
@@ -83,7 +79,6 @@ type got struct {
 	ended    atomic.Bool
 }
 
-// ask starts clients in this order.
 func ask(ctx context.Context, p *Runner[string, int, int], key string, all ...[]int) []*got {
 	var out []*got
 	for _, requests := range all {
@@ -102,15 +97,13 @@ func ask(ctx context.Context, p *Runner[string, int, int], key string, all ...[]
 	return out
 }
 
-// The first request runs alone at once. Later ones share the next batch. Client
-// batches have their own queue.
+// Client batches have their own queue.
 func TestWaitingRequestsShareBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		out := ask(t.Context(), p, "x", []int{1}, []int{2}, []int{3}, []int{4, 5, 6}, []int{7})
 		settle(time.Second)
 		if got := fmt.Sprint(x.passes); got != "[[1] [4 5 6] [2 3 7]]" {
-			// Single requests have used a millisecond, batches none.
 			t.Errorf("passes %s", got)
 		}
 		for i, want := range [][]int{{2}, {4}, {6}, {8, 10, 12}, {14}} {
@@ -196,15 +189,15 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// A waiting client leaves at once. In a batch it waits until its request is no
-// longer read, and the last to leave cancels the batch.
+// In a batch, a leaving client waits until its request is no longer read. The
+// last to leave cancels the batch.
 func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, p, g := newTest(admission.Limits{Turns: 1})
 		x.took = time.Second
 		ctx, cancel := context.WithCancel(t.Context())
 		first := ask(t.Context(), p, "x", []int{1})
-		leaves := ask(ctx, p, "x", []int{2}, []int{3, 3}) // during the first batch
+		leaves := ask(ctx, p, "x", []int{2}, []int{3, 3})
 		stays := ask(t.Context(), p, "x", []int{4}, []int{5})
 		cancel()
 		synctest.Wait()
@@ -217,7 +210,6 @@ func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 		if first[0].err != nil || stays[0].err != nil || stays[1].err != nil || fmt.Sprint(x.passes) != "[[1] [4 5]]" {
 			t.Errorf("%v %v %v, passes %v", first[0].err, stays[0].err, stays[1].err, x.passes)
 		}
-		// In a batch with others.
 		ctx, cancel = context.WithCancel(t.Context())
 		ask(t.Context(), p, "x", []int{1})
 		leaves, stays = ask(ctx, p, "x", []int{6}), ask(t.Context(), p, "x", []int{7})
@@ -231,7 +223,6 @@ func TestLeavingClientsDoNotAffectOthers(t *testing.T) {
 		if stays[0].err != nil || leaves[0].took != 2*time.Second {
 			t.Errorf("%v, left after %v", stays[0].err, leaves[0].took)
 		}
-		// Alone in a batch, which is cancelled.
 		ctx, cancel = context.WithCancel(t.Context())
 		leaves = ask(ctx, p, "x", []int{8})
 		settle(time.Millisecond)
@@ -276,8 +267,6 @@ func TestIndexesDoNotMix(t *testing.T) {
 	})
 }
 
-// Many clients with good, bad and large requests that leave at any time get the
-// same replies as alone.
 func TestAtRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p, g := newTest(admission.Limits{Turns: 2, Wait: time.Minute})

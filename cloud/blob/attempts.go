@@ -44,7 +44,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 		if i > 0 {
 			b.counts.retries.Add(1)
 			if wait(ctx, firstDelay<<(i-1)) != nil {
-				break // err explains the last failed attempt
+				break
 			}
 		}
 		b.counts.requests.Add(1)
@@ -53,7 +53,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 			return ctx.Err()
 		}
 		if !errors.Is(err, ErrAway) {
-			b.away.Store(false) // the storage has responded
+			b.away.Store(false)
 			if err != nil && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrExists) {
 				b.counts.errors.Add(1)
 			}
@@ -77,14 +77,12 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// listen returns a context that ends after too long a silence.
 func (b *Bucket) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	timer := time.AfterFunc(b.o.Silence, func() { cancel(errSilence) })
 	return ctx, func(int) { timer.Reset(b.o.Silence) }, func() { timer.Stop(); cancel(nil) }
 }
 
-// silent reports silence as the cause of an attempt that it ended.
 func silent(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errSilence) {
 		return away("%w", errSilence)

@@ -19,7 +19,6 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// faults fails requests for certain names and counts all.
 type faults struct {
 	seen atomic.Int64
 	of   func(n int64, w http.ResponseWriter, r *http.Request) bool
@@ -91,8 +90,6 @@ func TestRefusalsAreNotRetried(t *testing.T) {
 	}
 }
 
-// After one patient request, an unreachable storage fails at once until it is
-// back.
 func TestAwayIsRemembered(t *testing.T) {
 	var down atomic.Bool
 	b, _, f := serve(t, blob.Options{Attempts: 3}, func(_ int64, w http.ResponseWriter, r *http.Request) bool {
@@ -114,8 +111,7 @@ func TestAwayIsRemembered(t *testing.T) {
 	}
 }
 
-// After a lost response, the next attempt finds the object and identifies its
-// writer.
+// The next attempt finds the object and identifies its writer.
 func TestCommitSurvivesLostResponse(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		var b *blob.Bucket
@@ -148,7 +144,6 @@ func TestStreamResumes(t *testing.T) {
 		if dead.Load() {
 			return hangUp(w)
 		}
-		// Send 100,000 bytes, then break the connection.
 		from := 0
 		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from)
 		w.Header().Set("Content-Length", fmt.Sprint(len(data)-from))

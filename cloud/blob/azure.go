@@ -19,8 +19,8 @@ import (
 	"cpar"
 )
 
-// An azureDriver uses Azure Blob Storage. An object is one block blob, written
-// by one request, so it is complete or absent.
+// An azureDriver uses Azure Blob Storage. One request writes a block blob, so
+// an object is complete or absent.
 type azureDriver struct{ container *container.Client }
 
 func openAzure(p bucketConfig) (driver, error) {

@@ -89,7 +89,7 @@ type Bucket struct {
 	driver driver
 	prefix string // "" or ends in '/'
 	o      Options
-	away   atomic.Bool // all attempts of the last request failed
+	away   atomic.Bool
 	counts counts
 }
 
@@ -181,7 +181,7 @@ func (b *Bucket) Folders(ctx context.Context, prefix string) iter.Seq2[string, e
 		for o, err := range b.pages(ctx, prefix, true) {
 			name, isFolder := strings.CutSuffix(strings.TrimPrefix(o.Name, prefix), "/")
 			if err == nil && !isFolder {
-				continue // an object beside the folders
+				continue
 			}
 			if !yield(name, err) {
 				return
@@ -217,7 +217,7 @@ func (b *Bucket) pages(ctx context.Context, prefix string, folders bool) iter.Se
 	}
 }
 
-// Delete removes an object. A missing object is no error.
+// Delete removes an object, if it exists.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	err := b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
 		err := b.driver.remove(ctx, b.prefix+name)
@@ -229,7 +229,6 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return err
 }
 
-// away and refused return the errors of drivers.
 func away(format string, args ...any) error {
 	err := fmt.Errorf("%w: %w: %w", cpar.ErrStorage, ErrAway, fmt.Errorf(format, args...))
 	return hint.Add(err, "the storage may be down or overloaded, or the network; what is in memory goes on being served, and the rest when it is back")

@@ -9,7 +9,6 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// makeContainer creates the container, like an operator would.
 func makeContainer(t *testing.T, p buckettest.Endpoint) {
 	t.Helper()
 	_, endpoint, _ := strings.Cut(p.Address, "endpoint=")

@@ -18,7 +18,6 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// TestBuckets checks the contract of every provider.
 func TestBuckets(t *testing.T) {
 	for name, serve := range map[string]func(t *testing.T) buckettest.Endpoint{
 		"s3 in memory":     func(t *testing.T) buckettest.Endpoint { return (&buckettest.Memory{Page: 3}).Serve(t) },
@@ -71,7 +70,7 @@ func wholeObjects(t *testing.T, b *blob.Bucket) {
 		if _, _, err := b.Get(t.Context(), name, 0, -1); !errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("%s before: %v", name, err)
 		}
-		for range 2 { // repeating a put is safe
+		for range 2 {
 			if err := put(t.Context(), b, name, data); err != nil {
 				t.Fatal(err)
 			}
@@ -121,7 +120,6 @@ func ranges(t *testing.T, b *blob.Bucket) {
 			t.Errorf("%v: %d bytes of %d, %v", c, len(got), size, err)
 		}
 	}
-	// A reader closed early leaves nothing behind.
 	for range 20 {
 		r, _, err := b.Get(t.Context(), "ranges", 0, -1)
 		if err != nil {
@@ -153,7 +151,6 @@ func conditional(t *testing.T, b *blob.Bucket) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	// One of many concurrent writers wins.
 	for round := range 10 {
 		var won atomic.Int64
 		var winner atomic.Value
@@ -226,7 +223,7 @@ func listing(t *testing.T, b *blob.Bucket) {
 		t.Errorf("%q", got)
 	}
 	for range b.List(t.Context(), "l/") {
-		break // stopping early works
+		break
 	}
 }
 

@@ -21,10 +21,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3's requests, with two exceptions. It ignores
-// If-None-Match on writes and has its own condition header, and it refuses
-// requests with both x-amz and x-goog headers. Requests are therefore signed
-// with GOOG4-HMAC-SHA256, which is S3's method with other names.
+// Google's XML interface accepts S3's requests, with two exceptions. Its
+// condition header replaces If-None-Match, and x-amz headers must not accompany
+// x-goog headers. Requests are therefore signed with GOOG4-HMAC-SHA256, which
+// is S3's method with other names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if the object does not exist

@@ -22,7 +22,6 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// An s3Driver uses S3 or a compatible service.
 type s3Driver struct {
 	client *s3.Client
 	bucket string
@@ -171,7 +170,7 @@ func statusError(status int, code string) error {
 		code = "" // untrusted text stays out of the log
 	}
 	switch {
-	case status/100 == 2: // interrupted or malformed
+	case status/100 == 2:
 		return away("its answer broke off")
 	case code == "NoSuchBucket" || code == "ContainerNotFound":
 		return refused("there is no such bucket")
@@ -181,8 +180,7 @@ func statusError(status int, code string) error {
 		return ErrExists
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 500 && status != http.StatusNotImplemented,
 		code == "ConditionalRequestConflict", code == "OperationAborted", code == "RequestTimeout",
-		// The bytes changed in transit, since the sender checked them. Send
-		// them again.
+		// Changed in transit, because the sender checked the bytes.
 		code == "BadDigest", code == "XAmzContentSHA256Mismatch", code == "Md5Mismatch", code == "Crc64Mismatch":
 		return away("status %d %s", status, code)
 	case code == "RequestTimeTooSkewed":

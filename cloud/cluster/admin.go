@@ -22,7 +22,6 @@ type Status struct {
 	Indexes int `json:"indexes"`
 }
 
-// listening is how long Status waits for heartbeats.
 const listening = time.Second
 
 // An Operator inspects and changes a cluster without being a member.

@@ -190,7 +190,7 @@ func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
 		ctx, cancel := context.WithTimeout(ctx, longest)
 		defer cancel()
 		q, err := decodeShardQuery(b)
-		if err != nil { // not the client's fault
+		if err != nil {
 			return encodeAnswer(nil, fmt.Errorf("%w: %w: %v", cpar.ErrStorage, store.ErrAway, err))
 		}
 		return encodeAnswer(m.node.answer(ctx, q))
@@ -219,7 +219,6 @@ func (m *Member) beNode(ctx context.Context, c *cloud.Cloud) error {
 	return nil
 }
 
-// every calls f at once and then every d.
 func every(ctx context.Context, d time.Duration, f func()) {
 	t := time.NewTicker(d)
 	defer t.Stop()
@@ -246,7 +245,7 @@ func (m *Member) beat() {
 	m.broker.tell(beatSubject, b)
 }
 
-// Drain stops taking new shards. Loaded shards are still served.
+// Drain stops taking new shards. Loaded ones are still served.
 func (m *Member) Drain() {
 	m.mu.Lock()
 	m.me.Leaving = true
@@ -258,7 +257,7 @@ func (m *Member) Drain() {
 func (m *Member) scheduleReconcile() {
 	select {
 	case m.settle <- struct{}{}:
-	default: // already scheduled
+	default:
 	}
 }
 
@@ -291,8 +290,7 @@ func (m *Member) holdsSlot(s placement.Slot) bool {
 	return false
 }
 
-// Stats contains counters since the start, and the current Nodes, Servers and
-// Shards.
+// Stats contains counters since the start, and current gauges.
 type Stats struct {
 	// Nodes counts live nodes known to this machine, Servers responding NATS
 	// servers.

@@ -26,7 +26,6 @@ import (
 	"cpar/kdforest"
 )
 
-// An index is an index to push, with requests.
 type index struct {
 	m        *cpar.Manifest
 	segments [][]byte
@@ -55,8 +54,6 @@ func random(rng *rand.Rand, n int) []byte {
 	return b
 }
 
-// scanned returns an index of scheme capia with arbitrary rows in vectors
-// segments.
 func scanned(id byte, seed uint64, vectors int) *index {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	x := &index{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{id}, Records: uint32(50 * vectors), Dim: 6, Shift: 30, KeywordBytes: 8}}
@@ -76,7 +73,6 @@ func scanned(id byte, seed uint64, vectors int) *index {
 	return x
 }
 
-// forested returns an index of scheme cpar over random values.
 func forested(t testing.TB, id byte) *index {
 	t.Helper()
 	const n, dim, fields = 300, 6, 4
@@ -128,8 +124,6 @@ func forested(t testing.TB, id byte) *index {
 	return x
 }
 
-// sealedIndex returns an index of scheme sealed. Its groups are random, because
-// encrypted groups look the same.
 func sealedIndex(t testing.TB, id byte) *index {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 40, Block: 16, LogT: 16, RecordNorm: 150, RequestNorm: 150, Addend: 1000}.Balance()
@@ -173,7 +167,6 @@ func sealedIndex(t testing.TB, id byte) *index {
 	return x
 }
 
-// push uploads an index and activates it with put.
 func (x *index) push(t testing.TB, s *cloud.Cloud, k store.IndexRef, put func(context.Context, store.IndexRef, []byte) error) error {
 	t.Helper()
 	x.upload(t, s, k)
@@ -189,7 +182,6 @@ func (x *index) upload(t testing.TB, s *cloud.Cloud, k store.IndexRef) {
 	}
 }
 
-// want returns the encoded replies of a single server.
 func (x *index) want(t testing.TB) [][]byte {
 	t.Helper()
 	c, err := cloud.New(t.TempDir(), store.Options{})
@@ -220,8 +212,6 @@ func encoded(t testing.TB, replies []*cpar.Reply) (out [][]byte) {
 	return out
 }
 
-// A table keeps pointers in memory. before, if set, is called first and may
-// fail.
 type table struct {
 	mu     sync.Mutex
 	of     map[store.IndexRef]pointer
@@ -263,7 +253,6 @@ func (p *table) set(_ context.Context, k store.IndexRef, next pointer, revision 
 	})
 }
 
-// age makes all pointers older.
 func (p *table) age(by time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -273,8 +262,8 @@ func (p *table) age(by time.Duration) {
 	}
 }
 
-// A fleet consists of routers and nodes in this process, over one object
-// storage and one table. As their transport it encodes messages like NATS.
+// A fleet consists of routers and nodes over one object storage and one table.
+// As their transport it encodes messages like NATS.
 type fleet struct {
 	t        testing.TB
 	bucket   *buckettest.Memory
@@ -284,7 +273,7 @@ type fleet struct {
 
 	mu    sync.Mutex
 	nodes map[string]*Node
-	// meet, if set, sees a query before its node and may answer it.
+	// meet, if set, may answer a query instead of its node.
 	meet  func(node string, q *shardQuery) (replies []*cpar.Reply, err error, done bool)
 	asked int
 }
@@ -354,13 +343,11 @@ func (f *fleet) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Re
 	return decodeAnswer(encodeAnswer(n.answer(ctx, q)))
 }
 
-// router returns a router with shards as small as segments.
 func (f *fleet) router() (*Routed, *cloud.Cloud) {
 	c := f.cloud(store.Options{})
 	return &Routed{c, &Router{transport: f, members: f.members, versions: newVersions(f.pointers, c, 1)}}, c
 }
 
-// check compares a router's replies with a single server's.
 func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what string) {
 	f.t.Helper()
 	replies, err := r.router.AnnotateBatch(f.t.Context(), k, x.requests)
@@ -372,7 +359,6 @@ func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what
 	}
 }
 
-// held fails unless the assigned nodes have all shards of an index.
 func (f *fleet) held(k store.IndexRef, x *index) {
 	f.t.Helper()
 	s, err := newIndexVersion(x.manifest(f.t), k, 1)

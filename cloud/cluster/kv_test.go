@@ -26,12 +26,10 @@ func connected(t *testing.T, s *natstest.Servers, servers string) *broker {
 	return b
 }
 
-// A value written through one server is read through another at once, ten
-// thousand times. Of two concurrent writers one fails.
 func TestClusterReadsItsWrites(t *testing.T) {
 	servers := natstest.Start(t, 3)
 	all := newKV(connected(t, servers, servers.Addresses()))
-	if err := all.wait(t.Context()); err != nil { // creates the bucket on three servers
+	if err := all.wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var one []*kv
@@ -111,7 +109,6 @@ func TestClusterReadsItsWrites(t *testing.T) {
 	}
 }
 
-// Closed connections leave nothing running, even after unanswered queries.
 func TestClusterConnectionsEnd(t *testing.T) {
 	servers := natstest.Start(t, 1)
 	before := runtime.NumGoroutine()

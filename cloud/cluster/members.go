@@ -34,10 +34,9 @@ type Beat struct {
 // members tracks the live nodes known to this machine. Machines need not agree:
 // a node refuses requests for shards that it lacks.
 type members struct {
-	mu   sync.Mutex
-	seen map[string]heard
-	view *view // nil: not computed yet
-	// changed is called when the view changes.
+	mu      sync.Mutex
+	seen    map[string]heard
+	view    *view // nil: not computed yet
 	changed func()
 }
 
@@ -46,12 +45,10 @@ type heard struct {
 	until time.Time
 }
 
-// A view holds all live nodes, and those not leaving.
 type view struct{ all, stay *placement.Map }
 
 func newMembers(changed func()) *members { return &members{seen: map[string]heard{}, changed: changed} }
 
-// hear records a heartbeat and returns it, or a zero Beat if it is malformed.
 func (m *members) hear(b []byte, now time.Time) (beat Beat) {
 	if json.Unmarshal(b, &beat) != nil || CheckName(beat.Node) != nil {
 		return Beat{} // another version, or foreign

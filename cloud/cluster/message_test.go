@@ -34,7 +34,6 @@ func encodedQuestion(t testing.TB, q *shardQuery) []byte {
 	return b
 }
 
-// Truncated queries are refused or decode to another query.
 func TestShardQueriesRoundTrip(t *testing.T) {
 	for i, q := range questions(t) {
 		b := encodedQuestion(t, q)
@@ -65,7 +64,6 @@ func TestShardQueriesRoundTrip(t *testing.T) {
 	}
 }
 
-// hostileLengths returns messages whose counts exceed their contents.
 func hostileLengths(b []byte) (out [][]byte) {
 	for at := 0; at+4 <= len(b) && at < 200; at++ {
 		for _, n := range []uint32{1<<32 - 1, 1 << 31, uint32(len(b))} {
@@ -93,7 +91,7 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
-// bounded fails if f allocates much more than n bytes of a message justify.
+// bounded fails if f allocates much more than a message of n bytes justifies.
 func bounded(t *testing.T, n int, f func()) {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -60,7 +60,6 @@ const (
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
-// watch sends pings until the line is closed.
 func (l *line) watch() {
 	for !l.IsClosed() {
 		if l.FlushTimeout(silent) == nil {
@@ -74,8 +73,7 @@ const (
 	// pieceBytes is the maximum size of a message. A longer answer is split.
 	pieceBytes = 4 << 20
 	moreHeader = "Cpar-More"
-	// answering bounds the queries that a node answers at once. Others wait.
-	answering = 64
+	answering  = 64
 )
 
 // connect opens the connections. At least one server must respond. The others
@@ -210,7 +208,6 @@ func (b *broker) pick() (l *line) {
 // sent over others.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
-// Subjects of heartbeats and of orders to nodes.
 const (
 	beatSubject  = "cpar.beat"
 	whoSubject   = "cpar.who"
@@ -245,7 +242,6 @@ func (b *broker) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.R
 	return nil, errNobody
 }
 
-// exchange sends a message over a line and waits for all pieces of the answer.
 func (b *broker) exchange(ctx context.Context, l *line, node string, message []byte) ([]byte, error) {
 	if l == nil {
 		return nil, errNobody

@@ -26,11 +26,10 @@ var (
 
 // A Node holds shards in memory and answers requests on them.
 type Node struct {
-	cloud *cloud.Cloud
-	log   *slog.Logger
-	// loads bounds concurrent loading.
+	cloud   *cloud.Cloud
+	log     *slog.Logger
 	loads   chan struct{}
-	running context.Context // ends with Close
+	running context.Context
 	stop    context.CancelFunc
 	loading sync.WaitGroup
 
@@ -50,7 +49,6 @@ type attempt struct {
 	at     time.Time
 }
 
-// remembered is how long the error of a failed load is kept.
 const remembered = time.Minute
 
 // NewNode returns a node that serves c. The caller closes c after Close.
@@ -99,7 +97,7 @@ func (n *Node) startLoad(q *shardQuery) error {
 	a := new(attempt)
 	n.attempts[x] = a
 	n.moves++
-	some := &shardQuery{key: q.key, version: q.version, shard: q.shard, manifest: q.manifest} // without the requests, which may be freed
+	some := &shardQuery{key: q.key, version: q.version, shard: q.shard, manifest: q.manifest}
 	n.loading.Go(func() {
 		err := n.load(some)
 		n.mu.Lock()
@@ -124,7 +122,6 @@ func (n *Node) load(q *shardQuery) (err error) {
 	return err
 }
 
-// get loads a shard unless it is loaded.
 func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	h, err := n.cloud.GetShard(ctx, q.key, q.version, q.shard, n.manifest(ctx, q))
 	if err == nil {

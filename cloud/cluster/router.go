@@ -81,8 +81,6 @@ func (r *Router) AnnotateBatch(ctx context.Context, k store.IndexRef, requests [
 	}
 }
 
-// searchAll queries all shards of a generation and joins the replies to each
-// request.
 func (r *Router) searchAll(ctx context.Context, k store.IndexRef, s *indexVersion, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	defer trace.Enter(ctx, trace.Search)()
 	answers, err := r.askShards(ctx, k, s, requests)
@@ -180,7 +178,7 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	replies, err := r.transport.ask(ctx, to.Node, q)
 	select {
 	case results <- result{to.Shard, to.Node, replies, err, time.Since(began)}:
-	case <-ctx.Done(): // the query is over
+	case <-ctx.Done():
 	}
 }
 
@@ -213,8 +211,8 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 	}
 }
 
-// loadedBy asks the nodes assigned to a slot whether they have loaded a shard.
-// cold reports that one has not.
+// loadedBy asks the nodes of a slot whether they have a shard. cold reports
+// that one has not.
 func (r *Router) loadedBy(ctx context.Context, stay *placement.Map, slot placement.Slot, q *shardQuery) (cold bool, err error) {
 	nodes := stay.Nodes(slot, Replicas)
 	if len(nodes) == 0 {

@@ -17,8 +17,6 @@ import (
 	"cpar/cloud/store"
 )
 
-// For every scheme and number of nodes, replies equal a single server's byte
-// for byte.
 func TestRouterAnswersAsOneMachine(t *testing.T) {
 	for name, x := range map[string]*index{"capia": scanned(1, 1, 4), "cpar": forested(t, 2), "sealed": sealedIndex(t, 3)} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +96,7 @@ func repeat(r *cpar.Reply, n int) (out []*cpar.Reply) {
 	return out
 }
 
-// A silent node costs only the wait for a hedge, and a node that lost its
-// shards loads them again.
+// A silent node costs only the wait for a hedge.
 func TestRepliesSurviveDeadNodes(t *testing.T) {
 	f, x, k := newFleet(t, 3), scanned(1, 1, 3), store.IndexRef{Index: cpar.IndexID{1}}
 	want := x.want(t)
@@ -125,7 +122,7 @@ func TestRepliesSurviveDeadNodes(t *testing.T) {
 	f.mu.Lock()
 	f.meet = nil
 	f.mu.Unlock()
-	f.join("n2") // it returns without shards
+	f.join("n2")
 	f.check(r, k, x, want, "n2 is back")
 	for name := range f.nodes {
 		delete(f.nodes, name)
@@ -165,15 +162,13 @@ func TestBadRequestsEndAtOnce(t *testing.T) {
 	}
 }
 
-// A node loads only the active generation in the storage or the manifest in the
-// query, of the named tenant.
 func TestNodeRefusesForeignManifests(t *testing.T) {
 	f, x, k := newFleet(t, 1), scanned(1, 1, 3), store.IndexRef{Tenant: "0123456789abcdef", Index: cpar.IndexID{1}}
 	r, c := f.router()
 	if err := x.push(t, c, k, r.PutManifest); err != nil {
 		t.Fatal(err)
 	}
-	x.upload(t, c, store.IndexRef{Tenant: k.Tenant, Index: cpar.IndexID{2}}) // so that nothing is missing there
+	x.upload(t, c, store.IndexRef{Tenant: k.Tenant, Index: cpar.IndexID{2}})
 	n := f.join("other")
 	version := cpar.Digest(sha256.Sum256(x.manifest(t)))
 	for name, q := range map[string]*shardQuery{
@@ -203,8 +198,6 @@ func TestNodeRefusesForeignManifests(t *testing.T) {
 	}
 }
 
-// An index becomes active only once all assigned nodes, including new ones,
-// have loaded it.
 func TestActivationWaitsForNodes(t *testing.T) {
 	f, old, next, k := newFleet(t, 2), scanned(1, 1, 4), scanned(1, 2, 4), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
@@ -237,7 +230,7 @@ func TestActivationWaitsForNodes(t *testing.T) {
 		}
 		came = came || first
 		f.mu.Unlock()
-		if first { // all nodes have loaded it
+		if first {
 			f.join("late0")
 			f.join("late1")
 		}
@@ -251,7 +244,7 @@ func TestActivationWaitsForNodes(t *testing.T) {
 
 	broken := scanned(1, 3, 4)
 	broken.upload(t, c, k)
-	if err := c.Delete(t.Context(), store.IndexRef{Index: cpar.IndexID{1}}); err != nil { // removes all uploads as well
+	if err := c.Delete(t.Context(), store.IndexRef{Index: cpar.IndexID{1}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.PutManifest(t.Context(), k, broken.manifest(t)); !errors.Is(err, store.ErrIncomplete) {
@@ -284,7 +277,6 @@ func TestReplacedShardsAreUnloaded(t *testing.T) {
 	}
 }
 
-// A failed load is retried when requested again, and otherwise leaves nothing.
 func TestFailuresAreForgotten(t *testing.T) {
 	f := newFleet(t, 1)
 	n := f.nodes["n0"]

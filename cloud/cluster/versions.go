@@ -61,8 +61,7 @@ const (
 	// stopped is the age after which an unfinished change counts as
 	// interrupted.
 	stopped = 10 * time.Second
-	// races bounds the attempts to set a pointer against concurrent writers.
-	races = 20
+	races   = 20
 )
 
 // active returns the active generation of an index. If the pointers are
@@ -103,8 +102,6 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 	return s, nil
 }
 
-// stored returns the active manifest in the storage and its digest, or zero
-// values.
 func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.Digest, error) {
 	b, err := v.manifests.ManifestBytes(ctx, k)
 	switch {
@@ -151,7 +148,6 @@ func (v *versions) changing(ctx context.Context, k store.IndexRef) error {
 	})
 }
 
-// settled publishes the change once the storage has it.
 func (v *versions) settled(ctx context.Context, k store.IndexRef) error {
 	v.forget(k)
 	return v.point(context.WithoutCancel(ctx), k, func(p pointer) (pointer, bool, error) {

@@ -10,7 +10,6 @@ import (
 	"cpar/cloud/store"
 )
 
-// stored keeps manifests in memory. before, if set, is called first.
 type stored struct {
 	b      []byte
 	err    error
@@ -30,7 +29,6 @@ func (s *stored) ManifestBytes(context.Context, store.IndexRef) ([]byte, error) 
 	return b, err
 }
 
-// A history has an index in two generations.
 type history struct {
 	*testing.T
 	k             store.IndexRef
@@ -49,7 +47,6 @@ func newHistory(t *testing.T) *history {
 	return h
 }
 
-// push does the same as Routed.
 func (h *history) push(b []byte) {
 	h.Helper()
 	if err := h.v.changing(h.Context(), h.k); err != nil {
@@ -61,8 +58,6 @@ func (h *history) push(b []byte) {
 	}
 }
 
-// is fails unless a generation, or none for a zero digest, is active and
-// pointed to.
 func (h *history) is(v *versions, want, pointed cpar.Digest, what string) {
 	h.Helper()
 	s, err := v.active(h.Context(), h.k)
@@ -83,7 +78,6 @@ func (h *history) is(v *versions, want, pointed cpar.Digest, what string) {
 
 var none cpar.Digest
 
-// For any pointer and storage, the last acknowledged generation is active.
 func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	h := newHistory(t)
 	h.is(h.v, none, none, "nothing is there")
@@ -114,7 +108,6 @@ func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	}
 }
 
-// Without pointers, the last known generation is used, or the storage's.
 func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	h := newHistory(t)
 	h.push(h.one)
@@ -137,8 +130,6 @@ func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	}
 }
 
-// Interrupted activations and deletions take effect after a while, as in the
-// storage.
 func TestInterruptedChangesSettle(t *testing.T) {
 	for what, left := range map[string][]byte{"before the storage has it": {}, "after that": nil, "a deletion": nil} {
 		h := newHistory(t)
@@ -167,8 +158,6 @@ func TestInterruptedChangesSettle(t *testing.T) {
 	}
 }
 
-// A reader of the storage from before an activation does not reset the pointer
-// after it.
 func TestLateReadersDoNotResetPointers(t *testing.T) {
 	h := newHistory(t)
 	h.push(h.one)
@@ -187,7 +176,6 @@ func TestLateReadersDoNotResetPointers(t *testing.T) {
 	h.is(late, h.second, h.second, "after it")
 }
 
-// After concurrent activations the pointer names the storage's last generation.
 func TestConcurrentActivationsAgree(t *testing.T) {
 	h := newHistory(t)
 	a, b := h.v, newVersions(h.pointers, h.storage, 1)
@@ -196,9 +184,9 @@ func TestConcurrentActivationsAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h.storage.b = h.one // of a
+	h.storage.b = h.one
 	once := false
-	h.storage.before = func() { // a has read it, and waits
+	h.storage.before = func() {
 		if !once {
 			once = true
 			h.storage.b = h.two
@@ -214,9 +202,8 @@ func TestConcurrentActivationsAgree(t *testing.T) {
 	h.is(b, h.second, h.second, "at the second")
 }
 
-// If pointers fail after the storage has a generation, the activation is not
-// acknowledged. Others use the old generation, and after a while all use the
-// new one.
+// The activation is not acknowledged. After a while all members use the new
+// generation.
 func TestUnacknowledgedActivationSettles(t *testing.T) {
 	f, old, next, k := newFleet(t, 2), scanned(1, 1, 2), scanned(1, 2, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()
@@ -244,8 +231,6 @@ func TestUnacknowledgedActivationSettles(t *testing.T) {
 	f.check(other, k, next, next.want(t), "after a while")
 }
 
-// A deleted index is gone for all, even if pointers failed and the deletion is
-// repeated.
 func TestDeletionsAreFinal(t *testing.T) {
 	f, x, k := newFleet(t, 2), scanned(1, 1, 2), store.IndexRef{Index: cpar.IndexID{1}}
 	r, c := f.router()

@@ -18,7 +18,7 @@ import (
 
 func TestRun(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	for range 2 { // the second start needs the lock and the port to be free
+	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		ready, done := make(chan string, 1), make(chan error, 1)
 		go func() {

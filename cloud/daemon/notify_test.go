@@ -16,7 +16,7 @@ import (
 )
 
 func TestSystemdIsNotified(t *testing.T) {
-	// The path of a socket must be short.
+	// Socket paths must be short.
 	dir, err := os.MkdirTemp("", "cpard")
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// lines is a log for concurrent reading and writing.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -43,7 +42,6 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-// wait returns the word after text in the log.
 func (l *lines) wait(t *testing.T, text string) string {
 	t.Helper()
 	for range 10000 {
@@ -56,7 +54,6 @@ func (l *lines) wait(t *testing.T, text string) string {
 	return ""
 }
 
-// certified writes httptest's certificate and returns a pool that trusts it.
 func certified(t *testing.T) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	s := httptest.NewTLSServer(nil)
@@ -88,7 +85,6 @@ func (w withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(r)
 }
 
-// scan builds an index of scheme capia.
 func scan(t *testing.T, folder string) *cpar.Manifest {
 	t.Helper()
 	m := &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: indexsample.Manifest(1).ID, Records: 5, Dim: 7, KeywordBytes: 16}
@@ -103,8 +99,7 @@ func scan(t *testing.T, folder string) *cpar.Manifest {
 	return m
 }
 
-// After a session with good and bad clients, neither log nor metrics contain a
-// token, an address, a tenant's name or body data.
+// Private data are tokens, addresses, tenants' names and bodies.
 func TestLogAndMetricsContainNoClientData(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	const name = "photographer-of-weddings"
@@ -188,7 +183,6 @@ func TestLogAndMetricsContainNoClientData(t *testing.T) {
 		conn.Close()
 	}
 	log.wait(t, "TLS handshake error")
-	// An aborted body.
 	r, w := io.Pipe()
 	go func() { io.WriteString(w, text); w.CloseWithError(io.ErrUnexpectedEOF) }()
 	req, _ := http.NewRequestWithContext(ctx, "POST", url+index+"/annotate", r)
@@ -216,7 +210,6 @@ func TestLogAndMetricsContainNoClientData(t *testing.T) {
 	if !strings.Contains(logged, "scheme=capia requests=1") || !strings.Contains(logged, "tenant="+id) || strings.Count(logged, "msg=request") < 20 {
 		t.Errorf("log:\n%s", logged)
 	}
-	// The daemon's own addresses may be logged.
 	logged = regexp.MustCompile(`(?m)^.*msg=(serving|metrics) .*$`).ReplaceAllString(logged, "")
 	encoded, _ := q.MarshalBinary()
 	for what, secret := range map[string]string{
@@ -265,7 +258,6 @@ func TestOnlyOperatorSeesDamage(t *testing.T) {
 	if status, b := get(operator + "/readyz"); status != 200 {
 		t.Errorf("nothing is wrong yet: %d %s", status, b)
 	}
-	// Damage an unloaded index, so that the first request finds it.
 	index := filepath.Join(data, "indexes", m.ID.String())
 	if err := os.CopyFS(index, os.DirFS(folder)); err != nil {
 		t.Fatal(err)
@@ -305,7 +297,6 @@ func TestOnlyOperatorSeesDamage(t *testing.T) {
 	if _, text := get(operator + "/metrics"); !strings.Contains(text, "cpar_indexes_damaged 1\n") || !strings.Contains(text, `cpar_ready{check="damage"} 0`) {
 		t.Errorf("metrics: %s", text)
 	}
-	// One push repairs it.
 	if _, err := c.Push(ctx, folder, nil); err != nil {
 		t.Error(err)
 	}

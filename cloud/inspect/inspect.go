@@ -130,8 +130,6 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	return r, nil
 }
 
-// find returns the index of the named tenant, or of the only tenant that has
-// it.
 func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.IndexRef, error) {
 	b, err := store.OpenBeside(data)
 	if err != nil {
@@ -185,7 +183,6 @@ type bodyReader struct{ *bytes.Reader }
 
 func (bodyReader) Close() error { return nil }
 
-// A capture is a slog.Handler that keeps the log line of the request.
 type capture struct{ attributes []Attribute }
 
 func (c *capture) Enabled(context.Context, slog.Level) bool { return true }

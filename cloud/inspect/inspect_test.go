@@ -21,8 +21,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// served is a data folder that is being served, with an index of scheme capia of two tenants,
-// and a request to it.
 func served(t *testing.T, tenants ...string) (data string, c *cloud.Cloud, request []byte) {
 	t.Helper()
 	data = t.TempDir()
@@ -63,12 +61,12 @@ func served(t *testing.T, tenants ...string) (data string, c *cloud.Cloud, reque
 
 const one, two = "00112233445566aa", "00112233445566bb"
 
-// vary is what differs from one request to the next: its id, and times.
+// vary matches what differs between requests: ids and times.
 var vary = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9.]+(ns|µs|ms|s)\b|(_(seconds_sum|seconds_total)(\{[^}]*\})?  \+)[0-9.e-]+`)
 
 func alike(s string) string { return vary.ReplaceAllString(s, "$3~") }
 
-// docs/security/operators.md shows the output of the program.
+// docs/security/operators.md shows the program's output.
 func TestSecurityQuotesIt(t *testing.T) {
 	data, _, request := served(t, one)
 	r, err := inspect.Request(t.Context(), data, "", request)
@@ -90,8 +88,8 @@ func TestSecurityQuotesIt(t *testing.T) {
 	}
 }
 
-// TestSealed: of scheme sealed the same lines are written down, and the parts say that nothing
-// is learnt of the photo. The groups are random: encrypted ones look the same.
+// The same lines are logged, and nothing is learnt of the photo. The groups are
+// random, because encrypted ones look the same.
 func TestSealed(t *testing.T) {
 	data := t.TempDir()
 	c, err := cloud.New(data, store.Options{})
@@ -161,7 +159,7 @@ func TestReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The line in the log is closed: more in it must be said in SECURITY.md.
+	// SECURITY.md lists every attribute of the log line.
 	var names []string
 	for _, a := range r.Log {
 		names = append(names, a.Name)
@@ -197,7 +195,6 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// replaced is a request to an index that is not there.
 func replaced(request []byte) []byte {
 	q, err := cpar.DecodeRequest(request)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// A countingListener limits the number of open connections and counts errors.
-// The system queues further connections.
+// A countingListener limits open connections and counts errors. The system
+// queues further connections.
 type countingListener struct {
-	net.Listener // with the limit
-	inner        *perNetworkListener
-	log          *slog.Logger
-	errors       atomic.Int64
+	net.Listener
+	inner  *perNetworkListener
+	log    *slog.Logger
+	errors atomic.Int64
 
 	mu   sync.Mutex // serializes Accept
 	told time.Time
@@ -107,7 +107,6 @@ func (l *countingListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// A tcp counts against the limit of connections until it is closed.
 type tcp struct {
 	*net.TCPConn
 	limited net.Conn

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// strangers is a listener with connections from given addresses.
 type strangers struct {
 	net.Listener
 	from chan string
@@ -54,7 +53,7 @@ func TestConnectionsPerNetworkAreLimited(t *testing.T) {
 		accept(want)
 	}
 	held[0].Close()
-	held[0].Close() // a second Close, as by net/http, must free only one slot
+	held[0].Close()
 	take("192.0.2.1:5", "192.0.2.1:6", "192.0.2.4:1")
 	accept("192.0.2.1:5")
 	accept("192.0.2.4:1")

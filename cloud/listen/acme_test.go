@@ -23,11 +23,10 @@ import (
 // A pebble is an ACME directory on loopback: github.com/letsencrypt/pebble.
 type pebble struct {
 	directory string
-	ca        string // of the directory's own certificate
+	ca        string
 	roots     *x509.CertPool
 }
 
-// startPebble starts the program CPAR_PEBBLE for a server at port.
 func startPebble(t *testing.T, port int) *pebble {
 	t.Helper()
 	program := oracle.Named(t, "CPAR_PEBBLE")
@@ -50,8 +49,7 @@ func startPebble(t *testing.T, port int) *pebble {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "-config", write(t, filepath.Join(dir, "pebble.json"), config), "-dnsserver", loopbackDNS(t))
-	// By default it waits up to fifteen seconds before validation, and refuses
-	// five percent of nonces to test clients. Keep the latter.
+	// By default pebble waits up to fifteen seconds before validation.
 	cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1")
 	var out logbook
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -134,8 +132,7 @@ func answerDNS(c net.Conn) {
 	}
 }
 
-// A directory validates the name by connecting here, and a restart uses the
-// cached certificate.
+// The directory validates the name by connecting here.
 func TestACME(t *testing.T) {
 	port := oracle.Port(t)
 	p := startPebble(t, port)
@@ -145,8 +142,7 @@ func TestACME(t *testing.T) {
 	o := Options{
 		Address: fmt.Sprintf("127.0.0.1:%d", port), Tenants: true, Log: log.logger(),
 		ACME: ACME{Domains: []string{"Photos.example", "www.photos.example"}, Directory: p.directory, CA: p.ca, Email: "me@photos.example", Cache: cache},
-		// The directory has no client certificate and must get through all the
-		// same.
+		// The directory has no client certificate and must still get through.
 		ClientCA: write(t, filepath.Join(t.TempDir(), "ca.pem"), clients.pem),
 	}
 	cert, key := clients.issue(t, 3, "a client")
@@ -200,7 +196,6 @@ func TestACME(t *testing.T) {
 		t.Errorf("the cache has %d certificates, %v", len(all), err)
 	}
 
-	// A cached certificate needs no directory.
 	o.ACME.Directory = fmt.Sprintf("https://127.0.0.1:%d/dir", oracle.Port(t))
 	again := serve(t, o, nil)
 	if err := get(again, "photos.example", pair); err != nil {
@@ -221,7 +216,7 @@ func TestHandshakesRequestNoCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(i.first) // all attempts failed
+	close(i.first)
 	for _, name := range []string{"photos.example", "", "evil.example", "PHOTOS.EXAMPLE."} {
 		hello := modern(name)
 		if _, err := i.certificate(hello); err == nil {

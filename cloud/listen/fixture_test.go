@@ -53,7 +53,6 @@ func (a *authority) pool() *x509.CertPool {
 	return p
 }
 
-// issue returns a certificate and its key in PEM.
 func (a *authority) issue(t *testing.T, serial int64, names ...string) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -93,7 +92,6 @@ func write(t *testing.T, path string, b []byte) string {
 	return path
 }
 
-// withTLS adds a certificate for 127.0.0.1 and photos.example.
 func withTLS(t *testing.T, a *authority, o Options) Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -123,7 +121,6 @@ func (l *logbook) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// serve runs a server for the test. change may shorten its times first.
 func serve(t *testing.T, o Options, handler http.Handler, change ...func(*Server)) *Server {
 	t.Helper()
 	if o.Address == "" {
@@ -156,7 +153,6 @@ func serve(t *testing.T, o Options, handler http.Handler, change ...func(*Server
 	return s
 }
 
-// client uses TLS and a new connection for each request.
 func client(a *authority, serverName string, certs ...tls.Certificate) *http.Client {
 	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -164,7 +160,6 @@ func client(a *authority, serverName string, certs ...tls.Certificate) *http.Cli
 	}}
 }
 
-// serialOf returns the serial number of the server's certificate.
 func serialOf(t *testing.T, s *Server, a *authority) int64 {
 	t.Helper()
 	c, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{RootCAs: a.pool(), ServerName: "photos.example"})

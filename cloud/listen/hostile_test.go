@@ -23,13 +23,11 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// hurried shortens the server's times to a hundredth.
 func hurried(s *Server) {
 	s.http.ReadHeaderTimeout /= 100
 	s.http.IdleTimeout /= 100
 }
 
-// closed reports whether the peer closes a connection, and its last output.
 func closed(t *testing.T, c net.Conn) (said string, ok bool) {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -37,7 +35,6 @@ func closed(t *testing.T, c net.Conn) (said string, ok bool) {
 	return string(b), err == nil || !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// answers returns nil if other clients are served.
 func answers(s *Server, a *authority) error {
 	h := http.DefaultClient
 	if a != nil {
@@ -68,7 +65,7 @@ func TestSlowAndIdleConnectionsEnd(t *testing.T) {
 						return
 					}
 					if o.Cert != "" {
-						return // half a handshake is tested elsewhere
+						return
 					}
 					time.Sleep(time.Millisecond)
 				}
@@ -173,7 +170,6 @@ func TestConnectionsAreLimited(t *testing.T) {
 	}
 }
 
-// scarce fails to accept like a process without descriptors.
 type scarce struct {
 	net.Listener
 	fails atomic.Int32
@@ -186,7 +182,7 @@ func (l *scarce) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// Accepting resumes once descriptors are free, with one log line.
+// Failures produce one log line.
 func TestAcceptResumesAfterDescriptorsRunOut(t *testing.T) {
 	var log logbook
 	s := serve(t, Options{Log: log.logger()}, nil, func(s *Server) {
@@ -216,8 +212,7 @@ func TestDescriptorsAreLeft(t *testing.T) {
 	}
 }
 
-// A client that is still sending reads an early response. net/http closes its
-// own side first, if the connection supports that.
+// net/http closes its own side first, if the connection supports that.
 func TestEarlyResponseArrives(t *testing.T) {
 	state := func(c net.Conn, _ http.ConnState) {
 		if _, ok := c.(interface{ CloseWrite() error }); !ok {
@@ -249,8 +244,7 @@ func TestEarlyResponseArrives(t *testing.T) {
 	}
 }
 
-// Streams are opened and reset at once (CVE-2023-44487). Few handlers run, and
-// the connection is closed.
+// CVE-2023-44487: streams are opened and reset at once.
 func TestRapidReset(t *testing.T) {
 	a := newAuthority(t)
 	var running, most, began atomic.Int64
@@ -363,7 +357,6 @@ func TestUnreadBodiesAreBounded(t *testing.T) {
 		r.ContentLength = 1 << 30
 		go h.Do(r)
 	}
-	// Wait until no more bytes are accepted.
 	for last := int64(-1); last != taken.Load() || last == 0; time.Sleep(300 * time.Millisecond) {
 		last = taken.Load()
 	}
@@ -377,8 +370,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A TLS 1.2 client that renegotiates is refused. Go's own client cannot
-// renegotiate.
+// Go's own client cannot renegotiate.
 func TestRenegotiationIsRefused(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
@@ -396,7 +388,7 @@ func TestRenegotiationIsRefused(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for range 400 { // R at the beginning of a line renegotiates
+	for range 400 {
 		if strings.Contains(out.String(), "Verify return code") {
 			break
 		}

@@ -11,8 +11,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// The table lists allowed addresses. Nothing listens, because tests must not be
-// reachable from elsewhere.
+// Nothing listens, because tests must not be reachable from elsewhere.
 func TestPolicyOnReachability(t *testing.T) {
 	files := func(o Options) Options { o.Cert, o.Key = "c", "k"; return o }
 	issued := func(o Options) Options { o.ACME.Domains = []string{"photos.example"}; return o }

@@ -26,8 +26,6 @@ const pollTime = 30 * time.Second
 // reported.
 const expirySoon = 14 * 24 * time.Hour
 
-// A tlsReloader holds the TLS configuration and rebuilds it when a file
-// changes.
 type tlsReloader struct {
 	certFile, keyFile, caFile string
 	acme                      *issuer // nil: from files

@@ -14,8 +14,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// Symbolic links may be exchanged, as by Kubernetes and certbot. Broken files
-// are reported, and the last valid ones stay.
+// Symbolic links may be exchanged, as by Kubernetes and certbot.
 func TestCertificatesAreReloaded(t *testing.T) {
 	a := newAuthority(t)
 	dir := t.TempDir()
@@ -104,8 +103,6 @@ func TestClientCertificatesAreRequired(t *testing.T) {
 			resp.Body.Close()
 		}
 	}
-	// Authorities are exchanged at run time, and earlier sessions are not
-	// resumed.
 	h := client(a, "photos.example", pair(clients))
 	h.Transport.(*http.Transport).TLSClientConfig.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	for range 2 {

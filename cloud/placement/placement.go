@@ -103,12 +103,12 @@ func (m *Map) sameRack(a, b int) bool {
 	return m.nodes[a].Rack != "" && m.nodes[a].Rack == m.nodes[b].Rack
 }
 
-// Name returns the name of node i of Nodes.
+// Name returns the name of node i.
 func (m *Map) Name(i int) string { return m.nodes[i].Name }
 
 // mix makes each output bit depend on all input bits (the finaliser of
-// MurmurHash3). Combining two hashes takes nanoseconds. BLAKE2b of a node and a
-// slot would take a fraction of a microsecond for each of hundreds of nodes.
+// MurmurHash3). Combining two hashes is much faster than BLAKE2b for each of
+// hundreds of nodes.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

@@ -19,7 +19,6 @@ func nodes(n, perRack int) (out []Node) {
 	return out
 }
 
-// names returns the holders of a slot.
 func (m *Map) names(s Slot, n int) (out []string) {
 	for _, i := range m.Nodes(s, n) {
 		out = append(out, m.Name(i))
@@ -27,8 +26,8 @@ func (m *Map) names(s Slot, n int) (out []string) {
 	return out
 }
 
-// With n slots per node, the fullest of hundreds holds about three standard
-// deviations more than the average: 1 + 3/√n.
+// The fullest of hundreds of nodes holds about three standard deviations more
+// than the average: 1 + 3/√n.
 func TestSlotsSpreadEvenly(t *testing.T) {
 	for _, c := range []struct {
 		nodes, perRack int
@@ -47,7 +46,6 @@ func TestSlotsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// Only a joining node gains slots, and all others stay in place.
 func TestJoiningNodeMovesOnlyItsSlots(t *testing.T) {
 	before, after := New(nodes(30, 0)), New(append(nodes(30, 0), Node{Name: "another"}))
 	moved := 0
@@ -85,8 +83,7 @@ func TestReplicasUseTwoRacks(t *testing.T) {
 	}
 }
 
-// The assignment must never change, because nodes of two versions may share a
-// cluster.
+// Nodes of two versions may share a cluster.
 func TestAssignmentIsStable(t *testing.T) {
 	some := nodes(7, 0)
 	a := New(some)

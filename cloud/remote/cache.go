@@ -203,7 +203,7 @@ func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 			c.entries[seg] = e
 			need += e.bytes
 		}
-		e.pins++ // before anything is evicted
+		e.pins++
 		c.clock++
 		e.last = c.clock
 		if e.present {

@@ -19,7 +19,6 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// onDisk counts the files of the cache and their bytes.
 func onDisk(t *testing.T, data string) (files int, bytes int64) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(data, "cache"), func(path string, d fs.DirEntry, err error) error {
@@ -70,7 +69,6 @@ func TestCacheIsBoundedAndEvictsLeastUsed(t *testing.T) {
 	if s.Stats().Misses != int64(len(a.m.Segments)) {
 		t.Error("c was used least recently, and b was evicted")
 	}
-	// Folders of evicted segments are removed too.
 	if _, err := os.Stat(filepath.Dir(filepath.Dir(cachePath(data, c, 0)))); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of what was evicted: %v", err)
 	}
@@ -86,7 +84,7 @@ func TestAnnouncedBytesReserveNoSpace(t *testing.T) {
 	defer w.Close()
 	put := make(chan error, 1)
 	go func() { put <- s.Put(t.Context(), store.IndexRef{}, cpar.Digest{}, limit, r) }()
-	w.Write([]byte{1}) // space was reserved once this is read
+	w.Write([]byte{1})
 	x.push(t, s)
 	if got := active(t, s, x.key, x); got != 0 {
 		t.Errorf("%d is active", got)
@@ -108,7 +106,7 @@ func TestOpenIndexesAreNotEvicted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.put(t.Context(), s); err != nil {
-		t.Fatal(err) // one after the other
+		t.Fatal(err)
 	}
 	if err := s.Activate(t.Context(), b.key, b.m); err != nil {
 		t.Fatal(err)
@@ -132,7 +130,7 @@ func TestOpenIndexesAreNotEvicted(t *testing.T) {
 	if !errors.Is(err, cpar.ErrStorage) || errors.Is(err, store.ErrNoRoom) || !strings.Contains(hint.Of(err), "cache-bytes") {
 		t.Errorf("larger than the cache: %v", err)
 	}
-	if files, _ := onDisk(t, data); files > 1 { // the smallest segment may fit
+	if files, _ := onDisk(t, data); files > 1 {
 		t.Errorf("%d files in a cache of 100 bytes", files)
 	}
 	if err := a.put(t.Context(), s); !errors.Is(err, cpar.ErrStorage) {
@@ -177,7 +175,6 @@ func TestDamagedCacheIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// A killed process leaves partial files, which the next one removes.
 func TestPartialCacheFilesAreRemoved(t *testing.T) {
 	x := newIndex("", 1, 1)
 	data, place := t.TempDir(), (&buckettest.Memory{}).Serve(t)
@@ -196,7 +193,6 @@ func TestPartialCacheFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// Bytes changed in the storage are a fault of the index, not of the cache.
 func TestDamagedStorageIsDistinguished(t *testing.T) {
 	x := newIndex("", 1, 1)
 	m := &buckettest.Memory{}
@@ -233,7 +229,7 @@ func TestOneProcessPerCache(t *testing.T) {
 	place, data := (&buckettest.Memory{}).Serve(t), t.TempDir()
 	s := openRemote(t, place, data, 0)
 	defer s.Close()
-	other := openRemote(t, place, "", 0) // in a temporary folder
+	other := openRemote(t, place, "", 0)
 	if err := other.Close(); err != nil {
 		t.Error(err)
 	}
@@ -247,7 +243,6 @@ func TestOneProcessPerCache(t *testing.T) {
 	}
 }
 
-// An unreachable storage is no fault of the index, and open indexes stay.
 func TestUnreachableStorageKeepsOpenIndexes(t *testing.T) {
 	x := newIndex("", 1, 1)
 	m := &buckettest.Memory{}
@@ -283,7 +278,6 @@ func TestUnreachableStorageKeepsOpenIndexes(t *testing.T) {
 	if string(open.Segments()[0]) != string(x.bytes[0]) {
 		t.Error("what was open has changed")
 	}
-	// Cached segments need no request.
 	again, err := s.Open(t.Context(), x.key, x.m, indexdir.MemoryMap, nil)
 	if err != nil {
 		t.Error(err)

@@ -27,7 +27,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// TestBackends checks the contract of every store.Backend.
 func TestBackends(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) store.Backend{
 		"a folder": func(t *testing.T) store.Backend {
@@ -76,7 +75,6 @@ func openRemote(t *testing.T, p buckettest.Endpoint, data string, cacheBytes int
 	return s
 }
 
-// An index is a manifest and the bytes of its segments in order.
 type index struct {
 	key   store.IndexRef
 	m     *cpar.Manifest
@@ -112,7 +110,7 @@ func (x index) push(t *testing.T, b store.Backend) {
 	}
 }
 
-// active returns which of some indexes is active and intact, -1 for none.
+// active returns which of some indexes is active and intact, or -1.
 func active(t *testing.T, b store.Backend, k store.IndexRef, of ...index) int {
 	t.Helper()
 	raw, err := b.Manifest(t.Context(), k)
@@ -176,7 +174,6 @@ func life(t *testing.T, b store.Backend, tenant string) {
 			}
 		}
 	}
-	// Old segments are removed, and active ones stay even if named.
 	var all []cpar.Digest
 	for _, x := range []index{first, second} {
 		for _, seg := range x.m.Segments {
@@ -295,7 +292,6 @@ func refusals(t *testing.T, b store.Backend, tenant string) {
 	}
 }
 
-// Uploads without a manifest form an index that cannot be opened.
 func pending(t *testing.T, b store.Backend, tenant string) {
 	x := newIndex(tenant, 3, 1)
 	if err := x.put(t.Context(), b); err != nil {
@@ -322,8 +318,6 @@ func pending(t *testing.T, b store.Backend, tenant string) {
 	}
 }
 
-// During concurrent pushes, deletions and collections, a reader finds one of
-// the indexes intact, or none.
 func together(t *testing.T, b store.Backend, tenant string) {
 	var of []index
 	for seed := range uint64(4) {
@@ -368,7 +362,7 @@ func together(t *testing.T, b store.Backend, tenant string) {
 				}
 				x, err := b.Open(t.Context(), k, m, indexdir.MemoryMap, nil)
 				if errors.Is(err, indexdir.ErrMissing) {
-					continue // replaced or deleted meanwhile
+					continue
 				}
 				if err != nil {
 					t.Errorf("open: %v", err)
@@ -401,7 +395,6 @@ func tenantsApart(t *testing.T, b store.Backend) {
 	if err := b.Remove(t.Context(), theirs.key, theirs.m.Segments[0].Digest); err != nil {
 		t.Error(err)
 	}
-	// The same id and digests, but other bytes.
 	if err := b.Activate(t.Context(), theirs.key, theirs.m); !errors.Is(err, indexdir.ErrMissing) {
 		t.Errorf("activated with another tenant's segment: %v", err)
 	}

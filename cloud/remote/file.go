@@ -22,7 +22,7 @@ const step = 1 << 20
 type cacheFile struct {
 	cache    *cache
 	segment  segment
-	file     *os.File // nil once kept or aborted
+	file     *os.File
 	hash     hash.Hash
 	written  int64
 	reserved int64
@@ -89,7 +89,6 @@ func (f *cacheFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// check returns an error unless the bytes written have the digest.
 func (f *cacheFile) check() error {
 	if got := cpar.Digest(f.hash.Sum(nil)); got != f.segment.digest {
 		return fmt.Errorf("segment %v: %w: %w: the %d bytes received have %v", f.segment.digest, cpar.ErrCorrupt, indexdir.ErrDigest, f.written, got)
@@ -124,7 +123,6 @@ func (f *cacheFile) keep() error {
 	return nil
 }
 
-// abort removes the file unless it was kept.
 func (f *cacheFile) abort() {
 	if f.file != nil {
 		f.file.Close()

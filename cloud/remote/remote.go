@@ -111,7 +111,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Stats contains counters since the start, and the current CacheBytes and
+// Stats contains counters since the start, and current CacheBytes and
 // CacheLimit.
 type Stats struct {
 	blob.Stats
@@ -194,7 +194,7 @@ func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, erro
 type indexObjects struct {
 	key      store.IndexRef
 	segments []store.Stored
-	versions []version // ascending
+	versions []version
 }
 
 // A version is a manifest, or a tombstone if it is empty.
@@ -234,7 +234,6 @@ func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexO
 	return nil
 }
 
-// list returns the objects of an index below one of its folders.
 func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*indexObjects, error) {
 	x := &indexObjects{key: k}
 	for o, err := range s.bucket.List(ctx, folder(k)+below) {
@@ -246,8 +245,7 @@ func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*inde
 	return x, nil
 }
 
-// add records an object by its name in the index's folder and ignores foreign
-// ones.
+// add records an object and ignores foreign ones.
 func (x *indexObjects) add(name string, o blob.Object) {
 	if text, ok := strings.CutPrefix(name, segmentsDir); ok {
 		if d, err := cpar.ParseDigest(text); err == nil {

@@ -91,7 +91,7 @@ func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Dige
 		m, err = cpar.DecodeManifest(b)
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return err // the manifest's segments are unknown
+		return err
 	}
 	if m != nil && slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
 		return nil

@@ -17,8 +17,7 @@ const (
 	// maxManifest is the maximum size of a manifest: 65,536 segments of 41
 	// bytes.
 	maxManifest = 4 << 20
-	// races bounds the attempts against concurrent writers.
-	races = 20
+	races       = 20
 	// inFlight bounds the age of a request in transit plus the difference of
 	// clocks.
 	inFlight = time.Hour
@@ -156,7 +155,6 @@ func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest
 	return nil
 }
 
-// holds returns an error unless every segment of m is stored with its size.
 func (x *indexObjects) holds(m *cpar.Manifest) error {
 	sizes := map[cpar.Digest]int64{}
 	for _, seg := range x.segments {

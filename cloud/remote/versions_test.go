@@ -18,7 +18,6 @@ import (
 	"cpar/internal/testing/buckettest"
 )
 
-// names lists the objects below an index's folder.
 func names(m *buckettest.Memory, x index) (out []string) {
 	for _, name := range m.Names() {
 		if rest, ok := strings.CutPrefix(name, "some/where/_/"+x.key.Index.String()+"/"); ok {
@@ -55,7 +54,6 @@ func TestNamesOfObjects(t *testing.T) {
 	if !slices.Contains(m.Names(), "some/where/0123456789abcdef/"+x.key.Index.String()+"/v/00000000000000000001") {
 		t.Errorf("%q", m.Names())
 	}
-	// Foreign objects are left alone.
 	for _, name := range []string{"x", "_/x", "_/" + x.key.Index.String() + "/x", "_/" + x.key.Index.String() + "/v/1", "_/" + x.key.Index.String() + "/seg/x", "photos/1"} {
 		m.Change("some/where/"+name, []byte("mine"))
 	}
@@ -115,7 +113,6 @@ func TestOldVersionsAndTombstonesAreRemoved(t *testing.T) {
 	if got := sweep(false); got.Files != 1 || len(names(m, first)) > 0 {
 		t.Errorf("%+v, %q", got, names(m, first))
 	}
-	// A tombstone over inactive uploads stays.
 	first.push(t, s)
 	s.Delete(t.Context(), first.key)
 	if err := second.put(t.Context(), s); err != nil {
@@ -127,7 +124,6 @@ func TestOldVersionsAndTombstonesAreRemoved(t *testing.T) {
 	}
 }
 
-// A tombstone stays until a sweep, even if the index is deleted again.
 func TestRecentTombstoneStays(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
@@ -147,7 +143,6 @@ func TestRecentTombstoneStays(t *testing.T) {
 	}
 }
 
-// An activation during a deletion keeps its segments.
 func TestActivationDuringDeletionKeepsSegments(t *testing.T) {
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
@@ -161,7 +156,7 @@ func TestActivationDuringDeletionKeepsSegments(t *testing.T) {
 		switch {
 		case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/v/00000000000000000002"):
 			step.CompareAndSwap(0, 1)
-		case step.CompareAndSwap(1, 2): // the first request after the tombstone
+		case step.CompareAndSwap(1, 2):
 			if err := other.Activate(t.Context(), x.key, x.m); err != nil {
 				t.Error(err)
 			}
@@ -182,8 +177,7 @@ func TestActivationDuringDeletionKeepsSegments(t *testing.T) {
 	}
 }
 
-// A deletion interrupted at any request has happened or not, and its remains
-// are removed.
+// The deletion has happened or not, and its remains are removed.
 func TestDeletionCutAtEveryRequest(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
@@ -213,7 +207,7 @@ func TestDeletionCutAtEveryRequest(t *testing.T) {
 		}
 		now := time.Now()
 		m.Age(48 * time.Hour)
-		for range 2 { // first segments, then versions
+		for range 2 {
 			if _, err := store.Collect(t.Context(), s, now, now, false, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +218,6 @@ func TestDeletionCutAtEveryRequest(t *testing.T) {
 	}
 }
 
-// A segment removed between check and commit undoes the activation.
 func TestActivationIsUndone(t *testing.T) {
 	for _, before := range []bool{false, true} {
 		m := &buckettest.Memory{}
@@ -257,7 +250,6 @@ func TestActivationIsUndone(t *testing.T) {
 	}
 }
 
-// Without conditional writes two activations could both seem to succeed.
 func TestStorageWithoutConditionsIsRefused(t *testing.T) {
 	m := &buckettest.Memory{}
 	s := openRemote(t, m.Serve(t), t.TempDir(), 0)
@@ -279,8 +271,7 @@ func TestStorageWithoutConditionsIsRefused(t *testing.T) {
 	}
 }
 
-// Several processes share a prefix. Each activation is one version, and the
-// last is active.
+// Each activation is one version, and the last is active.
 func TestSeveralProcesses(t *testing.T) {
 	m := &buckettest.Memory{}
 	place := m.Serve(t)
@@ -291,7 +282,6 @@ func TestSeveralProcesses(t *testing.T) {
 	if err := errors.Join(first.put(t.Context(), a), second.put(t.Context(), b)); err != nil {
 		t.Fatal(err)
 	}
-	// b commits just before a.
 	once := false
 	m.Before = func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, fmt.Sprintf("/v/%020d", 1)) && !once {

@@ -15,7 +15,6 @@ type NodeLoad struct {
 	slow map[string]time.Time
 }
 
-// slowFor is how long a slow node is asked last.
 const slowFor = 2 * time.Second
 
 // MarkSlow records that a node missed its hedging deadline and may hang.

@@ -33,8 +33,7 @@ type Options struct {
 	Pause time.Duration
 	// Deadline ends the query.
 	Deadline time.Time
-	// Slow is called with each node that missed its hedging deadline
-	// (NodeLoad.MarkSlow).
+	// Slow is called with each node that missed its hedging deadline.
 	Slow func(node string)
 }
 
@@ -73,7 +72,7 @@ type attempt struct {
 	node   string
 	at     time.Time
 	failed bool
-	why    error // the node's error, if any
+	why    error
 }
 
 // New returns a query for n shards.
@@ -96,7 +95,7 @@ func (q *Query) Answered(number int) bool {
 	return true
 }
 
-// Failed records that a node is absent or not ready.
+// Failed records an absent or unready node.
 func (q *Query) Failed(number int, node string) { q.Refused(number, node, nil) }
 
 // Refused records that a node cannot answer. An invalid request ends the query
@@ -185,7 +184,6 @@ func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	return "", first.Add(q.o.Patience)
 }
 
-// next returns the best node not yet asked in this round, or "".
 func (s *shardProgress) next(places []string) string {
 	for _, node := range places {
 		if !slices.ContainsFunc(s.asked, func(a attempt) bool { return a.node == node }) {
@@ -195,7 +193,6 @@ func (s *shardProgress) next(places []string) string {
 	return ""
 }
 
-// refused returns the last node's error if all nodes asked have refused.
 func (s *shardProgress) refused() (err error) {
 	for _, a := range s.asked {
 		if err = a.why; err == nil {

@@ -18,8 +18,6 @@ var options = Options{Hedge: 30 * time.Millisecond, Patience: 200 * time.Millise
 
 func three(int) []string { return []string{"a", "b", "c"} }
 
-// told drives a query of one shard through timed events and checks its
-// messages.
 func told(t *testing.T, q *Query, steps ...any) {
 	t.Helper()
 	for i := 0; i < len(steps); i += 3 {
@@ -58,7 +56,6 @@ func TestOneShard(t *testing.T) {
 	}
 }
 
-// The nodes of a shard are looked up at each step.
 func TestNewNodesAreAsked(t *testing.T) {
 	live := []string{}
 	q := New(1, func(int) []string { return live }, options)
@@ -70,7 +67,6 @@ func TestNewNodesAreAsked(t *testing.T) {
 	}
 }
 
-// A shard without an answer fails the query at its deadline, not before.
 func TestWholeOrNothing(t *testing.T) {
 	q := New(3, three, options)
 	now := ms(0)
@@ -98,7 +94,6 @@ func TestWholeOrNothing(t *testing.T) {
 	}
 }
 
-// No node is asked twice in a round, and at most two nodes work on a shard.
 func TestMessagesAreBounded(t *testing.T) {
 	for seed := range 2000 {
 		q, busy, sent := New(1, three, options), []string{}, map[string]int{}
@@ -111,7 +106,7 @@ func TestMessagesAreBounded(t *testing.T) {
 			sends, _ := q.Step(ms(at))
 			for _, s := range sends {
 				if busy = append(busy, s.Node); slices.Contains(busy[:len(busy)-1], s.Node) {
-					busy = slices.DeleteFunc(busy, func(n string) bool { return n == s.Node }) // it counts as gone
+					busy = slices.DeleteFunc(busy, func(n string) bool { return n == s.Node })
 				}
 				sent[fmt.Sprint(s.Node, q.shards[0].round)]++
 			}
@@ -133,8 +128,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// The delay is three times the 99th percentile, within bounds, and hedging
-// almost stops when every response would need it.
+// Hedging almost stops when every response would need it.
 func TestHedgeFollowsLatencies(t *testing.T) {
 	var r Latencies
 	if got := r.Hedge(); got != maxHedge {
@@ -196,8 +190,7 @@ func TestSilentNodeIsReplaced(t *testing.T) {
 	}
 }
 
-// An invalid query ends at once, a refused one when all nodes have refused, and
-// one with absent nodes continues.
+// A query with absent nodes continues.
 func TestRefusalsEndQuery(t *testing.T) {
 	wrong, damaged := fmt.Errorf("%w: wrong", cpar.ErrInput), fmt.Errorf("%w: damaged", cpar.ErrCorrupt)
 	q := New(2, three, options)

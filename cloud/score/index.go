@@ -32,8 +32,7 @@ type Index struct {
 	First, Last uint32
 	// Forest is nil without a forest.
 	Forest *cpar.Forest
-	// Cells is the inverted file, or nil.
-	Cells *ivf.Cells
+	Cells  *ivf.Cells
 	// C(V) of the records, C(V) of the cells' centroids, C(H) of the planes.
 	vectors, centroids, planes table
 	keywords                   []byte

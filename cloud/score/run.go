@@ -56,8 +56,7 @@ func NewBatch(spaces []*Space) *Batch {
 // Run sets scores[i·n+k] to the score of record first+i for request k of n.
 func (p *Batch) Run(first uint32, scores []int64) { p.run(&p.spaces[0].index.vectors, first, scores) }
 
-// Centroids sets scores[i·n+k] to the score of the centroid of cell first+i for
-// request k of n.
+// Centroids is Run for the centroids of cells.
 func (p *Batch) Centroids(first uint32, scores []int64) {
 	p.run(&p.spaces[0].index.centroids, first, scores)
 }

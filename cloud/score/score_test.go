@@ -28,7 +28,6 @@ func request(dim int) *cpar.Request {
 	return &cpar.Request{Index: cpar.IndexID{1}, Vector: make([]uint64, dim), Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 1, Approx: 100}}
 }
 
-// lists builds an index of scheme cpar with an inverted file of 6 records.
 func lists(first ...byte) *parts {
 	p := capia(4, 2)
 	p.m.Scheme, p.m.Lists = cpar.SchemeCPAR, uint32(len(first))
@@ -45,7 +44,6 @@ func lists(first ...byte) *parts {
 	return p
 }
 
-// numbered returns n rows of dim words. Row i starts with the word first+i.
 func numbered(first, n, dim int) (b []byte) {
 	for i := range n {
 		row := make([]uint64, dim)
@@ -55,7 +53,6 @@ func numbered(first, n, dim int) (b []byte) {
 	return b
 }
 
-// capia builds an index with vector segments of these numbers of rows.
 func capia(rows ...int) *parts {
 	p := &parts{m: &cpar.Manifest{Scheme: cpar.SchemeCAPIA, ID: cpar.IndexID{1}, Dim: 3, Shift: 4, KeywordBytes: 2}}
 	n := 0
@@ -74,8 +71,8 @@ func capia(rows ...int) *parts {
 	return p
 }
 
-// forest builds an index of scheme cpar with many equal rows, so that fields
-// have few planes or none.
+// forest builds an index with many equal rows, so that fields have few planes
+// or none.
 func forest(t *testing.T) *parts {
 	t.Helper()
 	const n, fields = 60, 5
@@ -194,7 +191,6 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// The reference counts all planes one by one.
 func TestLeftAndFields(t *testing.T) {
 	p := forest(t)
 	x, err := Load(p.m, p.segments)
@@ -203,7 +199,6 @@ func TestLeftAndFields(t *testing.T) {
 	}
 	q := &cpar.Request{Index: p.m.ID, Vector: make([]uint64, p.m.Dim), Order: make([]cpar.OrderCiphertext, p.m.Fields),
 		Params: cpar.Params{Scheme: cpar.SchemeCPAR, L: 1, Approx: 100, Search: cpar.SearchByRank}}
-	// Below all cuts, on and between them, and above all.
 	for at := cpar.OrderCiphertext(0); at <= 130; at += 5 {
 		for f := range q.Order {
 			q.Order[f] = at
@@ -226,12 +221,12 @@ func TestLeftAndFields(t *testing.T) {
 				f.Beyond++
 			}
 		}
-		for f := range want { // no plane cuts this field
+		for f := range want {
 			if f > 0 && want[f].Last == 0 {
 				want[f].First, want[f].Last = want[f-1].Last, want[f-1].Last
 			}
 		}
-		for range 2 { // the second call reuses the counts
+		for range 2 {
 			if got := s.Fields(); !slices.Equal(got, want) {
 				t.Errorf("request at %d: fields %v, want %v", at, got, want)
 			}

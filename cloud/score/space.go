@@ -46,8 +46,7 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	return s, nil
 }
 
-// Release recycles the memory of s, which must not be used afterwards. It is
-// optional.
+// Release recycles the memory of s, which must not be used afterwards.
 func (s *Space) Release() {
 	s.index, s.q = nil, nil
 	spaces.Put(s)
@@ -59,7 +58,6 @@ func zeros[T any](s []T, n int) []T {
 	return s
 }
 
-// check refuses a request that the index cannot answer.
 func (x *Index) check(q *cpar.Request) error {
 	m, p := x.Manifest, q.Params
 	fail := func(format string, args ...any) error {

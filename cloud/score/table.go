@@ -23,7 +23,6 @@ func (t *table) row(i uint32) []uint64 {
 
 func (t *table) bytes(n int) uint64 { return uint64(n) * uint64(t.dim) * 8 }
 
-// rowsFrom returns at most n rows, starting at first, from a single chunk.
 func (t *table) rowsFrom(first uint32, n int) []uint64 {
 	first -= t.first
 	c, at := int(first)/t.per, int(first)%t.per

@@ -8,7 +8,6 @@ import (
 	"cpar/internal/modq"
 )
 
-// tables divides the same rows in several ways.
 func tables(t *testing.T, n, dim int) (all []*table) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -12,7 +12,6 @@ import (
 // requests fit in the L2 cache.
 const operandWords = 2048
 
-// A workspace holds a worker's memory for multiplying groups by a batch.
 type workspace struct {
 	tiles []mod48.Tile
 	rows  [][]uint64
@@ -38,8 +37,6 @@ func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, req
 	return nil
 }
 
-// multiply adds the products of some rows of some groups with all requests to
-// the replies.
 func (x *Index) multiply(ctx context.Context, w *workspace, replies []*lattice.Reply, requests [][]uint64, groups, rows [2]int) error {
 	p, ring, n := x.params, x.params.Ring(), x.params.RowLen()
 	tiles := w.tiles[:rows[1]-rows[0]]

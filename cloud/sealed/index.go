@@ -55,7 +55,6 @@ func load(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error)
 	return x, err
 }
 
-// decodeGroups decodes a segment of groups, which alias b.
 func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err error) {
 	size := p.GroupSize()
 	if len(b)%size != 0 {

@@ -15,7 +15,6 @@ import (
 
 var testID = cpar.IndexID{4, 5, 6}
 
-// elements returns n packed words of the ring of p.
 func elements(r *rand.Rand, p lattice.Params, n int) []byte {
 	x := make([]uint64, n)
 	for i := range x {
@@ -33,7 +32,6 @@ func balanced(t testing.TB, ring *lattice.Ring, dim, block int) lattice.Params {
 	return p
 }
 
-// randomGroups are uniform, like encrypted records.
 func randomGroups(r *rand.Rand, p lattice.Params, counts []int) []*lattice.Group {
 	var groups []*lattice.Group
 	for i, count := range counts {
@@ -55,8 +53,6 @@ func coefficients(p lattice.Params, matrix []byte) (blocks [][]uint64) {
 	return blocks
 }
 
-// folded returns the coefficients of a polynomial in X^D, of D times its
-// evaluations at the K points.
 func folded(p lattice.Params, packed []byte) []uint64 {
 	y := make([]uint64, p.Records())
 	lattice.Words(y, packed)
@@ -64,8 +60,7 @@ func folded(p lattice.Params, packed []byte) []uint64 {
 	return y
 }
 
-// slowEvaluate multiplies polynomials by definition, in big integers, and
-// returns the encrypted scores of all K slots of every group.
+// slowEvaluate multiplies polynomials by definition, in big integers.
 func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request) (scores []uint64) {
 	bigQ, n := new(big.Int).SetUint64(p.Ring().Q), p.Ring().N
 	request := coefficients(p, q.Matrix)
@@ -91,7 +86,6 @@ func slowEvaluate(p lattice.Params, groups []*lattice.Group, q *lattice.Request)
 	return scores
 }
 
-// The words of a reply are exact products without rounding.
 func TestEvaluateAgainstBigIntegers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
@@ -99,7 +93,7 @@ func TestEvaluateAgainstBigIntegers(t *testing.T) {
 		dim, block int
 		counts     []int
 	}{
-		{lattice.Fast, 16, 128, []int{16, 1, 7, 16, 3, 16}}, // four groups at a time, and two more
+		{lattice.Fast, 16, 128, []int{16, 1, 7, 16, 3, 16}},
 		{lattice.Fast, 300, 128, []int{5, 16, 16, 2}},
 		{lattice.Fast, 100, 16, []int{128}},
 		{lattice.Fast, 1, 64, nil},
@@ -157,7 +151,7 @@ func TestBatchRepliesEqualSingles(t *testing.T) {
 	}{
 		{300, 128, slices.Repeat([]int{5, 16, 1}, 12)},
 		{96, 32, []int{64, 64, 3, 64, 64, 64, 64, 1, 64, 64, 64, 64, 64, 7}},
-		{20, 16, slices.Repeat([]int{100}, 62)}, // more groups than a tile has rows
+		{20, 16, slices.Repeat([]int{100}, 62)},
 		{1, 64, nil},
 	} {
 		p := balanced(t, lattice.Fast, c.dim, c.block)

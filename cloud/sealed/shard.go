@@ -51,12 +51,11 @@ func newParts(p lattice.Sections, m *cpar.Manifest, some shard.Range, segments [
 type found struct {
 	params lattice.Params
 	rows   int // of the clustered section
-	groups int // in all segments so far
+	groups int
 	first  int // number of the first loaded group
 	here   []*lattice.Group
 }
 
-// add counts the groups of a segment and keeps them if needed.
 func (f *found) add(s cpar.Segment, b []byte, needed bool) error {
 	n := int(s.Bytes) / f.params.GroupSize()
 	if needed {

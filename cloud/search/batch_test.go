@@ -13,8 +13,6 @@ import (
 	"cpar/cloud/shard"
 )
 
-// divided returns an index whole and in shards of two segments of rows rows
-// each.
 func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some []*score.Index) {
 	t.Helper()
 	m, segments := parts(t, cpar.PlaceNode, n, dim, fields)
@@ -50,8 +48,6 @@ func divided(t *testing.T, n, dim, fields, rows int) (whole *score.Index, some [
 	return whole, some
 }
 
-// Matches, scores, keywords and counts agree for every search that does not
-// prune.
 func TestJoinedShardsEqualWhole(t *testing.T) {
 	whole, some := divided(t, 730, 20, 8, 100)
 	for _, p := range []cpar.Params{

@@ -12,11 +12,9 @@ import (
 	"cpar/internal/modq"
 )
 
-// BenchmarkAnnotate measures requests to n records of profile paper in the
-// memory of the daemon, with one and two workers, single and in batches. It
-// reports the time and ciphertext per request, and the ratio to a plain read of
-// the same bytes on one core. A ratio of 1 is the memory limit of one core,
-// which two cores and batches can beat.
+// BenchmarkAnnotate measures requests to n records of profile paper. It reports
+// the ratio to a plain read of the same bytes on one core. A ratio of 1 is the
+// memory limit of one core, which two cores and batches can beat.
 func BenchmarkAnnotate(b *testing.B) {
 	for _, n := range []int{4500, 20000} {
 		x := fakeIndex(b, n, 1347, 300)
@@ -40,8 +38,7 @@ func BenchmarkAnnotate(b *testing.B) {
 			{"ivf@10", by(cpar.SearchIVF, 100)},
 			{"ivf@2.5", by(cpar.SearchIVF, 25)},
 		} {
-			// Use several requests, because a single one would keep its records
-			// in the cache.
+			// A single request would keep its records in the cache.
 			requests := make([]*cpar.Request, 64)
 			for i := range requests {
 				requests[i] = request(x, c.p, uint64(i))
@@ -87,7 +84,6 @@ func by(s cpar.Search, approx uint16) cpar.Params {
 	return cpar.Params{Scheme: cpar.SchemeCPAR, Search: s, L: 10, Approx: approx}
 }
 
-// BenchmarkMemory measures one request on one core to mapped and copied files.
 func BenchmarkMemory(b *testing.B) {
 	folder := b.TempDir()
 	m, segments := parts(b, cpar.PlaceNode, 20000, 1347, 300)
@@ -156,8 +152,7 @@ func BenchmarkMemory(b *testing.B) {
 }
 
 // streaming returns the nanoseconds per byte of a plain read, the best of
-// several runs and of two orders. It is measured before and after the
-// benchmark, because machines have slow phases.
+// several runs and of two orders.
 func streaming(words []uint64) float64 {
 	best := time.Duration(1 << 62)
 	for range 3 {

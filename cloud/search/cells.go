@@ -49,7 +49,7 @@ const longestPiece = 128
 
 type plan struct {
 	pieces  []piece
-	visited []int // records per request
+	visited []int
 	scores  []int64
 }
 

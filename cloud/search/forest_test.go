@@ -10,7 +10,6 @@ import (
 	"cpar/kdforest"
 )
 
-// everyWalk returns the parameters of all forest searches.
 func everyWalk() (all []cpar.Params) {
 	for _, l := range []uint16{10, 1000} {
 		for _, approx := range []uint16{25, 400, 1000} {
@@ -27,9 +26,7 @@ func everyWalk() (all []cpar.Params) {
 	return all
 }
 
-// Hits, counts and traces equal kdforest.Search on one goroutine, for records
-// at nodes and leaves, small and large indexes, any number of workers, single
-// and in a batch.
+// The reference is kdforest.Search on one goroutine.
 func TestForestByWorkers(t *testing.T) {
 	for _, place := range []cpar.Place{cpar.PlaceNode, cpar.PlaceLeaf} {
 		for _, n := range []int{1, 2, 9, 1500} {

@@ -33,8 +33,7 @@ func allKinds(x *score.Index, seed uint64) (all []*cpar.Request) {
 	return all
 }
 
-// naive computes the reply by definition: it scores every visited record with
-// kdforest.Scorer and sorts all.
+// naive scores every visited record with kdforest.Scorer and sorts all.
 func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 	t.Helper()
 	s, err := score.NewSpace(x, q)
@@ -156,8 +155,6 @@ func TestByRankEqualsForest(t *testing.T) {
 	}
 }
 
-// A batch by rank that exceeds the memory for visits is split without changing
-// replies.
 func TestSplitBatchByRank(t *testing.T) {
 	x := fakeIndex(t, 3001, 20, 8)
 	var all []*cpar.Request
@@ -199,7 +196,6 @@ func TestCentroidsCountAsTouched(t *testing.T) {
 	}
 }
 
-// plain is a space with plane distances from a slice.
 type plain struct {
 	*score.Space
 	scores []int64
@@ -212,7 +208,6 @@ func (p *plain) Distance(plane uint32) float64 {
 	return float64(max(d, -d))
 }
 
-// Visits follow the planes' signed scores, and each plane is read once.
 func TestBestBin(t *testing.T) {
 	x := fakeIndex(t, 1000, 20, 8)
 	for seed := range uint64(20) {
@@ -243,7 +238,6 @@ func TestBestBin(t *testing.T) {
 	}
 }
 
-// A fuse is a context that ends after a number of checks.
 type fuse struct {
 	context.Context
 	left atomic.Int64
@@ -260,8 +254,6 @@ func TestCanceled(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	for i, q := range []*cpar.Request{request(x, params(cpar.SchemeCAPIA, 1000), 1), request(x, by(cpar.SearchIVF, 1000), 1), request(x, by(cpar.SearchByRank, 1000), 1), request(x, params(cpar.SchemeCPAR, 1000), 1)} {
 		for _, workers := range []int{1, 3} {
-			// A scan checks once before the search and once per stride: 12
-			// times.
 			for _, looks := range []int64{0, 1, 6} {
 				ctx := &fuse{Context: t.Context()}
 				ctx.left.Store(looks)

@@ -46,7 +46,7 @@ func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	for i, all := range t.queues() {
 		for _, other := range nearest {
 			if other == nil {
-				break // fewer workers sufficed, or there are no records
+				break
 			}
 			for _, h := range other[i].Hits() {
 				all.Push(h)
@@ -65,9 +65,8 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor. A search occupies all cores for milliseconds, and
-// other requests need a core briefly several times. Its cost between two
-// strides is not measurable.
+// pause yields the processor, because a search occupies all cores for
+// milliseconds and other requests need one briefly.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()

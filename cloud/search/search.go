@@ -36,7 +36,7 @@ type Options struct {
 	// several goroutines for a batch. A search by rank counts nothing.
 	Stats func(kdforest.Stats)
 
-	maxVisits int // replaces maxBatchVisits in tests
+	maxVisits int
 }
 
 // Annotate answers q on one core.
@@ -45,12 +45,12 @@ func Annotate(x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 }
 
 // AnnotateTraced answers q on one core and calls trace for every visit, in
-// order. It serves tests and measurements.
+// order.
 func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit)) (*cpar.Reply, error) {
 	return Options{Workers: 1, Trace: trace}.Annotate(context.Background(), x, q)
 }
 
-// Annotate answers q. It checks ctx from time to time.
+// Annotate answers q and checks ctx from time to time.
 func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
 	space, err := score.NewSpace(x, q)
 	if err != nil {

@@ -16,14 +16,12 @@ import (
 	"cpar/kdforest"
 )
 
-// fakeIndex has the right shape but meaningless words, which affect neither
-// cost nor checks.
+// fakeIndex has the right shape but meaningless words.
 func fakeIndex(t testing.TB, n, dim, fields int) *score.Index {
 	t.Helper()
 	return fakeIndexOf(t, cpar.PlaceNode, n, dim, fields)
 }
 
-// fakeIndexOf is fakeIndex with records at a chosen place.
 func fakeIndexOf(t testing.TB, place cpar.Place, n, dim, fields int) *score.Index {
 	t.Helper()
 	m, segments := parts(t, place, n, dim, fields)
@@ -75,13 +73,12 @@ func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, 
 	m := &cpar.Manifest{Scheme: cpar.SchemeCPAR, ID: cpar.IndexID{1}, Records: uint32(n), Dim: uint32(dim), Shift: 28, Place: place,
 		Trees: uint8(len(forest.Trees)), PlaneShift: 45, OrderBytes: 2, Fields: uint32(fields), Planes: forest.Planes, KeywordBytes: 92}
 	rowsOfPlanes := words(int(forest.Planes) * (fields + 1))
-	// The first word of the request selects the score of plane 0.
 	copy(rowsOfPlanes, wire.AppendWords(nil, append([]uint64{1}, make([]uint64, fields)...)))
 	var lists []byte
 	for at := 0; at < n; at += 1 + rng.IntN(2*n/lengthOf(n)) {
 		lists = binary.LittleEndian.AppendUint32(lists, uint32(at))
 		if at == 0 {
-			at = n / 8 // the first cell is larger than the others
+			at = n / 8
 		}
 	}
 	m.Lists = uint32(len(lists) / 4)
@@ -92,10 +89,8 @@ func parts(t testing.TB, place cpar.Place, n, dim, fields int) (*cpar.Manifest, 
 	return m, segments
 }
 
-// lengthOf approximates the number of cells for n records: √n, at most 256.
 func lengthOf(n int) int { return min(256, max(2, int(math.Sqrt(float64(n))))) }
 
-// huge copies data to the kind of memory that the daemon uses.
 func huge(t testing.TB, b []byte) []byte {
 	all, free, err := indexdir.Allocate(uint64(len(b)))
 	if err != nil {
@@ -204,12 +199,11 @@ func TestRequestThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// For any planes of a request, the comparison is exact.
 func TestBeyondCannotWrap(t *testing.T) {
 	x := fakeIndex(t, 50, 20, 8)
 	q := request(x, cpar.Params{Scheme: cpar.SchemeCPAR, L: 10, Approx: 500, Prune: true}, 1)
 	clear(q.Planes.Vector)
-	q.Planes.Vector[0] = 1 << 62 // plane 0 scores 2¹⁷, at a plane shift of 45
+	q.Planes.Vector[0] = 1 << 62
 	if scores, err := x.PlaneScores(q); err != nil || scores[0] != 1<<17 {
 		t.Fatalf("plane 0 scores %d, %v", scores[0], err)
 	}
@@ -222,7 +216,6 @@ func TestBeyondCannotWrap(t *testing.T) {
 		{0, ^uint64(0), -1 << 63, false}, {^uint64(0), 0, 1 << 40, true},
 		// 2¹⁷·2⁶³/2¹⁶ is 2⁶⁴, which wraps to 0 in a word.
 		{1 << 63, 0, 0, true}, {1 << 63, 1, 1<<63 - 1, true}, {1<<63 - 1, 1<<63 - 2, 1<<63 - 1, true},
-		// The largest value that fits: 2⁶⁴ − 2.
 		{1<<63 - 1, 1<<63 - 1, 1<<63 - 1, false}, {1<<63 - 1, 1<<64 - 1, -1, false}, {1<<63 - 1, 1<<64 - 1, -2, true},
 	} {
 		q.Planes.Scale, q.Planes.Offset = c.scale, c.offset

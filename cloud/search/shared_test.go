@@ -15,8 +15,6 @@ import (
 	"cpar/cloud/batch"
 )
 
-// Waiting requests of every kind get the same replies as alone, and a bad one
-// gets its error.
 func TestSharedBatchEqualsSingles(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	o := Options{Workers: 2}
@@ -62,7 +60,6 @@ func TestSharedBatchEqualsSingles(t *testing.T) {
 	}
 }
 
-// On one core, short work of others does not wait for the end of a batch.
 func TestSearchesLetOthersRun(t *testing.T) {
 	x := fakeIndex(t, 3001, 19, 8)
 	var all []*cpar.Request

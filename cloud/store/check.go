@@ -71,8 +71,6 @@ func Check(ctx context.Context, b Backend, report func(Info), progress func(done
 	return nil
 }
 
-// checkOne returns nil for an index deleted meanwhile, and an error for a fault
-// outside the index.
 func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 	for {
 		f := &Info{Tenant: k.Tenant, ID: k.Index}
@@ -93,8 +91,7 @@ func checkOne(ctx context.Context, b Backend, k IndexRef) (*Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		// A newer index may have been activated meanwhile and the old segments
-		// removed.
+		// A newer index may have replaced it meanwhile.
 		if now, err := b.Manifest(ctx, k); err != nil || bytes.Equal(before, now) {
 			return f, nil
 		}

@@ -26,11 +26,11 @@ type CopyOptions struct {
 
 // A Copied counts the work of Copy.
 type Copied struct {
-	Indexes  int   // in both backends afterwards
-	Segments int   // copied
-	Bytes    int64 // of copied segments
+	Indexes  int // in both backends afterwards
+	Segments int // copied
+	Bytes    int64
 	Kept     int64 // bytes already present
-	Pruned   int   // indexes
+	Pruned   int
 	// Damaged lists indexes that could not be copied. The destination's copies
 	// of them stay unchanged.
 	Damaged []Info
@@ -91,8 +91,7 @@ func (c *copying) index(ctx context.Context, k IndexRef) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// A newer index may have been activated meanwhile and the old segments
-		// removed.
+		// A newer index may have replaced it meanwhile.
 		now, err2 := c.from.Manifest(ctx, k)
 		if errors.Is(err2, ErrNotFound) || err2 == nil && !bytes.Equal(b, now) {
 			continue

@@ -84,8 +84,6 @@ func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	}, nil
 }
 
-// handle returns a new reference to the loaded index, nil if it is not loaded,
-// or its known damage.
 func (s *Store[T]) handle(e *entry[T]) (*Handle[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

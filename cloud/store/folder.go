@@ -115,7 +115,7 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	folder := filepath.Join(IndexRef{Tenant: tenant}.root(f.data), indexesName)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) && tenant != "" {
-		return nil, nil // no push so far
+		return nil, nil
 	}
 	if err != nil {
 		return nil, durable.StorageError("reading folder", folder, 0, err)
@@ -179,9 +179,8 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the folder's gate and returns a function that unlocks it. Without
-// it, a collection in another process could remove a segment between the check
-// and the commit of an activation.
+// gate locks the folder's gate. Without it, a collection in another process
+// could remove a segment between the check and the commit of an activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext

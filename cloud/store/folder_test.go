@@ -16,10 +16,9 @@ import (
 	"cpar/internal/testing/crash"
 )
 
-// unsynced fails to sync the folder named by fail.
 type unsynced struct {
 	durable.FS
-	fail string // last element of its path
+	fail string
 }
 
 func (u *unsynced) SyncDir(path string) error {
@@ -47,7 +46,7 @@ func TestActivationAfterAFailedSync(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for range 2 { // the disk fails twice
+		for range 2 {
 			fsys.fail = a.m.ID.String()
 			if err := s.PutManifest(context.Background(), store.IndexRef{Index: a.m.ID}, a2.bytes); !errors.Is(err, cpar.ErrStorage) {
 				t.Errorf("not synced: %v", err)
@@ -101,7 +100,7 @@ func TestPushingAgainRepairs(t *testing.T) {
 			s.Close()
 		}
 		path := indexdir.SegmentPath(filepath.Join(data, "indexes", a.m.ID.String()), a.m.Segments[1].Digest)
-		os.Remove(path) // a running daemon has the old file mapped
+		os.Remove(path)
 		os.WriteFile(path, make([]byte, len(a.segments[1])), 0o600)
 		if restart {
 			s = open(t, data, store.Options{})
@@ -262,7 +261,6 @@ func TestFullDisk(t *testing.T) {
 	s.Close()
 	total := int(a2.m.Bytes()) + len(a2.bytes)
 	for left := 0; left <= total; left += 67 {
-		// Every round starts without the uploads of the previous one.
 		collect(t, data, time.Now().Add(time.Hour))
 		s := open(t, data, store.Options{FS: &crash.Full{FS: durable.OS, Left: left}})
 		if err := a2.push(s); !errors.Is(err, cpar.ErrStorage) {
@@ -273,7 +271,6 @@ func TestFullDisk(t *testing.T) {
 		}
 		s.Close()
 	}
-	// A failed activation must unmap its memory.
 	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && bytes.Contains(maps, []byte(data)) {
 		t.Error("segments are still mapped")
 	}

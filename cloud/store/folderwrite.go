@@ -92,7 +92,7 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 	defer release()
 	m, err := readManifest(ctx, f, k)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err // its segments are unknown
+		return err
 	}
 	for _, d := range digests {
 		if m != nil && slices.ContainsFunc(m.Segments, func(s cpar.Segment) bool { return s.Digest == d }) {
@@ -140,7 +140,7 @@ func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 func removeTree(fsys durable.FS, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil // another sweep was faster
+		return nil
 	}
 	if err == nil && info.IsDir() {
 		entries, err := os.ReadDir(path)

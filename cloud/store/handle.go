@@ -15,7 +15,7 @@ import (
 // A Handle keeps an index mapped while in use.
 type Handle[T any] struct {
 	open  *loadedIndex[T]
-	fault func(error) // unloads the index
+	fault func(error)
 }
 
 // Manifest returns the manifest of the whole index, which must not be modified.
@@ -47,7 +47,6 @@ func (h *Handle[T]) Reading(f func() error) error {
 	return fmt.Errorf("index %v: %w: %w: %w", h.Manifest().ID, cpar.ErrCorrupt, ErrDamaged, fault)
 }
 
-// catch calls f and sets fault if memory could not be read.
 func catch(fault *error, f func() error) error {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -85,7 +84,7 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 	e.work.Lock()
 	defer e.work.Unlock()
 	if h, err := s.handle(e); h != nil || err != nil {
-		return h, err // another call loaded it meanwhile
+		return h, err
 	}
 	m, err := manifest()
 	if errors.Is(err, ErrNotFound) {

@@ -33,12 +33,11 @@ var tenantName = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // IsTenant reports whether a name has the form of a tenant's id.
 func IsTenant(name string) bool { return tenantName.MatchString(name) }
 
-// tenants lists the tenants with a folder, and "".
 func tenants(data string) ([]string, error) {
 	all := []string{""}
 	folder := filepath.Join(data, tenantsName)
 	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // most servers have no tenants
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return all, durable.StorageError("reading folder", folder, 0, err)
 	}
 	for _, e := range entries {

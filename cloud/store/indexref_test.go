@@ -27,7 +27,7 @@ func TestTenantsAreSeparate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 2 { // before and after a restart
+	for range 2 {
 		for i, o := range []owner{mine, theirs} {
 			if b, err := s.Manifest(context.Background(), keys[i]); err != nil || !bytes.Equal(b, o.bytes) {
 				t.Errorf("tenant %d has another manifest (%v)", i, err)

@@ -13,7 +13,7 @@ type Info struct {
 	ID      cpar.IndexID
 	Scheme  cpar.Scheme
 	Records uint32
-	Bytes   uint64 // all segments
+	Bytes   uint64
 	// Pending means that the index was never activated. Only Bytes is set.
 	Pending bool
 	// Err describes known damage. The fields above, except the names, are then

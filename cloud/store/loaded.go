@@ -11,7 +11,6 @@ import (
 // least recently used one makes way for another. Running searches keep it
 // mapped, and the next request loads it again.
 
-// memoryFor selects the memory for the rows of m and makes room for a copy.
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
 	if s.o.Memory == indexdir.MemoryMap || need > s.o.MaxCopied {
@@ -23,7 +22,7 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	return s.o.Memory
 }
 
-// evict unloads indexes other than x in order of their last use while tooMuch
+// evict unloads indexes other than x, least recently used first, while tooMuch
 // reports true. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
@@ -45,8 +44,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// unloadOldest unloads the least recently used index other than x, if any,
-// because a backend may need its space.
+// unloadOldest unloads the index other than x, if any, whose last use is
+// longest ago, because a backend may need its space.
 func (s *Store[T]) unloadOldest(x loadRef) (done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,6 @@ func (o owner) get(t *testing.T, s *testStore) {
 	}
 }
 
-// The least recently used index is unloaded and comes back on request.
 func TestLoadedIndexesAreBounded(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{MaxLoaded: 2})
 	var all []owner
@@ -28,14 +27,13 @@ func TestLoadedIndexesAreBounded(t *testing.T) {
 		}
 		all = append(all, o)
 	}
-	all[2].get(t, s) // used more recently than 3
+	all[2].get(t, s)
 	loads := s.Stats().Loads
-	all[0].get(t, s) // replaces 3
+	all[0].get(t, s)
 	all[2].get(t, s)
 	if st := s.Stats(); st.Loaded != 2 || st.Loads != loads+1 || st.Mapped != 2*int64(all[0].m.Bytes()) {
 		t.Errorf("%+v", st)
 	}
-	// A handle keeps its index.
 	h, err := s.Get(t.Context(), all[0].key())
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +47,7 @@ func TestLoadedIndexesAreBounded(t *testing.T) {
 	h.Release()
 }
 
-// Copies have their own bound. A larger index is mapped.
+// A larger index is mapped.
 func TestCopiesAreBounded(t *testing.T) {
 	a, b := ofScheme(t, cpar.SchemeCPAR), ofScheme(t, cpar.SchemeIVF)
 	rows := func(o owner) int64 { return int64(indexdir.RowBytes(o.m)) }
@@ -88,7 +86,7 @@ func TestIdleIndexIsUnloaded(t *testing.T) {
 		}
 		stop := s.Maintain(t.Context())
 		defer stop()
-		for range 7 { // 70 minutes
+		for range 7 {
 			time.Sleep(10 * time.Minute)
 			a.get(t, s)
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// collectEvery is the interval of collections.
 const collectEvery = time.Hour
 
 // Maintain works in the background until stop is called, which waits for it. It

@@ -8,7 +8,7 @@ import (
 	"cpar/cloud/store"
 )
 
-// An index with too many segments is refused before a file is opened.
+// No file is opened.
 func TestIndexOfTooManySegmentsIsRefused(t *testing.T) {
 	o := ofScheme(t, cpar.SchemeIVF)
 	const n = 10_000
@@ -33,7 +33,6 @@ func TestIndexOfTooManySegmentsIsRefused(t *testing.T) {
 	}
 }
 
-// The bound includes maps of unloaded indexes still in use.
 func TestMapsAreBounded(t *testing.T) {
 	a, b := built(t, 1, 1), built(t, 2, 2)
 	s := open(t, t.TempDir(), store.Options{})

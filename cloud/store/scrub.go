@@ -22,7 +22,6 @@ import (
 
 const scrubPiece = 256 << 10
 
-// scrub repeats rounds until ctx is done.
 func (s *Store[T]) scrub(ctx context.Context) {
 	limit := rate.NewLimiter(rate.Limit(s.o.ScrubRate), scrubPiece)
 	pace := func(ctx context.Context, n int) error {
@@ -82,7 +81,7 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 			return err
 		}
 		if errors.Is(err, ErrNotFound) {
-			return nil // deleted meanwhile
+			return nil
 		}
 		if faultOf(err) == "" {
 			return err
@@ -207,7 +206,6 @@ func (s *Store[T]) distrust(x loadRef, open *loadedIndex[T], fault error) {
 	}
 }
 
-// faultOf returns the kind of damage that an error reports, or "".
 func faultOf(err error) Fault {
 	switch {
 	case err == nil:

@@ -21,7 +21,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// ofScheme returns an index with a segment of every kind of its scheme.
 func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 	t.Helper()
 	o := owner{m: &cpar.Manifest{Scheme: scheme, ID: cpar.IndexID{byte(scheme), 7}, Records: 5, Dim: 7, KeywordBytes: 16}}
@@ -63,7 +62,6 @@ func ofScheme(t *testing.T, scheme cpar.Scheme) owner {
 
 func (o owner) key() store.IndexRef { return store.IndexRef{Index: o.m.ID} }
 
-// mend pushes missing segments, then the manifest.
 func (o owner) mend(t *testing.T, s *testStore) {
 	t.Helper()
 	missing, err := s.Missing(t.Context(), o.key(), o.m)
@@ -84,7 +82,6 @@ func (o owner) mend(t *testing.T, s *testStore) {
 	}
 }
 
-// flip changes one bit of a file in place, like a failing disk.
 func flip(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -101,7 +98,6 @@ func flip(t *testing.T, path string) {
 	}
 }
 
-// round waits until a full scrub has ended.
 func round(t *testing.T, s *testStore) {
 	t.Helper()
 	begun := s.Stats().ScrubRounds + 1 // the running one may have read the file already
@@ -126,8 +122,7 @@ func (l *lines) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.Build
 
 var scrubbing = store.Options{ScrubRate: 1 << 40, ScrubEvery: time.Millisecond}
 
-// A bit flip in any file is found within one round. Until one push the index
-// reports damage, and it never gives a wrong reply.
+// Until one push the index reports damage, and it never gives a wrong reply.
 func TestScrubFindsFlippedBit(t *testing.T) {
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
 		for _, scheme := range []cpar.Scheme{cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF, cpar.SchemeSealed, cpar.SchemeLocal} {
@@ -199,8 +194,6 @@ func total(s *testStore) (n uint64) {
 	return n
 }
 
-// A push repairs damage that no scrub has found, even in a recently loaded
-// index.
 func TestPushRepairsLoadedIndex(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
@@ -223,7 +216,6 @@ func TestPushRepairsLoadedIndex(t *testing.T) {
 	}
 }
 
-// Damage in memory alone is found, and the index is read again from disk.
 func TestScrubFindsDamageInMemory(t *testing.T) {
 	opt := scrubbing
 	opt.Memory = indexdir.MemoryHuge
@@ -276,7 +268,7 @@ func TestRepairedIndexReturnsToService(t *testing.T) {
 	}
 }
 
-// An unreadable map ends only the reading, and the files are checked.
+// The files are checked.
 func TestMapFault(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")
@@ -310,7 +302,6 @@ func TestMapFault(t *testing.T) {
 	if !o.has(t, s) {
 		t.Error("not mended")
 	}
-	// If the file is intact again before the check, the index stays in service.
 	cut()
 	if err := os.WriteFile(path, o.segments[0], 0o600); err != nil {
 		t.Fatal(err)
@@ -340,7 +331,6 @@ func TestCheckPaces(t *testing.T) {
 		}
 		return nil
 	})
-	// Every read asks first, and the end of a file is a read.
 	if !errors.Is(err, stop) || asked > int(o.m.Bytes())+len(o.segments) {
 		t.Errorf("asked for %d of %d bytes, %v", asked, o.m.Bytes(), err)
 	}

@@ -17,11 +17,11 @@ const (
 
 // Stats describes a store. Fields not marked "now" count since the start.
 type Stats struct {
-	Loaded   int   // indexes in memory, now
-	Mapped   int64 // their bytes in memory maps, now
-	Copied   int64 // their bytes in the heap, now
+	Loaded   int
+	Mapped   int64
+	Copied   int64
 	Loads    uint64
-	Unloaded uint64 // evicted or idle
+	Unloaded uint64
 
 	Damaged int // indexes that answer ErrDamaged, now
 	Faults  map[Fault]uint64

@@ -232,7 +232,7 @@ func TestActivationIsRefused(t *testing.T) {
 	if !a.has(t, s) {
 		t.Error("the old index is not served")
 	}
-	for seed := uint64(3); ; seed++ { // an index that the loader refuses
+	for seed := uint64(3); ; seed++ {
 		if _, segments := indexsample.Segments(indexsample.Manifest(1), seed); segments[len(segments)-1][0] != 0 {
 			continue
 		}
@@ -257,7 +257,6 @@ func TestMissingListsSegmentOnce(t *testing.T) {
 	}
 }
 
-// Everything at once, for the race detector.
 func TestAtTheSameTime(t *testing.T) {
 	for _, memory := range []indexdir.Memory{indexdir.MemoryMap, indexdir.MemoryHuge} {
 		t.Run(memory.String(), func(t *testing.T) { atTheSameTime(t, memory) })

@@ -87,7 +87,7 @@ func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.
 	defer unlock()
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {
-		return nil // not active, or unreadable, which Get reports
+		return nil
 	}
 	for _, seg := range m.Segments {
 		if seg.Digest == d {
@@ -202,7 +202,7 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 		return incomplete(err)
 	}
 	if err := s.account(k.Tenant).recount(ctx, s.backend, k); err != nil {
-		s.o.Log.Warn("after an activation", "error", err) // the next recount corrects it
+		s.o.Log.Warn("after an activation", "error", err)
 	}
 	return s.swap(e, next)
 }

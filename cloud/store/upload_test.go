@@ -61,15 +61,14 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Any client can invent ids, so a failed upload leaves no folder and no open
-// file.
+// Any client can invent ids.
 func TestFailedUploadsLeaveNothing(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
 	files := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // unsupported on this system; the folders show it too
+			return 0
 		}
 		return len(entries)
 	}
@@ -92,7 +91,6 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	if n := folders("indexes") + folders("deleted"); n != 0 {
 		t.Errorf("%d folders are left", n)
 	}
-	// Existing data stays: a segment, an index, a running upload.
 	a := built(t, 1, 1)
 	spoil := func() {
 		t.Helper()
@@ -105,7 +103,7 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	go func() {
 		uploaded <- s.PutSegment(context.Background(), store.IndexRef{Index: a.m.ID}, a.m.Segments[0].Digest, -1, reader)
 	}()
-	writer.Write(a.segments[0][:5]) // returns once the upload has begun
+	writer.Write(a.segments[0][:5])
 	spoil()
 	writer.Write(a.segments[0][5:])
 	writer.Close()
@@ -125,7 +123,6 @@ func TestFailedUploadsLeaveNothing(t *testing.T) {
 	}
 }
 
-// meanwhile calls do once, just before the first file is created.
 type meanwhile struct {
 	durable.FS
 	do func()
@@ -139,7 +136,6 @@ func (m *meanwhile) Create(path string, perm fs.FileMode) (durable.File, error) 
 	return m.FS.Create(path, perm)
 }
 
-// An upload without a file yet must keep the index from being removed as empty.
 func TestFailedUploadKeepsConcurrentOne(t *testing.T) {
 	a := built(t, 1, 1)
 	fsys := &meanwhile{FS: durable.OS}
@@ -154,7 +150,6 @@ func TestFailedUploadKeepsConcurrentOne(t *testing.T) {
 	}
 }
 
-// For the race detector.
 func TestFailedUploadsBesideAPush(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{})
 	a := built(t, 1, 1)
@@ -179,7 +174,6 @@ func TestFailedUploadsBesideAPush(t *testing.T) {
 	}
 }
 
-// Inactive uploads stay for a while, then they are removed.
 func TestPendingUploads(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{})
@@ -195,7 +189,6 @@ func TestPendingUploads(t *testing.T) {
 	if err := b.push(s); err != nil {
 		t.Fatal(err)
 	}
-	// Segments that an activation could not remove.
 	stray := indexdir.SegmentPath(filepath.Join(data, "indexes", b.m.ID.String()), a.m.Segments[0].Digest)
 	temp := filepath.Join(filepath.Dir(path(0)), "upload-ABCDEFGHIJKL.tmp")
 	gone := filepath.Join(data, "deleted", "x", "y")
@@ -207,7 +200,7 @@ func TestPendingUploads(t *testing.T) {
 		os.Chtimes(old, long, long)
 	}
 	before := time.Now().Add(-time.Hour)
-	beside, err := store.OpenBeside(data) // while s serves
+	beside, err := store.OpenBeside(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +231,6 @@ func TestPendingUploads(t *testing.T) {
 	}
 }
 
-// collect removes data older than before, like cpard gc.
 func collect(t *testing.T, data string, before time.Time) {
 	t.Helper()
 	f, err := store.OpenBeside(data)
@@ -250,8 +242,7 @@ func collect(t *testing.T, data string, before time.Time) {
 	}
 }
 
-// At its start a daemon collects all partial files of a killed one, and only
-// old uploads, without delaying requests.
+// Requests are not delayed.
 func TestMaintain(t *testing.T) {
 	data := t.TempDir()
 	s := open(t, data, store.Options{KeepPending: time.Hour})

@@ -51,7 +51,7 @@ type use struct {
 	bytes, named int64
 	lastUpload   time.Time
 
-	uploads       int // running
+	uploads       int
 	reservedFiles int
 	reservedBytes int64
 }
@@ -87,7 +87,6 @@ func (s *Store[T]) quota(tenant string) int64 {
 	return s.o.Quota(tenant)
 }
 
-// count counts a tenant's indexes, once, or again if again is set.
 func (a *account) count(ctx context.Context, b Backend, tenant string, again bool) error {
 	a.counting.Lock()
 	defer a.counting.Unlock()

@@ -33,8 +33,8 @@ type hastyFile struct{ durable.File }
 
 func (hastyFile) Sync() error { return nil }
 
-// Uploads under invented ids hold no file open, leave few folders, and do not
-// block other tenants' pushes, before and after a restart.
+// They hold no file open, leave few folders, and do not block other tenants'
+// pushes, before and after a restart.
 func TestTenThousandInventedIDs(t *testing.T) {
 	data := t.TempDir()
 	const most = 50
@@ -128,7 +128,7 @@ func TestUploadsInProgressStay(t *testing.T) {
 		if u, err := s.Usage(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		} else if u.Reserved == 1 {
-			break // the first has ended
+			break
 		}
 	}
 	if err := put(3, bytes.NewReader([]byte{3})); err != nil {
@@ -142,7 +142,6 @@ func TestUploadsInProgressStay(t *testing.T) {
 	}
 }
 
-// told signals its first read.
 type told struct {
 	io.Reader
 	begun chan bool
@@ -156,13 +155,11 @@ func (r *told) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// A quota per tenant bounds stored, pending and arriving bytes, and deleting
-// frees space.
 func TestQuota(t *testing.T) {
 	data := t.TempDir()
 	a, a2, b := built(t, 1, 1), built(t, 1, 2), built(t, 2, 3)
 	one := int64(a.m.Bytes())
-	quota := one + 4096*int64(len(a.m.Segments)) // files count too
+	quota := one + 4096*int64(len(a.m.Segments))
 	limits := map[string]int64{"00000000000000aa": 2 * quota, "00000000000000bb": quota - 1}
 	opt := store.Options{Quota: func(tenant string) int64 { return limits[tenant] }}
 	s := open(t, data, opt)
@@ -202,12 +199,9 @@ func TestQuota(t *testing.T) {
 	}
 	pending := one - int64(a.m.Segments[len(a.m.Segments)-1].Bytes)
 	check(poor, store.Usage{Uploads: 1, Pending: pending})
-	// An upload of unknown length reserves the maximum.
 	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, -1, bytes.NewReader(nil)); !errors.Is(err, store.ErrQuota) {
 		t.Errorf("of unknown length: %v", err)
 	}
-	// A failed upload releases its reservation, and an existing segment takes
-	// nothing.
 	if err := s.PutSegment(t.Context(), store.IndexRef{Tenant: poor, Index: cpar.IndexID{5}}, cpar.Digest{}, 9, bytes.NewReader(make([]byte, 9))); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Error(err)
 	}
@@ -225,7 +219,6 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(rich, store.Usage{Indexes: 1, Active: one})
-	// A damaged segment sent again is counted once.
 	flip(t, indexdir.SegmentPath(filepath.Join(data, "tenants", poor, "indexes", a.m.ID.String()), a.m.Segments[0].Digest))
 	if err := push(poor, a); err != nil {
 		t.Fatal(err)
@@ -240,7 +233,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// One-byte files use up the quota long before the disk's files.
+// One-byte files use up the disk's files long before its bytes.
 func TestQuotaCountsFiles(t *testing.T) {
 	s := open(t, t.TempDir(), store.Options{Quota: func(string) int64 { return 100 * 4096 }})
 	const tenant = "00000000000000aa"
@@ -255,12 +248,11 @@ func TestQuotaCountsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if files != 99 { // each takes its byte as well
+	if files != 99 {
 		t.Errorf("%d files", files)
 	}
 }
 
-// Absent segments are looked up by name in one reading of the folder.
 func TestMissingReadsFolderOnce(t *testing.T) {
 	m := &cpar.Manifest{Segments: make([]cpar.Segment, 65_532)}
 	for i := range m.Segments {

@@ -38,7 +38,6 @@ type Fault struct {
 // fresh is how long results are reused, because any client may ask at any rate.
 const fresh = time.Second
 
-// longestCheck bounds a round of all checks.
 const longestCheck = 10 * time.Second
 
 // Readiness runs checks.
@@ -53,7 +52,6 @@ type Readiness struct {
 // NewReadiness returns checks that run on request.
 func NewReadiness(checks ...Check) *Readiness { return &Readiness{checks: checks} }
 
-// faultsNow runs the checks unless the last results are fresh.
 func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,8 +14,6 @@ import (
 	"cpar/cloud/tenant"
 )
 
-// Sources of metrics.
-
 // Gate exports queues and refusals.
 func (m *Metrics) Gate(stats func() admission.Stats) {
 	m.addSource(func(s sink) {

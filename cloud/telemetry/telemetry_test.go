@@ -48,7 +48,6 @@ func exposed(t *testing.T, h http.Handler) map[string]*dto.MetricFamily {
 	return families
 }
 
-// value returns the metric with these labels, written name=value.
 func value(t *testing.T, families map[string]*dto.MetricFamily, name string, labels ...string) float64 {
 	t.Helper()
 	for _, m := range families[name].GetMetric() {
@@ -77,7 +76,6 @@ func annotated(tenant string) *trace.Request {
 	return r
 }
 
-// everything returns a handler whose metrics all have a value.
 func everything(t *testing.T) (*Metrics, http.Handler) {
 	m := New()
 	m.Begin()
@@ -212,7 +210,6 @@ func TestExposition(t *testing.T) {
 	}
 }
 
-// No label may contain a token, an index, a client or a path.
 func TestLabelsAreAClosedList(t *testing.T) {
 	_, h := everything(t)
 	allowed := map[string][]string{
@@ -234,7 +231,7 @@ func TestLabelsAreAClosedList(t *testing.T) {
 	}
 	for name, f := range exposed(t, h) {
 		if !strings.HasPrefix(name, "cpar_") {
-			continue // of the Go runtime and the process
+			continue
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
@@ -316,7 +313,6 @@ func TestReadiness(t *testing.T) {
 	if code, _ := get(NewReadiness(FolderCheck(data), FreeSpaceCheck(data, 1))); code != 200 {
 		t.Errorf("nothing is wrong: %d", code)
 	}
-	// Damage informs the operator and does not stop service.
 	r := NewReadiness(FolderCheck(data), damage)
 	if code, p := get(r); code != 503 || !r.Serves(t.Context()) || p.Code != "unready" || fmt.Sprint(p.Faults) != "[{damage index 0123 is damaged false}]" {
 		t.Errorf("damage: %d %+v", code, p)
@@ -325,7 +321,6 @@ func TestReadiness(t *testing.T) {
 	if runs != 1 {
 		t.Errorf("the checks ran %d times in a second", runs)
 	}
-	// A cancelled client does not affect the others' result.
 	left, hangUp := context.WithCancel(t.Context())
 	hangUp()
 	if patient := NewReadiness(Check{"store", true, func(ctx context.Context) error { return ctx.Err() }}); !patient.Serves(left) || !patient.Serves(t.Context()) {
@@ -448,7 +443,6 @@ func TestServe(t *testing.T) {
 	<-done
 }
 
-// A stop is no error, in either order of closing.
 func TestServeEndsQuietly(t *testing.T) {
 	o := Options{Listen: "127.0.0.1:0"}
 	l, err := o.Open()

@@ -154,7 +154,6 @@ func (t *Traces) add(r *trace.Request) {
 	}
 }
 
-// run sends queued spans until ctx is done, then the rest.
 func (t *Traces) run(ctx context.Context) {
 	tick := time.NewTicker(tracesEvery)
 	defer tick.Stop()

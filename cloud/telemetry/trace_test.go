@@ -51,7 +51,7 @@ func TestTraces(t *testing.T) {
 	trace.SetProblem(failed.NewContext(t.Context()), "internal")
 	m.Begin()
 	m.End(failed)
-	stop() // sends queued spans
+	stop()
 	b := <-c.got
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -83,7 +83,6 @@ func TestTraces(t *testing.T) {
 	if last := all[7]; last.TraceID == root.TraceID || last.Status.Code != 2 {
 		t.Errorf("%+v", last)
 	}
-	// Spans have a closed list of attributes.
 	for _, s := range all {
 		for _, a := range s.Attrs {
 			if !strings.Contains(" cpar.request http.request.method http.route http.response.status_code http.request.body.size http.response.body.size "+
@@ -110,7 +109,7 @@ func TestSlowCollectorLosesTraces(t *testing.T) {
 	}
 	m := New()
 	m.traces = traces
-	for range tracesQueued + 7 { // no sender runs yet
+	for range tracesQueued + 7 {
 		m.Begin()
 		m.End(annotated(""))
 	}

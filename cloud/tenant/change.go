@@ -171,7 +171,6 @@ func (e *Editor) issue(made *Issued, t *Tenant, label string, scopes []string) e
 	return e.Keep(token)
 }
 
-// change reads, changes and writes the registry under its lock.
 func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	if !e.DryRun {
 		if err := durable.MkdirAll(durable.OS, e.Data, 0o700); err != nil {
@@ -190,7 +189,6 @@ func (e *Editor) change(ctx context.Context, work func(*file) error) error {
 	if err != nil {
 		return err
 	}
-	// Drop expired tokens.
 	for i := range f.Tenants {
 		t := &f.Tenants[i]
 		t.Tokens = slices.DeleteFunc(t.Tokens, func(k Token) bool { return !k.live(now()) })
@@ -242,7 +240,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // missing, or removed meanwhile
+			return nil
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err

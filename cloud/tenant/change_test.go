@@ -29,8 +29,6 @@ func TestConcurrentEditorsKeepAllChanges(t *testing.T) {
 	}
 }
 
-// A failed Keep, a dry run and a refused change leave the registry unchanged,
-// byte for byte.
 func TestRefusedChangesKeepRegistry(t *testing.T) {
 	data := t.TempDir()
 	add(t, data, "anna", "a", Annotate)
@@ -69,8 +67,7 @@ func TestRefusedChangesKeepRegistry(t *testing.T) {
 	}
 }
 
-// Immediate rotation ends all tokens of a label, including those in grace, and
-// no others.
+// It also ends tokens in grace, and no others.
 func TestRotateEndsAllTokensOfLabel(t *testing.T) {
 	data, e := t.TempDir(), new(Editor)
 	e.Data = data
@@ -115,7 +112,7 @@ func TestDiscard(t *testing.T) {
 			t.Errorf("%q is discarded", id)
 		}
 	}
-	for range 2 { // the second time nothing is left
+	for range 2 {
 		if err := Discard(data, made.Tenant.ID); err != nil {
 			t.Error(err)
 		}

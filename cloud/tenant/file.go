@@ -105,8 +105,6 @@ func Check(b []byte) error {
 	return err
 }
 
-// decode reads and validates a registry. Errors wrap cpar.ErrCorrupt or
-// cpar.ErrVersion.
 func decode(b []byte) (*file, error) {
 	wrong := func(format string, args ...any) (*file, error) {
 		return nil, hint.Add(fmt.Errorf("%w: "+format, append([]any{cpar.ErrCorrupt}, args...)...), restoring)
@@ -140,7 +138,6 @@ func decode(b []byte) (*file, error) {
 	return l, nil
 }
 
-// check refuses contents that an Editor does not write.
 func (l *file) check() error {
 	ids, names, tokens := map[string]bool{}, map[string]bool{}, map[uint64]bool{}
 	for _, t := range l.Tenants {
@@ -185,12 +182,10 @@ func (l *file) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// write replaces the registry atomically.
 func (l *file) write(data string) error {
 	slices.SortFunc(l.Tenants, func(a, b Tenant) int { return strings.Compare(a.Name, b.Name) })
 	b, err := l.encode()
 	if err == nil {
-		// Refuse to write an unreadable registry.
 		_, err = decode(b)
 	}
 	if err != nil {

@@ -189,7 +189,7 @@ func (r *Registry) reload() {
 	for _, t := range l.Tenants {
 		r.storage[t.ID] = t.Resolved().StorageBytes
 		for _, k := range t.Tokens {
-			scopes, _ := ParseScopes(k.Scopes) // decode has validated them
+			scopes, _ := ParseScopes(k.Scopes)
 			g := grant{k.SHA256, k.Until, Principal{Tenant: t.ID, Scopes: scopes, Limits: t.Resolved()}}
 			r.grants[shelf(k.SHA256)] = append(r.grants[shelf(k.SHA256)], g)
 		}

@@ -26,7 +26,6 @@ func add(t testing.TB, data, name, label string, scopes Scopes) Issued {
 	return made
 }
 
-// open opens a registry with a clock under the test's control.
 func open(t testing.TB, data string) (*Registry, *time.Time) {
 	t.Helper()
 	r, err := Open(data, false, nil)
@@ -91,8 +90,6 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// A removed or rotated token ends within a second, and a new one is valid at
-// once.
 func TestRegistryIsReloaded(t *testing.T) {
 	data := t.TempDir()
 	old := add(t, data, "anna", "a", Annotate)
@@ -108,7 +105,7 @@ func TestRegistryIsReloaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	is(made.Token, true) // an unknown token triggers a reload
+	is(made.Token, true)
 	is(old.Token, true)
 	*clock = clock.Add(time.Hour + time.Second)
 	is(old.Token, false)
@@ -125,11 +122,11 @@ func TestRegistryIsReloaded(t *testing.T) {
 	}
 	*clock = clock.Add(recheck)
 	is(next.Token, false)
-	is(bearer.Token{}, false) // without tenants, a token is still required
+	is(bearer.Token{}, false)
 }
 
-// An unreadable registry may have revoked a token, so it refuses all requests.
-// A lost one must not open the server.
+// An unreadable registry may have revoked a token. A lost one must not open the
+// server.
 func TestDamagedRegistryRefusesAll(t *testing.T) {
 	data := t.TempDir()
 	made := add(t, data, "anna", "a", Annotate)
@@ -198,7 +195,6 @@ func TestGuessesAreLimited(t *testing.T) {
 	if guess("192.0.2.2:1") {
 		t.Error("a neighbour is limited")
 	}
-	// Honest clients may share the proxy.
 	q := with(made.Token)
 	q.RemoteAddr = "192.0.2.1:7"
 	if _, err := r.Authenticate(q); err != nil {
@@ -213,7 +209,6 @@ func TestGuessesAreLimited(t *testing.T) {
 	if guess("192.0.2.1:1") {
 		t.Error("a minute later, it is still limited")
 	}
-	// With many addresses the table stays small, and the total limit applies.
 	limited := 0
 	for i := range 2 * maxAddresses {
 		if guess(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 9).String()) {

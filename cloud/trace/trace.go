@@ -18,7 +18,6 @@ import (
 // A Stage is a phase of processing a request.
 type Stage uint8
 
-// The stages, in the order of an annotation.
 const (
 	Body   Stage = iota // reading the body
 	Queue               // waiting for memory or a turn
@@ -127,8 +126,8 @@ func SetTenant(ctx context.Context, tenant string) {
 	r.tenant = tenant
 }
 
-// SetProblem records the code of the problem returned. instance is the URI that
-// identifies the request to the client and in the log.
+// SetProblem records the code of the problem returned. instance identifies the
+// request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
 	r.mu.Lock()
@@ -137,13 +136,13 @@ func SetProblem(ctx context.Context, code string) (instance string) {
 	return "urn:uuid:" + r.ID
 }
 
-// Code returns the code of the problem, or "".
+// Code returns the problem's code, or "".
 func (r *Request) Code() string { r.mu.Lock(); defer r.mu.Unlock(); return r.code }
 
 // Tenant returns the tenant's opaque id, or "".
 func (r *Request) Tenant() string { r.mu.Lock(); defer r.mu.Unlock(); return r.tenant }
 
-// Annotations returns the scheme and number of requests of an annotation, or 0
+// Annotations returns an annotation's scheme and number of requests, or 0
 // requests.
 func (r *Request) Annotations() (scheme cpar.Scheme, requests int) {
 	r.mu.Lock()

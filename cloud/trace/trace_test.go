@@ -41,7 +41,6 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Commands, for example, run without a request.
 func TestTraceWithoutRequest(t *testing.T) {
 	trace.Enter(context.Background(), trace.Load)()
 	trace.SetAnnotations(t.Context(), cpar.SchemeCPAR, 1)
