@@ -30,30 +30,25 @@ import (
 // Bound on the JL estimate, certain. D_JL ≤ (‖z_a‖ + ‖z_b‖)²/F for all vectors,
 // and the owner knows both norms. Record and Request reject vectors that could
 // wrap (CheckNorms): a record's Σz² must not exceed MaxSquare, 7.48·F. z is
-// relative to a common baseline. The baseline does not change distances but
-// determines Σz², about F times the L1 distance from it. In a sample of 400
-// photos of Corel-5k this distance from the median of each field is 4.0 on
-// average and at most 5.5. Blank images have 6.2. Measured from each field's
+// relative to a common baseline, which does not change distances but determines
+// Σz², about F times the L1 distance from it. Photos of Corel-5k lie at most 5.5
+// from the median of each field, blank images 6.2. Measured from each field's
 // minimum it would be 11 and be rejected. Callers that must not fail use Clamp.
-// w = 2¹³ admits 13.7·F instead.
 const (
-	// MaxError is the maximum error in Dis from noise and ε that a budget
-	// allows in the worst case, with every e = ±19 in the worst direction.
-	// Actual errors are a hundred times smaller.
+	// MaxError is the maximum error in Dis from noise and ε, with every e = ±19
+	// in the worst direction. Actual errors are a hundred times smaller.
 	MaxError = 2e-3
 
 	// maxSum is 1 plus a generous bound on rounding to 2⁻¹⁸ in 48 bins.
 	maxSum = 1.001
 )
 
-// A Budget is a checked set of vectorlayout.Params under which no score can
-// wrap.
+// A Budget is a checked set of parameters under which no score can wrap.
 type Budget struct {
-	seed.Redacted // r is secret
-	params        vectorlayout.Params
-	unit          float64 // F
-	offset        int64   // r
-	// maxSquaredDistance is the largest ‖z_a − z_b‖² whose score surely fits.
+	seed.Redacted      // r is secret
+	params             vectorlayout.Params
+	unit               float64 // F
+	offset             int64   // r
 	maxSquaredDistance float64
 }
 
@@ -82,18 +77,15 @@ func (b *Budget) WithSecretOffset(stream *seed.Stream) (*Budget, error) {
 	return &hidden, nil
 }
 
-// maxOffset returns the largest r, Max/2·F. WithSecretOffset subtracts up to
-// F/2, which costs a tenth of a bit if Max is 22 and a third if it is 4.
+// maxOffset returns the largest r. WithSecretOffset subtracts up to F/2.
 func (b *Budget) maxOffset() int64 { return int64(math.Round(b.params.Max / 2 * b.unit)) }
 
-// setOffset sets r and checks that the budget still holds.
 func (b *Budget) setOffset(r int64) error {
 	p := b.params
 	b.offset = r
 	if err := b.Cipher().Validate(); err != nil {
 		return fmt.Errorf("making a noise budget: %w", err)
 	}
-	// Both ends of [0, Max].
 	if bits := b.Bits(); !(bits < 63) {
 		return fmt.Errorf("making a noise budget: Dis up to %g needs %.1f bits of 63 at w = 2^%d: %w",
 			p.Max, bits, p.Shift, cpar.ErrInput)
@@ -104,7 +96,7 @@ func (b *Budget) setOffset(r int64) error {
 		divergence = vectorlayout.MaxLog * maxSum
 	}
 	b.maxSquaredDistance = limit + float64(b.offset) - (divergence+MaxError)*b.unit
-	// A larger bound is useless: photos at 13.73 from the baseline already fit.
+	// A larger bound is useless.
 	b.maxSquaredDistance = math.Floor(min(b.maxSquaredDistance, 2.5*p.Max*b.unit))
 	// The minimum of Dis is −log m_KL (only Σ v log v), if JL and logarithms
 	// are 0.
@@ -124,8 +116,7 @@ func (b *Budget) setOffset(r int64) error {
 
 // NewLargestScale calls New with the largest plaintext scale, up to
 // 2^ive.DistanceShift, at which distances fit. F and the scores grow with m̂:
-// the paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³. Cipher returns
-// the scale.
+// the paper's m̂ = 1296 takes 2¹⁴, the 2448 of PCA-8 take 2¹³.
 func NewLargestScale(p vectorlayout.Params) (*Budget, error) {
 	var first error
 	for p.Shift = ive.DistanceShift; p.Shift > 0; p.Shift-- {
@@ -146,18 +137,18 @@ func (b *Budget) Unit() float64 { return b.unit }
 // Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits returns the number of bits of a score of Dis in [0, Max], without the
-// sign. 63 are available.
+// Bits returns the number of bits of a score of Dis in [0, Max], at most 63
+// without the sign.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)
 }
 
 // MaxDistanceError bounds the error of a distance from noise and ε at this
-// scale, with every e, every ε and every norm at its bound.
+// scale.
 func (b *Budget) MaxDistanceError(scale int64) float64 {
-	// One photo's norm can use the whole bound if the other's is 0. A sum of m̂
-	// absolute values is at most √m̂ times the norm.
+	// One photo may use the whole bound. A sum of m̂ absolute values is at most
+	// √m̂ times the norm.
 	norm1 := math.Sqrt(float64(b.params.JL) * b.maxSquaredDistance)
 	s, bins := float64(scale), float64(b.params.KL)
 	record := norm1 + math.Ldexp(maxSum, vectorlayout.ValueBits) + ive.EpsilonBound + 1 +
@@ -183,8 +174,8 @@ func (b *Budget) CheckNorms(record, request int64) error {
 func (b *Budget) MaxSquare() int64 { return int64(b.maxSquaredDistance / 4) }
 
 // Clamp shortens z to Σz² ≤ MaxSquare if necessary and reports whether it did.
-// This moves a distant photo towards the baseline instead of rejecting it. The
-// order of its neighbours suffers little, because everything is far from it.
+// The order of a distant photo's neighbours suffers little, because everything
+// is far from it.
 func (b *Budget) Clamp(z []int16) bool {
 	square := SquaredNorm(z)
 	if square <= b.MaxSquare() {

@@ -44,8 +44,8 @@ const (
 )
 
 // PlaneFactor multiplies a plane's distance in levels before comparison with a
-// distance estimated through JL, because the estimate can fall below the true
-// L1 distance. At m̂ = 1296 it falls below 0.75 of it with probability at most
+// distance estimated through JL, which can fall below the true L1 distance. At
+// m̂ = 1296 it falls below 0.75 of it with probability at most
 // exp(−648·(log(4/3) − 1/4)) = 3·10⁻¹¹, and below 1 of it half the time.
 const PlaneFactor = 0.75
 
@@ -57,8 +57,8 @@ type PlaneBudget struct {
 	limit         int64
 }
 
-// NewPlanes returns the budget for planes over the split fields with these
-// centres and levels 0…beta. Errors wrap cpar.ErrInput.
+// NewPlanes returns the budget for planes with these centres, one for each
+// split field, and levels 0…beta. Errors wrap cpar.ErrInput.
 func NewPlanes(centres []int, beta int) (*PlaneBudget, error) {
 	if len(centres) < 1 || beta < 1 || beta > 1<<16 {
 		return nil, fmt.Errorf("making a plane budget: %d fields of %d levels: %w", len(centres), beta, cpar.ErrInput)
@@ -97,9 +97,8 @@ func (p *PlaneBudget) Scale(noise *ive.Noise) int64 {
 	return noise.Between(1<<PlaneScaleBits, MaxPlaneScale)
 }
 
-// Plane writes the vector of one plane into dst, Dim elements. position is the
-// field's index among the split fields, level the split value. Errors wrap
-// cpar.ErrInput.
+// Plane writes the vector of one plane into dst, Dim elements. position indexes
+// the split fields, level is the split value. Errors wrap cpar.ErrInput.
 func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 	if len(dst) != p.Dim() || position < 0 || position >= len(p.centres) {
 		return fmt.Errorf("laying out a plane: field %d of %d into %d elements: %w", position, len(p.centres), len(dst), cpar.ErrInput)
@@ -114,8 +113,8 @@ func (p *PlaneBudget) Plane(dst []int64, position, level int) error {
 }
 
 // Request writes a request's vector for all planes into dst, Dim elements.
-// levels are the photo's levels in the split fields, in order. scale is r_p.
-// Errors wrap cpar.ErrInput.
+// levels are the photo's levels in the split fields. scale is r_p. Errors wrap
+// cpar.ErrInput.
 func (p *PlaneBudget) Request(dst []int64, levels []int, scale int64) error {
 	if len(dst) != p.Dim() || len(levels) != len(p.centres) {
 		return fmt.Errorf("laying out a plane request: %d levels into %d elements, there are %d fields: %w",

@@ -69,7 +69,6 @@ func TestPlaneScoresAreExactAtTheEdge(t *testing.T) {
 	}
 }
 
-// worstPlaneScore computes the server's word after S cancels.
 func worstPlaneScore(x, y []int64, sign int64) int64 {
 	push := func(toward int64) int64 {
 		if toward < 0 {

@@ -67,9 +67,8 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 	for i, x := range z {
 		dst[i] = int64(x)
 	}
-	// Σ v log v uses the rounded v, so that v and its logarithm have the same
-	// error. This minimises the error for similar histograms, whose divergence
-	// decides ranks.
+	// Σ v log v uses the rounded v, so that both have the same error. This
+	// minimises the error for similar histograms, which decide ranks.
 	sum, entropy := 0.0, 0.0
 	for i, x := range v {
 		if !(x >= 0 && x <= 1) {
@@ -94,9 +93,9 @@ func (b *Budget) Record(dst []int64, z []int16, v []float64, epsilon int64) erro
 }
 
 // Request writes a request's vector into dst, Dim elements. z is the photo's JL
-// vector, c its smoothed histogram, and scale from ive.Noise.Scale, which the
-// owner keeps to read the scores. farthest is the maximum Σz² of the index's
-// records, or 0 for MaxSquare. Errors wrap cpar.ErrInput.
+// vector, c its smoothed histogram, and scale, from ive.Noise.Scale, is kept to
+// read the scores. farthest is the maximum Σz² of the index's records, or 0 for
+// MaxSquare. Errors wrap cpar.ErrInput.
 func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest int64) error {
 	if err := b.checkLengths(dst, z, c); err != nil {
 		return fmt.Errorf("laying out a request: %w", err)
@@ -132,8 +131,7 @@ func (b *Budget) Request(dst []int64, z []int16, c []float64, scale, farthest in
 	return nil
 }
 
-// PlainScore returns the score as an exact integer, without noise and with ε =
-// 0. The vectors come from Record and Request.
+// PlainScore returns the exact score without noise and with ε = 0.
 func (b *Budget) PlainScore(record, request []int64) int64 {
 	var s int64
 	for i, x := range record[:b.Dim()] {

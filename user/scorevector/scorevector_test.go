@@ -21,14 +21,11 @@ func secret(b byte) (s [32]byte) {
 	return s
 }
 
-// photo holds a JL vector and a smoothed histogram.
 type photo struct {
 	z []int16
 	v []float64
 }
 
-// photos returns n photos in loose groups with realistic distances: Dis from 1
-// to 8, Σz² around 4·F.
 func photos(r *rand.Rand, p vectorlayout.Params, n int) []photo {
 	const groups = 8
 	centre := make([][]float64, groups)
@@ -70,7 +67,6 @@ func smooth(v []float64, sum float64) []float64 {
 	return v
 }
 
-// distance returns Dis in floating point, with the L1 part from the JL vectors.
 func distance(b *Budget, record, request photo) float64 {
 	square, kl := 0.0, 0.0
 	for i := range record.z {
@@ -131,7 +127,6 @@ func shaped(jl, kl, beta int, shift uint) vectorlayout.Params {
 	return p
 }
 
-// Every PCA reduction from 8 to 128 must find a scale.
 func TestNewLargestScale(t *testing.T) {
 	for _, c := range []struct {
 		haar  int
@@ -348,7 +343,6 @@ func ranks(scores []int64, k int) []int {
 	return order[:k]
 }
 
-// agreement returns the share of equal positions in two top tens.
 func agreement(a, b []int64) float64 {
 	same := 0
 	x, y := ranks(a, 10), ranks(b, 10)

@@ -29,13 +29,10 @@ func (r *Rows) incoming() Incoming {
 type Builder struct {
 	*Index
 	incoming Incoming
-	// refills is set if incoming starts with records from the last unit of the
-	// previous generation.
-	refills bool
-	// clustered is set if the new records are divided into cells.
+	// refills is set if incoming starts with records of an incomplete unit.
+	refills   bool
 	clustered bool
-	// words are the keywords of all records. before is the previous table, nil
-	// for a new index.
+	// words are the keywords of all records, before the previous table or nil.
 	words   [][]string
 	before  *keyword.Table
 	clamped int
@@ -68,7 +65,7 @@ func (b *Builder) Clamped() int { return b.clamped }
 
 // Write encrypts the new rows, the keywords, and the scheme's other segments.
 // It re-encrypts the keyword tail in every generation to hide whether keywords
-// changed. The manifest already names the segments to keep.
+// changed.
 func (b *Builder) Write(ctx context.Context, w *index.Writer) error {
 	b.Describe(w.Manifest)
 	if b.refills {
@@ -111,7 +108,6 @@ func (b *Builder) writeKeywords(w *index.Writer) (err error) {
 	return nil
 }
 
-// writing pairs rows with their cipher. first is the number of the first row.
 type writing struct {
 	Incoming
 	cipher interface {
@@ -170,7 +166,6 @@ func (b *Builder) writeNew(ctx context.Context, w *index.Writer, rows writing) e
 	return nil
 }
 
-// encrypt encrypts new rows from to to−1 in units.
 func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints []byte, err error) {
 	first := rows.first + from
 	d := index.NewDigest()
@@ -195,18 +190,15 @@ func (b *Builder) encrypt(rows writing, from, to, perUnit int) (vectors, hints [
 
 // A Change describes the next generation of an index.
 type Change struct {
-	// Add holds new rows, Removed the numbers of removed records.
 	Add     *Rows
 	Removed []int
 	// Keywords covers all records, new ones last. Removed records have none.
 	Keywords [][]string
-	// Last reads the last segment of vectors.
-	Last func() ([]byte, error)
+	Last     func() ([]byte, error)
 }
 
 // Next begins the next generation, with common part x. New records join the
-// last unit if it has room, which re-encrypts that unit. Repeated small
-// additions thus need no more units than a single large one.
+// last unit if it has room, which re-encrypts that unit.
 func (before *Index) Next(ctx context.Context, x *index.Index, c Change) (*Builder, error) {
 	b := &Builder{
 		Index: &Index{
@@ -277,7 +269,7 @@ func (x *Index) RowsOf(vectors []*vector.Vector) (out *Rows, clamped int, err er
 }
 
 // DecryptAll decrypts every record, including removed ones, and checks them
-// against the ledger. segments are the segments of vectors in order.
+// against the ledger. segments holds the vectors in order.
 func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read func(cpar.Segment) ([]byte, error), each func(record int, row []int16, addend int64, removed bool)) error {
 	n, unit := 0, 0 // of the open part
 	sum, right := x.cipher.NewIntegrityCheck()
@@ -316,8 +308,7 @@ func (x *Index) DecryptAll(ctx context.Context, segments []cpar.Segment, read fu
 	return nil
 }
 
-// KeywordsOf returns the keywords of every record, none for removed records.
-// The keywords must be held.
+// KeywordsOf returns the held keywords of every record, none for removed ones.
 func (x *Index) KeywordsOf() ([][]string, error) {
 	table := x.keywords.Load()
 	if table == nil {

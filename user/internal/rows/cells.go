@@ -29,10 +29,9 @@ type Clustered interface {
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
-	// Layout returns the position of records within rows.
 	Layout() lattice.Params
-	// AppendStatic encodes the data stored beside the cells, and ReadStatic
-	// decodes it.
+	// AppendStatic encodes the data stored beside the cells. ReadStatic decodes
+	// it.
 	AppendStatic(b []byte) []byte
 	ReadStatic(r *wire.Reader) error
 }
@@ -51,7 +50,6 @@ func (q *Quantiser) LogCells(n int) int {
 	return 0
 }
 
-// logCells returns log₂ of the number of cells after compaction to n records.
 func (x *Index) logCells(n int) int {
 	if clustered, _ := x.cipher.Clustered(); clustered != nil && n >= 4*clustered.Layout().Slots() {
 		return clustered.Layout().LogSlots
@@ -103,8 +101,7 @@ func (b *Builder) clusteredRows() writing {
 	}}}
 }
 
-// CellBytes returns the plaintext length of the segment of cells, without the
-// cipher's part.
+// CellBytes returns the plaintext length of the segment of cells.
 func CellBytes(q *Quantiser, n, clusters int) int { return 16 + clusters*(4*q.Dim()+(n+7)/8) }
 
 func (b *Builder) writeCells(w *index.Writer) error {
@@ -147,7 +144,6 @@ func (x *Index) holdCells(encrypted []byte) error {
 	return err
 }
 
-// cellOf returns the cell nearest to a request, −1 without cells.
 func (x *Index) cellOf(u []int16) int {
 	if clustered, _ := x.cipher.Clustered(); clustered == nil {
 		return -1

@@ -20,39 +20,35 @@ import (
 )
 
 // A Cipher encrypts rows and scores them for one generation of an index.
-// Packages sealed and local implement it.
 type Cipher interface {
 	// AppendBinary appends the cipher's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
 
-	// Unit returns the number of records encrypted together and their size.
 	Unit() (records, bytes int)
 	// Encrypt encrypts new records in units, the last of which may be
-	// incomplete. first numbers the first record, counting those outside cells,
-	// and starts a unit. hints may be nil. fresh serves this call alone.
+	// incomplete. first numbers the first record outside cells and starts a
+	// unit. hints may be nil. fresh serves this call alone.
 	Encrypt(first int, units []Rows, fresh seed.Secret) (vectors, hints []byte, err error)
-	// Drop removes a segment of the previous generation, whose first unit is
-	// number unit, from the cipher's integrity sums.
+	// Drop removes a segment of the previous generation, which starts at number
+	// unit, from the integrity sums.
 	Drop(segment []byte, unit int) error
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes each the records of a segment of vectors whose first unit
-	// is number unit. It returns the number of units.
+	// Decrypt passes each the records of a segment of vectors that starts at
+	// number unit, and returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck checks the stored records against the ledger. The
-	// caller passes every segment of vectors and its first unit's number to
-	// add, then calls right.
+	// caller passes every segment of vectors to add, then calls right.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
 	// Needs names the segments to hold besides keywords. Hold takes all
-	// segments of a kind, at least one. Held is the number of records covered.
+	// segments of a kind. Held is the number of records covered.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
 	// Request returns the request to send, or nil, and a function that decodes
-	// the reply into scores. The cell's records come first, if there are cells,
-	// then the records outside cells.
+	// the reply into scores, those of the cell first.
 	Request(u []int16, cluster int, fresh seed.Secret) (q *cpar.Request, scores func(*cpar.Reply) ([]int64, error), err error)
 
 	// Next returns the cipher of the next generation. Rebuild returns one with
@@ -61,13 +57,12 @@ type Cipher interface {
 	Rebuild(x *index.Index, q *Quantiser, logClusters int) (Cipher, error)
 
 	// Clustered returns the cipher of the records in cells, which come first,
-	// and their number. It is nil without cells.
+	// and their number, or nil without cells.
 	Clustered() (Clustered, int)
 }
 
-// Options are the options of scheme sealed: the block width (0 for the
-// default), the larger ring, and the number of cells, a power of two (0 for the
-// default by size).
+// Options are the options of scheme sealed: the block width, the larger ring,
+// and the number of cells, a power of two. 0 selects a default.
 type Options struct {
 	Block   int
 	Careful bool
@@ -75,11 +70,10 @@ type Options struct {
 }
 
 type Kind struct {
-	// Coarse selects coarse quantisation steps.
 	Coarse bool
 	New    func(x *index.Index, q *Quantiser, o Options) (Cipher, error)
 	Read   func(x *index.Index, q *Quantiser, r *wire.Reader) (Cipher, error)
-	// Vectors returns the size of n records, including the output of Finish and
+	// Vectors returns the size of n records with the output of Finish and
 	// AppendBinary.
 	Vectors func(q *Quantiser, n int) (uint64, error)
 }
@@ -90,9 +84,9 @@ type Index struct {
 	quantiser *Quantiser
 	cipher    Cipher
 	removed   Bitmap
-	// keywords covers all records. It is nil until Hold.
+	// keywords covers all records, nil until Hold.
 	keywords atomic.Pointer[keyword.Table]
-	// cells assigns records to cells. It is nil until Hold and without cells.
+	// cells assigns records to cells, nil until Hold and without cells.
 	cells atomic.Pointer[kmeans.BalancedCells]
 }
 
@@ -133,7 +127,7 @@ func (x *Index) Needs(k cpar.SegmentKind) bool {
 	return k == cpar.SegmentKeywords || clustered != nil && k == cpar.SegmentCells || x.cipher.Needs(k)
 }
 
-// Hold decrypts and keeps the segments named by Needs. It may retain their
+// Hold decrypts and keeps the segments named by Needs and may retain their
 // bytes.
 func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	if err := x.HoldSome(segments); err != nil {
@@ -145,7 +139,7 @@ func (x *Index) Hold(segments map[cpar.SegmentKind][][]byte) error {
 	return nil
 }
 
-// HoldSome is Hold for a subset of the segments, which an update rewrites.
+// HoldSome is Hold for the segments that an update rewrites.
 func (x *Index) HoldSome(segments map[cpar.SegmentKind][][]byte) error {
 	for kind, list := range segments {
 		if kind == cpar.SegmentKeywords {
@@ -177,7 +171,7 @@ type ReplyReader struct {
 	l     int
 	u     []int16 // plaintext, for the twin
 	own   float64
-	// cluster is the requested cell, or −1 without cells.
+	// cluster is −1 without cells.
 	cluster int
 	words   *keyword.Table
 	read    func(*cpar.Reply) ([]int64, error)
@@ -280,6 +274,5 @@ func (x *Index) neighbours(words *keyword.Table, scores []int64, own float64, l 
 	return out
 }
 
-// Count returns the number of live records for each word. The keywords must be
-// held.
+// Count returns the number of live records for each word held.
 func (x *Index) Count() map[string]int { return x.keywords.Load().Count(x.removed.Has) }

@@ -53,11 +53,10 @@ import (
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
 // maxSquare corresponds to a distance of 10.9 from the baseline. Photos of
-// Corel-5k average 4.0 and reach 5.5, and blank images 6.2 (package
-// scorevector). Without a histogram, z has norm 1000 before rounding. Fine
-// steps leave shorter vectors unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps
-// lengthen them to 125, so addends lie within 252 of 125²/2. Typically q has a
-// square of 15,625 ± 72.
+// Corel-5k reach 5.5, and blank images 6.2 (package scorevector). Without a
+// histogram, z has norm 1000 before rounding. Fine steps leave shorter vectors
+// unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to 125, so addends
+// lie within 252 of 125²/2.
 //
 // # Error
 //
@@ -67,19 +66,14 @@ import (
 //
 // The typical error is smaller, because dissimilar photos are rounded
 // independently. If rounding has mean squares r and r′ per coordinate, the
-// error is about √(4D(r+r′)/G) around m̂(r+r′)/G. All coordinates of z have the
-// parity of its number of steps. For m̂ = 1296 and the fine s = 3/8, rounding
-// errors are thus not uniform: odd z give odd eighths and r = 5/64, even z give
-// quarters and r = 6/64. Otherwise r = 1/12. The L1 part then errs by about
-// √(2D/3G) around m̂/6G. At m̂ = 1296 and D = 3 this is 0.0047 around 0.0024,
-// or with coarse steps 0.04 around 0.18. The offset is the same for all
-// records.
+// error is about √(4D(r+r′)/G) around m̂(r+r′)/G. At r = r′ ≈ 1/12, m̂ = 1296 and
+// D = 3 this is 0.0047 around 0.0024, or with coarse steps 0.04 around 0.18. The offset is
+// the same for all records.
 //
 // b adds at most A/G = 0.011 (coarse 0.096) and the addend 1/G. KL is computed
 // from a/A, which differs from v by less than 1/A per bin.
 
-// A layout holds the quantisation steps, the norm bounds of rows and requests,
-// the centre of addends, and t.
+// A layout holds quantisation steps and norm bounds.
 type layout struct {
 	scale                   float64 // S with a histogram, s without
 	histogramSum            int64   // A
@@ -88,17 +82,15 @@ type layout struct {
 	unitNorm                float64
 	centre, maxAddend       int64
 	logT                    int
-	block                   int // default block width
+	block                   int
 }
 
 var (
-	// With a histogram.
 	fineL1KL = layout{scale: 13.5, histogramSum: 1000, recordNorm: 1411, requestNorm: 1489, maxSquare: 1411*1411 - 1000*1000,
 		centre: 159600, maxAddend: 336000}
 	coarseL1KL = layout{scale: 1.54, histogramSum: 114, recordNorm: 161, requestNorm: 173, maxSquare: 161*161 - 114*114,
 		centre: 2085, maxAddend: 4380, logT: 16, block: lattice.DefaultBlock}
-	// Without a histogram. Narrow blocks suit few dimensions: a request takes
-	// 37 kB.
+	// Without a histogram. Narrow blocks suit few dimensions.
 	fineL2   = layout{scale: 1, recordNorm: 1006, requestNorm: 1006, maxSquare: 1006 * 1006, centre: 254000, maxAddend: 254100}
 	coarseL2 = layout{scale: 1. / 8, recordNorm: 127, requestNorm: 127, minSquare: 2 * (7812 - 252), maxSquare: 127*127 - 1, unitNorm: 125,
 		centre: 7812, maxAddend: 252, logT: 15, block: 32}
@@ -135,8 +127,8 @@ func NewQuantiser(vectors vectorlayout.Params, coarse bool) *Quantiser {
 // Dim returns the number of coordinates of a row.
 func (q *Quantiser) Dim() int { return q.jl + q.bins }
 
-// Lattice returns scheme sealed's parameters for these rows. block is the block
-// width, 0 for the default. logCells is log₂ of the number of records in a row.
+// Lattice returns scheme sealed's parameters for these rows. A block width of 0
+// selects the default. logCells is log₂ of the number of records in a row.
 func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Params, error) {
 	dim := q.Dim()
 	if logCells > 0 {
@@ -152,15 +144,14 @@ func (q *Quantiser) Lattice(block int, careful bool, logCells int) (lattice.Para
 	return p.Balance()
 }
 
-// Fits reports whether a row and addend keep the bounds that scores rely on.
+// Fits reports whether a row and addend keep the bounds of scores.
 func (q *Quantiser) Fits(row []int16, addend int64) bool {
 	return squaredNorm(row) <= q.layout.recordNorm*q.layout.recordNorm && addend <= q.layout.maxAddend && addend >= -q.layout.maxAddend
 }
 
 func (q *Quantiser) perLog() float64 { return q.unit / 2 / float64(q.layout.histogramSum) }
 
-// Record lays out a record. It shortens vectors unlike any photograph's. See
-// Clamps.
+// Record lays out a record. It shortens vectors unlike any photograph's.
 func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, err error) {
 	row = make([]int16, q.Dim())
 	square, err := q.bounded(row, z)
@@ -173,8 +164,6 @@ func (q *Quantiser) Record(z []int16, v []float64) (row []int16, addend int64, e
 	return row, q.addend(square, row[q.jl:]), nil
 }
 
-// addend returns half the squared norm plus the histogram's contribution to
-// every divergence.
 func (q *Quantiser) addend(square int64, a []int16) int64 {
 	entropy := 0.0
 	for _, x := range a {
@@ -216,8 +205,8 @@ func (q *Quantiser) Request(z []int16, c []float64) (u []int16, own float64, err
 	return u, float64(square)/2 - q.unit/2*mean + float64(q.layout.centre), nil
 }
 
-// bounded writes s·z, rounded and rescaled to the layout's norm bounds, to the
-// front of row. It returns the squared norm.
+// bounded writes s·z, rounded and rescaled to the norm bounds, to the front of
+// row, and returns its squared norm.
 func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 	if len(z) != q.jl {
 		return 0, fmt.Errorf("%w: %d projected coordinates, want %d", cpar.ErrInput, len(z), q.jl)
@@ -247,7 +236,7 @@ func (q *Quantiser) bounded(row, z []int16) (square int64, err error) {
 }
 
 // scaled writes scale·z, rounded, and returns its square. If a value overflows
-// int16, the square exceeds every bound and the caller discards row.
+// int16, the square exceeds every bound.
 func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	for i, x := range z {
 		// Half to even: a quarter of an even z often ends in one half, and

@@ -11,7 +11,6 @@ import (
 	"cpar/internal/lattice"
 )
 
-// benchRecords is the size of the benchmark index, set by CPAR_BENCH_RECORDS.
 func benchRecords() int {
 	if n, err := strconv.Atoi(os.Getenv("CPAR_BENCH_RECORDS")); err == nil {
 		return n
@@ -19,17 +18,14 @@ func benchRecords() int {
 	return 2000
 }
 
-// BenchmarkSealed reports the cost of a request on both sides and the sizes
-// stored and sent.
 func BenchmarkSealed(b *testing.B) {
 	for _, c := range []struct{ dim, block int }{{1408, 64}, {1408, 128}, {96, 32}, {96, 64}} {
 		p := balanced(b, paperLike(c.dim, c.block))
 		k := testKey(b, p)
 		r := rand.New(rand.NewPCG(1, 2))
 		n := benchRecords()
-		// Repeating one group costs the server as much as different groups,
-		// because copies occupy separate memory. A real index never repeats a
-		// group.
+		// Copies of a group occupy separate memory, so they cost the server as
+		// much as different groups.
 		plain := randomCollection(r, p, p.Records())
 		g, err := k.Encrypt(plain.vectors, plain.addends, fresh())
 		if err != nil {

@@ -42,8 +42,7 @@ func balanced(t testing.TB, p lattice.Params) lattice.Params {
 	return p
 }
 
-// paperLike resembles a projected vector of the paper: 1,296 coordinates of
-// about ±5, and an addend of a quarter of the squared norm.
+// paperLike resembles a projected vector of the paper.
 func paperLike(dim, block int) lattice.Params {
 	return lattice.Params{LogN: 11, Dim: dim, Block: block, LogT: 16, RecordNorm: 160, RequestNorm: 160, Addend: 160 * 160 / 4}
 }
@@ -53,7 +52,6 @@ func careful(p lattice.Params) lattice.Params {
 	return p
 }
 
-// gaussianVector has at most the given norm.
 func gaussianVector(r *rand.Rand, dim int, norm int64) []int16 {
 	x := make([]float64, dim)
 	sum := 0.
@@ -86,7 +84,6 @@ func fresh() (s seed.Secret) {
 	return s
 }
 
-// build encrypts records in groups of at most size.
 func build(t testing.TB, k *Key, c collection, size int) ([]*lattice.Group, *Hints) {
 	t.Helper()
 	h, err := NewHints(k.params, k.id)
@@ -146,7 +143,6 @@ func openIndex(t testing.TB, p lattice.Params, groups []*lattice.Group) *cloud.I
 	return x
 }
 
-// wrong counts the scores that differ from the plaintext inner products.
 func (c collection) wrong(scores []int64, u []int16) (n int) {
 	for i, got := range scores {
 		if got != dotPlain(c.vectors[i], u)+c.addends[i] {
@@ -290,13 +286,11 @@ func TestWrongKeysReadGarbage(t *testing.T) {
 	if n := plain.wrong(ask(t, other, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another master reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
-	// The addends have a separate secret.
 	mixed := testKey(t, p)
 	mixed.addend = other.addend
 	if n := plain.wrong(ask(t, mixed, h, x, u, 1), u); n < len(plain.vectors)-2 {
 		t.Errorf("another secret for addends reads %d of %d scores", len(plain.vectors)-n, len(plain.vectors))
 	}
-	// Each request has a separate secret.
 	once, _, err := k.NewRequest(u, fresh())
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +364,7 @@ func TestRepliesThatDoNotFitAreRefused(t *testing.T) {
 		t.Errorf("hints of another index: %v", err)
 	}
 
-	// A rejected reply does not use up the secret. The correct reply does.
+	// A rejected reply does not use up the secret.
 	scores, err := once.Scores(h, evaluate(t, x, q, 1), 1)
 	if err != nil || plain.wrong(scores, u) > 0 {
 		t.Fatalf("%d scores wrong, %v", plain.wrong(scores, u), err)

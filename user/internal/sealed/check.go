@@ -30,10 +30,9 @@ import (
 // 64-bit word modulo Q).
 //
 // Except with that probability, acceptance depends only on correctness, which
-// the server knows before it replies. A refusal therefore reveals nothing about
-// photo, key or records, and the owner may react to it freely. Nothing else
-// visible to the server depends on ρ. Of r wrong replies, one passes with
-// probability at most 1.0001·r/(Q − r).
+// the server knows before it replies. A refusal reveals nothing about photo, key or records, and
+// the owner may react to it freely. Nothing else visible to the server depends
+// on ρ. Of r wrong replies, one passes with probability at most 1.0001·r/(Q − r).
 //
 // ρ_g derives from the key, the index id and the group's number. A refilled
 // last group or a restored backup gives a group other records. The sums change

@@ -57,8 +57,6 @@ func TestCheckSums(t *testing.T) {
 	}
 }
 
-// TestOnlyRightRepliesFit alters replies in one word, in two by opposite
-// amounts, and in order.
 func TestOnlyRightRepliesFit(t *testing.T) {
 	for _, p := range []lattice.Params{tiny(t), balanced(t, careful(tiny(t)))} {
 		ring, k, s := p.Ring(), testKey(t, p), seed.New([32]byte{1})

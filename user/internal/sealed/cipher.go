@@ -30,14 +30,13 @@ type cipher struct {
 	index  *index.Index
 	params lattice.Params
 	key    func() (*Key, error)
-	// rho generates the numbers that check replies. check holds the sums over
-	// this generation's groups.
+	// rho generates the numbers that check replies. check holds their sums.
 	rho   *seed.Stream
 	check checkSums
-	// hints covers this generation's records. It is nil until Hold.
+	// hints is nil until Hold.
 	hints atomic.Pointer[Hints]
-	// clustered encrypts the records in cells, and records counts them. It is
-	// nil without cells. The outer cipher handles its Request, Finish and Hold.
+	// clustered encrypts the records in cells, and is nil without cells. The
+	// outer cipher handles its Request, Finish and Hold.
 	clustered *cipher
 	records   int
 }
@@ -60,8 +59,6 @@ func newScheme(x *index.Index, q *rows.Quantiser, o rows.Options) (rows.Cipher, 
 	return begin(x, q, o.Block, o.Careful, clusters)
 }
 
-// begin starts an empty index, with a clustered part for all records if it has
-// cells.
 func begin(x *index.Index, q *rows.Quantiser, block int, careful bool, logClusters int) (rows.Cipher, error) {
 	s, err := beginPart(x, q, block, careful, 0)
 	if err == nil && logClusters > 0 {
@@ -122,8 +119,7 @@ func readCheckSums(p lattice.Params, r *wire.Reader) (checkSums, error) {
 	return check, nil
 }
 
-// schemeBytes adds up the groups of n records, their hints, the parameters (in
-// a segment and in the ledger), and the sums.
+// schemeBytes adds up groups, hints, parameters (stored twice), and sums.
 func schemeBytes(q *rows.Quantiser, n int) (uint64, error) {
 	open, err := q.Lattice(0, false, 0)
 	if err != nil {
@@ -159,7 +155,7 @@ func (s *cipher) Clustered() (rows.Clustered, int) {
 
 func (s *cipher) Layout() lattice.Params { return s.params }
 
-// AppendStatic appends the sums of the clustered part, which never change.
+// AppendStatic appends the clustered part's sums, which never change.
 func (s *cipher) AppendStatic(b []byte) []byte { return s.check.append(b) }
 
 func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
@@ -169,8 +165,8 @@ func (s *cipher) ReadStatic(r *wire.Reader) (err error) {
 
 func (s *cipher) Unit() (records, bytes int) { return s.params.Records(), s.params.GroupSize() }
 
-// Encrypt encrypts groups under separate seeds and noise, computes their hints,
-// and counts their records.
+// Encrypt encrypts groups under separate seeds and noise and computes their
+// hints.
 func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (groups, hints []byte, err error) {
 	key, err := s.key()
 	if err != nil {
@@ -202,7 +198,6 @@ func (s *cipher) Encrypt(first int, units []rows.Rows, fresh seed.Secret) (group
 	return groups, hints, nil
 }
 
-// Drop removes groups from the sums.
 func (s *cipher) Drop(segment []byte, unit int) error {
 	_, err := s.eachGroup(segment, func(i int, g *lattice.Group) error {
 		s.check.remove(s.params, s.rho, unit+i, g)
@@ -289,8 +284,8 @@ func (s *cipher) Held() int {
 	return s.records + h.Records()
 }
 
-// Request encrypts a request to one cell of the clustered part and one to the
-// open part, each under its own secret. It omits parts without groups.
+// Request encrypts a request to one cell and one to the open part, each under
+// its own secret. It omits parts without groups.
 func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Request, func(*cpar.Reply) ([]int64, error), error) {
 	var asked []*sectionRequest
 	var whole *lattice.Request
@@ -317,7 +312,6 @@ func (s *cipher) Request(u []int16, cluster int, fresh seed.Secret) (*cpar.Reque
 	return &cpar.Request{Index: s.index.ID, Params: cpar.Params{Scheme: s.index.Scheme}, Opaque: whole.AppendBinary(nil)}, read, nil
 }
 
-// sectionRequest holds the secrets of the request to one part.
 type sectionRequest struct {
 	*cipher
 	once   *OneTimeKey
@@ -340,8 +334,7 @@ func (s *cipher) ask(u []int16, cluster int, fresh seed.Secret) (*sectionRequest
 	return &sectionRequest{cipher: s, once: once, hints: s.hints.Load(), wanted: s.check.wanted(s.params, q.Matrix)}, q, nil
 }
 
-// checkedScores verifies the reply against the sums and decodes the scores,
-// first of the clustered part, then of the open part.
+// checkedScores verifies the reply against the sums and decodes the scores.
 func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *cpar.Reply) ([]int64, error) {
 	if a == nil || a.Index != s.index.ID {
 		return nil, fmt.Errorf("%w: it is no reply of this index", cpar.ErrCloud)
@@ -378,8 +371,6 @@ func (s *cipher) checkedScores(asked []*sectionRequest, state lattice.State, a *
 	return scores, nil
 }
 
-// Next continues from the sums of the open part. The clustered part's sums do
-// not change.
 func (s *cipher) Next(x *index.Index) rows.Cipher {
 	next := open(x, s.params, s.check.clone())
 	if s.clustered != nil {

@@ -24,7 +24,6 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// asked is an index as its owner and as the server sees it.
 type asked struct {
 	*rows.Builder
 	at *indexdir.Index
@@ -32,7 +31,6 @@ type asked struct {
 	t testing.TB
 }
 
-// newAsked returns an index of photos with its hints held.
 func newAsked(t testing.TB, photos []feature.Photo, block int) *asked {
 	t.Helper()
 	x, c := fixtures.Index(t, cpar.SchemeSealed, profile.Paper, photos, rand.Reader)
@@ -130,8 +128,6 @@ func TestScoresAreTheTwins(t *testing.T) {
 	}
 }
 
-// TestEveryAlteredScoreIsNoticed checks that altered, swapped, replayed and
-// dropped scores are rejected.
 func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	photos := syntheticphotos.Photos(40, 1)
 	a := newAsked(t, photos, 0)
@@ -179,7 +175,6 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	r.Words = r.Words[a.params.Records():]
 	refused("one group dropped", reading, r)
 
-	// Replies with a wrong or false header.
 	_, old := ask()
 	reading, r = ask()
 	refused("the reply to another request", reading, old)
@@ -219,15 +214,13 @@ func TestEveryAlteredScoreIsNoticed(t *testing.T) {
 	if again, err := reading.Read(good); err != nil || fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Errorf("read again: %v, %v", again, err)
 	}
-	// A different reply is still rejected.
 	off(r, 0, 1)
 	if _, err := reading.Read(a.reply(r)); err == nil {
 		t.Error("a second reply to one request was decrypted")
 	}
 }
 
-// TestHeldOnlyWhole checks that foreign, truncated or damaged hints are
-// rejected and leave the held ones unchanged.
+// Rejected hints leave the held ones unchanged.
 func TestHeldOnlyWhole(t *testing.T) {
 	a := newAsked(t, syntheticphotos.Photos(19, 1), 0)
 	hints := a.segments(cpar.SegmentHints)
@@ -255,8 +248,6 @@ func TestHeldOnlyWhole(t *testing.T) {
 	}
 }
 
-// TestStateOfOtherParametersIsRefused checks parameters that do not match the
-// profile, and sums that are not below Q.
 func TestStateOfOtherParametersIsRefused(t *testing.T) {
 	a := newAsked(t, syntheticphotos.Photos(3, 1), 0)
 	for name, spoil := range map[string]func(s *cipher){
@@ -282,7 +273,6 @@ func reader(records int, cipher []byte) *wire.Reader {
 	return wire.NewReader(append(rows.NewBitmap(records), cipher...), cpar.ErrCorrupt)
 }
 
-// BenchmarkScheme measures the owner's cost outside package lattice.
 func BenchmarkScheme(b *testing.B) {
 	a := newAsked(b, syntheticphotos.Photos(640, 1), 0)
 	v := a.vector(syntheticphotos.Photos(1, 9)[0])

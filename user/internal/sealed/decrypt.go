@@ -51,7 +51,6 @@ func (k *Key) Decrypt(g *lattice.Group) ([][]int16, []int64, error) {
 	return vectors, addends, nil
 }
 
-// readRecord inverts placeRecord.
 func readRecord(v []int16, p lattice.Params, w []uint64, i, b int) {
 	from, ring := b*p.Block, p.Ring()
 	for j := range v[from:min(from+p.Block, p.Dim)] {

@@ -11,8 +11,7 @@ import (
 )
 
 // Encrypt encrypts a group of 1 to K records, each a vector of Dim coordinates
-// and the addend of its score. fresh yields the seed of a_g and the noise and
-// must serve this group alone (seed.Source).
+// and the addend of its score. fresh must serve this group alone (seed.Source).
 func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*lattice.Group, error) {
 	p, ring := k.params, k.params.Ring()
 	if len(vectors) < 1 || len(vectors) > p.Records() || len(addends) != len(vectors) {
@@ -66,7 +65,7 @@ func (k *Key) Encrypt(vectors [][]int16, addends []int64, fresh seed.Secret) (*l
 }
 
 // maskAddends returns D times the evaluations of a_g·s_n restricted to the
-// coefficients 0, D, 2D, …. The others are not needed.
+// coefficients 0, D, 2D, ….
 func (k *Key) maskAddends(a []uint64) []uint64 {
 	ring := k.params.Ring()
 	mask := make([]uint64, k.params.Records())
@@ -89,8 +88,8 @@ func placeRecord(w []uint64, p lattice.Params, v []int16, i, b int) {
 	}
 }
 
-// checkRow rejects a row that exceeds the score or noise bounds. A row that
-// packs several records must contain their addends and have none itself.
+// A row that packs several records must contain their addends and have none
+// itself.
 func checkRow(p lattice.Params, v []int16, addend int64) error {
 	fits := func(addend int64) error {
 		if addend > p.Addend || addend < -p.Addend {
@@ -118,8 +117,6 @@ func checkRow(p lattice.Params, v []int16, addend int64) error {
 	return nil
 }
 
-// checkRequest rejects a request that is too long or selects more than one
-// record of a row.
 func checkRequest(p lattice.Params, u []int16) error {
 	if p.LogSlots == 0 {
 		return checkVector(p.Dim, u, p.RequestNorm)
@@ -136,8 +133,6 @@ func checkRequest(p lattice.Params, u []int16) error {
 	return fmt.Errorf("%w: it does not ask one record of a row", cpar.ErrInput)
 }
 
-// checkVector rejects a vector of the wrong dimension or with a norm beyond the
-// bounds for scores and noise.
 func checkVector(dim int, v []int16, norm int64) error {
 	if len(v) != dim {
 		return fmt.Errorf("%w: a vector of %d coordinates, not %d", cpar.ErrInput, len(v), dim)

@@ -10,10 +10,9 @@ import (
 )
 
 // Hints are the data other than the key needed to read replies: for every group
-// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They derive from the groups
-// and the index id, so they are as public as these. They are kept to avoid
-// recomputing them per request. They are not authenticated. The holder must
-// verify their digests (user.Owner).
+// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They are kept to avoid
+// recomputing them per request. They derive from public data and are not
+// authenticated, so the holder must verify their digests (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID
@@ -26,7 +25,7 @@ type groupHint struct {
 	seed         [lattice.SeedSize]byte
 	public       [seed.Size]byte // derived from seed, half as costly as expanding a_g
 	first, count int
-	packed       []byte // N coefficients, packed by lattice
+	packed       []byte
 }
 
 // NewHints returns the hints of an index without groups.
@@ -44,8 +43,6 @@ func (h *Hints) Groups() int { return len(h.groups) }
 
 func (h *Hints) State() lattice.State { return h.roll.State() }
 
-// appendHint computes a group's hint and appends it to b in the encoding of
-// package lattice.
 func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	p, ring := k.params, k.params.Ring()
 	sum, w := make([]uint64, ring.N), make([]uint64, ring.N)
@@ -60,8 +57,8 @@ func (k *Key) appendHint(b []byte, g *lattice.Group) []byte {
 	return p.PackHint(b, sum)
 }
 
-// Append decodes the hints of the next groups, in the server's order. It
-// retains b.
+// Append decodes the hints of the next groups in the server's order. It retains
+// b.
 func (h *Hints) Append(b []byte) error {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
 	for r.Err() == nil && r.Left() > 0 {
@@ -96,8 +93,7 @@ func (h *Hints) add(g groupHint) {
 	h.roll = h.roll.Append(g.seed, g.count)
 }
 
-// evaluate writes the evaluations of the hint by columns into dst: D times K
-// points, all that is needed, and fewer than N.
+// evaluate writes the hint's D·K needed evaluations by columns into dst.
 func (g groupHint) evaluate(p lattice.Params, dst []uint64) {
 	p.UnpackHint(dst, g.packed)
 	p.EvaluateColumns(dst)
