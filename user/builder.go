@@ -15,8 +15,7 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// A Builder is an Owner that still holds the plaintext collection. Encrypt
-// turns it into an index.
+// A Builder is an Owner that still holds the plaintext collection.
 type Builder struct {
 	*Owner
 	opt         Options
@@ -25,8 +24,7 @@ type Builder struct {
 	identities  []identity // indexed as the photos given to Setup
 	encrypted   bool
 	// Validation measures the profile and its ranker on photos of the
-	// collection. It is nil if nothing was learnt from keywords, or if there
-	// are too few photos.
+	// collection. It is nil if nothing was learnt or there are too few photos.
 	Validation *rank.Validation
 }
 
@@ -35,12 +33,10 @@ func (b *Builder) PhotoOf(record uint32) int { return b.collection.Records[recor
 
 func (b *Builder) Vectors() []*vector.Vector { return b.collection.Vectors() }
 
-// Clamped counts the records whose vectors were moved towards the baseline so
-// that no score can wrap. It is 0 for photographs.
+// Clamped counts the records whose vectors were shortened, 0 for photographs.
 func (b *Builder) Clamped() int { return b.twinBuilder.Clamped() }
 
-// Fitted returns the profile and the ranker of the index for reuse in another
-// one.
+// Fitted returns the profile and ranker for reuse in another index.
 func (b *Builder) Fitted() *profile.Fitted {
 	fit := &profile.Fitted{Profile: b.ledger.profile, Validation: b.Validation}
 	fit.Ranker, _ = b.ledger.ranker.(*rank.Calibrated)
@@ -80,8 +76,8 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 }
 
 // write writes the segments of s, the identities, the profile if the manifest
-// has none, and the ledger that authenticates them all. It then activates the
-// new generation.
+// has none, and the ledger that authenticates them all, and activates the
+// generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
@@ -123,8 +119,7 @@ func (b *Builder) Twin() (*Twin, error) {
 	return &Twin{t}, err
 }
 
-// A Twin is a plaintext index to compare the encrypted search with. It never
-// leaves the owner.
+// A Twin is a plaintext index to compare the encrypted search with.
 type Twin struct{ twin index.Twin }
 
 // Search performs the server's search on plaintext. trace, if not nil, receives

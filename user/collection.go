@@ -15,25 +15,25 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// A Photo is one photo of a collection: its features, including an embedding if
-// an image network computed one, at most 31 keywords, and the content digest
-// that identifies it in an index. ReadContents leaves the features nil.
+// A Photo is one photo of a collection: its features, at most 31 keywords, and
+// the content digest that identifies it in an index. ReadContents leaves the
+// features nil.
 type Photo = feature.Photo
 
-// A Progress function receives the progress of a long operation. It may be nil.
-// Several goroutines call it at once.
+// A Progress function receives the progress of a long operation. It may be nil
+// and is called concurrently.
 type Progress = progress.Func
 
 // ReadOptions control how the photos of a collection are read.
 type ReadOptions struct {
-	// Strict stops at the first unusable photo. By default, unusable photos are
-	// skipped and reported.
+	// Strict stops at the first unusable photo instead of skipping and
+	// reporting it.
 	Strict bool
-	// Cache keeps features so that an interrupted build can resume. It may be
-	// nil.
+	// Cache, if not nil, keeps features so that an interrupted build can
+	// resume.
 	Cache *feature.Cache
-	// Network computes embeddings, which profile `network` requires. It may be
-	// nil.
+	// Network, if not nil, computes embeddings, which profile `network`
+	// requires.
 	Network  *encoder.Encoder
 	Progress Progress
 }
@@ -44,8 +44,8 @@ type Skipped struct {
 	Reason string `json:"reason"`
 }
 
-// ReadPhotos extracts the features of a collection's photos. It reports photos
-// that cannot be decoded, or stops at the first one if opt.Strict is set.
+// ReadPhotos extracts the features of a collection's photos and reports photos
+// that cannot be decoded.
 func ReadPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []Skipped, error) {
 	images, _, skipped, err := readImages(ctx, items, opt)
 	return images, skipped, err

@@ -11,7 +11,7 @@ import (
 // Changes to a key file keep the seed and replace the file atomically. Copies
 // of the file keep their passphrases.
 
-// SetPolicy replaces the policy of the key in a file and keeps the passphrases.
+// SetPolicy replaces the policy of the key in a file.
 func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	f, err := openKeyFile(path, how)
 	if err != nil {
@@ -21,9 +21,8 @@ func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
 	return f.key, f.replace()
 }
 
-// SetPassphrase replaces the passphrase that opens the file, which is one
-// slot's passphrase if the file has slots. It encrypts a file that was not
-// encrypted.
+// SetPassphrase replaces the passphrase, or one slot's, that opens the file. It
+// encrypts a file that was not encrypted.
 func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (*Key, error) {
 	if f, err := Slots(path); err == nil && len(f) > 0 {
 		how.Identity = nil // an identity would not determine the slot
@@ -46,8 +45,7 @@ func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (
 	return f.key, f.replace()
 }
 
-// Slots returns the names of a key file's slots, or none if the file has no
-// slots. Names are not encrypted, so no passphrase is needed.
+// Slots returns the names of a key file's slots, which are not encrypted.
 func Slots(path string) ([]string, error) {
 	s, err := readSlots(path)
 	if err != nil || s == nil {
@@ -81,8 +79,8 @@ func readSlots(path string) (*slotFile, error) {
 	return s, nil
 }
 
-// AddSlot adds a slot with its own passphrase. In a file with one passphrase,
-// that passphrase becomes the first slot.
+// AddSlot adds a slot with its own passphrase. A file's single passphrase
+// becomes the first slot.
 func AddSlot(path string, how Unlock, name string, passphrase func() (string, error)) (*Key, error) {
 	if err := checkSlotName(name); err != nil {
 		return nil, err
@@ -148,8 +146,9 @@ func (f *keyFile) makeSlots() (err error) {
 
 // Identity passes keep the file's id and the identity that opens the file
 // without a passphrase, so that a keyring can store them. A file with one
-// passphrase is converted to slots, because a passphrase that is used elsewhere
-// should not lie in a keyring. The file is converted only after keep succeeds.
+// passphrase is first converted to slots, because a passphrase that is used
+// elsewhere should not lie in a keyring. The file is written only after keep
+// succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

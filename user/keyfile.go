@@ -29,19 +29,16 @@ const (
 
 // Unlock controls how an encrypted key file is opened.
 type Unlock struct {
-	// Passphrase is called at most once, and only if nothing else opens the
-	// file.
+	// Passphrase is called at most once, if nothing else opens the file.
 	Passphrase func() (string, error)
-	// Slot names the slot of the passphrase. If it is "", all slots are tried
-	// at about one second each.
+	// Slot names the slot of the passphrase, "" to try all at about one second
+	// each.
 	Slot string
-	// Identity, if set, returns the stored identity of a file with slots by the
-	// file's id, or "" if it is unknown. It is called first.
+	// Identity, if set, is called first. It returns the stored identity for a
+	// file's id, "" if unknown.
 	Identity func(file string) string
 }
 
-// keyFile is an opened key file, encrypted with one passphrase, with slots, or
-// not at all.
 type keyFile struct {
 	path       string
 	key        *Key
@@ -68,9 +65,9 @@ func (f *keyFile) encode() (text []byte, err error) {
 	return text, nil
 }
 
-// WriteFile writes k to a new file that only its owner may read. With a
-// passphrase the file is encrypted by age with scrypt. An existing file is
-// never overwritten, because a lost key loses every index made with it.
+// WriteFile writes k to a new file that only its owner may read, encrypted by
+// age with scrypt if there is a passphrase. An existing file is never
+// overwritten, because a lost key loses every index made with it.
 func (k *Key) WriteFile(path, passphrase string) error {
 	text, err := (&keyFile{key: k, passphrase: passphrase}).encode()
 	if err != nil {
@@ -100,7 +97,6 @@ func (k *Key) WriteFile(path, passphrase string) error {
 	return nil
 }
 
-// replace replaces the file atomically.
 func (f *keyFile) replace() error {
 	text, err := f.encode()
 	if err != nil {
@@ -158,9 +154,8 @@ func readKeyText(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
 }
 
-// limited reads a key without the byte order mark that some editors write. A
-// file that is too large is rejected rather than truncated, because its policy
-// may stand at the end.
+// limited reads a key without a byte order mark. A file that is too large is
+// rejected rather than truncated, because its policy may stand at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {
@@ -234,13 +229,10 @@ func parseKey(text []byte) (*Key, error) {
 	return k, nil
 }
 
-// isOurs reports whether the first word of a line begins like one of the known
-// words.
 func isOurs(first string) bool {
 	return len(first) >= len(ourLines) && strings.EqualFold(first[:len(ourLines)], ourLines)
 }
 
-// parseSeed reads the seed. Its digits stay out of the error.
 func (k *Key) parseSeed(digits string) error {
 	if n, err := hex.Decode(k.secret[:], []byte(digits[:min(len(digits), 64)])); err != nil || n != 32 || len(digits) != 64 {
 		return fmt.Errorf("%w: the key line is damaged; use a copy of the file", cpar.ErrKey)

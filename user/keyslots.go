@@ -40,7 +40,7 @@ const MaxSlots = 8
 // FirstSlot names the slot that a file's single passphrase becomes.
 const FirstSlot = "first"
 
-// slotFile is a parsed file with slots. identity is nil until a slot is opened.
+// identity is nil until a slot is opened.
 type slotFile struct {
 	id       string
 	slots    []slot
@@ -50,7 +50,6 @@ type slotFile struct {
 	opened   int // slot of the given passphrase, or −1
 }
 
-// slot holds the identity encrypted under one passphrase.
 type slot struct {
 	name  string
 	armor []byte
@@ -93,7 +92,6 @@ func (s *slotFile) index(name string) int {
 	return slices.IndexFunc(s.slots, func(x slot) bool { return x.name == name })
 }
 
-// seal encrypts the key's text to the identity and returns the whole file.
 func (s *slotFile) seal(text []byte) (_ []byte, err error) {
 	if s.payload, err = encryptTo(text, s.identity.Recipient()); err != nil {
 		return nil, err
@@ -106,7 +104,6 @@ func (s *slotFile) encode() []byte {
 	return fmt.Appendf(s.covered(), "%s %x\n", digestLine, s.digest)
 }
 
-// covered returns the bytes under the digest.
 func (s *slotFile) covered() []byte {
 	out := fmt.Appendf(nil, "%s %s\n", slottedLine, s.id)
 	for _, x := range s.slots {
@@ -125,8 +122,6 @@ func (s *slotFile) keyedDigest() []byte {
 	return mac.Sum(nil)
 }
 
-// hasSlots reports whether the first line that is not a remark starts a file
-// with slots.
 func hasSlots(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if first, _, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); isOurs(string(first)) {
@@ -136,8 +131,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// parseSlots reads a file with slots. Remarks may precede the slots but may not
-// stand between them, because the digest must cover every significant line.
+// Remarks may precede the slots but may not stand between them, because the
+// digest must cover every significant line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {
@@ -164,14 +159,12 @@ func parseSlots(text []byte) (*slotFile, error) {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// slotLines are the unread lines of a file.
 type slotLines []string
 
 func (p *slotLines) next(first string) bool {
 	return len(*p) > 0 && ((*p)[0] == first || strings.HasPrefix((*p)[0], first+" "))
 }
 
-// value reads the line that starts with first and stores its value in to.
 func (p *slotLines) value(first string, to *string) bool {
 	if !p.next(first) {
 		return false
@@ -194,8 +187,7 @@ func (p *slotLines) block(to *[]byte) bool {
 // open finds the identity, checks the digest and decrypts the key's text.
 func (s *slotFile) open(how Unlock) ([]byte, error) {
 	if how.Identity != nil {
-		// A stored identity may belong to an older version of the file, in
-		// which case it is ignored.
+		// A stored identity of an older version of the file is ignored.
 		if identity, err := age.ParseX25519Identity(how.Identity(s.id)); err == nil {
 			if text, err := s.openWith(identity); err == nil {
 				return text, nil

@@ -18,37 +18,31 @@ import (
 )
 
 // A ledger holds the owner's secrets for one generation of an index. Much of it
-// was learnt from private photos and keywords, so it never reaches the server
-// unencrypted. It is stored encrypted with the index, so a second device needs
-// only the key. Every update rewrites it. Large parts that do not change have
-// their own segment (fitted.go).
+// was learnt from private photos and keywords, so it is stored encrypted with
+// the index. A second device needs only the key. Large parts that do not change
+// have their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
-	// origin is the index whose projection the records use. It differs from id
-	// only in an index that Compact made.
+	// origin is the index whose projection the records use, id unless Compact
+	// made the index.
 	origin cpar.IndexID
 	scheme cpar.Scheme
-	// name is the owner's name for the index, or "".
 	name string
-	// records counts all records ever added, live those not removed.
+	// records counts all records ever added.
 	records, live int
-	// generation grows by one with every update. begun is the first generation
-	// under this id. Every id has its own keys.
+	// begun is the first generation under this id. Every id has its own keys.
 	generation, begun uint64
-	// contents is the digest of all segments except the ledger. Decrypting the
-	// ledger thus proves that the segments belong together.
+	// contents is the digest of all other segments, which proves that they
+	// belong together.
 	contents [sha256.Size]byte
-	// ancestors holds the digests of up to PastGenerations earlier generations,
-	// newest first. They distinguish a descendant from a fork.
+	// ancestors holds the digests of earlier generations, newest first, to tell
+	// a descendant from a fork.
 	ancestors [][sha256.Size]byte
 	// added are the words added since the profile was written.
 	added []string
-	// digest identifies this generation by the encoding of its ledger. It is
-	// zero until the ledger is encoded.
+	// digest is zero until the ledger is encoded.
 	digest [sha256.Size]byte
 
-	// fitted is stored in the profile segment. dict holds its words and the
-	// added ones.
 	fitted
 	dict *keyword.Dictionary
 }
@@ -64,8 +58,8 @@ const (
 )
 
 // minWords is the padded length of the list of added words. Longer lists are
-// padded to minWords times a power of two. The ledger's length thus reveals
-// almost nothing about the words, and an update sends few bytes.
+// padded to minWords times a power of two, which hides almost everything about
+// the words.
 const minWords = 4096
 
 func addedPadding(size int) int {
@@ -76,8 +70,7 @@ func addedPadding(size int) int {
 	return room - size
 }
 
-// appendBinary appends the canonical encoding of l, followed by the scheme's
-// own part.
+// appendBinary appends the canonical encoding of l and the scheme's own part.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
 	b = append(b, ledgerMagic...)
@@ -164,8 +157,6 @@ func (l *ledger) take(f fitted) (err error) {
 	return err
 }
 
-// index returns the common part of every scheme's index. random is
-// crypto/rand.Reader outside tests.
 func (l *ledger) index(key *Key, random io.Reader) (*index.Index, error) {
 	projector, err := l.profile.Projector(seed.Derive(key.secret, "projection", l.origin[:]))
 	if err != nil {
@@ -190,8 +181,8 @@ func encryptLedger(l *ledger, x *index.Index, own scheme) ([]byte, error) {
 	return aead.New(x.Secret("profile")).Seal(nil, nonce, plain, ledgerBinding(l.id)), nil
 }
 
-// decryptLedger inverts encryptLedger. The caller has checked the segment's
-// digest, so a decryption failure means that the key is wrong.
+// The caller has checked the segment's digest, so a decryption failure means
+// that the key is wrong.
 func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) {
 	plain, err := aead.New(seed.Derive(key.secret, "profile", id[:])).Open(encrypted, ledgerBinding(id))
 	if err != nil {
@@ -203,7 +194,6 @@ func decryptLedger(encrypted []byte, key *Key, id cpar.IndexID) ([]byte, error) 
 // The labels of secret and binding predate the name "ledger".
 func ledgerBinding(id cpar.IndexID) []byte { return append([]byte("cpar/v1/profile"), id[:]...) }
 
-// contentsOf returns the digest of a manifest without its ledger.
 func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	b := append([]byte("cpar/v1/contents"), m.ID[:]...)
 	b = append(b, byte(m.Scheme))
@@ -222,8 +212,6 @@ func contentsOf(m *cpar.Manifest) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// ledgerDigest identifies a generation by its ledger, which authenticates the
-// rest.
 func ledgerDigest(plain []byte) [sha256.Size]byte {
 	return sha256.Sum256(append([]byte("cpar/v1/owner state"), plain...))
 }
@@ -238,9 +226,9 @@ func (l *ledger) after() *ledger {
 // checkNonces rejects a generation in which keys could have encrypted too many
 // messages. The keyword key is used most, by updates that rewrite all pages. As
 // the number of records never falls, the messages under an id are at most
-// (pages + 2 for the tail) times the generations of the id. Copies restored
-// from a backup are not counted. Other keys encrypt at most one message per
-// generation and one per record.
+// (pages + 2 for the tail) times its generations. Copies restored from a backup
+// are not counted. Other keys encrypt at most one message per generation and
+// record.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

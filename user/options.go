@@ -38,43 +38,37 @@ var (
 // Options control how an index is built. The zero value selects DefaultScheme
 // and profile `paper` with its own ranker. By default, an index of scheme cpar
 // has ten trees split along principal components, with records in the leaves
-// and dense ranks, which measured best. The paper's forest is SplitOriginal
-// with cpar.PlaceNode.
+// and dense ranks. The paper's forest is SplitOriginal with cpar.PlaceNode.
 type Options struct {
-	// Name is the owner's name for the index. Only the owner can read it. It
-	// may be "".
+	// Name is the owner's name for the index, which the server cannot read.
 	Name    string
 	Scheme  cpar.Scheme
 	Profile profile.Kind
 	Ranker  rank.Kind
 	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
-	// Fitted supplies a profile and ranker that were fitted before and
-	// overrides Profile and Ranker. Indexes that share a fitted profile each
-	// contain information about the collection it was fitted to.
+	// Fitted supplies a profile and ranker and overrides Profile and Ranker.
+	// Indexes that share them contain information about the collection they
+	// were fitted to.
 	Fitted *profile.Fitted
 
 	// Trees is the size of the forest in scheme cpar. 0 means ten.
 	Trees int
-	// Split is the space of the forest's planes. Place is the position of
-	// records in the trees.
 	Split Split
 	Place cpar.Place
 	Order Order
 	// Lists is the number of lists in scheme ivf. 0 means kmeans.DefaultCells.
 	Lists int
-	// WithLists adds lists to an index of scheme cpar so that both structures
-	// can be compared over the same records. The server then learns what either
-	// reveals.
+	// WithLists adds lists to an index of scheme cpar, to compare both
+	// structures. The server then learns what either reveals.
 	WithLists bool
 	// Block is the block width of scheme sealed, a power of two from 16 to 128.
-	// It must keep requests within cpar.MaxRequestBytes and scores certain.
 	// Wide blocks make requests short and hints long. 0 means 128 with profile
 	// `paper` and 32 with other profiles.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
-	// security by the core-SVP estimate instead of 120. Requests become twice
-	// as long.
+	// security by the core-SVP estimate instead of 120. Requests are twice as
+	// long.
 	Careful bool
 	// Cells is the number of hidden cells of scheme sealed: 1, 2, 4 or 8, and 1
 	// with profile `paper`. A request searches one cell. 0 means 8 from 50,000
@@ -82,13 +76,10 @@ type Options struct {
 	Cells    int
 	Progress Progress
 
-	// testOnlyRand replaces crypto/rand so that a test can pin an index's
-	// bytes.
 	testOnlyRand io.Reader
 }
 
-// Check rejects options that suit no collection. Setup calls it too. Callers
-// should check before they read photos.
+// Check rejects options that suit no collection. Call it before reading photos.
 func (o Options) Check() error {
 	_, err := o.withDefaults()
 	return err
@@ -126,8 +117,6 @@ func (o Options) withDefaults() (Options, error) {
 	return o, err
 }
 
-// checkForest settles the options of scheme cpar, which has no lists by
-// default.
 func checkForest(o *Options) error {
 	switch {
 	case o.Cells != 0:
@@ -163,8 +152,8 @@ func checkSealed(o *Options) error {
 // MaxCells is the largest number of cells for which scores are certain.
 const MaxCells = 8
 
-// checkBlock rejects a block width whose requests exceed the server's limit,
-// because such an index could not be queried.
+// A block width whose requests exceed the server's limit would make an index
+// that cannot be queried.
 func checkBlock(o *Options) error {
 	if o.Block == 0 {
 		return nil

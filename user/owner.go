@@ -28,7 +28,6 @@ type Owner struct {
 	ledger *ledger
 	index  *index.Index
 	scheme scheme
-	// manifest is the expected manifest without its segments.
 	manifest cpar.Manifest
 	// ranks is the ledger's ranker, updated with current word counts by Hold.
 	ranks   atomic.Pointer[rank.Ranker]
@@ -47,10 +46,9 @@ func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
 // A Fetch returns the stored bytes of a segment, still encrypted.
 type Fetch func(s cpar.Segment) ([]byte, error)
 
-// Open opens an index with its key. It fetches the ledger, then the profile. It
-// rejects bytes that do not match the manifest's digests (ErrCorrupt), the key
-// of another index (ErrKey), and a scheme that the key does not allow
-// (ErrInput).
+// Open opens an index with its key. It rejects bytes that do not match the
+// manifest's digests (ErrCorrupt), the key of another index (ErrKey), and a
+// scheme that the key does not allow (ErrInput).
 func Open(key *Key, m *cpar.Manifest, fetch Fetch) (*Owner, error) {
 	o, err := open(key, m, fetch, rand.Reader)
 	if err != nil {
@@ -90,8 +88,8 @@ func open(key *Key, m *cpar.Manifest, fetch Fetch, random io.Reader) (*Owner, er
 	return o, o.checkManifest(m)
 }
 
-// openLedger reads the ledger up to the scheme's own part and checks the
-// manifest against it. No other part of the index is trusted before this check.
+// openLedger reads the ledger up to the scheme's part and checks the manifest
+// against it, before any other part of the index is trusted.
 func openLedger(key *Key, m *cpar.Manifest, fetch Fetch) (*ledger, *wire.Reader, error) {
 	encrypted, err := checked(m, cpar.SegmentLedger, fetch)
 	if err != nil {
@@ -161,21 +159,20 @@ func (o *Owner) Name() string { return o.ledger.name }
 // generations of one index.
 func (o *Owner) Origin() cpar.IndexID { return o.ledger.origin }
 
-// Scheme returns the scheme recorded in the ledger, which the server cannot
-// alter.
+// Scheme returns the ledger's scheme, which the server cannot alter.
 func (o *Owner) Scheme() cpar.Scheme { return o.ledger.scheme }
 
 // Generation numbers the generations of an index from 1, continuing through
 // Compact.
 func (o *Owner) Generation() uint64 { return o.ledger.generation }
 
-// Digest identifies a generation by its whole ledger. It differs between two
-// updates of the same backup, which have equal generation numbers. It is zero
-// until the generation is written.
+// Digest identifies a generation by its whole ledger, because two updates of
+// the same backup have equal generation numbers. It is zero until the
+// generation is written.
 func (o *Owner) Digest() [sha256.Size]byte { return o.ledger.digest }
 
-// DescendsFrom reports whether this generation descends from an earlier one.
-// The ledger records the last PastGenerations ancestors.
+// DescendsFrom reports whether one of the last PastGenerations ancestors is the
+// given generation.
 func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 	return o.ledger.descendsFrom(state, generation)
 }
@@ -190,13 +187,12 @@ func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledge
 
 func (o *Owner) Profile() profile.Profile { return o.ledger.profile }
 
-// Projector returns the projection from vectors to the integers that are
-// encrypted. It is secret for profile `paper`.
+// Projector returns the projection from vectors to the integers to encrypt. It
+// is secret for profile `paper`.
 func (o *Owner) Projector() profile.Projector { return o.index.Projector }
 
 // Needs returns the segments of m that the owner must hold before annotating a
-// photo. They are fetched whole, once per generation, and independently of the
-// photo.
+// photo. They are fetched whole and independently of the photo.
 func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	var out []cpar.Segment
 	for _, s := range m.Segments {
@@ -243,8 +239,7 @@ func (o *Owner) hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 }
 
 // SetEncoder sets the image network that the index was built with. It rejects
-// another network, and nil if the profile needs one (ErrInput). For other
-// profiles it does nothing.
+// another network, and nil if the profile needs one (ErrInput).
 func (o *Owner) SetEncoder(n *encoder.Encoder) error {
 	want, needed := o.ledger.profile.Network()
 	switch {
@@ -264,14 +259,13 @@ func (o *Owner) SetFeatureCache(c *feature.Cache) { o.cache.Store(c) }
 
 var extractors = sync.Pool{New: func() any { return feature.NewExtractor() }}
 
-// Features decodes a photo and computes the features that the profile needs.
+// Features computes the features of a photo that the profile needs.
 func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, o.cache.Load())
 }
 
-// UncachedFeatures computes features like Features but ignores the cache. It
-// serves images that are not the owner's files, such as those sent by another
-// program.
+// UncachedFeatures is Features without the cache, for images that are not the
+// owner's files.
 func (o *Owner) UncachedFeatures(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, nil)
 }

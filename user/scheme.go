@@ -14,37 +14,32 @@ import (
 	"cpar/user/internal/sealed"
 )
 
-// A scheme is the owner's side of one index. Package user knows a scheme only
-// through this interface and its entry in the table below.
+// A scheme is the owner's side of one index.
 type scheme interface {
 	// Describe sets the manifest's fields except its segments.
 	Describe(m *cpar.Manifest)
-	// AppendBinary appends the scheme's part of the ledger.
 	AppendBinary(b []byte) ([]byte, error)
-	// Live returns the number of records not removed.
 	Live() int
 	// Needs reports whether the owner must hold segments of kind k before
-	// making requests. Hold receives all of them.
+	// making requests.
 	Needs(k cpar.SegmentKind) bool
 	Hold(segments map[cpar.SegmentKind][][]byte) error
-	// Request returns the state that the owner keeps for one request and the
-	// request to send, which is nil if the owner searches the index itself.
+	// Request returns the state to keep for one request and the request to
+	// send, nil if the owner searches the index itself.
 	Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error)
-	// RequestAll returns one request for each cell of the index, or a single
-	// request if the index has no cells.
+	// RequestAll returns one request for each cell, or a single one without
+	// cells.
 	RequestAll(v *vector.Vector, p cpar.Params) ([]index.ReplyReader, []*cpar.Request, error)
-	// Count returns the number of live records for each keyword. It returns nil
-	// if the owner does not hold the keywords. The ranker's own counts come from
-	// the collection that the index was built from.
+	// Count returns the number of live records for each keyword, or nil if the
+	// keywords are not held. The ranker's own counts come from the collection
+	// that the index was built from.
 	Count() map[string]int
 }
 
 // A schemeBuilder is an index, or its next generation, before it is written.
 type schemeBuilder interface {
 	scheme
-	// Write encrypts the records and adds the segments to the manifest.
 	Write(ctx context.Context, w *index.Writer) error
-	// Clamped counts the new records whose vectors were shortened.
 	Clamped() int
 }
 
@@ -57,16 +52,15 @@ type entry struct {
 	// hides is set if the server learns no distances. Such schemes need no
 	// permission.
 	hides bool
-	// check rejects unsuitable options and settles those without a choice.
 	check func(o *Options) error
-	// setUp begins an index of a collection. open reads one from the ledger.
+	// setUp begins an index, open reads one from the ledger.
 	setUp func(ctx context.Context, x *index.Index, c *index.Collection, o Options) (twinBuilder, error)
 	open  func(x *index.Index, r *wire.Reader) (scheme, error)
-	// updatable returns the index behind a scheme that open returned, or false if
-	// an index of this scheme cannot be updated.
+	// updatable returns the index behind an opened scheme, false if it cannot
+	// be updated.
 	updatable func(s scheme) (*rows.Index, bool)
-	// bytes returns the size of n records, excluding search structures,
-	// keywords and the common part of the ledger.
+	// bytes returns the size of n records without search structures, keywords
+	// and the common part of the ledger.
 	bytes func(layout vectorlayout.Params, n int) (uint64, error)
 }
 

@@ -21,13 +21,12 @@ const (
 	CalibrateKeep = 5
 )
 
-// Setup prepares an index of an annotated collection. It learns the profile,
-// ranker, search structure and keyword dictionary, and draws the id.
-// Builder.Encrypt then encrypts the index.
+// Setup prepares an index of an annotated collection for Builder.Encrypt. It
+// learns the profile, ranker, search structure and keyword dictionary, and
+// draws the id.
 //
 // Record i is photo Builder.PhotoOf(i). The order of records is random, because
-// the order of photos would tell the server which were taken in sequence or lie
-// in one folder.
+// the order of photos would tell the server which were taken in sequence.
 //
 // Setup keeps the vectors (864 levels and 48 floats per photo with profile
 // `paper`) until Encrypt, but not the features.
@@ -97,8 +96,7 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	return b, nil
 }
 
-// IndexBytes returns the size that Encrypt would write for a collection,
-// without trees and lists.
+// IndexBytes returns the size that Encrypt would write without trees and lists.
 func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [][]string) (uint64, error) {
 	n := len(keywords)
 	vectors, err := schemes[s].bytes(p.Layout(), n)
@@ -125,8 +123,8 @@ func IndexBytes(s cpar.Scheme, p profile.Profile, ranker rank.Ranker, keywords [
 	return size + table + identityBytes(n), err
 }
 
-// nothing is a scheme with an empty part of the ledger. IndexBytes uses it
-// because entry.bytes already counts that part.
+// nothing has an empty part of the ledger, because entry.bytes already counts
+// that part.
 type nothing struct{ scheme }
 
 func (nothing) AppendBinary(b []byte) ([]byte, error) { return b, nil }
@@ -146,7 +144,6 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	return fit, err
 }
 
-// vectors computes the plaintext vector of every photo.
 func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Progress) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, 0, len(images))
 	const batch = 1024 // photos projected at once
@@ -165,9 +162,8 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 	return out, nil
 }
 
-// calibrate returns the requested ranker. If the profile was not learnt from
-// keywords, each photo's nearest neighbours are unbiased test data. Learned
-// profiles come with a ranker.
+// calibrate returns the requested ranker. Unless the profile was learnt from
+// keywords, each photo's nearest neighbours are unbiased test data.
 func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Ranker, error) {
 	if fit.Profile.Kind().Ranker(b.opt.Ranker) != rank.KindCalibrated {
 		return rank.PaperRanker{}, nil
@@ -187,9 +183,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. It is
-// fresh and depends on collection and options, because two indexes with one id
-// would encrypt vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. It
+// depends on collection and options, because two indexes with one id would
+// encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

@@ -15,64 +15,57 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// An Update reports the result of an update. The folder holds the new
-// generation, activated atomically. Pushing it sends only new segments.
+// An Update reports the result of an update. The new generation in the folder
+// is activated atomically, and pushing it sends only new segments.
 type Update struct {
 	ID         cpar.IndexID `json:"index"`
 	Generation uint64       `json:"generation"`
-	// Records counts live records after the update.
 	Records int `json:"records"`
 	Added   int `json:"added"`
-	// Changed counts photos with new keywords, Unchanged photos with the same
-	// keywords. Only Sync sets them.
+	// Changed counts photos with new keywords, Unchanged those with the same.
+	// Only Sync sets them.
 	Changed   int `json:"changed"`
 	Unchanged int `json:"unchanged"`
 	Removed   int `json:"removed"`
-	// Missing lists the positions of photos given to Remove that match no live
+	// Missing lists the positions of photos given to Remove without a live
 	// record.
 	Missing []int `json:"missing"`
-	// Clamped counts the added records whose vectors were moved towards the
-	// baseline so that no score can wrap. It is 0 for photographs.
+	// Clamped counts the added records whose vectors were shortened, 0 for
+	// photographs.
 	Clamped int `json:"clamped"`
-	// Bytes is the size of new segments.
 	Bytes   uint64 `json:"bytes"`
 	Written bool   `json:"written"`
 }
 
 type UpdateOptions struct {
-	// DryRun computes the result without writing.
 	DryRun   bool
 	Progress Progress
 
-	// testOnlyFS replaces the disk and testOnlyRand crypto/rand in tests.
 	testOnlyFS   durable.FS
 	testOnlyRand io.Reader
 }
 
-// Add adds photos to the index of scheme sealed or local in folder, using the
-// projection that the index was built with. It does not look for duplicates,
-// unlike Sync. New records follow the old ones in random order. Add re-encrypts
-// the records of an incomplete last group or block, the keywords of the last
-// records, and the ledger. All other bytes stay the same.
+// Add adds photos to the index of scheme sealed or local in folder, using its
+// projection. Unlike Sync, it does not look for duplicates. New records follow
+// the old ones in random order. Add re-encrypts the records of an incomplete
+// last group or block, the keywords of the last records, and the ledger.
 func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
 
 // Remove removes the photos with these content digests from the index of scheme
-// sealed or local in folder. Their vectors and keywords stay encrypted in the
-// index until Compact, but the owner ignores them, and Owner.Keywords still
-// lists their words. The server does not learn which records were removed.
-// Update.Missing lists contents without a record. If no content matches,
-// nothing is written and Removed is 0.
+// sealed or local in folder. Their vectors and keywords stay in the index,
+// encrypted, until Compact, and Owner.Keywords still lists their words. The
+// server does not learn which records were removed. If no content matches,
+// nothing is written.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
-// Compact replaces the index of scheme sealed or local in folder by a new one,
-// with a new id, that omits removed records and unused words. It decrypts the
-// records, shuffles them and encrypts them under secrets of the new id. The
-// projection stays the same. The caller deletes the old id from the server once
-// the new index is there.
+// Compact replaces the index of scheme sealed or local in folder by a new one
+// that omits removed records and unused words. It shuffles the records and
+// encrypts them under secrets of a new id. The projection stays the same. The
+// caller deletes the old id from the server once the new index is there.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }
@@ -92,19 +85,17 @@ type updater struct {
 	folder string
 	random io.Reader
 	writer *index.Writer
-	// old is the manifest before the update, owner its owner, rows its index.
 	old        *cpar.Manifest
 	owner      *Owner
 	rows       *rows.Index
 	keywords   [][]string
 	identities []identity
-	// next is the owner of the new generation, or nil if nothing changed.
+	// next is nil if nothing changed.
 	next *Owner
 	done Update
 }
 
-// update locks a folder, runs work to write a new generation, and reports the
-// result.
+// update locks a folder and runs work to write a new generation.
 func update(key *Key, folder, what string, o UpdateOptions, work func(*updater) error) (*Update, error) {
 	if _, err := indexdir.ReadManifest(folder); err != nil { // checked first because Create would create the folder
 		return nil, err
@@ -186,12 +177,12 @@ func (u *updater) segments(kinds ...cpar.SegmentKind) (list []cpar.Segment) {
 	return list
 }
 
-// stay lists the kinds whose segments an update keeps, in some cases without
-// the last one.
+// stay lists the kinds whose segments an update keeps, with or without the
+// last.
 var stay = []cpar.SegmentKind{cpar.SegmentVectors, cpar.SegmentHints, cpar.SegmentKeywords, cpar.SegmentProfile, cpar.SegmentIdentities, cpar.SegmentCells}
 
-// write writes the next generation: the ledger as altered by change, the index
-// made by begin, and the identities of all records.
+// write writes the next generation: the altered ledger, the index made by
+// begin, and the identities of all records.
 func (u *updater) write(ctx context.Context, identities []identity, change func(l *ledger) error, begin func(x *index.Index) (*rows.Builder, error)) error {
 	l := u.owner.ledger.after()
 	if err := change(l); err != nil {
