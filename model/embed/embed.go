@@ -70,16 +70,16 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 // paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
 // of norm at most 1, β/2 levels per unit, and half a level of rounding per
 // coordinate. A median is on average at most twice as far from any point as the
-// photos are, because half of them are at least as far, on the same side. So
-// baselines are at most 2B away and a photo at most 3B = 10,287 from them. The
-// result is at most 32,767, which keeps the sums of EmbedAll exact.
+// photos are, so baselines are at most 2B away and a photo at most 3B = 10,287
+// from them. The result is at most 32,767, which keeps the sums of EmbedAll
+// exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
 
-// Baselines returns the median level of each coordinate over a collection, the
-// lower one of an even number. Medians minimise the number of steps. All of
-// levels must have one length and be at most beta. Errors wrap cpar.ErrInput.
+// Baselines returns the median level of each coordinate, the lower one of an
+// even number. Medians minimise the number of steps. All of levels must have
+// one length and be at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)
@@ -117,8 +117,8 @@ func checkLevels(x []uint16, m, beta int) error {
 	return nil
 }
 
-// Projection embeds levels under one secret. It prints as "embed projection
-// (redacted)" and is safe for concurrent use.
+// Projection embeds levels under one secret. It never prints the secret and is
+// safe for concurrent use.
 type Projection struct {
 	block         cipher.Block // AES under the derived key, never printed
 	m, beta, mhat int
@@ -157,7 +157,6 @@ func New(secret [32]byte, m, beta, mhat int, baselines []uint16) (*Projection, e
 // MHat returns m̂, the number of values of an embedded photo.
 func (p *Projection) MHat() int { return p.mhat }
 
-// Printing a value or a pointer with any verb reveals nothing.
 const redacted = "embed projection (redacted)"
 
 func (Projection) String() string               { return redacted }
@@ -166,7 +165,6 @@ func (Projection) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Projection) Format(f fmt.State, _ rune)   { fmt.Fprint(f, redacted) }
 func (Projection) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// rowBytes returns the length of a step in the stream, in whole AES blocks.
 func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSize }
 
 func (p *Projection) steps(bits []byte, d, first int) {
@@ -178,8 +176,8 @@ func (p *Projection) steps(bits []byte, d, first int) {
 	cipher.NewCTR(p.block, counter[:]).XORKeyStream(bits, bits)
 }
 
-// check rejects levels that do not fit this projection, and levels farther from
-// the baseline than any vector of the profile can be.
+// check also rejects levels farther from the baseline than any vector of the
+// profile.
 func (p *Projection) check(x []uint16) error {
 	if err := checkLevels(x, p.m, p.beta); err != nil {
 		return err
@@ -269,7 +267,7 @@ func (p *Projection) Embed(levels []uint16) ([]int16, error) {
 	}
 	above.carry()
 	below.carry()
-	z := make([]int16, p.mhat) // at most MaxSteps each
+	z := make([]int16, p.mhat)
 	for j := range z {
 		z[j] = int16(2*(above.counts[j]-below.counts[j]) - balance)
 	}

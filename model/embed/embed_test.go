@@ -35,8 +35,7 @@ func (p *Projection) sign(d, l, j int) int {
 	return 2*int(row[j/8]>>(j%8)&1) - 1
 }
 
-// naive multiplies the unary vector of m·β elements by the m̂ × m·β signs and
-// subtracts the same for the baselines.
+// naive multiplies the unary vectors by the m̂ × m·β signs.
 func naive(p *Projection, matrix [][]int, levels []uint16) []int16 {
 	unary := func(x []uint16) []int {
 		u := make([]int, p.m*p.beta)
@@ -105,7 +104,6 @@ func TestEmbedEqualsUnaryTimesMatrix(t *testing.T) {
 	}
 }
 
-// photoLevels returns levels of n synthetic photos shaped as in profile paper.
 func photoLevels(t testing.TB, n int, seed uint64) (levels [][]uint16, l1 [][]float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -143,7 +141,7 @@ func mustBaselines(t testing.TB, levels [][]uint16, beta int) []uint16 {
 
 func TestEmbedAllEqualsEmbed(t *testing.T) {
 	levels, _ := photoLevels(t, 150, 1)
-	later, _ := photoLevels(t, 1, 99) // outside the range of the collection
+	later, _ := photoLevels(t, 1, 99)
 	p := mustNew(t, secret(1), 864, vector.Beta, 1296, mustBaselines(t, levels, vector.Beta))
 	all, err := p.EmbedAll(levels)
 	if err != nil {
@@ -209,8 +207,7 @@ func TestEmbedFarFromTheBaseline(t *testing.T) {
 	}
 }
 
-// A stream of ones makes all values the signed number of steps, the maximum
-// that lanes and tallies must hold.
+// A stream of ones makes every value the signed number of steps, the maximum.
 type ones struct{}
 
 func (ones) BlockSize() int        { return 16 }

@@ -11,12 +11,10 @@ const (
 	laneBits = 16
 	lanes    = 64 / laneBits
 	// tileWords words of z, a cache line, are summed over all coordinates at a
-	// time. For 20,000 photos they take 1.3 MB and stay in a core's cache, with
-	// the prefix sums of a coordinate.
-	tileWords = 8
-	tileCols  = tileWords * lanes
-	tileBytes = tileCols / 8
-	// coordinatesAtOnce is the number of coordinates that addPrefixSums4 adds.
+	// time. For 20,000 photos they take 1.3 MB and stay in a core's cache.
+	tileWords         = 8
+	tileCols          = tileWords * lanes
+	tileBytes         = tileCols / 8
 	coordinatesAtOnce = 4
 )
 
@@ -31,22 +29,21 @@ var spread4 = func() (table [16]uint64) {
 }()
 
 type coordinate struct {
-	low, high int      // lowest and highest level, including the baseline
+	low, high int
 	levels    []uint16 // per photo, relative to low
 	bits      []byte   // steps low+1 to high
 }
 
 // EmbedAll embeds a collection on all cores: n × m̂ values, one slice per
-// photo. It generates every step of the stream at most once, and skips steps
-// that all photos share. Errors wrap cpar.ErrInput.
+// photo. It generates every step of the stream at most once. Errors wrap
+// cpar.ErrInput.
 //
-// In addition to levels and result (2·m and 2·m̂ bytes per photo) it needs 2·m
-// bytes per photo and m̂/8 for every level within the range of a coordinate: at
-// most 152 MB with the paper's numbers, and 4 MB for Corel-5k.
+// In addition to levels and result it needs 2·m bytes per photo and m̂/8 for
+// every level within the range of a coordinate, at most 152 MB with the paper's
+// numbers.
 //
 // Four values share a 64-bit word. Sums of words are sums of their lanes if the
-// final value of every lane is within ±32,767, which MaxSteps ensures. Borrows
-// between lanes are linear too and cancel.
+// final value of every lane is within ±32,767, which MaxSteps ensures.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {
@@ -116,8 +113,8 @@ func (p *Projection) coordinate(levels [][]uint16, d int) coordinate {
 	return c
 }
 
-// prefixSums returns the sums of ones from the baseline to every level of c, as
-// tileWords words each, in the columns of a tile. It reuses walk.
+// prefixSums returns the sums of ones from the baseline to every level of c in
+// the columns of a tile, tileWords words each. It reuses walk.
 func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int) []uint64 {
 	size := (c.high - c.low + 1) * tileWords
 	if cap(walk) < size {
@@ -141,7 +138,6 @@ func (p *Projection) prefixSums(walk []uint64, c *coordinate, baseline, tile int
 	return walk
 }
 
-// addPrefixSums adds to every photo's sums the prefix sum at the photo's level.
 func addPrefixSums(sums, walk []uint64, levels []uint16) {
 	for i, l := range levels {
 		to := (*[tileWords]uint64)(sums[i*tileWords:])
@@ -157,8 +153,7 @@ func addPrefixSums(sums, walk []uint64, levels []uint16) {
 	}
 }
 
-// addPrefixSums4 is addPrefixSums for four coordinates. It loads and stores the
-// sums once instead of four times.
+// addPrefixSums4 loads and stores the sums once for four coordinates.
 func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[coordinatesAtOnce][]uint16) {
 	w0, w1, w2, w3 := walks[0], walks[1], walks[2], walks[3]
 	n := len(levels[0])
@@ -184,7 +179,7 @@ func addPrefixSums4(sums []uint64, walks *[coordinatesAtOnce][]uint64, levels *[
 func unpack(z []int16, words []uint64, balance int16) {
 	for j := range z {
 		word := &words[j/lanes]
-		ones := int16(*word) // the lowest lane, sign-extended
+		ones := int16(*word)
 		// Subtracting the lane also returns its borrow from the next lane.
 		*word = (*word - uint64(int64(ones))) >> laneBits
 		z[j] = 2*ones - balance

@@ -10,14 +10,14 @@ import (
 	"cpar/photo/decode"
 )
 
-// Options configures extraction. The zero value is usable.
+// Options configures extraction.
 type Options struct {
 	// Cache, if set, is consulted before an image is decoded.
 	Cache *Cache
 	// Network, if set, also computes an embedding of every image.
 	Network Encoder
-	// Progress, if set, is called after every image, including failed ones,
-	// with the number done of total. Calls are serial, with done rising by one.
+	// Progress, if set, is called serially after every image, including failed
+	// ones, with done rising by one.
 	Progress func(done, total int)
 }
 
@@ -29,12 +29,12 @@ type Photo struct {
 }
 
 // ExtractAll computes the vectors of n images on all cores. load returns the
-// bytes of image i and is called concurrently. The photos have no keywords and
-// are in the order of the images. If image i cannot be loaded or decoded,
+// bytes of image i and is called concurrently. The photos are in the order of
+// the images and have no keywords. If image i cannot be loaded or decoded,
 // errs[i] is set and the others continue.
 //
 // When ctx ends, ExtractAll starts no further image and returns the photos so
-// far with ctx's error. Images not started have that error too.
+// far with ctx's error, which is also the error of images not started.
 func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) (photos []Photo, errs []error, err error) {
 	photos, errs = make([]Photo, n), make([]error, n)
 	var mu sync.Mutex // guards done and calls of Progress

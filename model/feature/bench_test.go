@@ -8,11 +8,10 @@ import (
 	"cpar/photo/decode"
 )
 
-// photo returns a textured JPEG, 4:2:0.
 func photo(b *testing.B, w, h int) []byte {
 	b.Helper()
 	p := synthetic(w, h)
-	for i, v := range p.RGB { // a quarter of the texture, because more would look like noise
+	for i, v := range p.RGB {
 		p.RGB[i] = 96 + v/4
 	}
 	var data bytes.Buffer

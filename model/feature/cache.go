@@ -7,24 +7,20 @@ import (
 	"math"
 )
 
-// A Cache stores vectors and embeddings, so that a photo is decoded only once
-// and a text embedded once. Entries of a photo are named by
-// decode.ContentDigest: renaming or moving the photo, or changing its keywords,
-// keeps the entries, and editing the image does not.
+// A Cache stores vectors and embeddings. Entries of a photo are named by
+// decode.ContentDigest, so they survive renaming and changed keywords, but not
+// edits of the image.
 //
 // A Cache lives in a localstore.Store, encrypted under the owner's key and
-// bounded in size (NewCache), or in a plaintext folder for measurements, which
-// have no key (OpenCache).
-//
-// Entries that are damaged, truncated or of another version count as missing
-// and are computed again. A Cache is safe for concurrent use, also by several
-// processes. A nil *Cache stores nothing.
+// bounded in size (NewCache), or in a plaintext folder for measurements
+// (OpenCache). Damaged entries and those of another version count as missing. A
+// Cache is safe for concurrent use, also by several processes. A nil *Cache
+// stores nothing.
 type Cache struct {
 	store    store
-	readOnly bool // for dry runs
+	readOnly bool
 }
 
-// A store keeps values by kind and name.
 type store interface {
 	Get(kind string, name []byte) (value []byte, ok bool)
 	Put(kind string, name, value []byte) error
@@ -49,8 +45,7 @@ var (
 	textKind      = fmt.Sprintf("text %d", embeddingVersion)
 )
 
-// cached returns the stored value, or computes and stores it. A failure to
-// store is ignored.
+// cached returns the stored value, or computes it and tries to store it.
 func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, bool), compute func() (T, error), encode func(T) []byte) (T, error) {
 	if c != nil {
 		if body, ok := c.store.Get(kind, name); ok {
@@ -81,8 +76,7 @@ func (c *Cache) Embedding(content, network [sha256.Size]byte, compute func() ([]
 	return cached(c, embeddingKind, append(content[:], network[:]...), decodeEmbedding, compute, encodeEmbedding)
 }
 
-// Text returns the vector of one or several texts. name identifies everything
-// that the vector depends on.
+// Text returns the vector of texts. name identifies everything it depends on.
 func (c *Cache) Text(name [sha256.Size]byte, compute func() ([]float32, error)) ([]float32, error) {
 	return cached(c, textKind, name[:], decodeEmbedding, compute, encodeEmbedding)
 }

@@ -66,7 +66,6 @@ func TestCache(t *testing.T) {
 	if _, ok := c.store.(dirStore).entry(vectorsKind, other[:]).decode(good); ok {
 		t.Error("the entry of one image is taken for another's")
 	}
-	// Failures are not cached.
 	for range 2 {
 		if _, err := NewExtractor().Photo([]byte("nothing"), Options{Cache: c}); !errors.Is(err, cpar.ErrInput) {
 			t.Error(err)
@@ -84,7 +83,6 @@ func TestCacheStorage(t *testing.T) {
 	if _, err := OpenCache(file); !errors.Is(err, cpar.ErrStorage) {
 		t.Error(err)
 	}
-	// An unwritable cache still answers.
 	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: NewCache(dirStore{file})}); err != nil || v == nil {
 		t.Error(err)
 	}
@@ -106,7 +104,6 @@ func TestCacheStorage(t *testing.T) {
 	}
 }
 
-// FuzzEntry uses its input as a cache file and as its body.
 func FuzzEntry(f *testing.F) {
 	var store dirStore
 	vectors, embedding := store.entry(vectorsKind, make([]byte, 32)), store.entry(embeddingKind, make([]byte, 64))
@@ -262,8 +259,7 @@ func TestOpenCacheRemovesOnlyItsFiles(t *testing.T) {
 	}
 }
 
-// A cache in a localstore.Store serves only the same key, and a renamed or
-// re-tagged photo is not decoded again.
+// A cache in a localstore.Store serves only the same key and survives renaming.
 func TestCacheInStoreSurvivesRename(t *testing.T) {
 	dir := t.TempDir()
 	open := func(secret byte) *Cache {

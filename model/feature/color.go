@@ -13,7 +13,6 @@ type colorCounts struct {
 	rgb, hsv, lab [ColorDim]int
 }
 
-// A light is one channel of a pixel in [0, 1]: as stored in sRGB, and linear.
 type light struct{ stored, linear float64 }
 
 // byteLights holds the lights of 8-bit channel values, plus one entry at the
@@ -57,7 +56,6 @@ func (c *colorCounts) add(r, g, b light) {
 	count(&c.lab, l, a, bb)
 }
 
-// count counts a pixel whose channels are in [0, 1].
 func count(bins *[ColorDim]int, x, y, z float64) {
 	bins[min(int(x*colorBins), colorBins-1)]++
 	bins[colorBins+min(int(y*colorBins), colorBins-1)]++
@@ -76,10 +74,9 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Dividing by slightly more makes the hue of greys and the saturation of
-	// black
-	// 0. It also moves ratios of small integers, which are often at the edge of a
-	// bin, just below the edge.
+	// Dividing by slightly more avoids 0/0 for greys and black. It also moves
+	// ratios of small integers, which are often at the edge of a bin, just
+	// below the edge.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)
@@ -109,7 +106,6 @@ func lab(r, g, b float64) (l, a, bb float64) {
 	return (116*fy - 16) / 100, (500*(fx-fy)+128)/256 + tiny, (200*(fy-fz)+128)/256 + tiny
 }
 
-// labRoot returns the cube root, with a linear segment near 0.
 func labRoot(t float64) float64 {
 	const threshold, slope = 216.0 / 24389, 24389.0 / 27
 	if t > threshold {

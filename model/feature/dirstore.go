@@ -31,15 +31,14 @@ import (
 type dirStore struct{ dir string }
 
 const (
-	cacheTemp    = "tmp-" // prefix of files not yet renamed
+	cacheTemp    = "tmp-"
 	cacheMagic   = "cparkept"
 	staleAfter   = time.Hour
 	maxNameBytes = 32
 )
 
 // OpenCache opens a plaintext cache in a folder, creating it if necessary, and
-// removes temporary files of killed processes. Errors wrap cpar.ErrInput or
-// cpar.ErrStorage.
+// removes old temporary files. Errors wrap cpar.ErrInput or cpar.ErrStorage.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
@@ -47,8 +46,8 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	// Only in folders of entries, because the user may name a folder that holds
-	// other things too.
+	// Look only in folders of entries, because the folder may hold other
+	// things.
 	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
 	for _, path := range stale {
 		// A recent one may belong to a process that is still writing.
@@ -59,7 +58,6 @@ func OpenCache(dir string) (*Cache, error) {
 	return NewCache(dirStore{dir}), nil
 }
 
-// escapeGlob quotes the characters of path that Glob would take as a pattern.
 func escapeGlob(path string) string {
 	if filepath.Separator == '\\' {
 		return path // Windows has no escaping, so a stale file may remain
@@ -67,7 +65,6 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// An entry is the path and header of a file.
 type entry struct {
 	path   string
 	header []byte
@@ -100,7 +97,7 @@ func (f dirStore) Put(kind string, name, value []byte) error {
 	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	file, err := os.CreateTemp(parent, cacheTemp) // mode 0600
+	file, err := os.CreateTemp(parent, cacheTemp)
 	if err != nil {
 		return err
 	}

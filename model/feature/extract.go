@@ -8,8 +8,8 @@ import (
 	"cpar/photo/decode"
 )
 
-// An Extractor is the workspace of one goroutine: about 1.7 MB of buffers,
-// reused for every image. It must not be used concurrently.
+// An Extractor is the workspace of one goroutine: about 1.7 MB of buffers. It
+// must not be used concurrently.
 type Extractor struct {
 	plan  *plan // for the size of the previous image, because collections have few sizes
 	color colorCounts
@@ -21,7 +21,6 @@ type Extractor struct {
 // NewExtractor returns an empty workspace.
 func NewExtractor() *Extractor { return &Extractor{gabor: newGaborScratch(), patch: newPatchScratch()} }
 
-// A plan holds the reductions of images of one size.
 type plan struct {
 	w, h            int
 	reducer         *reducer

@@ -62,8 +62,7 @@ func TestReducerAgainstSum(t *testing.T) {
 	}
 }
 
-// Large JPEGs at reduced and at full size. The sides are not whole cells, and
-// edge cells count fully. Repeated tables force image/jpeg.
+// The sides are not whole cells, and repeated tables force image/jpeg.
 func TestReducedJPEGsKeepFeatures(t *testing.T) {
 	large := &decode.Image{Width: 1571, Height: 781}
 	rng := rand.New(rand.NewPCG(1, 7))

@@ -34,16 +34,16 @@ import (
 	"strconv"
 )
 
-// Version identifies the definition of the vectors. It changes whenever the
-// vector of some image could change by more than rounding, and every cache key
-// with it.
+// Version identifies the definition of the vectors and is part of every cache
+// key. It must change whenever the vector of some image could change by more
+// than rounding.
 const Version = 5
 
 const (
-	ColorDim = 3 * colorBins                 // of rgb, hsv and lab
-	GaborDim = 4 * gaborBlocks * gaborBlocks // of gabor and gaborq
-	HaarDim  = haarSide * haarSide           // of haar and haarq
-	PatchDim = 4 * patchWords                // of patches
+	ColorDim = 3 * colorBins
+	GaborDim = 4 * gaborBlocks * gaborBlocks
+	HaarDim  = haarSide * haarSide
+	PatchDim = 4 * patchWords
 )
 
 // Vectors are the features of one image. The caller owns the slices.
@@ -105,8 +105,8 @@ func New() *Vectors {
 	return v
 }
 
-// MarshalJSON writes an object of the blocks with seven decimals. More would be
-// float32 noise.
+// MarshalJSON writes an object of the blocks with seven decimals, float32's
+// precision.
 func (v Vectors) MarshalJSON() ([]byte, error) {
 	buf := make([]byte, 0, 64<<10)
 	for i, b := range blocks {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	gaborSide   = 128 // side of the grey image
-	gaborBlocks = 8   // blocks per side
+	gaborSide   = 128
+	gaborBlocks = 8
 	gaborBlock  = gaborSide / gaborBlocks
 	gaborAspect = 0.5
-	gaborLevels = 8 // levels of quantised phase
+	gaborLevels = 8
 
 	// The image is padded by reflection as far as the largest kernel reaches.
 	gaborReach  = 24
@@ -39,8 +39,7 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	return envelope * re, envelope * im
 }
 
-// gaborHalf returns the reach of a kernel to each side, 3σ: sides of 13, 25 and
-// 49.
+// gaborHalf returns the reach of a kernel to each side, 3σ.
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function of a kernel without the mean of
@@ -74,8 +73,7 @@ func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	return spectrum
 }
 
-// gaborSpectra returns the spectra of all scales and orientations, 3.5 MB,
-// computed for the first image.
+// gaborSpectra returns the spectra of all scales and orientations, 3.5 MB.
 var gaborSpectra = sync.OnceValue(func() (spectra [3][4][]float64) {
 	f := newFFT()
 	for i, wavelength := range gaborWavelengths {
@@ -141,7 +139,6 @@ func (s *gaborScratch) transform(grey []float64) {
 	}
 }
 
-// reflect101 mirrors an index that lies less than a side beyond the border.
 func reflect101(i int) int {
 	switch {
 	case i < 0:
@@ -152,8 +149,8 @@ func reflect101(i int) int {
 	return i
 }
 
-// filter multiplies the image's spectrum by a real one and transforms it back.
-// It keeps only the rows of the image, without the padding.
+// filter multiplies the image's spectrum by a real one and transforms back the
+// rows of the image, without the padding.
 func (s *gaborScratch) filter(spectrum []float64) {
 	const n = fftSide
 	for u := 0; u < n; u += fftLanes {
@@ -175,7 +172,6 @@ type fft struct{ *fourier.FFT }
 
 func newFFT() *fft { return &fft{fourier.New(4, 4, 4, 3)} }
 
-// rows transforms the first filled rows of a square matrix in place.
 func (f *fft) rows(matrix []complex128, filled int) {
 	const n = fftSide
 	for ; filled > 0; filled -= fftLanes {
@@ -224,12 +220,11 @@ func (s *gaborScratch) collect(orientation int) {
 // three imaginary parts reveal a lost turn, so eight pixels share one
 // arctangent.
 //
-// The angle of a response with a negative real part and a noise-only imaginary
-// part could be +π or −π. It counts as their mean, 0, and so does a response of
-// noise alone. Such responses occur in flat and striped areas and, because
-// borders are mirrored, in the outermost lines, and noise that differs between
-// machines must not affect the result. OpenCV uses the sign of its noise, which
-// is why gaborq differs from OpenCV mostly in border blocks.
+// A response with a negative real part and a noise-only imaginary part could
+// have the angle +π or −π. It counts as their mean, 0, and so does a response
+// of noise alone, because noise differs between machines. Such responses occur
+// in flat and striped areas and in the outermost lines, which is why gaborq
+// differs from OpenCV mostly in border blocks.
 func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 	const run = 8 // 1e-11 to the power of 8 is well within float64
 	turns := 0

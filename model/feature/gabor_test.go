@@ -82,8 +82,7 @@ func TestBlockRowAgainstAtan2(t *testing.T) {
 	}
 }
 
-// Flat, striped and black images have only noise, which must not affect the
-// phase: level 4.
+// Flat, striped and black images must have phase 0, level 4, despite the noise.
 func TestGaborFlat(t *testing.T) {
 	s := newGaborScratch()
 	magnitude, level := make([]float32, GaborDim), make([]float32, GaborDim)

@@ -31,8 +31,7 @@ const (
 	patchLong, patchShort = 96, 64
 	// patchFloor is added to the variance of a patch, in units of 0…255,
 	// because areas such as sky are flat.
-	patchFloor = 10
-	// patchThreshold is subtracted from the response of a word to a patch.
+	patchFloor     = 10
 	patchThreshold = 0.5
 )
 
@@ -67,7 +66,6 @@ func newPatchScratch() *patchScratch {
 	return s
 }
 
-// patchesOf returns the number of patches along a side.
 func patchesOf(side int) int { return (side-patchSide)/patchStep + 1 }
 
 // respond writes the mean responses to an image of w columns of RGB values,

@@ -8,7 +8,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// TestPatchesAgainstLoops compares the kernels with one sum per word and patch.
 func TestPatchesAgainstLoops(t *testing.T) {
 	if len(patchFile) != patchWords*(8+2*patchValues) {
 		t.Fatalf("words of %d bytes", len(patchFile))
@@ -80,8 +79,6 @@ func TestNormalPatch(t *testing.T) {
 	}
 }
 
-// A structure in one quarter affects only its words at any brightness, and a
-// plain image has none.
 func TestPatchesStayInTheirQuarter(t *testing.T) {
 	paint := func(level byte, stripes bool) *Vectors {
 		p := &decode.Image{Width: 192, Height: 128, RGB: make([]byte, 3*192*128)}

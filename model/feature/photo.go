@@ -24,8 +24,7 @@ type Embedding struct {
 }
 
 // Photo returns the vectors of an encoded image file, and the embedding if opts
-// has a network, from the cache if possible. It decodes the file at most once
-// and ignores opts.Progress.
+// has a network, from the cache if possible. It decodes the file at most once.
 func (e *Extractor) Photo(data []byte, opts Options) (*Vectors, error) {
 	return e.photo(data, decode.ContentDigest(data), opts)
 }

@@ -15,7 +15,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// countingNetwork embeds an image as its size and counts calls.
 type countingNetwork struct {
 	name  byte
 	calls *atomic.Int64
@@ -76,7 +75,6 @@ func TestEmbeddings(t *testing.T) {
 	get("mended", 1, 3)
 }
 
-// Every image has an embedding or an error, even if the network fails.
 func TestExtractAllEmbedsEveryImage(t *testing.T) {
 	calls := new(atomic.Int64)
 	photos := [][]byte{encodePNG(t, synthetic(20, 30)), []byte("no photo"), encodePNG(t, synthetic(40, 20))}

@@ -7,7 +7,6 @@ import "slices"
 // with the same weights in all reductions is first summed in integers, and only
 // the sums are multiplied by weights.
 
-// A tap is the weight w of a source position in destination position dst.
 type tap struct {
 	dst int
 	w   float64
@@ -45,8 +44,8 @@ func linearTaps(n, d int) [][]tap {
 	return taps
 }
 
-// A target is one reduction of an image to w×h values of 3 channels (RGB) or 1
-// (grey), in 0…255.
+// A target is one reduction of an image to w×h values, in 0…255, of 3 channels
+// or 1.
 type target struct {
 	channels     int
 	xTaps, yTaps [][]tap
@@ -66,7 +65,7 @@ func newTarget(fromW, fromH, w, h, channels int) *target {
 	}
 }
 
-// scaleToUnit scales the values to [0, 1]. Call it at most once per image.
+// scaleToUnit scales the values to [0, 1], in place.
 func (t *target) scaleToUnit() []float64 {
 	for i := range t.out {
 		t.out[i] /= 255
@@ -142,7 +141,6 @@ func (r *reducer) add(y int, row []byte) {
 	}
 }
 
-// distribute weights the sums of a run of rows that ends with row y.
 func (r *reducer) distribute(y int) {
 	for s := range r.grey {
 		red, green, blue := float64(r.sums[3*s]), float64(r.sums[3*s+1]), float64(r.sums[3*s+2])

@@ -10,7 +10,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// synthetic returns the image behind testdata/opencv.json.
 func synthetic(w, h int) *decode.Image {
 	p := &decode.Image{Width: w, Height: h}
 	for y := range h {
@@ -38,8 +37,7 @@ func extract(t testing.TB, p *decode.Image) *Vectors {
 	return v
 }
 
-// Sizes that grow, shrink, do both, are odd, portrait, one pixel, or exceed 256
-// pixels, against OpenCV. The file holds every sixteenth Haar element.
+// The file holds every sixteenth Haar element.
 func TestGoldenSizes(t *testing.T) {
 	for name, want := range readGolden(t, filepath.Join("testdata", "opencv.json")) {
 		var w, h int

@@ -159,9 +159,8 @@ func mean(rows [][]float32, members []uint32) []float32 {
 }
 
 // The encoding of BalancedCells takes one bit per record and cell. Record
-// numbers would take log₂ n bits for each of 1.72·n slots, four times as much
-// at a million records. Numbers are little-endian. The length depends only on
-// the four counts.
+// numbers would take four times as much at a million records. Numbers are
+// little-endian. The length depends only on the four counts.
 //
 //	records (4)  cells (4)  slots of a cell (4)  d (4)
 //	centroids, d float32 each

@@ -21,12 +21,10 @@ func mustBalance(t testing.TB, rows [][]float32, clusters, size int) *BalancedCe
 	return c
 }
 
-// Every cell is full, every record is in a cell, and records from other cells
-// are nearer than the records left out.
 func TestBalanceFillsEveryCell(t *testing.T) {
 	for name, c := range map[string]struct{ n, d, groups, clusters, size int }{
 		"groups":         {400, 12, 8, 8, 75},
-		"lopsided":       {400, 5, 2, 8, 75}, // two groups, so half of the cells overflow
+		"lopsided":       {400, 5, 2, 8, 75},
 		"no copies":      {400, 5, 3, 8, 50},
 		"all in all":     {30, 4, 3, 4, 30},
 		"one cluster":    {50, 4, 2, 1, 50},
@@ -52,8 +50,7 @@ func TestBalanceFillsEveryCell(t *testing.T) {
 	}
 }
 
-// With room for all, a cell holds its own records and those least beyond its
-// border.
+// With room for all, a cell's copies are the records least beyond its border.
 func TestCopiesGoToTheNextNearestCell(t *testing.T) {
 	rows := blobs(testRand(5), 600, 8, 30, 2)
 	cells := mustBalance(t, rows, 4, 400)
@@ -111,8 +108,6 @@ func read(b []byte, n, d int) (*BalancedCells, error) {
 	return c, err
 }
 
-// Cells round-trip, damage is detected, and the length depends only on the
-// counts.
 func TestCellsRoundTrip(t *testing.T) {
 	lengths := map[int]bool{}
 	for groups := range 4 {

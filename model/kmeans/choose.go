@@ -9,17 +9,13 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Divisions differ in the share of neighbours found in the queried cell: if
-// some cells are far larger than others, records that nearly belong to the
+// If some cells are far larger than others, records that nearly belong to the
 // large ones do not fit into their slots. choose therefore takes the best of
-// several divisions. It counts how many of the nearest others of sampled rows
-// are in the cells that these rows would query.
+// several divisions, by the number of nearest others of sampled rows that are
+// in the cells these rows would query.
 //
 // On Corel-5k, profile `learned`, eight cells with 1.72 slots per record, this
-// finds 0.861 of the ten nearest (mean of five seeds, minimum 0.855). The most
-// even of eight divisions finds 0.850 (0.833), of 32 with 1.7 slots 0.856
-// (0.845). Choosing copies by the distance from the border between two cells
-// found no more.
+// finds 0.861 of the ten nearest, the most even of eight divisions 0.850.
 const (
 	// restarts divisions of sampled evenly spaced rows are tried.
 	restarts, sampled = 32, 1 << 14
@@ -61,10 +57,8 @@ func spaced(rows [][]float32, n int) [][]float32 {
 	return out
 }
 
-// spacedIndex returns the index of the ith of n evenly spaced rows among all.
 func spacedIndex(i, n, all int) int { return i * all / n }
 
-// nearestOthers returns the nearest other rows of each of n evenly spaced rows.
 func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, error) {
 	out := make([][]uint32, n)
 	parallel.For(n, func(i int) {
@@ -90,8 +84,6 @@ func nearestOthers(ctx context.Context, rows [][]float32, n int) ([][]uint32, er
 	return out, ctx.Err()
 }
 
-// countFound counts the neighbours in near that are in the cell of their query
-// row.
 func (c *BalancedCells) countFound(rows [][]float32, near [][]uint32) (n int) {
 	for i, others := range near {
 		records := c.Records[c.Nearest(rows[spacedIndex(i, len(near), len(rows))])]

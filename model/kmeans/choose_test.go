@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// No tried division has more of the nearest others in the queried cells.
 func TestBestDivisionIsChosen(t *testing.T) {
 	const clusters, size = 4, 90
 	rows := blobs(testRand(11), 200, 6, 9, 1)
@@ -57,7 +56,6 @@ func TestBestDivisionIsChosen(t *testing.T) {
 	}
 }
 
-// Every record of a sampled collection gets a cell.
 func TestBalanceSamplesLargeCollections(t *testing.T) {
 	rows := blobs(testRand(12), sampled+500, 4, 5, 1)
 	if some := spaced(rows, sampled); len(some) != sampled || &some[0][0] != &rows[0][0] || &some[sampled-1][0] == &rows[sampled-1][0] {

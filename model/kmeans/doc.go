@@ -15,20 +15,17 @@
 // units (package user/scorevector), but k-means needs a squared L2 distance.
 // For near histograms, KL is to second order twice the squared L2 distance of
 // their square roots, so a row of z followed by √(2F)·√v has the right
-// distances. Its 48 principal components
-// keep the variance that separates cells and drop the noise of the projection:
-// they find more than all 1344 coordinates at a thirtieth of the cost. Learnt
-// vectors are short and are clustered as they are.
+// distances. Its 48 principal components keep the variance that separates cells
+// and drop the noise of the projection. Learnt vectors are short and are
+// clustered as they are.
 //
 // Share of the true ten nearest found among the visited records, on Corel-5k
-// (4,500 records, 499 requests), by the integers of user/scorevector. A request
-// also reads k centroids, which do not count as visits. Means of two to four
-// seeds, which differ by 0.01:
+// (4,500 records, 499 requests), by the integers of user/scorevector. The k
+// centroids that a request also reads do not count as visits. Means of two to
+// four seeds, which differ by 0.01:
 //
 //	                                               AP-2.5  AP-5  AP-10  AP-20
-//	PCA-64 of levels                      k =  64    0.52  0.70   0.86   0.95
-//	  the same                            k = 128    0.61  0.77   0.90   0.97
-//	  the same                            k = 256    0.68  0.82   0.93   0.98
+//	PCA-64 of levels                      k = 256    0.68  0.82   0.93   0.98
 //	PCA-64 of z, no lab                   k = 256    0.68  0.83   0.93   0.98
 //	[z, √(2F)·√v], all 1344               k = 256    0.64  0.80   0.92   0.98
 //	PCA-48 of it: this package            k =  64    0.56  0.75   0.90   0.97
@@ -36,7 +33,6 @@
 //	  the same                            k = 256    0.72  0.86   0.95   0.99
 //	  the same, 20,000 (augmented)        k = 283    0.81  0.92   0.98   1.00
 //
-// Centroids that are the projection of the mean levels, instead of the mean of
-// the projections, lose 0.01 to 0.02, because a mean of projections errs less
-// than a single projection.
+// A mean of projections errs less than the projection of the mean levels, which
+// would lose 0.01 to 0.02.
 package kmeans

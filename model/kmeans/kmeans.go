@@ -13,7 +13,7 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Options configures clustering. The zero value did best in measurements.
+// Options configures clustering.
 type Options struct {
 	// Cells is k, the number of cells, capped at the number of rows. 0 means
 	// DefaultCells in FitPhotos and is invalid in Fit.
@@ -31,8 +31,7 @@ const (
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
 	none    = ^uint32(0)
-	// chunkRows rows are compared with all centroids at a time. 512 × 256
-	// products take half a megabyte.
+	// chunkRows rows are compared with all centroids at a time.
 	chunkRows = 512
 )
 
@@ -143,8 +142,8 @@ type lloyd struct {
 	k         int
 	rng       *rand.Rand
 	centroids []float32 // k×d
-	cell      []uint32  // cell of each row
-	distance  []float32 // squared distance of each row from its centroid
+	cell      []uint32
+	distance  []float32 // squared, of each row from its centroid
 	size      []int     // number of rows of each cell
 }
 
@@ -177,8 +176,8 @@ func (m *lloyd) start() {
 	}
 }
 
-// draw returns a row with probability proportional to m.distance. If every row
-// equals a centroid, it draws uniformly, and assign repairs the empty cells.
+// draw returns a row with probability proportional to m.distance, uniformly if
+// every row equals a centroid. assign then repairs the empty cells.
 func (m *lloyd) draw() int {
 	total := 0.0
 	for _, d := range m.distance {
@@ -201,8 +200,7 @@ func (m *lloyd) draw() int {
 }
 
 // assign moves every row to the cell of its nearest centroid, ties to the lower
-// cell, and fills empty cells. It returns the number of rows that changed their
-// cell.
+// cell, and fills empty cells. It returns the number of rows moved.
 func (m *lloyd) assign() int {
 	squares := make([]float32, m.k)
 	for c := range squares {
@@ -246,9 +244,8 @@ func (m *lloyd) count() {
 	}
 }
 
-// fill moves one row into every empty cell: the row farthest from its centroid
-// among cells of at least two rows, ties to the largest cell. This splits the
-// worst represented cell.
+// fill moves into every empty cell the row farthest from its centroid among
+// cells of at least two rows, ties to the largest cell.
 func (m *lloyd) fill() {
 	for empty := range m.size {
 		if m.size[empty] > 0 {

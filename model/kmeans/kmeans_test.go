@@ -16,7 +16,6 @@ import (
 
 func testRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x636c7573)) }
 
-// blobs returns n rows around group centres, row i in group i mod groups.
 func blobs(rng *rand.Rand, n, d, groups int, spread float64) [][]float32 {
 	centres := make([][]float64, groups)
 	for g := range centres {
@@ -43,7 +42,6 @@ func mustKMeans(t testing.TB, rows [][]float32, opt Options) *Partition {
 	return l
 }
 
-// check verifies the invariants of a Partition.
 func check(t testing.TB, l *Partition, n int) {
 	t.Helper()
 	if len(l.Cell) != n || len(l.Order) != n || l.Starts[0] != 0 || int(l.Starts[l.Len()]) != n {
@@ -164,7 +162,6 @@ func TestGroupsAreFound(t *testing.T) {
 	}
 }
 
-// The first centroids nearly always come from different groups.
 func TestStartSpreads(t *testing.T) {
 	rows := blobs(testRand(2), 400, 8, 20, 1e-3)
 	points, err := newPoints(rows)
@@ -201,8 +198,7 @@ func TestTiesGoToTheLowerCell(t *testing.T) {
 	}
 }
 
-// An empty cell takes the farthest row, never a cell's only one, from the
-// largest cell among equals.
+// An empty cell takes the farthest row, from the largest cell among equals.
 func TestFillSplitsTheWorstCell(t *testing.T) {
 	for name, c := range map[string]struct {
 		list     []uint32

@@ -24,8 +24,7 @@ const (
 // histograms, and unit is F, squared JL units per unit of distance
 // (scorevector.Budget.Unit). All are read-only. Errors wrap cpar.ErrInput.
 //
-// The result depends only on the arguments, not on the number of cores. Cells
-// are numbered at random.
+// The result depends only on the arguments. Cells are numbered at random.
 func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Partition, error) {
 	if len(z) == 0 || len(z) != len(histograms) {
 		return nil, fmt.Errorf("clustering photos: %w: %d vectors and %d histograms", cpar.ErrInput, len(z), len(histograms))
@@ -73,15 +72,12 @@ func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit fl
 	return Fit(ctx, rows, opt)
 }
 
-// photoRows lays out photos as rows whose squared L2 distance approximates the
-// distance of the photos.
 type photoRows struct {
 	z          [][]int16
 	histograms [][]float64
 	scale      float64 // √(2F)
 }
 
-// rows returns every step-th row from first to last−1.
 func (p *photoRows) rows(first, last, step int) [][]float32 {
 	m := len(p.z[0])
 	d := m + len(p.histograms[0])
@@ -103,9 +99,8 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 }
 
 // Centroid returns a cell's centroid as a record: z is the rounded mean of the
-// members' vectors and v the mean of their histograms, so that
-// scorevector.Budget.Record scores it like any record. A mean is never farther
-// from the baseline than its farthest member. Budget.Clamp absorbs the
+// members' vectors and v the mean of their histograms. A mean is never farther
+// from the baseline than its farthest member, and Budget.Clamp absorbs the
 // rounding.
 func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)

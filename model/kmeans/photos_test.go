@@ -17,8 +17,6 @@ import (
 	"cpar/user/scorevector"
 )
 
-// collection returns photos in groups, photo i in group i mod groups. spread
-// applies to z, and histograms of a group differ little.
 func collection(rng *rand.Rand, n, groups, jl, bins int, spread float64) (z [][]int16, histograms [][]float64) {
 	centre := make([][]float64, groups)
 	peak := make([]int, groups)
@@ -107,7 +105,7 @@ func TestRowsHaveTheDistanceOfRecords(t *testing.T) {
 	layout := photoRows{z: z, histograms: v, scale: math.Sqrt(2 * unit)}
 	rows := layout.rows(0, 60, 1)
 	for a := range z {
-		for b := a % 3; b < len(z); b += 3 { // near ones
+		for b := a % 3; b < len(z); b += 3 {
 			want, got := 0.0, float64(squaredL2(rows[a], rows[b]))
 			for j := range z[a] {
 				d := float64(z[a][j]) - float64(z[b][j])
@@ -208,7 +206,6 @@ func TestPhotosRefuses(t *testing.T) {
 
 func TestCentroidIsTheMean(t *testing.T) {
 	z, v := collection(testRand(27), 200, 4, 32, 48, 60)
-	// Halves on both sides of 0.
 	z[0], z[1] = slices.Clone(z[0]), slices.Clone(z[1])
 	z[0][0], z[1][0], z[0][1], z[1][1] = 2, 3, -2, -3
 	lists := make([]uint32, len(z))
@@ -249,7 +246,6 @@ func TestCentroidIsTheMean(t *testing.T) {
 	}
 }
 
-// twin scores plaintext records for one request.
 type twin struct {
 	budget  *scorevector.Budget
 	rows    [][]int64
@@ -262,8 +258,6 @@ func (s *twin) Run(first uint32, scores []int64) {
 	}
 }
 
-// End to end: a request finds most of its ten nearest in a tenth of the
-// collection, and all ten in the whole collection.
 func TestSearchOfClusteredRecords(t *testing.T) {
 	const n, jl, bins = 1200, 96, 48
 	rng := testRand(28)

@@ -28,7 +28,7 @@ const (
 
 const (
 	pictures  = 1000
-	per       = 200 // patches per image
+	per       = 200
 	width     = 96
 	height    = 64
 	rounds    = 15
@@ -38,7 +38,7 @@ const (
 func main() {
 	out := flag.String("out", "patches.bin", "`file` to write")
 	flag.Parse()
-	rng := rand.New(rand.NewPCG(1, 0x7061746368)) // "patch"
+	rng := rand.New(rand.NewPCG(1, 0x7061746368))
 	x := make([]float32, 0, pictures*per*values)
 	for range pictures {
 		p := draw(rng)
@@ -78,7 +78,6 @@ func draw(rng *rand.Rand) []float64 {
 	return out
 }
 
-// leaf draws a disc or a rectangle with a size distributed by the inverse cube.
 func leaf(rng *rand.Rand, p []float64, w, h int) {
 	const least, most = 3, 160
 	r := 1 / math.Sqrt(1/float64(most*most)+rng.Float64()*(1/float64(least*least)-1/float64(most*most)))
@@ -165,7 +164,6 @@ func whiten(x []float32) (mean, whitening []float32) {
 	return mean, whitening
 }
 
-// product multiplies n rows by a symmetric matrix.
 func product(x, m []float32, n int) []float32 {
 	out := make([]float32, n*values)
 	f32.Mul(out, values, x, values, m, values, n, values, values, false, false, make([]float32, f32.Scratch(n, values, values)))
