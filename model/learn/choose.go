@@ -27,14 +27,12 @@ type Grid struct {
 	Keep       int       // keywords per annotated photo, 5
 	Neighbours int       // number of voting neighbours, 0 to choose it too
 	// MaxPhotos bounds the photos that the choice is made on, 5000. Fit uses
-	// all photos. In a larger collection neighbours are nearer than those the
-	// ranker was calibrated on.
+	// all photos.
 	MaxPhotos int
 }
 
-// With a few hundred photos, training on four fifths costs accuracy and makes
-// probabilities from folds too low, so Choose takes ten folds. docs/quality.md
-// has the measurements behind these limits.
+// With a few hundred photos, five folds cost accuracy and make probabilities
+// too low (docs/quality.md), so Choose takes ten.
 const minTenFolds, maxTenFolds = 300, 1000
 
 // A Trial is one set of options with its quality on the collection's own
@@ -106,10 +104,10 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // Quality.Merit wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
-// and the most dimensions. It then tries all pairs of ridge and dimensions for
-// the best of these, and finally squared correlations. Principal components and
-// landmarks do not depend on keywords, so they come from all photos, test
-// photos included. The result depends only on the arguments. Choose returns
+// and the most dimensions, then all pairs of ridge and dimensions for the best
+// of these, and finally squared correlations. Principal components and
+// landmarks come from all photos, test photos included, because they do not
+// depend on keywords. The result depends only on the arguments. Choose returns
 // within a trial of ctx ending. Errors wrap cpar.ErrInput.
 func Choose(ctx context.Context, rows [][]float32, keywords [][]string, space Grid) (*Choice, error) {
 	c, err := choose(ctx, rows, keywords, space.filled(len(rows)))
@@ -222,7 +220,7 @@ func pick[T any](from []T, which []int) []T {
 type validation struct {
 	f            *ccaProblem
 	words        [][]string // keywords of every photo, for the ranker
-	heldOut      [][]int    // photos of each fold
+	heldOut      [][]int
 	trainMoments []*moments // moments of the photos outside each fold
 	trainRows    [][]int
 }
@@ -263,7 +261,7 @@ func (f *ccaProblem) validation(ctx context.Context, words [][]string, space Gri
 }
 
 // solutions solves the problem of every fold. A fold without a solution,
-// because the photos outside it are indistinguishable, is not tested.
+// because its training photos are indistinguishable, is not tested.
 func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]solution, error) {
 	out := make([]solution, len(v.trainMoments))
 	var failed error
@@ -290,8 +288,8 @@ func (v *validation) solutions(ctx context.Context, ridge float64, dim int) ([]s
 
 // samples returns the tested photos with their neighbours in the first dim
 // directions. Each fold is measured in two halves, because a mean over keywords
-// depends on the number of test photos: half of one fold in five is a tenth of
-// the photos, the usual size of a test set.
+// depends on the number of test photos: a tenth of the photos is the usual size
+// of a test set.
 func (v *validation) samples(ctx context.Context, solutions []solution, dim int) ([]rank.Sample, error) {
 	var samples []rank.Sample
 	group := 0
@@ -331,8 +329,6 @@ func (v *validation) samples(ctx context.Context, solutions []solution, dim int)
 	return samples, nil
 }
 
-// neighbours finds the neighbours of the queried photos of a fold among the
-// records, the photos of the other folds.
 func (v *validation) neighbours(all, records blas64.General, asked []int, fold, group int) []rank.Sample {
 	var samples []rank.Sample
 	for now := range slices.Chunk(asked, 256) {
@@ -352,8 +348,6 @@ func (v *validation) neighbours(all, records blas64.General, asked []int, fold, 
 	return samples
 }
 
-// largest returns the indices of the k largest values in falling order, ties to
-// the lower index.
 func largest(x []float64, k int) []int {
 	k = min(k, len(x))
 	top := make([]int, 0, k+1)

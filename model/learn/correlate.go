@@ -15,12 +15,11 @@ import (
 	"cpar/internal/parallel"
 )
 
-// moments are sums over photos from which covariances follow. Subtracting the
-// moments of one fold from the total costs far less than summing the other
-// folds again.
+// moments are sums over photos from which covariances follow. Subtracting one
+// fold's moments from the total is cheaper than summing the other folds again.
 type moments struct {
 	n          float64
-	sx, sy     []float64      // q, v
+	sx, sy     []float64
 	xx, yx, yy blas64.General // q × q, v × q, v × v
 }
 
@@ -87,7 +86,6 @@ func (m *moments) add(factor float64, part *moments) {
 	}
 }
 
-// zero returns the moments of no photos, in the size of m.
 func (m *moments) zero() *moments {
 	return &moments{sx: make([]float64, len(m.sx)), sy: make([]float64, len(m.sy)),
 		xx: matrix(len(m.sx), len(m.sx)), yx: matrix(len(m.sy), len(m.sx)), yy: matrix(len(m.sy), len(m.sy))}
@@ -123,9 +121,9 @@ type solution struct {
 	guess        blas64.General // A⁻¹ Cxy without weights, q × v
 }
 
-// correlate evaluates the formulas of the package comment. It uses the inverse
-// of a Cholesky factor as A^{-1/2}. The symmetric root differs by a rotation,
-// which U undoes.
+// correlate evaluates the formulas of the package comment with the inverse of a
+// Cholesky factor as A^{-1/2}. The symmetric root differs by a rotation, which
+// U undoes.
 func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 	xx, t, yy := m.covariances()
 	lx, err := cholesky(xx, ridge)
@@ -169,7 +167,7 @@ func correlate(m *moments, ridge float64, dim int) (s solution, err error) {
 		u = product(t, top, false) // U·S
 	}
 	for k := range dim {
-		weight := math.Sqrt(max(0, values[side-1-k])) // S
+		weight := math.Sqrt(max(0, values[side-1-k]))
 		s.correlations = append(s.correlations, weight)
 		if !wide {
 			weight = 1 // already in U·S
@@ -201,7 +199,7 @@ func (s solution) scaleByCorrelation() solution {
 	return s
 }
 
-// regression returns A⁻¹ Cxy, given t = Lx⁻¹ Cxy with weighted keywords.
+// regression returns A⁻¹ Cxy without weights, given t = Lx⁻¹ Cxy with weights.
 func (m *moments) regression(lx blas64.Triangular, t blas64.General) blas64.General {
 	out := matrix(t.Rows, t.Cols)
 	idf := m.idf()

@@ -13,8 +13,6 @@ import (
 	"cpar/model/feature"
 )
 
-// Small, poor and strange collections give vectors of length 1 or 0, or an
-// error.
 func TestUnusualCollections(t *testing.T) {
 	first := func(n int) ([][]float32, [][]string) { return collection(n, 1, uint64(n)) }
 	each := func(n int, words func(i int) []string) [][]string {
@@ -34,8 +32,8 @@ func TestUnusualCollections(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows     [][]float32
 		keywords [][]string
-		fit      bool // can be fitted
-		choose   bool // can be chosen for
+		fit      bool
+		choose   bool
 	}{
 		"50 photos":          {rows60[:50], words60[:50], true, true},
 		"7 photos":           {rows60[:7], words60[:7], true, true},
@@ -112,8 +110,6 @@ func TestLargeCollections(t *testing.T) {
 	}
 }
 
-// Inner products of landmark coordinates equal the kernel of the package
-// comment.
 func TestKernelByHand(t *testing.T) {
 	rows, keywords := collection(40, 1, 12)
 	opt := Options{Dim: 2, Ridge: 1, Blocks: both}
@@ -178,7 +174,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A few hundred photos get ten folds, others five, at most one per photo.
 func TestFoldCountDependsOnPhotos(t *testing.T) {
 	for photos, want := range map[int]int{4: 4, 299: 5, 300: 10, 1000: 10, 1001: 5} {
 		if got := (Grid{}).filled(photos).Folds; got != want {
@@ -190,8 +185,7 @@ func TestFoldCountDependsOnPhotos(t *testing.T) {
 	}
 }
 
-// Rows match the blocks and skips of their Grid. The most informative block,
-// patches or the embedding, has the largest weight.
+// The most informative block, patches or the embedding, has the largest weight.
 func TestGridsMatchTheirRows(t *testing.T) {
 	v := feature.New()
 	v.RGB[0], v.Lab[1] = 1, 2

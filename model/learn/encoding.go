@@ -69,9 +69,9 @@ func (p *Projection) AppendBinary(data []byte) ([]byte, error) {
 func (p *Projection) MarshalBinary() ([]byte, error) { return p.AppendBinary(nil) }
 
 // UnmarshalBinary decodes data without keeping it, using no more memory than
-// len(data). All decoded vectors are finite. Data from an untrusted source must
-// be authenticated first. On error p is unchanged. Errors wrap cpar.ErrCorrupt
-// or cpar.ErrVersion.
+// len(data). All decoded vectors are finite. The caller must authenticate data
+// from an untrusted source first. On error p is unchanged. Errors wrap
+// cpar.ErrCorrupt or cpar.ErrVersion.
 func (p *Projection) UnmarshalBinary(data []byte) error {
 	out, err := decode(data)
 	if err != nil {

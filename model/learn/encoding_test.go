@@ -102,7 +102,6 @@ func examples(t testing.TB) (linear, kernel []byte) {
 		encoded(t, mustFit(t, rows, keywords, Options{Dim: 3, Ridge: 1, Blocks: both, Landmarks: 4}))
 }
 
-// TestMatrix16 compares with float64, within half a step of each value.
 func TestMatrix16(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := matrix(5, 23)
@@ -134,9 +133,8 @@ func TestMatrix16(t *testing.T) {
 	}
 }
 
-// The largest projection of FeatureGrid and EmbeddingGrid keeps an index of
-// 20,000 photos, (8·(dim+3)+92) bytes each and 0.3 MB of overhead, within 25
-// MB.
+// The largest projection of each grid must keep an index of 20,000 photos,
+// (8·(dim+3)+92) bytes each and 0.3 MB of overhead, within 25 MB.
 func TestEncodingsAreSmallEnough(t *testing.T) {
 	size := func(blocks []int, landmarks, dim int) int {
 		total, p := headerSize, 0

@@ -28,9 +28,8 @@ const (
 )
 
 // Fit fits a projection to n rows and the keywords of each. Repeated keywords
-// count once. The result depends only on the arguments, not on the number of
-// cores, up to the rounding of the processor architecture. Errors wrap
-// cpar.ErrInput.
+// count once. The result depends only on the arguments, up to the rounding of
+// the processor architecture. Errors wrap cpar.ErrInput.
 func Fit(ctx context.Context, rows [][]float32, keywords [][]string, opt Options) (*Projection, error) {
 	p, err := fit(ctx, rows, keywords, opt)
 	if err != nil {
@@ -131,14 +130,12 @@ func (o Options) bounds(blocks int) error {
 	return nil
 }
 
-// labels holds the keywords of every photo as columns from 0 to words−1.
 type labels struct {
 	words   int
 	byPhoto [][]int
 	column  map[string]int // column of each keyword
 }
 
-// label assigns a column to each of the most frequent keywords.
 func label(keywords [][]string) (labels, error) {
 	count := map[string]int{}
 	for _, words := range keywords {

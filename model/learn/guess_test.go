@@ -14,8 +14,6 @@ import (
 	"cpar"
 )
 
-// Guesses equal a ridge regression solved by the normal equations, also after
-// encoding.
 func TestGuessIsRidgeRegression(t *testing.T) {
 	rows, keywords := collection(60, 1, 4)
 	for _, landmarks := range []int{0, 12} {
@@ -76,7 +74,6 @@ func TestGuessIsRidgeRegression(t *testing.T) {
 	}
 }
 
-// Guesses know nothing of keywords that only the test photo has.
 func TestGuessesAreFromOtherFolds(t *testing.T) {
 	rows, keywords := collection(50, 1, 6)
 	for i := range keywords {

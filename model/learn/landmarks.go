@@ -59,7 +59,6 @@ func (f *ccaProblem) mapToLandmarks(ctx context.Context, m int, opt Options) err
 	return nil
 }
 
-// slice returns a view of rows from to to−1 of m.
 func slice(m blas64.General, from, to int) blas64.General {
 	m.Rows, m.Data = to-from, m.Data[from*m.Stride:to*m.Stride]
 	return m
@@ -98,7 +97,6 @@ func (f *ccaProblem) setWidths(l blas64.General) bool {
 	return found
 }
 
-// kernel returns k(x, l) for every pair of rows of x and of l.
 func (f *ccaProblem) kernel(x, l blas64.General) blas64.General {
 	out := matrix(x.Rows, l.Rows)
 	total, at := float64(0), 0

@@ -76,12 +76,12 @@ const (
 	maxWeight     = 16
 )
 
-// Options configures Fit. Only Dim and Ridge have no usable zero value.
+// Options configures Fit. Dim and Ridge are required.
 type Options struct {
-	Dim    int     // directions to keep, 1 to MaxDim
-	Ridge  float64 // ρ, above 0
-	Blocks []int   // lengths of the blocks of a row, in order, nil for a single block
-	Skip   []bool  // blocks to leave out, nil for none
+	Dim    int // directions to keep, 1 to MaxDim
+	Ridge  float64
+	Blocks []int  // lengths of the blocks of a row, in order, nil for a single block
+	Skip   []bool // blocks to leave out, nil for none
 	// Weights are the kernel weights of the blocks, 1/16 to 16, nil for equal
 	// weights. They matter only with landmarks.
 	Weights []float32
@@ -122,8 +122,7 @@ func (p *Projection) In() int {
 	return in
 }
 
-// Dim returns the number of values of a vector. It is below Options.Dim if the
-// collection has fewer keywords or directions.
+// Dim returns the number of values of a vector, at most Options.Dim.
 func (p *Projection) Dim() int { return p.direction.rows }
 
 func (p *Projection) Landmarks() int { return p.landmarks.rows }
@@ -138,7 +137,6 @@ func (p *Projection) Apply(row []float32) ([]float32, error) {
 	return unit(p.direction.times(x)), nil
 }
 
-// ApplyWithGuess returns Apply's vector and the keyword guess of the same row.
 func (p *Projection) ApplyWithGuess(row []float32) ([]float32, *rank.Guess, error) {
 	x, err := p.centred(row)
 	if err != nil {
@@ -255,7 +253,7 @@ func Row(v *feature.Vectors) []float32 {
 }
 
 // FeatureGrid returns the Grid for Row: all features, or all but gaborq and
-// haarq, which are phases and signs rather than magnitudes.
+// haarq.
 func FeatureGrid() Grid {
 	var lengths []int
 	var weights []float32
@@ -273,7 +271,7 @@ func FeatureGrid() Grid {
 }
 
 // EmbeddingRow concatenates a network's embedding with the colour histograms
-// and patches of v, or returns just the embedding if v is nil.
+// and patches of v, if v is not nil.
 func EmbeddingRow(embedding []float32, v *feature.Vectors) []float32 {
 	row := append([]float32(nil), embedding...)
 	if v != nil {

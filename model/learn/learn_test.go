@@ -20,7 +20,7 @@ import (
 )
 
 // collection returns n photos of two blocks, 6 and 10 values. Every topic moves
-// two values of the second block and adds words. Other values are noise.
+// two values of the second block and adds words.
 func collection(n int, noise float64, seed uint64) (rows [][]float32, keywords [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range n {
@@ -52,7 +52,6 @@ func mustFit(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *
 	return p
 }
 
-// prepare runs Fit up to the correlation.
 func prepare(t testing.TB, rows [][]float32, keywords [][]string, opt Options) *ccaProblem {
 	t.Helper()
 	y, err := label(keywords)
@@ -83,7 +82,6 @@ func encoded(t testing.TB, p *Projection) []byte {
 	return data
 }
 
-// root returns the inverse symmetric square root of a.
 func root(a *mat.SymDense) *mat.Dense {
 	var e mat.EigenSym
 	e.Factorize(a, true)
@@ -98,8 +96,7 @@ func root(a *mat.SymDense) *mat.Dense {
 }
 
 // textbook evaluates the package comment's formula with symmetric roots and a
-// singular value decomposition, on x (n × p) and y (n × v), with correlations
-// to a power.
+// singular value decomposition, with correlations to a power.
 func textbook(x, y [][]float64, ridge float64, dim int, power float64) *mat.Dense {
 	centre := func(rows [][]float64) *mat.Dense {
 		m := mat.NewDense(len(rows), len(rows[0]), nil)
@@ -155,7 +152,7 @@ func textbook(x, y [][]float64, ridge float64, dim int, power float64) *mat.Dens
 			top.Set(i, k, u.At(i, k)*math.Pow(s[k], power))
 		}
 	}
-	w.Product(cx, a, top) // the projected photos
+	w.Product(cx, a, top)
 	return &w
 }
 
@@ -163,8 +160,8 @@ func TestFitEqualsTextbook(t *testing.T) {
 	rows, keywords := collection(60, 1, 1)
 	for name, opt := range map[string]Options{
 		"linear":       {Dim: 3, Ridge: 0.2, Blocks: both},
-		"landmarks":    {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 5},  // fewer than words
-		"more of them": {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 20}, // more
+		"landmarks":    {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 5},
+		"more of them": {Dim: 3, Ridge: 0.2, Blocks: both, Landmarks: 20},
 		"without one":  {Dim: 3, Ridge: 0.5, Blocks: both, Skip: []bool{true, false}},
 		"squared":      {Dim: 3, Ridge: 0.2, Blocks: both, Square: true},
 	} {
@@ -289,7 +286,6 @@ func TestMomentsOfTheRest(t *testing.T) {
 	}
 }
 
-// Neighbours come from other folds and equal those of an exhaustive search.
 func TestSamplesAreFromOtherFolds(t *testing.T) {
 	rows, _ := collection(50, 1, 6)
 	keywords := make([][]string, len(rows)) // every photo has its own word
@@ -426,7 +422,6 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// must fails on errors other than an interrupt.
 func must[T any](x T, err error) T {
 	if err != nil {
 		panic(err)
@@ -434,7 +429,6 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// someRows returns rows and keywords sufficient for landmarks and folds.
 func someRows(n, in int) ([][]float32, [][]string) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	rows, words := make([][]float32, n), make([][]string, n)

@@ -11,11 +11,10 @@ import (
 	"cpar/internal/parallel"
 )
 
-// productRows rows of a product are one task.
 const productRows = 64
 
-// product returns a·b, or a·bᵀ with transB, on all cores. The values do not
-// depend on the number of cores.
+// product returns a·b, or a·bᵀ with transB, on all cores, with the same values
+// on any number of cores.
 func product(a, b blas64.General, transB bool) blas64.General {
 	n := b.Cols
 	if transB {
@@ -46,9 +45,8 @@ func transposed(m blas64.General) blas64.General {
 	return t.RawMatrix()
 }
 
-// matrix16 stores each value as an int16 times the scale of its row. It takes
-// half the space of float32, and the rounding error is far below the error of
-// sampling the photos.
+// matrix16 stores each value as an int16 times the scale of its row, in half
+// the space of float32.
 type matrix16 struct {
 	rows, cols int
 	scale      []float32

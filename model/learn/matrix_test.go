@@ -18,7 +18,6 @@ func randomMatrix(rng *rand.Rand, rows, cols int) blas64.General {
 	return m
 }
 
-// TestProduct compares with gonum, including columns of a wider matrix.
 func TestProduct(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 2}, {64, 31, 65}, {130, 250, 300}, {200, 1, 7}, {0, 3, 2}, {2, 0, 3}, {2, 3, 0}} {

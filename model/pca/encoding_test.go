@@ -21,7 +21,7 @@ func encoded(t testing.TB, b *Basis) []byte {
 }
 
 func TestEncoding(t *testing.T) {
-	b := mustFit(t, sloped(6, 10, 0.8, 1), 7, 1) // with rows of zeros
+	b := mustFit(t, sloped(6, 10, 0.8, 1), 7, 1)
 	data := encoded(t, b)
 	var back Basis
 	if err := back.UnmarshalBinary(data); err != nil {

@@ -20,11 +20,9 @@ const MaxIn = 1 << 16
 
 // The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
 // out/4 at a time, within minBlock and maxBlock. On the haarq of Corel-5k,
-// whose variances fall slowly (128 of 4096 components hold a fifth), 128
-// components capture 0.998 of the variance of the best ones, on haar 0.99999.
-// Narrower blocks would do better but read the rows more often. 20,000 rows of
-// 4096 take about 8 seconds of processor time for 128 components with AVX2: 2
-// in the kernels of package f32, 2 in memory-bound centring, 2 in float64.
+// whose variances fall slowly, 128 components capture 0.998 of the variance of
+// the best ones, on haar 0.99999. Narrower blocks would do better but read the
+// rows more often.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -38,9 +36,9 @@ const minVarianceShare = 1e-6
 
 // Fit returns the out directions of largest variance of rows (n × in,
 // read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
-// result depends only on rows, out and seed, not on the number of cores, up to
-// the rounding of the processor architecture. The seed starts the iteration and
-// is not secret. Errors wrap cpar.ErrInput or are ctx's.
+// result depends only on rows, out and seed, up to the rounding of the
+// processor architecture. The seed is not secret. Errors wrap cpar.ErrInput or
+// are ctx's.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {
@@ -148,8 +146,8 @@ func centre(rows [][]float32) (centred, error) {
 			for _, row := range rows {
 				f32.AddTo64(mean, row[start:end])
 			}
-			// A sum of equal float32 values is exact in float64 and so is its
-			// quotient: identical rows are centred to exact zeros.
+			// Identical rows are centred to exact zeros, because a sum of equal
+			// float32 values and its quotient are exact in float64.
 			for j := range mean {
 				mean[j] /= float64(len(rows))
 			}
@@ -280,8 +278,6 @@ func (b *Basis) setComponents(found blas64.General) {
 	}
 }
 
-// signOf returns the sign of the entry of largest magnitude, the first among
-// equals.
 func signOf(row []float64) float64 {
 	best := 0
 	for j, v := range row {

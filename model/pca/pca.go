@@ -32,8 +32,8 @@ import (
 	"cpar/internal/parallel"
 )
 
-// Basis is a mean and out orthonormal components of in values each. Components
-// beyond the rank are rows of zeros. It is safe for concurrent use.
+// Basis is a mean and out orthonormal components of in values each, zeros
+// beyond the rank. It is safe for concurrent use.
 type Basis struct {
 	in, out    int
 	mean       []float32 // in
@@ -64,10 +64,9 @@ func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*
 // Mean returns the mean of the fitted rows as a read-only view.
 func (b *Basis) Mean() []float32 { return b.mean }
 
-// Project computes the out components of x in float64. It writes them into dst,
-// or into a new slice if dst is too small, and returns them. It panics unless x
-// has In values, because features have fixed lengths that decoding a basis has
-// checked.
+// Project writes the out components of x into dst, or into a new slice if dst
+// is too small, and returns them. It panics unless x has In values, because
+// decoding a basis has checked the lengths of features.
 func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))

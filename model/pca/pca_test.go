@@ -39,7 +39,6 @@ func sloped(n, in int, decay float64, seed uint64) [][]float32 {
 	return rows
 }
 
-// exactly returns the eigenvectors of the covariance matrix.
 func exactly(rows [][]float32) (values []float64, vectors *mat.Dense) {
 	n, in := len(rows), len(rows[0])
 	mean := make([]float64, in)
@@ -65,7 +64,6 @@ func exactly(rows [][]float32) (values []float64, vectors *mat.Dense) {
 	return eigen.Values(nil), vectors
 }
 
-// captured returns the variance of the projected rows.
 func captured(t *testing.T, b *Basis, rows [][]float32) float64 {
 	t.Helper()
 	projections, err := b.ProjectAll(rows)
@@ -90,8 +88,6 @@ func mustFit(t testing.TB, rows [][]float32, out int, seed uint64) *Basis {
 	return b
 }
 
-// checkOrthonormal checks that the first rank components are orthonormal and
-// the others zero.
 func checkOrthonormal(t *testing.T, b *Basis, rank int) {
 	t.Helper()
 	if b.Rank() != rank {
@@ -183,7 +179,7 @@ func TestFewDirections(t *testing.T) {
 		}
 		flat = append(flat, row)
 	}
-	thick := sloped(1, 700, 1, 3) // many rows along one long line
+	thick := sloped(1, 700, 1, 3)
 	for i := range 2500 {
 		row := make([]float32, 700)
 		for j := range row {
@@ -319,8 +315,6 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// The paper's sizes: 20,000 photos, 4096 coefficients, PCA-32 (128) and PCA-8
-// (512).
 func BenchmarkFit(b *testing.B) {
 	rows := haarLike(20000)
 	for _, out := range []int{32, 128, 512} {
@@ -332,7 +326,6 @@ func BenchmarkFit(b *testing.B) {
 	}
 }
 
-// haarLike returns rows whose variances fall like those of Haar coefficients.
 func haarLike(n int) [][]float32 {
 	rng := rand.New(rand.NewPCG(1, 1))
 	rows := make([][]float32, n)

@@ -11,13 +11,10 @@ import (
 
 const (
 	// panel is the number of products that the kernels of package f32 sum in
-	// float32. Sums of panels are float64. The kernels add one product after
-	// the other, so longer panels would round more.
+	// float32, one after the other. Longer panels would round more.
 	panel = 128
-	// forwardRows rows of X are multiplied at a time. At 4096 values they take
-	// 2 MB, of which a panel stays in a core's second-level cache.
-	forwardRows = 128
-	// backwardCols columns of a panel of X are multiplied at a time.
+	// forwardRows rows of X are multiplied at a time.
+	forwardRows  = 128
 	backwardCols = 512
 )
 

@@ -13,14 +13,12 @@ func matrix(rows, cols int) blas64.General {
 	return blas64.General{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float64, rows*cols)}
 }
 
-// rowsOf returns a view of rows start to end−1 of m.
 func rowsOf(m blas64.General, start, end int) blas64.General {
 	return blas64.General{Rows: end - start, Cols: m.Cols, Stride: m.Stride, Data: m.Data[start*m.Stride : end*m.Stride]}
 }
 
 const productCols = 120
 
-// addProduct adds a·b to c, or a·bᵀ with transB, in float64 on all cores.
 func addProduct(c, a, b blas64.General, transB bool) {
 	parallel.Each((c.Cols+productCols-1)/productCols, func() func(int) {
 		scratch := make([]float64, f32.Scratch64(c.Rows, productCols, a.Cols))
@@ -58,8 +56,7 @@ func (s *subspace) randomise(m blas64.General) {
 const minRemainder = 1e-6
 
 // extend adds the directions of the rows of m, which it overwrites. Random
-// directions replace rows that already lie in the space, so the space always
-// grows by m.Rows.
+// directions replace rows that already lie in the space.
 func (s *subspace) extend(m blas64.General) {
 	before := make([]float64, m.Rows)
 	for i := range before {

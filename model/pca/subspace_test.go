@@ -21,8 +21,8 @@ func TestSpaceExtend(t *testing.T) {
 	unit := matrix(2, in)
 	unit.Data[4], unit.Data[in+4] = 1e-200, 5 // one direction, twice
 	s.extend(first)
-	s.extend(blas64.General{Rows: 3, Cols: in, Stride: in, Data: again}) // all known
-	s.extend(matrix(2, in))                                              // zeros
+	s.extend(blas64.General{Rows: 3, Cols: in, Stride: in, Data: again})
+	s.extend(matrix(2, in))
 	s.extend(unit)
 	s.extend(matrix(2, in)) // the last two dimensions
 	if s.Rows != in {

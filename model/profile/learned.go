@@ -23,8 +23,7 @@ const (
 	// million. Rounding then moves a distance d by about √(2d/3)/1000, less
 	// than the noise.
 	unitsPerLength = 1000
-	// minPhotos is the minimum that package learn can divide into folds.
-	minPhotos = 5
+	minPhotos      = 5
 	// MaxLearnedDim bounds the dimensions of a learnt vector.
 	MaxLearnedDim = 128
 )
@@ -82,7 +81,7 @@ func (p *LearnedProfile) grid() learn.Grid {
 	return learn.EmbeddingGrid(p.embedding, true)
 }
 
-// row returns the projection's input. It rejects another network's embedding.
+// row also rejects another network's embedding.
 func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	if err := checkHaar(photo); err != nil {
 		return nil, err
@@ -102,8 +101,7 @@ func (p *LearnedProfile) row(photo *feature.Vectors) ([]float32, error) {
 	return learn.EmbeddingRow(e.Values, photo), nil
 }
 
-// NoNetwork returns the error for an index that needs an image network when the
-// user named none.
+// NoNetwork returns the error for an index that needs an image network.
 func NoNetwork() error {
 	return hint.Add(fmt.Errorf("%w: the index was built with profile network, and no image network was named", cpar.ErrInput), "pass the model file that it was built with (--model FILE)")
 }
@@ -163,8 +161,8 @@ func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, e
 // ForCollection returns p, which does not depend on the collection's vectors.
 func (p *LearnedProfile) ForCollection([]*vector.Vector) (Profile, error) { return p, nil }
 
-// Projector returns a projector that only rounds, because the vectors
-// themselves are encrypted.
+// Projector returns a projector that only rounds, because vectors are encrypted
+// as they are.
 func (p *LearnedProfile) Projector(seed.Secret) (Projector, error) {
 	return roundingProjector{p.dim}, nil
 }

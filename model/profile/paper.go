@@ -36,7 +36,7 @@ type PaperProfile struct {
 	// factor is X in PCA-X. haar and haarq keep 4096/X dimensions.
 	factor      uint16
 	haar, haarq *pca.Basis
-	// baselines holds the level of each L1 coordinate from which unary walks
+	// baselines holds the level of each coordinate from which unary walks
 	// start, nil until ForCollection.
 	baselines []uint16
 }
@@ -91,8 +91,7 @@ func (p *PaperProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) {
 	return vector.New(f)
 }
 
-// Features returns the features that a vector is assembled from, with haar and
-// haarq after PCA.
+// Features returns a photo's features with haar and haarq after PCA.
 func (p *PaperProfile) Features(photo *feature.Vectors) (vector.Features, error) {
 	if err := checkHaar(photo); err != nil {
 		return vector.Features{}, err
@@ -154,7 +153,7 @@ func wide(x []float32) []float64 {
 }
 
 // ForCollection returns a copy of the profile with the median levels of vectors
-// as baselines, which make the walks shortest.
+// as baselines.
 func (p *PaperProfile) ForCollection(vectors []*vector.Vector) (Profile, error) {
 	own := *p
 	var err error

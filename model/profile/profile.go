@@ -59,8 +59,8 @@ func (k *Kind) UnmarshalText(text []byte) (err error) {
 // ParseKind is the inverse of Kind.String.
 func ParseKind(name string) (Kind, error) { return kinds.Parse(name, cpar.ErrInput) }
 
-// Ranker returns the kind of ranker that profile k uses if asked is
-// KindDefault, and asked otherwise.
+// Ranker returns asked, or the profile's kind of ranker if asked is
+// KindDefault.
 func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 	if k == Paper {
 		return cmp.Or(asked, rank.KindPaper)
@@ -72,17 +72,15 @@ func (k Kind) Ranker(asked rank.Kind) rank.Kind {
 // for concurrent use.
 type Profile interface {
 	Kind() Kind
-	// Dimensions is the length of a vector before projection: 864 levels with
-	// `paper` at PCA-32, at most MaxLearnedDim values with the others.
+	// Dimensions is the length of a vector before projection.
 	Dimensions() int
 	// Layout describes encrypted vectors and the unit of their distance.
 	Layout() vectorlayout.Params
-	// Network returns the digest of the image network that the profile needs.
-	// ok is false if it needs none.
+	// Network returns the digest of the image network that the profile needs,
+	// if any.
 	Network() (digest [32]byte, ok bool)
 	// Vector returns the vector of one photo, with a keyword guess if the
-	// profile supports it. Vectors returns the same vectors for many photos,
-	// without guesses.
+	// profile has one. Vectors returns the same vectors without guesses.
 	Vector(photo *feature.Vectors) (*vector.Vector, error)
 	Vectors(photos []*feature.Vectors) ([]*vector.Vector, error)
 	// ForCollection returns the profile with any state that depends on the
@@ -97,8 +95,8 @@ type Profile interface {
 }
 
 // A Projector turns a vector into the integers z that are encrypted. The
-// squared Euclidean distance of two z, in Layout().Unit, represents the
-// vectors' distance.
+// squared Euclidean distance of two z represents the vectors' distance, in
+// Layout().Unit.
 type Projector interface {
 	Project(v *vector.Vector) ([]int16, error)
 	ProjectAll(v []*vector.Vector) ([][]int16, error)
@@ -120,11 +118,10 @@ type Fitted struct {
 	Profile Profile
 	// Ranker is the calibrated ranker, nil if fitting gives none.
 	Ranker *rank.Calibrated
-	// Samples are photos with their nearest others, each found while fitting
-	// did not know the photo. Only learnt profiles have them.
+	// Samples are photos with their nearest others, found without learning from
+	// the photo. Only learnt profiles have them.
 	Samples []rank.Sample
-	// Validation is the measured quality of the requested ranker, nil if not
-	// measured.
+	// Validation is the measured quality of the requested ranker, or nil.
 	Validation *rank.Validation
 }
 

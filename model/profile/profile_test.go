@@ -27,8 +27,6 @@ func fit(kind profile.Kind, photos []feature.Photo) (*profile.Fitted, []*feature
 	return f, vectors, err
 }
 
-// Vector and Vectors agree, as do Project and ProjectAll, also after decoding
-// the profile.
 func TestVectorEqualsVectors(t *testing.T) {
 	for _, kind := range profile.Kinds() {
 		f, photos, err := fit(kind, syntheticphotos.Embedded(40, 1))
@@ -69,7 +67,7 @@ func TestVectorEqualsVectors(t *testing.T) {
 				t.Fatalf("%v: photo %d has guess %v", kind, i, one.Guess)
 			}
 			if one != nil {
-				one.Guess = nil // of one alone
+				one.Guess = nil
 			}
 			if err != nil || !reflect.DeepEqual(one, many[i]) {
 				t.Fatalf("%v: photo %d has another vector alone: %v", kind, i, err)
@@ -85,7 +83,6 @@ func TestVectorEqualsVectors(t *testing.T) {
 	}
 }
 
-// The error for a collection without differing keywords names an alternative.
 func TestFitRejectsUninformativeKeywords(t *testing.T) {
 	photos := syntheticphotos.Photos(20, 1)
 	for i := range photos {

@@ -11,8 +11,7 @@ import (
 )
 
 // Sample is a photo with known keywords and its nearest photos. These exclude
-// the photo itself and, if the distance was learnt, every photo it was learnt
-// from.
+// the photo itself and every photo that the distance was learnt from.
 type Sample struct {
 	Near  []Neighbour // at least as many as may vote, of which at most MostNeighbours are used
 	Truth []string
@@ -24,15 +23,15 @@ type Sample struct {
 // mean of their folds. A mean over words depends on the number of test photos,
 // because more photos bring more words with only one or two photos.
 type Quality struct {
-	P     float64 `json:"P"`     // mean over words of precision, 0 … 1
-	R     float64 `json:"R"`     // mean over words of recall, 0 … 1
-	Nplus float64 `json:"Nplus"` // words recalled at least once
+	P     float64 `json:"P"` // mean over words of precision, 0 … 1
+	R     float64 `json:"R"` // mean over words of recall, 0 … 1
+	Nplus float64 `json:"Nplus"`
 	Words float64 `json:"words"` // words of the test photos, over which P and R are means
 	ECE   float64 `json:"ece"`   // calibration error over all words of all neighbours, ten bins
 }
 
 // Merit is the harmonic mean of P and R, by which parameters are chosen. An
-// arithmetic mean would reward trading precision for recall, which is easier.
+// arithmetic mean would reward trading precision for recall.
 func (q Quality) Merit() float64 {
 	if q.P+q.R == 0 {
 		return 0
@@ -43,7 +42,6 @@ func (q Quality) Merit() float64 {
 // MostNeighbours is the maximum number of neighbours that vote.
 const MostNeighbours = 80
 
-// maxRarity bounds the exponent of loudness, in memory and in the encoding.
 const maxRarity = 2
 
 // defaultGuessShare is the guess's share of a vote while neighbours, decay and
@@ -64,8 +62,8 @@ const nearlyBest = 0.995
 
 // Calibrate chooses the parameters that annotate the samples best with keep
 // keywords each, and fits the probabilities. collection has the keywords of
-// every photo that will be searched. neighbours fixes the number of neighbours,
-// 0 chooses it too. Errors wrap cpar.ErrInput or are ctx's.
+// every photo that will be searched. neighbours fixes their number unless it is
+// 0. Errors wrap cpar.ErrInput or are ctx's.
 func Calibrate(ctx context.Context, samples []Sample, collection [][]string, keep, neighbours int) (*Calibrated, Quality, error) {
 	if len(samples) == 0 || len(collection) == 0 || keep < 1 || neighbours < 0 || neighbours > MostNeighbours {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w: %d samples, %d photos, %d keywords, %d neighbours",
@@ -135,8 +133,7 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	return c, quality, nil
 }
 
-// chooseGuessShare chooses the guess's share, and the rarity again, for the
-// chosen neighbours and decay.
+// chooseGuessShare chooses the guess's share, and the rarity again.
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int) Quality {
 	for _, own := range guessShareChoices {
 		voted := n.vote(c.neighbours, c.decay, own)
@@ -154,8 +151,7 @@ func (n *indexedSamples) guessed() bool {
 	return slices.ContainsFunc(n.guessVotes, func(g []float32) bool { return g != nil })
 }
 
-// indexedSamples holds the samples with words as numbers, so that searching a
-// few hundred parameters takes seconds.
+// indexedSamples holds the samples with words as numbers, for speed.
 type indexedSamples struct {
 	names      []string
 	dis        [][]float64

@@ -25,13 +25,12 @@ import (
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
 // corrected by isotonic regression (isotonic.go). Only ratios of distances
-// matter, so their unit does not. g_t is the estimate of t from the photo's own
-// features (Guess). Without an estimate, the neighbours alone vote. λ_t grows
-// with π_t, about as a power of it, and grows further if t's photos crowd
-// together in the space of vectors. Dividing by λ_t favours rare and isolated
-// words, which precision and recall as means over words reward. ByProbability
-// orders by probability instead and returns the words that are most likely
-// right.
+// matter. g_t is the estimate of t from the photo's own features (Guess).
+// Without an estimate, the neighbours alone vote. λ_t grows about as a power of
+// π_t, and further if t's photos crowd together in the space of vectors.
+// Dividing by λ_t favours rare and isolated words, which precision and recall
+// as means over words reward. ByProbability returns the words that are most
+// likely right instead.
 //
 // A Calibrated is immutable and safe for concurrent use. It contains keyword
 // counts of the collection and stays with the owner.
@@ -96,7 +95,6 @@ func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a,
 	return words[:max(0, min(n, len(words)))]
 }
 
-// loudness returns λ of a word, or the trend's λ for an unknown word.
 func (c *Calibrated) loudness(w string) float64 {
 	// Clamping keeps a weight finite for any decoded trend.
 	trend := min(max(math.Exp(c.trend[0]+c.trend[1]*math.Log(c.share(w))), 1e-30), 1e30)
@@ -106,8 +104,7 @@ func (c *Calibrated) loudness(w string) float64 {
 	return trend
 }
 
-// share returns π of a word. A word added since calibration counts as the
-// rarest possible.
+// share returns π of a word, for an unknown word the smallest possible.
 func (c *Calibrated) share(word string) float64 {
 	return float64(max(1, c.words[word].count)) / float64(c.photos)
 }

@@ -17,11 +17,9 @@ import (
 	"cpar/internal/parallel/interrupt"
 )
 
-// synthetic returns samples of photos with random keywords of their kind, where
-// near photos are more often of the same kind.
 func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	kind := func() int { return int(20 * math.Pow(rng.Float64(), 2)) } // some are rare
+	kind := func() int { return int(20 * math.Pow(rng.Float64(), 2)) }
 	words := func(k int) []string {
 		var out []string
 		for j := range 4 {
@@ -35,7 +33,7 @@ func synthetic(n int, seed uint64) (samples []Sample, collection [][]string) {
 		return out
 	}
 	for range n {
-		k, clear := kind(), rng.Float64() // some photos are hard to place
+		k, clear := kind(), rng.Float64()
 		s := Sample{Truth: words(k)}
 		for i := range 50 {
 			dis := 0.5 + float64(i)/25 + 0.01*rng.Float64()
@@ -88,7 +86,6 @@ func TestProbabilitiesMatchFrequencies(t *testing.T) {
 	}
 }
 
-// quality computes recall and precision of Keywords word by word.
 func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	var mean Quality
 	for fold := range 2 {
@@ -100,10 +97,9 @@ func quality(c *Calibrated, samples []Sample, keep int) Quality {
 	return mean
 }
 
-// heard returns c with loudness computed directly from other samples.
 func heard(c *Calibrated, samples []Sample) *Calibrated {
 	plain := *c
-	plain.loudnessExponent = 0 // weights are votes
+	plain.loudnessExponent = 0
 	fourths := map[string]float64{}
 	for _, s := range samples {
 		for _, k := range plain.Keywords(s.Near, s.Guess, 1000) {
@@ -223,7 +219,6 @@ func TestCalibratedByHand(t *testing.T) {
 	}
 }
 
-// A rare word with a third of the votes precedes a common one with two thirds.
 func TestRareWordsArePreferred(t *testing.T) {
 	near := []Neighbour{{Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"common"}}, {Dis: 1, Keywords: []string{"rare"}}}
 	c := &Calibrated{neighbours: 3, photos: 1000, words: map[string]wordStats{"common": {500, 1}, "rare": {5, 1}}, trend: [2]float64{0, 1}}
@@ -234,7 +229,6 @@ func TestRareWordsArePreferred(t *testing.T) {
 	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("with: %v", got)
 	}
-	// So does a word with low loudness, even if it is common.
 	c.words["rare"] = wordStats{500, 1e-2}
 	if got := c.Keywords(near, nil, 1); got[0].Word != "rare" {
 		t.Errorf("lonely: %v", got)
@@ -278,7 +272,6 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	if math.Abs(sum-right) > 0.1 {
 		t.Errorf("%g said, %g found", sum, right)
 	}
-	// Perfect separation, or no predictions, gives finite values.
 	for _, first := range []float64{1, 0} {
 		var two predictions
 		two.add(0.1, 0.5, first, 1)
@@ -295,7 +288,6 @@ func TestLogisticFindsTheCurve(t *testing.T) {
 	}
 }
 
-// A step, which no smooth curve follows, is kept.
 func TestIsotonicFitsAStep(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var p []float64

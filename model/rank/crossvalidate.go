@@ -12,14 +12,13 @@ import (
 )
 
 // A Validation is a ranker's result on photos of the collection itself: each
-// photo was annotated by the others, and the keywords were compared with its
-// own. All learning, including a calibrated ranker's parameters, excluded the
-// fold under test. One optimistic bias remains: the options of a learnt
-// projection are the best of a few dozen on the test photos.
+// photo was annotated by the others. All learning, including a calibrated
+// ranker's parameters, excluded the fold under test. One optimistic bias
+// remains: the options of a learnt projection are the best of a few dozen on
+// the test photos.
 //
-// The figures follow the usual protocol of image annotation, each a mean over
-// folds. A mean over words depends on the number of test photos, so compare
-// figures only within the same collection and test.
+// Figures are means over folds. A mean over words depends on the number of test
+// photos, so compare figures only within the same collection and test.
 type Validation struct {
 	Photos   int     `json:"photos"`   // test photos
 	Keywords int     `json:"keywords"` // given to each
@@ -80,7 +79,6 @@ func measureFold(fold []Sample, ranker Ranker, keep int) Quality {
 
 func Folds(samples []Sample) int { return len(foldsOf(samples)) }
 
-// foldsOf groups the samples by fold, without empty folds.
 func foldsOf(samples []Sample) (folds [][]Sample) {
 	byFold := map[int][]Sample{}
 	var numbers []int
@@ -133,7 +131,7 @@ func WithinNoise(a, b *Validation, same bool) bool {
 
 // StandardError estimates the standard error of the difference of two merits
 // from the variation between folds. same means that both used the same photos
-// in the same folds, so only the differences per fold vary.
+// in the same folds, so only the differences per fold count.
 func StandardError(a, b *Validation, same bool) float64 {
 	x, y := merits(a), merits(b)
 	if same {
@@ -153,7 +151,6 @@ func merits(v *Validation) []float64 {
 	return out
 }
 
-// variance estimates the variance of a distribution from at least two samples.
 func variance(x []float64) (sum float64) {
 	mean := 0.0
 	for _, v := range x {

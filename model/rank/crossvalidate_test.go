@@ -11,12 +11,10 @@ import (
 	"cpar"
 )
 
-// The error comes from the variation of folds, or of their differences for the
-// same photos.
 func TestStandardErrorFromFolds(t *testing.T) {
 	of := func(merits ...float64) *Validation {
 		var folds []Quality
-		for _, m := range merits { // also the harmonic mean of P and R
+		for _, m := range merits {
 			folds = append(folds, Quality{P: m, R: m})
 		}
 		return NewValidation(90, 3, folds)
@@ -39,7 +37,6 @@ func TestStandardErrorFromFolds(t *testing.T) {
 	}
 }
 
-// A ranker is measured on photos that its parameters were not chosen on.
 func TestValidateMeasuresOtherFolds(t *testing.T) {
 	t.Run("folds alike", func(t *testing.T) { testOtherFolds(t, false) })
 	// The nearest photos of one fold are wrong, so a ranker that knew it would

@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// The curve maps votes to probabilities and is fitted to the votes of the
-// calibration photos. A few photos leave most of the plane of votes and shares
-// unseen, where six unconstrained terms may give any value (after 80 photos, a
-// word with a thousandth of the votes got probability 0.82). A prior constrains
-// them: additional predictions all over the plane, right as often as a
-// one-parameter curve predicts.
+// The curve maps votes to probabilities. A few photos leave most of the plane
+// of votes and shares unseen, where six unconstrained terms may give any value
+// (after 80 photos, a word with a thousandth of the votes got probability
+// 0.82). A prior constrains them: additional predictions all over the plane,
+// right as often as a one-parameter curve predicts.
 
 // priorWords is the total weight of the prior's predictions: a twentieth of the
-// predictions of 80 photos, and a thousandth of those from 4,500. It was chosen
-// on 80, 200 and 500 photos of Corel-5k, where 100 to 1,000 did as well.
+// predictions of 80 photos, and a thousandth of those from 4,500. 100 to 1,000
+// do as well.
 const priorWords = 300
 
 // The prior's predictions form a grid of priorVotes and priorShares shares.
@@ -36,8 +35,8 @@ func (r *predictions) add(vote, share, right, weight float64) {
 	r.right, r.weights = append(r.right, right), append(r.weights, weight)
 }
 
-// fitCurve fits the curve and its isotonic correction to the votes, and returns
-// the corrected probabilities with the outcomes.
+// fitCurve fits the curve and its isotonic correction, and returns the
+// corrected probabilities with the outcomes.
 func (c *Calibrated) fitCurve(ctx context.Context, n *indexedSamples, lists [][]wordVote) (p []float64, y []bool, err error) {
 	var seen predictions
 	for i, list := range lists {
@@ -154,7 +153,6 @@ func logistic(ctx context.Context, r *predictions) ([curveTerms]float64, error) 
 	return c, nil
 }
 
-// slopes returns the second and first derivatives of the loss.
 func (r *predictions) slopes(c [curveTerms]float64) (h [curveTerms][curveTerms]float64, g [curveTerms]float64) {
 	for j := range g {
 		g[j] = regularization * c[j]

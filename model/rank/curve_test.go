@@ -48,7 +48,6 @@ func TestTrustIsEstimated(t *testing.T) {
 	}
 }
 
-// Many predictions outweigh the prior, and no predictions have none.
 func TestPriorFadesAway(t *testing.T) {
 	samples, collection := synthetic(500, 3)
 	c, _ := calibrated(t, samples, collection)

@@ -1,8 +1,8 @@
 package rank
 
 // A Guess estimates a photo's keywords from its own features, without
-// neighbours, by a regression that was learnt with the profile. It comes from
-// the plaintext photo and stays with the owner.
+// neighbours, by a regression that was learnt with the profile. It stays with
+// the owner.
 type Guess struct {
 	Words map[string]int // index of each word in Share, one map for all photos of a profile
 	Share []float32
@@ -26,7 +26,7 @@ func blended(vote, guess, own float64) float64 { return (1-own)*vote + own*guess
 const noGuess = -1
 
 // guesses returns the guess for every word of a sample's neighbours, in order
-// of first occurrence, or nil if g is nil.
+// of first occurrence.
 func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
 	if g == nil {
 		return nil
@@ -42,7 +42,6 @@ func (n *indexedSamples) guesses(g *Guess, words [][]int) []float32 {
 	return out
 }
 
-// firstOccurrences returns the words in order of first occurrence.
 func firstOccurrences(words [][]int) (out []int) {
 	seen := map[int]bool{}
 	for _, list := range words {

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// guessing adds informative guesses for some words.
 func guessing(samples []Sample, collection [][]string) []Sample {
 	words := map[string]int{}
 	for w := range Count(collection) {
@@ -18,7 +17,7 @@ func guessing(samples []Sample, collection [][]string) []Sample {
 		names = append(names, w)
 	}
 	slices.Sort(names)
-	delete(words, names[0]) // of which nothing is known
+	delete(words, names[0])
 	for i, w := range names[1:] {
 		words[w] = i
 	}
@@ -32,15 +31,13 @@ func guessing(samples []Sample, collection [][]string) []Sample {
 			}
 		}
 		for at := range g.Share {
-			g.Share[at] += float32(0.2 * rng.NormFloat64()) // below 0 too
+			g.Share[at] += float32(0.2 * rng.NormFloat64())
 		}
 		out[i].Guess = g
 	}
 	return out
 }
 
-// Informative guesses get a share and raise the merit. An encoding keeps the
-// share.
 func TestGuessesImproveMerit(t *testing.T) {
 	samples, collection := synthetic(600, 3)
 	for i := range samples[:200] {
@@ -62,7 +59,6 @@ func TestGuessesImproveMerit(t *testing.T) {
 	}
 }
 
-// A word without a guess keeps its neighbours' vote.
 func TestGuessIsBlended(t *testing.T) {
 	c := &Calibrated{neighbours: 4, guessShare: 0.25, photos: 4, words: map[string]wordStats{}}
 	near := []Neighbour{{Dis: 1, Keywords: []string{"sea", "sky"}}, {Dis: 2, Keywords: []string{"sea", "sun"}}, {Dis: 3, Keywords: []string{"car"}}, {Dis: 4, Keywords: []string{"car"}}}

@@ -6,24 +6,21 @@ import (
 	"slices"
 )
 
-// maxKnots bounds the knots of the isotonic correction, and so the groups of
-// predictions. Each group has the same number of expected words, at least
-// minExpected, because a few photos would bend the line by chance.
+// maxKnots bounds the knots of the isotonic correction. Each group has the same
+// number of expected words, at least minExpected, because a few photos would
+// bend the line by chance.
 const (
 	maxKnots    = 24
 	minExpected = 60
 )
 
-// A knot is a probability predicted by the curve and the share observed.
 type knot struct{ predicted, observed float64 }
 
-// A group sums the probabilities and outcomes of several predictions.
 type group struct{ predicted, observed, count float64 }
 
 // fitIsotonic returns the rising line through groups of predictions, by pooling
 // adjacent violators (Ayer and others, Annals of Mathematical Statistics 1955).
-// It corrects deviations that a curve of few terms cannot follow, such as votes
-// beyond which more votes add nothing.
+// It corrects deviations that a curve of few terms cannot follow.
 func fitIsotonic(p []float64, right []bool) []knot {
 	groups := pooled(p, right)
 	var line []knot
@@ -38,8 +35,7 @@ func fitIsotonic(p []float64, right []bool) []knot {
 	return line
 }
 
-// rising appends a knot, unless the line would fall or stay level, for example
-// by rounding.
+// rising appends a knot unless the line would fall or stay level.
 func rising(line []knot, k knot) []knot {
 	if n := len(line); n == 0 || k.predicted > line[n-1].predicted && k.observed > line[n-1].observed {
 		return append(line, k)
@@ -68,8 +64,8 @@ func pooled(p []float64, right []bool) (groups []group) {
 		if !last && (now.predicted < enough || p[order[at+1]] == p[i]) {
 			continue
 		}
-		// Shrink towards the prediction by minExpected words, which limits the
-		// effect of chance and keeps the share strictly between 0 and 1.
+		// Shrinking towards the prediction limits the effect of chance and
+		// keeps the share strictly between 0 and 1.
 		now = group{now.predicted + minExpected, now.observed + minExpected, now.count * (1 + minExpected/now.predicted)}
 		groups = append(groups, now)
 		now = group{}
@@ -98,5 +94,4 @@ func applyIsotonic(p float64, line []knot) float64 {
 	return clampProbability(p)
 }
 
-// clampProbability keeps a probability away from 0 and 1.
 func clampProbability(p float64) float64 { return min(max(p, 1e-12), math.Nextafter(1, 0)) }

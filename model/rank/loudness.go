@@ -3,9 +3,8 @@ package rank
 import "math"
 
 // The loudness of words is λ_t = ∜(mean of v_t⁴) over photos. Its trend with
-// π_t replaces it for words without votes. The fourth power emphasises a word's
-// strong votes over the weak ones, which rarely make it a keyword.
-// docs/quality.md compares other powers.
+// π_t replaces it for words without votes. The fourth power emphasises strong
+// votes over weak ones, which rarely make a keyword (docs/quality.md).
 
 // fourthPowers returns Σ v⁴ of every word for every fold, and over all folds.
 func (n *indexedSamples) fourthPowers(votes [][]wordVote) (byFold [][]float64, all []float64) {
@@ -54,8 +53,8 @@ func (n *indexedSamples) loudness(fourths []float64, photos int) (loud []float64
 }
 
 // loudnessOutOfFold returns λ of every word for every fold, from the photos of
-// the other folds, because a photo's own votes must not influence the loudness
-// of its words. A single fold uses all photos.
+// the other folds, because a photo's own votes must not influence it. A single
+// fold uses all.
 func (n *indexedSamples) loudnessOutOfFold(votes [][]wordVote) [][]float64 {
 	byFold, all := n.fourthPowers(votes)
 	filled := 0

@@ -2,9 +2,8 @@ package rank
 
 import "slices"
 
-// Measure applies the usual protocol of image annotation to one set of photos:
-// it compares given keywords with true ones. A word that is never given has
-// precision 0. ECE is not measured.
+// Measure compares given keywords with true ones by the usual protocol of image
+// annotation. A word that is never given has precision 0. ECE is not measured.
 func Measure(given, truth [][]string) Quality {
 	number := map[string]int{}
 	var hit, said, real []int

@@ -50,8 +50,7 @@ type Keyword struct {
 // Keywords ranks the words of near by weight and returns the first n, or all if
 // there are fewer. Words of equal weight are in order of first occurrence,
 // nearest neighbour first. near may be in any order and is not changed.
-// Neighbours with a NaN or infinite distance are ignored, because they would
-// make every weight meaningless.
+// Neighbours with a NaN or infinite distance are ignored.
 func Keywords(near []Neighbour, n int) []Keyword {
 	sorted := nearest(near, len(near))
 	words := tally(sorted, neighbourWeights(sorted)) // W_t = Σ W_I
@@ -70,7 +69,7 @@ func nearest(near []Neighbour, k int) []Neighbour {
 }
 
 // tally adds up the weights of the neighbours of each word. Words are in order
-// of first occurrence. The result is never nil, so that JSON has an empty list.
+// of first occurrence. The result is never nil, for JSON.
 func tally(near []Neighbour, weights []float64) []Keyword {
 	words := []Keyword{}
 	place := make(map[string]int)

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// annotate is baseline.py's annotate, statement by statement. Python's sorted
-// is stable and its dictionaries keep the order of insertion.
+// annotate is baseline.py's annotate, statement by statement.
 func annotate(near []Neighbour, keep int) []Keyword {
 	sorted := slices.Clone(near)
 	sort.SliceStable(sorted, func(a, b int) bool { return sorted[a].Dis < sorted[b].Dis })
@@ -71,7 +70,7 @@ func TestKeywordsEqualsReference(t *testing.T) {
 func TestKeywordsByHand(t *testing.T) {
 	near := []Neighbour{
 		{Dis: 4, Keywords: []string{"sky", "tree"}},
-		{Dis: 1, Keywords: []string{"sun", "sky"}}, // the nearest, though not first
+		{Dis: 1, Keywords: []string{"sun", "sky"}},
 		{Dis: 5, Keywords: []string{"grass", "tree", "tree"}},
 	}
 	got := Keywords(near, 3)

@@ -41,8 +41,7 @@ type Ranker interface {
 	// Neighbours returns the number of nearest photos that the ranker uses.
 	Neighbours() int
 	// Rank returns the n best words of near, or all if there are fewer. guess
-	// is for the new photo, nil for none, and rare prefers rare words. A ranker
-	// may ignore both.
+	// may be nil, and rare prefers rare words. A ranker may ignore both.
 	Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword
 }
 

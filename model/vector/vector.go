@@ -40,8 +40,7 @@ const (
 
 	colourDim = 48
 	gaborDim  = 256
-	// minNorm avoids division by zero for a zero feature, such as the Haar part
-	// of a collection of identical photos. The feature stays zero.
+	// minNorm avoids division by zero. A zero feature stays zero.
 	minNorm = 1e-12
 )
 
@@ -50,7 +49,7 @@ const (
 func Dimension(p int) int { return 2*colourDim + 2*gaborDim + 2*p }
 
 // Features are the seven features of a photo: haar and haarq after PCA, the
-// others as extracted, not necessarily normalised.
+// others as extracted.
 type Features struct {
 	RGB, HSV      []float64 // 48 each
 	Gabor, GaborQ []float64 // 256 each
@@ -59,16 +58,15 @@ type Features struct {
 }
 
 // Vector is the plaintext of a photo, as private as the photo itself. Profiles
-// with distance L1 + KL set Levels and KL. Profiles with squared L2 set X, and
-// Levels for splitting.
+// with distance L1 + KL set Levels and KL, the others X, and Levels for
+// splitting.
 type Vector struct {
 	Levels []uint16  // 0 to Beta
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
 	// X has length 1, or 0 for a photo at the centre of the collection.
 	X []float32
-	// Guess estimates the keywords from the photo's own features. It is nil for
-	// profiles without a guess and for photos of a collection. It is never
-	// encrypted or sent.
+	// Guess estimates the keywords from the photo's own features, or is nil. It
+	// is never encrypted or sent.
 	Guess *rank.Guess
 }
 
@@ -111,8 +109,7 @@ func New(f Features) (*Vector, error) {
 	return &Vector{Levels: Quantise(elements), KL: NormaliseL1(smoothed)}, nil
 }
 
-// L1 returns the L1 part of a photo's vector before rounding to levels: the
-// features in order, each normalised.
+// L1 returns the L1 part of a photo's vector before rounding to levels.
 func L1(f Features) ([]float64, error) {
 	p := len(f.Haar)
 	if p == 0 {

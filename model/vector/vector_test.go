@@ -158,8 +158,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Features of OpenCV and PyWavelets, with 128 Haar coefficients instead of
-// principal components, stay within the bounds of later steps.
 func TestVectorsOfPhotos(t *testing.T) {
 	data, err := os.ReadFile(oracle.Path(t, "reference/golden.json"))
 	if err != nil {
