@@ -11,7 +11,7 @@
 //
 // Everything runs on the caller's core. Callers with several cores divide the
 // work (internal/parallel). Callers also pass in scratch memory, which makes
-// the memory of an image predictable.
+// memory use predictable.
 //
 // # Multiplication
 //
@@ -20,9 +20,8 @@
 // of k, so that a tile-wide strip of b stays in the first-level cache, into
 // blocks of rows of a that stay in the second, and into tiles of sums that stay
 // in registers, 6×16 for AVX2 and 12×32 for AVX-512. Both sides are packed, so
-// that a tile reads them as two streams. Strips of a have nearly equal heights
-// instead of whole tiles and a remainder: 50 rows are nine strips of five or
-// six.
+// that a tile reads them as two streams. Strips of a have nearly equal heights:
+// 50 rows are nine strips of five or six.
 //
 // The sums of one depth are in one float32 register each, in the order of k,
 // and depths are added in order. The result therefore depends only on the

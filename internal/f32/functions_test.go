@@ -6,8 +6,6 @@ import (
 	"testing"
 )
 
-// every returns values of all exponents and signs, denser where the functions
-// are not flat, and all thresholds.
 func every() []float32 {
 	var x []float32
 	for b := uint32(0); b < 0x7f800000; b += 9973 {

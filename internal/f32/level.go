@@ -29,8 +29,7 @@ func (l level) tiling() tiling { return tilings[l] }
 func (t tiling) width() int { return 2 * t.lanes }
 
 const (
-	// blockColumns of b are packed at a time. At depth 256 they take half a
-	// megabyte, which the second- or third-level cache holds.
+	// blockColumns of b are packed at a time: half a megabyte at depth 256.
 	blockColumns = 512
 	// blockRows of a, times depth, stay in the second-level cache.
 	blockRows = 144
@@ -43,7 +42,6 @@ func stripsOf(n, most int) strips { return strips{n, (n + most - 1) / most} }
 
 func (s strips) start(i int) int { return i * s.n / s.count }
 
-// depths cuts k into blocks of nearly equal depth.
 func (t tiling) depths(k int) strips { return stripsOf(k, t.depth) }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// eachLevel runs f at each level of this processor.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	for l := plain; l <= withAVX512; l++ {

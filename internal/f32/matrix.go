@@ -62,8 +62,8 @@ func (l level) begin(c []float32, ldc int, add bool, e *Epilogue, biasFor start,
 	return p
 }
 
-// multiply runs over the tiles with a's strips in the inner loop: a strip of b
-// stays in the first-level cache, and a's strips come from the second.
+// multiply has a's strips in the inner loop: a strip of b stays in the
+// first-level cache, and a's strips come from the second.
 func (p *block) multiply() {
 	s, width := stripsOf(p.m, p.rows), p.width()
 	group := max(1, blockRows/p.rows)
@@ -128,7 +128,6 @@ func (p *block) edge(t *tile, i, j, wide, whole int) {
 	}
 }
 
-// ownTile returns the memory of one tile and a bias for it.
 func (t tiling) ownTile() int { return (t.rows + 1) * t.width() }
 
 // checkMatrix panics unless x holds m rows of n values, ld apart, because

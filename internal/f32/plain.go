@@ -62,7 +62,6 @@ func tile4x4(t *tile) {
 	}
 }
 
-// clip limits v to lo … hi. NaN stays NaN.
 func clip(v, lo, hi float32) float32 {
 	if v < lo {
 		v = lo

@@ -51,12 +51,10 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 
 func take(scratch []float32, n int) (own, rest []float32) { return scratch[:n:n], scratch[n:] }
 
-// maxDepth bounds the depth of every level.
 const maxDepth = 256
 
-// A Left is a constant m×k matrix on the left of products: the weights of a
-// convolution, one row per output channel. It takes no more memory than the
-// matrix.
+// A Left is a constant m×k matrix on the left of products, packed without
+// padding: the weights of a convolution, one row per output channel.
 type Left struct {
 	level level
 	m, k  int
@@ -124,9 +122,8 @@ func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int
 	}
 }
 
-// A Right is a constant k×n matrix on the right of products: the weights of a
-// linear layer, one column per output value. It takes no more memory than the
-// matrix, padded to a register's width.
+// A Right is a constant k×n matrix on the right of products, padded to a
+// register's width: the weights of a linear layer, one column per output value.
 type Right struct {
 	level level
 	k, n  int

@@ -46,7 +46,6 @@ func Mul64[T float32 | float64](c []float64, ldc int, a []float64, lda int, b []
 	}
 }
 
-// A wideBlock holds packed b, room for packed a, and one tile.
 type wideBlock struct {
 	tiling
 	level     level

@@ -10,7 +10,6 @@ import (
 // A sum is a value of a product and the sum of its terms' magnitudes.
 type sum struct{ value, size float64 }
 
-// naive returns a·b plus from, where b(i, j) is a value of b in row i.
 func naive(a []float32, lda int, b func(i, j int) float32, m, n, k int, from func(i, j int) float32) []sum {
 	out := make([]sum, 0, m*n)
 	for i := range m {
@@ -46,7 +45,6 @@ func compare(t *testing.T, what string, c fenced, ldc int, want []sum, m, n, k i
 	}
 }
 
-// output is a fenced m×n matrix with gaps between rows.
 func output(r *rand.Rand, m, n, ldc int) fenced {
 	c := fence(r, (m-1)*ldc+n)
 	for i := range c.values {
@@ -155,7 +153,6 @@ func (e *Epilogue) clipped(s []sum) []sum {
 	return s
 }
 
-// Infinity and NaN affect only their row or column, and bounds keep NaN.
 func TestMulPropagatesInfinityAndNaN(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))

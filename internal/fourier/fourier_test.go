@@ -36,8 +36,6 @@ func TestAgainstSum(t *testing.T) {
 	}
 }
 
-// TestPasses compares each kernel with plain Go and checks for writes out of
-// bounds.
 func TestPasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, done := range []int{1, 2, 3, 16, 64} {

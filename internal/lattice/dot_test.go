@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// slowDot returns Σ a[i]·b[i] mod Q.
 func (o *Ring) slowDot(a, b []uint64) uint64 {
 	sum := new(big.Int)
 	for i := range a {

@@ -32,7 +32,6 @@ func testReply(groups int) *Reply {
 	return &Reply{Index: id, Number: [16]byte{5}, State: State{6}, Words: Fast.random(rand.New(rand.NewPCG(4, 2)), groups*small.Records())}
 }
 
-// objects lists the encodings with decoder and encoder.
 var objects = []struct {
 	name   string
 	bytes  []byte

@@ -11,8 +11,6 @@ import (
 	"cpar"
 )
 
-// inCells returns parameters for rows of 2^log records of 96 numbers, as in
-// scheme sealed.
 func inCells(t testing.TB, log int) Params {
 	t.Helper()
 	p := Params{LogN: Fast.LogN, Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}
@@ -26,7 +24,6 @@ func inCells(t testing.TB, log int) Params {
 	return p
 }
 
-// A request at one slot multiplies the vector and the addend of that slot only.
 func TestSlotsScoreAsRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := inCells(t, 3)

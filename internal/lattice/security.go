@@ -6,12 +6,11 @@ import (
 	"cpar"
 )
 
-// The ring is fixed, since a different ring would be a new format version.
 // standard holds the 128-bit rows for ternary secrets and σ = 3.2 in Albrecht
 // et al., "Homomorphic Encryption Security Standard"
-// (HomomorphicEncryption.org, 2018, also "Homomorphic Encryption Standard" in
-// Protecting Privacy through Homomorphic Encryption, Springer 2021): the
-// maximum log₂ q against classical and quantum attacks, by ring degree.
+// (HomomorphicEncryption.org, 2018, also in Protecting Privacy through
+// Homomorphic Encryption, Springer 2021): the maximum log₂ q against classical
+// and quantum attacks, by ring degree.
 var standard = map[int]struct{ classical, quantum float64 }{
 	1 << 10: {27, 25},
 	1 << 11: {54, 51},

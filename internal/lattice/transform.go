@@ -51,8 +51,6 @@ func (r *Ring) EvaluateFolded(y []uint64) {
 
 // Dot returns Σ a[i]·b[i] mod Q for i < len(a). All elements must be below Q.
 // The owner uses it, and tests compare the cloud's kernels with it.
-//
-// Sums of 128 bits are reduced once they are full.
 func (r *Ring) Dot(a, b []uint64) uint64 {
 	t := r.tables()
 	b = b[:len(a)]
@@ -73,8 +71,7 @@ func (t *plan) reduce(hi, lo uint64) uint64 {
 	return ring.MRed(x, t.square, q, t.MRedConstant)
 }
 
-// dot returns Σ a[i]·b[i] for at most lazy elements. Multiplication is the
-// bottleneck: unrolled four times, each takes about 1.7 cycles.
+// dot returns Σ a[i]·b[i] for at most lazy elements.
 func dot(a, b []uint64) (hi, lo uint64) {
 	b = b[:len(a)]
 	var h, l, c uint64

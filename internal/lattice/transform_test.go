@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// eachRing runs f for both rings.
 func eachRing(t *testing.T, f func(t *testing.T, o *Ring)) {
 	t.Helper()
 	for _, o := range []*Ring{Fast, Careful} {
@@ -20,7 +19,6 @@ func eachRing(t *testing.T, f func(t *testing.T, o *Ring)) {
 
 func (o *Ring) big() *big.Int { return new(big.Int).SetUint64(o.Q) }
 
-// widths returns the block widths of a ring.
 func (o *Ring) widths() (d []int) {
 	for w := minBlock; w <= o.N/minPoints; w *= 2 {
 		d = append(d, w)
@@ -36,7 +34,6 @@ func (o *Ring) random(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// slowProduct computes a·b modulo X^n+1 and Q by definition.
 func (o *Ring) slowProduct(a, b []uint64) []uint64 {
 	n := len(a)
 	sum := make([]big.Int, n)

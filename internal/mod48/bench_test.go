@@ -11,10 +11,9 @@ import (
 	"cpar/internal/modq"
 )
 
-// The size of an index of 20,000 records of 1,344 numbers, 161 MB, which
-// exceeds every cache. Each round is timed beside a plain read of the same
-// bytes, and the minimum counts, because other load on the machine affects
-// both.
+// The size of an index of 20,000 records of 1,344 numbers exceeds every cache.
+// Each round is timed beside a plain read of the same bytes, and the minimum
+// counts, because other load on the machine affects both.
 const benchWords = 20000 * 1344
 
 var benchMatrix []byte

@@ -26,7 +26,7 @@ func best() level {
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words, at most limit, from
-// word from on. It passes on addresses of slices with checked lengths.
+// word from on.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte
@@ -43,7 +43,6 @@ func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, fro
 	}
 }
 
-// tileRows is the number of rows that the kernels multiply at once.
 const tileRows = 6
 
 func (t *Tile) times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {

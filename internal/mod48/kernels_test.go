@@ -34,7 +34,7 @@ func TestRowsAtEveryLength(t *testing.T) {
 		var matrices [Streams][]byte
 		for s := range matrices {
 			plainWords[s] = words(r, q, rows*n, 0, of)
-			matrices[s] = pack(plainWords[s], (n/block+7*s)%64) // at any alignment
+			matrices[s] = pack(plainWords[s], (n/block+7*s)%64)
 		}
 		want := make([][Streams]uint64, rows)
 		for k := range want {

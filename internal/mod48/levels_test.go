@@ -22,12 +22,10 @@ func atEachLevel(f func(l level)) {
 	}
 }
 
-// moduli are the largest primes below 2⁴⁷ and 2⁴⁸ that are 1 modulo 4096 or
-// 8192, for rings of degree 2,048 and 4,096, and a number with the largest
-// excess.
+// moduli are those of the rings of degree 2,048 and 4,096, and a number with
+// the largest excess.
 var moduli = []uint64{1<<47 - 80<<10 + 1, 1<<48 - 16<<10 + 1, 1<<47 - 1<<17 + 1}
 
-// A mould generates words for a test.
 type mould struct {
 	name string
 	fill func(r *rand.Rand, q uint64) uint64
@@ -54,7 +52,6 @@ func words(r *rand.Rand, q uint64, n, off int, of mould) []uint64 {
 	return x
 }
 
-// pack defines packed words.
 func pack(x []uint64, off int) []byte {
 	b := placed[byte](WordBytes*len(x), off)
 	for i, w := range x {
@@ -65,7 +62,6 @@ func pack(x []uint64, off int) []byte {
 	return b
 }
 
-// slowDot returns Σ a[i]·b[i] mod q in big integers.
 func slowDot(q uint64, a, b []uint64) uint64 {
 	var sum, x, y big.Int
 	for i := range a {

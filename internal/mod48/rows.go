@@ -51,8 +51,7 @@ func (o *Operand) prepare(m *Modulus, x []uint64, rows int) {
 // Rows multiplies the rows of four matrices by the rows of o: dst[k][s] = ⟨row
 // k of matrices[s], row k of o⟩ mod q. All have len(dst) contiguous rows.
 //
-// Rows reads each matrix in order and prefetches beyond it, so reading matrices
-// that continue in memory reaches memory speed.
+// Rows reads each matrix in order and prefetches beyond it.
 func (o *Operand) Rows(dst [][Streams]uint64, matrices *[Streams][]byte) {
 	if len(dst) != o.rows {
 		panic(fmt.Sprintf("mod48: %d results for %d rows", len(dst), o.rows))

@@ -65,8 +65,7 @@ func (t *Tile) Set(m *Modulus, requests [][]uint64) {
 
 // Times sets dst[i][j] = ⟨rows[i], request j⟩ mod q for packed rows of the
 // requests' length. Products beyond the last request are undefined. ahead holds
-// the same number of rows, which are multiplied next and therefore prefetched,
-// or is nil.
+// the same number of rows, which are multiplied next, or is nil.
 func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	for _, some := range [...][][]byte{rows, ahead} {
 		for _, r := range some {
@@ -101,6 +100,6 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// Tiles reports whether the processor has tile kernels. Sixteen requests then
-// take two or three times as long as one, and fifteen times otherwise.
+// Tiles reports whether the processor has tile kernels. Sixteen requests take
+// two or three times as long as one with them, and fifteen times without.
 func Tiles() bool { return active == withIFMA }

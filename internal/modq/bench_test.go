@@ -63,7 +63,6 @@ func BenchmarkDotLanes(b *testing.B) {
 	perLevel(b, 0, benchDim*Lanes, func() { DotLanes(&s, row, x) })
 }
 
-// Cached rows show the cost of multiplication alone.
 func BenchmarkTile16(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	m := words(r, TileRows*benchDim)
@@ -92,7 +91,6 @@ func BenchmarkRows(b *testing.B) {
 	}
 }
 
-// A different random tenth of the rows each time.
 func BenchmarkGather(b *testing.B) {
 	m := benchMatrix()
 	for _, dim := range dims {

@@ -18,14 +18,12 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRows(alpha, rows, y, ahead)
 }
 
-// Sum returns Σ x[i] modulo 2⁶⁴. With one addition per word it takes as long as
-// reading x from memory, which makes Sum and SumFour the reference for the
-// other kernels.
+// Sum returns Σ x[i] modulo 2⁶⁴. It takes as long as reading x from memory,
+// which makes Sum and SumFour the reference for the other kernels.
 func Sum(x []uint64) uint64 { return sum(x) }
 
 // SumFour is Sum in another order: with AVX-512 it reads the four quarters of x
-// at once, like Rows, while Sum reads eight pages at once. The faster one
-// depends on the machine.
+// at once, like Rows. The faster one depends on the machine.
 func SumFour(x []uint64) uint64 { return sumFour(x) }
 
 // DotLanes adds to sum[l] the inner product of row and lane l of x. x holds
@@ -37,8 +35,7 @@ func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(r
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
 // Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
-// dst must not be shorter than index. It prefetches the next row, or the next
-// four, during a multiplication. index may have any order and repeat rows.
+// dst must not be shorter than index. index may have any order and repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

@@ -58,7 +58,6 @@ func axpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 	axpyRowsAVX512(alpha, r[0], r[1], r[2], r[3], unsafe.SliceData(y), len(y), fetch(ahead, r[0]))
 }
 
-// starts returns the addresses of the rows' first words.
 func starts(rows *[TileRows][]uint64) (r [TileRows]*uint64) {
 	for q := range r {
 		r[q] = unsafe.SliceData(rows[q])

@@ -124,7 +124,7 @@ func TestRowsAndGatherAtEveryLength(t *testing.T) {
 		matrix, x := fence(r, count*n, off, m).words, fence(r, n, (off*3)%8, m).words
 		row := func(i int) []uint64 { return matrix[i*n : (i+1)*n] }
 		dst := fence(r, count, off, m)
-		Rows(dst.all[guardWords+off:][:count], matrix, x) // there is room for more
+		Rows(dst.all[guardWords+off:][:count], matrix, x)
 		dst.check(t, "Rows")
 		for i, got := range dst.words {
 			if want := naiveDot(row(i), x); got != want {
@@ -296,7 +296,6 @@ func TestKernelsAllocateNothing(t *testing.T) {
 	}
 }
 
-// wordsOf turns a fuzzer's bytes into words.
 func wordsOf(b []byte) []uint64 {
 	out := make([]uint64, (len(b)+7)/8)
 	for i := range out {

@@ -24,7 +24,6 @@ func eachLevel(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// lengths returns all short lengths and some near real rows.
 func lengths() []int {
 	var out []int
 	for n := range 201 {
@@ -41,7 +40,6 @@ func words(r *rand.Rand, n int) []uint64 {
 	return x
 }
 
-// A mould generates words for a test.
 type mould struct {
 	name string
 	fill func(r *rand.Rand) uint64

@@ -109,7 +109,6 @@ func Pack(requests [][]uint64) []uint64 {
 
 // RowsMany sets dst[i·n+j] = ⟨row i of matrix, request j⟩ for the n requests in
 // packed and len(dst)/n contiguous rows. It reads the matrix from memory once.
-// With about eight requests or more, multiplying takes longer than reading.
 func RowsMany(dst, matrix, packed []uint64, n int) {
 	if n == 0 {
 		return

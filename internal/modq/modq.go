@@ -16,16 +16,14 @@
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
 // Plain Go (plain.go) defines the operations. On amd64 they run in assembly for
-// AVX2 or AVX-512, which package gen writes and build tag purego
-// leaves out. To change a kernel, edit gen and run go generate. Tests compare
-// every kernel that the processor supports with plain multiplication.
+// AVX2 or AVX-512, which package gen writes and build tag purego leaves out. To
+// change a kernel, edit gen and run go generate. Tests compare every kernel
+// that the processor supports with plain multiplication.
 //
-// Per core with AVX-512, Dot, Rows and Gather are limited by memory (a cached
-// row is five times as fast), and so is Axpy on rows beyond the caches.
-// RowsMany is limited by the multiplier from about eight requests on: it takes
-// 1.4 times as long as one scan for eight, 2.4 times for sixteen. VPMULLQ and
-// an addition would take two cycles for eight products. Tile halves the
-// multiplications and takes one and a half.
+// Per core with AVX-512, Dot, Rows and Gather are limited by memory, and so is
+// Axpy on rows beyond the caches. RowsMany is limited by the multiplier from
+// about eight requests on: it takes 1.4 times as long as one scan for eight,
+// 2.4 times for sixteen.
 package modq
 
 // RoundShift reads x as a signed word and divides it by 2^shift, rounding to
@@ -47,8 +45,8 @@ func FromSigned(dst []uint64, src []int64) {
 	}
 }
 
-// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, which
-// must have the length of src.
+// ToSigned writes the representatives of src in [-2⁶³, 2⁶³) into dst, of equal
+// length.
 func ToSigned(dst []int64, src []uint64) {
 	dst = dst[:len(src)]
 	for i, x := range src {

@@ -3,8 +3,7 @@ package modq
 // These functions in plain Go define the kernels and run on processors without
 // suitable vector instructions.
 
-// DotGeneric is Dot in plain Go, for comparisons. Four sums avoid waiting for
-// the previous addition and halve the time.
+// DotGeneric is Dot in plain Go, for comparisons. Four sums halve the time.
 func DotGeneric(a, b []uint64) uint64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 uint64

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// eachMachine runs f for the kernels of each level, on any processor.
 func eachMachine(t *testing.T, f func(t *testing.T, l level, m *machine, r *rand.Rand)) {
 	t.Helper()
 	files, err := generate()

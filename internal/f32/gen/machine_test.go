@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// A machine interprets kernels, so that AVX-512 is tested on processors without
-// it. It knows every instruction that the generator uses, and checks access to
-// memory.
+// A machine interprets the generator's instructions, so that AVX-512 is tested
+// on processors without it, and checks access to memory.
 type machine struct {
 	functions map[string][]string
 	constants map[string][]byte
@@ -22,7 +21,7 @@ type machine struct {
 	general   map[string]uint64
 	vectors   [32][16]uint32
 	masks     map[string]uint16
-	flags     int64 // result of the last comparison or count
+	flags     int64
 }
 
 const base = 1 << 20
@@ -102,7 +101,6 @@ func (m *machine) at(address uint64, n int) []byte {
 
 var operands = regexp.MustCompile(`\$-?[0-9xa-f]+|[a-z0-9A-Z_<>]*[+-]?[0-9]*\([A-Z0-9]+\)(\([A-Z0-9]+\*[0-9]\))?|[A-Za-z][A-Za-z0-9_]*`)
 
-// call runs a function. Parameters take eight bytes, float32 four.
 func (m *machine) call(name string, params ...any) {
 	m.params, m.result = map[int]uint64{}, 0
 	offset := 0
@@ -167,7 +165,6 @@ var (
 	vector    = regexp.MustCompile(`^([XYZ])([0-9]+)$`)
 )
 
-// bytesOf returns n bytes of a memory operand.
 func (m *machine) bytesOf(o string, n int) []byte {
 	if p := parameter.FindStringSubmatch(o); p != nil {
 		return binary.LittleEndian.AppendUint64(nil, m.params[int(number(p[1]))])[:n]
@@ -189,7 +186,6 @@ func (m *machine) bytesOf(o string, n int) []byte {
 	return m.at(where, n)
 }
 
-// word returns an operand of eight bytes.
 func (m *machine) word(o string) uint64 {
 	if o[0] == '$' {
 		return uint64(number(o[1:]))

@@ -12,8 +12,7 @@ func (l level) tileName(rows, vectors int) string {
 }
 
 // tile multiplies packed a (k×rows) by packed b (k×vectors·lanes) and keeps the
-// sums in registers: rows broadcasts and vectors loads for rows·vectors
-// multiply-adds. 6 rows of 2 registers take 8 loads in the 6 cycles of 12
+// sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of 12
 // operations, which keeps the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
 	k.begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
@@ -148,7 +147,6 @@ func (l level) wideName(rows int) string {
 	return fmt.Sprintf("wide%dx%d%s", rows, wideVectors*l.lanes/2, l.name)
 }
 
-// wideVectors registers of float64 make the width of a float64 tile.
 const wideVectors = 3
 
 // wide adds a float64 tile to c: 4 rows of 3 registers are 7 loads for 12

@@ -7,7 +7,7 @@ func bitsOf(v float64) uint32     { return math.Float32bits(float32(v)) }
 func fused(x, y, z uint32) uint32 { return bitsOf(math.FMA(real(x), real(y), real(z))) }
 
 // lanewise holds operations that compute each lane of the last operand from the
-// lanes of the others, in written order, and its old value.
+// lanes of the others and its old value.
 var lanewise = map[string]func(a, b, old uint32) uint32{
 	"VFMADD231PS":  func(a, b, old uint32) uint32 { return fused(a, b, old) },
 	"VFNMADD231PS": func(a, b, old uint32) uint32 { return fused(a^signBit, b, old) },
@@ -158,7 +158,6 @@ func (m *machine) vectorOperation(op string, o []string, line string) {
 	m.set(last, out, lanes)
 }
 
-// wide returns value i of a float64 vector.
 func wide(x [16]uint32, i int) float64 {
 	return math.Float64frombits(uint64(x[2*i]) | uint64(x[2*i+1])<<32)
 }
@@ -168,7 +167,6 @@ func setWide(x *[16]uint32, i int, v float64) {
 	x[2*i], x[2*i+1] = uint32(b), uint32(b>>32)
 }
 
-// compare implements "less, ordered" into a register or a mask.
 func (m *machine) compare(o []string, lanes int) {
 	if m.word(o[0]) != 17 {
 		panic("the machine does not know this comparison")

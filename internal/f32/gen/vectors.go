@@ -85,9 +85,8 @@ func (k kernels) times() {
 	k.end()
 }
 
-// larger takes the maximum in both operand orders, because the instruction
-// returns the second source if an operand is NaN. Combining the bits of both
-// results keeps a NaN.
+// larger takes the maximum in both operand orders and combines the bits,
+// because the instruction returns the second source if an operand is NaN.
 func (k kernels) larger() {
 	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.")
 	p := k.Params("out", "x", "y", "vectors")
@@ -160,7 +159,6 @@ func (k kernels) less(y Op, x reg.VecVirtual) reg.Register {
 	return mask
 }
 
-// choose returns yes where mask is set, and no otherwise.
 func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtual {
 	out := k.vec()
 	if k.lanes == 16 {

@@ -41,8 +41,7 @@ type kernels struct{ kernelgen.Kernels }
 
 const (
 	// rowsAhead is the prefetch distance of rows in bytes. 2 to 3 KB are best.
-	rowsAhead = 2560
-	// blockBytes is the length of the sixteen packed words of a step.
+	rowsAhead  = 2560
 	blockBytes = 96
 )
 
@@ -74,7 +73,6 @@ func (k kernels) like(v reg.VecVirtual) reg.VecVirtual {
 	return k.YMM()
 }
 
-// right returns v shifted right by the constant at off.
 func (k kernels) right(c reg.GPVirtual, off int, v reg.VecVirtual) reg.VecVirtual {
 	out := k.like(v)
 	k.VPSRLVQ(k.constant(c, off, v), v, out)

@@ -5,8 +5,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The owner's kernels for AVX2 and FMA.
-
 func (k kernels) cutAVX2() {
 	k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
 		"cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.")

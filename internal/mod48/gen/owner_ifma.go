@@ -5,8 +5,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The owner's kernels for AVX-512 with IFMA and VBMI.
-
 // cutIFMA cuts eight words at once. q − 1 − x is negative if x is too large.
 func (k kernels) cutIFMA() {
 	k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
@@ -145,7 +143,6 @@ func (k kernels) reduceIFMA() {
 	k.RET()
 }
 
-// productsIFMA sums the products of four rows at once.
 func (k kernels) productsIFMA() {
 	k.Begin("productsIFMA", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
 		"productsIFMA is Products of fours·4 rows of vectors·8 words.")

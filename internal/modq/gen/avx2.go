@@ -97,7 +97,6 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 	return sum
 }
 
-// sumAhead and rowsAhead are the prefetch distances of Sum and Rows in bytes.
 const sumAhead, rowsAhead = 4096, 4096
 
 func (k kernels) dot2() {

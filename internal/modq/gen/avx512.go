@@ -35,7 +35,6 @@ func (k kernels) zeros(n int) []reg.VecVirtual {
 	return out
 }
 
-// tailMask returns a mask of the n%8 lowest lanes.
 func (k kernels) tailMask(n reg.GPVirtual) reg.Register {
 	mask, tail, one := k.K(), k.Part(n, 7, 0), k.GP64()
 	k.MOVQ(U32(1), one)
@@ -283,7 +282,6 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 	}
 }
 
-// rows512 multiplies the rows that quarters512 leaves over.
 func (k kernels) rows512() {
 	k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
 		"rowsAVX512 is Rows for rows of n words, one by one.")
@@ -301,7 +299,6 @@ func (k kernels) rows512() {
 	k.RET()
 }
 
-// quartersAhead is the prefetch distance of quarters512 in bytes.
 const quartersAhead = 2048
 
 // quarters512 takes one row from each quarter of the matrix, as four continuous
@@ -336,7 +333,6 @@ func (k kernels) quarters512() {
 	k.RET()
 }
 
-// four512 multiplies four rows at arbitrary addresses.
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n int, a0, a1, a2, a3 uintptr)",
 		"fourAVX512 is Gather for four rows of n words. It prefetches four others.")
@@ -393,8 +389,7 @@ func (k kernels) lanes512() {
 }
 
 // tile512 writes the product of four rows and groups of eight interleaved
-// vectors by Winograd's identity (see Tile). One multiplication yields two
-// products, which saves more than its two extra additions cost.
+// vectors by Winograd's identity (see Tile).
 func (k kernels) tile512(name string, groups int) {
 	dstOf, vectors, pairsOf := "[4][8]uint64", "x0", "p0"
 	if groups == 2 {
