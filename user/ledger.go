@@ -27,7 +27,7 @@ type ledger struct {
 	// made the index.
 	origin cpar.IndexID
 	scheme cpar.Scheme
-	name string
+	name   string
 	// records counts all records ever added.
 	records, live int
 	// begun is the first generation under this id. Every id has its own keys.

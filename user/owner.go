@@ -25,9 +25,9 @@ import (
 // and reads replies. It is safe for concurrent use and prints as redacted.
 type Owner struct {
 	seed.Redacted
-	ledger *ledger
-	index  *index.Index
-	scheme scheme
+	ledger   *ledger
+	index    *index.Index
+	scheme   scheme
 	manifest cpar.Manifest
 	// ranks is the ledger's ranker, updated with current word counts by Hold.
 	ranks   atomic.Pointer[rank.Ranker]

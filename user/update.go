@@ -20,8 +20,8 @@ import (
 type Update struct {
 	ID         cpar.IndexID `json:"index"`
 	Generation uint64       `json:"generation"`
-	Records int `json:"records"`
-	Added   int `json:"added"`
+	Records    int          `json:"records"`
+	Added      int          `json:"added"`
 	// Changed counts photos with new keywords, Unchanged those with the same.
 	// Only Sync sets them.
 	Changed   int `json:"changed"`
@@ -32,7 +32,7 @@ type Update struct {
 	Missing []int `json:"missing"`
 	// Clamped counts the added records whose vectors were shortened, 0 for
 	// photographs.
-	Clamped int `json:"clamped"`
+	Clamped int    `json:"clamped"`
 	Bytes   uint64 `json:"bytes"`
 	Written bool   `json:"written"`
 }
@@ -81,10 +81,10 @@ func Rename(ctx context.Context, key *Key, folder, name string, o UpdateOptions)
 }
 
 type updater struct {
-	key    *Key
-	folder string
-	random io.Reader
-	writer *index.Writer
+	key        *Key
+	folder     string
+	random     io.Reader
+	writer     *index.Writer
 	old        *cpar.Manifest
 	owner      *Owner
 	rows       *rows.Index

@@ -121,8 +121,7 @@ func (p Params) Ask(u []int16, c int) []int16 {
 	return out
 }
 
-// norms bounds the Euclidean norms of a record and a request, including
-// addends.
+// norms bounds the Euclidean norms, including addends.
 func (p Params) norms() (record, request float64) {
 	record, request = float64(p.RecordNorm), float64(p.RequestNorm)
 	if p.LogSlots == 0 {

@@ -174,8 +174,7 @@ func JoinReplies(parts [][]byte) ([]byte, error) {
 
 // A State identifies the groups of an index, their order and their counts. A
 // reply names the state that the cloud evaluated, and hints belong to one
-// state. It is a sum over groups, so that each node can compute the share of
-// its groups.
+// state. It is a sum over groups, so each node can compute its share.
 type State [sha256.Size]byte
 
 // A Roll accumulates the State of consecutive groups of one section.
@@ -202,8 +201,7 @@ func (r Roll) Append(seed [SeedSize]byte, count int) Roll {
 // State returns the share of the groups so far.
 func (r Roll) State() State { return r.state }
 
-// Plus returns the state of the union of two sets of groups, the sum modulo
-// 2²⁵⁶.
+// Plus returns the state of the union of two sets of groups.
 func (s State) Plus(o State) (sum State) {
 	carry := uint64(0)
 	for i := 0; i < len(s); i += 8 {

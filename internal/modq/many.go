@@ -167,7 +167,6 @@ func rowsFew(dst, matrix, packed []uint64, n int) {
 	}
 }
 
-// unpack appends the groups of a packed layout of more than few requests.
 func unpack(groups []Group, packed []uint64, n int) ([]Group, int) {
 	count := groupsOf(n)
 	size := len(packed) / count

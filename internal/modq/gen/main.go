@@ -40,8 +40,8 @@ func generate() (map[string][]byte, error) {
 
 type kernels struct{ kernelgen.Kernels }
 
-// gather emits the row loop of Gather. product emits one row at a with x. ahead
-// is the address of the next row, or of the last row itself.
+// gather emits the row loop of Gather. product emits one row, with the address
+// of the next row, or of the last row itself.
 func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.Mem)) {
 	p := k.Params("dst", "matrix", "index", "rows", "n")
 	dst, matrix, index, rows, n := p[0], p[1], p[2], p[3], p[4]
