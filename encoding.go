@@ -85,7 +85,6 @@ func schemeOf(b []byte, of func(schemeSpec) message) (Scheme, message, bool) {
 	return 0, message{}, false
 }
 
-// readOpaque checks only the header of an opaque message.
 func readOpaque(b []byte, m message) (id IndexID, err error) {
 	r, err := readVersion(b, m.kind, m.version)
 	if err != nil {

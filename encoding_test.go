@@ -118,7 +118,6 @@ func TestDecodersRejectDamage(t *testing.T) {
 	if _, err := DecodeManifest(earlier); !errors.Is(err, ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
 		t.Errorf("a manifest of an earlier version: %v; %s", err, hint.Of(err))
 	}
-	// A manifest carries its own checksum, so no bit may change.
 	m := marshal(t, sampleManifest())
 	for i := 8; i < len(m); i++ {
 		bad := bytes.Clone(m)
@@ -166,8 +165,7 @@ func TestManifestValidate(t *testing.T) {
 	}
 }
 
-// A small file must not count as 60,000 segments. Only an empty file may be
-// named twice.
+// Only an empty file may be named twice.
 func TestManifestRejectsRepeatedDigests(t *testing.T) {
 	m := sampleManifest()
 	m.Planes = 0

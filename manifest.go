@@ -71,8 +71,7 @@ const (
 	// cannot be split, so ten trees exceed the limit above 6.7 million records.
 	MaxSegmentBytes = 1 << 30
 	segmentSize     = 1 + 8 + sha256.Size
-	// nodeSize is the encoded size of a tree node (segment.go).
-	nodeSize = 16
+	nodeSize        = 16
 )
 
 // AppendBinary appends the canonical encoding of m, which ends with the SHA-256
@@ -251,14 +250,12 @@ func (m *Manifest) validateSegments(form schemeSpec, fail func(string, ...any) e
 	return nil
 }
 
-// several reports whether an index may have several segments of kind k.
 func (form schemeSpec) several(k SegmentKind) bool {
 	return k == SegmentVectors || form.hints && k == SegmentHints || form.grows && (k == SegmentKeywords || k == SegmentIdentities)
 }
 
 // parts returns the number of units in segment i, whose kind may occur several
-// times: units of vectors, full pages of keywords, identities, or bytes of
-// hints. whole is false if the size is not a multiple of the unit.
+// times. whole is false if the size is not a multiple of the unit.
 func (m *Manifest) parts(form schemeSpec, i int) (n uint64, whole bool) {
 	s := m.Segments[i]
 	unit, over, least := form.unit(m), uint64(0), uint64(1)
@@ -291,7 +288,6 @@ func (m *Manifest) forestBytes() uint64 {
 	return uint64(m.Planes)*(2+uint64(m.OrderBytes)) + uint64(m.Trees)*m.treeNodes()*nodeSize
 }
 
-// Bytes returns the total size of the segments.
 func (m *Manifest) Bytes() (n uint64) {
 	for _, s := range m.Segments {
 		n += s.Bytes
@@ -299,9 +295,9 @@ func (m *Manifest) Bytes() (n uint64) {
 	return n
 }
 
-// OpaqueReplyBytes is an upper bound on the size of an opaque reply. A reply
-// has about 80 bytes and one word per row of encrypted vectors, which is at
-// least Dim. The bound doubles this because the index may have grown meanwhile.
+// OpaqueReplyBytes is an upper bound on the size of an opaque reply: about 80
+// bytes and one word per row of encrypted vectors, which is at least Dim. It is
+// doubled because the index may have grown meanwhile.
 func (m *Manifest) OpaqueReplyBytes() int64 {
 	vectors := uint64(0)
 	for _, s := range m.Segments {
@@ -328,9 +324,9 @@ func (m *Manifest) Serves(p Params) bool {
 		(!p.UsesForest() || m.Trees > 0) && (p.Search != SearchIVF || m.Lists > 0)
 }
 
-// DefaultParams returns the default search for ten neighbours: the paper's
-// Algorithm 1 at AP-10 if there is a forest, the cells at AP-10 if there is
-// only an inverted file, and otherwise a scan of all records.
+// DefaultParams returns the default search for ten neighbours: Algorithm 1 at
+// AP-10 with a forest, cells at AP-10 with only an inverted file, and otherwise
+// a full scan.
 func (m *Manifest) DefaultParams() Params {
 	p := Params{Scheme: m.Scheme, L: 10, Approx: 100}
 	switch {

@@ -147,8 +147,6 @@ func DecodeRequest(b []byte) (*Request, error) {
 	return q, nil
 }
 
-// orderWidth returns the bytes per order ciphertext: 2 if all fit (dense
-// ranks), otherwise 8.
 func orderWidth(list []OrderCiphertext) uint8 {
 	for _, o := range list {
 		if o > math.MaxUint16 {
@@ -159,8 +157,8 @@ func orderWidth(list []OrderCiphertext) uint8 {
 }
 
 // MaxReplyBytes is an upper bound on the size of a valid reply to q: 44 bytes,
-// then a record, a score and a keyword block of at most 64 KiB per match. For
-// an opaque reply it returns opaque (Manifest.OpaqueReplyBytes).
+// then a record, a score and at most 64 KiB of keywords per match. For an
+// opaque reply it returns opaque.
 func (q *Request) MaxReplyBytes(opaque int64) int64 {
 	if q.Params.Scheme.Opaque() {
 		return opaque

@@ -46,8 +46,6 @@ func Schemes() []Scheme { return schemes.All() }
 // ParseScheme is the inverse of Scheme.String.
 func ParseScheme(name string) (Scheme, error) { return schemes.Parse(name, ErrInput) }
 
-// A schemeSpec describes an index of one scheme and the requests it accepts.
-// The root package knows nothing else about a scheme.
 type schemeSpec struct {
 	// unit is the size in bytes that divides every vectors segment.
 	unit func(m *Manifest) uint64
@@ -154,14 +152,13 @@ const (
 	// SearchDepthFirst is the paper's Algorithm 1, corrected, and the default
 	// of scheme cpar.
 	SearchDepthFirst Search = 0
-	// SearchByRank visits the records with the smallest rank difference from
-	// the request, summed over all trees. It finds the most of the forest
-	// searches for a given number of visits and leaks no more than
-	// SearchDepthFirst.
+	// SearchByRank visits the records with the smallest rank difference, summed
+	// over all trees. It finds the most of the forest searches and leaks no
+	// more than SearchDepthFirst.
 	SearchByRank Search = 1
-	// SearchBestBin continues, as FLANN does, at the node of any tree whose
-	// encrypted planes add up to the smallest distance. The request carries a
-	// plane vector, which leaks more than the two searches above.
+	// SearchBestBin continues, as FLANN does, at the nearest node of any tree
+	// by encrypted planes. The request carries a plane vector, which leaks
+	// more.
 	SearchBestBin Search = 2
 	// SearchIVF scores the encrypted centroids of an inverted file and scans
 	// the nearest cells. The request carries no order ciphertexts.
@@ -184,9 +181,8 @@ type Params struct {
 	// L is the number of nearest records wanted, the length of the paper's
 	// Queue.
 	L uint16
-	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000:
-	// the share of the records that a search may visit. Only schemes cpar and
-	// ivf use it.
+	// Approx is the approximation power AP-X in tenths of a percent, 1 to 1000.
+	// Only schemes cpar and ivf use it.
 	Approx uint16
 	// Search must be in Scheme.Searches, and the index must serve it
 	// (Manifest.Serves).

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// sealedBytes returns a sealed message with the header that this package reads.
 func sealedBytes(k kind, id IndexID, body string) []byte {
 	b := append([]byte(magic), byte(k), 0)
 	b = binary.LittleEndian.AppendUint16(b, SealedVersion)

@@ -41,13 +41,12 @@ type SegmentKind uint8
 // The kinds, in the order of the manifest.
 const (
 	// SegmentVectors holds the vectors of consecutive records: rows C(V) of Dim
-	// words, whole groups for scheme sealed (internal/lattice), or whole blocks
-	// of LocalBlockBytes for scheme local. An index has one or more.
+	// words, groups of scheme sealed (internal/lattice), or blocks of
+	// LocalBlockBytes.
 	SegmentVectors SegmentKind = 1
-	// SegmentKeywords holds a block of KeywordBytes per record. If the index
-	// can be updated, it holds pages of KeywordBytes for KeywordPageRecords
-	// records each, and a last segment of KeywordTailBytes for the remaining
-	// records.
+	// SegmentKeywords holds a block of KeywordBytes per record. In an index
+	// that can be updated, it holds pages for KeywordPageRecords records each,
+	// and last a segment of KeywordTailBytes.
 	SegmentKeywords SegmentKind = 2
 	// SegmentForest holds the fields and order ciphertexts of the planes, then
 	// the trees.
@@ -99,8 +98,7 @@ const (
 )
 
 // keywordBudgets are the possible capacities of a page, in keywords per record
-// on average. All pages of an index share one budget. The cloud sees it, so
-// there are few.
+// on average. There are few, because the cloud sees an index's budget.
 var keywordBudgets = []int{8, 16, 31}
 
 // KeywordBudgets lists the budgets in ascending order. The last one fits any
@@ -176,9 +174,8 @@ func (f *Forest) AppendBinary(b []byte, orderBytes uint8) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeForest reads the forest segment of an index. It checks that every tree
-// is valid and covers all records, so that searches can trust it. Errors wrap
-// ErrCorrupt.
+// DecodeForest reads the forest segment of an index and checks that every tree
+// is valid and covers all records. Errors wrap ErrCorrupt.
 func DecodeForest(m *Manifest, b []byte) (*Forest, error) {
 	r := wire.NewReader(b, ErrCorrupt)
 	want := m.forestBytes()

@@ -27,9 +27,8 @@ func (l *Cells) Records() int {
 }
 
 // Validate checks untrusted cells for Search: they hold every record from 0 to
-// Records−1 exactly once, and none is empty. The distance of records from their
-// centroid cannot be checked without values, but wrong cells only find wrong
-// records. Errors wrap kdforest.ErrCorrupt.
+// Records−1 exactly once, and none is empty. Values are not checked, but wrong
+// cells only find wrong records. Errors wrap kdforest.ErrCorrupt.
 func (l *Cells) Validate() error {
 	if len(l.First) == 0 || l.First[0] != 0 {
 		return fmt.Errorf("%w: lists do not begin with record 0", kdforest.ErrCorrupt)

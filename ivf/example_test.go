@@ -7,7 +7,6 @@ import (
 	"cpar/kdforest"
 )
 
-// numbers scores numbers by their distance from a request.
 type numbers struct {
 	all     []int64
 	request int64

@@ -12,7 +12,6 @@ import (
 	"cpar/kdforest"
 )
 
-// column scores row i by its i-th number and records its calls.
 type column struct {
 	scores []int64
 	asked  [][2]int // first, length
@@ -189,7 +188,6 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Every accepted input can be searched, with one visit per record.
 func FuzzValidate(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 9}, uint16(4))
 	f.Add([]byte{0, 0}, uint16(1))
@@ -238,7 +236,6 @@ func TestSearchAllocationsDoNotGrowWithVisits(t *testing.T) {
 	}
 }
 
-// free costs nothing, to measure only the search.
 type free []int64
 
 func (f free) Run(first uint32, scores []int64) { copy(scores, f[first:]) }

@@ -69,7 +69,6 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	for range f.Records {
 		s.scores = append(s.scores, rng.Int64())
 	}
-	// Fields of equal size, with the request in the middle of each.
 	const fields = 64
 	for i := range uint32(fields) {
 		first, last := f.Planes*i/fields, f.Planes*(i+1)/fields
@@ -81,7 +80,6 @@ func newFree(rng *rand.Rand, f *Forest) *freeSpace {
 	return s
 }
 
-// BenchmarkSearch measures the forest's cost without scoring.
 func BenchmarkSearch(b *testing.B) {
 	rows := clustered(testRand(42), 20000, 32, 100)
 	f, _ := mustBuild(b, rows, BuildOptions{})

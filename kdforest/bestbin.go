@@ -73,7 +73,6 @@ func (s *searcher) descendBestBin(tree, k uint32, away float64) {
 	}
 }
 
-// visit adds a record to the round, unless it is None or already visited.
 func (s *searcher) visit(tree, record uint32) {
 	if record != None && !s.visited.add(record) {
 		s.records = append(s.records, record)
@@ -81,7 +80,6 @@ func (s *searcher) visit(tree, record uint32) {
 	}
 }
 
-// outOfReach reports whether a bin at this distance cannot hold a hit.
 func (s *searcher) outOfReach(away float64) bool {
 	return s.prune && s.queue.Full() && away > s.metric.Reach(s.queue.Worst())
 }
@@ -105,7 +103,6 @@ func (a bin) before(b bin) bool {
 	return a.node > b.node
 }
 
-// bins is a heap, nearest first.
 type bins []bin
 
 func (b *bins) push(a bin) {

@@ -43,9 +43,9 @@ const (
 type Split uint8
 
 const (
-	// SplitMean splits at the value nearest the mean, as FLANN does, because a
-	// skewed dimension has few records there. Each side gets at least an eighth
-	// of the records unless ties prevent it, so depth stays logarithmic.
+	// SplitMean splits at the value nearest the mean, as FLANN does. Each side
+	// gets at least an eighth of the records unless ties prevent it, so depth
+	// stays logarithmic.
 	SplitMean Split = iota
 	// SplitMedian splits as evenly as ties allow.
 	SplitMedian
@@ -59,17 +59,15 @@ const (
 	// splits at its value: n nodes, each plane through a record.
 	PlaceNode Place = iota
 	// PlaceLeaf puts one record in each leaf, as FLANN does, and splits between
-	// values: 2n−1 nodes. With Top 5, Sample 101 and DrawEvenly it is FLANN's
-	// forest, except for ties (left here) and the bound on uneven splits
-	// (SplitMean).
+	// values: 2n−1 nodes.
 	PlaceLeaf
 )
 
-// Build grows a forest over rows (n×d, read-only). It returns the forest and
-// its planes, where element p is plane p, in ascending order of (dimension,
-// value), without duplicates. Coordinates must be finite. Errors wrap ErrInput.
+// Build grows a forest over rows (n×d, read-only, finite). It returns the
+// forest and its planes, where element p is plane p, ascending by (dimension,
+// value), without duplicates. Errors wrap ErrInput.
 //
-// Trees grow in parallel. Time is O(trees·n·log n·(d + log n)).
+// Trees grow in parallel, in time O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
 	opt = opt.withDefaults()
 	if err := checkRows(rows); err != nil {

@@ -105,7 +105,6 @@ func TestBuildFloats(t *testing.T) {
 	}
 }
 
-// Each of the Top dimensions is drawn, and the split value halves the records.
 func TestBuildDrawsFromTheTop(t *testing.T) {
 	rng := testRand(3)
 	rows := make([][]float32, 101)
@@ -139,7 +138,6 @@ func TestBuildDrawsFromTheTop(t *testing.T) {
 	}
 }
 
-// Variances of 4, 2, 1, 1, and a fifth outside the top.
 func TestBuildDrawsByVariance(t *testing.T) {
 	var rows [][]float64
 	for i := range 256 { // every combination of ±, without chance
@@ -252,7 +250,6 @@ func TestBuildIdenticalPoints(t *testing.T) {
 	checkPlanes(t, rows, f, planes)
 }
 
-// Records that each differ in their own dimension make the deepest tree.
 func TestBuildDeepTree(t *testing.T) {
 	const n = 300
 	rows := make([][]uint8, n)

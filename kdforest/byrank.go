@@ -137,14 +137,12 @@ func (s *searcher) collectByRank() {
 	s.unscored = s.unscored[n:]
 }
 
-// election is the working memory of one search by rank.
 type election struct {
 	// away[p+1] is the request's distance from plane p, negative if the request
 	// lies beyond it. away[0] is 0 for nodes without a plane, since None+1 is
 	// 0.
-	away  []int32
-	votes []int64
-	// now and next are cells of one tree, each at one depth.
+	away      []int32
+	votes     []int64
 	now, next []pendingBranch
 	ranks     []int32
 }
@@ -194,11 +192,9 @@ func (e *election) run(b *Ballots, fields []Field, visits int, dst []uint32) []u
 }
 
 // ballotSize is the number of records that a tree votes on. Voting on all finds
-// 0.003 more at AP-10 and 0.02 to 0.03 more at AP-2.5, but enters two to four
-// times as many cells.
+// little more but enters two to four times as many cells.
 func ballotSize(visits, n int) int { return min(n, max(2*visits+n/20, 500)) }
 
-// rank computes the distances of all planes.
 func (e *election) rank(planes int, fields []Field) {
 	e.away = slices.Grow(e.away[:0], planes+1)[:planes+1]
 	e.away[0] = 0
@@ -239,9 +235,8 @@ func (e *election) pollAll(tree []branch) {
 	}
 }
 
-// poll is pollAll restricted to cells within a bound. It descends level by
-// level without unpredictable branches. In each block it fetches all branches,
-// then all planes, so that many reads overlap.
+// poll is pollAll restricted to cells within a bound. It descends by level
+// without unpredictable branches and overlaps the reads of a block.
 func (e *election) poll(tree []branch, bound int32) {
 	now, next := append(e.now[:0], pendingBranch{}), e.next
 	var branches [block]branch

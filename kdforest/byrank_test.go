@@ -55,9 +55,8 @@ func byRank(f *Forest, space *plainSpace, visits int) []uint32 {
 	return slices.Sorted(slices.Values(records[:min(visits, n)]))
 }
 
-// The request lies in record 2's cell. Plane 40 is one rank of three planes
-// away, and so is plane 20 on the other side. Plane 60 is two ranks away, plus
-// the root.
+// The request lies in record 2's cell. Planes 20 and 40 are one rank of three
+// away, plane 60 two ranks plus the root.
 func TestByRankCountsPlanes(t *testing.T) {
 	f, space := sevenRecords(1)
 	for visits, want := range map[int][]uint32{1: {2}, 2: {0, 2}, 3: {0, 1, 2}, 5: {0, 1, 2, 3, 4}, 6: {0, 1, 2, 3, 4, 5}, 7: {0, 1, 2, 3, 4, 5, 6}} {
@@ -70,9 +69,8 @@ func TestByRankCountsPlanes(t *testing.T) {
 	}
 }
 
-// Each tree divides four records by its own dimension. In each, the request's
-// cell holds a record that is far away in the other. The record next to the
-// cell in both trees comes before those two.
+// In each tree, the request's cell holds a record that is far away in the
+// other. The record next to the cell in both trees comes first.
 func TestByRankAddsUpTrees(t *testing.T) {
 	four := func(planes [3]uint32, records [4]uint32) Tree {
 		leaf := func(r uint32) Node { return Node{r, None, None, None} }
@@ -111,7 +109,6 @@ func TestByRankAddsUpTrees(t *testing.T) {
 	wantOrder(t, got, 1)
 }
 
-// Of many records, trees vote on a part.
 func TestByRankMatchesLists(t *testing.T) {
 	rng := testRand(30)
 	bounded := 0

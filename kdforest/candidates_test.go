@@ -33,7 +33,6 @@ func TestCandidatesEqualVisits(t *testing.T) {
 				if want := append([]uint32{7}, space.scored...); !slices.Equal(got, want) {
 					t.Fatalf("n %d, %+v: candidates %v, visited %v", n, opt, got, want)
 				}
-				// Three queues together give the search's hits.
 				queues := [4]*Queue{NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L), NewQueue(opt.L)}
 				for i, r := range got[1:] {
 					queues[1+i%3].Push(Hit{Record: r, Score: l1(rows[r], space.request)})
@@ -58,7 +57,6 @@ func TestCandidatesRefuses(t *testing.T) {
 			t.Errorf("%+v: %v, %v", opt, got, err)
 		}
 	}
-	// At AP-100 nothing is pruned.
 	if got, _, err := f.Candidates(space, Options{Visits: 7, L: 1, Prune: true}, nil); err != nil || len(got) != 7 {
 		t.Errorf("%v, %v", got, err)
 	}

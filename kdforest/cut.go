@@ -2,9 +2,8 @@ package kdforest
 
 import "math"
 
-// cut is divide for PlaceLeaf. It moves the records of s on or short of the
-// plane before records[at]. Neither side is empty. Records equal in all
-// dimensions have no plane and are halved.
+// cut is divide for PlaceLeaf. Neither side of records[at] is empty. Records
+// equal in all dimensions have no plane and are halved.
 func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -31,11 +30,10 @@ func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 	return s.first + left, Plane[T]{Dim: dim, Value: value}, false
 }
 
-// cutValue returns a value with at least one record on or short of it and at
-// least one beyond. The records must differ in dim. SplitMean takes the mean,
-// or the nearest value that leaves at least an eighth on each side, or the
-// least skewed if ties allow none. SplitMedian takes the middle of the gap that
-// divides most evenly.
+// cutValue returns a value with at least one record on either side. The records
+// must differ in dim. SplitMean takes the mean, or the nearest value that
+// leaves at least an eighth on each side, or the least skewed. SplitMedian
+// takes the middle of the gap that divides most evenly.
 func (g *grower[T]) cutValue(records []uint32, dim int) T {
 	g.sortValues(records, dim)
 	m := len(g.values)

@@ -118,7 +118,6 @@ func (s *searcher) sides(node *Node) (near, far uint32) {
 	return node.Right, node.Left
 }
 
-// prunes reports whether the far side of a plane can be skipped.
 func (s *searcher) prunes(plane uint32) bool {
 	if !s.prune || plane == None || !s.queue.Full() {
 		return false

@@ -36,7 +36,6 @@ func sevenRecords(trees int) (*Forest, *plainSpace) {
 	}
 }
 
-// visitOrder searches and returns the records in the order visited.
 func visitOrder(t *testing.T, f *Forest, space Space, opt Options) []uint32 {
 	t.Helper()
 	if err := f.Validate(); err != nil {

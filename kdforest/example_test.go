@@ -28,7 +28,6 @@ func (p points) Left(plane uint32) bool { return p.planes[plane].Left(p.request)
 // Beyond is called only by a search that prunes.
 func (p points) Beyond(uint32, int64) bool { return false }
 
-// Half of the visits find the three nearest.
 func Example() {
 	var rows [][]int
 	for i := range 100 {

@@ -15,13 +15,13 @@ var (
 const None = ^uint32(0)
 
 // Node is a record of a tree and the plane that divides the records below it:
-// on or short of the plane (value ≤ the plane's) to the left, beyond it to the
-// right. The node's own record lies on the plane. With PlaceLeaf only leaves
-// hold a record, and every other node has two children.
+// values ≤ the plane's to the left, others to the right. The node's own record
+// lies on the plane. With PlaceLeaf only leaves hold a record, and every other
+// node has two children.
 //
 // Leaves have no plane, nor do nodes whose records are equal in every dimension
-// that may split. These halve their records to stay balanced. A search takes
-// their left side first and never prunes.
+// that may split, which are halved. A search takes their left side first and
+// never prunes.
 type Node struct {
 	Record uint32 // or None
 	Plane  uint32 // number of a shared plane, or None

@@ -101,9 +101,8 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around records[own], the node's own: those on
-// or short of the plane before it, those beyond after it. Records equal in all
-// dimensions have no plane and are halved.
+// divide groups the records of s around records[own], the node's own. Records
+// equal in all dimensions have no plane and are halved.
 func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
@@ -234,8 +233,6 @@ func (g *grower[T]) sortValues(records []uint32, dim int) {
 	slices.Sort(g.values)
 }
 
-// mean returns the mean of g.values. They are sorted, so equal sets of values
-// have bit-identical means.
 func (g *grower[T]) mean() float64 {
 	origin, sum := float64(g.values[0]), 0.0
 	for _, x := range g.values {

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// checkLeaves checks the record of every leaf against every plane above it.
 func checkLeaves[T Number](t *testing.T, rows [][]T, f *Forest, planes []Plane[T]) {
 	t.Helper()
 	if int(f.Planes) != len(planes) || !slices.IsSortedFunc(planes, comparePlanes[T]) {
@@ -74,7 +73,6 @@ func TestBuildLeaves(t *testing.T) {
 	}
 }
 
-// n equal records make a tree of depth log2(n) without a plane.
 func TestBuildLeavesIdentical(t *testing.T) {
 	rows := coarse(testRand(51), 1024, 3, 1)
 	f, planes := mustBuild(t, rows, BuildOptions{Place: PlaceLeaf, Trees: 1})
@@ -93,7 +91,6 @@ func TestCutValue(t *testing.T) {
 		{"the mean is a value", []float64{0, 1, 2}, 1, 0.5},
 		{"two", []float64{3, 4}, 3.5, 3.5},
 		{"halves, negative", []float64{-4, -3, -1, -1}, -2.25, -2},
-		// At least two of 17 on either side, and the middle of that gap.
 		{"an outlier", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1e9}, 15.5, 8.5},
 		{"an outlier below", []float64{-1e9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, 1.5, 7.5},
 		{"ties that cannot be kept apart", []float64{3, 3, 3, 3, 3, 3, 3, 3, 9}, 3 + 6.0/9, 6},
@@ -184,7 +181,6 @@ func TestValidateLeavesRejects(t *testing.T) {
 	}
 }
 
-// With at most one record the kinds are equal.
 func TestValidateRejectsTheOtherPlace(t *testing.T) {
 	rng := testRand(52)
 	for n := range 9 {
@@ -201,7 +197,6 @@ func TestValidateRejectsTheOtherPlace(t *testing.T) {
 	}
 }
 
-// isLeafForest is a slow ValidateLeaves.
 func isLeafForest(f *Forest) bool {
 	for _, tree := range f.Trees {
 		nodes, records := map[uint32]bool{}, map[uint32]bool{}
@@ -251,8 +246,7 @@ func FuzzValidateLeaves(f *testing.F) {
 }
 
 // Plane 25 is one level from the request, 15 is nine and 35 eleven. Depth first
-// turns at the cell's own plane. Best bin first crosses the root, where the
-// nearer cell lies beyond one plane and the one behind 35 beyond two.
+// turns at the cell's own plane, best bin first at the root.
 func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	f, space := fourLeaves()
 	order := func(opt Options) (records []uint32) {
@@ -264,7 +258,6 @@ func TestBestBinTurnsAtTheNearestPlane(t *testing.T) {
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin}), 1, 2, 0, 3)
 	// Record 1 is 4 away: nothing behind 15 or 35 can be nearer, 25 might.
 	wantOrder(t, order(Options{Visits: 4, L: 1, Order: BestBin, Prune: true}), 1, 2)
-	// No pruning while a hit is missing.
 	wantOrder(t, order(Options{Visits: 4, L: 4, Order: BestBin, Prune: true}), 1, 2, 0, 3)
 }
 
@@ -298,7 +291,6 @@ func TestBestBinSharesOneHeap(t *testing.T) {
 	}
 }
 
-// A chain of maximum depth.
 func TestSearchDeepLeaves(t *testing.T) {
 	const n = 100000
 	tree := make(Tree, 2*n-1)

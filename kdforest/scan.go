@@ -15,8 +15,8 @@ type Scorer interface {
 const DefaultBatch = 256
 
 // Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l
-// nearest by (score, record), or all n if there are fewer. It is the search of
-// scheme capia and the reference for AP-100. Errors wrap ErrInput.
+// nearest by (score, record), or all n if there are fewer. Errors wrap
+// ErrInput.
 func Scan(s Scorer, n, l, batch int) ([]Hit, error) {
 	if batch == 0 {
 		batch = DefaultBatch

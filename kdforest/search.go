@@ -29,9 +29,8 @@ const (
 	// DepthFirst is the paper's order: down to the request's cell, then its
 	// records from the leaf upwards, each followed by its far side.
 	DepthFirst Order = iota
-	// TopDown visits every node's record on the way down, for comparison: on
-	// Corel-5k, ten trees, it finds 0.40 of the true top 10 at AP-2.5 and 0.78
-	// at AP-10, DepthFirst 0.54 and 0.79.
+	// TopDown visits every node's record on the way down, for comparison.
+	// DepthFirst finds more.
 	TopDown
 	// ByRank visits the records whose cells are fewest ranks away, summed over
 	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
@@ -90,10 +89,9 @@ type Stats struct {
 	PlanesPruned   int // far sides skipped by Space.Beyond or Metric.Reach
 }
 
-// Visits is the paper's AP-X: the number of distinct records that a search at X
-// percent visits over all trees, max(l, ⌈X·n/100⌉), at most n. tenths is X in
-// tenths of a percent, 1 (AP-0.1) to 1000 (AP-100), so 2.5 % is exactly 25.
-// Errors wrap ErrInput.
+// Visits is the paper's AP-X: the number of distinct records visited over all
+// trees, max(l, ⌈X·n/100⌉), at most n. tenths is X in tenths of a percent, 1 to
+// 1000. Errors wrap ErrInput.
 func Visits(tenths, n, l int) (int, error) {
 	switch {
 	case tenths < 1 || tenths > 1000:
@@ -111,16 +109,14 @@ func Visits(tenths, n, l int) (int, error) {
 // by (score, record), with the cost. f must be valid (Build, Validate). Errors
 // wrap ErrInput.
 //
-// The trees advance in lock step. In every round each tree in turn, tree 0
-// first, moves to its next record that no tree has visited, and the round's
-// records are scored as one batch. A round of BestBin is the next records of
-// all trees, as many as there are trees. A round of ByRank is the next
-// DefaultBatch of the records to visit, ascending. The search ends when the
-// visits or the records are exhausted. All of this depends on the Space's
-// answers alone.
+// The trees advance in lock step. In every round each tree in turn moves to its
+// next record that no tree has visited, and the round is scored as one batch. A
+// round of BestBin has as many records as there are trees, and a round of
+// ByRank DefaultBatch, ascending. The visits depend on the Space's answers
+// alone.
 //
-// With opt.Visits ≥ n (AP-100) the result equals that of Scan. Search then
-// ignores opt.Prune, because the Space's bounds may be estimates.
+// With opt.Visits ≥ n (AP-100) the result equals Scan's. Search then ignores
+// opt.Prune, because the Space's bounds may be estimates.
 func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	opt, err := f.check(space, opt)
 	if err != nil {
@@ -130,7 +126,6 @@ func (f *Forest) Search(space Space, opt Options) ([]Hit, Stats, error) {
 	return hits, stats, nil
 }
 
-// check validates and completes the options.
 func (f *Forest) check(space Space, opt Options) (Options, error) {
 	fail := func(format string, args ...any) (Options, error) {
 		return opt, fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
@@ -195,7 +190,6 @@ type searcher struct {
 	candidates []uint32
 	unscored   []uint32
 
-	// The batch of this round.
 	records []uint32
 	trees   []int
 	scores  []int64
@@ -288,9 +282,9 @@ func (s *searcher) score(trace func(Visit)) {
 }
 
 // Candidates appends to dst, ascending, the records that Search visits with
-// these options, without scoring them. Their L nearest are the hits of Search.
-// It refuses to prune, because pruning depends on scores, and does not count
-// the cost of a search by rank. Errors wrap ErrInput.
+// these options, without scoring them. It refuses to prune, because pruning
+// depends on scores, and does not count the cost of a search by rank. Errors
+// wrap ErrInput.
 func (f *Forest) Candidates(space Space, opt Options, dst []uint32) ([]uint32, Stats, error) {
 	opt, err := f.check(space, opt)
 	switch {

@@ -51,7 +51,6 @@ func TestSearchMatchesRecursion(t *testing.T) {
 
 var everyOrder = []Order{DepthFirst, TopDown, ByRank, BestBin}
 
-// AP-100 equals the scan, ties included, with and without Prune.
 func TestAP100EqualsScan(t *testing.T) {
 	rng := testRand(21)
 	for name, rows := range map[string][][]uint16{
@@ -147,7 +146,6 @@ func TestVisitsAreExactAndNested(t *testing.T) {
 	}
 }
 
-// recall is the share of the true top 10 found at a number of visits.
 func recall(t testing.TB, f *Forest, rows [][]uint16, planes []Plane[uint16], requests [][]uint16, visits int, order Order) float64 {
 	found := 0
 	for _, request := range requests {
@@ -376,7 +374,6 @@ func TestVisitsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// silentSpace records nothing and computes its fields once.
 type silentSpace struct {
 	plainSpace
 	fields []Field

@@ -120,7 +120,6 @@ func (s *opaqueSpace) Distance(p uint32) float64 { return 16 * s.plain.Distance(
 
 func (s *opaqueSpace) Reach(int64) float64 { return math.Inf(1) }
 
-// stretch is strictly increasing for distances.
 func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
 
 // recursion yields the nodes of a tree in the order of the corrected Algorithm
@@ -154,7 +153,6 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 	}
 }
 
-// bestBin yields trees and records as BestBin visits them, from a list.
 func bestBin(trees []Tree, space Metric, beyond func(away float64) bool) iter.Seq2[int, uint32] {
 	return func(yield func(int, uint32) bool) {
 		var list []bin
@@ -269,7 +267,6 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 	return hits, visits
 }
 
-// insertHit is a simple queue.
 func insertHit(hits []Hit, h Hit, limit int) []Hit {
 	at := 0
 	for at < len(hits) && hits[at].Before(h) {

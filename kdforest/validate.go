@@ -4,12 +4,12 @@ import "fmt"
 
 // Validate checks an untrusted forest for Search. Every tree holds every record
 // exactly once, every node but the root is the child of exactly one earlier
-// node, and all numbers are within range. Depth is unbounded, because a search
-// has its own stack. Validate refuses forests of PlaceLeaf (ValidateLeaves).
+// node, and all numbers are within range. Depth is unbounded. Validate refuses
+// forests of PlaceLeaf (ValidateLeaves).
 //
 // The side of records relative to planes cannot be checked without values, but
-// a wrong forest only finds wrong records. Validate takes linear time and a
-// fraction of the trees' own memory, independent of Records.
+// a wrong forest only finds wrong records. Validate takes linear time, and
+// memory independent of Records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
 // ValidateLeaves is Validate for forests built with PlaceLeaf: every record is
@@ -102,7 +102,6 @@ func (b *bitset) reset(n int) {
 	clear(*b)
 }
 
-// add puts i into the set and reports whether it was there already.
 func (b bitset) add(i uint32) bool {
 	word, bit := &b[i/64], uint64(1)<<(i%64)
 	was := *word&bit != 0

@@ -41,7 +41,6 @@ func TestValidateRejects(t *testing.T) {
 	}
 }
 
-// isForest is a slow Validate.
 func isForest(f *Forest) bool {
 	for _, tree := range f.Trees {
 		nodes, records := map[uint32]bool{}, map[uint32]bool{}
@@ -120,7 +119,6 @@ func forestFromBytes(data []byte, place Place) *Forest {
 	return forest
 }
 
-// wantAllFound searches a valid forest to its last record, in every order.
 func wantAllFound(t *testing.T, f *Forest) {
 	t.Helper()
 	for _, order := range everyOrder {
@@ -154,7 +152,6 @@ func (p parity) Fields() []Field                 { return []Field{{0, p.planes, 
 func (parity) Distance(plane uint32) float64     { return float64(plane % 5) }
 func (parity) Reach(int64) float64               { return -1 }
 
-// A tree of maximum depth must not overflow the call stack.
 func TestSearchDeepChain(t *testing.T) {
 	const n = 200000
 	tree := make(Tree, n)

@@ -50,7 +50,6 @@ func TestErratumEq2WorksForASmallKey(t *testing.T) {
 	}
 }
 
-// twin compares the first request in the clear.
 func (s small) twin(t *testing.T) (Comparer, *Memory) {
 	t.Helper()
 	_, m, err := s.user.Request(s.requests[0])

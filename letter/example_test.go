@@ -58,7 +58,6 @@ func ExamplePKLC() {
 	// a is nearer than b: true
 }
 
-// An encrypted forest, a request, Algorithm 1, final keywords.
 func ExampleSetup() {
 	images := []letter.Image{
 		{Levels: []uint16{500, 510, 700}, KL: []float64{0.7, 0.3}, Keywords: []string{"beach", "sea"}},

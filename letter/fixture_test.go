@@ -48,7 +48,6 @@ func photo(r *rand.Rand, near *Image, m, bins int, spread float64) (p Image) {
 	return p
 }
 
-// small is a system that sets up quickly.
 type small struct {
 	user     *User
 	cloud    *Cloud
@@ -66,7 +65,6 @@ func system(t testing.TB, printed Printed) small {
 	return systemOf(t, smallM, printed)
 }
 
-// systemOf has images of m levels.
 func systemOf(t testing.TB, m int, printed Printed) small {
 	t.Helper()
 	images := photos(3, smallN+12, m, smallBins)
@@ -79,7 +77,6 @@ func systemOf(t testing.TB, m int, printed Printed) small {
 	return s
 }
 
-// ask annotates a request encrypted and in the clear.
 func (s small) ask(t testing.TB, image Image, how Search) (encrypted, clear *Reply, m *Memory) {
 	t.Helper()
 	q, m, err := s.user.Request(image)

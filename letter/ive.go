@@ -41,7 +41,6 @@ func NewKey(m int, seed [32]byte, count *Dots) *Key {
 	return &Key{S: columns.permuteRows(p).transpose(), Inverse: inverse, random: random, count: count}
 }
 
-// noise draws an error vector e.
 func (k *Key) noise(m int) []int64 {
 	normal := rand.New(k.random)
 	e := make([]int64, m)

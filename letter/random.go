@@ -24,7 +24,6 @@ func derive(secret [32]byte, purpose string) [32]byte {
 	return sha256.Sum256(append(secret[:], purpose...))
 }
 
-// keyMaker draws one key after the other.
 func keyMaker(secret [32]byte, purpose string, count *Dots) func(m int) *Key {
 	n := 0
 	return func(m int) *Key {
@@ -39,8 +38,6 @@ func offset(secret [32]byte) float64 {
 	return math.Ldexp(math.Round(math.Ldexp(minR+(maxR-minR)*r.Float64(), 16)), -16)
 }
 
-// epsilon returns ε_i of one image.
 func epsilon(r *rand.Rand) float64 { return maxEpsilon * (2*r.Float64() - 1) }
 
-// scale returns r_c of one request.
 func scale(r *rand.Rand) float64 { return minRC + (maxRC-minRC)*r.Float64() }

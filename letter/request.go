@@ -139,7 +139,6 @@ func (u *User) Twin(c *Cloud, m *Memory) (Comparer, error) {
 	return &inTheClear{user: u, memory: m, vc: vc, hc: hc, kc: kc}, err
 }
 
-// inTheClear compares the user's plain values.
 type inTheClear struct {
 	user       *User
 	memory     *Memory

@@ -49,7 +49,6 @@ func (c *Cloud) Annotate(q *Request, how Search) (*Reply, error) {
 	return c.Search(&encrypted{q}, how)
 }
 
-// encrypted compares ciphertexts.
 type encrypted struct{ q *Request }
 
 func (e *encrypted) left(n *Node) bool { return e.q.OPE[n.Field] <= n.OPE }
@@ -126,7 +125,6 @@ type candidate struct {
 	comp float64
 }
 
-// walk is the search of one tree.
 type walk struct {
 	*search
 	tree   int
@@ -345,7 +343,6 @@ func (w *walk) compQL(worst, n *Node) (float64, error) {
 	return w.compare.comp(worst), nil
 }
 
-// insert keeps Queue in order of distance.
 func (w *walk) insert(n *Node, comp float64) {
 	i, _ := slices.BinarySearchFunc(w.queue, comp, func(c candidate, comp float64) int {
 		if c.comp <= comp {

@@ -63,7 +63,6 @@ func TestAllImagesAtAP100(t *testing.T) {
 	}
 }
 
-// At AP-100 the order of visits does not matter.
 func TestTreesInParallel(t *testing.T) {
 	s := system(t, Printed{})
 	for _, image := range s.requests {

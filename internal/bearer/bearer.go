@@ -36,8 +36,7 @@ const (
 
 var (
 	alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-	// length is the length of every token.
-	length = len(prefix) + alphabet.EncodedLen(randomBytes+checkBytes)
+	length   = len(prefix) + alphabet.EncodedLen(randomBytes+checkBytes)
 )
 
 // ErrNone reports a request without a token.

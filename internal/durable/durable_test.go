@@ -74,7 +74,6 @@ func TestCutAtEveryStep(t *testing.T) {
 		})
 }
 
-// A file from WriteNew is complete or absent, and another program's file stays.
 func TestNewCutAtEveryStep(t *testing.T) {
 	crash.Each(t, func(string) {},
 		func(fsys durable.FS, root string) error {
@@ -111,7 +110,6 @@ type unsyncedFile struct{ durable.File }
 
 func (unsyncedFile) Sync() error { return nil }
 
-// unsyncedDir skips the fsync of folders.
 type unsyncedDir struct{ durable.FS }
 
 func (unsyncedDir) SyncDir(string) error { return nil }

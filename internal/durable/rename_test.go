@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// An existing file stays, whichever operations the file system has.
 func TestRenameNew(t *testing.T) {
 	cannot := func(string, string) error { return syscall.EPERM }
 	for name, ways := range map[string][2]func(from, to string) error{

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isFull reports whether the disk, a quota or the file size limit is exhausted.
 func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }

@@ -1,12 +1,8 @@
-// Package hint attaches advice for the user to an error.
-//
-// An error describes the failure and may be wrapped many times. A hint tells
-// the user what to do, once, on its own line:
+// Package hint attaches advice for the user to an error. An error describes the
+// failure. A hint tells the user what to do, once, on its own line:
 //
 //	cpar: error: segment vectors 3f2a…: damaged data: its digest does not fit
 //	hint: build or push the index again
-//
-// The hint is not part of the error's text, so wrapped errors stay readable.
 package hint
 
 import (

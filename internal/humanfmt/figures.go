@@ -1,4 +1,4 @@
-// Package figures formats measured numbers for people.
+// Package humanfmt formats measured numbers for people.
 package humanfmt
 
 import (
@@ -26,7 +26,6 @@ func Round(x float64, decimals int) float64 {
 	return math.Round(x*s) / s
 }
 
-// Median returns the median of x, the upper one if len(x) is even; 0 if x is empty.
 func Median[T cmp.Ordered](x []T) T {
 	var none T
 	if len(x) == 0 {

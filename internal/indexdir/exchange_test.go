@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// An index opens even if a newer manifest replaces its own meanwhile.
 func TestOpenWhileExchanged(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, manifestName)

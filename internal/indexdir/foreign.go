@@ -31,9 +31,8 @@ func refuseForeign(folder string) error {
 }
 
 // foreignIn returns the name of an entry that does not belong to an index, or
-// "". One of our manifests identifies the folder, and then other entries are
-// allowed. Without a manifest the folder may hold only remains of a killed
-// process.
+// "". Beside one of our manifests other entries are allowed. Without one the
+// folder may hold only remains of a killed process.
 func foreignIn(folder string, entries []fs.DirEntry) (string, error) {
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == manifestName }) {
 		return foreignManifest(folder)
@@ -93,10 +92,8 @@ func foreignSegment(folder string, segments fs.DirEntry) (string, error) {
 	return "", nil
 }
 
-// lastKind is the last segment kind that has a name.
 const lastKind = cpar.SegmentCells
 
-// tempNames are the labels of this package's temporary files.
 var tempNames = func() []string {
 	names := []string{manifestName, uploadLabel}
 	for k := cpar.SegmentVectors; k <= lastKind; k++ {

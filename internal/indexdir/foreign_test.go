@@ -35,7 +35,6 @@ func TestForeignFolderIsRefused(t *testing.T) {
 	}
 }
 
-// Files of the owner survive even under a name that an index uses.
 func TestOwnersFilesAreKept(t *testing.T) {
 	digest, temp := strings.Repeat("ab", 32), "vectors-ABCDEFGHIJKL.tmp"
 	for what, files := range map[string][]string{
@@ -80,7 +79,6 @@ func TestOwnersFilesAreKept(t *testing.T) {
 			}
 		}
 	}
-	// Beside an index only our own files are removed.
 	folder := t.TempDir()
 	build(t, folder, 1)
 	mine := []string{"thesis.tmp", "photo.jpg", "segments/draft.tmp", "segments/manifest.tmp"}

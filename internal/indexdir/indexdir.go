@@ -43,7 +43,6 @@ const (
 	folderMode = 0o700
 	fileMode   = 0o600
 
-	// uploadLabel labels temporary files of segments of unknown kind.
 	uploadLabel   = "upload"
 	manifestMagic = "CPARM"
 
@@ -77,7 +76,6 @@ func SegmentPath(folder string, d cpar.Digest) string {
 	return filepath.Join(folder, segmentsName, d.String())
 }
 
-// OpenSegment opens a segment of unknown kind, which the caller checks.
 func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)

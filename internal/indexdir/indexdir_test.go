@@ -281,7 +281,6 @@ func TestReadersWhileActivating(t *testing.T) {
 	x.Release()
 }
 
-// An index replaced during opening is not damaged.
 func TestReplacedWhileOpening(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)

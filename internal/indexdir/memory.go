@@ -19,10 +19,8 @@ const (
 	// do not affect searches.
 	MemoryHuge
 	// MemoryAuto copies the rows of an index with a forest if twice their size
-	// is free, because its search order is random. It maps all others. With
-	// 20,000 records of profile paper (216 MB), random visits ran at 12.4 GB/s
-	// in 2 MB pages and at 10.6 in those of a freshly written file. Scans ran
-	// at 15 GB/s in both.
+	// is free, because its random visits are faster in 2 MB pages. It maps all
+	// others.
 	MemoryAuto
 )
 
@@ -44,7 +42,6 @@ func ParseMemory(name string) (Memory, error) {
 	return 0, fmt.Errorf("%w: no memory %q; there are map, huge and auto", cpar.ErrInput, name)
 }
 
-// isRows reports whether a search multiplies the words of a segment.
 func isRows(kind cpar.SegmentKind) bool {
 	return kind == cpar.SegmentVectors || kind == cpar.SegmentCentroids || kind == cpar.SegmentPlanes
 }
@@ -78,7 +75,6 @@ func (r *region) take(n int) []byte {
 	return b
 }
 
-// A system is the source of memory.
 type system struct {
 	available func() (n uint64, known bool)
 	allocate  func(n uint64) (b []byte, free func(), err error)

@@ -27,7 +27,6 @@ func Allocate(n uint64) ([]byte, func(), error) {
 		return nil, nil, fmt.Errorf("allocating %d bytes: %w", n, err)
 	}
 	first := int(-uintptr(unsafe.Pointer(&all[0])) % hugePage)
-	// A system without huge pages refuses, and ordinary pages work too.
 	_ = unix.Madvise(all[first:first+size], unix.MADV_HUGEPAGE)
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
@@ -54,7 +53,6 @@ func available() (n uint64, known bool) {
 	return n, known
 }
 
-// number reads a file that contains one number.
 func number(path string) (uint64, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// An index has the same bytes in any memory, and damage is found.
 func TestMemoryKindsHoldTheSameBytes(t *testing.T) {
 	folder := t.TempDir()
 	build(t, folder, 1)

@@ -163,7 +163,6 @@ func readChecked(b []byte, f *os.File, s cpar.Segment) error {
 	return nil
 }
 
-// openSegment opens a segment's file if it is a regular file of the right size.
 func openSegment(folder string, s cpar.Segment) (*os.File, error) {
 	path := SegmentPath(folder, s.Digest)
 	f, info, err := openRegular(path)
@@ -213,7 +212,7 @@ func (x *Index) Copied() int {
 
 // Segments returns the segments in the manifest's order, valid until the last
 // Release. Writing to a mapped segment is a fault. Copied segments lie without
-// gaps, and the capacity of each extends over the next ones.
+// gaps, and their capacity extends over the next ones.
 func (x *Index) Segments() [][]byte { return x.segments }
 
 // Segment returns the bytes of a segment of a kind other than vectors.

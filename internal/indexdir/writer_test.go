@@ -44,7 +44,6 @@ func TestCutAtEveryStep(t *testing.T) {
 					case !had && err != nil && !errors.Is(err, indexdir.ErrNoIndex):
 						t.Fatalf("neither an index nor none: %v", err)
 					}
-					// The next writer cleans up and keeps the active index.
 					w, err := indexdir.Create(folder, indexdir.Options{})
 					if err != nil {
 						t.Fatal(err)
@@ -117,7 +116,6 @@ func TestActivateSyncsTheSegments(t *testing.T) {
 	}
 }
 
-// Many folders may be attached, and their uploads stay.
 func TestAttachHoldsNothingAndRemovesNothing(t *testing.T) {
 	folder := t.TempDir()
 	m := build(t, folder, 1)

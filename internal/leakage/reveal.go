@@ -19,9 +19,7 @@ type Observation struct {
 	Start string `json:"start,omitempty"`
 }
 
-// words are the descriptions for one scheme.
 type words struct {
-	// segment describes an optional segment of the index x.
 	segment func(p *Observation, x index, s cpar.Segment, b []byte) error
 	request func(q *cpar.Request, encoded []byte) ([]Observation, error)
 	reply   func(a *cpar.Reply, encoded []byte) ([]Observation, error)

@@ -64,7 +64,6 @@ func TestDocumentQuotesTheValues(t *testing.T) {
 	p := Values()
 	want := cells(p)
 	for line := range strings.Lines(section) {
-		// An escaped bar is part of a cell.
 		row := strings.Split(strings.ReplaceAll(strings.TrimSpace(line), `\|`, "\x00"), "|")
 		if len(row) != 5 || row[1] == " number " || strings.HasPrefix(row[1], "--") {
 			continue

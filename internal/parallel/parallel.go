@@ -13,11 +13,12 @@ import (
 	"sync"
 )
 
-// Each calls task(0) to task(n-1) on all cores; each core calls worker once for its task.
+// Each calls task(0) to task(n-1) on all cores. Each core calls worker once for
+// its task.
 func Each(n int, worker func() (task func(int))) { _ = Until(context.Background(), n, worker) }
 
-// Until is Each, but begins no task when ctx has ended, and returns its error then: what
-// the other tasks did is half a result.
+// Until is Each, but begins no task once ctx has ended. It then returns the
+// context's error, and the result is incomplete.
 func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -40,9 +41,9 @@ func Until(ctx context.Context, n int, worker func() (task func(int))) error {
 	return ctx.Err()
 }
 
-// OrLeave waits for work, but no longer than ctx lasts: for what cannot look at a context,
-// such as a library's eigenvalues. Work that is left goes on with what it has, so nobody may
-// read what it writes when OrLeave has returned an error of ctx.
+// OrLeave waits for work, but no longer than ctx lasts, for work that cannot
+// check a context. Abandoned work keeps running, so after an error of ctx its
+// results must not be read.
 func OrLeave(ctx context.Context, work func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 )
 
 // Runs divides 0…n−1 into one run per worker, each at least minLen long, and
-// calls do for each run on its own goroutine. Worker 0 runs on the caller's
-// goroutine. Runs returns the error of the worker with the lowest number, and
-// repeats a worker's panic on the caller's goroutine once all workers are done.
+// calls do for each run on its own goroutine, worker 0 on the caller's. It
+// returns the error of the lowest worker, and repeats a worker's panic on the
+// caller's goroutine once all workers are done.
 func Runs(workers, n, minLen int, do func(worker, first, last int) error) error {
 	workers = max(1, min(workers, n/minLen))
 	errs := make([]error, workers)

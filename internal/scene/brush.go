@@ -2,7 +2,6 @@ package scene
 
 import "math"
 
-// put blends c over the pixel x, y.
 func (p *painting) put(x, y int, c rgb, alpha float64) {
 	if x < 0 || y < 0 || x >= Width || y >= Height || alpha <= 0 {
 		return
@@ -14,19 +13,16 @@ func (p *painting) put(x, y int, c rgb, alpha float64) {
 	}
 }
 
-// get reads the pixel x, y, or the nearest one in the image.
 func (p *painting) get(x, y int) rgb {
 	px := p.img.Pix[p.img.PixOffset(min(max(x, 0), Width-1), min(max(y, 0), Height-1)):]
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
 }
 
-// line is a height for every x, in pixels from the top.
 type line func(x float64) float64
 
 func flat(y float64) line           { return func(float64) float64 { return y } }
 func (f line) down(by float64) line { return func(x float64) float64 { return f(x) + by } }
 
-// cached evaluates a costly line once for each column.
 func cached(f line) line {
 	var at [Width]float64
 	for x := range at {
@@ -48,7 +44,6 @@ func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float6
 	}
 }
 
-// below colours everything under a line, opaque.
 func (p *painting) below(top line, colour func(x, y float64) rgb) {
 	p.area(top, flat(Height), func(x, y float64) (rgb, float64) { return colour(x, y), 1 })
 }
@@ -64,7 +59,6 @@ func (p *painting) stroke(c rgb, width float64) {
 	p.gc.Stroke()
 }
 
-// polygon adds a closed path through x, y pairs.
 func (p *painting) polygon(xy ...float64) {
 	p.gc.NewSubPath()
 	for i := 0; i+1 < len(xy); i += 2 {

@@ -18,7 +18,6 @@ func (c rgb) scale(f float64) rgb { return rgb{c.r * f, c.g * f, c.b * f} }
 func (c rgb) mul(d rgb) rgb       { return rgb{c.r * d.r, c.g * d.g, c.b * d.b} }
 func (c rgb) add(d rgb) rgb       { return rgb{c.r + d.r, c.g + d.g, c.b + d.b} }
 
-// near returns a random colour within a of c in each channel.
 func near(rng *rand.Rand, c rgb, a float64) rgb {
 	return rgb{c.r + a*(2*rng.Float64()-1), c.g + a*(2*rng.Float64()-1), c.b + a*(2*rng.Float64()-1)}
 }
@@ -38,7 +37,6 @@ type mood struct {
 	keyword                 string // of the sky itself; "" by day
 }
 
-// under starts a mood with a random sky: zenith, middle and horizon.
 func under(rng *rand.Rand, skies ...[3]uint32) mood {
 	s := pick(rng, skies...)
 	m := mood{zenith: near(rng, hex(s[0]), 0.03), middle: near(rng, hex(s[1]), 0.03), horizon: hex(s[2])}

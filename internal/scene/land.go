@@ -42,7 +42,6 @@ func (p *painting) mountains(base, height, spacing, distance, snow float64) {
 	}, "mountain", "snow")
 }
 
-// rolling returns the outline of smooth hills of the given height above base.
 func (p *painting) rolling(base, height, spacing float64) line {
 	off := p.between(0, 200)
 	return cached(func(x float64) float64 {
@@ -94,7 +93,6 @@ func (p *painting) firGreen() rgb {
 	return pick(p.rng, hex(0x1f4030), hex(0x274a32), hex(0x1d3a3a), hex(0x30502f))
 }
 
-// firs paints a forest along a ground line.
 func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance float64) {
 	p.layer(func() {
 		for x := -spacing; x < Width+spacing; x += spacing * p.between(0.5, 1.4) {
@@ -114,8 +112,6 @@ func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance
 	}, "tree", "forest")
 }
 
-// flowers paints flowers below a line in three colours, larger towards the
-// viewer.
 func (p *painting) flowers(from line, size float64) {
 	var petals [3]rgb
 	for k := range petals {

@@ -45,7 +45,6 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 	return sum / total
 }
 
-// ridged has sharp crests like mountains, in [0, 1].
 func (n *noise) ridged(x, y float64, octaves int) float64 {
 	sum, weight, total := 0.0, 1.0, 0.0
 	for range octaves {

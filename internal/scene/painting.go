@@ -54,8 +54,6 @@ func (p *painting) layer(draw func(), keywords ...string) {
 	p.layers = append(p.layers, keywords)
 }
 
-// difference returns the difference of two pixels in levels, summed over the
-// channels.
 func difference(a, b [4]uint8) (d int) {
 	for c := range a {
 		d += max(int(a[c])-int(b[c]), int(b[c])-int(a[c]))
@@ -73,7 +71,6 @@ func (p *painting) seen() map[string]int {
 	return seen
 }
 
-// keywords lists the visible keywords, largest first, ties by name.
 func (p *painting) keywords() []string {
 	seen := p.seen()
 	maps.DeleteFunc(seen, func(k string, pixels int) bool { return pixels < minPixels(k) })

@@ -55,7 +55,6 @@ func (p *painting) clouds(horizon float64) {
 	}, "clouds", "sky")
 }
 
-// sun paints a disc and a darker glow, against which the disc is visible.
 func (p *painting) sun(x, y, radius float64) {
 	p.shine = x
 	p.glow(x, y, radius*7, p.mood.sun.mul(rgb{1, 0.75, 0.35}), 0.3)
@@ -111,7 +110,6 @@ func (p *painting) birds() {
 	}, "bird")
 }
 
-// fog lies from top to bottom, thickest at densest.
 func (p *painting) fog(top, densest, bottom, strength float64) {
 	c := p.mood.horizon.mix(hex(0xf4f5f5), 0.5)
 	p.layer(func() {
@@ -143,7 +141,6 @@ func (p *painting) sea(horizon float64, bottom line) {
 	}, "sea")
 }
 
-// foam breaks along the shore in a few rows and counts as sea.
 func (p *painting) foam(shore line) {
 	p.layer(func() {
 		for k := range 3 {
@@ -157,7 +154,6 @@ func (p *painting) foam(shore line) {
 	}, "sea")
 }
 
-// mirror reflects the image above top in still, rippled water.
 func (p *painting) mirror(top float64, ripple float64, keyword string) {
 	tint := p.lit(near(p.rng, hex(0x2f5f70), 0.04))
 	p.layer(func() {

@@ -2,7 +2,6 @@ package scene
 
 import "math"
 
-// skyline is a row of towers with their feet at base, highest in the middle.
 func (p *painting) skyline(base, low, high, distance float64) {
 	centre := p.between(60, Width-60)
 	for x := -10.0; x < Width+10; {
@@ -13,7 +12,6 @@ func (p *painting) skyline(base, low, high, distance float64) {
 	}
 }
 
-// tower has a grid of small panes, some of them lit at night.
 func (p *painting) tower(x, base, w, h, distance float64) {
 	c := near(p.rng, pick(p.rng, hex(0x8a93a0), hex(0xa8a298), hex(0x6f7f92), hex(0xb8aa96), hex(0x9a8478), hex(0x5f7488)), 0.03)
 	top := base - h
@@ -70,7 +68,6 @@ func (p *painting) parasol(x, y, h float64) {
 	}, "umbrella")
 }
 
-// balloon is centred at x, y.
 func (p *painting) balloon(x, y, radius float64) {
 	a := pick(p.rng, hex(0xd83a34), hex(0xe88a20), hex(0x2f6fc4), hex(0x6a3fa0), hex(0x1f9a78))
 	b := pick(p.rng, hex(0xfff2d0), hex(0xf5d040), hex(0xffffff))
@@ -95,7 +92,6 @@ func (p *painting) balloon(x, y, radius float64) {
 	}, "balloon")
 }
 
-// sailboat has its waterline at y and a mast of height h.
 func (p *painting) sailboat(x, y, h float64) {
 	hull := pick(p.rng, hex(0xf4f1ea), hex(0x8a2f2a), hex(0x24406b), hex(0x2c5a48), hex(0x6b4a2c))
 	sail := pick(p.rng, hex(0xfdfbf4), hex(0xfdfbf4), hex(0xf2e6c8), hex(0xd8503a), hex(0xe8a23a))

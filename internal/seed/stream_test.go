@@ -182,7 +182,6 @@ func exactWeights() []*big.Rat {
 		term.Quo(term, big.NewRat(i, 1))
 		base.Add(base, term)
 	}
-	// Cut to 256 bits, because larger rationals gain nothing.
 	cut := func(r *big.Rat) *big.Rat {
 		n := new(big.Int).Lsh(r.Num(), 256)
 		return new(big.Rat).SetFrac(n.Quo(n, r.Denom()), new(big.Int).Lsh(big.NewInt(1), 256))

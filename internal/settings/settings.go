@@ -130,7 +130,6 @@ func (t *Table) read(path string, must bool) (map[string]any, error) {
 	return found, nil
 }
 
-// near suggests the closest setting, by cobra's measure for commands.
 func (t *Table) near(name string) string {
 	words := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, s := range t.Settings {
@@ -149,7 +148,6 @@ func withoutPath(err error) error {
 	return err
 }
 
-// inFile converts a value in the file to flag arguments.
 func (s Setting) inFile(path string, v any) []string {
 	list, ok := v.([]any)
 	if !ok {
@@ -170,7 +168,6 @@ func (s Setting) inFile(path string, v any) []string {
 	return out
 }
 
-// Origins of a value.
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"

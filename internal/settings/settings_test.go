@@ -14,7 +14,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// A fixture is a program with settings of each kind.
 type fixture struct {
 	Table
 	c     *cobra.Command
@@ -139,7 +138,6 @@ func TestInvalidFilesAreRefused(t *testing.T) {
 			t.Errorf("%s: shown", file)
 		}
 	}
-	// A command without settings does not read the file.
 	f := newFixture(t, "nonsense = 1")
 	if err := f.Apply(&cobra.Command{Use: "version"}, ""); err != nil {
 		t.Error(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A value is a flag with its own parser.
 type value struct {
 	text string
 	kind string

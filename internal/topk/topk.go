@@ -18,16 +18,15 @@ type Hit struct {
 }
 
 // Before orders hits by (score, record). Algorithm 1 breaks ties by the
-// position in the forest. The record number is used instead, because it is the
-// same in every tree and in a scan, which AP-100 must equal.
+// position in the forest. The record number is the same in every tree and in a
+// scan, which AP-100 must equal.
 func (h Hit) Before(g Hit) bool {
 	return h.Score < g.Score || h.Score == g.Score && h.Record < g.Record
 }
 
-// A Queue keeps the k nearest hits pushed to it: the Queue of Algorithm 1. It is
-// a max-heap with the worst hit first, so a hit that does not qualify costs one
-// comparison. If each record is pushed once, the order of pushes does not
-// affect the result.
+// A Queue keeps the k nearest hits pushed to it: the Queue of Algorithm 1. It
+// is a max-heap, so a hit that does not qualify costs one comparison. If each
+// record is pushed once, the order of pushes does not matter.
 type Queue struct {
 	limit int
 	heap  []Hit

@@ -8,9 +8,9 @@ import (
 // MaxBatch is the largest number of items in a batch.
 const MaxBatch = 64
 
-// AppendBatch appends the encoding of a batch to b: a four-byte count, then each
-// item as a four-byte length and its bytes. Items are requests or replies in
-// their canonical encoding, over HTTP and between the nodes of a cluster.
+// AppendBatch appends the encoding of a batch to b: a four-byte count, then
+// each item as a four-byte length and its bytes. Items are canonical requests
+// or replies.
 func AppendBatch(b []byte, items [][]byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(items)))
 	for _, item := range items {

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// counting ends after the checks in left are used up.
 type counting struct {
 	context.Context
 	left atomic.Int64
@@ -23,9 +22,9 @@ func (c *counting) Err() error {
 	return nil
 }
 
-// Everywhere runs work to its end and counts its checks of the context. It then
-// interrupts work at some of these checks, including the first and the last. It
-// fails if work checks fewer than least times or still returns a result.
+// Everywhere counts how often work checks its context and then interrupts it at
+// some checks, including the first and the last. It fails if work checks fewer
+// than least times or still returns a result.
 func Everywhere(t *testing.T, least int64, work func(context.Context) error) {
 	t.Helper()
 	whole := &counting{Context: t.Context()}

@@ -13,7 +13,6 @@ import (
 	"cpar/internal/progress"
 )
 
-// showAfter is the time a stage may run without a bar.
 const showAfter = 2 * time.Second
 
 // On returns a Func that shows rate and remaining time of every stage longer
@@ -52,7 +51,6 @@ func On(w io.Writer) progress.Func {
 	}
 }
 
-// late discards writes before a given time.
 type late struct {
 	w    io.Writer
 	from time.Time

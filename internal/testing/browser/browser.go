@@ -122,7 +122,6 @@ func (p *Page) Downloaded(name string) []byte {
 	}
 }
 
-// hear records an event of the browser.
 func (p *Page) hear(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,7 +268,6 @@ func (p *Page) Broken() (rules []string) {
 	return rules
 }
 
-// axe returns the text of axe-core, or "".
 func axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv("CPAR_AXE")

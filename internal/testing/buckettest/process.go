@@ -51,7 +51,6 @@ func Azurite(t testing.TB) *Process {
 	program := oracle.Named(t, "CPAR_AZURITE")
 	folder := t.TempDir()
 	p := &Process{t: t, port: fmt.Sprintf("127.0.0.1:%d", oracle.Port(t)), output: filepath.Join(t.TempDir(), "azurite.log")}
-	// Account and key of every emulator, from its documentation.
 	const account, key = "devstoreaccount1", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 	p.Endpoint = Endpoint{"azblob://photos/some/where?endpoint=http://" + p.port + "/" + account,
 		credentials(map[string]string{"AZURE_STORAGE_ACCOUNT": account, "AZURE_STORAGE_KEY": key})}

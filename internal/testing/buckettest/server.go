@@ -84,7 +84,6 @@ func (m *Memory) Change(name string, b []byte) {
 	m.set(name, object{b, m.objects[name].modified})
 }
 
-// set requires that the caller holds mu.
 func (m *Memory) set(name string, o object) {
 	if m.objects == nil {
 		m.objects = map[string]object{}

@@ -91,7 +91,6 @@ func (f *FS) Steps() int { return f.steps }
 
 func (f *FS) Crashed() bool { return f.cut }
 
-// step counts an operation. The caller holds mu.
 func (f *FS) step() error {
 	if f.cut || f.left == 0 {
 		f.cut = true
@@ -275,9 +274,8 @@ func (n *node) write(path string) error {
 }
 
 // Each runs a program once for every step, cut off there in both modes, and
-// once to the end. prepare fills an empty folder, run is the program, and check
-// inspects the result. done reports whether run finished before the cut. run
-// must close its files even on failure, as the end of a process would.
+// once to the end. done reports whether run finished before the cut. run must
+// close its files even on failure.
 func Each(t *testing.T, prepare func(root string), run func(fsys durable.FS, root string) error, check func(t *testing.T, root string, done bool)) {
 	t.Helper()
 	for _, mode := range []Mode{Killed, PowerLoss} {

@@ -1,7 +1,6 @@
 // Package immichtest is a test double of an Immich server: an in-memory library
-// behind the calls that package user/immich makes, written from Immich's
-// published description. It enforces the permissions of keys, rejects unknown
-// fields in bodies, and requires UUIDs.
+// behind the calls that package user/immich makes. It enforces the permissions
+// of keys, rejects unknown fields in bodies, and requires UUIDs.
 package immichtest
 
 import (
@@ -99,7 +98,6 @@ func (s *Server) photo(id string) *Photo {
 	return nil
 }
 
-// routes lists the calls: pattern, permission, handler.
 var routes = []struct {
 	pattern, permission string
 	answer              func(*Server, http.ResponseWriter, *http.Request)
@@ -152,7 +150,6 @@ func answer(w http.ResponseWriter, status int, v any) {
 	json.NewEncoder(w).Encode(v)
 }
 
-// read decodes a body and rejects fields unknown to v.
 func read(w http.ResponseWriter, r *http.Request, v any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -207,7 +204,6 @@ func (s *Server) search(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// tagged reports whether a photo has all tags, or tags below them.
 func (s *Server) tagged(p *Photo, ids []string) bool {
 	for _, id := range ids {
 		i := slices.IndexFunc(s.tags, func(t tag) bool { return t.id == id })
@@ -269,7 +265,6 @@ func (s *Server) upsert(w http.ResponseWriter, r *http.Request) {
 	answer(w, 200, all)
 }
 
-// assign adds a tag to photos (PUT) or removes it.
 func (s *Server) assign(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		IDs []string `json:"ids"`

@@ -168,7 +168,6 @@ jetstream { store_dir: %q, sync_interval: always }
 `, i, s.ports[i], tls, s.store(i), cluster, s.user)
 }
 
-// certificates makes an authority and a certificate for 127.0.0.1.
 func (s *Servers) certificates() {
 	s.CA = filepath.Join(s.folder, "ca.pem")
 	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,

@@ -213,7 +213,6 @@ func IntTensor(name string, values []int64, dims ...int64) Proto {
 }
 
 // Output adds an output. Without dimensions its shape is open.
-// Output adds an output; without dimensions its shape is left open.
 func (f *File) Output(name string, dims ...int64) *File {
 	return f.OutputOf(name, Float, dims...)
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// walkFiles calls f with every file of the module with this suffix.
 func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 	t.Helper()
 	fsys := os.DirFS(".")
@@ -36,7 +35,6 @@ func walkFiles(t *testing.T, suffix string, f func(name string, b []byte)) {
 }
 
 var (
-	// testName is a test, fuzz target or benchmark in backticks.
 	testName = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)
 	// identifier is file:identifier in backticks.

@@ -108,7 +108,6 @@ type function struct {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// productFiles reads the module once for all limits.
 var productFiles = sync.OnceValues(func() (files []goFile, err error) {
 	err = fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -176,8 +175,6 @@ func product(t *testing.T) []goFile {
 	return files
 }
 
-// goLines counts the lines of product files below a folder and names the
-// largest files.
 func goLines(folder string) func(*testing.T) (float64, []string) {
 	return func(t *testing.T) (float64, []string) {
 		var in []goFile
@@ -192,8 +189,6 @@ func goLines(folder string) func(*testing.T) (float64, []string) {
 	}
 }
 
-// functionLength returns the given quantile of the lengths and names the
-// longest functions.
 func functionLength(quantile float64) func(*testing.T) (float64, []string) {
 	return func(t *testing.T) (float64, []string) {
 		var all []function
@@ -288,7 +283,6 @@ func binarySize(t *testing.T) (float64, []string) {
 	return float64(info.Size()), []string{"go tool nm -size -sort size lists what is large"}
 }
 
-// maxProse bounds the words of all comments and documents.
 const maxProse = 150_000
 
 // TestProse counts the habits that STYLE.md warns of. The tool lies beside the

@@ -11,8 +11,8 @@ type room struct {
 	except string
 	// may lists the allowed imports. A trailing slash includes all packages
 	// below. A room with such a list is closed: it also refuses code that links
-	// or runs without an import (refusedNames, refusedDirectives,
-	// foreignSuffixes). A room without one may import anything except never.
+	// or runs without an import. A room without one may import anything except
+	// never.
 	may   []string
 	never []ban
 }
@@ -115,10 +115,8 @@ var cloudRoom = room{
 // boxes are the paper's constructions as printed, and distances in the clear.
 var boxes = []string{module + "/letter", module + "/eval/distance"}
 
-// evaluation is the code that measures both sides.
 var evaluation = []string{module + "/eval", module + "/cmd/cpar-eval"}
 
-// generators write assembly kernels before the build.
 var generators = []string{
 	module + "/internal/kernelgen", module + "/internal/mod48/gen", module + "/internal/modq/gen",
 	module + "/internal/f32/gen", module + "/internal/fourier/gen",

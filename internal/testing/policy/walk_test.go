@@ -124,8 +124,8 @@ var (
 )
 
 // notArithmetic returns the first line of a kernel that is not a function's
-// head, a label, an arithmetic instruction or a comment, or "". It reads avo's
-// output, one statement per line, and refuses anything it cannot read.
+// head, a label, an arithmetic instruction or a comment, or "". It refuses
+// anything it cannot read.
 func notArithmetic(text string) string {
 	labels := map[string]bool{}
 	for line := range strings.Lines(text) {

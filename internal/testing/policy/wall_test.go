@@ -280,7 +280,6 @@ func TestWallPlants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// found returns the violations after adding one file.
 	found := func(t *testing.T, file, text string) string {
 		t.Helper()
 		fsys := fstest.MapFS{file: {Data: []byte(text)}}

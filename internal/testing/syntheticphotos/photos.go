@@ -76,8 +76,8 @@ func vectors(rng *rand.Rand, kind int) *feature.Vectors {
 	return v
 }
 
-// Stuck is a source of random numbers that gives the same for ever, as that of a
-// virtual machine does which was cloned.
+// Stuck is a source of random numbers that repeats itself, as in a cloned
+// virtual machine.
 type Stuck struct{}
 
 func (Stuck) Read(p []byte) (int, error) {
