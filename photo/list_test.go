@@ -106,8 +106,7 @@ func TestListTakesNamedFiles(t *testing.T) {
 	equal(t, "skipped", left, nil)
 }
 
-// A link to a photo counts as a photo. Following links to folders could recurse
-// without end.
+// Following links to folders could recurse without end.
 func TestListFollowsLinksToFilesOnly(t *testing.T) {
 	outside := tree(t, "far.jpg")
 	dir := tree(t, "a.jpg", "sub/b.jpg", "notes.txt")
@@ -183,8 +182,7 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-// File names come from untrusted disks and archives and must not control a
-// terminal.
+// File names are untrusted and must not control a terminal.
 func TestNamesAreSafeToPrint(t *testing.T) {
 	dir := tree(t, "a.jpg", "red\x1b[31m.mp4", "two\nlines.rw\x1b2")
 	if err := os.Symlink("nowhere", filepath.Join(dir, "bad\x1b[2J.jpg")); err != nil {
@@ -207,8 +205,7 @@ func TestNamesAreSafeToPrint(t *testing.T) {
 	}
 }
 
-// The test injects the permission error because root, who may run it, is never
-// refused.
+// Injected, because root is never refused.
 func TestListSkipsUnreadableFolders(t *testing.T) {
 	dir := tree(t, "a.jpg", "closed/b.jpg")
 	closed := filepath.Join(dir, "closed")

@@ -9,8 +9,7 @@ import (
 	"cpar"
 )
 
-// On a small collection every attack succeeds as SECURITY.md says: well above
-// guessing if the cloud learns something, at guessing otherwise.
+// On a small collection every attack succeeds as SECURITY.md says.
 func TestAttacks(t *testing.T) {
 	c := synthetic(1, 500, 120)
 	rows, err := Run(t.Context(), c, Options{PCA: 128, More: []*Target{opaque(len(c.Train))}})
@@ -28,33 +27,29 @@ func TestAttacks(t *testing.T) {
 		known          int
 		least, most    float64
 	}{
-		// Linking of the same photo and of a changed copy.
 		{"link-order", cpar, 0, 0.93, 1}, {"link-scores", cpar, 0, 0.93, 1}, {"link-path", cpar, 0, 0.9, 1},
 		{"link-scores", capia, 0, 0.93, 1}, {"link-scores-changed-copy", capia, 0, 0.88, 1},
 		{"link-scores", ivf, 0, 0.93, 1}, {"request-by-vectors", ivf, 10, 0.93, 1}, {"match", ivf, 120, 0.75, 1},
 		{"link-order-changed-copy", cpar, 0, 0.88, 1}, {"link-path-changed-copy", cpar, 0, 0.55, 1},
-		// Requests: exactly from vectors, and better with more known photos.
+		// Better with more known photos.
 		{"request-by-vectors", cpar, 3, 0.8, 1}, {"request-by-vectors", capia, 10, 0.93, 1},
 		{"request-by-photos", cpar, 3, 0, 0.45}, {"request-by-photos", cpar, 10, 0.35, 1},
 		{"request-by-photos", cpar, 30, 0.8, 1}, {"request-by-photos", capia, 300, 0.88, 1},
-		// Matching without known pairs, also with half of the photos missing.
-		// With some keys it stops early: 0.63 was seen, most are above 0.75.
+		// With some keys matching stops early: most exceed 0.75.
 		{"match", cpar, 30, 0, 1}, {"match", cpar, 120, 0.75, 1}, {"match", capia, 120, 0.75, 1}, {"match-half", cpar, 120, 0.4, 1},
-		// Return counts reveal nothing about keywords, but records with similar
-		// scores have similar keywords.
+		// Only similar scores reveal keywords, return counts do not.
 		{"keyword-by-returns", cpar, 120, 0.4, 0.8}, {"keyword-by-likeness", cpar, 100, 0.7, 1}, {"keyword-by-likeness", capia, 100, 0.7, 1},
-		// Gaps: nothing from the number of splits, more from requests, as much
-		// from order-preserving encryption, everything from planes.
+		// Nothing from the number of splits, more from requests, everything
+		// from planes.
 		{"spacing-ranks", cpar, 0, 0.35, 0.65}, {"spacing-ranks-requests", cpar, 120, 0.52, 0.95}, {"spacing-ope", cpar, 0, 0.65, 1},
 		{"spacing-planes", cpar, 1, 1, 1}, {"spacing-planes-exact", cpar, 1, 1, 1},
 		{"scale-planes", cpar, 20, 1, 1}, {"scale-scores", cpar, 0, 0.01, 0.8},
-		// Scales from repeated requests: better with other photos, and with
-		// more requests.
+		// Better with other photos and with more requests.
 		{"scale-slopes", cpar, 2, 0.01, 0.4}, {"scale-slopes-log", cpar, 2, 0.6, 1}, {"scale-slopes", capia, 3, 0.7, 1},
 		{"scale-slopes-log", capia, 3, 0.85, 1}, {"scale-slopes", cpar, 5, 0.93, 1}, {"offset-slopes", cpar, 5, 0.75, 1},
 		{"key-elimination-noiseless", cpar, 64, 1, 1}, {"key-elimination", cpar, 64, 0, 0},
 	} {
-		// The limits allow for the fresh keys and noise of every run.
+		// The limits allow for fresh keys and noise.
 		if r := row(t, rows, want.attack, want.scheme, want.known); r.Success < want.least || r.Success > want.most {
 			t.Errorf("%s on %s, %d known: success %.3f (guessing %.3f), want %.2f to %.2f", r.Attack, r.Scheme, r.Known, r.Success, r.Baseline, want.least, want.most)
 		}
@@ -65,8 +60,7 @@ func TestAttacks(t *testing.T) {
 		least, most    float64
 	}{
 		{"link-scores", capia, 0, 0.93, 1}, {"request-by-vectors", capia, 10, 0.5, 1}, {"match-by-its-keywords", capia, 120, 0, 1},
-		// The number of known vectors depends on the vectors' length, chosen by
-		// cross-validation.
+		// Cross-validation chooses the number of known vectors.
 		{"request-by-own-projection", capia, 100, 0.02, 1}, {"request-solved", capia, -1, 0.9, 1}, {"key-by-scores", capia, -1, 0.9, 1},
 		{"link-scores", "sealed", 0, 0.3, 0.65}, {"request-by-vectors", "sealed", 30, 0, 0.05},
 	} {
@@ -74,9 +68,8 @@ func TestAttacks(t *testing.T) {
 			t.Errorf("%s on %s, profile learned, %d known: %+v, want %.2f to %.2f", want.attack, want.scheme, want.known, r, want.least, want.most)
 		}
 	}
-	// No attack may appear to work on schemes whose words are, or look, random.
-	// Because there are many rows, the tolerance is three times the half-width
-	// of a 95 % interval.
+	// No attack may appear to work on schemes whose words look random. Many
+	// rows call for three half-widths of a 95 % interval.
 	tried := map[string]int{}
 	of := map[string]bool{} // attacks on any scheme
 	for _, r := range rows {

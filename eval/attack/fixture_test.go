@@ -15,10 +15,8 @@ import (
 
 const factors = 8
 
-// synthetic generates a collection. Each photo has a position in a space of a
-// few factors of decreasing weight, and features that depend on it with a
-// little noise, because real features are also dependent. The two largest
-// factors determine the keyword.
+// synthetic generates features that depend on a few factors of decreasing
+// weight. The two largest determine the keyword.
 func synthetic(seed uint64, train, test int) *Collection {
 	rng := mrand.New(mrand.NewPCG(seed, 1))
 	m := &maker{}
@@ -79,8 +77,7 @@ func (m *maker) features(rng *mrand.Rand, u *[factors]float64) *feature.Vectors 
 	return v
 }
 
-// opaque is a target that reveals nothing: requests are random bytes, and the
-// cloud computes words that look random, like a ciphertext.
+// opaque is a target that reveals nothing.
 func opaque(records int) *Target {
 	place := make([]int, records)
 	for i := range place {

@@ -14,18 +14,14 @@ import (
 	"cpar/user/ope"
 )
 
-// These tests demonstrate what SECURITY.md says that the server can learn. They
-// use only data that the server has: the session's Cloud and its requests. The
-// plaintext serves to check the result.
+// These tests demonstrate SECURITY.md with the server's data alone: the
+// session's Cloud and its requests. Plaintext only checks the result.
 
-// capia requests a scan, with a vector and nothing else.
 var capia = cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000}
 
-// byRank requests a search of the forest by rank.
 var byRank = cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
 
-// cloudScores returns the score of every record that a server can compute from
-// a request.
+// cloudScores returns the scores that a server can compute from a request.
 func cloudScores(t *testing.T, s *measure.Session, q *cpar.Request) []float64 {
 	t.Helper()
 	space, err := score.NewSpace(s.Cloud, q)
@@ -59,8 +55,7 @@ func correlation(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// The server reads the distance of a request to every record, up to a scale and
-// an offset.
+// The server reads distances up to a scale and an offset.
 func TestLeakScoresAreDistances(t *testing.T) {
 	s := measuretest.MustSession(t, 100)
 	projected, err := s.ProjectedDistances(t.Context())
@@ -82,7 +77,7 @@ func TestLeakScoresAreDistances(t *testing.T) {
 	}
 }
 
-// Order ciphertexts are deterministic, so two requests for one photo have equal
+// Order ciphertexts are deterministic, so requests for one photo have equal
 // ones.
 func TestLeakOrderLinksRequests(t *testing.T) {
 	s := measuretest.MustSession(t, 100)
@@ -101,8 +96,7 @@ func TestLeakOrderLinksRequests(t *testing.T) {
 	}
 }
 
-// Requests without order ciphertexts can be linked too, because the scores of
-// two requests are proportional only for the same photo.
+// The scores of two requests are proportional only for the same photo.
 func TestLeakScoresLinkRequests(t *testing.T) {
 	s := measuretest.MustSession(t, 100)
 	var first, again [][]float64
@@ -120,9 +114,9 @@ func TestLeakScoresLinkRequests(t *testing.T) {
 	}
 }
 
-// Requests that prune reveal r_s and r exactly, and so the distances. r is the
-// same for all requests to the index. With principal components a plane scale
-// also contains the index's step, which a few requests together reveal.
+// Requests that prune reveal r_s and r exactly. r is the same for all requests
+// to the index. With principal components a plane scale also contains the
+// index's step, which a few requests reveal.
 func TestLeakPruningRevealsScaleAndOffset(t *testing.T) {
 	for _, split := range []user.Split{user.SplitOriginal, user.SplitPCA} {
 		t.Run(split.String(), func(t *testing.T) {
@@ -173,7 +167,7 @@ func revealScaleAndOffset(t *testing.T, s *measure.Session, stepUnknown bool) {
 		if scored[i], err = s.Cloud.PlaneScores(requests[i]); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range scored[i] { // every plane score is a multiple of r_p
+		for _, p := range scored[i] {
 			planeScales[i] = gcd(planeScales[i], p)
 		}
 		scales[i] = float64(requests[i].Planes.Scale) * float64(planeScales[i]) / (0.75 * mHat * (1 << 16))
@@ -204,8 +198,7 @@ func revealScaleAndOffset(t *testing.T, s *measure.Session, stepUnknown bool) {
 	if offsets[0] != offsets[1] || offsets[1] != offsets[2] || offsets[0] != math.Trunc(offsets[0]) {
 		t.Errorf("r = %v", offsets)
 	}
-	// Every request shows the same spacing of a field's split values, in
-	// levels.
+	// Every request shows the same spacing of split values, in levels.
 	for p := 1; p < len(levels[0]); p++ {
 		a, b := levels[0][p-1]-levels[0][p], levels[1][p-1]-levels[1][p]
 		if s.Cloud.Forest.Cuts[p].Field == s.Cloud.Forest.Cuts[p-1].Field && (a != b || a <= 0) {
@@ -214,8 +207,7 @@ func revealScaleAndOffset(t *testing.T, s *measure.Session, stepUnknown bool) {
 	}
 }
 
-// Lists group similar records, so the index alone reveals which records are
-// near each other.
+// The index alone reveals which records are near each other.
 func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	c := measuretest.SyntheticCorpus(1, 200, 1)
 	s, err := measure.NewSession(t.Context(), c, user.Options{Scheme: cpar.SchemeIVF, PCA: 128, Lists: 20})
@@ -230,7 +222,6 @@ func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	oneList, similar, pairs, similarAll := 0, 0, 0, 0
 	for i := range 200 {
 		for j := range i {
-			// For checking: images of one kind share a keyword.
 			same := c.Train[s.Builder.PhotoOf(uint32(i))].Keywords[0] == c.Train[s.Builder.PhotoOf(uint32(j))].Keywords[0]
 			pairs++
 			if same {
@@ -249,8 +240,7 @@ func TestLeakListsGroupWhatIsAlike(t *testing.T) {
 	}
 }
 
-// An OPE ciphertext divided by the range approximates the level, without the
-// key.
+// Without the key, a ciphertext divided by the range approximates the level.
 func TestLeakOPEShowsApproximateLevels(t *testing.T) {
 	const beta = 999
 	key, err := ope.NewKey([32]byte{7}, beta)

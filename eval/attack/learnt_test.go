@@ -62,8 +62,8 @@ func scored(t *testing.T, records, requests []*projected) *View {
 	return v
 }
 
-// Requests and key follow from slightly more known vectors than a record has
-// words, but not from fewer vectors or few requests.
+// Slightly more known vectors than a record has words suffice. Fewer vectors or
+// few requests do not.
 func TestKeyByScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	records, requests := unitVectors(rng, 150, 24), unitVectors(rng, 80, 24)
@@ -114,8 +114,8 @@ func TestNearestFromIndex(t *testing.T) {
 	}
 }
 
-// A reduced basis spans the same lattice, is size-reduced, satisfies Lovász's
-// condition, and begins with the hidden short vector.
+// A reduced basis spans the same lattice, satisfies Lovász's condition, and
+// begins with the hidden short vector.
 func TestReduce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const n = 14
@@ -132,7 +132,7 @@ func TestReduce(t *testing.T) {
 		}
 		short[i] = rng.Int64N(7) - 3
 	}
-	// The short vector replaces one modulus and is the lattice's shortest.
+	// The short vector is the lattice's shortest.
 	copy(b[0], short)
 	b[0][0] = 5
 	before := determinant(b)

@@ -13,8 +13,6 @@ import (
 	"cpar/photo/decode"
 )
 
-// A changed copy of a photo resembles that photo only, and an invalid file is
-// an error.
 func TestChangedCopy(t *testing.T) {
 	c := measuretest.Photos(t, 2)
 	var plain, copies [2]*feature.Vectors

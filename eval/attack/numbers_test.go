@@ -28,7 +28,7 @@ func TestWilson(t *testing.T) {
 	}
 }
 
-// The program's own parameters, as SECURITY.md states them.
+// The parameters that SECURITY.md states.
 func TestKeyIsWithinReachOfLattices(t *testing.T) {
 	rows := latticeRows("cpar", 1347, 1296, 4500, typicalElement)
 	if e := rows[0].Estimate; e.Bits < 35 || e.Bits > 50 {
@@ -73,8 +73,7 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// A few more known records than unknowns suffice despite noise and ε of the
-// program's size, but fewer do not.
+// A few more records than unknowns suffice despite noise and ε.
 func TestSolveRequests(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	photo := func() *projected {
@@ -136,8 +135,7 @@ func TestSolveRequests(t *testing.T) {
 	}
 }
 
-// Elimination modulo 2⁶⁴ recovers the factors even without an odd pivot, and
-// reports dependent rows.
+// Modulo 2⁶⁴, elimination works without an odd pivot.
 func TestEliminate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	const k, m = 20, 12
@@ -159,8 +157,7 @@ func TestEliminate(t *testing.T) {
 	if got := eliminate(rows, right); got == nil || !slices.Equal(got[0], want) {
 		t.Errorf("%x, want %x", got, want)
 	}
-	// A column that is odd, but even after a subtraction, is not unique, so the
-	// rows themselves must be satisfied.
+	// An odd column that a subtraction makes even is not unique.
 	for i, row := range rows {
 		row[9] = 5*row[0] + rng.Uint64()<<20
 		right[i][0] = 0
@@ -189,8 +186,8 @@ func TestEliminate(t *testing.T) {
 	}
 }
 
-// One row of S follows from ciphertexts alone, because the last element of
-// every record is 1 without noise. With noise none would.
+// A row of S follows from ciphertexts because the last element of every record
+// has no noise.
 func TestNoiselessRow(t *testing.T) {
 	const dim, n = 20, 120
 	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -223,7 +220,6 @@ func TestNoiselessRow(t *testing.T) {
 	}
 }
 
-// Gaps are judged within a field, and only if they differ.
 func TestJudgeGaps(t *testing.T) {
 	cuts := []cpar.Plane{{Field: 0, Order: 0}, {Field: 0, Order: 1}, {Field: 0, Order: 2}, {Field: 0, Order: 3}, {Field: 1, Order: 0}, {Field: 1, Order: 1}, {Field: 1, Order: 2}}
 	truth := []float64{0, 1, 3, 5, 100, 103, 104} // gaps 1 2 2, 3 1
@@ -256,7 +252,7 @@ func TestJaccard(t *testing.T) {
 	}
 }
 
-// Ties are broken alphabetically, so that runs are repeatable.
+// Alphabetical ties make runs repeatable.
 func TestWinnerBreaksTiesAlphabetically(t *testing.T) {
 	if w := winner(map[string]int{"b": 2, "a": 2, "c": 1}); w != "a" || winner(nil) != "" {
 		t.Errorf("%q", w)

@@ -27,8 +27,7 @@ func rowsOf(t *testing.T, c *Collection, stage func(*run) error) map[string]Row 
 	return out
 }
 
-// The attack detects an owner whose refusals depend on photos. Owners of scheme
-// sealed reveal nothing that the cloud did not predict.
+// Owners of scheme sealed reveal nothing that the cloud did not predict.
 func TestRefusalsLinkNothing(t *testing.T) {
 	c := synthetic(3, 60, 40)
 	all := rowsOf(t, c, func(r *run) (err error) {
@@ -63,8 +62,6 @@ func (leaky) refuses(_ context.Context, f *feature.Vectors, told tampering) (boo
 	return (h.Sum64()>>32&1 == 1) != (rand.IntN(10) == 0), nil
 }
 
-// Every invalid offer is refused with its error, and a successor generation is
-// opened.
 func TestOffersAreRefused(t *testing.T) {
 	c := synthetic(4, 30, 4)
 	all := rowsOf(t, c, func(r *run) error { return r.offers(t.Context()) })
@@ -92,8 +89,7 @@ func TestOffersAreRefused(t *testing.T) {
 	}
 }
 
-// Both guesses recognise an unmasked request, and do no better than chance on
-// scheme sealed.
+// Both guesses recognise an unmasked request.
 func TestSealedHidesAskedCell(t *testing.T) {
 	c := synthetic(5, 120, 40)
 	all := rowsOf(t, c, func(r *run) error { return r.cells(t.Context()) })
@@ -120,8 +116,7 @@ func TestSealedHidesAskedCell(t *testing.T) {
 	}
 }
 
-// unmasked is a request whose elements are uniform except in one position,
-// where they are small.
+// unmasked is a request with small elements in one position.
 func unmasked(p lattice.Params, rng *rand.Rand, place int) []byte {
 	ring, matrix := p.Ring(), make([]byte, p.MatrixBytes())
 	for b := range p.Blocks() {

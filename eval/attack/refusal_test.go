@@ -13,10 +13,9 @@ import (
 	"cpar/user"
 )
 
-// The owner refuses every altered reply, for every photo, and accepts every
-// correct one. The server can therefore predict the refusal, which tells it
-// nothing (check.go in the owner's package sealed). Where replies were rounded,
-// half a unit of a score told photos apart.
+// The owner refuses every altered reply and accepts every correct one, so the
+// server can predict the refusal, which tells it nothing (check.go in the
+// owner's package sealed).
 func TestRefusalsRevealNothing(t *testing.T) {
 	c := measuretest.SyntheticCorpus(1, 200, 12)
 	for _, careful := range []bool{false, true} {
@@ -45,11 +44,9 @@ func TestRefusalsRevealNothing(t *testing.T) {
 	}
 }
 
-// alterations alter the words of a reply.
 func alterations(p lattice.Params, rng *rand.Rand) map[string]func(words []uint64) {
 	ring, k := p.Ring(), p.Records()
-	// toScore changes the score of one record, for which it alters every word
-	// of its group.
+	// toScore changes one record's score, which alters every word of its group.
 	toScore := func(words []uint64, record int, by uint64) {
 		e := make([]uint64, k)
 		e[record%k] = by
@@ -81,8 +78,6 @@ func alterations(p lattice.Params, rng *rand.Rand) map[string]func(words []uint6
 	}
 }
 
-// answeredWith sends a request, and reads the reply after the server has
-// altered it.
 func answeredWith(t *testing.T, s *measure.SealedSession, v *vector.Vector, p lattice.Params, lie func([]uint64)) error {
 	t.Helper()
 	pending, q, err := s.Owner.RequestVector(v, s.Params(3))

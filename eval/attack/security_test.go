@@ -20,7 +20,6 @@ import (
 	"cpar/user"
 )
 
-// The document quotes the computed values of the ring verbatim.
 func TestSecurityIsQuoted(t *testing.T) {
 	b, err := os.ReadFile("../../docs/security/proof.md")
 	if err != nil {
@@ -37,8 +36,6 @@ func TestSecurityIsQuoted(t *testing.T) {
 	}
 }
 
-// The formats labelled as in use are the formats of indexes, with their failure
-// rates.
 func TestFormatsInUseMatchIndexes(t *testing.T) {
 	for _, c := range []struct {
 		vectors estimate.Vectors
@@ -73,8 +70,7 @@ func TestFormatsInUseMatchIndexes(t *testing.T) {
 	}
 }
 
-// No format in the tables can wrap, hints use as few bits as the failure rate
-// permits, and bytes match a computation by hand.
+// No format can wrap, and hints use as few bits as the failure rate permits.
 func TestSecurityTables(t *testing.T) {
 	s := ComputeSecurity()
 	for _, f := range s.Formats {
@@ -112,8 +108,7 @@ func TestSecurityTables(t *testing.T) {
 	}
 }
 
-// Unit vectors rounded at length 125, as in profiles without a histogram, keep
-// their bounds.
+// As in profiles without a histogram.
 func TestUnitVectors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const draws = 4000
@@ -139,8 +134,7 @@ func TestUnitVectors(t *testing.T) {
 	}
 }
 
-// The command states the failure rate for every ring, block width and number of
-// cells that cpar build offers.
+// cpar build offers every ring, block width and number of cells.
 func TestTablesCoverEveryBuildOption(t *testing.T) {
 	c, s := measuretest.Learnable(120, 1), ComputeSecurity()
 	fit, err := profile.Fit(t.Context(), profile.Network, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{})

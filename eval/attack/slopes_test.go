@@ -11,8 +11,7 @@ import (
 	"cpar/user/ive"
 )
 
-// wholeScales agrees with trying all pairs. With exact slopes the result is
-// right unless another multiple is in range, as often as predicted.
+// Exact slopes give the right result unless another multiple is in range.
 func TestWholeScales(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	draw := func() int { return 1<<ive.ScaleBits + rng.IntN(1<<ive.ScaleBits) }
@@ -63,10 +62,9 @@ func TestWholeScales(t *testing.T) {
 	}
 }
 
-// repeatedView simulates rounds of requests for photos, with scores as in
-// package vectorlayout, and returns x of each photo. Photos are similar to each
-// other, as real ones are, and the last is a recompressed copy of the previous
-// one.
+// repeatedView simulates requests with scores as in package vectorlayout, and
+// returns x of each photo. The last photo is a recompressed copy of the
+// previous one.
 func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float64) {
 	const unit = 647352.0
 	histograms, epsilon, common := make([][]float64, records), make([]float64, records), make([]float64, records)
@@ -109,8 +107,7 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 	return v, truth
 }
 
-// Requests are grouped by photo. Two per photo suffice only together with
-// others, five suffice alone, and photos requested once stay unread.
+// Two requests per photo suffice only together with others, five suffice alone.
 func TestBySlopes(t *testing.T) {
 	const records, photos = 300, 200
 	v, truth := repeatedView(rand.New(rand.NewPCG(1, 2)), records, photos, 5)
@@ -131,7 +128,6 @@ func TestBySlopes(t *testing.T) {
 	}
 }
 
-// A scale off by one, and slightly wrong offsets and distances, count as wrong.
 func TestDistanceJudgesRejectSmallErrors(t *testing.T) {
 	truth := [][]float64{{0, 1e6, 3e6, 2e6}}
 	times := func(by, plus float64) [][]float64 {

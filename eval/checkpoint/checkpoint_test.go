@@ -61,7 +61,6 @@ func TestDoWithoutFolder(t *testing.T) {
 	}
 }
 
-// Truncated, damaged and outdated files are measured again.
 func TestDoDistrustsDamage(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	path := filepath.Join(r.Dir, "state", "one.json")
@@ -82,7 +81,6 @@ func TestDoDistrustsDamage(t *testing.T) {
 	}
 }
 
-// A failed or interrupted step leaves earlier steps intact and stores nothing.
 func TestDoLosesOneStep(t *testing.T) {
 	r := &Runner{Dir: t.TempDir()}
 	f, n := counter(1)

@@ -13,8 +13,7 @@ import (
 	"cpar/user"
 )
 
-// BGV decrypts the same integers as sealed, over more than one group of
-// records.
+// More than one group of records.
 func TestBGVComputesTheSameScores(t *testing.T) {
 	c := measuretest.Learnable(150, 4)
 	b, err := user.Setup(t.Context(), user.NewKey(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Network})
@@ -71,8 +70,6 @@ func TestBGVComputesTheSameScores(t *testing.T) {
 	}
 }
 
-// Every search has a row with its bytes, and exhaustive searches find
-// everything.
 func TestBaselinesHaveEverySearch(t *testing.T) {
 	p, err := MeasureBaselines(t.Context(), measuretest.NewLab(t, 120, 12), 150)
 	if err != nil {
@@ -108,7 +105,6 @@ func TestBaselinesHaveEverySearch(t *testing.T) {
 	}
 }
 
-// Missing libraries are skipped, with the packages to install.
 func TestMissingLibrariesAreSkipped(t *testing.T) {
 	t.Setenv("CXX", "no-such-compiler")
 	c, p := measuretest.Learnable(110, 3), new(Baselines)

@@ -14,7 +14,7 @@ import (
 	"cpar/user"
 )
 
-// Costs per record: 100 bytes read, 10 ns of a core, and 1 byte of reply.
+// Per record: 100 bytes read, 10 ns of a core, 1 byte of reply.
 var roundCosts = UnitCosts{Held: LinearCost{0, 100}, Read: LinearCost{0, 100}, Index: LinearCost{1000, 110}, Kept: LinearCost{5000, 2}, Request: LinearCost{1000, 0}, Reply: LinearCost{50, 1}, Core: LinearCost{0, 1e-8}, Owner: LinearCost{0.001, 0}}
 
 var roundHost = Host{Cores: 10, Memory: 4e9 / planFull, Read: 100e9, Network: 1e9 / planBusy}
@@ -26,14 +26,14 @@ func TestPlanCapacity(t *testing.T) {
 			t.Errorf("%s is %g, want %g", what, got, want)
 		}
 	}
-	// 10⁸ bytes and 10⁶ records per tenant, one shard. A request takes 1 ms of
-	// ten cores and 1 ms of memory.
+	// One shard of 10⁸ bytes and 10⁶ records per tenant. A request takes 1 ms
+	// of ten cores and 1 ms of memory.
 	p := PlanCapacity(Need{Records: 1_000_000, Tenants: 200, Rate: 10}, roundHost, roundCosts)
 	near("memory", p.Memory, 2*200*1e8)
 	near("machines by memory", p.ByMemory, 10)
 	near("machines by processor", p.ByProcessor, 10*(1e-3+planRoundTrip/10)/planBusy)
 	near("network", p.Network, 10*(2*1000+2*1_000_050))
-	near("cloud", p.Cloud, 1+1e3*planRoundTrip) // one shard on one machine
+	near("cloud", p.Cloud, 1+1e3*planRoundTrip)
 	near("stored", p.Stored, 200*(1000+110e6))
 	near("kept", p.Kept, 5000+2e6)
 	near("hours", p.CoreHours, 1e-2*1e6/3600)
@@ -68,7 +68,6 @@ func TestPlanCapacity(t *testing.T) {
 	}
 }
 
-// Unit costs predict the cost of an index of another size.
 func TestUnitCosts(t *testing.T) {
 	made := syntheticPhotos(120)
 	fit, err := profile.Fit(t.Context(), profile.Network, measure.FeaturesOf(made), measure.Keywords(made), profile.Options{})
@@ -102,8 +101,6 @@ func TestUnitCosts(t *testing.T) {
 	}
 }
 
-// The page has a table for each scheme, and the plan's JSON its documented
-// names.
 func TestScalePage(t *testing.T) {
 	growth := CapacityTable(roundCosts, Need{Scheme: cpar.SchemeSealed, Profile: profile.Network}, roundHost)
 	page, err := ScalePage(roundHost, time.Unix(0, 0), []measure.Table{growth}, []measure.Table{{Title: "simulated", Columns: []string{"x"}}})

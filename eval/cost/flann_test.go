@@ -21,8 +21,8 @@ import (
 	"cpar/user"
 )
 
-// flannPeer compiles the driver. Without FLANN it skips the test, or fails it
-// under CPAR_FLANN=required.
+// flannPeer compiles the driver. CPAR_FLANN=required makes a missing FLANN a
+// failure.
 func flannPeer(t *testing.T) *driver {
 	t.Helper()
 	p, err := compileDriver(context.Background(), flannLibrary)
@@ -42,8 +42,6 @@ func needFLANN(t *testing.T, err error) {
 	}
 }
 
-// randomTable draws vectors around centres, with some coordinates wider than
-// others.
 func randomTable(seed uint64, n, requests, d int, noise float64) *vectorTable {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	centres := make([][]float64, 40)
@@ -75,14 +73,13 @@ func TestFLANN(t *testing.T) {
 	t.Run("refuses", func(t *testing.T) { testDriverRefuses(t, p) })
 }
 
-// FLANN without a bound on checks, its scan, our brute force and our float32
-// distances agree.
+// Without a bound on checks, FLANN equals its scan and brute force.
 func testUnlimited(t *testing.T, p *driver) {
 	table := randomTable(1, 500, 60, 20, 1)
 	lines := 0
 	if err := p.run(context.Background(), table, flannArguments(1, 1, []int{peerUnlimited, peerScan}), func(l driverLine) {
 		lines++
-		// Even then FLANN skips branches that it considers out of reach.
+		// FLANN skips branches that it considers out of reach.
 		if l.Recall != 1 || l.Seconds <= 0 || l.Visited > 500 || l.Search == searchScan && l.Visited != 500 {
 			t.Errorf("%+v", l)
 		}
@@ -107,9 +104,8 @@ func testUnlimited(t *testing.T, p *driver) {
 	}
 }
 
-// With FLANN's choices, records in leaves and best bin first, our forest
-// matches FLANN's in recall, visits and where it stops. FLANN's forests vary by
-// run, the mean of four by 0.005.
+// With FLANN's choices our forest matches its recall and visits. FLANN's
+// forests vary by run, the mean of four by 0.005.
 func testVisits(t *testing.T, p *driver) {
 	m := &flannRun{peer: p, FLANN: &FLANN{Records: 2000, Requests: 150, Neighbours: 10, Trees: flannTrees, Builds: 4}}
 	if err := m.space(context.Background(), randomTable(2, 2000, 150, 24, 0.5)); err != nil {
@@ -170,8 +166,7 @@ func testDriverRefuses(t *testing.T, p *driver) {
 	}
 }
 
-// Without a compiler or FLANN, the error names the packages and no files
-// remain.
+// The error names the packages, and no files remain.
 func TestFLANNMissing(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -191,7 +186,6 @@ func TestFLANNMissing(t *testing.T) {
 	}
 }
 
-// On a small collection every curve exists, and table and JSON agree.
 func TestMeasureFLANN(t *testing.T) {
 	s := measuretest.NewSession(t, measuretest.SyntheticCorpus(4, 120, 8), user.Options{})
 	stages := map[string]bool{}

@@ -88,8 +88,8 @@ func TestErratumNoHyperplaneIsBeyondTheTenth(t *testing.T) {
 	}
 }
 
-// The literal system finds what the plaintext search finds and prunes nothing.
-// Every box takes as many inner products as the paper's formula states.
+// Nothing is pruned, and every box takes the inner products of the paper's
+// formula.
 func TestMeasureLetter(t *testing.T) {
 	l, err := MeasureLetter(t.Context(), measuretest.SyntheticCorpus(5, 60, 5), 40, 0.1, nil)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestMeasureLetter(t *testing.T) {
 				t.Errorf("a comparison of the product is one inner product: %+v", b)
 			}
 		case strings.HasPrefix(b.Box, "Algorithm 1"):
-			// The first images to enter Queue are not compared.
+			// The first images in Queue are not compared.
 			if b.Dot > *b.DotPaper || b.Dot < *b.DotPaper/2 {
 				t.Errorf("%+v, %d by formula", b, *b.DotPaper)
 			}

@@ -17,7 +17,7 @@ func TestFitPower(t *testing.T) {
 	if _, ok := fitPower(rows[:1], func(r ScalingRow) float64 { return 1 }); ok {
 		t.Error("a line through one point")
 	}
-	// fixedVisits must be a whole number of tenths of a percent at every size.
+	// A whole number of tenths of a percent at every size.
 	for _, n := range ScalingSizes {
 		if 1000*fixedVisits%n != 0 {
 			t.Errorf("%d visits of %d", fixedVisits, n)

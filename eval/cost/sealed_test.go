@@ -9,7 +9,6 @@ import (
 	"cpar/user"
 )
 
-// Schemes sealed and local find the same records as the plaintext integers.
 func TestSealedFindsTheNearest(t *testing.T) {
 	c := measuretest.SyntheticCorpus(1, 150, 12)
 	s, err := MeasureSealed(t.Context(), c, nil)
@@ -29,8 +28,7 @@ func TestSealedFindsTheNearest(t *testing.T) {
 	}
 }
 
-// The server's work for a request, in records and bytes, depends on neither the
-// index's contents nor the request.
+// In records and bytes, for any contents and request.
 func TestServerWorkDoesNotDependOnContent(t *testing.T) {
 	type work struct {
 		visited       uint32

@@ -14,8 +14,6 @@ import (
 	"cpar/user"
 )
 
-// At small sizes every value is present and follows from the formats, and the
-// JSON has its documented keys.
 func TestSealedTargetsAreComplete(t *testing.T) {
 	plan := TargetSizes{Million: 500, Paper: 100, Update: 300, Clusters: 4}
 	s, err := MeasureSealedTargets(t.Context(), measuretest.NewLab(t, 120, 9), plan)
@@ -27,7 +25,7 @@ func TestSealedTargetsAreComplete(t *testing.T) {
 	if want := float64(rows*plan.Clusters) / float64(plan.Million); m.CellCount != plan.Clusters || math.Abs(m.Copies-want) > 0.001 {
 		t.Errorf("%d clusters, %g places a record, want %g", m.CellCount, m.Copies, want)
 	}
-	// One word for each row, including the rows of a partial group.
+	// One word per row, also for a partial group.
 	if least := rows * lattice.WordBytes; m.Received < least || m.Received > least+2048/16*lattice.WordBytes+128 {
 		t.Errorf("a reply of %d bytes for %d rows", m.Received, rows)
 	}
@@ -66,8 +64,7 @@ func TestSealedTargetsAreComplete(t *testing.T) {
 	}
 }
 
-// An addition sends the bytes that the folder gained, and a device with the
-// previous generation fetches no more.
+// A device with the previous generation fetches what the folder gained.
 func TestSinceCountsNewBytes(t *testing.T) {
 	c := measuretest.SyntheticCorpus(1, 60, 1)
 	s, _, err := measure.OpenSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: 128})

@@ -11,7 +11,6 @@ import (
 	"cpar/user"
 )
 
-// Local moves fewer bytes than sealed from the crossing on.
 func TestLocalMovesLessFromTheCrossing(t *testing.T) {
 	h := TransferSizes{Profile: 1e6, Request: 98344, Reply: 3.375, Sealed: 228.4, Local: 293}
 	for _, n := range []int{10, 1000, 10000, 123456, 1000000} {
@@ -32,8 +31,7 @@ func TestLocalMovesLessFromTheCrossing(t *testing.T) {
 	}
 }
 
-// An index of scheme local has the predicted size: profile, blocks and
-// keywords.
+// Profile, blocks and keywords.
 func TestLocalIndexHasPredictedSize(t *testing.T) {
 	c := measuretest.Learnable(160, 1)
 	s, _, err := measure.OpenSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeLocal, Profile: profile.Network})

@@ -37,7 +37,6 @@ func TestKLOfEmptyBins(t *testing.T) {
 	near(t, "empty in the request", KL([]float64{0.5, 0.5}, []float64{1, 0}), math.Inf(1))
 }
 
-// histogram returns a random histogram of 48 bins with sum 1 and no empty bin.
 func histogram(rng *rand.Rand) []float64 {
 	h, sum := make([]float64, 48), 0.0
 	for i := range h {
@@ -55,7 +54,7 @@ func TestKLProperties(t *testing.T) {
 	for range 200 {
 		a, c := histogram(rng), histogram(rng)
 		got := KL(a, c)
-		// Pinsker's inequality is a lower bound for true divergences.
+		// Pinsker's inequality.
 		if l1 := L1(a, c); got < l1*l1/2 {
 			t.Fatalf("KL %g is below ½·L1² = %g", got, l1*l1/2)
 		}

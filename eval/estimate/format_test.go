@@ -7,7 +7,6 @@ import (
 	"cpar/internal/lattice"
 )
 
-// The assumed rings equal the program's own.
 func TestRingsMatchLattice(t *testing.T) {
 	for _, own := range []*lattice.Ring{lattice.Fast, lattice.Careful} {
 		r := Ring{N: own.N, LogQ: own.LogQ}
@@ -25,8 +24,6 @@ func TestRingsMatchLattice(t *testing.T) {
 
 func (r Ring) gapWord() uint64 { return uint64(r.gap()) }
 
-// For a single record per row the bound and the sizes equal those computed by
-// internal/lattice.
 func TestFailureMatchesLattice(t *testing.T) {
 	for _, p := range []lattice.Params{
 		{LogN: 11, Dim: 1344, Block: 128, LogT: 16, LogRecordScale: 15, RecordNorm: 161, RequestNorm: 173, Addend: 4380},
@@ -57,8 +54,7 @@ func TestFailureMatchesLattice(t *testing.T) {
 	}
 }
 
-// C records per row multiply the record part of the noise, squared, by C. The
-// expected value is worked out by hand.
+// C records per row multiply the record part of the noise, squared, by C.
 func TestRowsOfSeveralRecords(t *testing.T) {
 	f := Format{Ring: Ring{N: 2048, LogQ: 48}, Block: 32, RecordsPerRow: 8, HintBits: 26, Vectors: Vectors{Dim: 98, RecordNorm: 126, RequestNorm: 126, LogT: 16}}
 	// Δ = 2³², Δ_db = 2¹⁴, K·C = 512, B = 25
@@ -80,7 +76,6 @@ func TestRowsOfSeveralRecords(t *testing.T) {
 	}
 }
 
-// An addend in two coordinates reaches its bound and its norms.
 func TestAddendInTwoCoordinates(t *testing.T) {
 	for _, bound := range []int{1, 2, 7, 252, 4443, 254000} {
 		v := Vectors{Dim: 96, RecordNorm: 3, RequestNorm: 4, Addend: float64(bound), LogT: 30}.WithAddend()

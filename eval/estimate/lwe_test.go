@@ -7,10 +7,10 @@ import (
 	"cpar/internal/lattice"
 )
 
-// Kyber, as printed by its authors' script (pq-crystals/security-estimates,
+// Kyber as printed by its authors' script (pq-crystals/security-estimates,
 // Kyber.py of round 3): block size, classical and quantum core-SVP of both
-// attacks. Kyber512 includes rounding in its noise, as there. The script models
-// bases in more detail, hence the tolerance of one bit and three blocks.
+// attacks. Kyber512 includes rounding in its noise. The script models bases in
+// more detail, hence the tolerances.
 func TestKyber(t *testing.T) {
 	q := math.Log2(3329)
 	for _, c := range []struct {
@@ -38,9 +38,8 @@ func TestKyber(t *testing.T) {
 	}
 }
 
-// Block sizes and dimensions that the lattice estimator documents for uSVP
-// (malb/lattice-estimator, estimator/lwe_primal.py), for secrets in {0, 1} of
-// deviation ½.
+// Documented for uSVP by malb/lattice-estimator, estimator/lwe_primal.py, for
+// secrets in {0, 1} of deviation ½.
 func TestSmallSecrets(t *testing.T) {
 	for _, c := range []struct {
 		lwe      LWE
@@ -56,9 +55,9 @@ func TestSmallSecrets(t *testing.T) {
 	}
 }
 
-// The Homomorphic Encryption Standard (2018, tables for the secret (−1, 1)):
-// the largest log q with 128, 192 and 256 bits per degree, and the cost printed
-// for uSVP.
+// Homomorphic Encryption Standard (2018, tables for the secret (−1, 1)):
+// largest log q with 128, 192 and 256 bits per degree, and the cost printed for
+// uSVP.
 func TestStandard(t *testing.T) {
 	for _, c := range []struct {
 		n, logQ int
@@ -75,9 +74,8 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// The standard's rows for 128 bits end where the cheapest attack here falls
-// below 128, to within 1 % of log q or one bit, against classical and quantum
-// computers.
+// Where the standard's 128 bits end, the cheapest attack falls below 128, to
+// within 1 % of log q or one bit.
 func TestStandardBoundaryMatchesEstimate(t *testing.T) {
 	for n := 1 << 10; n <= 1<<15; n *= 2 {
 		classical, quantum, ok := lattice.Standard(n)
@@ -105,8 +103,7 @@ func TestStandardBoundaryMatchesEstimate(t *testing.T) {
 	}
 }
 
-// Estimates grow with dimension and noise and fall with the modulus. With too
-// few samples there is no attack.
+// With too few samples there is no attack.
 func TestEstimatesAreMonotonic(t *testing.T) {
 	base := LWE{Dim: 700, LogQ: 20, Sigma: 3.2}
 	bits := base.Primal().Bits
@@ -121,8 +118,8 @@ func TestEstimatesAreMonotonic(t *testing.T) {
 	if a, b := Dense(700, 650, 40, 1e3), Dense(700, 650, 40, 1e5); a.Bits >= b.Bits {
 		t.Errorf("longer vectors are easier: %+v, %+v", a, b)
 	}
-	// δ falls and agrees with published values: 1.0219 for LLL, 1.0093 for β =
-	// 100, 1.0063 for 200.
+	// Published values of δ: 1.0219 for LLL, 1.0093 for β = 100, 1.0063 for
+	// 200.
 	for b := 3; b < 600; b++ {
 		if hermite(b) > hermite(b-1) {
 			t.Errorf("δ(%d) = %.5f above δ(%d) = %.5f", b, hermite(b), b-1, hermite(b-1))

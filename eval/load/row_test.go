@@ -39,7 +39,7 @@ func cloudOf(t *testing.T, answer func(k int, w http.ResponseWriter, body string
 	return &daemon{address: strings.TrimPrefix(s.URL, "http://"), url: s.URL, cmd: &exec.Cmd{Process: self}}
 }
 
-// Every kind of answer is counted as what it is, and the client goes on after each.
+// The client goes on after each kind of answer.
 func TestUntilCounts(t *testing.T) {
 	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}, {body: []byte("b"), answer: []byte(strings.Repeat("B", 9000))}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,7 +68,7 @@ func TestUntilCounts(t *testing.T) {
 			io.WriteString(w, "A")
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		case 8: // the last one is in flight and does not count
+		case 8: // in flight, does not count
 			cancel()
 			<-ctx.Done()
 		default:
@@ -87,8 +87,7 @@ func TestUntilCounts(t *testing.T) {
 	}
 }
 
-// Clients run concurrently, and a row ends on time even if the cloud does not
-// answer.
+// Also when the cloud does not answer.
 func TestAskEndsOnTime(t *testing.T) {
 	const clients = 5
 	x := &index{route: "/ask", pool: []pooledRequest{{body: []byte("a"), answer: []byte("A")}}}
@@ -131,7 +130,6 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// Memoized vectors equal fresh ones, and every index of a run opens.
 func TestMemoizedVectors(t *testing.T) {
 	c := &measure.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
 	b := &builder{folder: t.TempDir()}

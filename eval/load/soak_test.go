@@ -33,9 +33,9 @@ import (
 type soak struct {
 	d        *daemon
 	token    bearer.Token
-	operator string // address of its metrics
+	operator string
 	indexes  []*index
-	small    *index // pushed and deleted repeatedly
+	small    *index
 	done     map[string]*atomic.Int64
 	failed   chan error
 }
@@ -114,7 +114,7 @@ func newSoak(t *testing.T, records int) *soak {
 }
 
 // work returns the activities, each for a goroutine with its own connection. f
-// runs repeatedly, done at the end. Refusals must have the right status.
+// runs repeatedly, done at the end.
 func (s *soak) work() map[string]func() (f func(context.Context) error, done func()) {
 	out := map[string]func() (func(context.Context) error, func()){
 		"push and delete":      s.cycle,
@@ -184,8 +184,8 @@ func (s *soak) ask() (func(context.Context) error, func()) {
 	}, done
 }
 
-// raw sends bytes on a connection of its own. read selects whether it waits for
-// a response.
+// raw sends bytes on a connection of its own, and reads a response if read is
+// set.
 func (s *soak) raw(ctx context.Context, read bool, pause time.Duration, parts ...string) (*http.Response, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.d.address)
 	if err != nil {
@@ -273,8 +273,7 @@ func (s *soak) falseSegment() (func(context.Context) error, func()) {
 	}, nothing
 }
 
-// run runs all activities until ctx ends, with a pause after each turn, or each
-// activity once.
+// run repeats all activities until ctx ends, or runs each once.
 func (s *soak) run(ctx context.Context, pause time.Duration, once bool) {
 	var all sync.WaitGroup
 	for name, begin := range s.work() {
@@ -335,10 +334,10 @@ func (s *soak) read(t *testing.T) (r reading) {
 	return r
 }
 
-// TestSoak queries, pushes, deletes and misbehaves for some seconds, or for
-// CPAR_SOAK_MINUTES if CPAR_NIGHTLY=required. Goroutines and descriptors must
-// return to their initial numbers, and memory must not grow. CPAR_SOAK_OUT is a
-// file for the figures.
+// TestSoak queries, pushes, deletes and misbehaves for some seconds, or
+// CPAR_SOAK_MINUTES under CPAR_NIGHTLY=required. Goroutines and descriptors
+// must return to their initial numbers, and memory must not grow. CPAR_SOAK_OUT
+// receives the figures.
 func TestSoak(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("what a process holds is read in /proc")
@@ -393,8 +392,7 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// settled waits until the cloud uses at most the given goroutines and
-// descriptors, because it notices broken connections with a delay.
+// settled waits, because the cloud notices broken connections with a delay.
 func (s *soak) settled(t *testing.T, most reading) reading {
 	t.Helper()
 	var r reading

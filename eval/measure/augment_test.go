@@ -15,8 +15,6 @@ import (
 	"cpar/model/feature"
 )
 
-// Augmented photos are identical in every run, differ from each other and keep
-// their photo's keywords. The cache keeps them.
 func TestAugmentPixels(t *testing.T) {
 	c := measuretest.Photos(t, 3)
 	a, err := measure.AugmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
@@ -103,7 +101,7 @@ func FuzzAugmented(f *testing.F) {
 	f.Add(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, measure.Castagnoli)))
 	f.Add(append([]byte(measure.AugmentMagic), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// Correct the checksum, which would reject every mutation.
+		// A wrong checksum would reject every mutation.
 		if len(b) >= 4 {
 			binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], measure.Castagnoli))
 		}

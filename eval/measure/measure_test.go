@@ -25,8 +25,6 @@ func TestMachinesAreNamedOnce(t *testing.T) {
 	}
 }
 
-// Compare the judge with counting by hand: two requests, one with a single
-// related image.
 func TestProtocolsMatchCountingByHand(t *testing.T) {
 	truth := [][]string{{"sea", "sky"}, {"car"}}
 	indexed := [][]string{{"sea"}, {"sky", "car"}}
@@ -36,8 +34,7 @@ func TestProtocolsMatchCountingByHand(t *testing.T) {
 	}
 	all := []Marks{j.Mark(0, []string{"sea", "dog"}), j.Mark(1, []string{"car"})}
 	once := []float64{1, 1}
-	// The paper's protocol counts request 0: sea 1/1, sky 0/1 (not output). No
-	// request has dog.
+	// Paper: sea 1/1, sky 0/1 (not output). No request has dog.
 	paper := j.Tally(all, once, true)
 	if got := paper.Recall(true); got != 100 {
 		t.Errorf("over the words that were output: %g", got)

@@ -15,9 +15,8 @@ import (
 	"cpar/user/device"
 )
 
-// For all parameters, the encrypted search visits the same records in the same
-// order as the plaintext search, and AP-100 returns the same reply as a scan of
-// the same ciphertext.
+// Encrypted and plaintext searches visit the same records in the same order,
+// and AP-100 equals a scan of the same ciphertext.
 func TestEncryptedSearchMatchesPlaintextTwin(t *testing.T) {
 	c := measuretest.SyntheticCorpus(1, 300, 20)
 	for name, opt := range map[string]user.Options{
@@ -61,8 +60,8 @@ func TestEncryptedSearchMatchesPlaintextTwin(t *testing.T) {
 				swapped := 0
 				for i, o := range run {
 					if p.Search == cpar.SearchIVF {
-						// Scores of centroids are noisy, so two almost equal
-						// ones may swap.
+						// Scores of centroids are noisy: almost equal ones may
+						// swap.
 						if len(o.EncryptedPath) != len(o.PlainPath) {
 							t.Fatalf("%+v: request %d makes %d visits encrypted, %d in the clear", p, i, len(o.EncryptedPath), len(o.PlainPath))
 						}
@@ -79,8 +78,7 @@ func TestEncryptedSearchMatchesPlaintextTwin(t *testing.T) {
 				if swapped > len(run)/2 {
 					t.Errorf("%+v: %d of %d requests read their lists in another order", p, swapped, len(run))
 				}
-				// These images have closer neighbours than photos, which
-				// cpar-eval agreement measures.
+				// These images have closer neighbours than photos.
 				if got := run.RankAgreement(); got < 0.95 {
 					t.Errorf("%+v: %.3f of the places agree, want 0.95", p, got)
 				}
@@ -89,10 +87,9 @@ func TestEncryptedSearchMatchesPlaintextTwin(t *testing.T) {
 	}
 }
 
-// With pruning, encrypted planes decide as plaintext planes do, except for the
-// rare far side whose bound is within the noise of the worst score. Photos
-// never prune, because no plane is as far as the tenth neighbour, so these
-// images differ along a single line.
+// Encrypted planes decide as plaintext planes do, except where a bound is
+// within the noise of the worst score. Photos never prune, because no plane is
+// as far as the tenth neighbour, so these images differ along a single line.
 func TestPruningMatchesPlaintextTwin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	base := measuretest.RandomFeatures(rng, nil)
@@ -140,8 +137,7 @@ func TestPruningMatchesPlaintextTwin(t *testing.T) {
 	}
 }
 
-// The server's plane scores are exactly r_p·(level − split) for every plane and
-// request.
+// Scores are exactly r_p·(level − split).
 func TestPlaneScoresAreExact(t *testing.T) {
 	s := measuretest.NewSession(t, measuretest.SyntheticCorpus(1, 200, 20), user.Options{})
 	twin, _ := s.Twin.ASPE()
@@ -154,7 +150,7 @@ func TestPlaneScoresAreExact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// r_p is the owner's secret, a single number for all planes.
+		// r_p is the owner's secret, one number for all planes.
 		scale := int64(0)
 		for j, got := range scores {
 			d := twin.PlaneDistance(v, uint32(j))
@@ -187,8 +183,7 @@ func TestSearchFindsKeywords(t *testing.T) {
 	}
 }
 
-// The owner reads distances from scores to within the noise, in units of D_L1 +
-// D_KL.
+// To within the noise, in units of D_L1 + D_KL.
 func TestOwnerRecoversDistances(t *testing.T) {
 	s := measuretest.NewSession(t, measuretest.SyntheticCorpus(1, 200, 20), user.Options{})
 	approx, err := s.ProjectedDistances(context.Background())

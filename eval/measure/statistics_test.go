@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The interval of a mean of n(0, 1) values is about ±1.96/√n. Weights sum to
-// the number of requests.
+// The interval of a mean of n(0, 1) values is about ±1.96/√n.
 func TestBootstrap(t *testing.T) {
 	const n = 400
 	draws := Bootstrap(n, 7)

@@ -25,7 +25,6 @@ func TestEmptySeries(t *testing.T) {
 	}
 }
 
-// A point that cannot be drawn is an error rather than silently dropped.
 func TestFigureRefuses(t *testing.T) {
 	for name, f := range map[string]Figure{
 		"nothing":     {},

@@ -18,14 +18,12 @@ import (
 	"cpar/photo/dataset"
 )
 
-// rangeDraws is the number of draws behind a range. One more draw is outside it
-// one time in four. Widened on either side by twice its width it excludes less
-// than one draw in a thousand. A width of 0 counts as one point, one keyword,
-// or a tenth of a keyword per photo.
+// One more draw is outside the range of rangeDraws draws one time in four.
+// Widened on either side by twice its width, the range excludes less than one
+// in a thousand. A width of 0 counts as one point, one keyword, or a tenth of a
+// keyword per photo.
 const rangeDraws, widened = 7, 2.
 
-// An index built by cpar build, pushed to a server in another process and
-// searched by cpar annotate scores within the range of draws.
 func TestCommandLineScoresWithinDraws(t *testing.T) {
 	programs := t.TempDir()
 	build := exec.Command("go", "build", "-o", programs+string(filepath.Separator), "cpar/cmd/cpar", "cpar/cmd/cpard")
@@ -73,7 +71,6 @@ func TestCommandLineScoresWithinDraws(t *testing.T) {
 	})
 }
 
-// putPhoto writes a photo into the training or test folder of a collection.
 func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) dataset.Photo {
 	t.Helper()
 	path := filepath.Join(dir, half, name)
@@ -87,7 +84,6 @@ func putPhoto(t *testing.T, dir, half, name string, jpg []byte, words []string) 
 }
 
 func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []dataset.Photo, kind profile.Kind) {
-	// The build reuses the cached features of the draws.
 	cache := t.TempDir()
 	c, err := measure.ReadCorpus(t.Context(), train, test, cache, nil, nil)
 	if err != nil {
@@ -135,9 +131,8 @@ func commandLineIsWithinDraws(t *testing.T, programs, dir string, train, test []
 	}
 }
 
-// askCommandLine runs cpar build, push and annotate, and returns the keywords
-// of the test photos in both rankings: by probability and in favour of rare
-// keywords.
+// askCommandLine runs cpar build, push and annotate, and returns the test
+// photos' keywords by probability and in favour of rare keywords.
 func askCommandLine(t *testing.T, programs, dir, cache string, kind profile.Kind, test []dataset.Photo) (shown, rare [][]string) {
 	t.Helper()
 	home := t.TempDir()

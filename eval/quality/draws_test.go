@@ -13,8 +13,7 @@ import (
 	"cpar/user"
 )
 
-// A draw has every profile, ranker and scheme, and encryption costs little. A
-// draw number fixes the order, and 0 is the collection's own.
+// Encryption costs little. Draw 0 is the collection's own order.
 func TestMeasureDraw(t *testing.T) {
 	c := measuretest.Learnable(120, 40)
 	paper, err := fitProfile(t.Context(), c, profile.Paper, nil)
@@ -74,8 +73,7 @@ func TestDrawsTables(t *testing.T) {
 	if want := []string{"paper", "paper", "sealed", "21", "10", "33", "42", "20", "66", "21", "10", "33", "2.1", "1", "3.3"}; !slices.Equal(tables[0].Rows[0], want) {
 		t.Errorf("%q, want %q", tables[0].Rows[0], want)
 	}
-	// All requests: 10, 20 and 33 of 50. Subsets: 10 to 40 of 50, with the
-	// upper median.
+	// All: 10, 20 and 33 of 50. Subsets: 10 to 40 of 50, upper median.
 	if want := []string{"cpar@10", "one word", "400", "21", "10", "33", "42", "20", "66"}; !slices.Equal(tables[1].Rows[2], want) {
 		t.Errorf("%q, want %q", tables[1].Rows[2], want)
 	}
@@ -95,10 +93,8 @@ func TestDrawsTables(t *testing.T) {
 	}
 }
 
-// By hand: request 1 has no image with all its keywords. Of the keywords
-// output, sea was found for one of the two requests that have it, sky for its
-// only one, car for none, and no request has boat. Fewer requests have a higher
-// recall.
+// By hand: request 1 has no image with all its keywords. Sea was found for one
+// of its two requests, sky for its only one, car for none.
 func TestDrawRecalls(t *testing.T) {
 	indexed := [][]string{{"sea", "sky"}, {"sea", "sky", "car"}, {"boat"}}
 	truth := [][]string{{"sea", "sky"}, {"sea", "car"}}
@@ -137,7 +133,7 @@ func TestDrawRecalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With one shared keyword both requests count: sea 1/2, sky 1/1. With all,
+	// One shared keyword: both requests count, sea 1/2, sky 1/1. All keywords:
 	// only the first.
 	if x := got[0]; x.Related != relatedByOneKeyword || x.Admitted != 2 || x.All != 75 || x.Subsets[0] != 75 {
 		t.Errorf("%s: %d, %g, %g", x.Related, x.Admitted, x.All, x.Subsets[0])

@@ -59,16 +59,14 @@ func TestErratumSplitsInTheOriginalSpace(t *testing.T) {
 	if original < projected+0.1 {
 		t.Error("JL space would have done")
 	}
-	// The fields of an index are levels: 672 with PCA-128, where JL space has
-	// 1,008 coordinates.
+	// 672 levels with PCA-128, 1,008 coordinates in JL space.
 	s := measuretest.MustSession(t, 100)
 	if fields, most := int(s.Cloud.Manifest.Fields), len(s.Requests[0].Levels); fields > most {
 		t.Errorf("the index splits %d fields of %d", fields, most)
 	}
 }
 
-// forestRecall returns the share of the ten nearest that a forest over rows
-// finds at AP-10.
+// forestRecall returns the recall of the ten nearest at AP-10.
 func forestRecall[T kdforest.Number](t *testing.T, rows, requests [][]T, scores [][]float64) float64 {
 	t.Helper()
 	f, planes, err := kdforest.Build(rows, kdforest.BuildOptions{})

@@ -24,8 +24,7 @@ import (
 	"cpar/user"
 )
 
-// Every profile, ranker and scheme has a row. Plaintext rows match brute force,
-// encrypted rows are as good, and costs belong to their indexes.
+// Plaintext rows match brute force, and encrypted rows are as good.
 func TestProfiles(t *testing.T) {
 	c := measuretest.Learnable(120, 40)
 	l := measure.LabOf(c, "made")
@@ -50,9 +49,8 @@ func TestProfiles(t *testing.T) {
 			}
 			for _, scheme := range profileSchemes {
 				r := rows[profile+" "+ranker+" "+scheme]
-				// With few photos and many near ties, one photo that changes
-				// ranks moves a mean over 21 keywords by 5, and the projection
-				// of profile paper moves some.
+				// With few photos, one that changes ranks moves a mean over 21
+				// keywords by 5.
 				most := 6.
 				switch {
 				case strings.HasPrefix(scheme, "cpar"), scheme == "ivf@10": // the neighbours of twelve visits
@@ -98,7 +96,6 @@ func TestProfiles(t *testing.T) {
 	checkPlainRows(t, c, rows["learned calibrated plain"], rows["learned paper plain"])
 }
 
-// checkProfileJSON fixes the JSON names, on which other programs depend.
 func checkProfileJSON(t *testing.T, p *Profiles) {
 	t.Helper()
 	b, err := json.Marshal(p)
@@ -119,8 +116,6 @@ func checkProfileJSON(t *testing.T, p *Profiles) {
 	}
 }
 
-// checkPlainRows recomputes profile learned's neighbours without the measuring
-// code.
 func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRow) {
 	t.Helper()
 	b, err := user.Setup(t.Context(), user.NewKey(cpar.SchemeCAPIA), c.Train, user.Options{Scheme: cpar.SchemeCAPIA, Profile: profile.Learned})
@@ -164,9 +159,8 @@ func checkPlainRows(t *testing.T, c *measure.Corpus, calibrated, paper ProfileRo
 	}
 }
 
-// A scheme that returns another photo's neighbours shows up as a loss, in
-// recall and in its probabilities, although a photo's own guess keeps some of
-// these right.
+// Another photo's neighbours show up as a loss, although a photo's own guess
+// keeps some keywords right.
 func TestProfilesDetectWrongNeighbours(t *testing.T) {
 	run, err := runProfile(t.Context(), measuretest.Learnable(120, 40), profile.Network, nil)
 	if err != nil {
@@ -199,7 +193,7 @@ func TestProfileProbabilities(t *testing.T) {
 	said := [][]rank.Keyword{{{Word: "sea", Probability: 0.92}, {Word: "sky", Probability: 0.08}}, {{Word: "car", Probability: 0.96}}, nil}
 	truth := [][]string{{"sea"}, {"sky"}, {"car"}}
 	bins, ece, err := reliability(said, truth, measure.AllKeywords)
-	// 0.92 and 0.96 share one bin, predicted 0.94 and half correct, and 0.08 is
+	// 0.92 and 0.96 share a bin, predicted 0.94 and half correct. 0.08 is
 	// wrong.
 	if err != nil || bins[9] != (rank.Bin{Predicted: 0.94, Observed: 0.5, Count: 2}) || bins[0].Count != 1 || math.Abs(ece-(2*0.44+0.08)/3) > 1e-4 {
 		t.Errorf("%+v, %g, %v", bins, ece, err)
@@ -207,7 +201,7 @@ func TestProfileProbabilities(t *testing.T) {
 	if bins, _, _ := reliability(said, truth, 1); bins[0].Count != 0 || bins[9].Count != 2 {
 		t.Errorf("of the first word alone: %+v", bins)
 	}
-	// Of three keywords, sea is correct and sky and car are not.
+	// Only sea is correct.
 	if q, want := probableQuality(said, truth), (ProbableQuality{MinProbability: 0.5, P: 33.33, R: 33.33, Nplus: 1, Keywords: 1, Precision: 0.3333, WithoutKeywords: 0.3333}); q != want {
 		t.Errorf("%+v, want %+v", q, want)
 	}
@@ -218,8 +212,7 @@ func TestProfileProbabilities(t *testing.T) {
 	}
 }
 
-// With a network, photos and augmented images have embeddings, and the step
-// depends on the network.
+// The step depends on the network.
 func TestProfilesOfPhotos(t *testing.T) {
 	c := measuretest.Photos(t, 20)
 	dir := filepath.Dir(c.TrainItems[0].Path)
@@ -268,8 +261,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 			t.Errorf("a sample is called %q", s.Name)
 		}
 	}
-	// The step exists for this network, and is a different step for another
-	// network or none.
+	// The step exists for this network only.
 	p.Lab = labWith(measuretest.OpenFake(t, 1))
 	if _, err := p.Measure(t.Context(), "profiles"); err != nil || !record.Reused || record.Inputs != inputs {
 		t.Errorf("the same network: %+v, %v", record, err)
@@ -284,8 +276,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 	}
 }
 
-// Mixed embeddings are identical in every run, and features do not depend on
-// them.
+// Features do not depend on mixed embeddings.
 func TestMixedEmbeddings(t *testing.T) {
 	c := measuretest.Learnable(12, 1)
 	mixed, err := measure.MixFeatures(t.Context(), c.Train, 4, nil)

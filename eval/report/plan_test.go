@@ -22,10 +22,9 @@ import (
 	"cpar/internal/paper"
 )
 
-// A run keeps its results, continues after a failure and reports it. The next
-// run measures only what is missing.
+// The run after a failure measures only what is missing.
 func TestPlanAll(t *testing.T) {
-	t.Setenv("PATH", "") // no compiler, so no FLANN, which TestMeasureFLANN covers
+	t.Setenv("PATH", "")
 	p := &measure.Plan{Measurements: Measurements(), Lab: measuretest.NewLab(t, 120, 10), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test " + measure.Machine()}, N: 100, MaxN: 0, LiteralN: 30, LiteralAlpha: 0.05, Draws: 2}
 	measured, reused := map[string]int{}, map[string]int{}
 	p.Done = func(r checkpoint.Record, err error) {
@@ -44,7 +43,7 @@ func TestPlanAll(t *testing.T) {
 		t.Errorf("scaling without a size and FLANN without a compiler cannot work, but: %v, %v", err, first.Failed)
 	}
 	alone := map[string]any{"N": 0, "Network": "", "Runtime": ""}
-	// The kept steps, and their inputs besides the collection.
+	// Kept steps, and their inputs besides the collection.
 	steps := map[string]any{"sweep": nil, "corel5k": nil, "agreement": nil, "samples": nil, "alphagamma": nil, "pca": nil, "structures": nil,
 		"attacks": alone, "clusters": alone, "cost": 100, "letter": 30, "peers": 100, "sealed": nil, "sealed-cost": 100, "sealed-growth": []int{100, 200},
 		"profiles": map[string]any{"N": 100, "Network": "", "Runtime": ""}, "profile-growth": []int{100, 200},
@@ -71,7 +70,7 @@ func TestPlanAll(t *testing.T) {
 		t.Errorf("steps %v", first.Steps)
 	}
 	checkSweep(t, measure.Of[*quality.Sweep](first), 120)
-	// Projection and encryption hardly change which keywords are found.
+	// Projection and encryption hardly change the keywords.
 	found := map[string]measure.Quality{}
 	for _, row := range measure.Of[*quality.Corel5kBeside](first).Rows[:5] {
 		found[row.Scheme] = row.Quality
@@ -96,7 +95,7 @@ func TestPlanAll(t *testing.T) {
 		t.Error("kept results differ from the measured ones")
 	}
 
-	// Results accepted from another machine name that machine.
+	// Results accepted from another machine name it.
 	p.Runner.Identity, p.Runner.AnyIdentity = "test elsewhere", true
 	if third, _ := p.All(context.Background()); third.Machine != measure.Machine() {
 		t.Errorf("measured on %q, says the report", third.Machine)
@@ -141,7 +140,7 @@ func TestScalingKeepsSmallerSizesAfterFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The larger size fails, because synthetic images cannot be augmented.
+	// Synthetic images cannot be augmented.
 	r := p.NewRun()
 	s, err := measure.ResultFrom[*cost.Scaling](t.Context(), r, "scaling")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(r.Steps) != 1 {
@@ -170,7 +169,7 @@ func TestSealedKeepsStepsAfterFailure(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	// The cost step fails, because synthetic images cannot be augmented.
+	// Synthetic images cannot be augmented.
 	s, err := measure.ResultFrom[*cost.Sealed](t.Context(), p.NewRun(), "sealed")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || s.Requests != 5 || s.Cost != nil || len(s.Growth) != 2 {
 		t.Errorf("%+v, %v", s, err)

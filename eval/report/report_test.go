@@ -103,7 +103,6 @@ func syntheticProfiles() *quality.Profiles {
 	return p
 }
 
-// Every table is a readable CSV file, every figure a valid SVG and PNG.
 func TestWrite(t *testing.T) {
 	folder := t.TempDir()
 	r := syntheticResults()
@@ -140,8 +139,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Tables keep the names and columns of the committed ones, for readers of every
-// version.
+// Readers of every version rely on names and columns.
 func TestTablesMatchCommittedResults(t *testing.T) {
 	folder := t.TempDir()
 	r := syntheticResults()
@@ -218,7 +216,6 @@ func (*novel) Figures() []plot.Figure {
 	return []plot.Figure{{Name: "novel", Title: "A curve", Caption: "So it goes.", Series: []plot.Series{{Points: []plot.Point{{X: 1, Y: 1}, {X: 2, Y: 3}}}}}}
 }
 
-// A new kind of result gets its files without code in this package.
 func TestWriteHandlesNewResultTypes(t *testing.T) {
 	folder := t.TempDir()
 	files, err := Write(folder, &measure.Results{Each: []measure.Result{new(novel)}})
@@ -232,8 +229,7 @@ func TestWriteHandlesNewResultTypes(t *testing.T) {
 	}
 }
 
-// Figures of profiles show the rows' data under their profile's name, and empty
-// bins are not drawn as shares of 0.
+// Empty bins are not drawn as shares of 0.
 func TestProfileFigures(t *testing.T) {
 	p := syntheticProfiles()
 	p.Rows[6].P = 33  // paper, calibrated, capia
@@ -255,7 +251,6 @@ func TestProfileFigures(t *testing.T) {
 	if s := diagram.Series[len(diagram.Series)-1]; s.Name != "learned, ECE 0.032" || len(s.Points) != 2 || s.Points[1].Y != 0.6 {
 		t.Errorf("%+v", s)
 	}
-	// Without keywords the other figures are drawn.
 	p.Details[0].Bins, p.Details[1].Bins = nil, nil
 	if _, err := Write(t.TempDir(), &measure.Results{Each: []measure.Result{p}}); err != nil {
 		t.Error(err)

@@ -10,7 +10,6 @@ import (
 	"cpar"
 )
 
-// The committed page matches the committed tables, and is complete.
 func TestResultsPageMatchesCommittedTables(t *testing.T) {
 	want, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
@@ -28,7 +27,6 @@ func TestResultsPageMatchesCommittedTables(t *testing.T) {
 	}
 }
 
-// tablesOf writes a folder of results.
 func tablesOf(t *testing.T, tables map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,8 +39,7 @@ func tablesOf(t *testing.T, tables map[string]string) string {
 	return dir
 }
 
-// The page names what was not measured and shows the rest. A folder without
-// results, and a table with other columns, are errors.
+// A missing folder, or a table with other columns, is an error.
 func TestResultsPageNamesMissingTables(t *testing.T) {
 	columns := "search,AP,ms,MB read,visits,of stream speed,speedup,visits allow,memory leaves\n"
 	dir := tablesOf(t, map[string]string{"cost.csv": columns + "capia,,8.25,215,30000,1.1,1,1,\nivf@10,10,0.125,1,3000,1,66,2,\n"})
@@ -150,7 +147,7 @@ func TestTransferSizesComeFromTables(t *testing.T) {
 	if err != nil || h == nil || h.Profile != "network" || h.Dim != 96 {
 		t.Fatalf("%+v, %v", h, err)
 	}
-	// For 10,000 records: 201 bytes per vector of local and 136.4 of hints, a
+	// For 10,000 records: 201 bytes per vector of local, 136.4 of hints, a
 	// request of 98,344 bytes and a reply of 33,750. 646,000 / 132,094 is 4.89.
 	if got := h.Crossing(10000); got != 5 {
 		t.Errorf("local moves less from %d requests on", got)

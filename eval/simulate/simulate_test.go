@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Under every scenario all requests are answered in time, and data movement
-// stays near the ideal. The cluster is smaller than in `cpar-eval fleet`, so
-// its shards are less evenly placed.
+// Smaller than the cluster of `cpar-eval fleet`, so shards are less evenly
+// placed.
 func TestScenariosAnswerInTime(t *testing.T) {
 	o := Default
 	o.Nodes, o.PerRack, o.Indexes, o.Length = 60, 6, 4000, 30*time.Second

@@ -140,7 +140,6 @@ func (o *outlines) Read(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// Thirty megabytes are read without being retained.
 func TestCOCOIsStreamed(t *testing.T) {
 	const size = 32 << 20
 	in := newInstances()
@@ -161,7 +160,7 @@ func TestCOCOIsStreamed(t *testing.T) {
 	}
 }
 
-// FuzzCOCO: each photo has distinct categories, and messages are printable.
+// Distinct categories, printable messages.
 func FuzzCOCO(f *testing.F) {
 	for _, s := range cocoFiles(f) {
 		f.Add([]byte(s))

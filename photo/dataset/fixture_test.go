@@ -38,9 +38,8 @@ func segment(marker byte, payload []byte) []byte {
 	return append(out, payload...)
 }
 
-// iptcSegment is an APP13 segment as in IIM 4.2: records of a tag marker,
-// record, dataset, length, in resource 0x0404. utf8 declares the character set
-// (1:90).
+// iptcSegment is an APP13 segment as in IIM 4.2. utf8 declares the character
+// set (1:90).
 func iptcSegment(utf8 bool, keywords ...string) []byte {
 	var iim []byte
 	put := func(record, dataset byte, value string) {

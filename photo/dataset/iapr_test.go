@@ -115,8 +115,7 @@ func TestDamagedIAPR(t *testing.T) {
 	}
 }
 
-// FuzzIAPRAnnotation: keywords are lower-case words of two letters or more,
-// without function words.
+// Keywords are lower-case words of two letters or more.
 func FuzzIAPRAnnotation(f *testing.F) {
 	for _, s := range []string{eng("00/116", "a man on a dry slope; caf\xe9"), "<DOC><DESCRIPTION>A-B &amp; c</DESCRIPTION>", "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><DOC></DOC>", "<DOC><IMAGE>../x.jpg</IMAGE></DOC>"} {
 		f.Add([]byte(s))

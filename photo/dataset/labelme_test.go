@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// outlined is a LabelMe annotation. A leading ! marks a deleted object.
+// A leading ! marks a deleted object.
 func outlined(filename string, objects ...string) string {
 	var b strings.Builder
 	b.WriteString("<annotation><filename>" + filename + "</filename><folder>elsewhere</folder><source><submittedBy>a person</submittedBy></source>")
@@ -120,7 +120,6 @@ func TestLabelMeStaysInside(t *testing.T) {
 		"missing-file Images/street/c.jpg: annotated in Annotations/street/c.xml", "ignored-file Annotations/street/d.xml: a symbolic link"})
 }
 
-// FuzzLabelMe: keywords follow the common rules.
 func FuzzLabelMe(f *testing.F) {
 	for _, s := range []string{outlined("a.jpg", "car", "!dog", "traffic\n light"), outlined("../../x.jpg", "\xe1rbol"), "<annotation>", "<annotation><object><name>a</name><name>b</name><deleted> 1 </deleted></object></annotation>"} {
 		f.Add([]byte(s))

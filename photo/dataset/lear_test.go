@@ -14,8 +14,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// hvecs encodes rows for vec_read.m: uint16 in little-endian, the number of
-// values first.
+// hvecs encodes rows for vec_read.m: uint16, little-endian, number of values
+// first.
 func hvecs(words int, rows ...[]int) string {
 	var b []byte
 	for _, set := range rows {
@@ -158,8 +158,7 @@ func TestDamagedLEAR(t *testing.T) {
 	}
 }
 
-// FuzzHvecs: complete rows round-trip, and a row takes no more memory than the
-// dictionary.
+// Complete rows round-trip and take no more memory than the dictionary.
 func FuzzHvecs(f *testing.F) {
 	f.Add([]byte(hvecs(3, []int{0, 2}, nil, []int{1})), 3)
 	f.Add([]byte(hvecs(1, []int{0}))[:3], 1)

@@ -77,7 +77,6 @@ func TestOpenLibrary(t *testing.T) {
 	equal(t, "items with people", listing(c.Photos), []string{"both.jpg: sky;sea;sand", "face.jpg: Ada", "kam.jpg: Rome;Ada", "machine.jpg: harbour",
 		"run.jpg: sky", "shot.jpg: sky;hill", "tree.jpg: Rome;Dog"})
 
-	// Strict mode accepts a video but not an unsupported photo.
 	delete(files, "odd.orf")
 	for _, name := range []string{"face.jpg", "only.jpg", "plain.jpg"} {
 		delete(files, name)
@@ -129,7 +128,7 @@ func TestSpellingsAreMerged(t *testing.T) {
 	}
 }
 
-// Photos that no uncertain warning hides are gone, on which deletion relies.
+// Deletion relies on this.
 func TestUncertainWarningsMayHidePhotos(t *testing.T) {
 	c := &Collection{Format: Manifest, Photos: []Photo{{Name: "kept.jpg"}}}
 	for _, k := range kinds {

@@ -196,8 +196,7 @@ func checkPrintable(t *testing.T, warnings []Warning) {
 	}
 }
 
-// FuzzManifest: accepted photos keep all guarantees of Photo and round-trip
-// through a manifest without a warning.
+// Accepted photos round-trip through a manifest without a warning.
 func FuzzManifest(f *testing.F) {
 	for _, s := range []string{
 		"path,keywords\na.jpg,sky;sea\n", "\xef\xbb\xbfpath,keywords\r\n\"a,b.jpg\",\"x\"\"y\"\r\n", "keywords,path\nx,../a\ny,C:\\a\nz,\"./ a\"\nz,./ ./a\n",
@@ -241,7 +240,6 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// The time per row must not grow with the number of rows.
 func BenchmarkReadManifest(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		var m strings.Builder

@@ -89,8 +89,7 @@ func TestDamagedOpenImages(t *testing.T) {
 	}
 }
 
-// FuzzOpenImages: labels belong to available photos and are distinct, and
-// messages are printable.
+// Distinct labels of available photos, printable messages.
 func FuzzOpenImages(f *testing.F) {
 	for name, s := range openImagesFiles(f) {
 		if strings.HasSuffix(name, ".csv") {

@@ -161,7 +161,6 @@ func TestSAIAPRReportsMissingHalf(t *testing.T) {
 	}
 }
 
-// A link must not lead the importer out of the collection.
 func TestSAIAPRStaysInside(t *testing.T) {
 	outside := folder(t, saiaprFiles(t))
 	dir := folder(t, saiaprFiles(t))
@@ -188,7 +187,6 @@ func TestSAIAPRStaysInside(t *testing.T) {
 		"unreadable-file saiapr_tc-12/01/labels.txt: the photos of saiapr_tc-12/01 are left out: opening it: path escapes from parent"})
 }
 
-// A manifest overrides every other format.
 func TestManifestOverridesFormats(t *testing.T) {
 	jpg := string(plainJPEG(t))
 	tagged := string(withSegments(plainJPEG(t), iptcSegment(true, "sky")))
@@ -204,7 +202,7 @@ func TestManifestOverridesFormats(t *testing.T) {
 	}
 }
 
-// The time per photo, mostly for the file's metadata.
+// Mostly the time for the file's metadata.
 func BenchmarkOpenSAIAPR(b *testing.B) {
 	const folders, photos = 10, 200
 	files := map[string]string{"wlist.txt": "1\tsky\n2\tsea\n"}
@@ -227,7 +225,7 @@ func BenchmarkOpenSAIAPR(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/folders/photos, "ns/photo")
 }
 
-// FuzzSAIAPRLabels: labels of a photo are distinct, and messages are printable.
+// Distinct labels, printable messages.
 func FuzzSAIAPRLabels(f *testing.F) {
 	for _, s := range []string{"112 1 107\n25 2 253\r\n", " 1.12e+02 1 1.07e2", "a b c\n1 2\n1 2 3 4", "1 1 NaN\n-1 1 1\n1e99 1 1\n\xff", "25 1 0\n25 2 0"} {
 		f.Add([]byte(s))
@@ -250,7 +248,7 @@ func FuzzSAIAPRLabels(f *testing.F) {
 	})
 }
 
-// FuzzWordList: names are trimmed and not empty, and messages are printable.
+// Names are trimmed and not empty.
 func FuzzWordList(f *testing.F) {
 	for _, s := range []string{"1\t\n107\tfloor-tennis-court\r\n253 sky-blue", "\xef\xbb\xbf1\ta\n1\tb\n", "x\ty\n-1\tz\n", "7\tma\xf1ana"} {
 		f.Add([]byte(s))

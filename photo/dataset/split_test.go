@@ -100,8 +100,7 @@ func TestHeldOut(t *testing.T) {
 				t.Errorf("%d items, one in %d: %d and %d", n, every, len(train), len(test))
 			}
 		}
-		// For pairs, a plain hash would sometimes hold out both photos or
-		// neither.
+		// A plain hash would sometimes hold out both of a pair or neither.
 		if train, test = HeldOut(&Collection{Photos: whole.Photos[n : n+2]}, 2); len(train) != 1 || len(test) != 1 {
 			t.Errorf("items %d and %d: %d and %d", n, n+1, len(train), len(test))
 		}

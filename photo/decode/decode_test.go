@@ -202,7 +202,7 @@ func TestGreyPaletteAlpha(t *testing.T) {
 	if got := decode(t, asGIF.Bytes()).RGB; !bytes.Equal(got[:6], []byte{10, 20, 30, 200, 100, 0}) {
 		t.Errorf("gif: %v", got[:6])
 	}
-	// An index beyond the palette, as in damaged files, is white.
+	// Damaged files may exceed the palette.
 	pal.Pix[1], pal.Palette = 2, pal.Palette[:2]
 	row := make([]byte, 3*5)
 	rowsOf("bmp", pal)(0, row)
@@ -311,10 +311,8 @@ func TestUprightAppliesOrientation(t *testing.T) {
 	}
 }
 
-// OpenCV decoded the files of testdata to the PNGs of the same names: all
-// chroma layouts, CMYK with and without Adobe's marker, progressive, WebP. The
-// limits are mean differences in levels of 256, because decoders round
-// differently.
+// OpenCV decoded testdata to the PNGs of the same names. The limits are mean
+// differences in levels of 256, because decoders round differently.
 func TestPixelsAgainstOpenCV(t *testing.T) {
 	for pattern, limit := range map[string]float64{
 		"ycbcr*.jpg": 0.4, "progressive.jpg": 0.1, "cmyk*.jpg": 1.2, "ycck.jpg": 1.2,

@@ -59,8 +59,7 @@ func TestHEIC(t *testing.T) {
 	}
 }
 
-// The file's properties rotate the image, and its EXIF does not rotate it
-// again.
+// The properties rotate the image, so EXIF must not.
 func TestHEICIsRotatedOnce(t *testing.T) {
 	exif := "Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"
 	for _, c := range []struct {
@@ -135,7 +134,6 @@ func FuzzHEIC(f *testing.F) {
 	})
 }
 
-// BenchmarkHEIC decodes a grid of 128 tiles, 0.8 megapixels.
 func BenchmarkHEIC(b *testing.B) {
 	data := heifRecipe{w: 96 * 128, h: 64, tiles: 128}.encode(b)
 	for b.Loop() {

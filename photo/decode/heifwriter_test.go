@@ -28,13 +28,12 @@ func be32(v ...uint32) (b []byte) {
 }
 
 // A heifRecipe is a HEIC as phones write it: one HEVC image, or a grid of
-// tiles, with transform properties. The HEVC data come from
-// testdata/corner.heic.
+// tiles. The HEVC data come from testdata/corner.heic.
 type heifRecipe struct {
 	w, h       uint32 // as claimed
 	tiles      int    // side by side, 0 for one image without a grid
 	properties [][]byte
-	after      []byte // appended, as the film of a live photo is
+	after      []byte // appended, as by live photos
 }
 
 func (r heifRecipe) encode(t testing.TB) []byte {
@@ -48,7 +47,7 @@ func (r heifRecipe) encode(t testing.TB) []byte {
 	grid = append(grid, be16(uint16(r.w), uint16(r.h))...)
 
 	ipco := [][]byte{hevc, isoBox("ispe", be32(0, 96, 64)), isoBox("ispe", be32(0, r.w, r.h))}
-	primary := []byte{0x81, 0x03} // hvcC, and the size of the image
+	primary := []byte{0x81, 0x03}
 	if r.tiles > 0 {
 		primary = []byte{0x03}
 	}

@@ -118,8 +118,8 @@ func TestCellsOfForeignFiles(t *testing.T) {
 	checkCells(t, "image/jpeg", b.Bytes())
 }
 
-// unclipped sets the quantisation steps to 1, which removes the contrast. The
-// mean of clipped pixels would differ from the mean of the coefficients.
+// unclipped sets the quantisation steps to 1. The mean of clipped pixels would
+// differ from the mean of the coefficients.
 func unclipped(t *testing.T, data []byte) {
 	t.Helper()
 	for segment := range jpegSegments(data) {
@@ -157,8 +157,8 @@ func TestReducedRejectsDamage(t *testing.T) {
 				t.Fatalf("cut at %d of %d: %v", cut, len(data), err)
 			}
 		}
-		// An end marker after half a scan does not complete the file, but a
-		// progressive file may end after any scan.
+		// A sequential file must be complete. A progressive one may end after
+		// any scan.
 		for cut := bytes.Index(data, []byte{0xff, 0xda}) + 14; cut < len(data)-3; cut += 7 {
 			ended := append(slices.Clone(data[:cut]), 0xff, 0xd9)
 			if _, err := decodeReduced(ended, j.w, j.h, 4); err == nil {
@@ -253,7 +253,7 @@ func TestDecodeRejectsLargeBadFiles(t *testing.T) {
 	}
 }
 
-// Every file decoded in cells is also decoded by image/jpeg, to the same size.
+// image/jpeg also decodes the file, to the same size.
 func FuzzReduced(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "*.jpg"))
 	for _, path := range files {

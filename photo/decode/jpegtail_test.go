@@ -20,8 +20,7 @@ func off(p, whole *Image) float64 {
 	return sum / float64(len(p.RGB))
 }
 
-// A file truncated anywhere is rejected or yields its first rows, exactly for a
-// sequential file and with less detail for a progressive one.
+// Exact rows for a sequential file, less detail for a progressive one.
 func TestTruncationAnywhereYieldsFirstRows(t *testing.T) {
 	for name, j := range map[string]jpegRecipe{
 		"4:2:0":       {sampling: yuv420},
@@ -79,8 +78,6 @@ func TestLargeTruncatedFilesAreReduced(t *testing.T) {
 	}
 }
 
-// The bytes after the break do not matter: none, zeros, an end marker, or
-// noise.
 func TestBytesAfterBreakDoNotMatter(t *testing.T) {
 	data := jpegRecipe{w: 200, h: 160, step: 4, sampling: yuv420, sample: scenery(1)}.encode()
 	whole := decode(t, data)

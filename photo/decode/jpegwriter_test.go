@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A jpegRecipe describes a JPEG that image/jpeg cannot write. All its codes
-// have eight bits, so that a symbol is its own code.
+// A jpegRecipe describes a JPEG that image/jpeg cannot write. All codes have
+// eight bits, so that a symbol is its own code.
 type jpegRecipe struct {
 	w, h        int
 	sampling    [][2]int // of each component
@@ -302,8 +302,8 @@ func (w *recipeWriter) refine(block *[64]int, first, last, low int) {
 	}
 }
 
-// scenery is a texture that compresses like a photo: octaves of noise, each
-// half as coarse and 0.65 times as strong as the previous one.
+// scenery compresses like a photo: octaves of noise, each half as coarse and
+// 0.65 times as strong as the previous one.
 func scenery(seed uint64) func(component, x, y int) float64 {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	const side = 256 // side of a noise tile

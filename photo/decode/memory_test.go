@@ -15,8 +15,7 @@ import (
 	"cpar"
 )
 
-// blankJPEG is a large uniform JPEG, which takes two bytes per block, or one in
-// a progressive file's only scan.
+// blankJPEG takes two bytes per block, or one if progressive.
 func blankJPEG(w, h int, progressive bool) []byte {
 	small := jpegRecipe{w: 8, h: 8, step: 4, sampling: grey, progressive: progressive, sample: func(_, _, _ int) float64 { return 128 }}.encode()
 	frame := bytes.Index(small, []byte{0xff, 0xc0})

@@ -48,7 +48,7 @@ func TestRawPreviews(t *testing.T) {
 	}
 }
 
-// A preview is rotated once, and not at all if it already stands upright.
+// Not at all if the preview already stands upright.
 func TestRawIsRotatedOnce(t *testing.T) {
 	wide, standing := shot(t, 96, 64), shot(t, 64, 96)
 	at := func(data []byte, turn orientation) *Image {
@@ -91,7 +91,6 @@ func TestRawWithoutPreview(t *testing.T) {
 	}
 }
 
-// An ordinary TIFF is decoded despite its JPEG thumbnail.
 func TestOrdinaryTIFFIsNotRaw(t *testing.T) {
 	var b bytes.Buffer
 	if err := tiff.Encode(&b, synthetic(33, 21), nil); err != nil {
@@ -113,7 +112,6 @@ func TestOrdinaryTIFFIsNotRaw(t *testing.T) {
 	}
 }
 
-// Cyclic and excessive directories terminate.
 func TestCyclicDirectoriesTerminate(t *testing.T) {
 	loop := tiffFile(binary.LittleEndian, nil, ifd{{tagDNGVersion, []byte{1, 4, 0, 0}}, {tagSubIFDs, long(8, 8, 8)}})
 	binary.LittleEndian.PutUint32(loop[8+2+24:], 8)

@@ -109,8 +109,8 @@ func dngFile(thumb, preview []byte, turn uint16) []byte {
 	})
 }
 
-// cr2File has a chain of four directories: the preview, a thumbnail,
-// unsupported pixels, and samples as lossless JPEG.
+// cr2File has four directories: the preview, a thumbnail, unsupported pixels,
+// and lossless JPEG.
 func cr2File(preview, thumb []byte, turn uint16) []byte {
 	lossless := losslessJPEG()
 	return placed(binary.LittleEndian, []byte("CR\x02\x00\x00\x00\x00\x00"), [][]byte{preview, thumb, lossless}, func(at []uint32) []ifd {
@@ -154,8 +154,8 @@ func rafFile(preview []byte) []byte {
 	return slices.Concat(head, be32(148, uint32(len(preview))), make([]byte, 148-92), preview, make([]byte, 500))
 }
 
-// cr3File has a thumbnail and a preview in boxes, and the full photo as a
-// track's sample.
+// cr3File has a thumbnail and a preview in boxes, and the photo as a track's
+// sample.
 func cr3File(thumb, preview, whole []byte, turn uint16) []byte {
 	ftyp := isoBox("ftyp", []byte("crx "), be32(1), []byte("crx isom"))
 	uuid := func(id string, parts ...[]byte) []byte {

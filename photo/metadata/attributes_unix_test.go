@@ -49,8 +49,7 @@ func TestApplyKeepsExtendedAttributes(t *testing.T) {
 	}
 }
 
-// Attributes set by users must be kept, or the edit fails. Those of the system
-// may be lost.
+// Attributes set by users must be kept, or the edit fails.
 func TestAttributesThatCannotBeKept(t *testing.T) {
 	from, to := save(t, "a.jpg", plainJPEG(t)), save(t, "b.jpg", plainJPEG(t))
 	tag(t, from, "anna")

@@ -86,8 +86,7 @@ func TestApplyFollowsLinksAndLeavesThem(t *testing.T) {
 	}
 }
 
-// A sidecar created by another program after the plan survives, without
-// temporary files.
+// The sidecar was created by another program after the plan.
 func TestApplyNeverOverwritesANewSidecar(t *testing.T) {
 	photo := save(t, "a.jpg", plainJPEG(t))
 	e, err := Plan(photo, Sidecar, Append, skySea)

@@ -28,7 +28,7 @@ func blocksOf(t testing.TB, data []byte) (*header, *target) {
 	return h, target
 }
 
-// All segments except XMP and IPTC keep their bytes and order.
+// All segments except XMP and IPTC.
 func TestEmbeddedIsLossless(t *testing.T) {
 	plain := plainJPEG(t)
 	filled := segment{marker: 0xfe, fill: 3, payload: []byte("a comment")}
@@ -171,7 +171,7 @@ func TestEmbeddedCharacterSets(t *testing.T) {
 	}
 }
 
-// A matching IPTC digest is updated, and a mismatched one is not repaired.
+// A mismatched digest is not repaired.
 func TestIPTCDigestStaysTrue(t *testing.T) {
 	iptc := iimOf(newDataset(2, 25, "mine"))
 	right, wrong := md5.Sum(iptc), md5.Sum(nil)
@@ -208,7 +208,7 @@ func mpfSegment(order binary.AppendByteOrder, sizes, offsets []int) segment {
 	return segment{marker: app2, payload: append([]byte(signatureMPF), b...)}
 }
 
-// The second image is at the listed offset, before and after the edit.
+// Before and after the edit.
 func TestMultiPictureOffsets(t *testing.T) {
 	plain, second := plainJPEG(t), withSegments(plainJPEG(t), segment{marker: 0xfe, payload: []byte("the second")})
 	place := func(data []byte) (header int, list []byte) {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// tool finds a program or skips the test, which fails under
+// tool skips the test if a program is missing, or fails it under
 // CPAR_EXIFTOOL=required.
 func tool(t *testing.T, name, env string) string {
 	t.Helper()
@@ -164,13 +164,11 @@ func made(t *testing.T, folder string) []string {
 	return append(files, at("two.jpg"))
 }
 
-// Files of other programs keep all fields after an edit, lose only our words
-// after a retraction, and are byte-identical after an undo.
+// Only our words are lost after a retraction, and an undo restores every byte.
 func TestForeignFilesKeepAllFields(t *testing.T) {
 	tool(t, "exiftool", "CPAR_EXIFTOOL")
 	tool(t, "exiv2", "CPAR_EXIFTOOL")
-	// Fields that may change: the word lists, the IPTC digest, and image
-	// offsets.
+	// Fields that may change.
 	ours := []string{"XMP-dc:Subject", "XMP-lr:HierarchicalSubject", "XMP-digiKam:TagsList", "IPTC:Keywords", "Photoshop:IPTCDigest", "File:CurrentIPTCDigest",
 		"MPImage1:MPImageLength", "MPImage2:MPImageStart", "XMP-x:XMPToolkit",
 		"XMP:Subject"} // without a prefix

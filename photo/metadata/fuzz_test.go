@@ -41,8 +41,7 @@ func FuzzReadBlocks(f *testing.F) {
 	})
 }
 
-// FuzzPacket adds and removes words in any readable packet and checks that all
-// else stays.
+// Adds and removes words, and checks that all else stays.
 func FuzzPacket(f *testing.F) {
 	for _, text := range foreign {
 		f.Add([]byte(text), "sky")

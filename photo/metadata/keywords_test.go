@@ -114,8 +114,8 @@ func TestCategoriesAndRegions(t *testing.T) {
 	equal(t, "machine", w.Machine, []string{"sky"})
 }
 
-// darktable 4.2.1 wrote this sidecar for a JPEG with our words, flat and below
-// auto. They remain machine keywords.
+// darktable 4.2.1 wrote this sidecar with our words, flat and below auto. They
+// remain machine keywords.
 func TestDarktableSidecarTeachesNothing(t *testing.T) {
 	p, err := parsePacket(get(t, "testdata/darktable-4.2.1.xmp"))
 	if err != nil {

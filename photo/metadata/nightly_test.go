@@ -22,8 +22,8 @@ func wanted(t *testing.T, env string, programs ...string) {
 	}
 }
 
-// library returns photos with keywords of every origin, and the hierarchy that
-// another program should find in each.
+// library returns photos with keywords of every origin, and the hierarchy to
+// find in each.
 func library(t *testing.T) (folder string, want map[string][]string) {
 	folder = t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
@@ -64,7 +64,6 @@ func compare(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// darktable imports our sidecars and files, and ReadFile reads its exports.
 func TestDarktable(t *testing.T) {
 	wanted(t, "CPAR_DARKTABLE", "darktable-cli", "sqlite3", "exiftool")
 	folder, want := library(t)
@@ -80,8 +79,7 @@ func TestDarktable(t *testing.T) {
 			"select name from tags join l.tagged_images on tagid = tags.id")
 		compare(t, name, strings.Fields(found), tags)
 
-		// The export, which also lists roots, teaches no more than the
-		// original.
+		// The export, which lists roots, teaches no more than the original.
 		before, now := read(t, filepath.Join(folder, name)), read(t, out)
 		roots := newWordSet("Places", "Things", "darktable", "format", "jpg")
 		for _, w := range now.Human {
@@ -103,8 +101,7 @@ func TestDarktable(t *testing.T) {
 	}
 }
 
-// digiKam finds our keywords when it scans a folder. It has no command line, so
-// it runs on a virtual screen.
+// digiKam has no command line, so it runs on a virtual screen.
 func TestDigiKam(t *testing.T) {
 	wanted(t, "CPAR_DIGIKAM", "digikam", "xvfb-run", "dbus-run-session", "sqlite3")
 	folder, want := library(t)

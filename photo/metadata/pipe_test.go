@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// A pipe with the name of a sidecar or photo does not block.
 func TestPipesDoNotBlock(t *testing.T) {
 	photo := filepath.Join(t.TempDir(), "a.jpg")
 	if err := os.WriteFile(photo, []byte("\xff\xd8\xff\xd9"), 0o600); err != nil {

@@ -177,7 +177,6 @@ func rafOf(jpg []byte) []byte {
 	return []byte(head + string(jpg))
 }
 
-// Each block is read despite damage in the others.
 func TestDamageDoesNotHideOtherBlocks(t *testing.T) {
 	jpg := plainJPEG(t)
 	iptc := photoshopSegment(newResource(resourceIPTC, iimOf(newDataset(2, 25, "sky"))))

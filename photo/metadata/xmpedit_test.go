@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// foreign holds sidecars of other programs, whose properties must survive.
+// Sidecars of other programs, whose properties must survive.
 var foreign = map[string]string{
 	"as darktable": `<?xml version="1.0" encoding="UTF-8"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/" x:xmptk="XMP Core 4.4.0-Exiv2">
@@ -158,7 +158,7 @@ func TestSidecarThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A new list would hide the other lists from programs that stop at the first.
+// A new list would hide others from programs that stop at the first.
 func TestNewListsCopyHumanKeywords(t *testing.T) {
 	jpg := withSegments(plainJPEG(t), xmpSegment(packetOf(describe(
 		[]string{"dc:subject", "mine", "Anna", "Rome"}, []string{"lr:hierarchicalSubject", "Places|Italy|Rome", "People|Anna", "darktable|format|jpg"}))))
@@ -219,8 +219,7 @@ func TestAcceptAndReject(t *testing.T) {
 	}
 }
 
-// digiKam copies keywords into lists of its own, from which retraction also
-// removes them.
+// digiKam copies keywords into lists of its own.
 func TestRetractAfterDigiKam(t *testing.T) {
 	categories := `<Categories><Category Assigned="0">auto<Category Assigned="1">sky</Category></Category><Category Assigned="1">mine</Category></Categories>`
 	photo := save(t, "a.jpg", plainJPEG(t))

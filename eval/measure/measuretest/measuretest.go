@@ -55,9 +55,8 @@ func NewLab(t testing.TB, train, test int) *measure.Lab {
 	return l
 }
 
-// SyntheticCorpus has features of the right shape without photos. Records
-// gather around a few centres, as photos do, and some bins vary much more than
-// others.
+// SyntheticCorpus returns random features around a few centres. Some bins vary
+// much more than others.
 func SyntheticCorpus(seed uint64, train, test int) *measure.Corpus {
 	const centres = 12
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -85,7 +84,6 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	part := func(n int, near []float32, positive bool) []float32 {
 		out := make([]float32, n)
 		for i := range out {
-			// Every eighth value varies ten times as much as the others.
 			spread := 0.05
 			if i%8 == 0 {
 				spread = 0.5
@@ -104,7 +102,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	if centre == nil {
 		centre = new(feature.Vectors)
 	}
-	// The three histograms sum to 1, which the smoothing of lab requires.
+	// The smoothing of lab requires histograms with sum 1.
 	histogram := func(near []float32) []float32 {
 		h, sum := part(48, near, true), float32(0)
 		for _, x := range h {
@@ -124,8 +122,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 	return v
 }
 
-// MustSession builds an index with a forest, and 8 requests. PCA-128 makes it
-// fast.
+// MustSession builds an index with a forest, and 8 requests.
 func MustSession(t *testing.T, records int) *measure.Session {
 	t.Helper()
 	s, err := measure.NewSession(context.Background(), SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
@@ -145,8 +142,8 @@ func RequestFor(t *testing.T, s *measure.Session, i int, p cpar.Params) *cpar.Re
 	return q
 }
 
-// Learnable is a corpus whose photos have one visible and one invisible
-// keyword, so that no value is 0 or 100, and synthetic embeddings.
+// Learnable returns a corpus with synthetic embeddings. Each photo has one
+// visible and one invisible keyword, so that no value is 0 or 100.
 func Learnable(train, test int) *measure.Corpus {
 	c := SyntheticCorpus(5, train, test)
 	rng := rand.New(rand.NewPCG(5, 2))
@@ -166,8 +163,7 @@ func Learnable(train, test int) *measure.Corpus {
 	return c
 }
 
-// fakeNetwork is an image network for 8×8 pixels whose embedding is the
-// brightness of rows.
+// fakeNetwork embeds 8×8 pixels as the brightness of rows.
 type fakeNetwork struct{ digest byte }
 
 func (f fakeNetwork) Embed(image []float32) ([]float32, error) {
