@@ -12,16 +12,14 @@ import (
 	"cpar/user"
 )
 
-// This file guesses which hidden cell a request asks. The vector lies in the
-// position of one of C cells and 0 in the others. The cloud measures how far a
-// request, in every position, and its reply deviate from uniform words. It
-// guesses the position with the largest deviation, or compares with requests
-// whose cell it was told, such as those for photos that it supplied itself.
+// This file guesses which of C hidden cells a request asks. The cloud measures
+// how far a request, in every position, and its reply deviate from uniform
+// words. It guesses the largest deviation, or compares with requests whose cell
+// it knows, such as those for photos that it supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8
-	// maxAsked bounds the photos requested from every cell. Half are told to
-	// the cloud, half guessed by it.
+	// Half are told to the cloud, half guessed by it.
 	maxAsked = 60
 )
 
@@ -42,8 +40,7 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// RequestAll asks every cell once, in order, which gives equally many
-	// requests to each.
+	// One request per cell, in order.
 	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
 	if err := each(ctx, len(photos), func(i int) error {
@@ -77,8 +74,7 @@ func (r *run) cells(ctx context.Context) error {
 }
 
 type cellCloud struct {
-	index *sealed.Index
-	// params belong to the cells, which hold all records.
+	index  *sealed.Index
 	params lattice.Params
 }
 
@@ -110,9 +106,8 @@ func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error
 	return append(cellSpreads(c.params, request.Matrix), meanSquare(c.params, reply.Words)), nil
 }
 
-// cellSpreads returns, per position, the mean squares of the request's
-// coefficients for the cell's coordinates and of the evaluations of their
-// blocks.
+// cellSpreads returns, per position, the mean squares of the coefficients for
+// the cell's coordinates and of the evaluations of their blocks.
 func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	ring := p.Ring()
 	coordinates, blocks := make([]uint64, p.Blocks()*p.Block), make([]float64, p.Blocks())
@@ -135,8 +130,7 @@ func cellSpreads(p lattice.Params, matrix []byte) []float64 {
 	return out
 }
 
-// meanSquare returns the mean square of elements in units of Q/2, which is 1/3
-// for uniform elements.
+// meanSquare is in units of Q/2: 1/3 for uniform elements.
 func meanSquare(p lattice.Params, words []uint64) float64 {
 	ring, sum := p.Ring(), 0.0
 	for _, w := range words {
@@ -146,9 +140,8 @@ func meanSquare(p lattice.Params, words []uint64) float64 {
 	return sum / float64(len(words))
 }
 
-// guessCells guesses the cell of each request in the second half of the photos,
-// given the cells of the first half. views[i][c] is the measurement for photo i
-// and cell c.
+// guessCells guesses the cells of the second half of the photos from the first
+// half. views[i][c] is the measurement for photo i and cell c.
 func guessCells(views [][][]float64) []Row {
 	half, clusters := len(views)/2, len(views[0])
 	classes := learnClasses(views[:half])

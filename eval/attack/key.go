@@ -24,9 +24,9 @@ const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
 // k×m, right k×t, the result t×m. The pivot of a column is a word with the
-// fewest factors of 2. If there are v of them, the rows determine an unknown
-// only modulo 2^(64−v), and eliminate takes the smallest value. It returns nil
-// if the rows are dependent, and a meaningless result if there is no solution.
+// fewest factors of 2. With v of them, the rows determine an unknown only
+// modulo 2^(64−v), and eliminate takes the smallest value. It returns nil if
+// the rows are dependent. The result is meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)
@@ -64,8 +64,8 @@ func eliminate(rows, right [][]uint64) [][]uint64 {
 	return out
 }
 
-// eliminateToy encrypts known records in a toy dimension, solves for S, and
-// decrypts other records with it.
+// eliminateToy solves for S in a toy dimension and decrypts other records with
+// it.
 func eliminateToy(noiseless bool) (Row, error) {
 	const known, fresh = toyDim + 16, 100
 	p := ive.Params{Dim: toyDim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
@@ -123,8 +123,7 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	return s[0], used
 }
 
-// judgeNoiselessRow tests the row on the unused records. Each fits by chance
-// with probability 2⁻⁶⁴.
+// Each unused record fits by chance with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	right := 0
 	for _, c := range v.Vectors[used:] {
@@ -135,8 +134,8 @@ func judgeNoiselessRow(v *View, row []uint64, used int) Row {
 	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
 }
 
-// latticeRows estimates the cost of the key of an index with this many records
-// of m words. The first dims words are z, of root mean square typical.
+// latticeRows estimates the cost of the key for records of m words. The first
+// dims are z, of root mean square typical.
 func latticeRows(scheme string, m, dims, records int, typical float64) []Row {
 	known := estimate.LWE{Dim: m, LogQ: 64, Sigma: noiseSigma, MaxSamples: max(records, 4*m)}.Primal()
 	// Without known plaintext: the rows of w·V + e, especially those of z, are

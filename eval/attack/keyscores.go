@@ -59,9 +59,9 @@ type exactRequest struct {
 	scale int64
 }
 
-// exactRequests returns the requests that can be read exactly, because their
-// distances from the known vectors match the scores up to ε. It refines
-// disturbed, the estimated effect of ε on the scores of the known records.
+// exactRequests returns the requests whose distances from the known vectors
+// match the scores up to ε. It refines disturbed, the estimated effect of ε on
+// the scores of the known records.
 func exactRequests(v *View, known []int, vectors []*projected, disturbed []float64) ([]exactRequest, error) {
 	clean := &View{Scheme: v.Scheme, StoredIndex: v.StoredIndex}
 	for _, s := range v.Observations {
@@ -110,8 +110,7 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 	return out, nil
 }
 
-// score returns r_s·‖z − z_s‖², the term of a score that depends on both
-// vectors.
+// score returns r_s·‖z − z_s‖².
 func (a *exactRequest) score(p *projected) int64 {
 	sum := int64(0)
 	for i, x := range p.z {
@@ -121,9 +120,9 @@ func (a *exactRequest) score(p *projected) int64 {
 	return a.scale * sum
 }
 
-// keyByScores finds the rows of S that belong to z from known vectors and
-// observed requests. A row is nil if all known vectors are 0 there. The result
-// is nil if there are too few requests or vectors.
+// keyByScores finds the rows of S that belong to z. A row is nil if all known
+// vectors are 0 there. The result is nil if there are too few requests or
+// vectors.
 func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error) {
 	disturbed := make([]float64, len(known))
 	var requests []exactRequest
@@ -181,8 +180,7 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	return key, nil
 }
 
-// shifts are the possible errors of a slot's noise over all records, whose mean
-// is only nearly 0.
+// The mean of a slot's noise over all records is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
 // estimated is the noise of a record, with the largest distance of an element

@@ -6,14 +6,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Guessing keywords of records from returned records and from scores. A guess
-// is one keyword per record, and right if the record has it. The baseline
-// always guesses the most common keyword.
+// A guess is one keyword per record, and right if the record has it. The
+// baseline always guesses the most common keyword.
 
-// keywordByFrequency guesses from the number of times each record was returned
-// and public statistics: the distribution of keywords among records with
-// similar counts. The statistics come from the half marked learn, which reveals
-// more than a public collection would. The guesses are for the other half.
+// keywordByFrequency guesses from return counts and the keywords of records
+// with similar counts in the half marked learn, which reveals more than a
+// public collection would.
 func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
@@ -21,7 +19,6 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 			count[r]++
 		}
 	}
-	// Buckets of 0, 1, 2, 3–4, 5–8 … returns.
 	bucket := func(r int) int { return int(math.Ceil(math.Log2(float64(count[r] + 1)))) }
 	votes := map[int]map[string]int{}
 	for r, known := range learn {
@@ -48,8 +45,8 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 
 const votingNeighbours = 5
 
-// keywordBySimilarity lets the known records with the most similar scores over
-// all requests vote, because these are nearby.
+// The known records with the most similar scores vote, because these are
+// nearby.
 func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	k := len(v.Observations)
 	rows := mat.NewDense(v.Records, k, nil)
@@ -89,8 +86,6 @@ func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	return out
 }
 
-// winner returns the word with the most votes, and the alphabetically first on
-// ties.
 func winner(votes map[string]int) string {
 	best := ""
 	for w, n := range votes {

@@ -15,25 +15,23 @@ import (
 // Attacks on the profiles learned and network, which have short vectors and
 // distances learnt from private photos and keywords.
 //
-// The owner indexes half of the collection. The attacker has the other half, an
-// annotated collection of the same kind, and learns a projection from it with
-// the same program. The index has scheme capia. cpar has the same scores, and
-// the leakage of its forest does not depend on the profile.
+// The owner indexes half of the collection. The attacker learns a projection
+// from the other half with the same program. The index has scheme capia: cpar
+// has the same scores, and the leakage of its forest does not depend on the
+// profile.
 
 const (
 	minLearnt = 40
-	// sealedRecords is enough for scheme sealed, whose words do not depend on
-	// the number of records.
+	// The words of scheme sealed do not depend on the number of records.
 	sealedRecords = 500
-	// lengthUnit is the number of units of z in a length of 1.
+	// Units of z in a length of 1.
 	lengthUnit = 1000
 )
 
 var (
 	learnedProfiles = []profile.Kind{profile.Learned, profile.Network}
 	learntPhotos    = []int{10, 30, 100, 300}
-	// keyShares are the numbers of known vectors, per word of a record, for
-	// recovering the key.
+	// Known vectors per word of a record.
 	keyShares = []float64{1.25, 1.5, 2, 3}
 )
 
@@ -137,8 +135,7 @@ func rounded(list []*vector.Vector) []*projected {
 	return out
 }
 
-// guess guesses requests among the candidates and matches records to photos, by
-// the true distances and by every stand-in available to an attacker.
+// guess uses the true distances and every stand-in available to an attacker.
 func (l *learnedAttack) guess(ctx context.Context) error {
 	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
@@ -189,7 +186,7 @@ func (l *learnedAttack) matched(s standIn) error {
 	for j, seen := range l.view.Observations {
 		scores[j] = seen.Scores
 	}
-	// The photos are in the order of the records, which match does not exploit.
+	// In the order of the records, which match does not exploit.
 	compared := make([][]float64, len(s.picked))
 	for j, row := range s.picked {
 		compared[j] = pick(row, l.trainIndex)
@@ -251,8 +248,8 @@ func (l *learnedAttack) key(context.Context) error {
 	return nil
 }
 
-// nearest reads the index alone. If the reduction would take longer than the
-// rest of the run, it uses a separate index of lower dimension.
+// nearest reads the index alone, in a lower dimension if the reduction would
+// take longer than the rest of the run.
 func (l *learnedAttack) nearest(context.Context) error {
 	view, records, name := l.view, l.records, "nearest-from-index"
 	if len(records[0].z) > latticeDim {
@@ -271,14 +268,14 @@ func (l *learnedAttack) nearest(context.Context) error {
 }
 
 const (
-	// latticeDim is a dimension in which reduction takes seconds.
+	// Reduction takes seconds in latticeDim.
 	latticeDim = 64
-	// latticeShare is the number of ciphertexts per word of a record.
+	// Ciphertexts per word of a record.
 	latticeShare = 1.9
 )
 
-// encryptCut encrypts the first dim elements of records under a separate key,
-// in the layout of package vectorlayout.
+// encryptCut encrypts the first dim elements under a separate key, in the
+// layout of package vectorlayout.
 func encryptCut(records []*projected, dim int) (*View, []*projected, error) {
 	p := ive.Params{Dim: dim + 3, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
 	key, err := ive.NewKey([32]byte{'c', 'u', 't'}, p)

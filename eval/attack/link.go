@@ -8,16 +8,14 @@ import (
 	"cpar/model/feature"
 )
 
-// Linking: are two requests for one photo? The cloud has a log of requests for
-// different photos and receives new ones, half of them for photos in the log.
-// For each it compares one request of the log: the right one, or any if there
-// is none. It answers yes if the two are more similar than 999 of 1,000 pairs
-// in the log. That needs neither photo nor key. Guessing is right half of the
-// time.
+// Linking: are two requests for one photo? The cloud compares each new request
+// with one request in its log: the right one, or any if there is none. It
+// answers yes if the two are more similar than 999 of 1,000 pairs in the log,
+// which needs neither photo nor key. Half of the new requests are for photos in
+// the log, so guessing is right half of the time.
 const linkQuantile = 0.999
 
-// A similarity compares two requests by what the cloud saw. Larger is more
-// similar.
+// Larger is more similar.
 type similarity struct {
 	name    string
 	view    func(*Observation) []float64
@@ -43,8 +41,8 @@ var similarities = []similarity{
 	}, jaccard},
 }
 
-// link attacks requests for photos, first logged and then repeated. changed, if
-// not nil, replaces the photos in the second round.
+// link logs requests for photos and repeats them. changed, if not nil, replaces
+// the photos in the second round.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	log, _, err := t.view(ctx, photos[:half], false)

@@ -36,8 +36,8 @@ type differenceRows struct {
 	pivots []int
 }
 
-// newDifferenceRows takes the records' words. Pivots are among the first k
-// differences. It returns nil if these are dependent.
+// Pivots are among the first k differences. newDifferenceRows returns nil if
+// these are dependent.
 func newDifferenceRows(records [][]uint64, k int) *differenceRows {
 	m := len(records[0])
 	d := &differenceRows{rows: make([][]uint64, m)}
@@ -93,8 +93,8 @@ func (d *differenceRows) basis(k int) [][]int64 {
 	return out
 }
 
-// element returns the value of the lattice vector v in every record, in units
-// of w, relative to the mean.
+// element returns the value of v in every record, in units of w, relative to
+// the mean.
 func (d *differenceRows) element(v []int64) []int64 {
 	words := make([]uint64, len(d.rows[0]))
 	for p, c := range d.pivots {
@@ -111,10 +111,9 @@ func (d *differenceRows) element(v []int64) []int64 {
 	return out
 }
 
-// elementsFromIndex returns the elements of the records' vectors from
-// ciphertexts alone, up to order, sign and small multiples of each other, or
-// nil if it finds none. If vectors are padded with zeros for lack of keywords,
-// the noise there degrades the result.
+// elementsFromIndex returns the elements of the records' vectors, up to order,
+// sign and small multiples of each other, or nil if it finds none. Vectors
+// padded with zeros for lack of keywords degrade the result.
 func elementsFromIndex(v *View, k int) [][]float64 {
 	d := newDifferenceRows(v.Vectors, k)
 	if d == nil {
@@ -127,8 +126,8 @@ func elementsFromIndex(v *View, k int) [][]float64 {
 		length[i] = math.Sqrt(square(row))
 		longest = max(longest, length[i])
 	}
-	// Over all records the elements are less correlated than over k of them, so
-	// a second reduction separates them.
+	// Elements are less correlated over all records than over k, so a second
+	// reduction separates them.
 	var elements [][]int64
 	for i, row := range b {
 		if length[i] >= longest/muchLonger {
@@ -153,8 +152,8 @@ func square(row []int64) (sum float64) {
 }
 
 // untangled subtracts integer multiples of elements from each other while that
-// reduces their variance, because the elements of a learnt projection are
-// hardly correlated.
+// reduces their variance: the elements of a learnt projection are hardly
+// correlated.
 func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
@@ -243,8 +242,7 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 
-// muchLonger is the ratio in length of the other vectors of a reduced basis to
-// the vectors of elements.
+// The ratio in length of other vectors of a reduced basis to those of elements.
 const muchLonger = 6
 
 func reduce(b [][]int64) {

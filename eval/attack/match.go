@@ -26,9 +26,9 @@ import (
 // With few requests the eigenvectors are poor and a wrong start stays wrong.
 // Then hardly any record is matched, otherwise most are.
 
-// spectrum returns the leading eigenvectors of rows, n×p, each of unit length
-// times its singular value. It first centres and scales the columns, which
-// removes the secret scale and offset of a request.
+// spectrum returns the leading eigenvectors of rows, n×p, each as long as its
+// singular value. Centring and scaling the columns removes the secret scale and
+// offset of a request.
 func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	k, n := len(columns), len(columns[0])
 	x := mat.NewDense(k, n, nil)
@@ -44,7 +44,6 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
 	p = min(p, k)
-	// Eigenvalues ascend, so take the last p in reverse.
 	basis := mat.NewDense(k, p, nil)
 	for j := range p {
 		for i := range k {
@@ -112,9 +111,9 @@ func match(scores, distances [][]float64) ([]int, error) {
 }
 
 // bestStart maps the leading eigenvectors of the records to those of the
-// photos. Every choice of signs is a start, improved by alternately fitting and
-// matching on a sample of the records, with more rounds for the better ones.
-// The start that brings the sample nearest to photos wins.
+// photos. Every choice of signs is a start, improved on a sample of the records
+// with more rounds for the better ones. The start that brings the sample
+// nearest to photos wins.
 func bestStart(records, photos *mat.Dense) (*mat.Dense, error) {
 	n, p := records.Dims()
 	some := sample(n, matchSample, 1)
@@ -162,8 +161,8 @@ func (s *start) improve(few, photos *mat.Dense, rounds, small, size int) (err er
 	return nil
 }
 
-// fitMap fits the rotation of the first size coordinates that brings records
-// nearest to their matched photos.
+// fitMap rotates the first size coordinates to bring records nearest to their
+// matched photos.
 func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error) {
 	n, _ := records.Dims()
 	picked := mat.NewDense(n, size, nil)
@@ -184,8 +183,8 @@ func fitMap(records, photos *mat.Dense, near []int, size int) (*mat.Dense, error
 	return c, nil
 }
 
-// nearestRows returns, for each row of records·c, the nearest row of photos in
-// the coordinates of c, and the sum of the squared distances.
+// nearestRows returns the nearest row of photos for each row of records·c, and
+// the sum of the squared distances.
 func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	size, to := c.Dims()
 	n, _ := records.Dims()

@@ -39,8 +39,7 @@ func MeasureAttacks(ctx context.Context, c *measure.Corpus, progress user.Progre
 	return &Attacks{Records: len(c.Train), Requests: len(c.Test), Rows: rows}, nil
 }
 
-// changedCopy returns the features of a photo after another service has cropped
-// a fiftieth of each edge and recompressed it at quality 75.
+// changedCopy crops a fiftieth of each edge and recompresses at quality 75.
 func changedCopy(it dataset.Photo) (*feature.Vectors, error) {
 	data, err := os.ReadFile(it.Path)
 	if err != nil {

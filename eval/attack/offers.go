@@ -23,10 +23,10 @@ import (
 	"cpar/user/device"
 )
 
-// Offers: a cloud that has the index offers the owner's device another one, of
-// an older format, of a scheme that reveals distances, with weaker parameters,
-// or of an earlier generation. It succeeds if the device opens the offer,
-// because the device would then send requests.
+// Offers: the cloud offers the owner's device an index of an older format, of a
+// scheme that reveals distances, with weaker parameters, or of an earlier
+// generation. It succeeds if the device opens the offer, because the device
+// would then send requests.
 
 const (
 	offeredPhotos      = 40
@@ -126,8 +126,7 @@ type offers struct {
 	run    *run
 	folder string
 	key    *user.Key
-	// generations are consecutive updates of one index. fork is another update
-	// of the first. weak is an index that reveals distances.
+	// fork is another update of the first generation. weak reveals distances.
 	generations []*servedIndex
 	fork, weak  *servedIndex
 	devices     int
@@ -264,8 +263,7 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 			}
 		}
 		slices.SortStableFunc(mixed.Segments, func(a, b cpar.Segment) int { return cmp.Compare(a.Kind, b.Kind) })
-		// Segments whose length does not match the record count make an invalid
-		// manifest.
+		// Otherwise the manifest is invalid.
 		if b, err := mixed.MarshalBinary(); err == nil && !bytes.Equal(b, now.manifest) {
 			out = append(out, &servedIndex{b, segments})
 		}
@@ -273,8 +271,8 @@ func mixGenerations(now, other *servedIndex) (out []*servedIndex, err error) {
 	return out, nil
 }
 
-// downgrade offers the index as an older format, as another scheme, and with
-// other parameters, and offers an index that reveals distances in its place.
+// downgrade offers an older format, another scheme, other parameters, and an
+// index that reveals distances.
 func (o *offers) downgrade(ctx context.Context) error {
 	now := o.generations[len(o.generations)-1]
 	m, err := cpar.DecodeManifest(now.manifest)
@@ -306,8 +304,8 @@ func (o *offers) downgrade(ctx context.Context) error {
 	return nil
 }
 
-// weakerParameters returns offers whose parameters differ in one number each:
-// in scales, norms and block width, so that they remain valid, or in any byte.
+// weakerParameters returns offers that differ in one number each: in scales,
+// norms and block width, so that they remain valid, or in any byte.
 func weakerParameters(now *servedIndex, m *cpar.Manifest) (out []*servedIndex, err error) {
 	segment, ok := m.Segment(cpar.SegmentParams)
 	if !ok {

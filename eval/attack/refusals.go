@@ -30,8 +30,8 @@ type refusalOracle interface {
 	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
 }
 
-// tamperings are the same for all photos. The first changes nothing. Most add
-// half a unit to the score of one record, which alters every word of its group.
+// The same for all photos. The first changes nothing. Most add half a unit to
+// one record's score, which alters every word of its group.
 func tamperings(p lattice.Params, records int) []tampering {
 	rng, ring, k := rand.New(rand.NewPCG(11, 0)), p.Ring(), p.Records()
 	unit := uint64(1) << p.LogScale()
@@ -96,8 +96,8 @@ func (r *run) tamper(ctx context.Context) error {
 
 // linkRefusals requests photos, half of them twice, with every tampering each
 // time. One row counts the requests linked by their refusals. The other counts
-// the refusals that the cloud did not predict, the only ones from which it can
-// learn.
+// the refusals that the cloud did not predict, the only ones that tell it
+// anything.
 func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)

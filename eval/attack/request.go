@@ -28,8 +28,7 @@ import (
 // so slightly more known vectors than unknowns give r_s, and with it z_s and c,
 // by least squares.
 
-// guess returns the best candidate per request by the scores of the known
-// records. predicted holds every candidate's distances from these.
+// predicted holds every candidate's distances from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
 	p := make([][]float64, len(predicted))
 	for c, row := range predicted {
@@ -50,8 +49,7 @@ func pick(x []float64, at []int) []float64 {
 	return out
 }
 
-// pipeline fits the public program to the attacker's photos, which yields
-// vectors much like the owner's.
+// pipeline fits the public program to the attacker's photos.
 func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
 	if err != nil {
@@ -80,7 +78,7 @@ func distances(ctx context.Context, records, requests []*vector.Vector) ([][]flo
 	})
 }
 
-// A projected is a photo's vector before encryption: JL coordinates and bins.
+// A projected is a photo's vector before encryption.
 type projected struct {
 	z []int16
 	v []float64

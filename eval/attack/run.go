@@ -25,17 +25,15 @@ type Options struct {
 const (
 	maxLinked     = 200
 	planeRequests = 20
-	// maxOPE bounds the records of the index with order-preserving encryption,
-	// whose order ciphertexts do not depend on their number.
+	// The order ciphertexts do not depend on the number of records.
 	maxOPE = 800
-	// manyDraws known records or requests suffice to judge an attack by a
-	// single draw. With fewer, several draws are averaged.
+	// Fewer known records or requests call for the mean of several draws.
 	manyDraws = 100
 	picks     = 500
 )
 
-// Numbers of known vectors, photos and keywords of records, of known records
-// per unknown of a request, and of observed requests without prior knowledge.
+// Known vectors, photos and keywords of records, known records per unknown of a
+// request, and observed requests without prior knowledge.
 var (
 	knownVectors  = []int{3, 10, 30}
 	knownPhotos   = []int{3, 10, 30, 100, 300, 1000}
@@ -87,13 +85,12 @@ type run struct {
 	rows   []Row
 
 	targets []*Target
-	// In the order of Train and of Test: vectors as the owner projects them,
-	// and photos in an attacker's own pipeline.
+	// Vectors as the owner projects them, and photos in an attacker's own
+	// pipeline.
 	train, test             []*projected
 	trainPhotos, testPhotos []*vector.Vector
 	changed                 []*feature.Vectors
-	// compared[j] holds the distance of each photo of Train from the jth photo
-	// picked by the attacker.
+	// Distances of Train from the jth photo picked by the attacker.
 	compared [][]float64
 }
 
@@ -142,8 +139,7 @@ func (r *run) learn(ctx context.Context) error {
 	for i, p := range byRecord {
 		r.train[r.b.trainIndex[i]] = p
 	}
-	// An attacker with the candidates fits the pipeline to these, an attacker
-	// with the collection to the collection.
+	// The attacker fits the pipeline to the photos that they have.
 	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
 	if err != nil {
 		return err
@@ -199,8 +195,8 @@ func (r *run) change(ctx context.Context) error {
 type Row struct {
 	Attack string `json:"attack"`
 	Scheme string `json:"scheme"`
-	// Profile is the index's profile. In results of earlier versions it is ""
-	// for paper.
+	// Profile is the index's profile, or "" for paper in results of earlier
+	// versions.
 	Profile string `json:"profile,omitempty"`
 	// Known is the amount of prior knowledge or observations, in a unit that
 	// depends on the attack.
@@ -228,9 +224,8 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927): the values of p compatible with right out of trials. It treats
-// trials as independent. Trials on one index are not quite, so another key or
-// collection may differ by more.
+// 22, 1927). It treats trials as independent. Trials on one index are not
+// quite, so another key or collection may differ by more.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1

@@ -19,9 +19,9 @@ import (
 	"cpar/user"
 )
 
-// Baselines are other searches beside scheme sealed, over the same integers:
-// those that sealed encrypts for n synthetic photos (96 numbers each) and for n
-// photos mixed from the real ones (1,344 numbers each).
+// Baselines are other searches over the integers that scheme sealed encrypts,
+// for n synthetic photos (96 numbers each) and for n photos mixed from the real
+// ones (1,344 numbers each).
 type Baselines struct {
 	Rows []BaselineRow `json:"rows"`
 	// Skipped names libraries that are not installed, and the packages to
@@ -41,9 +41,8 @@ type BaselineRow struct {
 	// read the reply.
 	Cloud float64 `json:"cloud_ms"`
 	Owner float64 `json:"owner_ms"`
-	// Recall is the share of the ten nearest found, by what the search compares
-	// exactly: scores in sealed, and squared L2 of the same integers in
-	// plaintext searches.
+	// Recall is the share of the ten nearest found, by scores in sealed and by
+	// squared L2 in plaintext searches.
 	Recall float64 `json:"recall_at_10"`
 	Leaks  string  `json:"cloud_learns"`
 }
@@ -93,14 +92,12 @@ type baselineRun struct {
 	rows    [][]int16
 	addends []int64
 	asks    [][]int16
-	// scores are the plaintext scores of sealed, by request.
-	scores [][]int64
-	// table has the same integers as float32.
-	table *vectorTable
+	scores  [][]int64
+	table   *vectorTable
 }
 
 func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profile.Fitted, progress user.Progress) error {
-	// One cell, so that all scores are compared.
+	// One cell compares all scores.
 	s, b, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: 1, Progress: progress})
 	if err != nil {
 		return err
@@ -166,7 +163,6 @@ func (p *baselineRun) lay(b *user.Builder, n int) error {
 	return nil
 }
 
-// add adds a row, with the values that all plaintext searches share.
 func (p *baselineRun) add(r BaselineRow) {
 	r.Dim, r.Records = p.table.d, len(p.rows)
 	if r.Leaks == "" {
@@ -220,15 +216,15 @@ func (p *baselineRun) sealed(ctx context.Context) error {
 	return err
 }
 
-// scan scans in Go, with the kernel of the image networks.
+// scan uses the kernel of the image networks.
 func (p *baselineRun) scan(ctx context.Context) error {
 	d := p.table.d
 	memory, halves := make([]float32, 0, d*len(p.rows)), make([]float32, len(p.rows))
 	for i, row := range p.table.records {
 		memory, halves[i] = append(memory, row...), f32.Dot(row, row)/2
 	}
-	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2, where the last term is the same
-	// for all x.
+	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2. The last term is the same for all
+	// x.
 	recall := 0.0
 	ms, err := measure.MedianMS(ctx, len(p.table.requests), func(i int) error {
 		y := p.table.requests[i%len(p.table.requests)]
@@ -245,8 +241,8 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	return err
 }
 
-// flann runs FLANN's kd-forest. Searches whose visits can be bounded are
-// bounded, so that they are several times faster than a scan.
+// flann bounds visits where possible, because bounded searches are several
+// times faster than a scan.
 func (p *baselineRun) flann(ctx context.Context) error {
 	checks := max(peerNear, len(p.rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
@@ -263,7 +259,7 @@ func (p *baselineRun) faiss(ctx context.Context) error {
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
 
-// library runs a driver over the vectors. names maps its searches to rows.
+// names maps the driver's searches to rows.
 func (p *baselineRun) library(ctx context.Context, l library, arguments []string, names map[string]string) error {
 	peer, err := compileDriver(ctx, l)
 	if err != nil {

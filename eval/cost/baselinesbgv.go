@@ -27,9 +27,8 @@ type bgvIndex struct {
 	groups    [][]*rlwe.Ciphertext
 }
 
-// bgvParameters have 128 bits of security by the Homomorphic Encryption
-// Standard, the smallest degree for one product, and room for scores of 16
-// bits.
+// 128 bits by the Homomorphic Encryption Standard, the smallest degree for one
+// product, and scores of 16 bits.
 var bgvParameters = bgv.ParametersLiteral{LogN: 12, LogQ: []int{54, 54}, PlaintextModulus: 1<<16 + 1}
 
 func newBGV(rows [][]int16, addends []int64) (*bgvIndex, error) {
@@ -69,7 +68,6 @@ func (x *bgvIndex) encrypt(values []int64) (*rlwe.Ciphertext, error) {
 	return x.encryptor.EncryptNew(pt)
 }
 
-// request encrypts the request's numbers, and 1 for the addend.
 func (x *bgvIndex) request(u []int16) (out []*rlwe.Ciphertext, err error) {
 	for j := range len(u) + 1 {
 		values := make([]int64, x.params.MaxSlots())
@@ -102,7 +100,6 @@ func (x *bgvIndex) answer(request []*rlwe.Ciphertext) (out []*rlwe.Ciphertext, e
 	return out, nil
 }
 
-// read decrypts the scores of all records.
 func (x *bgvIndex) read(reply []*rlwe.Ciphertext) ([]int64, error) {
 	var out []int64
 	for _, ct := range reply {

@@ -46,8 +46,7 @@ type LinearCost struct {
 // At returns the cost of an index of the given size.
 func (l LinearCost) At(records float64) float64 { return l.Fixed + l.PerRecord*records }
 
-// fitLine fits a line through two measurements. Neither coefficient is
-// negative.
+// Neither coefficient of fitLine is negative.
 func fitLine(n [2]float64, cost [2]float64) LinearCost {
 	slope := max(0, (cost[1]-cost[0])/(n[1]-n[0]))
 	return LinearCost{max(0, cost[1]-slope*n[1]), slope}
@@ -100,8 +99,8 @@ type Capacity struct {
 	Costs UnitCosts `json:"costs"`
 }
 
-// Machines are planned to use half of their processors and network, so that
-// random arrivals do not queue, and three quarters of their memory.
+// Half of the processors and network, so that random arrivals do not queue, and
+// three quarters of the memory.
 const (
 	planCopies     = 2
 	planShardBytes = 200 << 20
@@ -131,12 +130,10 @@ func PlanCapacity(n Need, h Host, c UnitCosts) Capacity {
 	held, core := c.Held.At(records), c.Core.At(records)
 	out.Shards = int(max(1, math.Ceil(held/planShardBytes)))
 	out.Memory = planCopies * held * float64(n.Tenants)
-	// A request occupies a machine's memory bandwidth while it reads, or its
-	// cores while it computes.
+	// Reading occupies memory bandwidth, computing occupies cores.
 	alone := max(core/float64(h.Cores), c.Read.At(records)/h.Read)
 	out.CoreHours = core * 1e6 / 3600
-	// Every shard receives the request. Partial replies go to the router, and
-	// from there to the client.
+	// Every shard receives the request. Partial replies go through the router.
 	out.Network = n.Rate * (out.Sent*float64(1+out.Shards) + 2*out.Received)
 	out.ByMemory = out.Memory / (h.Memory * planFull)
 	out.ByProcessor = n.Rate * (alone + planRoundTrip*float64(out.Shards)/float64(h.Cores)) / planBusy

@@ -24,8 +24,8 @@ var CapacityRecords = [2]int{5_000, 25_000}
 
 const capacityRequests = 9
 
-// MeasureUnitCosts builds two indexes of synthetic photos and searches them on
-// one core. Profile learned has the same vectors as network.
+// MeasureUnitCosts searches two indexes of synthetic photos on one core.
+// Profile learned has the same vectors as network.
 func MeasureUnitCosts(ctx context.Context, s cpar.Scheme, p profile.Kind, sizes [2]int, progress user.Progress) (UnitCosts, error) {
 	if p == profile.Learned {
 		p = profile.Network
@@ -70,10 +70,9 @@ func unitCosts(ctx context.Context, made []user.Photo, opt user.Options, sizes [
 	return out, nil
 }
 
-// costs are the costs of one index, with the fields of UnitCosts.
 type costs struct{ index, held, read, kept, request, reply, core, owner float64 }
 
-// stored returns the costs that follow from an index's manifest.
+// stored computes the costs that follow from a manifest.
 func stored(m *cpar.Manifest, owner *user.Owner) (out costs) {
 	out.index = float64(m.Bytes())
 	for i, needed := range (shard.Range{Last: 1 << 30}).Needs(m) {
@@ -107,7 +106,6 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	return out, err
 }
 
-// timeLocalScan returns the duration of one search in scheme local.
 func timeLocalScan(s *measure.SealedSession, requests []*vector.Vector) (seconds float64, err error) {
 	var ns []int64
 	for i := range 2 * len(requests) {
@@ -126,7 +124,7 @@ func timeLocalScan(s *measure.SealedSession, requests []*vector.Vector) (seconds
 	return float64(measure.Median(ns)) / 1e9, nil
 }
 
-// scoredCosts measures capia, cpar and ivf at their default approximation.
+// At the schemes' default approximation.
 func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (costs, error) {
 	s, err := measure.OpenSession(ctx, c, opt)
 	if err != nil {
@@ -181,8 +179,7 @@ func ThisHost() Host {
 	return h
 }
 
-// readRate returns the memory bandwidth of all cores in bytes per second, the
-// best of five rounds.
+// The best of five rounds.
 func readRate(words []uint64) (best float64) {
 	for i := range words {
 		words[i] = uint64(i) // all untouched pages share one physical page

@@ -20,7 +20,6 @@ func inUnits(x float64) string {
 	return measure.FormatSignificant(x) + " EB"
 }
 
-// formatMS formats milliseconds with a suitable unit.
 func formatMS(ms float64) string {
 	switch {
 	case ms >= 1000:
@@ -51,7 +50,6 @@ func (c *Capacity) Tables() []measure.Table {
 	return []measure.Table{t}
 }
 
-// capacitySizes are the sizes of one index on the page.
 var capacitySizes = []int{10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
 
 // CapacityTable shows the growth of a scheme and a profile: one tenant with one

@@ -33,9 +33,8 @@ type CostRow struct {
 	Approx  float64 `json:"approx,omitempty"` // AP-X in percent
 	Visits  float64 `json:"visits"`
 	Speedup float64 `json:"speedup"` // over capia in this run
-	// Bound is the speedup that the number of visits allows. MemoryBound is
-	// capia's time divided by the time of scoring the same records in the same
-	// order.
+	// Bound is the speedup that the visits allow. MemoryBound is capia's time
+	// over the time of scoring the same records in the same order.
 	Bound       float64 `json:"bound"`
 	MemoryBound float64 `json:"memory_bound,omitempty"`
 }
@@ -82,8 +81,8 @@ type Cost struct {
 	Primitives PrimitiveCost     `json:"tools"`
 }
 
-// MeasureCost measures an index of n images: every search on the server, the
-// build, a request and its reply.
+// MeasureCost measures every search on the server, the build, a request and its
+// reply, with n images.
 func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	b, err := l.Build(ctx, n)
 	if err != nil {
@@ -157,7 +156,6 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 
 func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r RequestCost, err error) {
 	const times = 25
-	// A request to the forest has all parts that a request can have.
 	p := cpar.Params{Scheme: cpar.SchemeCPAR, Search: cpar.SearchByRank, L: 10, Approx: 100}
 	if len(c.TestItems) > 0 {
 		data := make([][]byte, min(times+1, len(c.TestItems)))
@@ -211,8 +209,7 @@ func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r Re
 	return r, err
 }
 
-// primitiveCost times the paper's operations on random content, which does not
-// affect their cost.
+// On random content, which does not affect the cost.
 func primitiveCost(ctx context.Context, fields int) (t PrimitiveCost, err error) {
 	const times = 15
 	secret := [32]byte{'c', 'o', 's', 't'}

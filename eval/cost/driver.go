@@ -26,8 +26,7 @@ import (
 //go:embed driver/*.cpp driver/driver.h
 var peerSources embed.FS
 
-// peerFlags are Debian's flags for the library, with unrolled loops for
-// distances.
+// Debian's flags for the library, with unrolled loops for distances.
 var peerFlags = []string{"-std=c++17", "-O3", "-DNDEBUG", "-w"}
 
 // A library is a third-party library, with the flags that compile its driver,
@@ -38,10 +37,9 @@ type library struct {
 }
 
 var (
-	// FLANN is compared with plain Go, so both use the baseline instruction
-	// set.
+	// Compared with plain Go, both on the baseline instruction set.
 	flannLibrary = library{"flann", "FLANN", "libflann-dev", []string{"-llz4"}}
-	// These are compared with the fastest kernels of this machine.
+	// Compared with this machine's fastest kernels.
 	hnswLibrary  = library{"hnsw", "hnswlib", "libhnswlib-dev", []string{"-march=native"}}
 	faissLibrary = library{"faiss", "faiss", "libfaiss-dev liblapack-dev", []string{"-lfaiss", "-llapack", "-lblas", "-fopenmp"}}
 )
@@ -51,8 +49,8 @@ type driver struct {
 	folder, program string
 }
 
-// compileDriver compiles a driver. Without a compiler or the library, the error
-// wraps cpar.ErrInput and its hint names the packages to install.
+// Without a compiler or the library, the error wraps cpar.ErrInput and its hint
+// names the packages to install.
 func compileDriver(ctx context.Context, l library) (*driver, error) {
 	missing := func(format string, args ...any) error {
 		err := fmt.Errorf("compiling the driver of %s: %w: %s", l.title, cpar.ErrInput, fmt.Sprintf(format, args...))
@@ -119,8 +117,7 @@ func flannArguments(trees, builds int, checks []int) []string {
 	return args
 }
 
-// run writes the vectors, runs the driver over them with the given arguments,
-// and calls line for every result as it arrives.
+// run calls line for every result as it arrives.
 func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
 	bits := func(rows [][]float32) [][]uint32 {

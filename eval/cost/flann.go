@@ -16,19 +16,17 @@ import (
 const (
 	flannNeighbours = 10 // neighbours requested
 	flannTrees      = 10
-	// flannBuilds is the number of forests averaged, because FLANN's differ in
-	// every run and the recall of one varies by about 0.01.
+	// FLANN's forests differ in every run, and the recall of one varies by
+	// about 0.01.
 	flannBuilds = 3
 	pcaDims     = 64
 )
 
-// flannVisitShares are the shares of records visited, in tenths of a percent.
+// In tenths of a percent.
 var flannVisitShares = []int{5, 10, 15, 25, 50, 75, 100, 150, 200, 300, 400, 600}
 
-// flannRecalls are the recalls at which forests are compared.
 var flannRecalls = []float64{0.8, 0.9}
 
-// The libraries of a FLANNRow.
 const (
 	LibraryFLANN     = "flann"
 	LibraryLeaf      = "cpar-plain-leaf"     // records in leaves only, as in FLANN
@@ -37,12 +35,12 @@ const (
 )
 
 // FLANN compares the forest of package kdforest with FLANN's randomized
-// kd-forest: same vectors, number of trees and distance. It plots recall of the
-// true ten nearest against records visited and against time.
+// kd-forest: same vectors, number of trees and distance, recall of the true ten
+// nearest against visits and time.
 //
-// Spaces, both with squared L2: jl1296 holds the integers that the
-// Johnson-Lindenstrauss projection makes from a photo's 864 levels. pca64 holds
-// the first 64 principal components of its 864 L1 coordinates.
+// Spaces, both with squared L2: jl1296 holds the integers of the
+// Johnson-Lindenstrauss projection of a photo's 864 levels, pca64 their first
+// 64 principal components.
 //
 // Everything runs on one core, one request at a time: FLANN in C++, compiled
 // from its headers with -O3, ours in plain Go, both on float32. The encrypted
@@ -163,7 +161,7 @@ func MeasureFLANN(ctx context.Context, s *measure.Session, progress user.Progres
 	return f, nil
 }
 
-// vectorTable holds the vectors of one space, row by row.
+// One space, row by row.
 type vectorTable struct {
 	name              string
 	d                 int
@@ -232,8 +230,7 @@ func toFloat32s(x []float64) []float32 {
 	return out
 }
 
-// visits returns the numbers of visits to measure, ascending and distinct,
-// because several shares of a small collection are the same number.
+// Several shares of a small collection are the same number of visits.
 func (f *FLANN) visits() ([]int, error) {
 	var list []int
 	for _, tenths := range flannVisitShares {
@@ -273,7 +270,7 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 	return 0, 0, false
 }
 
-// compare interpolates all curves at flannRecalls.
+// compare interpolates at flannRecalls.
 func (f *FLANN) compare() {
 	f.LeafWithin10 = true
 	var curves []FLANNCurve

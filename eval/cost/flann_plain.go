@@ -49,7 +49,6 @@ func (m *flannRun) report(stage string, done, total int) {
 	}
 }
 
-// space runs FLANN and our two forests in one space.
 func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -111,8 +110,8 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 	return nil
 }
 
-// plain measures one of our forests on one core, averaged over its builds. ask
-// loads request i into the space.
+// plain averages one of our forests over its builds. ask loads request i into
+// the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
 		visited, hits int
@@ -157,8 +156,8 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 	return nil
 }
 
-// levels measures the plaintext counterpart of the encrypted forest: the
-// defaults, with splits in levels and records compared in the projection.
+// levels has the defaults of the encrypted forest in plaintext: splits in
+// levels, records compared in the projection.
 func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Session) error {
 	visits, err := m.visits()
 	if err != nil {
@@ -184,8 +183,8 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 	return nil
 }
 
-// encrypted measures the server on the ciphertexts of s, and its scan, to which
-// recall is relative. Only the server's part is timed, on one core.
+// encrypted times only the server's part, on one core. Recall is relative to
+// its scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries := make([]*cpar.Request, len(s.Requests))
 	truth := make([][]uint32, len(s.Requests))
@@ -261,8 +260,7 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 	return nil
 }
 
-// setTruth finds the k nearest records of every request by brute force in
-// float64, free of either library's rounding.
+// setTruth uses brute force in float64, free of either library's rounding.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
 	exact := &exactSpace{records: t.records}
@@ -294,8 +292,7 @@ func (s *exactSpace) Score(records []uint32, scores []int64) {
 	}
 }
 
-// A vectorSpace is one request among plaintext vectors. Scores are the bits of
-// squared L2 in float32.
+// Scores are the bits of squared L2 in float32.
 type vectorSpace struct {
 	*vectorTable
 	flat    []float32 // the records, concatenated
@@ -335,9 +332,8 @@ func (s *vectorSpace) Reach(worst int64) float64 {
 	return float64(math.Float32frombits(uint32(worst)))
 }
 
-// squaredL2 sums in four lanes, as FLANN does, to break the dependency between
-// additions. Taking eight elements at a time through arrays leaves one bounds
-// check.
+// Four lanes, as in FLANN, break the dependency between additions. Eight
+// elements at a time leave one bounds check.
 func squaredL2(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32

@@ -49,7 +49,6 @@ func (f *FLANN) Tables() []measure.Table {
 	return []measure.Table{all, equal, price}
 }
 
-// flannLook returns an empty series with the name, colour and style of a curve.
 func flannLook(c FLANNCurve) plot.Series {
 	search := map[string]string{"by-rank": "by rank", "depth-first": "Algorithm 1"}[c.Search]
 	switch {

@@ -66,9 +66,8 @@ func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (mea
 	return x, nil
 }
 
-// MeasureLetter builds the literal index of n images, sends it a few requests
-// and measures the cost of every box. alpha is the paper's α, or 0 for its
-// default.
+// MeasureLetter builds the literal index of n images, sends a few requests and
+// measures every box. alpha is the paper's α, or 0 for its default.
 func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64, progress user.Progress) (*Letter, error) {
 	few := *c
 	few.Train = c.Train[:min(n, len(c.Train))]
@@ -128,7 +127,6 @@ func (x *letterCosts) dims() (v, h, kl int64) {
 	return m + 3, 2*m + 2, 2*bins + 2
 }
 
-// search searches at AP-10 and AP-100, encrypted and in plaintext.
 func (x *letterCosts) search(requests []letter.Image, tell func(done, total int)) error {
 	v, h, kl := x.dims()
 	places, same := 0, 0
@@ -203,7 +201,7 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 	return nil
 }
 
-// statedMS returns a time from the paper's text, in milliseconds.
+// From the paper's text, in milliseconds.
 func statedMS(id string) float64 {
 	for _, n := range paper.Values().Numbers {
 		if n.ID == id && n.Unit == "ms" {
@@ -283,8 +281,8 @@ func encryptBoth(u *letter.User, x letter.Prepared, field int) error {
 	return err
 }
 
-// product adds what the product does instead: one vector for both distances,
-// and folded requests. Its inner products are computed, not counted.
+// product adds the product's replacements: one vector for both distances, and
+// folded requests. Inner products are computed, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()

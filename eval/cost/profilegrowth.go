@@ -51,7 +51,7 @@ const (
 	// embedding.
 	growthBase  = 1000
 	growthWords = 256
-	// growthStep is the number of records added at once, to bound memory.
+	// Bounds memory.
 	growthStep     = 100000
 	growthRequests = 9
 )
@@ -72,9 +72,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	return g, nil
 }
 
-// syntheticPhotos have three keywords each and an embedding near the sum of the
-// keywords' directions. There are more keywords than dimensions, so that a
-// fitted profile uses all dimensions that it may have.
+// More keywords than dimensions, so that a fitted profile uses all dimensions
+// that it may have.
 func syntheticPhotos(n int) []user.Photo {
 	rng := rand.New(rand.NewPCG(measure.AugmentSeed+3, 0))
 	zeros := feature.New()
@@ -111,9 +110,8 @@ func syntheticPhotos(n int) []user.Photo {
 	return out
 }
 
-// MeasureProfileGrowth builds an index of scheme sealed from synthetic photos
-// and adds them again and again, because costs depend on the number of records
-// and their dimension, not on their content.
+// MeasureProfileGrowth adds the same photos again and again, because costs
+// depend on the number of records and their dimension, not on their content.
 func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progress) (*ProfileGrowth, error) {
 	measure.ResetPeakMemory()
 	base := measure.RoundTo(measure.PeakMB(), 0)

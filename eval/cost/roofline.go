@@ -42,7 +42,6 @@ var BatchSizes = []int{1, 2, 4, 8, 16, 32, 64}
 
 const costBatch = 16
 
-// measureRoofline answers capia requests in batches, on one core.
 func measureRoofline(s *measure.Session, list []measure.PreparedRequest) (*Roofline, error) {
 	m := s.Cloud.Manifest
 	bytes := 8 * uint64(m.Dim) * uint64(m.Records)
@@ -82,8 +81,7 @@ func measureRoofline(s *measure.Session, list []measure.PreparedRequest) (*Roofl
 	return r, nil
 }
 
-// multiplies returns the number of multiplications per nanosecond and core on
-// cached data.
+// Per nanosecond and core, on cached data.
 func multiplies(dim int) float64 {
 	const rows, requests = 16, 16
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -104,7 +102,6 @@ func multiplies(dim int) float64 {
 	return float64(rows*requests*dim) / float64(measure.Median(ns))
 }
 
-// row returns the roofline's batch of 16 as a row of Cost.
 func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
 	for _, p := range r.Points {
 		if p.Batch == costBatch {
@@ -127,7 +124,6 @@ func (r *Roofline) table(records int) measure.Table {
 	return t
 }
 
-// figure draws both limits as lines and the batches as points.
 func (r *Roofline) figure(records int) plot.Figure {
 	f := plot.Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", measure.FormatThousands(records)),
 		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory use every byte more often, until multiplying takes most of the time.", measure.FormatDecimal(r.BandwidthGBs, 1), r.Kernels, measure.FormatDecimal(r.MultipliesGs, 1)),

@@ -20,8 +20,8 @@ type Sealed struct {
 	Records  int `json:"records"`
 	Requests int `json:"requests"`
 	// Top10Equal is the share of requests whose ten nearest in scheme sealed
-	// equal the ten nearest quantised plaintext vectors, rank by rank. LocalEqual
-	// is the same share for scheme local.
+	// equal those of the quantised plaintext vectors, rank by rank. LocalEqual
+	// is the same for scheme local.
 	Top10Equal float64 `json:"top10_equal"`
 	LocalEqual float64 `json:"local_top10_equal"`
 	// Quality compares sealed with the same profile in plaintext and not

@@ -134,9 +134,8 @@ func (r SealedGrowthRow) size() int { return r.Records }
 
 var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
 
-// MeasureSealedGrowth builds an index of the first size and adds the same
-// photos again and again, because costs depend on the number of records, not on
-// their content.
+// MeasureSealedGrowth adds the same photos again and again, because costs
+// depend on the number of records, not on their content.
 func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]SealedGrowthRow, error) {
 	c, err := l.Collection(ctx, min(sizes[0], measure.DefaultN))
 	if err != nil {
@@ -225,7 +224,7 @@ func LocalVectorBytes(dim int) float64 {
 	return float64(cpar.LocalBlockBytes(uint32(dim))) / cpar.LocalBlockRecords
 }
 
-// once returns the bytes that each scheme fetches once for n records, and the
+// once returns the bytes fetched once for n records in each scheme, and the
 // bytes of one sealed request and reply.
 func (h TransferSizes) once(n int) (sealed, local, each float64) {
 	records := float64(n)

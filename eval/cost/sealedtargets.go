@@ -139,9 +139,8 @@ func MeasureSealedTargets(ctx context.Context, l *measure.Lab, plan TargetSizes)
 const syntheticDim = 96
 
 // syntheticProfile fits profile network to at most the given number of
-// synthetic photos. Cross-validation chooses 64 or 96 dimensions for them, so
-// several collections are tried until one gets 96. Tests have few photos and
-// accept any profile.
+// synthetic photos. It tries collections until cross-validation chooses 96
+// dimensions rather than 64. Tests have few photos and accept any profile.
 func syntheticProfile(ctx context.Context, most int, progress user.Progress) (made []user.Photo, fit *profile.Fitted, err error) {
 	for _, n := range []int{900, 1200, 600, 2000} {
 		n = max(100, min(most, n)) // learning needs 100 photos
@@ -154,8 +153,7 @@ func syntheticProfile(ctx context.Context, most int, progress user.Progress) (ma
 	return nil, nil, fmt.Errorf("%w: none of the profiles has %d numbers", cpar.ErrInput, syntheticDim)
 }
 
-// repeatPhotos returns n photos that repeat the given ones with distinct
-// contents.
+// repeatPhotos repeats photos with distinct contents.
 func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	out := make([]user.Photo, n)
 	for i := range out {
@@ -165,7 +163,7 @@ func repeatPhotos(photos []user.Photo, n int) []user.Photo {
 	return out
 }
 
-// find measures the quality of as many cells on real photos.
+// find measures as many cells on real photos.
 func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.Progress) error {
 	r, err := measure.NewCellRun(ctx, c, progress)
 	if err != nil {
@@ -177,8 +175,7 @@ func (m *LargeIndex) find(ctx context.Context, c *measure.Corpus, progress user.
 	return err
 }
 
-// measure builds an index of synthetic records as cpar build does, and searches
-// it.
+// measure builds and searches an index as cpar build does.
 func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	m.Records = plan.Million
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, m.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
@@ -217,8 +214,8 @@ func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profil
 	return err
 }
 
-// measure alternates requests to an index of sealed and one of capia over the
-// same photos, and plain reads of the former.
+// measure alternates sealed, capia over the same photos, and plain reads of the
+// former.
 func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Paper
 	some := c.Train[:min(len(c.Train), growthBase)]
@@ -277,7 +274,7 @@ func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan Target
 	return nil
 }
 
-// measure adds single photos to an index, as cpar add does.
+// measure adds single photos, as cpar add does.
 func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.Fitted, plan TargetSizes, progress user.Progress) error {
 	out.Records = plan.Update
 	s, _, err := measure.OpenSealed(ctx, repeatPhotos(made, out.Records), user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Cells: plan.Clusters, Progress: progress})
