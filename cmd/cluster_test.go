@@ -26,7 +26,6 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// An asker sends requests to the cloud's name all the time.
 type asker struct {
 	t       *testing.T
 	cloud   *cparhttp.Client
@@ -35,8 +34,8 @@ type asker struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	hosts   []string        // addresses of the name
-	replies map[string]bool // all different replies
+	hosts   []string
+	replies map[string]bool // all distinct replies
 	asked   int
 	longest time.Duration
 }
@@ -66,8 +65,7 @@ func newAsker(t *testing.T, home, tokenFile, url string) *asker {
 	return a
 }
 
-// dial tries the addresses of the name in order, as net.Dialer does. A refusal
-// by all counts as downtime, although a client would retry.
+// A refusal by every address counts as downtime, although a client would retry.
 func (a *asker) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -88,7 +86,6 @@ func (a *asker) dial(ctx context.Context, network, address string) (conn net.Con
 	return nil, err
 }
 
-// lead changes the addresses of the name, given as lines of a zone.
 func (a *asker) lead(lines string) {
 	var hosts []string
 	for _, m := range regexp.MustCompile(`(?m) A \$(ONE|TWO|THREE)$`).FindAllStringSubmatch(lines, -1) {
@@ -130,7 +127,7 @@ func (a *asker) begin() {
 	a.running.Go(func() {
 		for ctx.Err() == nil {
 			a.ask(ctx)
-			time.Sleep(25 * time.Millisecond) // a tenant may send 50 requests a second
+			time.Sleep(25 * time.Millisecond) // the limit is 50 requests a second
 		}
 	})
 }
@@ -143,9 +140,8 @@ func asideOf(t *testing.T, variables ...string) (folders []string) {
 	return folders
 }
 
-// The documented path from one node to three, over stock NATS servers and an S3
-// server, keeps a client served: every answer arrives within two seconds and is
-// the answer before or after the single push.
+// Going from one node to three as documented keeps clients served: every answer
+// arrives within two seconds and is that from before or after the push.
 func TestClusterPath(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
 		t.Skip(err)

@@ -18,8 +18,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// cpard builds the program once per test, with all temporary files in the
-// test's own folder, whose name then appears on the process's command line.
+// cpard builds the program. Its temporary folder appears on the command line of
+// the process, so that gone can find it.
 func cpard(t *testing.T) (program, temporary string) {
 	t.Helper()
 	temporary = t.TempDir()
@@ -31,7 +31,6 @@ func cpard(t *testing.T) (program, temporary string) {
 	return program, temporary
 }
 
-// gone checks that no process and no file of the run remains.
 func gone(t *testing.T, temporary string) {
 	t.Helper()
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
@@ -45,8 +44,8 @@ func gone(t *testing.T, temporary string) {
 	}
 }
 
-// In a short run against a real cpard every row has only correct answers and
-// its documented shape, and nothing remains afterwards.
+// A short run against a real cpard gives only correct answers and leaves
+// nothing behind.
 func TestLoad(t *testing.T) {
 	program, temporary := cpard(t)
 	page := filepath.Join(t.TempDir(), "docs", "cloud.md")
@@ -118,7 +117,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Invalid options fail before anything starts, and ^C ends the process too.
+// Invalid options fail before anything starts.
 func TestLoadRefusesAndStops(t *testing.T) {
 	program, temporary := cpard(t)
 	data := collection(t, 12)

@@ -33,7 +33,6 @@ func invoke(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// measuring lists the measuring commands, each with its specific flags.
 var measuring = map[string]string{"agreement": "", "all": "draws few model most n", "alphagamma": "", "attacks": "model", "clusters": "model", "corel5k": "", "cost": "n", "draws": "draws model", "flann": "", "letter": "n",
 	"numbers": "n", "pca": "", "peers": "n", "profile-growth": "n", "profiles": "model n", "recall": "", "samples": "", "scaling": "most", "sealed": "n", "sealed-size": "model n", "small": "draws model", "speedup": "",
 	"structures": "", "tradeoff": ""}
@@ -57,7 +56,6 @@ func TestSimulateReportsItsOptions(t *testing.T) {
 	}
 }
 
-// Every measurement has a command with JSON output that requires a collection.
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
 		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"fleet", "load", "plan", "report", "results", "security", "version"}, c.Name()) {
@@ -109,7 +107,6 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// security needs no collection, and its text and JSON agree on the rings.
 func TestSecurity(t *testing.T) {
 	text, err := invoke(t, "security")
 	if err != nil {
@@ -160,8 +157,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// The text shows F1 and the published methods, which have their own key in
-// JSON.
 func TestCorel5k(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"corel5k", "--data", data, "--out", out, "--cache", ""}
@@ -189,7 +184,6 @@ func TestCorel5k(t *testing.T) {
 	}
 }
 
-// Each of three commands prints its table of one run, and JSON holds them all.
 func TestSweep(t *testing.T) {
 	args := []string{"recall", "--data", collection(t, 40), "--out", t.TempDir(), "--cache", ""}
 	text, err := invoke(t, args...)
@@ -215,8 +209,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Without an image network the third profile is skipped, with advice. A missing
-// model stops at once.
+// Without an image network the third profile is skipped, with advice.
 func TestProfiles(t *testing.T) {
 	data := collection(t, 40)
 	args := []string{"profiles", "--data", data, "--out", t.TempDir(), "--cache", "", "--n", "0"}
@@ -244,7 +237,6 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// collection writes a folder of n generated images.
 func collection(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -270,8 +262,7 @@ func collection(t *testing.T, n int) string {
 	return dir
 }
 
-// A step is kept and reported from the kept result. A changed photo is measured
-// again.
+// A report reuses kept results, except those of changed photos.
 func TestSamplesThenReport(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"samples", "--data", data, "--out", out, "--cache", filepath.Join(out, "features"), "--json"}
@@ -297,7 +288,6 @@ func TestSamplesThenReport(t *testing.T) {
 	if text, err := invoke(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "samples.csv") {
 		t.Errorf("%s, %v", text, err)
 	}
-	// The page of results comes from the published folder or from a given one.
 	published, docs, again := filepath.Join(t.TempDir(), "published"), filepath.Join(t.TempDir(), "docs", "results.md"), filepath.Join(t.TempDir(), "again.md")
 	if text, err := invoke(t, "report", "--out", out, "--data", data, "--publish", published, "--docs", docs); err != nil {
 		t.Errorf("%s, %v", text, err)

@@ -7,8 +7,7 @@ import (
 	"cpar"
 )
 
-// Without a choice, the structure of the index decides. An index with both
-// structures, from an earlier version, gets a note.
+// An index with both structures comes from an earlier version and gets a note.
 func TestIndexDecidesTheSearch(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     cpar.Manifest

@@ -7,16 +7,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands without --json, because they serve or print nothing else, and
-// commands without --dry-run, because they write nothing.
+// Commands that need no --json, because they serve or print nothing else, and
+// commands that need no --dry-run, because they write nothing.
 var (
 	servers = []string{"cpar vision-serve", "cpar ui", "cpar demo-cloud"}
 	readers = []string{"cpar tune", "cpar annotate", "cpar runs", "cpar config", "cpar doctor", "cpar inspect", "cpar features", "cpar version",
 		"cpar key slots", "cpar key phrase", "cpar dataset inspect", "cpar list", "cpar model list", "cpar model check", "cpar immich runs", "cpar cache show"}
 )
 
-// Every command with output has --json, and every command that writes has
-// --dry-run.
 func TestCommandsHaveJSONAndDryRun(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -65,8 +65,6 @@ func tree(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// With a real index, cloud and browser: drop a photo, see its keywords, reject
-// one, add one, write them, find the photo by its keyword, and undo.
 func TestPageInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	page := browser.New(t)
@@ -82,7 +80,7 @@ func TestPageInBrowser(t *testing.T) {
 	page.Open(ui.address)
 	page.Await(`document.querySelectorAll('.wall img.there').length > 3`)
 
-	// A copy under another name counts as the photo in the folder.
+	// A copy under another name counts as the same photo.
 	const at = 5
 	copied := filepath.Join(dir, "from the camera.jpg")
 	if err := os.WriteFile(copied, []byte(before[names[at]]), 0o600); err != nil {
@@ -121,7 +119,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Errorf("%d files, the photo untouched: %v", len(now), now[names[at]] == before[names[at]])
 	}
 
-	// The next cpar add learns a person's words, but no generated ones.
+	// The next cpar add learns a person's keywords but no generated ones.
 	learnt, err := dataset.Open(t.Context(), photos, dataset.Options{})
 	if err != nil || len(learnt.Photos) != 1 || !slices.Equal(learnt.Photos[0].Keywords, []string{"picnic"}) {
 		t.Errorf("learnt from: %+v, %v", learnt, err)
@@ -133,7 +131,7 @@ func TestPageInBrowser(t *testing.T) {
 	page.Await(`document.querySelectorAll('.results .wall a').length === 1`)
 	page.Await(fmt.Sprintf(`document.querySelector('.results .wall a').getAttribute('aria-label')?.startsWith(%q)`, names[at]))
 	pictured(t, page)
-	for undone := range 2 { // the person's words, and the generated ones
+	for undone := range 2 {
 		page.Text(`location.hash = '#/runs'`)
 		page.Await(fmt.Sprintf(`document.querySelectorAll('.runs button').length === %d && document.querySelectorAll('.runs .undone').length === %d`, 2-undone, undone))
 		page.Text(`document.querySelector('.runs button').click()`)
@@ -149,7 +147,6 @@ func TestPageInBrowser(t *testing.T) {
 		}
 	}
 
-	// The sidecar of a photo outside the folders is downloaded.
 	stranger, _, err := scene.RenderJPEG(7, 500)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "stranger.jpg"), stranger, 0o600)

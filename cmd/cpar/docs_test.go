@@ -73,8 +73,6 @@ needs ` + "`https://`" + `. In ` + "`vision-serve`" + `, whose own key is in ` +
 	return b.String()
 }
 
-// Commands quoted in the documents exist, with these flags and numbers of
-// arguments.
 func TestDocumentedCommandsExist(t *testing.T) {
 	typed := regexp.MustCompile(`(?m)^    cpar (.+?)(?: {2,}.*| #.*)?$`)
 	for _, page := range []string{"../../README.md", "../../docs/ENCODERS.md"} {

@@ -21,15 +21,15 @@ import (
 	"cpar/user/device"
 )
 
-// A patient is a device for cpar doctor, with a cloud whose answers the test
-// sets.
+// A patient is a device for cpar doctor to examine, with a cloud whose answers
+// the test sets.
 type patient struct {
 	t      *testing.T
 	folder string
 	key    string
 	ring   string
 	free   int64
-	told   bool // the system reports free space
+	told   bool
 	date   time.Time
 	format int
 }
@@ -46,7 +46,6 @@ func newPatient(t *testing.T) *patient {
 	return p
 }
 
-// ServeHTTP is a cloud without an index.
 func (p *patient) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", p.date.UTC().Format(http.TimeFormat))
 	w.Header().Set("Content-Type", cparhttp.TypeJSON)
@@ -82,7 +81,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		name  string
 		spoil func(*patient)
 		says  map[string][]string // by check, texts in any of its findings
-		code  int                 // of the first failure
+		code  int
 	}{
 		{"nothing", func(*patient) {}, map[string][]string{
 			"formats": {"ok version 5 here and at the cloud"}, "clock": {"ok as the cloud's"}, "keyring": {"ok it is there, and opens no key file here"},

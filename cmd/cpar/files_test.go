@@ -12,8 +12,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// serveFiles serves a folder on loopback at $FILES. With a number, the first
-// answer breaks after that number of bytes.
 func serveFiles(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: files FOLDER [BYTES]")

@@ -16,8 +16,8 @@ import (
 
 var cloudLine = regexp.MustCompile(`start a cloud without the key: process ([0-9]+), (127\.0\.0\.1:[0-9]+) `)
 
-// interrupt starts `cpar demo ARGS…`, sends it INT or KILL once its cloud
-// serves, and waits for the end of both processes.
+// interrupt sends `cpar demo ARGS…` INT or KILL once its cloud serves, and
+// waits for both processes to end.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	for range 3 {
 		code, stderr, address := interruptOnce(ts, args)
@@ -54,7 +54,6 @@ func interruptOnce(ts *testscript.TestScript, args []string) (code int, stderr, 
 	for address == "" && lines.Scan() {
 		if m := cloudLine.FindStringSubmatch(lines.Text()); m != nil {
 			address = m[2]
-			// Only Linux has this file.
 			if env, err := os.ReadFile(filepath.Join("/proc", m[1], "environ")); err == nil && bytes.Contains(env, []byte("HOME=")) {
 				ts.Fatalf("the cloud knows the owner's environment: %q", env)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// storyKeyring outlives a process, as a system's keyring does: a folder with a
-// file per secret. A missing folder is an unavailable keyring.
+// storyKeyring outlives a process, as a system's keyring does. A missing folder
+// means that no keyring is available.
 type storyKeyring string
 
 func (k storyKeyring) file(service, name string) string {

@@ -22,16 +22,14 @@ import (
 	"cpar/photo/dataset"
 )
 
-// A home has one person's programs, key, photos, and an index at a cloud.
 type home struct {
 	t    *testing.T
 	dir  string
 	tree string
 	url  string
-	log  string // of the cloud
+	log  string
 }
 
-// newHome builds an index of photos and pushes it to a cloud.
 func newHome(t *testing.T, learnFrom []dataset.Photo) *home {
 	t.Helper()
 	h := &home{t: t, dir: t.TempDir()}
@@ -78,7 +76,7 @@ func (h *home) link(from, to string) {
 	if err == nil {
 		err = os.Link(from, to)
 	}
-	if err != nil { // another file system
+	if err != nil { // different file systems
 		err = os.Symlink(from, to)
 	}
 	if err != nil {
@@ -153,7 +151,6 @@ func (h *home) digest() string {
 	return fmt.Sprintf("%x", all.Sum(nil))
 }
 
-// sidecars returns the sidecars in the tree, which must all be complete.
 func (h *home) sidecars() map[string]bool {
 	h.t.Helper()
 	out := map[string]bool{}
@@ -199,7 +196,6 @@ func (h *home) annotated(lines []byte) map[string]annotated {
 	return out
 }
 
-// theirs is a sidecar written by another program.
 const theirs = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <x:xmpmeta xmlns:x="adobe:ns:meta/">
  <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
@@ -211,8 +207,8 @@ const theirs = `<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
 <?xpacket end="w"?>
 `
 
-// A library of two thousand photos survives a killed run, its continuation, a
-// run without work, and undoing everything.
+// The library survives a killed run, its continuation, a run without work, and
+// undoing everything.
 func TestTwoThousandPhotos(t *testing.T) {
 	corel, err := dataset.Open(t.Context(), oracle.Path(t, "data/corel5k"), dataset.Options{})
 	if err != nil {
@@ -276,8 +272,7 @@ func TestTwoThousandPhotos(t *testing.T) {
 	}
 }
 
-// plant makes a tree of photos: some damaged, some with sidecars of a person,
-// some of other kinds. It returns the damaged ones.
+// plant makes a tree of photos and returns the damaged ones.
 func (h *home) plant(items []dataset.Photo) (damaged []string) {
 	h.t.Helper()
 	for i, it := range items {
@@ -294,17 +289,17 @@ func (h *home) plant(items []dataset.Photo) (damaged []string) {
 				h.write(name, append(b[:40:40], bytes.Repeat([]byte{0x55}, 500)...))
 				damaged = append(damaged, filepath.Join(h.tree, name))
 				continue
-			case i%100 == 11: // a RAW file
+			case i%100 == 11:
 				h.write(stem+".RAF", raf(b))
 				continue
 			case i%400 == 17:
 				h.heic(it.Path, stem+".heic")
 				continue
-			case i%500 == 19: // an interrupted copy
+			case i%500 == 19:
 				h.write(name, b[:len(b)*4/5])
 				continue
 			}
-			h.write(stem+".RAF", raf(b)) // and its JPEG
+			h.write(stem+".RAF", raf(b))
 		}
 		h.link(it.Path, filepath.Join(h.tree, name))
 		switch i % 50 {
@@ -319,7 +314,8 @@ func (h *home) plant(items []dataset.Photo) (damaged []string) {
 	return damaged
 }
 
-// raf makes a RAW file with a preview, sufficient for readers of the preview.
+// raf makes a file with a preview, which is all that readers of the preview
+// need.
 func raf(preview []byte) []byte {
 	head := append([]byte("FUJIFILMCCD-RAW 0201"), make([]byte, 140)...)
 	binary.BigEndian.PutUint32(head[84:], uint32(len(head)))
@@ -327,7 +323,6 @@ func raf(preview []byte) []byte {
 	return append(head, preview...)
 }
 
-// heic makes a HEIC file of a photo, or copies a sample without a converter.
 func (h *home) heic(from, name string) {
 	h.t.Helper()
 	to := filepath.Join(h.tree, name)

@@ -24,7 +24,6 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-// TestMain provides the programs of the stories: cpar and a cloud.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"cpar": func() {
@@ -110,7 +109,7 @@ func TestStories(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond != "ort" { // whether ONNX Runtime is available, at $ORT
+			if cond != "ort" {
 				return false, fmt.Errorf("no condition %s", cond)
 			}
 			return os.Getenv(onnxruntime.Variable) != "", nil

@@ -10,7 +10,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// message is an ONNX message being written.
 type message []byte
 
 func (m message) number(field int, v uint64) message {
@@ -25,8 +24,8 @@ func (m message) bytes(field int, b []byte) message {
 
 func (m message) text(field int, s string) message { return m.bytes(field, []byte(s)) }
 
-// tinyModel is an image network of one convolution: 1×3×16×16 to 1×64 by 4×4
-// patches, with random weights.
+// tinyModel is one convolution from 1×3×16×16 to 1×64 by 4×4 patches, with
+// random weights.
 func tinyModel(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var weights []byte
@@ -40,7 +39,7 @@ func tinyModel(seed uint64) []byte {
 		}
 		return message{}.text(1, name).bytes(2, message{}.bytes(1, message{}.number(1, 1).bytes(2, shape)))
 	}
-	sides := func(name string) message { // an attribute of two integers
+	sides := func(name string) message {
 		return message{}.text(1, name).number(8, 4).number(8, 4).number(20, 7)
 	}
 	tensor := message{}.number(1, 4).number(1, 3).number(1, 4).number(1, 4).number(2, 1).text(8, "weights").bytes(9, weights)

@@ -10,7 +10,6 @@ import (
 	"cpar/model/profile"
 )
 
-// The advertised benefit of a network equals the measured one.
 func TestModelNoteQuotesMeasurements(t *testing.T) {
 	page, err := os.ReadFile("../../docs/results.md")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"cpar/user/device"
 )
 
-// For a large library, annotate needs bounded memory and costs no more than its
+// Annotating a large library takes bounded memory and no more time than its
 // features and requests.
 func TestThirtyThousandPhotos(t *testing.T) {
 	if os.Getenv("CPAR_NIGHTLY") != "required" || runtime.GOOS != "linux" {
@@ -43,7 +43,8 @@ func TestThirtyThousandPhotos(t *testing.T) {
 	}
 	features, requests := h.costs(corel.Photos[:500])
 
-	// The tree has each photo several times. --again annotates every copy.
+	// The tree has several copies of each photo, and --again annotates them
+	// all.
 	annotate := h.command("cpar", "annotate", "tree", "--write", "sidecar", "--min-probability", "0.2", "--again")
 	begun := time.Now()
 	if err := annotate.Start(); err != nil {
@@ -75,8 +76,6 @@ func TestThirtyThousandPhotos(t *testing.T) {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// costs returns the time per photo of features and of requests, each alone on
-// all cores.
 func (h *home) costs(items []dataset.Photo) (features, requests time.Duration) {
 	h.t.Helper()
 	all := make([]device.Photo, len(items))
@@ -118,8 +117,8 @@ func (h *home) costs(items []dataset.Photo) (features, requests time.Duration) {
 	return features, time.Since(begun) / time.Duration(len(items))
 }
 
-// watch returns the peak memory of a process by polling, because the system's
-// figure at its end includes its parent.
+// watch polls the peak memory, because the figure at the end of a process
+// includes its parent.
 func watch(pid int) (peak int64) {
 	for {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -18,8 +18,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A started program serves at the address that it prints until it is
-// interrupted.
 type started struct {
 	cmd     *exec.Cmd
 	address string
@@ -29,7 +27,6 @@ type started struct {
 	closed chan struct{}
 }
 
-// startAt starts a program and waits for the address after a text.
 func startAt(cmd *exec.Cmd, before string) (*started, error) {
 	s := &started{cmd: cmd, closed: make(chan struct{})}
 	pipe, err := cmd.StdoutPipe()
@@ -75,8 +72,7 @@ func (s *started) interrupt() error {
 	return s.cmd.Wait()
 }
 
-// page starts cpar ui, checks that it serves the page to all and photos to
-// none, and ends it.
+// page checks that cpar ui serves the page to everyone and photos to no one.
 func page(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "cpar", append([]string{"ui"}, args...)...)
 	cmd.Stderr = ts.Stderr()
@@ -97,7 +93,7 @@ func page(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	if args[len(args)-1] == "--open" {
-		for range 500 { // the opener is another process
+		for range 500 {
 			if b, err := os.ReadFile(ts.MkAbs("opened")); err == nil && len(b) > 0 {
 				break
 			}
@@ -118,8 +114,6 @@ func taken(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("TAKEN", fmt.Sprint(l.Addr().(*net.TCPAddr).Port))
 }
 
-// programs runs the programs of the stories for a Go test, in their own home
-// folder.
 type programs struct {
 	t   *testing.T
 	dir string
@@ -148,7 +142,6 @@ func (p programs) run(name string, args ...string) string {
 	return string(out)
 }
 
-// serve starts a server, which ends with the test at the latest.
 func (p programs) serve(before, name string, args ...string) *started {
 	p.t.Helper()
 	cmd := p.command(name, args...)

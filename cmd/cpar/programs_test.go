@@ -18,8 +18,6 @@ import (
 	"cpar/internal/testing/immichtest"
 )
 
-// visionServe starts `cpar vision-serve ARGS…` with a log file and sets $VISION
-// to its address.
 func visionServe(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := command(ts, "cpar", append([]string{"vision-serve", "--listen", "127.0.0.1:0"}, args[1:]...)...)
 	ts.Setenv("VISION", ts.Value("vision").(*process).start(ts, cmd, args[0]))
@@ -29,8 +27,8 @@ func visionStop(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Value("vision").(*process).stop(ts)
 }
 
-// asPhotoPrism posts an image to $VISION with the key in a file, as PhotoPrism
-// does, and prints the response. A third argument replaces the image.
+// asPhotoPrism posts an image to $VISION as PhotoPrism does. A third argument
+// replaces the image.
 func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
 	image := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString([]byte(ts.ReadFile(args[0])))
 	if len(args) > 2 {
@@ -49,8 +47,6 @@ func asPhotoPrism(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// immichServe starts an Immich test double with the photos of a folder and sets
-// $CPAR_IMMICH and $CPAR_IMMICH_API_KEY.
 func immichServe(ts *testscript.TestScript, _ bool, args []string) {
 	paths, err := filepath.Glob(filepath.Join(ts.MkAbs(args[0]), "*.jpg"))
 	ts.Check(err)

@@ -29,7 +29,6 @@ import (
 	"cpar/photo/dataset"
 )
 
-// versionAt is the offset of the version in our headers.
 const versionAt = 6
 
 type process struct {
@@ -51,8 +50,6 @@ func startCloud(ts *testscript.TestScript, cmd *exec.Cmd, log string) {
 	ts.Setenv("CLOUD", ts.Value("cloud").(*process).start(ts, cmd, log))
 }
 
-// start starts a program with a log file and returns the address that it
-// prints.
 func (p *process) start(ts *testscript.TestScript, cmd *exec.Cmd, log string) (address string) {
 	p.cmd = cmd
 	var err error
@@ -158,8 +155,6 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(path, info.Size()-int64(number(ts, args[1]))))
 }
 
-// only returns the largest file that matches a pattern, because segments are
-// named by digests.
 func only(ts *testscript.TestScript, pattern string) string {
 	all, err := filepath.Glob(ts.MkAbs(pattern))
 	ts.Check(err)
@@ -234,7 +229,6 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// binaryWriter sets the content type of cpard's files.
 type binaryWriter struct{ http.ResponseWriter }
 
 func (w binaryWriter) WriteHeader(status int) {
@@ -266,7 +260,6 @@ func was(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("WAS", v.Was)
 }
 
-// idOf sets a variable to the ID in a command's JSON output.
 func idOf(ts *testscript.TestScript, _ bool, args []string) {
 	var v struct{ ID string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &v))
@@ -288,7 +281,6 @@ func passOn(w http.ResponseWriter, url string) {
 	io.Copy(w, resp.Body)
 }
 
-// limited runs a command with a file size limit and expects exit code 8.
 func limited(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := underLimit(args[0], command(ts, args[1], args[2:]...))
 	cmd.Stdout, cmd.Stderr = ts.Stdout(), ts.Stderr()
@@ -297,7 +289,6 @@ func limited(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// fullDisk runs a command with output to a full disk and expects exit code 8.
 func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	ts.Check(err)
@@ -309,15 +300,14 @@ func fullDisk(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// underLimit limits the files of a command to this number of blocks.
 func underLimit(blocks string, cmd *exec.Cmd) *exec.Cmd {
 	sh := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f "$0" && exec "$@"`, blocks, cmd.Path}, cmd.Args[1:]...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env
 	return sh
 }
 
-// setVersion changes the version in a header, and the digest of a manifest, so
-// that only the version is wrong.
+// setVersion also corrects the digest of a manifest, so that only the version
+// is wrong.
 func setVersion(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	b, err := os.ReadFile(path)
@@ -331,8 +321,7 @@ func setVersion(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // leaks searches all bytes and names of files for each word of a file, ignoring
-// case. It also searches for the hexadecimal, base64 and UTF-16 forms of long
-// words.
+// case, and for the hexadecimal, base64 and UTF-16 forms of long words.
 func leaks(ts *testscript.TestScript, neg bool, args []string) {
 	words := strings.Fields(ts.ReadFile(args[0]))
 	if len(words) == 0 {
@@ -400,12 +389,11 @@ func emptyDir(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // forms returns the spellings of a word in lower case. Base64 covers all three
-// alignments without the digits that depend on neighbours. Losing its case
-// makes the search stricter.
+// alignments without the digits that depend on neighbours.
 func forms(word string) [][]byte {
 	w := []byte(strings.ToLower(word))
 	if len(w) < 12 {
-		return [][]byte{w} // parts of a short word occur everywhere
+		return [][]byte{w} // fragments of a short word occur everywhere
 	}
 	out := [][]byte{w, []byte(hex.EncodeToString([]byte(word)))}
 	var wide []byte

@@ -13,11 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal runs a command on a terminal and answers each prompt with a line,
-// where ^C interrupts. It checks the exit code and that the terminal is
-// restored.
-//
-//	terminal CODE ANSWERS COMMAND…
+// terminal answers each prompt of a command with a line, then checks the exit
+// code and that the terminal is restored.
 func terminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: terminal CODE ANSWERS COMMAND…")
@@ -64,7 +61,7 @@ func terminal(ts *testscript.TestScript, neg bool, args []string) {
 			if *after != *before {
 				ts.Fatalf("the terminal is not as it was: %+v, was %+v", *after, *before)
 			}
-			theirs.Close() // ends the screen, too
+			theirs.Close()
 			for b := range screen {
 				shown = append(shown, b...)
 			}

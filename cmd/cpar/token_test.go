@@ -21,7 +21,6 @@ import (
 	"cpar/internal/bearer"
 )
 
-// giveToken adds a token to the registry of a cloud and writes it to a file.
 func giveToken(ts *testscript.TestScript, _ bool, args []string) {
 	scopes, err := tenant.ParseScopes(strings.Split(args[2], ","))
 	ts.Check(err)
@@ -51,8 +50,8 @@ func certs(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// Every command with a cloud has the flags of token file and certificates, and
-// none takes the token itself.
+// No command takes the token itself as an argument, because other users can
+// read command lines.
 func TestNoTokenOnTheCommandLine(t *testing.T) {
 	root := newRoot()
 	seen := 0

@@ -26,14 +26,13 @@ import (
 )
 
 // A CLIP-like pair for tests. The image half returns the mean colours of
-// sixteen patches, the text half the mean of its tokens' vectors. Tokens of
-// colours match such patches, and other tokens hardly match anything.
+// sixteen patches and the text half the mean of its tokens' vectors, so that
+// names of colours match such patches.
 const (
 	pairDim    = 64
 	pairTokens = 49408
 )
 
-// pairVocabulary is an extract of CLIP's.
 const pairVocabulary = "../../encoder/zeroshot/testdata/clip"
 
 func floatBytes(values []float32) (b []byte) {
@@ -63,8 +62,7 @@ func pairVisual() []byte {
 	return model
 }
 
-// pairText averages the vectors of tokens. Another dimension makes a mismatched
-// half.
+// A different dimension makes a mismatched half.
 func pairText(t interface{ Fatal(...any) }, dim int) []byte {
 	b, err := os.ReadFile(filepath.Join(pairVocabulary, "vocab.json"))
 	var vocabulary map[string]int
@@ -101,8 +99,6 @@ func pairText(t interface{ Fatal(...any) }, dim int) []byte {
 	return message{}.number(1, 7).bytes(7, graph).bytes(8, message{}.text(1, "").number(2, 13))
 }
 
-// clipPair writes visual.onnx, text.onnx, the tokenizer, and the mismatched
-// other.onnx into a folder.
 func clipPair(t interface{ Fatal(...any) }, dir string) {
 	files := map[string][]byte{"visual.onnx": pairVisual(), "text.onnx": pairText(t, pairDim), "other.onnx": pairText(t, 32)}
 	for _, name := range []string{"vocab.json", "merges.txt"} {
@@ -141,13 +137,13 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var header bytes.Buffer
-	r.Header.Write(&header) // sorted
+	r.Header.Write(&header)
 	w.sent = append(w.sent, fmt.Sprintf("%s %s\n%s\n%q", r.Method, r.URL, header.String(), body))
 	w.h.ServeHTTP(rw, r)
 }
 
-// With the same random numbers, the same bytes reach the cloud in the same
-// order, with any list of words or none.
+// With the same random numbers, the cloud receives the same bytes in the same
+// order, whatever the list of words.
 func TestWordsAreNotSent(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"} {

@@ -8,8 +8,6 @@ import (
 	"cpar/internal/paper"
 )
 
-// A row of the paper's column has a figure in ms or B and its print, or
-// neither.
 func TestPaperColumn(t *testing.T) {
 	s := &session{records: make([]item, 10)}
 	s.result.Photos = []Photo{{paper: []Answer{{Search: peer, Sent: 11, Received: 22}}}}

@@ -94,7 +94,7 @@ func TestNoiseHoldsEveryByte(t *testing.T) {
 	if ratio := float64(p.Width) / float64(p.Height); ratio < 1.2 || ratio > 1.5 {
 		t.Errorf("a noise picture of %dx%d beside one of 4:3", p.Width, p.Height)
 	}
-	noise(nil, picture{}) // nothing to draw, nothing to fail
+	noise(nil, picture{})
 }
 
 func TestPicturesAreScaledAndUpright(t *testing.T) {
@@ -135,7 +135,6 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 	}
 }
 
-// Names and keywords from files must stay text.
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
 	said := func(profile string) Suggestion {
@@ -161,7 +160,6 @@ func TestPageEscapes(t *testing.T) {
 	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 1 of 2 suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
 }
 
-// checkPage writes the page and looks for the common texts and more.
 func checkPage(t *testing.T, r *Result, more []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")

@@ -18,7 +18,7 @@ import (
 func TestWriteScenes(t *testing.T) {
 	const n = 13
 	dir := filepath.Join(t.TempDir(), "new", "scenes")
-	var told atomic.Int64 // 1 + 2 + … + n, in any order
+	var told atomic.Int64
 	if err := writeScenes(t.Context(), dir, n, func(done int) { told.Add(int64(done)) }); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,6 @@ import (
 	"cpar/model/rank"
 )
 
-// The poster shows the photo, its keywords in the colours of right and wrong,
-// and the request byte for byte.
 func TestPoster(t *testing.T) {
 	var b bytes.Buffer
 	red := image.NewUniform(color.RGBA{200, 0, 0, 255})

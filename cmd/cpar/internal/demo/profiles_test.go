@@ -10,7 +10,6 @@ import (
 	"cpar/model/rank"
 )
 
-// found makes a result of two profiles with these numbers of keywords found.
 func found(first, second []int) *Result {
 	r := &Result{Profiles: []Profile{{Name: "first"}, {Name: "second"}}}
 	for i := range first {
@@ -74,8 +73,8 @@ func TestBestIsNotChance(t *testing.T) {
 		{repeated(20, 1, 1), repeated(20, 2, 1), 1},
 		{repeated(20, 2, 1), repeated(20, 1, 1), 0},
 		{repeated(20, 1, 1), repeated(20, 1, 1), -1},
-		{repeated(10, 0, 3), append(repeated(9, 3, 0), 3, 1), -1}, // one more, and wild
-		{repeated(enough-1, 1), repeated(enough-1, 2), -1},        // too few photos
+		{repeated(10, 0, 3), append(repeated(9, 3, 0), 3, 1), -1},
+		{repeated(enough-1, 1), repeated(enough-1, 2), -1},
 	} {
 		if got := found(c.first, c.second).best(); got != c.want {
 			t.Errorf("%v and %v: profile %d finds most, want %d", c.first, c.second, got, c.want)

@@ -20,7 +20,6 @@ func TestHeroIsTheDefaultScheme(t *testing.T) {
 	if len(seen) != len(cpar.Schemes()) {
 		t.Errorf("%d schemes are measured, want %d", len(seen), len(cpar.Schemes()))
 	}
-	// Answers are found by name, not by position.
 	p := Photo{Answers: []Answer{{Search: peer, Sent: 1}, {Search: hero, Sent: 2}}}
 	if p.answer(hero).Sent != 2 || p.answer("none").Sent != 0 {
 		t.Errorf("%+v", p.answer(hero))
@@ -56,7 +55,7 @@ func TestSureAndMaybe(t *testing.T) {
 	}
 }
 
-// A weight makes nothing sure, and keywords of few neighbours are not shown.
+// No weight is shown as certain, and keywords of few neighbours are hidden.
 func TestWeightsAreNoProbabilities(t *testing.T) {
 	shown := marked(weighty([]rank.Keyword{{Word: "sky", Weight: 9}, {Word: "sea", Weight: 4.5}, {Word: "boat", Weight: 4.4}}, 10), []string{"sea"})
 	g := groups(shown)
