@@ -28,15 +28,13 @@ import (
 
 const patience = 3 * time.Minute
 
-// A step is one block of the page: commands for a machine, and their expected
-// output.
 type step struct {
 	line     int // of the page
 	section  string
 	machine  string
 	commands string
-	prints   []string // expected lines, in which … matches anything
-	names    string   // instead of commands, the addresses of the cloud's name
+	prints   []string
+	names    string
 }
 
 var (
@@ -44,7 +42,6 @@ var (
 	printed   = "    " // an indented block
 )
 
-// readPath reads the steps from a mark of the page to the end of that path.
 func readPath(t *testing.T, page, mark string) (path []step) {
 	t.Helper()
 	b, err := os.ReadFile(page)
@@ -88,23 +85,22 @@ func readPath(t *testing.T, page, mark string) (path []step) {
 	return path
 }
 
-// A machine is a shell with its own home folder.
 type machine struct {
 	t     *testing.T
 	name  string
 	home  string
-	keys  io.Writer // input
+	keys  io.Writer
 	wrote chan struct{}
 
 	mu  sync.Mutex
 	out bytes.Buffer
-	off bool // the shell has ended
+	off bool
 }
 
 const done = "@@ done @@"
 
-// start starts the shell. It reads commands from a descriptor other than
-// standard input, so that no program consumes them.
+// start reads commands from a descriptor other than standard input, so that no
+// program consumes them.
 func start(t *testing.T, name, home string, environment []string) *machine {
 	t.Helper()
 	typed, keys, err := os.Pipe()
@@ -163,7 +159,6 @@ func start(t *testing.T, name, home string, environment []string) *machine {
 	return m
 }
 
-// do types a step and waits for its end and its output.
 func (m *machine) do(s step) {
 	m.t.Helper()
 	m.mu.Lock()
@@ -271,8 +266,7 @@ func (s step) with(free *strings.Replacer) step {
 
 var operating = filepath.Join("..", "docs", "operating.md")
 
-// atHome starts machines with these program folders. Machines of users have
-// photos.
+// Only machines of users get photos.
 func atHome(t *testing.T, bin []string, names ...string) map[string]*machine {
 	t.Helper()
 	homes := t.TempDir()
@@ -300,8 +294,8 @@ func atHome(t *testing.T, bin []string, names ...string) map[string]*machine {
 	return machines
 }
 
-// The path of docs/operating.md works as written, on three machines, which are
-// three home folders here, and prints the documented output.
+// The path of docs/operating.md works as written and prints the documented
+// output. Its three machines are three home folders here.
 func TestNewcomersPath(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CPAR_OPENSSL") != "required" {
 		t.Skip(err)

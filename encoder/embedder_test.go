@@ -36,7 +36,6 @@ func TestLoadWith(t *testing.T) {
 			t.Errorf("%v, %v", e, err)
 		}
 		t.Setenv(onnxruntime.Variable, "")
-		// Without a name, Auto is plain Go.
 		if e, err := LoadWith(Auto, data, Options{}); err != nil || e.Runtime() != Go {
 			t.Errorf("%v, %v", e, err)
 		}
@@ -72,8 +71,6 @@ func loadGo(data []byte, options Options) (*Model, error) {
 	return e.(*Model), nil
 }
 
-// readOutline reads a file as for ONNX Runtime and chooses the embedding from
-// declared shapes.
 func readOutline(data []byte, options Options) (*parsedModel, error) {
 	s, err := read(data, ONNXRuntime, options, nil)
 	if err != nil {

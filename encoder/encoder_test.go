@@ -17,7 +17,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// fakeModel takes two by two pixels.
 type fakeModel struct {
 	Embedder
 	tensor string
@@ -155,8 +154,6 @@ func TestEmbedIsTheMean(t *testing.T) {
 	}
 }
 
-// TestKnownByDigest also checks that configuration and metadata take
-// precedence.
 func TestKnownByDigest(t *testing.T) {
 	for _, m := range known.List() {
 		how := preparation{digest: m.Digest}

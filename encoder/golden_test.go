@@ -123,7 +123,6 @@ func TestEmbedConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkEmbed measures one preprocessed image on one core.
 func BenchmarkEmbed(b *testing.B) {
 	path, image := oracle.Path(b, mobileNet), goldenImage()
 	for _, runtime := range []string{Go, ONNXRuntime} {
@@ -182,8 +181,7 @@ func TestEmbedFindsTigers(t *testing.T) {
 	}
 }
 
-// photosOf yields the first photos of Corel-5k with a keyword, by name and as
-// network input.
+// photosOf yields the first photos with a keyword as network input.
 func photosOf(t *testing.T, p prepare.Preprocessing, keyword string, most int) iter.Seq2[string, []float32] {
 	t.Helper()
 	manifest := oracle.Path(t, "data/corel5k/manifest.csv")

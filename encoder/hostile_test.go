@@ -11,8 +11,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// smallFile has convolution, batch normalisation, clip, residual addition, pool
-// and classifier.
 func smallFile() *onnxtest.File {
 	return onnxtest.New(11, 6, 6).
 		Floats("w", make([]float32, 3*3*3*3), 3, 3, 3, 3).Floats("b", []float32{1, 2, 3}, 3).
@@ -27,7 +25,6 @@ func smallFile() *onnxtest.File {
 		Output("y", 1, 2).Meta("input_mean", "127.5").Meta("input_scale", "127.5")
 }
 
-// refused checks that a file is refused as bad input for this reason.
 func refused(t *testing.T, data []byte, options Options, why string) {
 	t.Helper()
 	_, err := loadGo(data, options)
@@ -59,7 +56,6 @@ func TestSmallFileRuns(t *testing.T) {
 	}
 }
 
-// TestLoadRefusesTruncatedFiles refuses all prefixes but the one that lacks only metadata.
 func TestLoadRefusesTruncatedFiles(t *testing.T) {
 	data := smallFile().Bytes()
 	whole := len(smallFileWithoutMetadata().Bytes())
@@ -91,7 +87,6 @@ func TestLoadSurvivesFlippedBits(t *testing.T) {
 	}
 }
 
-// smallLimits keep tests with hostile files short.
 var smallLimits = Limits{FileBytes: 1 << 20, Nodes: 100, Elements: 1 << 16, Memory: 1 << 20, Work: 1 << 22}
 
 func tryFile(t *testing.T, data []byte) {

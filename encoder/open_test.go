@@ -34,7 +34,6 @@ func write(t testing.TB, f *onnxtest.File, others map[string][]byte) string {
 	return path
 }
 
-// runtimesHere returns plain Go and, if installed, ONNX Runtime.
 func runtimesHere(t *testing.T) []OpenOptions {
 	t.Helper()
 	all := []OpenOptions{{Runtime: Go}}
@@ -44,7 +43,6 @@ func runtimesHere(t *testing.T) []OpenOptions {
 	return all
 }
 
-// convolving is a network of one layer with the given weights.
 func convolving(weights onnxtest.Proto) *onnxtest.File {
 	f := onnxtest.New(13, 6, 6).Node("Conv", []string{"image", "w"}, "c", nil).Node("GlobalAveragePool", []string{"c"}, "features", nil).Output("features")
 	f.Tensors = append(f.Tensors, weights)
@@ -88,8 +86,6 @@ func TestOpenExternal(t *testing.T) {
 	}
 }
 
-// TestOpenInputs covers float16 and bytes, both channel orders, and unneeded
-// inputs.
 func TestOpenInputs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	weights := randomFloats(rng, 16*27)
@@ -250,7 +246,6 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestRecallFindsOptionsOfDigest finds options from a digest alone.
 func TestRecallFindsOptionsOfDigest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "small.onnx")
 	if err := os.WriteFile(path, smallFile().Bytes(), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// branching has an If on a constant. A constant in one branch has these
-// TensorProto fields.
+// branching has an If on a constant, with these TensorProto fields in one
+// branch.
 func branching(data onnxtest.Proto) *onnxtest.File {
 	tensor := append(onnxtest.Proto{}.Varint(1, 1).Varint(2, onnxtest.Float), data...)
 	constant := onnxtest.Proto{}.Text(2, "k").Text(4, "Constant").Bytes(5, onnxtest.Proto{}.Text(1, "value").Varint(20, onnxtest.KindTensor).Bytes(5, tensor))
@@ -29,7 +29,6 @@ func branching(data onnxtest.Proto) *onnxtest.File {
 	return f
 }
 
-// outside places a tensor's data in weights.bin.
 func outside() onnxtest.Proto {
 	return onnxtest.Proto{}.Bytes(13, onnxtest.Proto{}.Text(1, "location").Text(2, "weights.bin")).Varint(14, 1)
 }
@@ -112,8 +111,8 @@ func TestNoOtherFile(t *testing.T) {
 	}
 }
 
-// TestEmptyConstants refuses one that crashes ONNX Runtime 1.22, but not those
-// of real files.
+// TestEmptyConstants refuses a constant that crashes ONNX Runtime 1.22 but
+// accepts those of real files.
 func TestEmptyConstants(t *testing.T) {
 	empty := onnxtest.Proto{}.Varint(1, 0).Varint(2, onnxtest.Float)
 	clip := func() *onnxtest.File {

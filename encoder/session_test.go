@@ -42,7 +42,6 @@ func withLibrary(t testing.TB) Options {
 	return Options{Library: oracle.Named(t, "CPAR_ONNXRUNTIME")}
 }
 
-// openWith opens a file and checks its runtime.
 func openWith(t testing.TB, runtime, path string) Embedder {
 	t.Helper()
 	options := Options{}
@@ -83,7 +82,6 @@ func alike(t *testing.T, what string, got, want []float32) {
 	t.Logf("%s: off by %.1e at most", what, worst)
 }
 
-// TestRuntimes compares ONNX Runtime with golden values and with plain Go.
 func TestRuntimes(t *testing.T) {
 	path := oracle.Path(t, mobileNet)
 	inGo, inORT := openWith(t, Go, path), openWith(t, ONNXRuntime, path)
@@ -133,7 +131,6 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// TestSameEmbedding: both runtimes choose the same tensor with the same values.
 func TestSameEmbedding(t *testing.T) {
 	withLibrary(t)
 	rng := rand.New(rand.NewPCG(5, 6))

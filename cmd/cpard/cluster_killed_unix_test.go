@@ -16,9 +16,8 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// A router, a node and the storage are killed at random instants of pushes and
-// deletions. Until an operation is acknowledged, either the old or the new
-// index is served bit for bit. After a retry the new one is.
+// Until an operation is acknowledged, either the old or the new index is served
+// bit for bit. After a retry the new one is.
 func TestClusterUploadsKilled(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "router", "router", "node", "node")
@@ -44,8 +43,8 @@ func TestClusterUploadsKilled(t *testing.T) {
 		}
 		want = append(want, list)
 	}
-	// is returns the index that a router serves, −1 for none, −2 if it cannot
-	// tell without the storage.
+	// is returns the index that a router serves, −1 if it serves none, and −2
+	// if the storage is needed to tell.
 	is := func(router int, patience time.Duration) int {
 		t.Helper()
 		client := c.machines[router].client()
@@ -135,8 +134,7 @@ func TestClusterUploadsKilled(t *testing.T) {
 	}
 }
 
-// After all nodes are killed at once and restarted, they answer as before. A
-// node that returns during a push has the new index, and a deleted index is
+// A node that returns during a push has the new index, and a deleted index is
 // gone everywhere at once.
 func TestClusterRestarts(t *testing.T) {
 	t.Parallel()

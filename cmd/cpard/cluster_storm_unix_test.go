@@ -17,13 +17,13 @@ import (
 	"cpar/cloud/shard"
 )
 
-// Three nodes join three others, and then the first three are drained and
-// stopped while requests are answered. Afterwards every shard is exactly where
-// placement puts it.
+// Three nodes join three others, which are then drained and stopped while
+// requests are answered. Afterwards every shard is exactly where placement puts
+// it.
 func TestClusterStorm(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 3, "router")
-	node := []string{"--role", "node", "--unload-after", "4s"} // unassigned shards unload soon
+	node := []string{"--role", "node", "--unload-after", "4s"}
 	together := func(of ...int) {
 		var starting sync.WaitGroup
 		for range of {
@@ -76,8 +76,6 @@ func TestClusterStorm(t *testing.T) {
 	}
 }
 
-// placed waits until the remaining nodes hold the shards that placement assigns
-// to them.
 func (c *testCluster) placed(all []*cpar.Manifest, nodes ...string) {
 	c.t.Helper()
 	var there []placement.Node

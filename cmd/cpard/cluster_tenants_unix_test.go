@@ -57,8 +57,8 @@ func attempt(t *testing.T, p buckettest.Endpoint, args ...string) (code int, sai
 	return 0, out.String()
 }
 
-// A tenant's token reaches nothing of another tenant through any router, and a
-// program without the cluster's key can neither serve, listen nor send.
+// A token reaches no other tenant's data through any router, and a program
+// without the cluster's key can neither serve, listen nor send.
 func TestClusterRefusesForeignTenantsAndNodes(t *testing.T) {
 	t.Parallel()
 	c := &testCluster{t: t, nats: natstest.Start(t, 3), storage: buckettest.Versity(t)}
@@ -187,7 +187,6 @@ func (c *testCluster) status() (s clusterStatus) {
 	return s
 }
 
-// strangers try to join the cluster, to listen to it and to send to it.
 func (c *testCluster) strangers(t *testing.T) {
 	t.Helper()
 	seed, _ := c.nats.Key("stranger")

@@ -20,9 +20,8 @@ import (
 	"cpar/internal/modq"
 )
 
-// millionOf builds an index of scheme sealed with this number of records of 96
-// numbers. Its groups are copies of random words below Q, which cost as much to
-// read as real ones.
+// millionOf builds an index of scheme sealed whose groups are copies of random
+// words below Q. They cost as much to read as real ones.
 func millionOf(t *testing.T, records int) (folder string, m *cpar.Manifest, request func(seed uint64) *cpar.Request) {
 	t.Helper()
 	p, err := lattice.Params{LogN: lattice.Fast.LogN, Dim: 96, Block: 32, LogT: 15, RecordNorm: 127, RequestNorm: 127, Addend: 252}.Balance()
@@ -98,9 +97,9 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // from the third on
+	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 	ticks := 0
-	for _, f := range fields[11:13] { // user and system
+	for _, f := range fields[11:13] {
 		n, err := strconv.Atoi(f)
 		if err != nil {
 			t.Fatal(err)
@@ -133,11 +132,9 @@ func shared() float64 {
 	return read(memory[:half], memory[half:]) / read(memory[:half])
 }
 
-// TestClusterThroughput measures the bytes per second that one node, and two
-// nodes pinned to a core each, read of an index. Router, clients, brokers and
-// storage share these cores, so wall-clock throughput depends on the CPU time
-// they leave. Throughput per second of the nodes' own CPU time depends only on
-// the shared memory.
+// Router, clients, brokers and storage share the cores of the nodes, so
+// wall-clock throughput depends on the CPU time they leave. Throughput per
+// second of the nodes' own CPU time depends only on the shared memory.
 func TestClusterThroughput(t *testing.T) {
 	if os.Getenv("CPAR_NIGHTLY") != "required" {
 		t.Skip("takes minutes on a quiet machine; CPAR_NIGHTLY=required runs it")
@@ -173,8 +170,6 @@ func TestClusterThroughput(t *testing.T) {
 	}
 }
 
-// throughput returns the bytes of vectors that nodes read per second, and per
-// second of their CPU time.
 func throughput(t *testing.T, folder string, m *cpar.Manifest, requests []*cpar.Request, nodes int, part string) (byClock, byCore float64) {
 	t.Helper()
 	c := startCluster(t, 1, "router")

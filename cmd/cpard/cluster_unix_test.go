@@ -24,8 +24,8 @@ import (
 	"cpar/internal/testing/natstest"
 )
 
-// A testCluster is a set of nodes over stock NATS servers and an S3 server, all
-// of them processes.
+// A testCluster is a set of processes: nodes over stock NATS servers and an S3
+// server.
 type testCluster struct {
 	t        *testing.T
 	nats     *natstest.Servers
@@ -79,8 +79,6 @@ func answers(ctx context.Context, c *cparhttp.Client, requests []*cpar.Request) 
 	return list, nil
 }
 
-// Every one of three nodes that share an index replies, byte for byte, as a
-// single node does.
 func TestClusterAnswersAsOneMachine(t *testing.T) {
 	c := startCluster(t, 3, "all", "all", "all")
 	folder, m := large(t, 1, 1)
@@ -107,8 +105,7 @@ func TestClusterAnswersAsOneMachine(t *testing.T) {
 	}
 }
 
-// A load sends requests to routers all the time and repeats each until the
-// answer is right.
+// A load repeats each request until the answer is right.
 type load struct {
 	t       *testing.T
 	clients []*cparhttp.Client
@@ -123,7 +120,6 @@ type load struct {
 	lag   time.Duration // maximum lateness of a timer of this process
 }
 
-// tail is the maximum time of an answer.
 const tail = 2 * time.Second
 
 // begin starts clients. Each has a router and a fallback, as behind a balancer.
@@ -183,8 +179,8 @@ func (l *load) ask(ctx context.Context, at int) {
 	l.took = append(l.took, took)
 }
 
-// during waits and reports on the requests meanwhile. Answers may be as late as
-// timers of this process were, because the machine is shared.
+// Answers may be as late as timers of this process were, because the machine is
+// shared.
 func (l *load) during(what string, d time.Duration) {
 	l.t.Helper()
 	time.Sleep(d)
@@ -208,8 +204,7 @@ func (l *load) end() {
 	l.running.Wait()
 }
 
-// While nodes, routers and brokers are killed and stopped, every answer arrives
-// within two seconds and equals a single node's.
+// Every answer arrives within two seconds and equals a single node's.
 func TestClusterAnswersDuringFailures(t *testing.T) {
 	c := startCluster(t, 3, "router", "router", "node", "node", "node")
 	folder, m := large(t, 1, 1)

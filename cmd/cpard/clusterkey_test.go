@@ -13,8 +13,6 @@ import (
 	"cpar"
 )
 
-// The seed is created once, readable only by its owner, and the public half is
-// printed.
 func TestClusterKey(t *testing.T) {
 	seed := filepath.Join(t.TempDir(), "machines.seed")
 	key := func() (string, error) {

@@ -19,7 +19,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		args  []string
 		spoil func(*testing.T, *doctorFlags)
 		check string
-		says  string // result, text and advice
+		says  string
 		code  int
 	}{
 		"nothing, settings":    {nil, nil, "settings", "ok from flags", 0},

@@ -24,20 +24,19 @@ import (
 	"cpar/internal/wire"
 )
 
-// A pressed daemon is a cpard process whose anonymous memory is watched.
 type pressed struct {
 	address string
 	m       *cpar.Manifest
 	client  *cparhttp.Client
-	batch   []byte // the largest valid one
+	batch   []byte
 	pid     int
 
 	mu   sync.Mutex
-	most int64 // kB of anonymous memory
+	most int64
 }
 
-// press starts cpard with this number of MiB for bodies, requests and replies,
-// and an index with large requests.
+// press starts cpard with this memory limit in MiB and an index with large
+// requests.
 func press(t *testing.T, megabytes int) *pressed {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
@@ -48,7 +47,7 @@ func press(t *testing.T, megabytes int) *pressed {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--memory", "map", "--max-memory", fmt.Sprintf("%dMiB", megabytes))
-	cmd.Args[0] = "cpard" // makes TestMain run cpard
+	cmd.Args[0] = "cpard"
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -129,7 +128,6 @@ func (p *pressed) look() {
 	}
 }
 
-// hostile opens connections, sends to all of them, and closes them on leave.
 func (p *pressed) hostile(t *testing.T, n int, head string, body func(i int, w io.Writer), leave <-chan struct{}) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -149,8 +147,8 @@ func (p *pressed) hostile(t *testing.T, n int, head string, body func(i int, w i
 	all.Wait()
 }
 
-// For any mix of slow, huge and truncated bodies and unread replies, the
-// daemon's anonymous memory stays within the announced bound plus 64 MB.
+// Under slow, huge and truncated bodies and unread replies, the daemon's
+// anonymous memory stays within the announced bound plus 64 MB.
 func TestMemoryIsBounded(t *testing.T) {
 	const bound = 128
 	p := press(t, bound)
@@ -205,7 +203,6 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		p.mu.Unlock()
 	}
-	// All memory was returned.
 	if _, _, err := p.client.Annotate(t.Context(), p.request()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

@@ -64,7 +64,6 @@ func TestExampleConfiguration(t *testing.T) {
 	}
 }
 
-// The example equals the configuration in docs/operating.md and in the tests.
 func TestNATSConfigMatchesTheDocuments(t *testing.T) {
 	page, err1 := os.ReadFile("../../docs/operating.md")
 	source, err2 := os.ReadFile("../../internal/testing/natstest/natstest.go")
@@ -112,7 +111,7 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 		t.Error(err)
 	}
 	var o options
-	addFlags(new(cobra.Command), &o) // for its defaults
+	addFlags(new(cobra.Command), &o) // for the default values
 	stop, err := strconv.Atoi(value("TimeoutStopSec"))
 	if err != nil || time.Duration(stop)*time.Second <= o.Grace {
 		t.Errorf("systemd kills after %d seconds, requests have %v", stop, o.Grace)
@@ -140,8 +139,7 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 	}
 }
 
-// The image's files exist, its variables are settings, and the program needs no
-// library. No container engine runs here.
+// No container engine runs here, so the test only reads the file.
 func TestContainerfileMatchesTheCheckout(t *testing.T) {
 	text := read(t, "Containerfile")
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {

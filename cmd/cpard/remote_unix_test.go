@@ -26,7 +26,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// A remoteDaemon is a cpard process over object storage.
 type remoteDaemon struct {
 	t     *testing.T
 	place buckettest.Endpoint
@@ -103,8 +102,8 @@ func large(t *testing.T, id, seed uint64) (folder string, m *cpar.Manifest) {
 	return folder, m
 }
 
-// whole returns which of these manifests is active at a cloud, or -1, after
-// fetching all of its segments.
+// whole returns which of these manifests is active, or -1, after fetching all
+// of its segments.
 func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manifest) int {
 	t.Helper()
 	m, err := c.Manifest(t.Context(), id)
@@ -130,9 +129,8 @@ func whole(t *testing.T, c *cparhttp.Client, id cpar.IndexID, of ...*cpar.Manife
 	return -1
 }
 
-// The storage fails during a push and returns. Loaded indexes are still served,
-// other requests report the missing storage, and the push or its repetition
-// succeeds.
+// Loaded indexes are still served, other requests report the missing storage,
+// and the push or its repetition succeeds.
 func TestPushSurvivesStorageOutage(t *testing.T) {
 	storage := buckettest.Versity(t)
 	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
@@ -192,8 +190,7 @@ func TestPushSurvivesStorageOutage(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 6 pushes went on when the storage came back, the others when they were repeated", first)
-	// A node with an empty cache has the same, because the storage holds
-	// everything.
+	// A node with an empty cache serves the same index from the storage.
 	d.kill()
 	other := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}
 	other.start("--cache-bytes", "8MB")
@@ -227,8 +224,8 @@ func awayAnswers(t *testing.T, d *remoteDaemon, pushed error, loaded *cpar.Manif
 	}
 }
 
-// cpard is killed at random instants of pushes and deletions over object
-// storage. Afterwards it serves complete indexes, and acknowledged ones exist.
+// After each kill cpard serves complete indexes, including every acknowledged
+// one.
 func TestKilledOverObjectStorage(t *testing.T) {
 	storage := buckettest.Versity(t)
 	d := &remoteDaemon{t: t, place: storage.Endpoint, data: filepath.Join(t.TempDir(), "data")}

@@ -14,8 +14,7 @@ import (
 	"testing"
 )
 
-// A socket from systemd is used regardless of the address, under the same
-// rules.
+// A socket from systemd replaces the address but follows the same rules.
 func TestSocketFromSystemd(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

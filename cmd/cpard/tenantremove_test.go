@@ -17,7 +17,6 @@ import (
 	"cpar/internal/testing/indexsample"
 )
 
-// In object storage, only the named tenant's indexes are counted and deleted.
 func TestTenantDataIsCountedAndDeleted(t *testing.T) {
 	b, err := store.OpenFolder(t.TempDir(), durable.OS)
 	if err != nil {

@@ -24,7 +24,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A book records the log of a daemon.
 type book struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -8,8 +8,7 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// TestAttention compares Attention with its definition: three or four axes,
-// both masks, causal, shared key heads, a scale.
+// TestAttention compares Attention with its definition.
 func TestAttention(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	x := randomFloats(rng, 3*4*8)
@@ -30,7 +29,6 @@ func TestAttention(t *testing.T) {
 		}
 		allowed = append(allowed, map[bool]byte{true: 1}[causal[i] == 0])
 	}
-	// the definition, with an added mask
 	plain := func(scale float32, added []float32) []float32 {
 		f := base(17).Ints("split", 1, positions, heads, size/heads).Ints("back", 1, positions, size).Floats("scale", []float32{scale}).
 			Floats("mask", added, positions, positions)

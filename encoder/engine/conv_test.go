@@ -8,14 +8,12 @@ import (
 	"cpar/encoder/onnx"
 )
 
-// A spread is a convolution with all options.
 type spread struct {
 	batch, inC, h, w, outC, groups int
 	kernel, stride, dilation       [2]int
 	pads                           [4]int
 }
 
-// naive is the definition, pixel by pixel.
 func (s spread) naive(x, weights, bias []float32) (out []float64) {
 	oh := (s.h+s.pads[0]+s.pads[2]-(s.kernel[0]-1)*s.dilation[0]-1)/s.stride[0] + 1
 	ow := (s.w+s.pads[1]+s.pads[3]-(s.kernel[1]-1)*s.dilation[1]-1)/s.stride[1] + 1

@@ -19,7 +19,7 @@ type form struct {
 }
 
 type constant struct {
-	values any // []float32, []int64, []bool
+	values any
 	dims   []int64
 }
 
@@ -45,7 +45,6 @@ func forms() []form {
 	add := func(opsets []int64, op string, in []any, a onnxtest.Attributes) {
 		rows = append(rows, form{opsets, op, in, a})
 	}
-	// Unary functions.
 	for _, op := range []string{"Neg", "Abs", "Reciprocal", "Exp", "Floor", "Ceil", "Round", "Sin", "Cos", "Erf", "Tanh", "Sigmoid", "Softplus",
 		"Softsign", "Sign", "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "HardSigmoid", "Identity", "Shrink"} {
 		if op == "Celu" {
@@ -87,7 +86,6 @@ func forms() []form {
 	add([]int64{15, 19}, "CastLike", in("whole", "image"), nil)
 	add([]int64{15, 19}, "CastLike", in("image", "whole"), nil)
 
-	// Functions of two and more.
 	shapes := []constant{floatsOf(1, 1, 3, 4, 6), floatsOf(2, 3, 1, 1), floatsOf(3, 6), floatsOf(4), floatsOf(5, 4, 1), floatsOf(6, 2, 3, 4, 1)}
 	for _, op := range []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual", "Sum", "Mean"} {
 		for _, other := range shapes {
@@ -120,7 +118,6 @@ func forms() []form {
 	add(mid, "Where", in("truth", floatsOf(1, 6), floatsOf(2, 2, 1, 4, 1)), nil)
 	add(mid, "Where", in("truth", "whole", checkIntegers), nil)
 
-	// Shapes.
 	for _, k := range []int{0, 1, 2, 4, -1} {
 		add(all, "Flatten", image, a("axis", k))
 	}
@@ -191,7 +188,6 @@ func forms() []form {
 	add(mid, "Range", in(number(0), number(2.2), number(0.5)), nil)
 	add(mid, "NonZero", in(constant{[]float32{0, 1, 2, 0, 0, 3}, l(2, 3)}), nil)
 
-	// By index.
 	for _, axis := range []int{0, 2, -1} {
 		add(mid, "Gather", in("image", constant{l(0, -1, 0), l(3)}), a("axis", axis))
 		add(mid, "Gather", in("image", constant{l(-1), nil}), a("axis", axis))
@@ -207,7 +203,6 @@ func forms() []form {
 	add(mid, "OneHot", in("small", constant{l(5), nil}, constant{[]float32{-1, 2}, l(2)}), nil)
 	add(mid, "OneHot", in("small", constant{l(5), nil}, constant{[]float32{-1, 2}, l(2)}), a("axis", 1))
 
-	// Over axes.
 	for _, op := range []string{"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare"} {
 		for _, axes := range [][]int64{{1}, {-1}, {2, 3}, {1, 3}, {0, 2}, {0, 1, 2, 3}} {
 			if op == "ReduceSum" {
@@ -272,7 +267,6 @@ func forms() []form {
 	add(mid, "MaxPool", image, a("kernel_shape", l(2, 2), "dilations", l(2, 3)))
 	add(mid, "AveragePool", image, a("kernel_shape", l(3, 3), "pads", l(1, 1, 1, 1), "count_include_pad", 1))
 
-	// Products.
 	add(mid, "MatMul", in("image", floatsOf(1, 6, 5)), nil)
 	add(mid, "MatMul", in("image", floatsOf(1, 1, 3, 6, 5)), nil)
 	add(mid, "MatMul", in("image", floatsOf(1, 2, 1, 6, 5)), nil)
@@ -299,7 +293,6 @@ func forms() []form {
 		add(mid, "Einsum", in("image", second), a("equation", equation))
 	}
 
-	// Resampling.
 	for _, mode := range []string{"nearest", "linear", "cubic"} {
 		for _, c := range []string{"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"} {
 			add([]int64{11, 13, 19}, "Resize", in("image", constant{[]float32{}, l(0)}, constant{[]float32{1, 1, 1.7, 0.6}, l(4)}), a("mode", mode, "coordinate_transformation_mode", c))
@@ -329,7 +322,6 @@ func (c constant) turned() constant {
 	return constant{to, l(columns, rows)}
 }
 
-// file writes a form. If folded, the image is a constant.
 func (f form) file(opset int64, pixels []float32, folded bool) *onnxtest.File {
 	g := onnxtest.New(opset, 4, 6)
 	if folded {

@@ -9,7 +9,8 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// TestFused also keeps patterns that are only similar or have other readers.
+// TestFused also checks that patterns which are only similar, or have other
+// readers, are kept.
 func TestFused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	x := randomFloats(rng, 3*4*8)

@@ -11,7 +11,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// tight are limits that hostile files must not reach.
 var tight = onnx.Limits{FileBytes: 1 << 20, Nodes: 300, Elements: 1 << 18, Memory: 1 << 23, Work: 1 << 24}
 
 func scalar(f *onnxtest.File, name string, v int64) {
@@ -87,7 +86,7 @@ func TestCompileRefusesHostileFiles(t *testing.T) {
 			}
 			f.Node("MatMul", []string{fmt.Sprint("t", i-1), "m"}, fmt.Sprint("t", i), nil)
 		}),
-		"computing constants takes more than the": many(func(f *onnxtest.File, i int) { // finding nothing takes time, too
+		"computing constants takes more than the": many(func(f *onnxtest.File, i int) { // searching in vain takes time, too
 			if i == 0 {
 				f.Node("ConstantOfShape", []string{"long"}, "zeros", nil)
 			}
@@ -144,8 +143,7 @@ func TestCompileLimitsBranchesAndFunctions(t *testing.T) {
 	}
 }
 
-// TestMissingInFunctions: reading functions per call would visit 64 billion
-// nodes.
+// Reading functions per call would visit 64 billion nodes.
 func TestMissingInFunctions(t *testing.T) {
 	const many = 4000
 	call := func(domain, op string, times int) (calls []onnxtest.Proto) {
@@ -173,8 +171,6 @@ func TestMissingInFunctions(t *testing.T) {
 	}
 }
 
-// TestFunction has an attribute, a default, an omitted attribute, and local
-// names.
 func TestFunction(t *testing.T) {
 	f := onnxtest.New(18, 1, 2)
 	scaled := onnxtest.Proto{}.Text(1, "image").Text(2, "m").Text(4, "Shaped").Text(7, "own").

@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	a = func(pairs ...any) onnxtest.Attributes { // name, value, …
+	a = func(pairs ...any) onnxtest.Attributes {
 		all := onnxtest.Attributes{}
 		for i := 0; i < len(pairs); i += 2 {
 			all[pairs[i].(string)] = pairs[i+1]
@@ -28,7 +28,6 @@ var (
 	eachFloat32   = constant{[]float32{1, 1.5, 0.5}, []int64{3}}
 )
 
-// TestAgainstONNXRuntime compares every form, of an image and folded.
 func TestAgainstONNXRuntime(t *testing.T) {
 	lib, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {

@@ -40,7 +40,6 @@ func ran(t *testing.T, p *Program, image []float32, wanted ...string) map[string
 	return outputs
 }
 
-// runs compiles a file and returns its output "y" for an image.
 func runs(t *testing.T, f *onnxtest.File, image []float32) []float32 {
 	t.Helper()
 	return ran(t, compiled(t, f, "y"), image, "y")["y"]
@@ -58,7 +57,6 @@ func near(t *testing.T, got []float32, want []float64) {
 	}
 }
 
-// naiveConv is the definition, pixel by pixel.
 func naiveConv(x, w, bias []float32, inC, h, wd, outC, groups, kh, kw, sh, sw int, pads [4]int) []float64 {
 	oh, ow := (h+pads[0]+pads[2]-kh)/sh+1, (wd+pads[1]+pads[3]-kw)/sw+1
 	var out []float64
@@ -343,7 +341,7 @@ func TestShapes(t *testing.T) {
 	}
 	near(t, runs(t, onnxtest.New(13, 2, 4).Ints("to", 0, -1, 2).Node("Reshape", []string{"image", "to"}, "y", nil).Output("y", 1, 12, 2), x), same)
 	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Flatten", []string{"image"}, "y", onnxtest.Attributes{"axis": -1}).Output("y", 6, 4), x), same)
-	// Channels: the second input follows the first. Columns: row by row.
+	// The channels of the second input follow those of the first.
 	near(t, runs(t, onnxtest.New(13, 2, 4).Node("Concat", []string{"image", "image"}, "y", onnxtest.Attributes{"axis": 1}).Output("y", 1, 6, 2, 4), x), append(same[:24:24], same...))
 	var columns []float64
 	for r := range 6 {

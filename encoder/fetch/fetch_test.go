@@ -19,7 +19,6 @@ import (
 	"cpar/internal/hint"
 )
 
-// model begins like an ONNX file and continues with noise.
 func model(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.New(rand.NewPCG(uint64(n), 0))
@@ -30,7 +29,6 @@ func model(n int) []byte {
 	return b
 }
 
-// A server serves one file and records the requests.
 type server struct {
 	t     *testing.T
 	file  []byte
@@ -91,8 +89,6 @@ func (c *calling) Write(p []byte) (int, error) {
 	return n + m, err
 }
 
-// serve starts the server and returns options to fetch its file into an empty
-// folder.
 func serve(t *testing.T, s *server) Options {
 	t.Helper()
 	s.t = t
@@ -101,7 +97,6 @@ func serve(t *testing.T, s *server) Options {
 	return Options{Address: h.URL + "/net.onnx", Into: filepath.Join(t.TempDir(), "net.onnx"), Digest: sha256.Sum256(s.file), MaxBytes: 1 << 20}
 }
 
-// only fails unless the file's folder holds exactly these names.
 func only(t *testing.T, o Options, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(o.Into))
@@ -117,7 +112,6 @@ func only(t *testing.T, o Options, names ...string) {
 	}
 }
 
-// whole fails unless the folder holds exactly the server's file.
 func whole(t *testing.T, o Options, s *server) {
 	t.Helper()
 	got, err := os.ReadFile(o.Into)
@@ -162,7 +156,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("cut: %v, hint %q", err, hint.Of(err))
 		}
 		only(t, o, "net.onnx.part", "net.onnx.part.etag")
-		s.cut = 50_000 // and once more
+		s.cut = 50_000
 		if _, err := Get(t.Context(), o); !errors.Is(err, cpar.ErrCloud) {
 			t.Fatalf("cut again: %v", err)
 		}
@@ -236,8 +230,7 @@ func TestResumeDiscardsAnotherFile(t *testing.T) {
 	whole(t, o, s)
 }
 
-// TestResumeAcceptsCompletePart covers a transfer that ended between the last
-// byte and the renaming.
+// The transfer ended between the last byte and the renaming.
 func TestResumeAcceptsCompletePart(t *testing.T) {
 	for _, known := range []int64{0, 100_000} {
 		s := &server{file: model(100_000)}
@@ -300,7 +293,6 @@ func serving(text string) func(*server, *Options) {
 	return func(s *server, o *Options) { s.file, o.Digest = []byte(text), sha256.Sum256([]byte(text)) }
 }
 
-// endless sends without a length.
 func endless(w http.ResponseWriter, p []byte) {
 	for {
 		if _, err := w.Write(p); err != nil {
@@ -388,8 +380,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestRedirects: HTTPS stays HTTPS, this machine may redirect to itself, and
-// loops end.
+// HTTPS must not become HTTP, loopback may redirect to itself, and loops end.
 func TestRedirects(t *testing.T) {
 	s := &server{file: model(10_000)}
 	o := serve(t, s)
@@ -442,7 +433,6 @@ func TestLoopbackOnlyRefusesOtherMachines(t *testing.T) {
 	}
 }
 
-// FuzzHead checks that no bytes match both kinds.
 func FuzzHead(f *testing.F) {
 	f.Add([]byte("\x08\x07"))
 	f.Add([]byte("\x80\x05\x95"))

@@ -18,12 +18,11 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// A graph is a row of index.json.
 type graph struct {
 	File, Network, Form string
 	Opset               int
 	Input, Type, Layout string
-	Inputs              []string // of a text half
+	Inputs              []string
 	Side                int
 	Embedding           string // the correct one, "" if it has no fixed name
 	Size                int
@@ -54,7 +53,6 @@ func graphs(t testing.TB) (all []graph, byFile map[string]graph) {
 	return all, byFile
 }
 
-// pixels returns noise at several scales, 0 … 255, channel by channel.
 func pixels(side int) []float32 {
 	rng := rand.New(rand.NewPCG(1, uint64(side)))
 	var coarse [3][8][8]float64
@@ -74,7 +72,6 @@ func pixels(side int) []float32 {
 	return image
 }
 
-// pictures returns the input of a graph and of its reference.
 func (g graph) pictures() (image, same []float32) {
 	raw := pixels(g.Side)
 	normal := make([]float32, len(raw))
@@ -83,7 +80,7 @@ func (g graph) pictures() (image, same []float32) {
 		c := i / (g.Side * g.Side)
 		normal[i] = half((v/255 - mean[c]) / std[c])
 	}
-	if g.Type == "uint8" { // it normalises by itself
+	if g.Type == "uint8" {
 		for i, v := range raw {
 			c := i / (g.Side * g.Side)
 			normal[i] = (v/255 - mean[c]) / std[c]
@@ -93,7 +90,6 @@ func (g graph) pictures() (image, same []float32) {
 	return normal, normal
 }
 
-// half rounds to half precision.
 func half(v float32) float32 {
 	const bits = 13 // lost bits of the fraction, for inputs far from the ends of the range
 	b := math.Float32bits(v)
@@ -101,8 +97,6 @@ func half(v float32) float32 {
 	return math.Float32frombits(b &^ (1<<bits - 1))
 }
 
-// distances returns ‖a−b‖/‖b‖ and the largest difference relative to the
-// largest value.
 func distances(a, b []float32) (norm, worst float64) {
 	if len(a) != len(b) {
 		return math.Inf(1), math.Inf(1)
@@ -129,7 +123,6 @@ func (g graph) open(t testing.TB, runtime, embedding string) (encoder.Embedder, 
 	return e, err
 }
 
-// expected computes an embedding in ONNX Runtime.
 func (g graph) expected(t testing.TB, byFile map[string]graph) (image, want []float32) {
 	t.Helper()
 	reference := byFile[g.Reference]
@@ -166,11 +159,9 @@ func readChanged(t testing.TB, file string, changes [][2]float64) ([]byte, error
 	return data, err
 }
 
-// tolerance is the maximum relative error of a network.
 const tolerance = 1e-4
 
-// TestNetworks checks choice and values of every network's embedding in plain
-// Go. Half precision is compared with single precision of the same weights.
+// Half precision is compared with single precision of the same weights.
 func TestNetworks(t *testing.T) {
 	oracle.Named(t, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(t)
@@ -186,8 +177,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// chosen opens a graph and checks the choice of its embedding. It returns nil
-// after an expected refusal, and corrects a wrong choice.
+// chosen checks the choice of an embedding and corrects a wrong one. It returns
+// nil after an expected refusal.
 func (g graph) chosen(t *testing.T) encoder.Embedder {
 	e, err := g.open(t, encoder.Go, "")
 	if g.Refused != "" {

@@ -74,7 +74,6 @@ func TestMemoryOfProcess(t *testing.T) {
 	fmt.Printf("anonymous memory at most %d kB\n", max(most.Load(), anonymous()))
 }
 
-// anonymous returns this process's memory without backing files, in kB.
 func anonymous() (n int64) {
 	status, _ := os.ReadFile("/proc/self/status")
 	for _, line := range strings.Split(string(status), "\n") {

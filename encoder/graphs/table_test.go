@@ -104,8 +104,8 @@ func (g graph) error(t *testing.T, byFile map[string]graph) string {
 	return fmt.Sprintf("%.0e", norm)
 }
 
-// times returns the best milliseconds per image in plain Go and in ONNX
-// Runtime, measured in turns because other load slows both.
+// times returns the best times per image in milliseconds. It measures the
+// runtimes in turns because other load slows both.
 func (g graph) times(t testing.TB, e encoder.Embedder, byFile map[string]graph) (inGo, inORT float64) {
 	reference := byFile[g.Reference]
 	image, same := g.pictures()
@@ -126,8 +126,6 @@ func (g graph) times(t testing.TB, e encoder.Embedder, byFile map[string]graph) 
 	return inGo, inORT
 }
 
-// BenchmarkNetworks measures the networks of full size on one core, and the
-// ratio of both runtimes.
 func BenchmarkNetworks(b *testing.B) {
 	oracle.Named(b, "CPAR_ONNXRUNTIME")
 	all, byFile := graphs(b)

@@ -11,8 +11,7 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// TestTextHalvesMatchONNXRuntime compares CLIP's text halves with ONNX Runtime, which reads tokens
-// as rows of floats (convert.floats_in).
+// ONNX Runtime reads tokens as rows of floats here (convert.floats_in).
 func TestTextHalvesMatchONNXRuntime(t *testing.T) {
 	l, err := onnxruntime.Open(oracle.Named(t, "CPAR_ONNXRUNTIME"))
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// outside is a tensor of four floats stored in another file.
 func outside(name, location string, entries ...string) onnxtest.Proto {
 	t := onnxtest.Proto{}.Varint(1, 4).Varint(2, onnxtest.Float).Text(8, name)
 	entries = append([]string{"location", location}, entries...)
@@ -22,14 +21,12 @@ func outside(name, location string, entries ...string) onnxtest.Proto {
 	return t.Varint(14, 1)
 }
 
-// adding is a model that adds a constant to an image of one row of four.
 func adding(constants ...onnxtest.Proto) *onnxtest.File {
 	f := onnxtest.Empty(13).Input("image", onnxtest.Float, 4).Node("Add", []string{"image", "k"}, "y", nil).Output("y")
 	f.Tensors = constants
 	return f
 }
 
-// folder writes files and returns the path of the model.
 func folder(t testing.TB, model []byte, others map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "inner")
@@ -52,7 +49,6 @@ func folder(t testing.TB, model []byte, others map[string][]byte) string {
 	return path
 }
 
-// readAll reads a model in both ways and returns the first constant.
 func readAll(path string, limits Limits) ([]float32, *File, error) {
 	f, err := Open(path, limits)
 	if err != nil {

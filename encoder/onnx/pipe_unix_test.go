@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// makePipe makes a named pipe without a writer.
 func makePipe(t testing.TB, path string) string {
 	t.Helper()
 	if err := syscall.Mkfifo(path, 0o666); err != nil {

@@ -10,7 +10,6 @@ import (
 	"cpar/internal/testing/onnxtest"
 )
 
-// readTensor reads a TensorProto as a model's constant in both ways.
 func readTensor(t onnxtest.Proto) (*Tensor, error) {
 	data := adding(t).Bytes()
 	if _, err := ReadOutline(data, Limits{}, nil); err != nil {
@@ -80,7 +79,6 @@ func TestTensorForms(t *testing.T) {
 				t.Errorf("%s, %s, as integers: %v", c.typ, form, err)
 			}
 		}
-		// One element less, or more.
 		for _, n := range []int64{1, 3} {
 			short := onnxtest.Proto{}.Varint(1, n).Varint(2, int64(c.typ)).Text(8, "k")
 			for _, p := range []onnxtest.Proto{append(onnxtest.Proto{}, short...).Bytes(9, c.raw), c.list(append(onnxtest.Proto{}, short...))} {

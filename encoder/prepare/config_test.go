@@ -38,7 +38,7 @@ func TestConfigurationFiles(t *testing.T) {
 	whole := with(plain(224, 224), func(p *Preprocessing) { p.Mean, p.Std = halves, halves })
 	for _, c := range []struct {
 		file, kind string
-		side       int // of the network, 0 for open
+		side       int
 		want       Preprocessing
 	}{
 		{clipHF, "Hugging Face", 224, floored},

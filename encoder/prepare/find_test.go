@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		named string
-		from  string // the chosen file, empty for none
+		from  string
 		side  int
 	}{
 		"nothing":                        {map[string]string{}, "", "", 0},
@@ -85,7 +85,6 @@ func TestFindRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "preprocess_cfg.json") || !strings.Contains(hint.Of(err), "--preprocessing") {
 		t.Error(err)
 	}
-	// The error for a wrong size names the file.
 	if _, _, err = c.For(256, 256); !errors.Is(err, cpar.ErrInput) || !strings.Contains(err.Error(), "preprocessor_config.json: ") {
 		t.Error(err)
 	}

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// pillowScript prepares images with Pillow, following the libraries that use
-// it. It reads a line of JSON and pixels and writes pixels until the input
-// ends.
+// pillowScript follows the libraries that prepare images with Pillow. It reads
+// a line of JSON and pixels and writes pixels until the input ends.
 const pillowScript = `
 import json, sys
 from PIL import Image
@@ -58,8 +57,8 @@ while True:
     sys.stdout.buffer.flush()
 `
 
-// pillow starts Debian's Python with Pillow or skips the test.
-// CPAR_PILLOW=required makes its absence a failure.
+// pillow skips the test without Pillow, unless CPAR_PILLOW=required makes its
+// absence a failure.
 func pillow(t *testing.T) func(p Preprocessing, rgb []byte, width, height int) []byte {
 	const python, env = "/usr/bin/python3", "CPAR_PILLOW"
 	if out, err := exec.Command(python, "-c", "import PIL; print(PIL.__version__)").CombinedOutput(); err != nil {
@@ -139,7 +138,6 @@ func TestAgainstPillow(t *testing.T) {
 			}
 		}
 	}
-	// For golden.
 	for _, filter := range resamples[1:] {
 		for _, c := range [][4]int{{37, 23, 8, 8}, {9, 11, 24, 17}, {200, 150, 30, 31}} {
 			want := ask(Preprocessing{Width: c[2], Height: c[3], Resize: ResizeWhole, Interpolation: filter}, noise(c[0], c[1]), c[0], c[1])

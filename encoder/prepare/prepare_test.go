@@ -87,7 +87,7 @@ func TestEncodingOfOldValues(t *testing.T) {
 			t.Errorf("%s: %s, want %s, %v", name, got, want, err)
 		}
 	}
-	for _, name := range Presets() { // and is itself a file
+	for _, name := range Presets() {
 		p, _ := Preset(name, 300)
 		data, err := json.Marshal(p)
 		if err != nil {
@@ -115,7 +115,6 @@ func TestMetadata(t *testing.T) {
 	if _, ok, err := FromMetadata(map[string]string{"author": "nobody"}, 6, 6); ok || err != nil {
 		t.Error(ok, err)
 	}
-	// ONNX's entries, in any case.
 	p, ok, err = FromMetadata(map[string]string{"Image.NominalPixelRange": "Normalized_1_1", "image.bitmappixelformat": "BGR8", "Image.ColorSpaceGamma": "SRGB"}, 6, 6)
 	if want, _ := preset("tensorflow", 6); err != nil || !ok || p.Color != BGR || p.Scale != want.Scale || p.Mean != want.Mean {
 		t.Error(p, ok, err)
@@ -138,7 +137,6 @@ func TestTensor(t *testing.T) {
 	if err != nil || x[0] != -1 || x[1] != 1 || x[4] != 1 || x[5] != -1 {
 		t.Errorf("%v, %v", x, err)
 	}
-	// Mean and deviation are in the order of the channels.
 	p = Preprocessing{Width: 1, Height: 1, Scale: 0.5, Mean: [3]float64{1, 2, 3}, Std: [3]float64{2, 4, 8}, Color: BGR, Resize: ResizeWhole}
 	x, err = p.Tensor([]byte{10, 20, 30}, 1, 1)
 	if err != nil || x[0] != 7 || x[1] != 2 || x[2] != 0.25 {
@@ -154,7 +152,6 @@ func TestTensor(t *testing.T) {
 	}
 }
 
-// benchmarkTensor measures the cost per photo.
 func benchmarkTensor(b *testing.B, preset string, width, height int) {
 	p, err := Preset(preset, 224)
 	if err != nil {
@@ -175,8 +172,8 @@ func BenchmarkTensor(b *testing.B) {
 	}
 }
 
-// TestTensors checks both views of an image of eight pixels by hand: the centre
-// has seven of eight, mirrored.
+// TestTensors checks both views of an image of eight pixels by hand. The centre
+// has seven of them, mirrored.
 func TestTensors(t *testing.T) {
 	p := plain(1, 4)
 	p.Scale = 1

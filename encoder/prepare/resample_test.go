@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// noise is deterministic.
 func noise(width, height int) []byte {
 	rng := rand.New(rand.NewPCG(uint64(width), uint64(height)))
 	rgb := make([]byte, 3*width*height)
@@ -22,7 +21,6 @@ func noise(width, height int) []byte {
 	return rgb
 }
 
-// resizePlain is resize without optimisation.
 func resizePlain(rgb []byte, width, height int, columns, rows []window) []byte {
 	along := func(in []byte, at, step int, w window) byte {
 		sum := int64(half)

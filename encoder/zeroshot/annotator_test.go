@@ -34,8 +34,8 @@ func (n *colourNet) Embed(p *decode.Image) ([]float32, error) {
 	return out, nil
 }
 
-// A colourText is the matching text half: the mean of the colours that a text
-// names. With strange set it uses other names.
+// A colourText is the matching text half, which averages the colours that a
+// text names. With strange set it uses other names.
 type colourText struct {
 	strange bool
 	dim     int
@@ -86,8 +86,6 @@ func paint(t *testing.T, dir, name string, c color.Color) string {
 	return path
 }
 
-// TestKeywords takes photos through prompts, vectors, embedding and ranking,
-// without and with a cache.
 func TestKeywords(t *testing.T) {
 	dir := t.TempDir()
 	cache, err := feature.OpenCache(dir)
@@ -118,7 +116,7 @@ func TestKeywords(t *testing.T) {
 	if found, err = p.Keywords(red, nil); err != nil || len(found) > 0 || n.calls.Load() != pictures {
 		t.Errorf("%v, %v of score 1; %d pictures, before %d", found, err, n.calls.Load(), pictures)
 	}
-	// Another text half has other vectors, and a foreign one is doubtful.
+	// Another text half has other vectors and must be reported as doubtful.
 	o.Text = &colourText{strange: true}
 	if p, err = Prepare(context.Background(), o); err != nil || !p.Doubtful {
 		t.Errorf("%v; a strange text half names %d of %d", err, p.ColourMatches, p.ColourCount)
@@ -140,7 +138,6 @@ func TestKeywords(t *testing.T) {
 	}
 }
 
-// TestRank checks the softmax shares over all keywords and their order.
 func TestRank(t *testing.T) {
 	vectors := [][]float32{{3, 4}, {0, 2}, {5, 0}, {-1, 0}}
 	list := []string{"a", "b", "c", "d"}

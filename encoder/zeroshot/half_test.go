@@ -14,7 +14,6 @@ import (
 	"cpar/internal/testing/oracle"
 )
 
-// A message is an ONNX protobuf message under construction.
 type message []byte
 
 func (m message) number(field int, v uint64) message {
@@ -30,7 +29,7 @@ func (m message) text(field int, s string) message { return m.bytes(field, []byt
 
 const whole, floating = 7, 1 // element types
 
-// port is an input or output. A length of 0 is open.
+// A length of 0 is open.
 func port(name string, kind uint64, dims ...uint64) message {
 	var shape message
 	for _, d := range dims {
@@ -44,7 +43,7 @@ func port(name string, kind uint64, dims ...uint64) message {
 }
 
 // lookUp is a text half that averages vectors of 4 values from a table of n
-// rows. The first input holds the tokens.
+// rows.
 func lookUp(n int, output string, inputs, outputs []message) []byte {
 	var raw []byte
 	for i := range 4 * n {
@@ -147,9 +146,9 @@ func TestOpenRefusesOtherModels(t *testing.T) {
 	}
 }
 
-// TestTextHalves embeds with exported CLIP text halves (encoder/graphs compares
-// their values with ONNX Runtime). With an open length, 16 and 77 tokens give
-// equal vectors.
+// TestTextHalves uses exported CLIP text halves, whose values encoder/graphs
+// compares with ONNX Runtime. With an open length, 16 and 77 tokens give equal
+// vectors.
 func TestTextHalves(t *testing.T) {
 	folder := oracle.Named(t, "CPAR_GRAPHS")
 	// Their vocabulary is small, so the tokenizer has bytes only.

@@ -14,7 +14,6 @@ import (
 	"cpar"
 )
 
-// TestHostileTokenizers expects clear errors in bounded memory.
 func TestHostileTokenizers(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -58,8 +57,6 @@ func TestHostileTokenizers(t *testing.T) {
 	}
 }
 
-// FuzzTokenizer reads tokenizer files of every kind and encodes a text with
-// those it accepts.
 func FuzzTokenizer(f *testing.F) {
 	vocab, err := os.ReadFile(testVocabulary + "/vocab.json")
 	if err != nil {

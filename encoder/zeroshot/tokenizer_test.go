@@ -45,7 +45,6 @@ func clipTokenizer(t testing.TB) *Tokenizer {
 	return tok
 }
 
-// TestCLIPTokens compares all file formats with the original tokenizer.
 func TestCLIPTokens(t *testing.T) {
 	dir := t.TempDir()
 	writeTokenizerJSON(t, dir)
@@ -109,8 +108,8 @@ func TestWholeVocabulary(t *testing.T) {
 	}
 }
 
-// TestOpenAIMerges derives the vocabulary from the merges. The extract has
-// gaps, so numbers above the bytes differ from the original, but pieces do not.
+// The extract has gaps, so numbers above the bytes differ from the original,
+// but pieces do not.
 func TestOpenAIMerges(t *testing.T) {
 	merges, err := os.ReadFile(testVocabulary + "/merges.txt")
 	if err != nil {
@@ -141,8 +140,7 @@ func TestOpenAIMerges(t *testing.T) {
 	}
 }
 
-// TestMerges uses the paper's example: the pair of the lowest rank merges
-// first.
+// TestMerges uses the example of the paper.
 func TestMerges(t *testing.T) {
 	vocabulary := map[string]int64{clipFrom: 1000, clipTo: 1001}
 	id := int64(0)
@@ -180,7 +178,6 @@ func TestMerges(t *testing.T) {
 	}
 }
 
-// bruteMerges applies the merges one at a time to a list of texts.
 func bruteMerges(vocabulary map[string]int64, merges []string, word string) (ids []int64) {
 	var parts []string
 	for i := range len(word) {
@@ -210,7 +207,6 @@ again:
 	return ids
 }
 
-// TestUnigram compares with an exhaustive search.
 func TestUnigram(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, tokenizerJSON, []byte(unigramJSON))
@@ -246,7 +242,6 @@ const unigramJSON = `{"post_processor": {"type": "TemplateProcessing", "single":
 "model": {"type": "Unigram", "unk_id": 2, "vocab": [["<pad>", 0], ["</s>", 0], ["<unk>", 0], ["▁a", -2], ["▁photo", -5], ["▁of", -3],
 ["▁cat", -6], ["▁", -3], ["s", -4], ["c", -7], ["at", -5], ["a", -6.5], ["ab", -4], ["t", -6], ["o", -6], ["p", -7], ["h", -7]]}}`
 
-// bruteUnigram tries all segmentations.
 func bruteUnigram(u *unigram, text string) []int64 {
 	text = strings.Join(strings.Fields(canonical(text)), space)
 	if text == "" {
@@ -278,7 +273,6 @@ func bruteUnigram(u *unigram, text string) []int64 {
 	return found
 }
 
-// TestFindTokenizer searches beside the text half and in the parent folder.
 func TestFindTokenizer(t *testing.T) {
 	dir := t.TempDir()
 	model := filepath.Join(dir, "onnx", "text_model.onnx")
@@ -310,7 +304,6 @@ func TestFindTokenizer(t *testing.T) {
 	}
 }
 
-// writeTokenizerJSON writes the extract in Hugging Face's format.
 func writeTokenizerJSON(t testing.TB, dir string) {
 	t.Helper()
 	vocab, err := os.ReadFile(testVocabulary + "/vocab.json")
