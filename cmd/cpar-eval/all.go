@@ -114,7 +114,6 @@ as the published ones. It needs neither the collection nor the kept results of a
 	return c
 }
 
-// writeReport writes the report and prints a summary.
 func writeReport(cmd *cobra.Command, f *flags, r *measure.Results) error {
 	files, err := report.Write(f.out, r)
 	if err != nil {

@@ -22,7 +22,7 @@ type addFlags struct {
 	model                      modelFlags
 	strict, removeMissing, yes bool
 	people                     bool
-	tell                       io.Writer // of the network; nil for nowhere
+	tell                       io.Writer // receives notes about the network, may be nil
 }
 
 func addCommand() *cobra.Command {

@@ -43,11 +43,11 @@ type annotateFlags struct {
 	exact        bool
 	asJSON       bool
 	options      library.Options // set by parse
-	tell         io.Writer       // of the network; nil for nowhere
+	tell         io.Writer       // receives notes about the network, may be nil
 }
 
-// Defaults: keywords more likely right than wrong, and a short list. Weights
-// are no probabilities, so they have no threshold.
+// By default annotate gives a short list of keywords that are more likely right
+// than wrong. Weights are not probabilities and have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
@@ -205,8 +205,8 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err := p.lookForWords(report); broken == nil {
 		broken = err
 	}
-	// Print the results even if a later step failed, because their requests
-	// were sent.
+	// Print the results even if a later step failed, because the requests have
+	// already been sent.
 	if err := p.end(sum, broken); err != nil {
 		return err
 	}
@@ -344,8 +344,7 @@ func (f *annotateFlags) params(x *device.Index) (cpar.Params, error) {
 	return f.search.params(x.Manifest, neighbours)
 }
 
-// worse selects the error to report: the first cloud error, otherwise the
-// first.
+// worse returns the first cloud error, or the first error if there is none.
 func worse(first, next error) error {
 	if errors.Is(next, cpar.ErrCloud) && !errors.Is(first, cpar.ErrCloud) {
 		return next
@@ -361,7 +360,7 @@ func saveRequest(folder string, i int, q *cpar.Request) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("keeping the request: %w: %w", cpar.ErrStorage, err)
 	}
-	// Number the files, because people pass requests on and photo names are
-	// private.
+	// Number the files, because requests may be shared and the names of photos
+	// are private.
 	return durable.WriteFile(filepath.Join(folder, fmt.Sprintf("request-%04d", i+1)), b, 0o600)
 }

@@ -23,7 +23,7 @@ type annotated struct {
 	Also     []string         `json:"also,omitempty"`
 	Keywords []rank.Keyword   `json:"keywords,omitempty"`
 	Words    []zeroshot.Score `json:"words,omitempty"`
-	Doubt    string           `json:"words_doubt,omitempty"` // why they may be chance
+	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
 	Error    string           `json:"error,omitempty"`
 	Warning  string           `json:"warning,omitempty"`
 	Sent     int              `json:"bytes_sent"`
@@ -60,7 +60,7 @@ type annotatePrinter struct {
 	cmd     *cobra.Command
 	f       *annotateFlags
 	o       library.Options
-	guesses bool // keywords have probabilities
+	guesses bool // whether keywords have probabilities
 	all     []library.Result
 	words   []photoWords // of all photos, if requested
 	failed  int
@@ -98,7 +98,8 @@ func (p *annotatePrinter) wordsOf(i int) photoWords {
 	return photoWords{}
 }
 
-// written returns the words that go into a file, or nil if they are only shown.
+// written returns the words to write into a file, or nil if they are only
+// printed.
 func (p *annotatePrinter) written() []photoWords {
 	if !p.f.words.write {
 		return nil

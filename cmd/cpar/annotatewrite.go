@@ -55,7 +55,7 @@ func (f *placeFlags) parse(places ...string) error {
 type writeFlags struct {
 	placeFlags
 	out     string
-	counted bool // the user set the number of keywords
+	counted bool // whether the user set the number of keywords
 }
 
 const toCSV = "csv"
@@ -92,10 +92,9 @@ func (f *writeFlags) parse(dryRun bool) error {
 	return nil
 }
 
-// csvHeader identifies our files. Others are not replaced.
+// csvHeader identifies files written by annotate, which replaces no others.
 var csvHeader = []string{"path", "keywords", "probabilities"}
 
-// checkOut refuses to replace a file that annotate has not written.
 func (f *writeFlags) checkOut() error {
 	file, err := os.Open(f.out)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -147,8 +147,8 @@ until the new one is.
 	return c
 }
 
-// schemeAuto and profileAuto make build measure and choose. profileSuited
-// depends only on the collection.
+// With schemeAuto and profileAuto, build measures and chooses. With
+// profileSuited, the choice depends only on the collection.
 const schemeAuto, profileAuto, profileSuited = "auto", "auto", "default"
 
 // plan converts the flags.
@@ -318,7 +318,7 @@ func (f *buildFlags) build(ctx context.Context, this *device.Device, key *user.K
 	}
 	r := &built{Format: collection.Format, Images: len(images), Keywords: len(words),
 		Name: o.Name, Photos: countsOf(collection, len(images), skipped, duplicates), Duplicates: duplicates, Skipped: append([]user.Skipped{}, skipped...), Warnings: append([]dataset.Warning{}, collection.Warnings...), DryRun: f.dryRun}
-	if f.dryRun { // decides nothing
+	if f.dryRun { // a dry run makes no choices
 		r.Scheme, r.Profile, r.Ranker = f.scheme, f.profile, f.ranker
 		return r, nil
 	}
@@ -358,7 +358,7 @@ func (r *built) print(cmd *cobra.Command) {
 	printSkipped(cmd, r.Skipped)
 	printDuplicates(cmd, r.Duplicates)
 	switch r.Format {
-	case dataset.Manifest, dataset.Embedded: // made by the owner
+	case dataset.Manifest, dataset.Embedded: // formats that the owner made
 	default:
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}

@@ -64,7 +64,6 @@ func (f *cacheFlags) localStore(d *device.Device, key *user.Key) (*localstore.St
 	return d.LocalStore(key, int64(f.limit)<<30)
 }
 
-// open opens the feature cache, or returns nil.
 func (f *cacheFlags) open(d *device.Device, key *user.Key) (*feature.Cache, error) {
 	switch f.folder {
 	case noCache:

@@ -31,8 +31,8 @@ type cloudFlags struct {
 	cmd *cobra.Command
 }
 
-// tokenVariable holds a token. A file of it comes from the flag,
-// $CPAR_TOKEN_FILE or the configuration file.
+// tokenVariable names the environment variable that holds a token. The flag,
+// $CPAR_TOKEN_FILE and the configuration file name a file with a token instead.
 const tokenVariable = "CPAR_TOKEN"
 
 func (f *cloudFlags) add(c *cobra.Command) {

@@ -39,7 +39,7 @@ var (
 		"on-errors":     func() []string { return []string{"stop", "continue"} },
 		"log-level":     func() []string { return []string{"debug", "info", "warn", "error"} },
 	}
-	// fileFlags maps flags to file extensions, none for any.
+	// fileFlags maps flags to file extensions. No extensions means any file.
 	fileFlags = map[string][]string{
 		"key": nil, "passphrase-file": nil, "new-passphrase-file": nil, "token-file": nil, "cloud-token-file": nil, "cloud-ca": {"pem", "crt"}, "cloud-cert": {"pem", "crt"}, "cloud-cert-key": {"pem", "key"},
 		"model": {"onnx"}, "picture": {"png"}, "tls-cert": {"pem", "crt"}, "tls-key": {"pem", "key"},
@@ -88,7 +88,7 @@ func complete(c *cobra.Command) {
 		}
 	}
 	if c.Flags().Lookup("index") != nil {
-		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // their index is a folder
+		if slices.Contains([]string{"add", "compact", "remove", "rename"}, c.Name()) { // these take an index folder
 			must(c.MarkFlagDirname("index"))
 		} else {
 			must(c.RegisterFlagCompletionFunc("index", indexesSeen))

@@ -80,7 +80,7 @@ keyword was left out.`,
 	return c
 }
 
-// kindsOfCollections names the formats in a sentence.
+// kindsOfCollections names the formats for use in a sentence.
 var kindsOfCollections = map[dataset.Format]string{
 	dataset.Manifest: "a folder with a " + dataset.ManifestName,
 	dataset.Embedded: "photos with keywords in them or beside them",

@@ -96,7 +96,7 @@ func (f *deleteFlags) run(cmd *cobra.Command, text string) error {
 	return output(cmd, f.asJSON, r, func() { f.print(cmd.OutOrStdout(), r) })
 }
 
-// find finds the index at the cloud, otherwise among the indexes seen by this
+// find looks for the index at the cloud and then among the indexes seen by this
 // device. there reports whether the cloud has it.
 func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cparhttp.Client, key *user.Key, id cpar.IndexID, name string) (x device.ListedIndex, there bool, err error) {
 	list, err := this.List(cmd.Context(), client, key, bar.On(cmd.ErrOrStderr()))
@@ -118,7 +118,6 @@ func (f *deleteFlags) find(cmd *cobra.Command, this *device.Device, client *cpar
 	return x, false, device.NoSuchIndex(client.URL(), cmd.Flags().Arg(0), list)
 }
 
-// ask asks for confirmation on the terminal.
 func (f *deleteFlags) ask(cmd *cobra.Command, r *deleted) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "delete %s? type yes: ", r.text())
 	answer, err := interruptible.Answer(cmd.Context(), func() (string, error) {

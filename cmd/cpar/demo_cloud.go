@@ -19,7 +19,8 @@ import (
 	"cpar/cmd/cpar/internal/demo"
 )
 
-// demoCloudGrace is how long running requests may take after the stop.
+// demoCloudGrace is the time that running requests have to finish after the
+// stop.
 const demoCloudGrace = 10 * time.Second
 
 // cloudCommand serves the demo's cloud in a process of its own, which package

@@ -116,8 +116,8 @@ func (d *doctorFlags) checkPrivate(check, path, mode string) {
 // keyringPatience is the time a person has to unlock the keyring.
 const keyringPatience = time.Minute
 
-// checkKeyring checks that there is a keyring and that it opens the key file if
-// it should.
+// checkKeyring checks that there is a keyring and, if the key file relies on
+// it, that it opens the file.
 func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, path string) {
 	ctx, cancel := context.WithTimeout(ctx, keyringPatience)
 	defer cancel()

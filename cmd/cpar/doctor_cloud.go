@@ -18,8 +18,8 @@ import (
 	"cpar/user/device"
 )
 
-// maxSkew is the accepted difference of the cloud's clock. Only logs depend on
-// it.
+// maxSkew is the accepted difference between the clocks of the cloud and this
+// device. Only logs depend on it.
 const maxSkew = 5 * time.Minute
 
 func (d *doctorFlags) checkCloud(ctx context.Context, this *device.Device, key *user.Key) {

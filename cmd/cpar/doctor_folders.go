@@ -9,8 +9,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// Space for a library of 30,000 photos: its journal, and about thirty kilobytes
-// of features per photo (device.DefaultLimit).
+// A library of 30,000 photos needs space for its journal and about thirty
+// kilobytes of features per photo (device.DefaultLimit).
 const (
 	stateWants = 100_000_000
 	cacheWants = 1_000_000_000

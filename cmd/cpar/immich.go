@@ -25,8 +25,8 @@ func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.keyFile, "api-key-file", "", "`file` with an API key of Immich (default: the key in $CPAR_IMMICH_API_KEY)")
 }
 
-// client returns a client of the server. The key is no argument, because all
-// programs on the machine can see arguments.
+// client returns a client of the server. The key is not an argument, because
+// every program on the machine can read arguments.
 func (f *serverFlags) client() (*immich.Client, error) {
 	if f.address == "" {
 		return nil, hint.Add(usageOf("no Immich server was named"), "pass --server https://photos.example")

@@ -12,7 +12,6 @@ import (
 	"cpar/user/immich"
 )
 
-// runFlags name a run over an Immich library.
 type runFlags struct {
 	keys   keyFlags
 	server serverFlags
@@ -48,7 +47,7 @@ func (f *runFlags) journal() (*immich.Journal, error) {
 	return immich.OpenJournal(key, this)
 }
 
-// atMostOne is for commands that take a run, the last one by default.
+// atMostOne is for commands that take a run and default to the last one.
 func atMostOne(c *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usageError(c, fmt.Errorf("%s takes one run, and has %d arguments", c.CommandPath(), len(args)))

@@ -8,7 +8,7 @@ import (
 	"cpar/user/device"
 )
 
-// keyView is the part of an index that only the key shows.
+// keyView is the part of an index that only a key reveals.
 type keyView struct {
 	Name       string `json:"name,omitempty"`
 	Profile    string `json:"profile"`

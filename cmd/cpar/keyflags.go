@@ -120,7 +120,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 		}
 		return prompt(k.context(), "passphrase of "+of+": ")
 	}}
-	if k.slot == "" { // a named slot means typing its passphrase
+	if k.slot == "" { // the user wants to type the passphrase of a named slot
 		how.Identity = d.Recall(k.context(), ring, func(err error) {
 			fmt.Fprintf(k.cmd.ErrOrStderr(), "note: %v\n", err)
 		})
@@ -128,7 +128,7 @@ func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	return how
 }
 
-// again returns the flag as given, for the next command.
+// again returns the flag as given, to quote it in the next command.
 func (k *keyFlags) again() string {
 	if k.path == "" {
 		return ""

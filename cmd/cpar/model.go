@@ -99,7 +99,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 	return hint.Add(fmt.Errorf("%w: the index was built with this file, but named otherwise%s", cpar.ErrInput, because), "name it as then:%s", was.again())
 }
 
-// again returns the flags as given, for the next command.
+// again returns the flags as given, to quote them in the next command.
 func (m *modelFlags) again() string {
 	return " --model " + shellWord(m.path) + m.CommandLine(shellWord)
 }
@@ -148,7 +148,7 @@ var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, p
 
 const given = 3.5
 
-// worthIt describes the benefit of a network if none was named.
+// worthIt describes the benefit of a network to users who named none.
 func (m *modelFlags) worthIt(w io.Writer) {
 	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. See cpar model list, and pass --model FILE\n",
 		given, found[profile.Paper], found[profile.Learned], found[profile.Network])

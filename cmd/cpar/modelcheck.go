@@ -60,7 +60,7 @@ type checkedMS struct {
 // checkedRuntime is a network in one of the runtimes.
 type checkedRuntime struct {
 	encoder   *encoder.Encoder // nil if it cannot run
-	err       error            // why
+	err       error            // why it cannot run
 	name      string
 	embedding []float32
 	took      []float64 // ms of each run
@@ -102,7 +102,7 @@ use it only with files that you trust.`,
 			if err != nil {
 				return err
 			}
-			if r.unchosen != nil && !asJSON { // no more to report
+			if r.unchosen != nil && !asJSON { // there is no more to report
 				return fmt.Errorf("checking %s: %w", sanitize.Text(model.path), r.unchosen)
 			}
 			if err := output(cmd, asJSON, r, func() { r.print(cmd.OutOrStdout()) }); err != nil {
@@ -185,8 +185,7 @@ func (x *checkedRuntime) close() {
 	}
 }
 
-// time runs the network in both runtimes by turns, so that other load slows
-// both.
+// time alternates between the runtimes, because other load then slows both.
 func (r *checkedModel) time(ctx context.Context, how prepare.Preprocessing) error {
 	p := madePicture(max(how.Width, how.Shorter), max(how.Height, how.Shorter))
 	begun := time.Now()

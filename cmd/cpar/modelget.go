@@ -105,7 +105,8 @@ func (f *modelGetFlags) run(cmd *cobra.Command, name string) error {
 	return output(cmd, f.asJSON, r, func() { r.print(cmd) })
 }
 
-// readable refuses a file that is no network. Its operators are left to check.
+// readable refuses a file that is not a network. It does not check the
+// operators, which cpar model check does.
 func readable(path string) error {
 	limits := encoder.Limits{FileBytes: math.MaxInt64} // its digest is known
 	f, err := onnx.Open(path, limits)
@@ -156,7 +157,7 @@ func (f *modelGetFlags) wanted(name string) (*fetched, error) {
 		if err != nil {
 			return nil, err
 		}
-		if path.Ext(u.Path) != ".onnx" { // the address of a folder
+		if path.Ext(u.Path) != ".onnx" { // u is the address of a folder
 			r.Address = u.JoinPath(r.File).String()
 		}
 	}

@@ -115,7 +115,7 @@ func size(n uint64) string {
 
 func photosOf(n int) string { return counted(n, "photo") }
 
-// counted is a number with its noun: 1 keyword, 2 keywords.
+// counted returns a number with its noun, as in 1 keyword or 2 keywords.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -125,8 +125,8 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly returns an error for the photos that failed, with the first one's kind
-// for the exit code.
+// partly returns an error for the photos that failed. Its exit code is that of
+// the first failure.
 func partly(failed int, all int, first error) error {
 	if failed == 0 {
 		return nil

@@ -30,7 +30,7 @@ func (f *askFlags) add(c *cobra.Command) {
 }
 
 // check checks the flags before anything is opened. The index must give
-// probabilities, because weights would mean nothing to the program.
+// probabilities, because a photo program cannot interpret weights.
 func (f *askFlags) check() error {
 	f.ranking.Ranker = rank.KindCalibrated
 	if err := f.ranking.Check(); err != nil {

@@ -73,7 +73,7 @@ func (f *pushFlags) run(cmd *cobra.Command, folder string) (err error) {
 		return err
 	}
 	f.opt.Progress = bar.On(cmd.ErrOrStderr())
-	if replaces != "" { // only the key reads names
+	if replaces != "" { // names can be read only with the key
 		key, keeps, err := f.keys.read() // obeys the settings of the cache
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func (f *uiFlags) check(folders []string) error {
 			return hint.Add(fmt.Errorf("opening %s: %w: there is no such folder", sanitize.Text(folder), cpar.ErrInput), "name folders; a single photo can be dropped onto the page")
 		}
 	}
-	f.search.approx = usualApprox // gives the answers of cpar annotate
+	f.search.approx = usualApprox // gives the same answers as cpar annotate
 	if err := f.search.parse(); err != nil {
 		return err
 	}

@@ -89,7 +89,8 @@ func (f *updateFlags) open() (o opened, err error) {
 }
 
 // update runs work on an index folder, records the new generation and prints
-// the result. A dry run does the same without writing, so its output is exact.
+// the result. A dry run does the same without writing, so that its output is
+// exact.
 func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, opened, *updated) error, human func(out io.Writer, r *updated)) error {
 	o, err := f.open()
 	if err != nil {

@@ -128,9 +128,9 @@ func (f *visionFlags) certificate() (*tls.Certificate, error) {
 	return &c, nil
 }
 
-// token returns the service's key from a file or the environment, or makes one
-// once. It is no argument, because all programs on the machine can see
-// arguments.
+// token returns the service's key from a file or the environment, or creates
+// one on first use. The key is not an argument, because every program on the
+// machine can read arguments.
 func (f *visionFlags) token(cmd *cobra.Command) (token string, err error) {
 	switch {
 	case f.tokenFile != "":

@@ -33,8 +33,8 @@ type wordsFlags struct {
 	photos *zeroshot.Annotator
 }
 
-// Defaults. Scores order words. A share of one twentieth among five hundred
-// words is unlikely to be chance.
+// Scores order words. Among five hundred words, a share of one twentieth is
+// unlikely to be due to chance.
 const (
 	maxWords = 5
 	minWord  = 0.05
@@ -122,7 +122,7 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	return err
 }
 
-// doubt returns the reason why the words may be chance, or "".
+// doubt returns the reason why the words may be due to chance, or "".
 func (f *wordsFlags) doubt() string {
 	if f.photos == nil || !f.photos.Doubtful {
 		return ""

@@ -6,7 +6,7 @@ import (
 )
 
 // openBackend opens the object storage of --store, or the data folder. A daemon
-// may be serving it.
+// may be serving it at the same time.
 func (o *options) openBackend() (store.Backend, error) {
 	if o.Objects.Address != "" {
 		return remote.OpenAddress(o.Objects.Address, o.Objects.Credentials, remote.Options{})

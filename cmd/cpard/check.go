@@ -23,7 +23,7 @@ type checked struct {
 	ID      cpar.IndexID `json:"id"`
 	Scheme  string       `json:"scheme,omitempty"`
 	Bytes   uint64       `json:"bytes"`
-	Pending bool         `json:"pending,omitempty"` // has uploads, never activated
+	Pending bool         `json:"pending,omitempty"` // has uploads but was never activated
 	Damage  string       `json:"damage,omitempty"`
 }
 

@@ -139,7 +139,8 @@ func TestUnitMatchesTheDaemon(t *testing.T) {
 	}
 }
 
-// No container engine runs here, so the test only reads the file.
+// No container engine runs here, so check that the files of the image exist,
+// that its variables are settings, and that the program needs no library.
 func TestContainerfileMatchesTheCheckout(t *testing.T) {
 	text := read(t, "Containerfile")
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-].*) \S+$`).FindAllStringSubmatch(text, -1) {

@@ -32,8 +32,8 @@ type options struct {
 type setting struct {
 	settings.Setting
 	flag func(f *pflag.FlagSet, o *options, name, what string)
-	// values and endings are completed by a shell. A Path without endings
-	// accepts any file, or folders if folder is set.
+	// values and endings are offered by shell completion. A Path without
+	// endings accepts any file, or folders if folder is set.
 	values, endings []string
 	folder          bool
 }

@@ -68,7 +68,8 @@ Indexes in the data folder from before its first tenant belong to no tenant: pus
 	return c
 }
 
-// add adds the common flags, and with writes those of a change.
+// add adds the common flags and, if writes is set, those of commands that make
+// changes.
 func (f *tenantFlags) add(c *cobra.Command, writes bool) {
 	addFlags(c, &f.o, "data", "store", "store-credentials")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
@@ -277,7 +278,7 @@ func (f *tenantFlags) would() string {
 type shownTenant struct {
 	ID     string        `json:"id"`
 	Name   string        `json:"name"`
-	Limits tenant.Limits `json:"limits"` // absent without limits
+	Limits tenant.Limits `json:"limits"` // absent if there are none
 	Stored int64         `json:"stored_bytes"`
 	Tokens []shownToken  `json:"tokens"`
 }

@@ -131,7 +131,8 @@ func (f *tenantFlags) where(id string) string {
 	return filepath.Join(f.o.Data, tenant.Folder, id)
 }
 
-// stored counts the files and bytes of a tenant, at the provider with --store.
+// stored counts the files and bytes of a tenant, in object storage with
+// --store.
 func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes int64, err error) {
 	if f.o.Objects.Address == "" {
 		return tenant.DataSize(f.o.Data, id)

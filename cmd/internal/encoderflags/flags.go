@@ -25,11 +25,11 @@ type Flags struct {
 	Embedding, Pool        string
 	Side, Views            int
 	Limits                 encoder.Limits
-	WorkBillions           int64 // of multiply-adds a photo, for Limits.Work
+	WorkBillions           int64 // multiply-adds per photo, for Limits.Work
 }
 
-// Runtimes and Pools are the values of --runtime, the default first, and
-// --pool.
+// Runtimes and Pools are the values of --runtime and --pool. The default
+// runtime is first.
 var (
 	Runtimes = []string{encoder.Go, encoder.ONNXRuntime, encoder.Auto}
 	Pools    = []string{encoder.PoolClass, encoder.PoolMean}
@@ -81,7 +81,7 @@ func (f *Flags) Check() error {
 func (f *Flags) Options() encoder.OpenOptions {
 	o := encoder.OpenOptions{Runtime: f.Runtime, Preprocessing: f.Preprocessing, Views: prepare.Views(f.Views)}
 	o.Embedding, o.Pool, o.Side, o.Limits = f.Embedding, f.Pool, f.Side, f.Limits
-	if f.WorkBillions != DefaultWorkBillions { // which is rounded
+	if f.WorkBillions != DefaultWorkBillions { // the default is rounded to billions
 		o.Limits.Work = f.WorkBillions * 1e9
 	}
 	return o

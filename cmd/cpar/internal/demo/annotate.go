@@ -11,14 +11,14 @@ import (
 	"cpar/user/device"
 )
 
-// A search is one way to search.
+// A search is one of the compared ways to search an index.
 type search struct {
 	name   string
 	params cpar.Params // L comes from the index or the paper
 }
 
 // hero is the search of the default scheme, which every view uses. peer is the
-// paper's.
+// search of the paper.
 const hero, peer = "sealed", "cpar AP-10"
 
 // searches are the compared schemes, the default first. All have indexes of the
@@ -53,7 +53,6 @@ type Photo struct {
 	picture picture  // for the page
 }
 
-// answer returns the answer of one of searches.
 func (p *Photo) answer(name string) *Answer { return named(p.Answers, name) }
 
 // nearest returns the neighbours shown.
@@ -93,7 +92,6 @@ type Agreement struct {
 	Places  int    `json:"places"`
 }
 
-// annotate runs every search for every new photo.
 func (s *session) annotate(ctx context.Context) error {
 	ways := len(searches) + len(paperSearches)
 	_, err := s.step(func() string {
@@ -146,7 +144,8 @@ func (s *session) agree() {
 		s.result.Agreement = append(s.result.Agreement, g)
 	}
 	for _, how := range searches {
-		// A search in the clear on the device leaves nothing to compare.
+		// If the device itself searches in the clear, there is nothing to
+		// compare.
 		if how.params.Scheme.CloudSearches() {
 			sum(how, s.result.Chosen, func(p *Photo) []Answer { return p.Answers })
 		}

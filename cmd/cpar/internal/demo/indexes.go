@@ -17,8 +17,8 @@ type times struct {
 	setup, encrypt time.Duration
 }
 
-// An indexed is the collection as one index, as its builder has it and as a
-// device with only the key opens it.
+// An indexed holds one index of the collection, both as built and as opened by
+// a device that has only the key.
 type indexed struct {
 	name     string // of its folder
 	scheme   cpar.Scheme
@@ -43,8 +43,8 @@ func (x *indexed) probable() bool { return x.builder.Ranker().Kind() == rank.Kin
 
 const trees = 10
 
-// calibrateFrom is the number of photos from which the paper's profile can
-// learn probabilities. Other profiles bring theirs.
+// calibrateFrom is the minimum number of photos from which the paper's profile
+// can learn probabilities. The other profiles come with theirs.
 const calibrateFrom = 100
 
 // makeKey makes a key and writes it only if the run is kept.
@@ -165,7 +165,7 @@ func (s *session) push(ctx context.Context, all ...*indexed) error {
 	return err
 }
 
-// open opens an index as a device does that has only the key.
+// open opens an index the way a device does that has only the key.
 func (s *session) open(ctx context.Context, x *indexed) (err error) {
 	d := device.Device{State: s.path("device")}
 	if x.opened, err = d.Open(ctx, s.client, s.key, device.OpenOptions{Index: x.manifest.ID}); err != nil {

@@ -69,7 +69,7 @@ type cardNear struct {
 type look struct {
 	Name, Title string
 	Picture     picture
-	// Says introduces the truth.
+	// Says is the text that introduces Truth.
 	Says    string
 	Truth   []string
 	Columns []lookColumn
@@ -77,7 +77,7 @@ type look struct {
 
 type lookColumn struct {
 	Suggestion
-	Name string // if there are several
+	Name string // empty for a single profile
 	Of   int
 }
 
@@ -108,8 +108,8 @@ func (r *Result) looks() []look {
 // enough is the number of photos needed to call one profile the best.
 const enough = 20
 
-// best returns the profile that finds most, if its lead exceeds chance,
-// otherwise -1.
+// best returns the position of the profile that finds the most keywords, or -1
+// if its lead may be due to chance.
 func (r *Result) best() int {
 	if len(r.Profiles) < 2 || len(r.HeldOut) < enough {
 		return -1

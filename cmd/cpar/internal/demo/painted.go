@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// sceneSeed is arbitrary. Every run shows the same images.
+	// sceneSeed is arbitrary but fixed, so that every run shows the same
+	// images.
 	sceneSeed = 1
 	// sceneCount is the number of painted images in the index.
 	sceneCount = 360

@@ -167,7 +167,7 @@ func (r *Result) SawLines() []string {
 	return lines
 }
 
-// wrap breaks a line at spaces and indents all lines except the first.
+// wrap breaks a line at spaces and indents every line but the first.
 func wrap(s string, width int, indent string) string {
 	var b strings.Builder
 	at := 0
@@ -188,7 +188,7 @@ func wrap(s string, width int, indent string) string {
 	return b.String()
 }
 
-// pad pads by characters, where fmt's %-*s counts bytes.
+// pad pads by characters, because fmt's %-*s would count bytes.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }

@@ -53,8 +53,8 @@ var names = map[profile.Kind]string{
 	profile.Network: "with an image network",
 }
 
-// compared returns the profiles beside `paper`. Painted images have none,
-// because learning takes long and eight photos compare too little.
+// compared returns the profiles to compare with `paper`. There are none for
+// painted images, because learning takes long and eight photos are too few.
 func (o *Options) compared() []profile.Kind {
 	switch {
 	case o.Data == "":
@@ -70,7 +70,7 @@ func (s *session) buildProfiles(ctx context.Context) error {
 	for _, kind := range append([]profile.Kind{profile.Paper}, s.compared()...) {
 		x := &indexed{name: kind.String(), scheme: user.DefaultScheme, profile: kind}
 		var o user.Options
-		o.Progress = s.Progress // not s.tell, because the costs shown are of another index
+		o.Progress = s.Progress // not s.tell, because the costs shown belong to another index
 		if kind == profile.Paper && len(s.records) >= calibrateFrom {
 			o.Ranker = rank.KindCalibrated
 		}
@@ -103,8 +103,8 @@ func (s *session) buildProfiles(ctx context.Context) error {
 	return nil
 }
 
-// choose takes the best profile or, if that is in doubt, the default of cpar
-// build.
+// choose takes the best profile, or the default of cpar build if the best one
+// is in doubt.
 func (s *session) choose(context.Context) error {
 	at := s.result.best()
 	if at < 0 {

@@ -10,7 +10,7 @@ import (
 // A Scheme is one column of the comparison of schemes.
 type Scheme struct {
 	Name  string `json:"name"`
-	Count        // over all pictures
+	Count        // over all photos
 	// DeviceMS covers making the request and reading the reply. CloudMS is the
 	// HTTP round trip. Both are medians per photo, as are Sent and Received.
 	DeviceMS float64 `json:"home_ms"`

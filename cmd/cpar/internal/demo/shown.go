@@ -8,7 +8,8 @@ import (
 	"cpar/model/rank"
 )
 
-// Minimum probabilities of sure and maybe keywords. Others are not shown.
+// sureFrom and maybeFrom are the minimum probabilities of sure and maybe
+// keywords. Less probable keywords are not shown.
 const sureFrom, maybeFrom = 0.5, 0.25
 
 // A Keyword is a keyword shown. Correct reports whether a person gave it too.
@@ -27,8 +28,8 @@ func (k Keyword) Figure() string {
 	return fmt.Sprintf("%.1f", k.Weight)
 }
 
-// marked marks sure and correct keywords. A weight is no probability and makes
-// nothing sure.
+// marked marks sure and correct keywords. A weight is not a probability, so it
+// makes no keyword sure.
 func marked(keywords []rank.Keyword, truth []string) []Keyword {
 	out := make([]Keyword, len(keywords))
 	for i, k := range keywords {

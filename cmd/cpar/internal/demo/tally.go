@@ -83,9 +83,9 @@ func (p Profile) Cells() []string {
 
 func (p Profile) Line() string { return fmt.Sprintf("finds %s keywords; %s", p.Finds(), p.Text()) }
 
-// Chance returns the difference in found keywords per photo that two profiles
-// may have by chance: twice the largest standard error of their differences,
-// photo by photo. It is 0 for a single profile.
+// Chance returns the difference in found keywords per photo that may arise by
+// chance: twice the largest standard error of the photo-by-photo differences
+// between two profiles. It is 0 for a single profile.
 func (r *Result) Chance() float64 {
 	n, worst := float64(len(r.HeldOut)), 0.0
 	if n < 2 {
