@@ -139,11 +139,11 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, erro
 	if e, ok := schemes[m.Scheme]; ok {
 		return e.load(m, p, segments)
 	}
-	return scored.load(m, p, segments) // which fails to validate m
+	return scored.load(m, p, segments) // which refuses m
 }
 
 // A scoredIndex has scheme cpar, capia or ivf: the server sees the scores and
-// returns the records with the smallest.
+// returns the records with the smallest scores.
 type scoredIndex struct{ *score.Index }
 
 func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {

@@ -64,7 +64,8 @@ type Options struct {
 	WithLists bool
 	// Block is the block width of scheme sealed, a power of two from 16 to 128.
 	// Wide blocks make requests short and hints long. 0 means 128 with profile
-	// `paper` and 32 with other profiles.
+	// `paper` and 32 with other profiles. It must keep requests within
+	// cpar.MaxRequestBytes and scores certain.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as

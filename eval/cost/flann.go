@@ -39,8 +39,8 @@ const (
 // nearest against visits and time.
 //
 // Spaces, both with squared L2: jl1296 holds the integers of the
-// Johnson-Lindenstrauss projection of a photo's 864 levels, pca64 their first
-// 64 principal components.
+// Johnson-Lindenstrauss projection of a photo's 864 levels, and pca64 holds the
+// first 64 principal components of these levels.
 //
 // Everything runs on one core, one request at a time: FLANN in C++, compiled
 // from its headers with -O3, ours in plain Go, both on float32. The encrypted

@@ -4,5 +4,5 @@
 //
 //	measure.Session, measure.Corpus ─▶ Measure… ─▶ a Result: Tables, Figures
 //
-// It imports measure, and neither cost, attack nor report.
+// It imports measure and none of cost, attack and report.
 package quality

@@ -14,7 +14,7 @@ import (
 
 const hugePage = 2 << 20
 
-// Allocate returns n bytes that start on a huge page, and a function that frees
+// Allocate returns n bytes that start at a huge-page boundary, and a function that frees
 // them. Without huge pages it uses ordinary ones.
 func Allocate(n uint64) ([]byte, func(), error) {
 	if n == 0 || n > math.MaxInt-2*hugePage {
@@ -31,7 +31,7 @@ func Allocate(n uint64) ([]byte, func(), error) {
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
 
-// available returns the smaller of the system's free memory and the rest of the
+// available returns the smaller of the system's available memory and the rest of the
 // control group's limit.
 func available() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")

@@ -39,7 +39,8 @@ const (
 	// Sigma is the width of all noise, as in the standard. Secrets are uniform
 	// in {−1, 0, 1}.
 	Sigma = 3.2
-	// hintBits is the number of bits kept of each hint coefficient.
+	// hintBits is the number of bits kept of each hint coefficient. With two
+	// fewer, rounding would outweigh the noise.
 	hintBits = mod48.FieldBits
 	// lazy is the number of products below Q² summed before a reduction. 128
 	// bits would hold 2³².

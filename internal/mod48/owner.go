@@ -152,6 +152,7 @@ func (t *Transform) evaluatePlain(p []uint64, k int) {
 	}
 }
 
+// lessModulus returns x mod q for x below 2q, without a branch.
 func lessModulus(x, q uint64) uint64 {
 	less, borrow := bits.Sub64(x, q, 0)
 	return less + q&-borrow

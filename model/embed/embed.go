@@ -70,9 +70,9 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 // paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
 // of norm at most 1, β/2 levels per unit, and half a level of rounding per
 // coordinate. A median is on average at most twice as far from any point as the
-// photos are, so baselines are at most 2B away and a photo at most 3B = 10,287
-// from them. The result is at most 32,767, which keeps the sums of EmbedAll
-// exact.
+// photos are, because half of them are at least as far, on the same side. So
+// baselines are at most 2B away and a photo at most 3B = 10,287 from them. The
+// result is at most 32,767, which keeps the sums of EmbedAll exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }

@@ -43,7 +43,8 @@ type coordinate struct {
 // numbers.
 //
 // Four values share a 64-bit word. Sums of words are sums of their lanes if the
-// final value of every lane is within ±32,767, which MaxSteps ensures.
+// final value of every lane is within ±32,767, which MaxSteps ensures. Borrows
+// between lanes are linear too and cancel.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {

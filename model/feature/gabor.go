@@ -247,8 +247,8 @@ func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 
 // turnsLost returns, from the imaginary parts of two factors and their product,
 // the number of turns by which the product's angle falls short of the sum of
-// angles. Two factors in the upper half-plane (angles 0…π) with a product below
-// have passed π. Two factors below with a product above have passed −π.
+// angles. Two factors in the upper half-plane (angles 0…π) whose product lies
+// below have passed π. Two factors below with a product above have passed −π.
 func turnsLost(a, b, product float64) int {
 	sa, sb, sp := math.Float64bits(a)>>63, math.Float64bits(b)>>63, math.Float64bits(product)>>63
 	return int(sp&^(sa|sb)) - int(sa&sb&^sp)

@@ -23,7 +23,8 @@ const (
 	// million. Rounding then moves a distance d by about √(2d/3)/1000, less
 	// than the noise.
 	unitsPerLength = 1000
-	minPhotos      = 5
+	// minPhotos is the minimum that package learn can divide into folds.
+	minPhotos = 5
 	// MaxLearnedDim bounds the dimensions of a learnt vector.
 	MaxLearnedDim = 128
 )

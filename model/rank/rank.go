@@ -50,7 +50,8 @@ type Keyword struct {
 // Keywords ranks the words of near by weight and returns the first n, or all if
 // there are fewer. Words of equal weight are in order of first occurrence,
 // nearest neighbour first. near may be in any order and is not changed.
-// Neighbours with a NaN or infinite distance are ignored.
+// Neighbours with a NaN or infinite distance are ignored, because they would
+// make every weight meaningless.
 func Keywords(near []Neighbour, n int) []Keyword {
 	sorted := nearest(near, len(near))
 	words := tally(sorted, neighbourWeights(sorted)) // W_t = Σ W_I

@@ -78,7 +78,7 @@ func (x *Index) take(ctx context.Context) error {
 
 func (x *Index) release() { <-x.turn }
 
-// merged returns the keywords of all images, each with its highest probability.
+// merged returns at most MaxKeywords keywords of all images, each with its highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {
 	best := map[string]float64{}
 	for _, a := range all {
