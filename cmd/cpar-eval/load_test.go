@@ -117,7 +117,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Invalid options fail before anything starts.
+// Invalid options fail before anything starts, and an interruption also leaves
+// nothing behind.
 func TestLoadRefusesAndStops(t *testing.T) {
 	program, temporary := cpard(t)
 	data := collection(t, 12)

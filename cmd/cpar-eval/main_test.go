@@ -262,7 +262,7 @@ func collection(t *testing.T, n int) string {
 	return dir
 }
 
-// A report reuses kept results, except those of changed photos.
+// A kept result is reused and reported. A changed photo is measured again.
 func TestSamplesThenReport(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"samples", "--data", data, "--out", out, "--cache", filepath.Join(out, "features"), "--json"}

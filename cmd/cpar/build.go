@@ -358,7 +358,7 @@ func (r *built) print(cmd *cobra.Command) {
 	printSkipped(cmd, r.Skipped)
 	printDuplicates(cmd, r.Duplicates)
 	switch r.Format {
-	case dataset.Manifest, dataset.Embedded: // formats that the owner made
+	case dataset.Manifest, dataset.Embedded: // collections made by the owner
 	default:
 		fmt.Fprintf(out, "read as %s\n", r.Format)
 	}

@@ -125,8 +125,8 @@ func counted(n int, noun string) string {
 
 var errPartly = errors.New("some photos failed")
 
-// partly returns an error for the photos that failed. Its exit code is that of
-// the first failure.
+// partly returns an error for the photos that failed, with the exit code of the
+// first failure.
 func partly(failed int, all int, first error) error {
 	if failed == 0 {
 		return nil
