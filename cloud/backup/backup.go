@@ -130,8 +130,8 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 }
 
 // registry copies the registry of tenants unless it is damaged. If the source
-// is gone, the copy stays, because it may be the last one. With prune it is
-// removed if no tenant has data.
+// is gone, the copy stays, because it may be the last one. With prune the
+// copy is removed if no tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)

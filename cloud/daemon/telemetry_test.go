@@ -99,7 +99,7 @@ func scan(t *testing.T, folder string) *cpar.Manifest {
 	return m
 }
 
-// Private data are tokens, addresses, tenants' names and bodies.
+// Client data are tokens, addresses, tenants' names and bodies.
 func TestLogAndMetricsContainNoClientData(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	const name = "photographer-of-weddings"

@@ -268,7 +268,7 @@ func TestRepairedIndexReturnsToService(t *testing.T) {
 	}
 }
 
-// The files are checked.
+// The reading fails alone, and the files are checked.
 func TestMapFault(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file cannot be truncated on this system")

@@ -33,8 +33,8 @@ type hastyFile struct{ durable.File }
 
 func (hastyFile) Sync() error { return nil }
 
-// They hold no file open, leave few folders, and do not block other tenants'
-// pushes, before and after a restart.
+// Uploads under invented ids hold no file open, leave few folders, and do not
+// block other tenants' pushes, before and after a restart.
 func TestTenThousandInventedIDs(t *testing.T) {
 	data := t.TempDir()
 	const most = 50

@@ -67,7 +67,7 @@ func TestRefusedChangesKeepRegistry(t *testing.T) {
 	}
 }
 
-// It also ends tokens in grace, and no others.
+// Tokens in grace end too, and other labels' tokens stay.
 func TestRotateEndsAllTokensOfLabel(t *testing.T) {
 	data, e := t.TempDir(), new(Editor)
 	e.Data = data
