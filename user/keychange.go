@@ -146,9 +146,8 @@ func (f *keyFile) makeSlots() (err error) {
 
 // Identity passes keep the file's id and the identity that opens the file
 // without a passphrase, so that a keyring can store them. A file with one
-// passphrase is first converted to slots, because a passphrase that is used
-// elsewhere should not lie in a keyring. The file is written only after keep
-// succeeds.
+// passphrase is converted to slots, because a passphrase that is used elsewhere
+// should not lie in a keyring. The file is written only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {

@@ -227,8 +227,8 @@ func (l *ledger) after() *ledger {
 // messages. The keyword key is used most, by updates that rewrite all pages. As
 // the number of records never falls, the messages under an id are at most
 // (pages + 2 for the tail) times its generations. Copies restored from a backup
-// are not counted. Other keys encrypt at most one message per generation and
-// record.
+// are not counted. Other keys encrypt at most one message per generation
+// and one per record.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

@@ -63,6 +63,7 @@ type Options struct {
 	// structures. The server then learns what either reveals.
 	WithLists bool
 	// Block is the block width of scheme sealed, a power of two from 16 to 128.
+	// It must keep requests within cpar.MaxRequestBytes and scores certain.
 	// Wide blocks make requests short and hints long. 0 means 128 with profile
 	// `paper` and 32 with other profiles. It must keep requests within
 	// cpar.MaxRequestBytes and scores certain.

@@ -183,9 +183,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. It
-// depends on collection and options, because two indexes with one id would
-// encrypt vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. It is
+// fresh and depends on collection and options, because two indexes with one id
+// would encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

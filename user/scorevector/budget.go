@@ -137,8 +137,8 @@ func (b *Budget) Unit() float64 { return b.unit }
 // Offset returns r: Max/2·F, or slightly less after WithSecretOffset.
 func (b *Budget) Offset() int64 { return b.offset }
 
-// Bits returns the number of bits of a score of Dis in [0, Max], at most 63
-// without the sign.
+// Bits returns the number of bits of a score of Dis in [0, Max], without the
+// sign. 63 are available.
 func (b *Budget) Bits() float64 {
 	half := max(float64(b.offset), b.params.Max*b.unit-float64(b.offset))
 	return b.Cipher().Bits(half*ive.MaxScale, MaxError*b.unit*ive.MaxScale)

@@ -98,6 +98,8 @@ func TestErratumLogarithmRoundedAfterScaling(t *testing.T) {
 	}
 }
 
+// walk returns a difference of levels under a JL projection: m̂ sums of random
+// signs.
 func walk(r *rand.Rand, m, levels int) []int16 {
 	z := make([]int16, m)
 	for i := range z {
@@ -122,6 +124,7 @@ func TestErratumJLPlaneIsNoLowerBoundOfL1(t *testing.T) {
 	if l1 := float64(levels * m); plane <= l1 {
 		t.Errorf("plane at %g, L1 at %g: no counterexample", plane, l1)
 	}
+	// It does bound the JL distance.
 	if jl := float64(SquaredNorm(record)); plane > jl {
 		t.Errorf("plane at %g, JL distance %g", plane, jl)
 	}
