@@ -65,8 +65,7 @@ type Options struct {
 	// Block is the block width of scheme sealed, a power of two from 16 to 128.
 	// It must keep requests within cpar.MaxRequestBytes and scores certain.
 	// Wide blocks make requests short and hints long. 0 means 128 with profile
-	// `paper` and 32 with other profiles. It must keep requests within
-	// cpar.MaxRequestBytes and scores certain.
+	// `paper` and 32 with other profiles.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as
