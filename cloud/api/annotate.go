@@ -79,45 +79,39 @@ func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 }
 
 func (s *server) annotate(ctx context.Context, in *bodyInput) (*streamOutput, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
+	k := in.index(ctx)
 	b, release, err := s.readBody(ctx, &in.body, cpar.MaxRequestBytes, times)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer release()
-	q, err := decodeRequest(id, b)
+	q, err := decodeRequest(k.Index, b)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	trace.SetAnnotations(ctx, q.Params.Scheme, 1)
-	return s.answer(ctx, indexRef(ctx, id), []*cpar.Request{q}, encodeOne)
+	return s.answer(ctx, k, []*cpar.Request{q}, encodeOne)
 }
 
 func (s *server) annotateBatch(ctx context.Context, in *bodyInput) (*streamOutput, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
+	k := in.index(ctx)
 	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxBatchBytes, times)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer release()
 	items, err := wire.DecodeBatch(b, cpar.ErrCorrupt)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	requests := make([]*cpar.Request, len(items))
 	for i, item := range items {
-		if requests[i], err = decodeRequest(id, item); err != nil {
-			return nil, s.problem(fmt.Errorf("request %d of %d: %w", i+1, len(items), err))
+		if requests[i], err = decodeRequest(k.Index, item); err != nil {
+			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(items), err)
 		}
 	}
 	trace.SetAnnotations(ctx, requests[0].Params.Scheme, len(requests))
-	return s.answer(ctx, indexRef(ctx, id), requests, encodeBatch)
+	return s.answer(ctx, k, requests, encodeBatch)
 }
 
 func encodeOne(replies []batchReply) ([]byte, error) {
@@ -156,15 +150,15 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	defer cancel()
 	size, err := s.annotator.ReplyBytes(ctx, k, requests)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	if err := s.load(ctx, k); err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	asked := time.Now()
 	release, err := s.gate.AcquireReply(ctx, k.Tenant, size)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	sent := false
 	defer func() {
@@ -174,14 +168,14 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	}()
 	replies, err := s.batches.Answer(ctx, k.Tenant, k, requests)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	observe(ctx, asked, replies)
 	encoded := trace.Enter(ctx, trace.Encode)
 	b, err := encode(replies)
 	encoded()
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	sent = true
 	return &streamOutput{func(ctx huma.Context) {

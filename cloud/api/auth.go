@@ -3,17 +3,12 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"cpar"
-	"cpar/cloud/store"
 	"cpar/cloud/tenant"
 	"cpar/cloud/trace"
 	"cpar/cparhttp"
@@ -32,59 +27,6 @@ const (
 	anybody  = tenant.Scopes(0)
 	anyToken = tenant.Annotate | tenant.Push | tenant.Delete | tenant.Admin
 )
-
-// scopesOf lists the scopes that may call each operation. The scope admin may
-// call all. New refuses an operation without a row.
-var scopesOf = map[string]tenant.Scopes{
-	"health":           anybody,
-	"token":            anyToken,
-	"usage":            tenant.Admin,
-	"list-indexes":     tenant.Annotate | tenant.Delete,
-	"get-manifest":     anyToken, // a push must not overwrite another device's push
-	"has-segment":      anyToken,
-	"get-segment":      tenant.Annotate | tenant.Delete, // one segment contains the names of indexes
-	"annotate":         tenant.Annotate,
-	"annotate-batch":   tenant.Annotate,
-	"missing-segments": tenant.Push,
-	"put-segment":      tenant.Push,
-	"activate-index":   tenant.Push,
-	"delete-index":     tenant.Delete,
-}
-
-const securityName = "token"
-
-// secure finds the row of each operation, by the mux's pattern, and adds it to
-// the document.
-func (s *server) secure(doc *huma.OpenAPI) error {
-	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{securityName: {
-		Type: "http", Scheme: "bearer", BearerFormat: "cpar_ and 58 letters and digits",
-		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
-	}}
-	s.scopes = map[string]tenant.Scopes{
-		"GET " + cparhttp.PathProblem: anybody,
-		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody,
-	}
-	for path, item := range doc.Paths {
-		for method, op := range map[string]*huma.Operation{
-			http.MethodGet: item.Get, http.MethodHead: item.Head, http.MethodPost: item.Post, http.MethodPut: item.Put,
-			http.MethodDelete: item.Delete, http.MethodPatch: item.Patch, http.MethodOptions: item.Options, http.MethodTrace: item.Trace,
-		} {
-			if op == nil {
-				continue
-			}
-			scopes, ok := scopesOf[op.OperationID]
-			if !ok {
-				return fmt.Errorf("operation %s: no scopes are listed for it", op.OperationID)
-			}
-			s.scopes[method+" "+path] = scopes
-			op.Security = []map[string][]string{}
-			for _, name := range scopes.Names() {
-				op.Security = append(op.Security, map[string][]string{securityName: {name}})
-			}
-		}
-	}
-	return nil
-}
 
 // authenticate checks the token and its scopes before the body is read or any
 // data is looked up, so that a refusal reveals nothing about stored data.
@@ -155,12 +97,12 @@ type usageOutput struct{ Body cparhttp.UsageInfo }
 func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // the first call counts everything stored
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer done()
 	u, err := s.store.Usage(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	l := tenant.FromContext(ctx).Limits
 	return &usageOutput{cparhttp.UsageInfo{
@@ -172,7 +114,3 @@ func (s *server) usage(ctx context.Context, _ *none) (*usageOutput, error) {
 // tenantOf returns the tenant of the request, or "" on a server without
 // tenants.
 func tenantOf(ctx context.Context) string { return tenant.FromContext(ctx).Tenant }
-
-func indexRef(ctx context.Context, id cpar.IndexID) store.IndexRef {
-	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
-}

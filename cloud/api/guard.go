@@ -106,7 +106,7 @@ func (s *server) limit(next http.Handler) http.Handler {
 		p := tenant.FromContext(r.Context())
 		leave, err := s.gate.Enter(p.Tenant, admission.Rate{PerSecond: p.Limits.RequestsPerSecond, Burst: p.Limits.Burst, Concurrent: p.Limits.Concurrent})
 		if err != nil {
-			s.problemOf(err).write(w, r)
+			s.problem(err).write(w, r)
 			return
 		}
 		defer leave()

@@ -30,6 +30,10 @@ func config() huma.Config {
 	}
 }
 
+var problemContent = map[string]*huma.MediaType{
+	cparhttp.TypeProblem: {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}},
+}
+
 func problemSchema() *huma.Schema {
 	codes := make([]any, len(cparhttp.Codes))
 	for i, c := range cparhttp.Codes {
@@ -50,21 +54,12 @@ func problemSchema() *huma.Schema {
 	}
 }
 
-// failures lists the error codes of each operation, besides the common ones.
-var failures = map[string][]string{
-	"health":           nil,
-	"token":            nil,
-	"usage":            {cparhttp.CodeStorage, cparhttp.CodeAway},
-	"list-indexes":     {cparhttp.CodeStorage, cparhttp.CodeAway},
-	"delete-index":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"get-manifest":     {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"has-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"get-segment":      {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"missing-segments": {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"put-segment":      {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeQuota, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"activate-index":   {cparhttp.CodeInput, cparhttp.CodeTooLarge, cparhttp.CodeIncomplete, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"annotate":         {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
-	"annotate-batch":   {cparhttp.CodeInput, cparhttp.CodeNotFound, cparhttp.CodeTooLarge, cparhttp.CodeCorrupt, cparhttp.CodeVersion, cparhttp.CodeStorage, cparhttp.CodeAway},
+func components(c *huma.Components) {
+	c.Schemas.Map()["Problem"] = problemSchema()
+	c.SecuritySchemes = map[string]*huma.SecurityScheme{securityName: {
+		Type: "http", Scheme: "bearer", BearerFormat: "cpar_ and 58 letters and digits",
+		Description: "A token of a tenant. A cloud on loopback without tenants needs none. One of the scopes that an operation names is enough, or admin.",
+	}}
 }
 
 // everywhere lists the codes of all operations, withToken the codes of
@@ -94,54 +89,38 @@ func statusesOf(code string) []int {
 	return all
 }
 
-// describeProblems adds the error responses to every operation. It refuses an
-// operation without a row.
-func describeProblems(doc *huma.OpenAPI) error {
-	problem := map[string]*huma.MediaType{cparhttp.TypeProblem: {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}}
-	for path, item := range doc.Paths {
-		for _, op := range []*huma.Operation{item.Get, item.Head, item.Post, item.Put, item.Delete} {
-			if op == nil {
-				continue
-			}
-			codes, ok := failures[op.OperationID]
-			if !ok {
-				return fmt.Errorf("operation %s of %s: no problems are listed for it", op.OperationID, path)
-			}
-			codes = slices.Concat(codes, everywhere)
-			if scopesOf[op.OperationID] != anybody {
-				codes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(codes, withToken))))
-			}
-			by := map[int][]string{}
-			for _, code := range codes {
-				for _, status := range statusesOf(code) {
-					if status != http.StatusBadRequest || op.RequestBody != nil {
-						by[status] = append(by[status], code)
-					}
-				}
-			}
-			for status, codes := range by {
-				r := &huma.Response{Description: "A problem with code " + strings.Join(codes, " or ")}
-				if op.Method != http.MethodHead {
-					r.Content = problem
-				}
-				if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-					r.Headers = map[string]*huma.Param{"Retry-After": {
-						Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "After how many seconds to try again",
-					}}
-				}
-				op.Responses[strconv.Itoa(status)] = r
+// describeProblems adds the error responses with these codes, and the common
+// ones, to an operation.
+func describeProblems(op *huma.Operation, codes []string, needsToken bool) {
+	codes = slices.Concat(codes, everywhere)
+	if needsToken {
+		codes = slices.Compact(slices.Sorted(slices.Values(slices.Concat(codes, withToken))))
+	}
+	by := map[int][]string{}
+	for _, code := range codes {
+		for _, status := range statusesOf(code) {
+			if status != http.StatusBadRequest || op.RequestBody != nil {
+				by[status] = append(by[status], code)
 			}
 		}
 	}
-	return nil
+	for status, codes := range by {
+		r := &huma.Response{Description: "A problem with code " + strings.Join(codes, " or ")}
+		if op.Method != http.MethodHead {
+			r.Content = problemContent
+		}
+		if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+			r.Headers = map[string]*huma.Param{"Retry-After": {
+				Schema: &huma.Schema{Type: huma.TypeInteger}, Description: "After how many seconds to try again",
+			}}
+		}
+		op.Responses[strconv.Itoa(status)] = r
+	}
 }
 
 // serveOpenAPI generates the document once, even for concurrent requests.
 func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
-	if err := describeProblems(doc); err != nil {
-		return err
-	}
 	delete(doc.Components.Schemas.Map(), "ErrorModel")
 	delete(doc.Components.Schemas.Map(), "ErrorDetail")
 	asJSON, err := doc.MarshalJSON()

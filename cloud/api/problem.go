@@ -76,17 +76,9 @@ const busyFor = time.Second
 
 const awayFor = 5 * time.Second
 
-// problem converts an error into the response for the client. Nil stays nil.
-// Details that a client cannot act on may contain paths, so they are logged and
-// not sent.
-func (s *server) problem(err error) error {
-	if err == nil {
-		return nil
-	}
-	return s.problemOf(err)
-}
-
-func (s *server) problemOf(err error) *problem {
+// problem converts an error into the response for the client. Details that a
+// client cannot act on may contain paths, so they are logged and not sent.
+func (s *server) problem(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {
 			continue

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"cpar"
+	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/cparhttp"
 )
 
@@ -20,19 +23,19 @@ type IndexPath struct {
 	ID string `path:"id" pattern:"^[0-9a-f]{32}$" doc:"The index: 32 lower-case hexadecimal digits"`
 }
 
-// id cannot fail once the pattern has matched.
-func (in *IndexPath) id() (cpar.IndexID, error) { return cpar.ParseIndexID(in.ID) }
+func (in *IndexPath) index(ctx context.Context) store.IndexRef {
+	id, _ := cpar.ParseIndexID(in.ID) // cannot fail once the pattern has matched
+	return store.IndexRef{Tenant: tenantOf(ctx), Index: id}
+}
 
 type SegmentPath struct {
 	IndexPath
 	Digest string `path:"digest" pattern:"^[0-9a-f]{64}$" doc:"The segment's SHA-256: 64 lower-case hexadecimal digits"`
 }
 
-func (in *SegmentPath) name() (id cpar.IndexID, d cpar.Digest, err error) {
-	if id, err = in.id(); err == nil {
-		d, err = cpar.ParseDigest(in.Digest)
-	}
-	return id, d, err
+func (in *SegmentPath) digest() cpar.Digest {
+	d, _ := cpar.ParseDigest(in.Digest) // cannot fail once the pattern has matched
+	return d
 }
 
 type bodyInput struct {
@@ -55,54 +58,86 @@ type binaryOutput struct {
 	Body []byte
 }
 
-func binaryOut(b []byte) *binaryOutput { return &binaryOutput{cparhttp.TypeBinary, b} }
-
 type sizeOutput struct {
 	// huma omits zero headers, but an empty segment has length 0.
 	Length string `header:"Content-Length"`
 	Type   string `header:"Content-Type"`
 }
 
+// An operation is a route with its documentation.
+type operation struct {
+	name, method, path, summary string
+	takes, gives                string   // what the binary bodies are, or ""
+	fails                       []string // codes besides the common ones
+}
+
+const securityName = "token"
+
+var binaryContent = map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
+
+// handle registers an operation that tokens with one of these scopes may call.
+// The scope admin may call all.
+func handle[I, O any](s *server, h huma.API, scopes tenant.Scopes, o operation, f func(context.Context, *I) (*O, error)) {
+	op := huma.Operation{OperationID: o.name, Method: o.method, Path: o.path, Summary: o.summary,
+		Security: []map[string][]string{}, Responses: map[string]*huma.Response{"default": {
+			Description: "A problem; its member code tells programs which", Content: problemContent,
+		}}}
+	if o.takes != "" {
+		op.RequestBody = &huma.RequestBody{Description: o.takes, Required: true, Content: binaryContent}
+	}
+	if o.gives != "" {
+		op.Responses["200"] = &huma.Response{Description: o.gives, Content: binaryContent}
+	}
+	for _, name := range scopes.Names() {
+		op.Security = append(op.Security, map[string][]string{securityName: {name}})
+	}
+	describeProblems(&op, o.fails, scopes != anybody)
+	s.scopes[o.method+" "+o.path] = scopes
+	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := f(ctx, in)
+		if err != nil {
+			return nil, s.problem(err)
+		}
+		return out, nil
+	})
+}
+
 func (s *server) register(h huma.API) {
-	h.OpenAPI().Components.Schemas.Map()["Problem"] = problemSchema()
-	problem := &huma.Schema{Ref: "#/components/schemas/Problem"}
-	binary := map[string]*huma.MediaType{cparhttp.TypeBinary: {Schema: &huma.Schema{Type: "string", Format: "binary"}}}
-	operation := func(name, method, path, summary string, set ...func(*huma.Operation)) huma.Operation {
-		op := huma.Operation{OperationID: name, Method: method, Path: path, Summary: summary,
-			Responses: map[string]*huma.Response{"default": {
-				Description: "A problem; its member code tells programs which",
-				Content:     map[string]*huma.MediaType{cparhttp.TypeProblem: {Schema: problem}},
-			}}}
-		for _, f := range set {
-			f(&op)
-		}
-		return op
-	}
-	takes := func(what string) func(*huma.Operation) {
-		return func(op *huma.Operation) {
-			op.RequestBody = &huma.RequestBody{Description: what, Required: true, Content: binary}
-		}
-	}
-	gives := func(what string) func(*huma.Operation) {
-		return func(op *huma.Operation) {
-			op.Responses["200"] = &huma.Response{Description: what, Content: binary}
-		}
-	}
-	huma.Register(h, operation("health", http.MethodGet, cparhttp.PathHealth, "Check that the cloud is running"), s.health)
-	huma.Register(h, operation("token", http.MethodGet, cparhttp.PathToken, "Say what the token of this request may do"), s.token)
-	huma.Register(h, operation("usage", http.MethodGet, cparhttp.PathUsage, "Say how much is stored, and what the limits are"), s.usage)
-	huma.Register(h, operation("list-indexes", http.MethodGet, cparhttp.PathIndexes, "List the active indexes"), s.list)
-	huma.Register(h, operation("delete-index", http.MethodDelete, cparhttp.PathIndex, "Delete an index"), s.delete)
-	huma.Register(h, operation("get-manifest", http.MethodGet, cparhttp.PathManifest, "Fetch the active manifest", gives("The manifest")), s.manifest)
-	huma.Register(h, operation("activate-index", http.MethodPut, cparhttp.PathManifest, "Activate an index whose segments are all uploaded", takes("The manifest")), s.activate)
-	huma.Register(h, operation("missing-segments", http.MethodPost, cparhttp.PathMissing, "List the segments of a manifest that are still to be uploaded", takes("The manifest")), s.missing)
-	huma.Register(h, operation("has-segment", http.MethodHead, cparhttp.PathSegment, "Check whether a segment is stored, uploaded or active"), s.hasSegment)
-	huma.Register(h, operation("get-segment", http.MethodGet, cparhttp.PathSegment, "Fetch a segment of the active index", gives("The segment's bytes")), s.segment)
-	huma.Register(h, operation("put-segment", http.MethodPut, cparhttp.PathSegment, "Upload a segment", takes("The segment's bytes, with the digest that the path names")), s.upload)
-	huma.Register(h, operation("annotate", http.MethodPost, cparhttp.PathAnnotate, "Find the records nearest to an encrypted request", takes("The request"), gives("The reply")), s.annotate)
-	huma.Register(h, operation("annotate-batch", http.MethodPost, cparhttp.PathAnnotateBatch, fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
-		takes("Their number (4 bytes), then each request's length (4 bytes) and the request"),
-		gives("The number of replies (4 bytes), then each reply's length (4 bytes) and the reply, in the order of the requests")), s.annotateBatch)
+	const get, put, post = http.MethodGet, http.MethodPut, http.MethodPost
+	with := func(codes []string, more ...string) []string { return slices.Concat(codes, more) }
+	storage := []string{cparhttp.CodeStorage, cparhttp.CodeAway}
+	index := with(storage, cparhttp.CodeInput)
+	stored := with(index, cparhttp.CodeNotFound, cparhttp.CodeCorrupt, cparhttp.CodeVersion)
+	pushed := with(index, cparhttp.CodeTooLarge, cparhttp.CodeVersion)
+	search := with(stored, cparhttp.CodeTooLarge)
+	handle(s, h, anybody, operation{"health", get, cparhttp.PathHealth, "Check that the cloud is running", "", "", nil}, s.health)
+	handle(s, h, anyToken, operation{"token", get, cparhttp.PathToken, "Say what the token of this request may do", "", "", nil}, s.token)
+	handle(s, h, tenant.Admin, operation{"usage", get, cparhttp.PathUsage,
+		"Say how much is stored, and what the limits are", "", "", storage}, s.usage)
+	handle(s, h, tenant.Annotate|tenant.Delete, operation{"list-indexes", get, cparhttp.PathIndexes,
+		"List the active indexes", "", "", storage}, s.list)
+	handle(s, h, tenant.Delete, operation{"delete-index", http.MethodDelete, cparhttp.PathIndex,
+		"Delete an index", "", "", with(index, cparhttp.CodeNotFound)}, s.delete)
+	// A push must not overwrite another device's push, so it reads the manifest.
+	handle(s, h, anyToken, operation{"get-manifest", get, cparhttp.PathManifest,
+		"Fetch the active manifest", "", "The manifest", stored}, s.manifest)
+	handle(s, h, tenant.Push, operation{"activate-index", put, cparhttp.PathManifest,
+		"Activate an index whose segments are all uploaded", "The manifest", "", with(pushed, cparhttp.CodeIncomplete)}, s.activate)
+	handle(s, h, tenant.Push, operation{"missing-segments", post, cparhttp.PathMissing,
+		"List the segments of a manifest that are still to be uploaded", "The manifest", "", pushed}, s.missing)
+	handle(s, h, anyToken, operation{"has-segment", http.MethodHead, cparhttp.PathSegment,
+		"Check whether a segment is stored, uploaded or active", "", "", with(index, cparhttp.CodeNotFound, cparhttp.CodeVersion)}, s.hasSegment)
+	// One segment contains the names of indexes.
+	handle(s, h, tenant.Annotate|tenant.Delete, operation{"get-segment", get, cparhttp.PathSegment,
+		"Fetch a segment of the active index", "", "The segment's bytes", stored}, s.segment)
+	handle(s, h, tenant.Push, operation{"put-segment", put, cparhttp.PathSegment,
+		"Upload a segment", "The segment's bytes, with the digest that the path names", "", with(index, cparhttp.CodeTooLarge, cparhttp.CodeQuota)}, s.upload)
+	handle(s, h, tenant.Annotate, operation{"annotate", post, cparhttp.PathAnnotate,
+		"Find the records nearest to an encrypted request", "The request", "The reply", search}, s.annotate)
+	handle(s, h, tenant.Annotate, operation{"annotate-batch", post, cparhttp.PathAnnotateBatch,
+		fmt.Sprintf("Answer 1 to %d encrypted requests together", cparhttp.MaxBatch),
+		"Their number (4 bytes), then each request's length (4 bytes) and the request",
+		"The number of replies (4 bytes), then each reply's length (4 bytes) and the reply, in the order of the requests", search}, s.annotateBatch)
 }
 
 func (s *server) health(context.Context, *none) (*healthOutput, error) {
@@ -112,12 +147,12 @@ func (s *server) health(context.Context, *none) (*healthOutput, error) {
 func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer done()
 	infos, err := s.store.List(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	out := &listOutput{cparhttp.IndexList{Indexes: []cparhttp.IndexInfo{}}}
 	for _, x := range infos {
@@ -131,20 +166,12 @@ func (s *server) list(ctx context.Context, _ *none) (*listOutput, error) {
 }
 
 func (s *server) delete(ctx context.Context, in *IndexPath) (*none, error) {
-	id, err := in.id()
-	if err == nil {
-		err = s.store.Delete(ctx, indexRef(ctx, id))
-	}
-	return nil, s.problem(err)
+	return nil, s.store.Delete(ctx, in.index(ctx))
 }
 
 func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	b, err := s.store.Manifest(ctx, indexRef(ctx, id))
-	return binaryOut(b), s.problem(err)
+	b, err := s.store.Manifest(ctx, in.index(ctx))
+	return &binaryOutput{cparhttp.TypeBinary, b}, err
 }
 
 // manifestTimes is the memory of a manifest in multiples of its size: encoded,
@@ -152,84 +179,68 @@ func (s *server) manifest(ctx context.Context, in *IndexPath) (*binaryOutput, er
 const manifestTimes = 8
 
 func (s *server) activate(ctx context.Context, in *bodyInput) (*none, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
 	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer release()
 	done, err := s.gate.AcquireBuild(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer done()
-	return nil, s.problem(s.store.PutManifest(ctx, indexRef(ctx, id), b))
+	return nil, s.store.PutManifest(ctx, in.index(ctx), b)
 }
 
 func (s *server) missing(ctx context.Context, in *bodyInput) (*missingOutput, error) {
-	id, err := in.id()
-	if err != nil {
-		return nil, s.problem(err)
-	}
 	b, release, err := s.readBody(ctx, &in.body, cparhttp.MaxManifestBytes, manifestTimes)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer release()
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer done()
 	m, err := cpar.DecodeManifest(b)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
-	digests, err := s.store.Missing(ctx, indexRef(ctx, id), m)
+	digests, err := s.store.Missing(ctx, in.index(ctx), m)
 	out := &missingOutput{cparhttp.MissingList{Missing: []string{}}}
 	for _, d := range digests {
 		out.Body.Missing = append(out.Body.Missing, d.String())
 	}
-	return out, s.problem(err)
+	return out, err
 }
 
 func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, error) {
-	id, d, err := in.name()
-	if err != nil {
-		return nil, s.problem(err)
-	}
 	done, err := s.gate.AcquireCheck(ctx, tenantOf(ctx)) // may read the whole segment
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer done()
-	size, ok, err := s.store.HasSegment(ctx, indexRef(ctx, id), d)
+	size, ok, err := s.store.HasSegment(ctx, in.index(ctx), in.digest())
 	if err == nil && !ok {
-		err = segmentNotFound(d)
+		err = segmentNotFound(in.digest())
 	}
-	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, s.problem(err)
+	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, err
 }
 
 func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, error) {
-	id, d, err := in.name()
-	if err != nil {
-		return nil, s.problem(err)
-	}
 	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
-	if err := s.load(ctx, indexRef(ctx, id)); err != nil {
+	if err := s.load(ctx, in.index(ctx)); err != nil {
 		release()
-		return nil, s.problem(err)
+		return nil, err
 	}
-	r, err := s.store.OpenSegment(ctx, indexRef(ctx, id), d)
+	r, err := s.store.OpenSegment(ctx, in.index(ctx), in.digest())
 	if err != nil {
 		release()
-		return nil, s.problem(err)
+		return nil, err
 	}
 	return &streamOutput{func(ctx huma.Context) {
 		defer release()
@@ -243,17 +254,13 @@ func (s *server) segment(ctx context.Context, in *SegmentPath) (*streamOutput, e
 }
 
 func (s *server) upload(ctx context.Context, in *uploadInput) (*none, error) {
-	id, d, err := in.name()
-	if err != nil {
-		return nil, s.problem(err)
-	}
 	release, err := s.gate.AcquireBody(ctx, tenantOf(ctx), streamBytes)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, err
 	}
 	defer release()
-	if err := s.store.PutSegment(ctx, indexRef(ctx, id), d, in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
-		return nil, s.problem(err)
+	if err := s.store.PutSegment(ctx, in.index(ctx), in.digest(), in.length, in.stream(s.o.StallTimeout, minStreamed)); err != nil {
+		return nil, err
 	}
 	in.drain(s.o.StallTimeout) // the store does not read a segment that it already has
 	return nil, nil
