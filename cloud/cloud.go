@@ -32,16 +32,6 @@ func New(data string, o store.Options) (*Cloud, error) {
 // Over is New for any backend. Close closes it.
 func Over(b store.Backend, o store.Options) *Cloud { return &Cloud{Store: store.New(b, load, o)} }
 
-// Annotate answers a request to index k. The reply owns its memory, so it stays
-// valid when the index is replaced.
-func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
-	replies, err := c.AnnotateBatch(ctx, k, []*cpar.Request{q})
-	if err != nil {
-		return nil, err
-	}
-	return replies[0], nil
-}
-
 // Load loads an active index within a turn, unless it is loaded.
 func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error {
 	if c.Loaded(k) {
@@ -65,9 +55,10 @@ func (c *Cloud) Load(ctx context.Context, k store.IndexRef, turn func() (done fu
 	return nil
 }
 
-// AnnotateBatch answers requests to index k together. Scans share one read of
-// the index (search.Options.AnnotateBatch).
-func (c *Cloud) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
+// Annotate answers requests to index k together. Scans share one read of the
+// index (search.Options.AnnotateBatch). Replies own their memory, so they stay
+// valid when the index is replaced.
+func (c *Cloud) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -60,14 +60,14 @@ func TestCloud(t *testing.T) {
 		q := &cpar.Request{Index: id, Params: cpar.Params{Scheme: cpar.SchemeCAPIA, L: 3, Approx: 1000}, Vector: []uint64{1, 0}}
 		back := &cpar.Request{Index: id, Params: q.Params, Vector: []uint64{1<<64 - 1, 0}}
 		seen := new(trace.Request)
-		replies, err := c.AnnotateBatch(seen.NewContext(t.Context()), store.IndexRef{Index: id}, []*cpar.Request{q, back, q})
+		replies, err := c.Annotate(seen.NewContext(t.Context()), store.IndexRef{Index: id}, []*cpar.Request{q, back, q})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if visited, touched := seen.Work(); visited != 3*2000 || touched != 3*replies[0].Touched {
 			t.Errorf("%v: %d records of 6000 and %d bytes are counted", memory, visited, touched)
 		}
-		one, err := c.Annotate(t.Context(), store.IndexRef{Index: id}, back)
+		one, err := annotate(t.Context(), c, store.IndexRef{Index: id}, back)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,12 +83,12 @@ func TestCloud(t *testing.T) {
 				t.Errorf("%v: reply %d holds %v, want %s", memory, i, got, want)
 			}
 		}
-		if _, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: id}, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
+		if _, err := c.Annotate(t.Context(), store.IndexRef{Index: id}, []*cpar.Request{q}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a deleted index answers: %v", err)
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := c.Annotate(canceled, store.IndexRef{Index: id}, q); !errors.Is(err, context.Canceled) {
+		if _, err := annotate(canceled, c, store.IndexRef{Index: id}, q); !errors.Is(err, context.Canceled) {
 			t.Errorf("canceled: %v", err)
 		}
 	}
@@ -122,7 +122,7 @@ func TestWorkerFaultEndsOnlyTheRequest(t *testing.T) {
 	}
 	c.Workers = 2
 	for range 2 {
-		reply, err := c.Annotate(t.Context(), store.IndexRef{Index: id}, q)
+		reply, err := annotate(t.Context(), c, store.IndexRef{Index: id}, q)
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("answered %v, %v", reply, err)
 		}
@@ -130,4 +130,12 @@ func TestWorkerFaultEndsOnlyTheRequest(t *testing.T) {
 	if st := c.Stats(); st.Faults[store.FaultMap] != 1 || st.Damaged != 1 {
 		t.Errorf("%+v", st)
 	}
+}
+
+func annotate(ctx context.Context, c *cloud.Cloud, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
+	replies, err := c.Annotate(ctx, k, []*cpar.Request{q})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
 }

@@ -150,16 +150,8 @@ func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar
 	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
 	}
-	o := search.Options{Workers: workers}
-	var replies []*cpar.Reply
-	var err error
-	if len(requests) == 1 {
-		// Annotate reports errors without the number of the request.
-		replies = make([]*cpar.Reply, 1)
-		if replies[0], err = o.Annotate(ctx, x.Index, requests[0]); err != nil {
-			return nil, err
-		}
-	} else if replies, err = o.AnnotateBatch(ctx, x.Index, requests); err != nil {
+	replies, err := search.Options{Workers: workers}.AnnotateBatch(ctx, x.Index, requests)
+	if err != nil {
 		return nil, err
 	}
 	// Keywords alias the index, which may be unloaded before the reply is sent.

@@ -144,14 +144,14 @@ func TestSealed(t *testing.T) {
 		q1, first := s.request(1)
 		q2, second := s.request(2)
 		seen := new(trace.Request)
-		one, err := c.Annotate(seen.NewContext(t.Context()), store.IndexRef{Index: sealedID}, first)
+		one, err := annotate(seen.NewContext(t.Context()), c, store.IndexRef{Index: sealedID}, first)
 		if visited, touched := seen.Work(); visited != 619 || touched == 0 {
 			t.Errorf("%v: %d records and %d bytes are counted", memory, visited, touched)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		both, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{second, first})
+		both, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{second, first})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestSealed(t *testing.T) {
 		if sent := next.push(t, c); !slices.Equal(sent, want) {
 			t.Errorf("the update sent %v, want %v", sent, want)
 		}
-		if after, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
+		if after, err := annotate(t.Context(), c, store.IndexRef{Index: sealedID}, first); err != nil || !bytes.Equal(after.Opaque, next.want(t, q1)) {
 			t.Errorf("after the update: %v", err)
 		}
 		if got := old.Manifest().Records; got != s.m.Records {
@@ -231,7 +231,7 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 		"sealed to local":         {local.ID, good, "searched by its owner"},
 		"a scan of local blocks":  {local.ID, scan, "searched by its owner"},
 	} {
-		_, err := c.Annotate(t.Context(), store.IndexRef{Index: k.id}, k.q)
+		_, err := annotate(t.Context(), c, store.IndexRef{Index: k.id}, k.q)
 		if !errors.Is(err, cpar.ErrInput) || errors.Is(err, cpar.ErrCorrupt) || !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -239,10 +239,10 @@ func TestRequestsThatDoNotFit(t *testing.T) {
 			t.Errorf("%s: no hint", name)
 		}
 	}
-	if _, err := c.AnnotateBatch(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
+	if _, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, []*cpar.Request{good, &short}); err == nil || !strings.Contains(err.Error(), "request 2 of 2") {
 		t.Errorf("batch: %v", err)
 	}
-	if _, err := c.Annotate(t.Context(), store.IndexRef{Index: sealedID}, good); err != nil {
+	if _, err := annotate(t.Context(), c, store.IndexRef{Index: sealedID}, good); err != nil {
 		t.Errorf("a good request after bad ones: %v", err)
 	}
 }

@@ -39,14 +39,7 @@ func (s *server) newBatchRunner() *batch.Runner[store.IndexRef, *cpar.Request, b
 		Run: func(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]batchReply, error) {
 			p := &batchTrace{requests: len(requests), began: time.Now()}
 			ctx = p.record.NewContext(ctx)
-			var replies []*cpar.Reply
-			var err error
-			if len(requests) > 1 {
-				replies, err = s.annotator.AnnotateBatch(ctx, k, requests)
-			} else {
-				replies = make([]*cpar.Reply, 1)
-				replies[0], err = s.annotator.Annotate(ctx, k, requests[0])
-			}
+			replies, err := s.annotator.Annotate(ctx, k, requests)
 			if err != nil {
 				return nil, err
 			}

@@ -29,9 +29,9 @@ import (
 
 // An Annotator answers requests.
 type Annotator interface {
-	Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error)
-	// AnnotateBatch answers all requests or none, in order.
-	AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
+	// Annotate answers all requests or none, in order. An error of one among
+	// several requests contains its number.
+	Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
 	// Load loads an active index unless it is loaded. It calls turn before
 	// reading and done afterwards.
 	Load(ctx context.Context, k store.IndexRef, turn func() (done func(), err error)) error

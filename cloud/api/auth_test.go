@@ -152,22 +152,14 @@ type asking struct {
 	calls *calls
 }
 
-func (a *asking) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
-	replies, err := a.AnnotateBatch(ctx, k, []*cpar.Request{q})
-	if err != nil {
-		return nil, err
-	}
-	return replies[0], nil
-}
-
-func (a *asking) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
+func (a *asking) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	a.calls.add("get", k)
 	x, err := a.store.Get(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Release()
-	return a.fake.AnnotateBatch(ctx, k, requests)
+	return a.fake.Annotate(ctx, k, requests)
 }
 
 func (a *asking) ReplyBytes(ctx context.Context, k store.IndexRef, _ []*cpar.Request) (int64, error) {

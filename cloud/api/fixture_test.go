@@ -25,7 +25,7 @@ type fake struct {
 	do func(ctx context.Context, id cpar.IndexID, q *cpar.Request) (*cpar.Reply, error)
 }
 
-func (f *fake) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
+func (f *fake) one(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
 	if f.do != nil {
 		return f.do(ctx, k.Index, q)
 	}
@@ -36,9 +36,12 @@ func (f *fake) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) 
 	return a, nil
 }
 
-func (f *fake) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
+func (f *fake) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (replies []*cpar.Reply, err error) {
 	for i, q := range requests {
-		r, err := f.Annotate(ctx, k, q)
+		r, err := f.one(ctx, k, q)
+		if err != nil && len(requests) == 1 {
+			return nil, err
+		}
 		if err != nil {
 			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
 		}

@@ -193,7 +193,7 @@ func (x *index) want(t testing.TB) [][]byte {
 	if err := x.push(t, c, k, c.PutManifest); err != nil {
 		t.Fatal(err)
 	}
-	replies, err := c.AnnotateBatch(t.Context(), k, x.requests)
+	replies, err := c.Annotate(t.Context(), k, x.requests)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func (f *fleet) router() (*Routed, *cloud.Cloud) {
 
 func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what string) {
 	f.t.Helper()
-	replies, err := r.router.AnnotateBatch(f.t.Context(), k, x.requests)
+	replies, err := r.router.Annotate(f.t.Context(), k, x.requests)
 	if err != nil {
 		f.t.Fatalf("%s: %v", what, err)
 	}

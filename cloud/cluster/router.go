@@ -42,15 +42,6 @@ type Router struct {
 	hedges, retries, cold atomic.Uint64
 }
 
-// Annotate implements api.Annotator.
-func (r *Router) Annotate(ctx context.Context, k store.IndexRef, q *cpar.Request) (*cpar.Reply, error) {
-	replies, err := r.AnnotateBatch(ctx, k, []*cpar.Request{q})
-	if err != nil {
-		return nil, err
-	}
-	return replies[0], nil
-}
-
 // Load implements api.Annotator. Nodes load shards themselves.
 func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), error)) error {
 	_, err := r.versions.last(ctx, k)
@@ -66,8 +57,8 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the shards, and joined
 }
 
-// AnnotateBatch implements api.Annotator.
-func (r *Router) AnnotateBatch(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
+// Annotate implements api.Annotator.
+func (r *Router) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	for again := 0; ; again++ {
 		s, err := r.versions.active(ctx, k)
 		if err != nil {

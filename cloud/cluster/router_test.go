@@ -129,7 +129,7 @@ func TestRepliesSurviveDeadNodes(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if _, err := r.router.AnnotateBatch(ctx, k, x.requests); !errors.Is(err, scatter.ErrIncomplete) {
+	if _, err := r.router.Annotate(ctx, k, x.requests); !errors.Is(err, scatter.ErrIncomplete) {
 		t.Errorf("nobody is there: %v", err)
 	}
 }
@@ -143,7 +143,7 @@ func TestBadRequestsEndAtOnce(t *testing.T) {
 	bad := *x.requests[0]
 	bad.Vector = []uint64{1, 2}
 	f.asked = 0
-	_, err := r.router.AnnotateBatch(t.Context(), k, []*cpar.Request{x.requests[0], &bad})
+	_, err := r.router.Annotate(t.Context(), k, []*cpar.Request{x.requests[0], &bad})
 	if !errors.Is(err, cpar.ErrInput) || errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "2") {
 		t.Errorf("a bad request: %v", err)
 	}
@@ -154,10 +154,10 @@ func TestBadRequestsEndAtOnce(t *testing.T) {
 	if asked > 3 {
 		t.Errorf("%d questions were sent for it", asked)
 	}
-	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Tenant: "0123456789abcdef", Index: x.m.ID}, x.requests[:1]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another tenant's: %v", err)
 	}
-	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Index: cpar.IndexID{77}}, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := r.router.Annotate(t.Context(), store.IndexRef{Index: cpar.IndexID{77}}, x.requests[:1]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("an index that is not there: %v", err)
 	}
 }
@@ -320,7 +320,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 100 {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, _ = r.router.AnnotateBatch(ctx, k, x.requests)
+		_, _ = r.router.Annotate(ctx, k, x.requests)
 		cancel()
 	}
 	for range 100 {

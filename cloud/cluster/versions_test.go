@@ -267,7 +267,7 @@ func TestDeletionsAreFinal(t *testing.T) {
 		t.Errorf("once more: %v", err)
 	}
 	for _, r := range []*Routed{r, other} {
-		if _, err := r.router.AnnotateBatch(t.Context(), k, x.requests); !errors.Is(err, store.ErrNotFound) {
+		if _, err := r.router.Annotate(t.Context(), k, x.requests); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a deleted index answers: %v", err)
 		}
 	}
@@ -278,7 +278,7 @@ func TestDeletionsAreFinal(t *testing.T) {
 	if err := r.Delete(t.Context(), k); err != nil {
 		t.Error(err)
 	}
-	if _, err := other.router.Annotate(t.Context(), k, x.requests[0]); !errors.Is(err, store.ErrNotFound) {
+	if _, err := other.router.Annotate(t.Context(), k, x.requests[:1]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a deleted index answers: %v", err)
 	}
 }

@@ -20,7 +20,8 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 // Annotate for requests[i]. Scans share one read of memory, requests to the
 // inverted file share cells, and requests to the forest read the same rows at
 // about the same time. Requests that prune are answered one by one. One bad
-// request fails all, and the error contains its number, from 1.
+// request fails all, and the error contains its number, from 1, if there are
+// several.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {
@@ -35,7 +36,10 @@ func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*
 	for i, q := range requests {
 		var err error
 		if spaces[i], err = score.NewSpace(x, q); err != nil {
-			return nil, fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
+			if len(requests) > 1 {
+				err = fmt.Errorf("request %d of %d: %w", i+1, len(requests), err)
+			}
+			return nil, err
 		}
 		k := o.kindOf(q.Params)
 		t := &tasks[k]

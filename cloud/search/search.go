@@ -14,7 +14,6 @@ package search
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 
 	"cpar"
@@ -52,15 +51,9 @@ func AnnotateTraced(x *score.Index, q *cpar.Request, trace func(kdforest.Visit))
 
 // Annotate answers q and checks ctx from time to time.
 func (o Options) Annotate(ctx context.Context, x *score.Index, q *cpar.Request) (*cpar.Reply, error) {
-	space, err := score.NewSpace(x, q)
+	replies, err := o.AnnotateBatch(ctx, x, []*cpar.Request{q})
 	if err != nil {
 		return nil, err
-	}
-	defer space.Release()
-	one := task{x, []*score.Space{space}, []*cpar.Request{q}}
-	replies, err := o.answer(ctx, o.kindOf(q.Params), one)
-	if err != nil {
-		return nil, fmt.Errorf("searching index %v: %w", x.Manifest.ID, err)
 	}
 	return replies[0], nil
 }
