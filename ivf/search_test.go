@@ -116,7 +116,7 @@ func TestAllVisitsEqualScan(t *testing.T) {
 		l := randomLists(rng, 40, 30)
 		n := l.Records()
 		records := randomScores(rng, n, values)
-		want, err := kdforest.Scan(records, n, 10, 0)
+		want, err := kdforest.Scan(records, n, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestSearchReadsLongCellsInRuns(t *testing.T) {
 		t.Errorf("asked for %v, want %v; %+v, %v", records.asked, want, stats, err)
 	}
 	hits, _, _ := l.Search(centroids, records, Options{Visits: n, L: 50})
-	if scan, _ := kdforest.Scan(records, n, 50, 0); !slices.Equal(hits, scan) {
+	if scan, _ := kdforest.Scan(records, n, 50); !slices.Equal(hits, scan) {
 		t.Errorf("%v, want %v", hits, scan)
 	}
 }

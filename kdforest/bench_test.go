@@ -128,7 +128,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	b.Run("scan", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Scan(space, len(rows), 10, 0); err != nil {
+			if _, err := Scan(space, len(rows), 10); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -2,22 +2,10 @@ package kdforest
 
 import "math"
 
-// cut is divide for PlaceLeaf. Neither side of records[at] is empty. Records
-// equal in all dimensions have no plane and are halved.
-func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
-	middle := s.first + (s.last-s.first)/2
-	noPlane := Plane[T]{Dim: -1}
-	if s.equal || s.last-s.first == 1 {
-		return middle, noPlane, s.equal
-	}
-	dim, ok := g.drawDimension(s)
-	if !ok {
-		return middle, noPlane, true
-	}
-	records := g.records[s.first:s.last]
-	value := g.cutValue(records, dim)
+// cut reorders records: those ≤ value, then those beyond. It returns the number
+// of the former.
+func (g *grower[T]) cut(records []uint32, dim int, value T) (left int) {
 	g.beyond = g.beyond[:0]
-	left := 0
 	for _, r := range records {
 		if g.points[r][dim] > value {
 			g.beyond = append(g.beyond, r)
@@ -27,7 +15,7 @@ func (g *grower[T]) cut(s subtree) (at int, plane Plane[T], equal bool) {
 		left++
 	}
 	copy(records[left:], g.beyond)
-	return s.first + left, Plane[T]{Dim: dim, Value: value}, false
+	return left
 }
 
 // cutValue returns a value with at least one record on either side. The records

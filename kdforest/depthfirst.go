@@ -38,9 +38,6 @@ func (w *walk) start(tree Tree) {
 // next returns the tree's next record that no tree has visited, and marks it as
 // visited. ok is false at the end.
 func (w *walk) next(s *searcher) (record uint32, ok bool) {
-	if s.order == TopDown {
-		return w.nextDown(s)
-	}
 	for {
 		// Algorithm 1, the sibling. Decide only now, when the node's own score
 		// is in the queue.
@@ -71,33 +68,6 @@ func (w *walk) descend(k uint32, s *searcher) {
 		near, far := s.sides(&w.nodes[k])
 		w.path = append(w.path, step{node: k, far: far})
 		k = near
-	}
-}
-
-// nextDown is next for TopDown: it visits a node on entry, and the path holds
-// only subtrees still to enter.
-func (w *walk) nextDown(s *searcher) (record uint32, ok bool) {
-	for {
-		if w.ahead == None {
-			if len(w.path) == 0 {
-				return 0, false
-			}
-			last := w.pop()
-			if s.prunes(w.nodes[last.node].Plane) {
-				continue
-			}
-			w.ahead = last.far
-		}
-		k := w.ahead
-		node := &w.nodes[k]
-		near, far := s.sides(node)
-		if far != None {
-			w.path = append(w.path, step{node: k, far: far})
-		}
-		w.ahead = near
-		if node.Record != None && !s.visited.add(node.Record) {
-			return node.Record, true
-		}
 	}
 }
 

@@ -72,17 +72,11 @@ func (g *grower[T]) grow() {
 		default:
 			g.tree[s.parent].Left = k
 		}
-		var left, right int // records[first:left] and records[right:last] go below
-		var plane Plane[T]
-		var equal bool
-		record := None
-		if g.opt.Place == PlaceLeaf {
-			left, plane, equal = g.cut(s)
-			right = left
-		} else {
-			left, plane, equal = g.divide(s)
-			right = left + 1
-			record = g.records[left]
+		// records[first:left] and records[right:last] go below.
+		left, plane, equal := g.divide(s)
+		right, record := left, None
+		if g.opt.Place == PlaceNode {
+			right, record = left+1, g.records[left]
 		}
 		if s.last-s.first == 1 {
 			record = g.records[s.first]
@@ -101,9 +95,10 @@ func (g *grower[T]) grow() {
 	}
 }
 
-// divide groups the records of s around records[own], the node's own. Records
-// equal in all dimensions have no plane and are halved.
-func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
+// divide groups the records of s around records[at], which is the node's own
+// with PlaceNode. With PlaceLeaf neither side of it is empty. Records equal in
+// all dimensions have no plane and are halved.
+func (g *grower[T]) divide(s subtree) (at int, plane Plane[T], equal bool) {
 	middle := s.first + (s.last-s.first)/2
 	noPlane := Plane[T]{Dim: -1}
 	if s.equal || s.last-s.first == 1 {
@@ -114,9 +109,12 @@ func (g *grower[T]) divide(s subtree) (own int, plane Plane[T], equal bool) {
 		return middle, noPlane, true
 	}
 	records := g.records[s.first:s.last]
+	if g.opt.Place == PlaceLeaf {
+		value := g.cutValue(records, dim)
+		return s.first + g.cut(records, dim, value), Plane[T]{Dim: dim, Value: value}, false
+	}
 	value, ties := g.splitValue(records, dim)
-	own = s.first + g.group(records, dim, value, g.rng.IntN(ties))
-	return own, Plane[T]{Dim: dim, Value: value}, false
+	return s.first + g.group(records, dim, value, g.rng.IntN(ties)), Plane[T]{Dim: dim, Value: value}, false
 }
 
 // drawDimension draws the split dimension from the opt.Top of highest variance.

@@ -35,29 +35,26 @@ func TestQueueKeepsTheNearest(t *testing.T) {
 
 func TestScanBatches(t *testing.T) {
 	rng := testRand(31)
-	rows := coarse(rng, 100, 3, 6)
+	rows := coarse(rng, 600, 3, 6)
 	space := &plainSpace{rows: rows, request: rows[0]}
-	want := make([]Hit, 0, 100)
+	want := make([]Hit, 0, 600)
 	for i, row := range rows {
 		want = insertHit(want, Hit{Record: uint32(i), Score: l1(row, rows[0])}, 13)
 	}
-	for _, batch := range []int{0, 1, 7, 99, 100, 101, math.MaxInt} {
-		space.scored = nil
-		got, err := Scan(space, len(rows), 13, batch)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("batch %d: found %v (%v), want %v", batch, got, err, want)
-		}
-		for i, r := range space.scored {
-			if int(r) != i {
-				t.Fatalf("batch %d: record %d in place %d", batch, r, i)
-			}
-		}
-		if len(space.scored) != len(rows) {
-			t.Errorf("batch %d: %d records scored", batch, len(space.scored))
+	got, err := Scan(space, len(rows), 13)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("found %v (%v), want %v", got, err, want)
+	}
+	for i, r := range space.scored {
+		if int(r) != i {
+			t.Fatalf("record %d in place %d", r, i)
 		}
 	}
-	for _, c := range [][3]int{{-1, 1, 1}, {100, 0, 1}, {100, 1, -1}, {math.MaxUint32, 1, 1}} {
-		if _, err := Scan(space, c[0], c[1], c[2]); !errors.Is(err, ErrInput) {
+	if len(space.scored) != len(rows) {
+		t.Errorf("%d records scored", len(space.scored))
+	}
+	for _, c := range [][2]int{{-1, 1}, {100, 0}, {math.MaxUint32, 1}} {
+		if _, err := Scan(space, c[0], c[1]); !errors.Is(err, ErrInput) {
 			t.Errorf("Scan%v: %v", c, err)
 		}
 	}

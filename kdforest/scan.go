@@ -10,26 +10,20 @@ type Scorer interface {
 	Score(records []uint32, scores []int64)
 }
 
-// DefaultBatch is the default batch size of Scan: large enough to amortise the
-// call, small enough to stay in cache.
+// DefaultBatch is the batch size of Scan: large enough to amortise the call,
+// small enough to stay in cache.
 const DefaultBatch = 256
 
-// Scan scores records 0…n−1 in batches (0: DefaultBatch) and returns the l
-// nearest by (score, record), or all n if there are fewer. Errors wrap
-// ErrInput.
-func Scan(s Scorer, n, l, batch int) ([]Hit, error) {
-	if batch == 0 {
-		batch = DefaultBatch
-	}
+// Scan scores records 0…n−1 and returns the l nearest by (score, record), or
+// all n if there are fewer. Errors wrap ErrInput.
+func Scan(s Scorer, n, l int) ([]Hit, error) {
 	switch {
 	case n < 0 || uint64(n) >= uint64(None):
 		return nil, fmt.Errorf("%w: scanning %d records", ErrInput, n)
 	case l < 1:
 		return nil, fmt.Errorf("%w: scanning for the nearest %d", ErrInput, l)
-	case batch < 0:
-		return nil, fmt.Errorf("%w: scanning in batches of %d", ErrInput, batch)
 	}
-	batch = min(batch, n)
+	batch := min(DefaultBatch, n)
 	records, scores := make([]uint32, batch), make([]int64, batch)
 	queue := NewQueue(l)
 	for first := 0; first < n; first += batch {

@@ -29,9 +29,6 @@ const (
 	// DepthFirst is the paper's order: down to the request's cell, then its
 	// records from the leaf upwards, each followed by its far side.
 	DepthFirst Order = iota
-	// TopDown visits every node's record on the way down, for comparison.
-	// DepthFirst finds more.
-	TopDown
 	// ByRank visits the records whose cells are fewest ranks away, summed over
 	// all trees, by order comparisons alone (byrank.go). It needs a Ranker.
 	ByRank

@@ -124,7 +124,7 @@ func stretch(x int64) int64 { return 3*x*x + x - 1<<40 }
 
 // recursion yields the nodes of a tree in the order of the corrected Algorithm
 // 1. It calls pruned on reaching a sibling.
-func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func(plane uint32) bool) iter.Seq[uint32] {
+func recursion(tree Tree, left func(plane uint32) bool, pruned func(plane uint32) bool) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var visit func(k uint32) bool
 		visit = func(k uint32) bool {
@@ -136,13 +136,10 @@ func recursion(tree Tree, order Order, left func(plane uint32) bool, pruned func
 			if node.Plane != None && !left(node.Plane) {
 				near, far = far, near
 			}
-			if order == TopDown && !yield(node.Record) {
-				return false
-			}
 			if !visit(near) {
 				return false
 			}
-			if order == DepthFirst && !yield(node.Record) {
+			if !yield(node.Record) {
 				return false
 			}
 			return far == None || node.Plane != None && pruned(node.Plane) || visit(far)
@@ -240,7 +237,7 @@ func searchRecursively(f *Forest, space Space, opt Options) (hits []Hit, visits 
 	}
 	var nexts []func() (uint32, bool)
 	for _, tree := range f.Trees {
-		next, stop := iter.Pull(recursion(tree, opt.Order, space.Left, pruned))
+		next, stop := iter.Pull(recursion(tree, space.Left, pruned))
 		defer stop()
 		nexts = append(nexts, next)
 	}

@@ -75,7 +75,7 @@ func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
 	begin := time.Now()
 	for i := range t.requests {
 		ask(i)
-		if _, err := kdforest.Scan(request, m.Records, m.Neighbours, 0); err != nil {
+		if _, err := kdforest.Scan(request, m.Records, m.Neighbours); err != nil {
 			return fmt.Errorf("scanning: %w", err)
 		}
 	}
@@ -266,7 +266,7 @@ func (t *vectorTable) setTruth(k int) {
 	exact := &exactSpace{records: t.records}
 	for i, request := range t.requests {
 		exact.request = request
-		hits, err := kdforest.Scan(exact, len(t.records), k, 0)
+		hits, err := kdforest.Scan(exact, len(t.records), k)
 		if err != nil {
 			panic(err) // k and n are our own
 		}

@@ -92,7 +92,7 @@ func testUnlimited(t *testing.T, p *driver) {
 	space := &vectorSpace{vectorTable: table, flat: flatten(table.records)}
 	for i := range table.requests {
 		space.request = table.requests[i]
-		hits, err := kdforest.Scan(space, 500, 10, 0)
+		hits, err := kdforest.Scan(space, 500, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,7 +80,7 @@ func forestRecall[T kdforest.Number](t *testing.T, rows, requests [][]T, scores 
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := kdforest.Scan(space, len(rows), 10, 0)
+		all, err := kdforest.Scan(space, len(rows), 10)
 		if err != nil {
 			t.Fatal(err)
 		}
