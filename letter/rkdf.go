@@ -1,6 +1,7 @@
 package letter
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -82,20 +83,9 @@ type Prepared struct {
 }
 
 func (o Options) withDefaults() Options {
-	for _, f := range []struct {
-		at   *float64
-		want float64
-	}{{&o.Alpha, 1}, {&o.Gamma, 100}} {
-		if *f.at == 0 {
-			*f.at = f.want
-		}
-	}
-	if o.Beta == 0 {
-		o.Beta = 999
-	}
-	if o.Trees == 0 {
-		o.Trees = 10
-	}
+	o.Alpha, o.Gamma = cmp.Or(o.Alpha, 1), cmp.Or(o.Gamma, 100)
+	o.Beta = cmp.Or(o.Beta, 999)
+	o.Trees = cmp.Or(o.Trees, 10)
 	return o
 }
 

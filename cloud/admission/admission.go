@@ -21,6 +21,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,18 +92,10 @@ type Gate struct {
 
 // New returns a Gate.
 func New(l Limits) *Gate {
-	if l.Memory == 0 {
-		l.Memory = 256 << 20
-	}
-	if l.Turns == 0 {
-		l.Turns = runtime.GOMAXPROCS(0)
-	}
-	if l.Queue == 0 {
-		l.Queue = 16 << 10
-	}
-	if l.Wait == 0 {
-		l.Wait = 10 * time.Second
-	}
+	l.Memory = cmp.Or(l.Memory, 256<<20)
+	l.Turns = cmp.Or(l.Turns, runtime.GOMAXPROCS(0))
+	l.Queue = cmp.Or(l.Queue, 16<<10)
+	l.Wait = cmp.Or(l.Wait, 10*time.Second)
 	replies := l.Memory / 4
 	g := &Gate{
 		limits:  l,

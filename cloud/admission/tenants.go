@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"time"
@@ -75,11 +76,7 @@ func (r Rate) limiter() *rate.Limiter {
 	if r.PerSecond == 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	burst := r.Burst
-	if burst == 0 {
-		burst = int(math.Ceil(r.PerSecond))
-	}
-	return rate.NewLimiter(rate.Limit(r.PerSecond), burst)
+	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
 // prune frees entries. It drops tenants with a full limiter, which a new

@@ -11,6 +11,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -89,21 +90,13 @@ type server struct {
 
 // New returns the handler for all routes.
 func New(st Store, an Annotator, o Options) (http.Handler, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Gate == nil {
-		o.Gate = admission.New(admission.Limits{})
-	}
-	if o.AnnotateTimeout == 0 {
-		o.AnnotateTimeout = time.Minute
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Gate = cmp.Or(o.Gate, admission.New(admission.Limits{}))
+	o.AnnotateTimeout = cmp.Or(o.AnnotateTimeout, time.Minute)
 	if o.Host == nil {
 		o.Host = IsLoopback
 	}
-	if o.StallTimeout == 0 {
-		o.StallTimeout = 20 * time.Second
-	}
+	o.StallTimeout = cmp.Or(o.StallTimeout, 20*time.Second)
 	s := &server{store: st, annotator: an, o: o, gate: o.Gate, scopes: map[string]tenant.Scopes{
 		"GET " + cparhttp.PathProblem: anybody,
 		"GET " + cparhttp.PathHealthz: anybody, "GET " + cparhttp.PathReadyz: anybody,

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -28,9 +29,7 @@ func openAzure(p bucketConfig) (driver, error) {
 	if account == "" || key == "" && sas == "" {
 		return nil, missingCredentials("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY (or AZURE_STORAGE_SAS_TOKEN)")
 	}
-	if p.endpoint == "" {
-		p.endpoint = "https://" + account + ".blob.core.windows.net"
-	}
+	p.endpoint = cmp.Or(p.endpoint, "https://"+account+".blob.core.windows.net")
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: p.client,
 		Retry:     policy.RetryOptions{MaxRetries: -1}, // attempts.go retries for all providers

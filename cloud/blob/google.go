@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -35,9 +36,7 @@ func openGoogle(p bucketConfig) (driver, error) {
 	if id == "" || key == "" {
 		return nil, missingCredentials("GS_ACCESS_KEY_ID", "GS_SECRET_ACCESS_KEY")
 	}
-	if p.endpoint == "" {
-		p.endpoint = googleEndpoint
-	}
+	p.endpoint = cmp.Or(p.endpoint, googleEndpoint)
 	p.region, p.pathStyle = "auto", true
 	client := newS3(p, credentials.NewStaticCredentialsProvider(id, key, ""), googleSigner{})
 	return &s3Driver{client, p.bucket, onlyGenerationZero}, nil

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -89,15 +90,9 @@ func Open(address string, o Options) (*Bucket, error) {
 	if prefix != "" {
 		b.prefix = prefix + "/"
 	}
-	if b.o.Attempts == 0 {
-		b.o.Attempts = defaultAttempts
-	}
-	if b.o.Silence == 0 {
-		b.o.Silence = defaultSilence
-	}
-	if o.Transport == nil {
-		o.Transport = newTransport()
-	}
+	b.o.Attempts = cmp.Or(b.o.Attempts, defaultAttempts)
+	b.o.Silence = cmp.Or(b.o.Silence, defaultSilence)
+	o.Transport = cmp.Or(o.Transport, newTransport())
 	p.client = &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if b.driver, err = openDriver(p); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package blob
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,12 +35,7 @@ func openS3(p bucketConfig) (driver, error) {
 	if id == "" || key == "" {
 		return nil, missingCredentials("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 	}
-	if p.region == "" {
-		p.region = p.credential("AWS_REGION")
-	}
-	if p.region == "" {
-		p.region = "us-east-1"
-	}
+	p.region = cmp.Or(p.region, p.credential("AWS_REGION"), "us-east-1")
 	client := newS3(p, credentials.NewStaticCredentialsProvider(id, key, p.credential("AWS_SESSION_TOKEN")), nil)
 	return &s3Driver{client, p.bucket, func(in *s3.PutObjectInput, _ *s3.Options) { in.IfNoneMatch = aws.String("*") }}, nil
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -33,9 +34,7 @@ type Operator struct {
 
 // Operate connects to the brokers.
 func Operate(o Options) (*Operator, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o)
 	if err != nil {
 		return nil, err

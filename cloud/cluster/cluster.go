@@ -18,6 +18,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,9 +111,7 @@ type Config struct {
 // Open connects c to the brokers, which must be running. The caller closes c
 // after Close.
 func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	b, err := connect(o.Options)
 	if err != nil {
 		return nil, err

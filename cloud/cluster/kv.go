@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,11 +116,7 @@ func (p *kv) within(ctx context.Context, most time.Duration, do func(context.Con
 }
 
 func pointerName(k store.IndexRef) string {
-	tenant := k.Tenant
-	if tenant == "" {
-		tenant = "_"
-	}
-	return tenant + "." + k.Index.String()
+	return cmp.Or(k.Tenant, "_") + "." + k.Index.String()
 }
 
 // get implements pointers. While there seems to be no leader, one call per

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -62,12 +63,8 @@ type Options struct {
 
 // Run serves until ctx is done and then returns nil.
 func Run(ctx context.Context, o Options) error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Second
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	tenants, err := tenant.Open(o.Data, false, o.Log)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -40,9 +41,7 @@ func (o *Options) open(metrics *telemetry.Metrics) (*cloud.Cloud, []telemetry.Ch
 	if err != nil {
 		return nil, nil, err
 	}
-	if o.Store.ScrubEvery == 0 {
-		o.Store.ScrubEvery = scrubStorageEvery
-	}
+	o.Store.ScrubEvery = cmp.Or(o.Store.ScrubEvery, scrubStorageEvery)
 	if o.Cluster.Servers != "" {
 		o.Store.MaxLoaded = max(o.Store.MaxLoaded, manyParts)
 		if !o.Cluster.Router { // routers read it

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -151,10 +152,7 @@ func (i *issuer) get(domain string) error {
 // certificate returns the certificate for a client. A client that connects by
 // address sends no name and gets the first certificate.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	name := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
-	if name == "" {
-		name = i.domains[0]
-	}
+	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("a name that is not served")
 	}

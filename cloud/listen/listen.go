@@ -11,6 +11,7 @@
 package listen
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ type Server struct {
 
 // Open listens. The server accepts no connection before Serve.
 func Open(o Options) (*Server, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if err := o.Check(); err != nil {
 		return nil, err
 	}

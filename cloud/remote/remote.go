@@ -20,6 +20,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,8 @@ var _ store.Backend = (*Store)(nil)
 // Open returns the store in a bucket. It sends no request, so the storage may
 // be unreachable.
 func Open(b *blob.Bucket, o Options) (*Store, error) {
-	if o.CacheBytes == 0 {
-		o.CacheBytes = defaultCacheBytes
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Store{bucket: b, log: o.Log}
 	if o.Data == "" {
 		folder, err := os.MkdirTemp("", "cpard-")
@@ -144,10 +141,7 @@ const (
 )
 
 func tenantFolder(tenant string) string {
-	if tenant == "" {
-		tenant = noTenant
-	}
-	return tenant + "/"
+	return cmp.Or(tenant, noTenant) + "/"
 }
 
 func folder(k store.IndexRef) string { return tenantFolder(k.Tenant) + k.Index.String() + "/" }

@@ -1,6 +1,7 @@
 package sealed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 // requests share one read of every group, split among workers goroutines (0
 // means the number of cores). Visited and Touched of the replies are not sent.
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.
 	decoded := make([]*lattice.Request, len(requests))
 	for i, r := range requests {

@@ -19,6 +19,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -115,9 +116,7 @@ type Store[T any] struct {
 // loaded at their first request, and Maintain removes remains of a killed
 // process.
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
-	if o.FS == nil {
-		o.FS = durable.OS
-	}
+	o.FS = cmp.Or(o.FS, durable.OS)
 	if _, err := os.Lstat(filepath.Join(data, RestoringName)); err == nil {
 		return nil, hint.Add(fmt.Errorf("opening data folder: %w: a restore into %s has not ended", cpar.ErrInput, data), "run the same cpard restore again: it goes on where it was")
 	}
@@ -130,36 +129,20 @@ func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 
 // New returns a store over a backend, which Close closes.
 func New[T any](b Backend, load Loader[T], o Options) *Store[T] {
-	if o.MaxSegmentBytes == 0 {
-		o.MaxSegmentBytes = cpar.MaxSegmentBytes
-	}
-	if o.KeepPending == 0 {
-		o.KeepPending = 24 * time.Hour
-	}
-	if o.MaxPending == 0 {
-		o.MaxPending = 256
-	}
-	if o.MaxLoaded == 0 {
-		o.MaxLoaded = 64
-	}
+	o.MaxSegmentBytes = cmp.Or(o.MaxSegmentBytes, cpar.MaxSegmentBytes)
+	o.KeepPending = cmp.Or(o.KeepPending, 24*time.Hour)
+	o.MaxPending = cmp.Or(o.MaxPending, 256)
+	o.MaxLoaded = cmp.Or(o.MaxLoaded, 64)
 	if o.MaxCopied == 0 {
 		o.MaxCopied = 1 << 30
 		if free, known := indexdir.AvailableMemory(); known {
 			o.MaxCopied = int64(min(free/2, 1<<62))
 		}
 	}
-	if o.Idle == 0 {
-		o.Idle = 15 * time.Minute
-	}
-	if o.ScrubRate == 0 {
-		o.ScrubRate = 16 << 20
-	}
-	if o.ScrubEvery == 0 {
-		o.ScrubEvery = time.Hour
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Idle = cmp.Or(o.Idle, 15*time.Minute)
+	o.ScrubRate = cmp.Or(o.ScrubRate, 16<<20)
+	o.ScrubEvery = cmp.Or(o.ScrubEvery, time.Hour)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Store[T]{backend: b, load: load, o: o, entries: map[loadRef]*entry[T]{}, accounts: map[string]*account{}, counts: Stats{Faults: map[Fault]uint64{}}, maps: mapBudget{most: allMaps, by: map[string]int{}}}
 }
 

@@ -11,6 +11,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -96,10 +97,7 @@ func (m *Metrics) End(r *trace.Request) {
 	if m.traces != nil {
 		m.traces.add(r)
 	}
-	route := routes[r.Route]
-	if route == "" {
-		route = other
-	}
+	route := cmp.Or(routes[r.Route], other)
 	method := r.Method
 	if method == "-" {
 		method = other

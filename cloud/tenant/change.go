@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,18 +116,10 @@ func (e *Editor) SetLimits(ctx context.Context, name string, limits Limits) (Ten
 		if err != nil {
 			return err
 		}
-		if limits.StorageBytes != 0 {
-			t.StorageBytes = limits.StorageBytes
-		}
-		if limits.RequestsPerSecond != 0 {
-			t.RequestsPerSecond = limits.RequestsPerSecond
-		}
-		if limits.Burst != 0 {
-			t.Burst = limits.Burst
-		}
-		if limits.Concurrent != 0 {
-			t.Concurrent = limits.Concurrent
-		}
+		t.StorageBytes = cmp.Or(limits.StorageBytes, t.StorageBytes)
+		t.RequestsPerSecond = cmp.Or(limits.RequestsPerSecond, t.RequestsPerSecond)
+		t.Burst = cmp.Or(limits.Burst, t.Burst)
+		t.Concurrent = cmp.Or(limits.Concurrent, t.Concurrent)
 		changed = *t
 		return t.Limits.check()
 	})

@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/binary"
 	"errors"
@@ -69,10 +70,7 @@ type grant struct {
 // there is a registry, even without tenants, or data of tenants, or if needed
 // is set because other machines can reach the daemon.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
-	r := &Registry{data: data, log: log, now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
-	if log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
 	if r.damaged != nil {
 		return nil, r.damaged

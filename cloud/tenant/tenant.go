@@ -22,6 +22,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -97,21 +98,15 @@ var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Conc
 
 // Resolved fills in defaults and replaces Unlimited by 0.
 func (l Limits) Resolved() Limits {
-	if l.StorageBytes == 0 {
-		l.StorageBytes = Default.StorageBytes
-	}
-	if l.RequestsPerSecond == 0 {
-		l.RequestsPerSecond = Default.RequestsPerSecond
-	}
+	l.StorageBytes = cmp.Or(l.StorageBytes, Default.StorageBytes)
+	l.RequestsPerSecond = cmp.Or(l.RequestsPerSecond, Default.RequestsPerSecond)
 	switch {
 	case l.Burst == 0:
 		l.Burst = max(Default.Burst, int(4*min(l.RequestsPerSecond, maxLimit)))
 	case l.Burst < 0:
 		l.Burst = maxLimit // 0 would mean one second's worth of the rate
 	}
-	if l.Concurrent == 0 {
-		l.Concurrent = Default.Concurrent
-	}
+	l.Concurrent = cmp.Or(l.Concurrent, Default.Concurrent)
 	return Limits{max(l.StorageBytes, 0), max(l.RequestsPerSecond, 0), max(l.Burst, 0), max(l.Concurrent, 0)}
 }
 

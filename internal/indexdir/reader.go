@@ -2,6 +2,7 @@ package indexdir
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -66,9 +67,7 @@ func open(memory Memory, folder string, between func()) (*Index, error) {
 // Load reads the segments of m, active or not, and places the rows in this
 // memory. Errors name the folder only if they wrap cpar.ErrStorage.
 func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*Index, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	x := &Index{manifest: m, segments: make([][]byte, len(m.Segments)), maps: make([]mmap.MMap, len(m.Segments))}
 	x.refs.Store(1)
 	if x.copied = thisSystem.reserve(memory, m, log); x.copied != nil {

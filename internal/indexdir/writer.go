@@ -2,6 +2,7 @@ package indexdir
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ type Writer struct {
 // Create creates folder if necessary, locks it and removes the remains of a
 // killed process. It refuses a folder that holds anything except an index.
 func Create(folder string, o Options) (*Writer, error) {
-	if o.FS == nil {
-		o.FS = durable.OS
-	}
+	o.FS = cmp.Or(o.FS, durable.OS)
 	if err := refuseForeign(folder); err != nil {
 		return nil, err
 	}
