@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -32,7 +31,7 @@ func openAzure(p bucketConfig) (driver, error) {
 	p.endpoint = cmp.Or(p.endpoint, "https://"+account+".blob.core.windows.net")
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: p.client,
-		Retry:     policy.RetryOptions{MaxRetries: -1}, // attempts.go retries for all providers
+		Retry:     policy.RetryOptions{MaxRetries: -1}, // retry.go retries for all providers
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}}
 	address := p.endpoint + "/" + p.bucket
@@ -52,21 +51,15 @@ func openAzure(p bucketConfig) (driver, error) {
 	return &azureDriver{c}, nil
 }
 
-func (d *azureDriver) get(ctx context.Context, name string, from, length int64) (io.ReadCloser, int64, error) {
-	if length == 0 {
-		o, err := d.stat(ctx, name) // a range cannot be empty
-		return http.NoBody, o.Bytes, err
-	}
-	o := &azureblob.DownloadStreamOptions{}
-	if from > 0 || length > 0 {
-		o.Range = azureblob.HTTPRange{Offset: from, Count: max(length, 0)}
-	}
-	out, err := d.container.NewBlobClient(name).DownloadStream(ctx, o)
+func (d *azureDriver) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
+	out, err := d.container.NewBlobClient(name).DownloadStream(ctx, &azureblob.DownloadStreamOptions{
+		Range: azureblob.HTTPRange{Offset: from}, // the zero range is the whole object
+	})
 	if err != nil {
 		return nil, 0, azureError(err)
 	}
 	size := value(out.ContentLength)
-	if from > 0 || length > 0 {
+	if from > 0 {
 		if size, err = sizeOfRange(value(out.ContentRange), from); err != nil {
 			out.Body.Close()
 			return nil, 0, err

@@ -2,11 +2,11 @@
 // services, Azure, Google.
 //
 //	Open("s3://bucket/prefix?endpoint=…") ─▶ Bucket
-//	Put          name, bytes, SHA-256  atomic
-//	PutIfAbsent  name, bytes           atomic, the commit step between processes
-//	Get          name, from, length  ─▶ a stream that survives broken connections
-//	List, Folders  prefix            ─▶ names, page by page
-//	Delete       name
+//	Put            name, bytes, SHA-256  atomic
+//	PutIfAbsent    name, bytes           atomic, the commit step between processes
+//	Get            name   ─▶ a stream that survives broken connections
+//	List, Folders  prefix ─▶ names, page by page
+//	Delete         name
 //
 // A driver sends one request to its provider, once. This package decides about
 // retries, timeouts and counters for all of them. Every error is one of
@@ -56,9 +56,8 @@ type Object struct {
 // A driver sends a request to a storage once. Its errors wrap one of the
 // package's and never contain a credential or a signed address.
 type driver interface {
-	// get opens an object at byte from, for length bytes, or to its end if
-	// length is negative. size is the size of the whole object.
-	get(ctx context.Context, name string, from, length int64) (body io.ReadCloser, size int64, err error)
+	// get opens an object at byte from. size is the size of the whole object.
+	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
 	stat(ctx context.Context, name string) (Object, error)
 	// put replaces an object. With ifAbsent it fails with ErrExists instead.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
@@ -147,7 +146,7 @@ var errTooLong = errors.New("longer than expected")
 
 // Read returns an object of at most limit bytes.
 func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, error) {
-	r, size, err := b.Get(ctx, name, 0, -1)
+	r, size, err := b.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}

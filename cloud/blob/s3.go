@@ -43,7 +43,7 @@ func openS3(p bucketConfig) (driver, error) {
 func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s3.Client {
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
-		Retryer: aws.NopRetryer{}, // attempts.go retries for all providers
+		Retryer: aws.NopRetryer{}, // retry.go retries for all providers
 		// The signature of a PUT covers the SHA-256 of its bytes, which all
 		// compatible services check. Not all support the newer checksums.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
@@ -56,15 +56,9 @@ func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s
 	return s3.New(o)
 }
 
-func (d *s3Driver) get(ctx context.Context, name string, from, length int64) (io.ReadCloser, int64, error) {
+func (d *s3Driver) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
 	in := &s3.GetObjectInput{Bucket: &d.bucket, Key: &name}
-	switch {
-	case length == 0:
-		o, err := d.stat(ctx, name) // a range cannot be empty
-		return http.NoBody, o.Bytes, err
-	case length > 0:
-		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, from+length-1))
-	case from > 0:
+	if from > 0 {
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-", from))
 	}
 	out, err := d.client.GetObject(ctx, in)

@@ -62,7 +62,7 @@ func (s *Store) fetchAll(ctx context.Context, k store.IndexRef, segments []cpar.
 }
 
 func (s *Store) fetch(ctx context.Context, k store.IndexRef, seg cpar.Segment) error {
-	r, size, err := s.bucket.Get(ctx, segmentName(k, seg.Digest), 0, -1)
+	r, size, err := s.bucket.Get(ctx, segmentName(k, seg.Digest))
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		return indexdir.Fault(seg, indexdir.ErrMissing)

@@ -24,7 +24,7 @@ func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored,
 // Read implements store.Backend. It bypasses the cache, because a check must
 // find out whether the storage itself is intact.
 func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
-	r, size, err := s.bucket.Get(ctx, segmentName(k, d), 0, -1)
+	r, size, err := s.bucket.Get(ctx, segmentName(k, d))
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, 0, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, store.ErrNotFound)
 	}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Each calls task(0) to task(n-1) on all cores. Each core calls worker once for
@@ -53,6 +54,18 @@ func OrLeave(ctx context.Context, work func() error) error {
 	select {
 	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Sleep waits for d, or until ctx ends, whose error it returns.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -157,7 +157,7 @@ func TestStreamResumes(t *testing.T) {
 	if got, err := b.Read(t.Context(), "x", 1<<20); err != nil || !bytes.Equal(got, data) || f.seen.Load() != 3 {
 		t.Errorf("%d bytes, %v, after %d requests", len(got), err, f.seen.Load())
 	}
-	r, _, err := b.Get(t.Context(), "x", 0, -1)
+	r, _, err := b.Get(t.Context(), "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestIgnoredRangeIsRefused(t *testing.T) {
 		}
 		return r.Method == http.MethodGet
 	})
-	if _, _, err := b.Get(t.Context(), "x", 10, 5); !errors.Is(err, blob.ErrRefused) {
+	if _, _, err := b.GetFrom(t.Context(), "x", 10); !errors.Is(err, blob.ErrRefused) {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"cpar/internal/parallel"
 )
 
 const (
@@ -43,7 +45,7 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 	for i := range most {
 		if i > 0 {
 			b.counts.retries.Add(1)
-			if wait(ctx, firstDelay<<(i-1)) != nil {
+			if parallel.Sleep(ctx, firstDelay<<(i-1)) != nil {
 				break
 			}
 		}
@@ -66,15 +68,6 @@ func (b *Bucket) attempts(ctx context.Context, attempt func(context.Context) err
 	}
 	b.away.Store(true)
 	return err
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 func (b *Bucket) listen(parent context.Context) (ctx context.Context, heard func(int), end func()) {
@@ -107,14 +100,14 @@ func (s *sent) Read(p []byte) (int, error) {
 func (s *sent) ReadAt([]byte, int64) (int, error)  { return 0, errors.ErrUnsupported }
 func (s *sent) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{s}) }
 
-// Get opens an object at byte from, for length bytes, or to its end if length
-// is negative. size is the size of the whole object. Reading resumes over
-// broken connections.
-func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body io.ReadCloser, size int64, err error) {
-	s := &stream{b: b, ctx: ctx, name: name, at: from, end: -1}
-	if length >= 0 {
-		s.end = from + length
-	}
+// Get opens an object and returns its size. Reading resumes over broken
+// connections.
+func (b *Bucket) Get(ctx context.Context, name string) (body io.ReadCloser, size int64, err error) {
+	return b.get(ctx, name, 0)
+}
+
+func (b *Bucket) get(ctx context.Context, name string, from int64) (io.ReadCloser, int64, error) {
+	s := &stream{b: b, ctx: ctx, name: name, at: from, size: -1}
 	if err := s.open(); err != nil {
 		return nil, 0, err
 	}
@@ -122,34 +115,30 @@ func (b *Bucket) Get(ctx context.Context, name string, from, length int64) (body
 }
 
 type stream struct {
-	b             *Bucket
-	ctx           context.Context
-	name          string
-	at, end, size int64 // end is -1 until the size is known
-	body          io.ReadCloser
-	heard         func(int)
-	done          func()
-	failures      int // since the last byte
+	b        *Bucket
+	ctx      context.Context
+	name     string
+	at, size int64 // size is -1 until it is known
+	body     io.ReadCloser
+	heard    func(int)
+	done     func()
+	failures int // since the last byte
 }
 
 func (s *stream) open() error {
 	err := s.b.attempts(s.ctx, func(context.Context) error {
 		// The context lasts as long as the body is read.
 		ctx, heard, done := s.b.listen(s.ctx)
-		length := int64(-1)
-		if s.end >= 0 {
-			length = s.end - s.at
-		}
-		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at, length)
+		body, size, err := s.b.driver.get(ctx, s.b.prefix+s.name, s.at)
 		if err != nil {
 			err = silent(ctx, err)
 			done()
 			return err
 		}
-		if s.end < 0 || s.end > size {
-			s.end = size
+		if s.size < 0 || s.size > size {
+			s.size = size
 		}
-		s.body, s.size, s.heard, s.done = body, size, heard, done
+		s.body, s.heard, s.done = body, heard, done
 		return nil
 	})
 	if err != nil {
@@ -160,7 +149,7 @@ func (s *stream) open() error {
 
 func (s *stream) Read(p []byte) (int, error) {
 	for {
-		if s.at >= s.end {
+		if s.at >= s.size {
 			return 0, io.EOF
 		}
 		if s.body == nil {
@@ -168,7 +157,7 @@ func (s *stream) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		}
-		n, err := s.body.Read(p[:min(int64(len(p)), s.end-s.at)])
+		n, err := s.body.Read(p[:min(int64(len(p)), s.size-s.at)])
 		s.heard(n)
 		s.at += int64(n)
 		s.b.counts.in.Add(int64(n))
@@ -185,10 +174,10 @@ func (s *stream) Read(p []byte) (int, error) {
 		}
 		if s.failures++; s.failures >= s.b.o.Attempts {
 			s.b.counts.errors.Add(1)
-			return 0, fmt.Errorf("reading object %s: %w", s.name, away("the connection broke at byte %d of %d", s.at, s.end))
+			return 0, fmt.Errorf("reading object %s: %w", s.name, away("the connection broke at byte %d of %d", s.at, s.size))
 		}
 		s.b.counts.retries.Add(1)
-		if wait(s.ctx, firstDelay<<(s.failures-1)) != nil {
+		if parallel.Sleep(s.ctx, firstDelay<<(s.failures-1)) != nil {
 			return 0, s.ctx.Err()
 		}
 	}
@@ -204,6 +193,6 @@ func (s *stream) closeBody() {
 
 func (s *stream) Close() error {
 	s.closeBody()
-	s.end = s.at
+	s.size = s.at
 	return nil
 }
