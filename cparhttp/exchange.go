@@ -15,6 +15,7 @@ import (
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 	"cpar/internal/sanitize"
 )
 
@@ -68,9 +69,7 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 		default:
 			return nil, c.explain(ctx, err)
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if parallel.Sleep(ctx, wait) != nil {
 			return nil, c.explain(ctx, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"cpar"
 	"cpar/cloud/store"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 )
 
 // A Status describes a cluster.
@@ -52,10 +53,8 @@ func (x *Operator) Close() { x.broker.close() }
 
 // Status collects heartbeats for the time listening.
 func (x *Operator) Status(ctx context.Context) (*Status, error) {
-	select {
-	case <-time.After(listening):
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := parallel.Sleep(ctx, listening); err != nil {
+		return nil, err
 	}
 	s := &Status{Nodes: x.members.list(), Servers: x.broker.there(), Named: len(x.broker.lines), Indexes: -1}
 	if keys, err := x.pointers.all(ctx); err == nil {
@@ -72,10 +71,8 @@ func (x *Operator) Drain(ctx context.Context, node string) error {
 	}
 	for range 50 {
 		x.broker.tell(drainSubject+node, nil)
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := parallel.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 		for _, b := range x.members.list() {
 			if b.Node == node && b.Leaving {

@@ -14,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/store"
+	"cpar/internal/parallel"
 )
 
 // kv keeps the pointers in JetStream, on up to three servers. Reads go to the
@@ -87,10 +88,8 @@ func (p *kv) wait(ctx context.Context) error {
 		if err = p.within(ctx, kvPatience, func(context.Context, jetstream.KeyValue) error { return nil }); err == nil {
 			return nil
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := parallel.Sleep(ctx, pause); err != nil {
+			return err
 		}
 	}
 	return fmt.Errorf("opening the pointers in JetStream: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)

@@ -17,6 +17,7 @@ import (
 	"cpar/cloud/store"
 	"cpar/cloud/trace"
 	"cpar/internal/hint"
+	"cpar/internal/parallel"
 )
 
 // Replicas is the number of nodes that hold a shard.
@@ -194,10 +195,8 @@ func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersi
 		if err := asking.Wait(); err != nil || !waits.Load() && nodes == r.members.current() {
 			return err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("waiting until nodes have loaded index %v: %w", k.Index, ctx.Err())
+		if err := parallel.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting until nodes have loaded index %v: %w", k.Index, err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"cpar/internal/parallel"
 )
 
 const collectEvery = time.Hour
@@ -20,14 +22,14 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
-			pause(ctx, collectEvery)
+			_ = parallel.Sleep(ctx, collectEvery)
 			broken = time.Now().Add(-s.o.KeepPending)
 		}
 	})
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			s.unloadIdle(time.Now().Add(-s.o.Idle))
-			pause(ctx, s.o.Idle/4)
+			_ = parallel.Sleep(ctx, s.o.Idle/4)
 		}
 	})
 	if s.o.ScrubRate > 0 {
@@ -36,13 +38,6 @@ func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	return func() {
 		cancel()
 		wg.Wait()
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
 	}
 }
 
