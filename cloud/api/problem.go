@@ -148,10 +148,6 @@ func transform(ctx huma.Context, _ string, v any) (any, error) {
 	return v, nil
 }
 
-func segmentNotFound(d cpar.Digest) error {
-	return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrInput, store.ErrNotFound)
-}
-
 func writeProblem(w http.ResponseWriter, r *http.Request, status int, code, detail string) {
 	newProblem(status, code, detail).write(w, r)
 }

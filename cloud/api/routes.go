@@ -223,7 +223,7 @@ func (s *server) hasSegment(ctx context.Context, in *SegmentPath) (*sizeOutput, 
 	defer done()
 	size, ok, err := s.store.HasSegment(ctx, in.index(ctx), in.digest())
 	if err == nil && !ok {
-		err = segmentNotFound(in.digest())
+		err = fmt.Errorf("segment %s: %w: %w", in.Digest, cpar.ErrInput, store.ErrNotFound)
 	}
 	return &sizeOutput{fmt.Sprint(size), cparhttp.TypeBinary}, err
 }

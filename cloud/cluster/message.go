@@ -8,6 +8,7 @@ import (
 	"cpar"
 	"cpar/cloud/shard"
 	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/internal/hint"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
@@ -91,7 +92,7 @@ func decodeShardQuery(b []byte) (*shardQuery, error) {
 	copy(q.key.Index[:], r.Bytes(len(q.key.Index), "index"))
 	copy(q.version[:], r.Bytes(len(q.version), "digest of the manifest"))
 	q.shard = shard.Range{First: int(r.U32("part")), Last: int(r.U32("part"))}
-	if q.manifest = r.Bytes(r.Count(1, "manifest"), "manifest"); r.Err() == nil && q.key.Tenant != "" && !store.IsTenant(q.key.Tenant) {
+	if q.manifest = r.Bytes(r.Count(1, "manifest"), "manifest"); r.Err() == nil && q.key.Tenant != "" && !tenant.IsID(q.key.Tenant) {
 		r.Fail("malformed tenant id")
 	}
 	if r.Err() != nil {

@@ -35,6 +35,7 @@ import (
 	"cpar"
 	"cpar/cloud/blob"
 	"cpar/cloud/store"
+	"cpar/cloud/tenant"
 	"cpar/internal/durable"
 	"cpar/internal/indexdir"
 )
@@ -166,7 +167,7 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return all, away(err)
 		}
-		if store.IsTenant(name) {
+		if tenant.IsID(name) {
 			all = append(all, name)
 		}
 	}

@@ -26,7 +26,7 @@ func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored,
 func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, d))
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, 0, fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, store.ErrNotFound)
+		return nil, 0, store.SegmentNotFound(k, d)
 	}
 	if err != nil {
 		return nil, 0, away(err)

@@ -23,10 +23,6 @@ const (
 	inFlight = time.Hour
 )
 
-func notFound(k store.IndexRef) error {
-	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, store.ErrNotFound), "push the index first")
-}
-
 // Manifest implements store.Backend.
 func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	for range races {
@@ -35,7 +31,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 			return nil, err
 		}
 		if !x.active() {
-			return nil, notFound(k)
+			return nil, store.NotFound(k)
 		}
 		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
 		if !errors.Is(err, blob.ErrNotFound) { // otherwise a newer one has replaced it
@@ -179,7 +175,7 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 		before = x
 		switch {
 		case !x.active() && len(x.segments) == 0:
-			return notFound(k)
+			return store.NotFound(k)
 		case !x.active():
 			return errDone // only pending uploads, which no client sees
 		}

@@ -54,12 +54,7 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return err
 	}
-	named := map[cpar.Digest]bool{}
-	if m != nil {
-		for _, s := range m.Segments {
-			named[s.Digest] = true
-		}
-	}
+	named := digestsOf(m)
 	list, err := b.Segments(ctx, k)
 	if err != nil {
 		return err
@@ -89,6 +84,17 @@ func (c *Collection) index(ctx context.Context, b Backend, k IndexRef, unnamed t
 		c.Abandoned++
 	}
 	return nil
+}
+
+// digestsOf returns the digests that m names, or none if m is nil.
+func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
+	named := map[cpar.Digest]bool{}
+	if m != nil {
+		for _, s := range m.Segments {
+			named[s.Digest] = true
+		}
+	}
+	return named
 }
 
 func allKeys(ctx context.Context, b Backend) ([]IndexRef, error) {

@@ -165,7 +165,7 @@ func (s *Store[T]) loadIndex(ctx context.Context, to loadRef, m *cpar.Manifest) 
 		return nil, err
 	}
 	x, err := s.backend.Open(ctx, k, &some, s.memoryFor(to, &some), s.o.Log)
-	for errors.Is(err, ErrNoRoom) && s.unloadOldest(to) {
+	for errors.Is(err, ErrNoRoom) && s.unloadOldest(to, false) {
 		x, err = s.backend.Open(ctx, k, &some, s.memoryFor(to, &some), s.o.Log)
 	}
 	if err != nil {

@@ -133,7 +133,7 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	b, err := indexdir.ReadManifestBytes(f.folder(k))
 	if errors.Is(err, indexdir.ErrNoIndex) {
-		return nil, notFound(k)
+		return nil, NotFound(k)
 	}
 	return b, err
 }
@@ -166,7 +166,7 @@ func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	file, size, err := indexdir.OpenSegment(f.folder(k), d)
 	if errors.Is(err, indexdir.ErrMissing) {
-		return nil, 0, segmentNotFound(k, d)
+		return nil, 0, SegmentNotFound(k, d)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -114,7 +114,7 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 // Delete implements Backend. It renames the index durably, then removes it.
 func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if _, err := os.Lstat(f.folder(k)); err != nil {
-		return notFound(k)
+		return NotFound(k)
 	}
 	root := k.root(f.data)
 	trash := filepath.Join(root, deletedName)

@@ -150,7 +150,7 @@ func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*
 		return nil, err
 	}
 	if !slices.ContainsFunc(m.Segments, func(seg cpar.Segment) bool { return seg.Digest == d }) {
-		return nil, segmentNotFound(k, d)
+		return nil, SegmentNotFound(k, d)
 	}
 	r, size, err := s.backend.Read(ctx, k, d)
 	if err != nil {
@@ -176,5 +176,5 @@ func (s *Store[T]) OpenSegment(ctx context.Context, k IndexRef, d cpar.Digest) (
 		}
 	}
 	h.Release()
-	return nil, segmentNotFound(k, d)
+	return nil, SegmentNotFound(k, d)
 }

@@ -26,17 +26,14 @@ func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 // reports true. The caller holds mu.
 func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	for {
-		loaded, copied, oldest := int64(0), int64(0), (*entry[T])(nil)
+		loaded, copied := int64(0), int64(0)
 		for _, e := range s.entries {
-			if e.open == nil {
-				continue
-			}
-			loaded++
-			copied += int64(e.open.index.Copied())
-			if e.loadRef != x && (oldest == nil || e.used.Before(oldest.used)) {
-				oldest = e
+			if e.open != nil {
+				loaded++
+				copied += int64(e.open.index.Copied())
 			}
 		}
+		oldest := s.oldest(x, false)
 		if oldest == nil || !tooMuch(loaded, copied) {
 			return
 		}
@@ -44,13 +41,27 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// unloadOldest unloads the index other than x, if any, whose last use is
-// longest ago, because a backend may need its space.
-func (s *Store[T]) unloadOldest(x loadRef) (done bool) {
+// oldest returns the loaded index other than x, of the same tenant if own,
+// whose last use is longest ago, or nil. The caller holds mu.
+func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
+	for _, e := range s.entries {
+		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
+			oldest = e
+		}
+	}
+	return oldest
+}
+
+// unloadOldest unloads the oldest index, because its space or its maps are
+// needed, and reports whether there was one.
+func (s *Store[T]) unloadOldest(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.evict(x, func(int64, int64) bool { first := !done; done = true; return first })
-	return done
+	e := s.oldest(x, own)
+	if e != nil {
+		s.unload(e)
+	}
+	return e != nil
 }
 
 // unload removes an index from memory. The caller holds mu.

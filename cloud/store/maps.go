@@ -65,25 +65,8 @@ func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 		if ok {
 			return func() { s.maps.give(x.Tenant, n) }, nil
 		}
-		if !s.unloadFor(x, own) {
+		if !s.unloadOldest(x, own) {
 			return nil, fmt.Errorf("%w: %w: too many segments are in use", cpar.ErrStorage, ErrNoRoom)
 		}
 	}
-}
-
-// unloadFor unloads the longest unused index other than x, of the same tenant
-// if own, and reports whether there was one.
-func (s *Store[T]) unloadFor(x loadRef, own bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var oldest *entry[T]
-	for _, e := range s.entries {
-		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {
-			oldest = e
-		}
-	}
-	if oldest != nil {
-		s.unload(oldest)
-	}
-	return oldest != nil
 }

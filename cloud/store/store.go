@@ -163,10 +163,12 @@ func (s *Store[T]) Close() error {
 	return s.backend.Close()
 }
 
-func notFound(k IndexRef) error {
+// NotFound returns the error for a missing index, SegmentNotFound for a missing
+// segment.
+func NotFound(k IndexRef) error {
 	return hint.Add(fmt.Errorf("index %v: %w: %w", k.Index, cpar.ErrInput, ErrNotFound), "push the index first")
 }
 
-func segmentNotFound(k IndexRef, d cpar.Digest) error {
+func SegmentNotFound(k IndexRef, d cpar.Digest) error {
 	return fmt.Errorf("index %v: segment %v: %w: %w", k.Index, d, cpar.ErrInput, ErrNotFound)
 }

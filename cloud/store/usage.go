@@ -127,12 +127,7 @@ func (a *account) recount(ctx context.Context, b Backend, k IndexRef) error {
 	m, err := readManifest(ctx, b, k)
 	// A damaged index is not pending and must not be removed to make room.
 	n.active = !errors.Is(err, ErrNotFound)
-	named := map[cpar.Digest]bool{}
-	if m != nil {
-		for _, seg := range m.Segments {
-			named[seg.Digest] = true
-		}
-	}
+	named := digestsOf(m)
 	for _, x := range list {
 		n.bytes += x.Bytes
 		if named[x.Digest] {

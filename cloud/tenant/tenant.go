@@ -27,6 +27,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"cpar"
@@ -153,17 +154,20 @@ func FromContext(ctx context.Context) Principal {
 	return p
 }
 
-const idBytes = 8
+var idForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// IsID reports whether a name has the form of a tenant's id.
+func IsID(name string) bool { return idForm.MatchString(name) }
 
 func newID() string {
-	var b [idBytes]byte
+	var b [8]byte
 	rand.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
 // checkID refuses malformed ids, because an id also names a folder.
 func checkID(id string) error {
-	if b, err := hex.DecodeString(id); err != nil || len(b) != idBytes || hex.EncodeToString(b) != id {
+	if !IsID(id) {
 		return fmt.Errorf("%w: %q is not a tenant's id (16 lower-case hexadecimal digits)", cpar.ErrInput, id)
 	}
 	return nil
