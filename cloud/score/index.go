@@ -12,7 +12,6 @@ package score
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -60,11 +59,8 @@ func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, erro
 }
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
-	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
+	if err := p.CheckSegments(m, segments); err != nil {
 		return nil, err
-	}
-	if len(segments) != len(m.Segments) {
-		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
 	}
 	x := &Index{Manifest: m}
 	x.vectors.dim, x.centroids.dim, x.planes.dim = int(m.Dim), int(m.Dim), int(m.Fields)+1
@@ -81,9 +77,6 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, error) {
 		}
 		if !needed {
 			continue
-		}
-		if uint64(len(b)) != s.Bytes {
-			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(b), s.Bytes)
 		}
 		if err := x.take(s.Kind, b); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"cpar"
 	"cpar/cloud/shard"
@@ -29,25 +30,17 @@ func LoadShard(m *cpar.Manifest, p shard.Range, segments [][]byte) (*Index, erro
 }
 
 func load(m *cpar.Manifest, some shard.Range, segments [][]byte) (*Index, error) {
-	if err := errors.Join(m.Validate(), some.Check(m)); err != nil {
+	if err := some.CheckSegments(m, segments); err != nil {
 		return nil, err
 	}
-	if len(segments) != len(m.Segments) {
-		return nil, fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
-	}
 	// The manifest lists the parameters after the vectors.
-	var p lattice.Sections
-	for i, needed := range some.Needs(m) {
-		s := m.Segments[i]
-		if needed && uint64(len(segments[i])) != s.Bytes {
-			return nil, fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(segments[i]), s.Bytes)
-		}
-		if s.Kind == cpar.SegmentParams {
-			var err error
-			if p, err = lattice.DecodeSections(segments[i]); err != nil {
-				return nil, err
-			}
-		}
+	i := slices.IndexFunc(m.Segments, func(s cpar.Segment) bool { return s.Kind == cpar.SegmentParams })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: an index of scheme %v has no sealed parameters", cpar.ErrCorrupt, m.Scheme)
+	}
+	p, err := lattice.DecodeSections(segments[i])
+	if err != nil {
+		return nil, err
 	}
 	x, err := newParts(p, m, some, segments)
 	if err == nil && some.Whole() && x.Records() != int(m.Records) {

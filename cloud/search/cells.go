@@ -24,16 +24,9 @@ func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	if err := plan.fill(o, t); err != nil {
 		return nil, err
 	}
-	// nearest[w][i] belongs to worker w and request i.
-	nearest := make([][]*topk.Queue, o.workers())
-	err := parallel.Runs(len(nearest), len(plan.pieces), 2, func(w, first, last int) error {
-		nearest[w] = t.queues()
-		return readPieces(ctx, t, plan.pieces[first:last], nearest[w])
+	return o.share(t, len(plan.pieces), 2, plan.visited, func(queues []*topk.Queue, first, last int) error {
+		return readPieces(ctx, t, plan.pieces[first:last], queues)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return t.merge(nearest, plan.visited), nil
 }
 
 // A piece is a run of consecutive records visited by one request.

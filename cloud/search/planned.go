@@ -89,16 +89,9 @@ func (o Options) plannedBatch(ctx context.Context, t task) ([]*cpar.Reply, error
 	slices.SortFunc(wants, func(a, b chunk) int {
 		return cmp.Or(cmp.Compare(a.records[0], b.records[0]), cmp.Compare(a.request, b.request))
 	})
-	// nearest[w][i] belongs to worker w and request i.
-	nearest := make([][]*topk.Queue, o.workers())
-	err = parallel.Runs(len(nearest), len(wants), 2, func(w, first, last int) error {
-		nearest[w] = t.queues()
-		return t.gather(ctx, wants[first:last], nearest[w])
+	return o.share(t, len(wants), 2, visited, func(queues []*topk.Queue, first, last int) error {
+		return t.gather(ctx, wants[first:last], queues)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return t.merge(nearest, visited), nil
 }
 
 // filterInShard returns the records, in ascending order, that belong to this

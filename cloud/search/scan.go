@@ -22,26 +22,25 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	if len(t.spaces) > 1 {
 		run = score.NewBatch(t.spaces).Run
 	}
-	// nearest[w][i] belongs to worker w and request i.
+	visited := slices.Repeat([]int{n}, len(t.requests))
+	return o.share(t, n, stride, visited, func(queues []*topk.Queue, first, last int) error {
+		return scanPart(ctx, run, queues, int(t.x.First)+first, int(t.x.First)+last)
+	})
+}
+
+// share divides n pieces of work among the workers, each at least minLen of
+// them, and returns the replies. do pushes hits to its worker's queues, one per
+// request. The order of pushes does not affect a queue, so the number of
+// workers does not matter. visited[i] records are scored for request i.
+func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
-	err := parallel.Runs(len(nearest), n, stride, func(w, first, last int) (err error) {
+	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
 		nearest[w] = t.queues()
-		return scanPart(ctx, run, nearest[w], int(t.x.First)+first, int(t.x.First)+last)
+		return do(nearest[w], first, last)
 	})
 	if err != nil {
 		return nil, err
 	}
-	visited := make([]int, len(t.requests))
-	for i := range visited {
-		visited[i] = n
-	}
-	return t.merge(nearest, visited), nil
-}
-
-// merge combines the workers' queues into replies. nearest[w][i] belongs to
-// worker w and request i. The order of pushes does not affect a queue, so the
-// number of workers does not matter.
-func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 	replies := make([]*cpar.Reply, len(t.requests))
 	for i, all := range t.queues() {
 		for _, other := range nearest {
@@ -54,7 +53,7 @@ func (t *task) merge(nearest [][]*topk.Queue, visited []int) []*cpar.Reply {
 		}
 		replies[i] = t.reply(i, all.Hits(), visited[i])
 	}
-	return replies
+	return replies, nil
 }
 
 func (t *task) queues() []*topk.Queue {

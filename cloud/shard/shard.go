@@ -5,6 +5,7 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 
 	"cpar"
@@ -16,9 +17,6 @@ type Range struct{ First, Last int }
 
 // Whole reports whether p is the whole index.
 func (p Range) Whole() bool { return p == Range{} }
-
-// Contains reports whether vector segment i belongs to p.
-func (p Range) Contains(i int) bool { return p.Whole() || p.First <= i && i < p.Last }
 
 // Check refuses a range outside the index. Errors wrap cpar.ErrInput.
 func (p Range) Check(m *cpar.Manifest) error {
@@ -57,6 +55,23 @@ func Split(m *cpar.Manifest, least uint64) []Range {
 	return out
 }
 
+// CheckSegments validates m and p, and checks that segments holds those that p
+// needs, in the order of m.
+func (p Range) CheckSegments(m *cpar.Manifest, segments [][]byte) error {
+	if err := errors.Join(m.Validate(), p.Check(m)); err != nil {
+		return err
+	}
+	if len(segments) != len(m.Segments) {
+		return fmt.Errorf("%w: %d segments, its manifest lists %d", cpar.ErrCorrupt, len(segments), len(m.Segments))
+	}
+	for i, needed := range p.Needs(m) {
+		if s := m.Segments[i]; needed && uint64(len(segments[i])) != s.Bytes {
+			return fmt.Errorf("%w: segment %v (%v) has %d bytes, not %d", cpar.ErrCorrupt, s.Kind, s.Digest, len(segments[i]), s.Bytes)
+		}
+	}
+	return nil
+}
+
 // searched lists the kinds of segments that a search needs besides vectors.
 var searched = map[cpar.SegmentKind]bool{
 	cpar.SegmentKeywords: true, cpar.SegmentForest: true, cpar.SegmentPlanes: true,
@@ -72,7 +87,7 @@ func (p Range) Needs(m *cpar.Manifest) []bool {
 		case p.Whole():
 			out[i] = true
 		case s.Kind == cpar.SegmentVectors:
-			out[i] = p.Contains(at)
+			out[i] = p.First <= at && at < p.Last
 			at++
 		default:
 			out[i] = searched[s.Kind] && (s.Kind != cpar.SegmentKeywords || m.Scheme.Scored())
