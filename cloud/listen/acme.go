@@ -154,7 +154,7 @@ func (i *issuer) get(domain string) error {
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
-		return nil, errors.New("a name that is not served")
+		return nil, errors.New("this server does not serve that name")
 	}
 	// At startup, cached certificates are still being read or first ones
 	// issued.

@@ -31,11 +31,11 @@ func (o Options) Certificates() ([]*x509.Certificate, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading a certificate of ACME: %w: %w", cpar.ErrStorage, err)
+			return nil, fmt.Errorf("reading the ACME certificate of %s: %w: %w", domain, cpar.ErrStorage, err)
 		}
 		leaf, err := first(b)
 		if err != nil {
-			return nil, fmt.Errorf("reading the certificate of %s: %w: %w", domain, cpar.ErrCorrupt, err)
+			return nil, fmt.Errorf("reading the ACME certificate of %s: %w: %w", domain, cpar.ErrCorrupt, err)
 		}
 		all = append(all, leaf)
 	}
@@ -46,7 +46,7 @@ func first(b []byte) (*x509.Certificate, error) {
 	for {
 		block, rest := pem.Decode(b)
 		if block == nil {
-			return nil, errors.New("there is none")
+			return nil, errors.New("the file holds no certificate")
 		}
 		if block.Type == "CERTIFICATE" {
 			return x509.ParseCertificate(block.Bytes)

@@ -43,7 +43,7 @@ func (o Options) Check() error {
 	}
 	for _, d := range o.ACME.Domains {
 		if ip := net.ParseIP(d); ip != nil || !strings.Contains(strings.Trim(d, "."), ".") || strings.ContainsAny(d, "*:/ ") {
-			return usage("name it in full, like photos.example", "%s is not a name of the kind that certificates are issued for here", sanitize.Text(d))
+			return usage("name it in full, like photos.example", "ACME issues no certificate for the name %s", sanitize.Text(d))
 		}
 	}
 	host, _, err := net.SplitHostPort(o.Address)
@@ -75,9 +75,9 @@ func (o Options) allows(beyond bool, address string) error {
 	case o.InsecureHTTP:
 		return refuse(add, "--insecure-http is for a proxy that others reach, and there is no tenant")
 	case len(o.Hosts) > 0:
-		return refuse(add+"; or leave out --allowed-host", "--allowed-host is for names that others call, and there is no tenant")
+		return refuse(add+"; or leave out --allowed-host", "--allowed-host is for names that others use, and there is no tenant")
 	case len(o.ACME.Domains) > 0:
-		return refuse(add, "a certificate of ACME is for a name that others call, and there is no tenant")
+		return refuse(add, "--acme-domain is for a server that others reach, and there is no tenant")
 	}
 	return nil
 }

@@ -77,9 +77,9 @@ func TestContradictions(t *testing.T) {
 		"HTTP is not plain":     {Cert: "c", Key: "k", InsecureHTTP: true},
 		"in TLS only":           {ClientCA: "a"},
 		"the name":              {ACME: ACME{Email: "me@photos.example"}},
-		"not a name of":         {ACME: ACME{Domains: []string{"*.photos.example"}}},
-		"not a name of ":        {ACME: ACME{Domains: []string{"photos"}}},
-		"not a name of  ":       {ACME: ACME{Domains: []string{"192.0.2.1"}}},
+		"no certificate for":    {ACME: ACME{Domains: []string{"*.photos.example"}}},
+		"no certificate for ":   {ACME: ACME{Domains: []string{"photos"}}},
+		"no certificate for  ":  {ACME: ACME{Domains: []string{"192.0.2.1"}}},
 		"nobody could connect":  {MaxConnections: -1},
 	} {
 		o.Address = "127.0.0.1:0"

@@ -90,7 +90,7 @@ func (t *tlsReloader) reload() error {
 		var err error
 		if files[i], err = os.ReadFile(path); err != nil {
 			t.refused.Add(1)
-			return hint.Add(fmt.Errorf("reading a file of TLS: %w: %w", cpar.ErrInput, err), "name a file that this program may read")
+			return hint.Add(fmt.Errorf("reading the TLS files: %w: %w", cpar.ErrInput, err), "name a file that this program may read")
 		}
 	}
 	now := t.current.Load()
@@ -166,7 +166,7 @@ func (t *tlsReloader) tellExpiry(now time.Time) {
 		return
 	}
 	t.warned = end
-	t.log.Warn("the certificate ends soon", "until", end)
+	t.log.Warn("the certificate expires soon", "until", end)
 }
 
 func (t *tlsReloader) end() time.Time {

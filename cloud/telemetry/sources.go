@@ -167,7 +167,7 @@ func CertificateCheck(stats func() listen.Stats) Check {
 	const soon = 7 * 24 * time.Hour
 	return Check{Name: "certificate", Run: func(context.Context) error {
 		if end := stats().CertificateTo; !end.IsZero() && time.Until(end) < soon {
-			return fmt.Errorf("the certificate ends at %s", end.UTC().Format(time.RFC3339))
+			return fmt.Errorf("the certificate expires at %s", end.UTC().Format(time.RFC3339))
 		}
 		return nil
 	}}
