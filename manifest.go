@@ -349,13 +349,7 @@ func (id IndexID) MarshalText() ([]byte, error) { return []byte(id.String()), ni
 
 // UnmarshalText accepts only 32 lower-case hexadecimal digits.
 func (id *IndexID) UnmarshalText(text []byte) error {
-	var got IndexID
-	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
-	if err != nil || n != len(got) || got.String() != string(text) {
-		return fmt.Errorf("%w: %q is not an index id (32 lower-case hexadecimal digits)", ErrInput, text)
-	}
-	*id = got
-	return nil
+	return parseHex(id[:], text, "an index id")
 }
 
 func ParseIndexID(s string) (id IndexID, err error) {

@@ -21,12 +21,18 @@ func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText accepts only 64 lower-case hexadecimal digits.
 func (d *Digest) UnmarshalText(text []byte) error {
-	var got Digest
-	n, err := hex.Decode(got[:], text[:min(len(text), 2*len(got))])
-	if err != nil || n != len(got) || got.String() != string(text) {
-		return fmt.Errorf("%w: %q is not a digest (64 lower-case hexadecimal digits)", ErrInput, text)
+	return parseHex(d[:], text, "a digest")
+}
+
+// parseHex reads lower-case hexadecimal digits into id, which it changes only
+// on success.
+func parseHex(id, text []byte, what string) error {
+	got := make([]byte, len(id))
+	n, err := hex.Decode(got, text[:min(len(text), 2*len(id))])
+	if err != nil || n != len(id) || hex.EncodeToString(got) != string(text) {
+		return fmt.Errorf("%w: %q is not %s (%d lower-case hexadecimal digits)", ErrInput, text, what, 2*len(id))
 	}
-	*d = got
+	copy(id, got)
 	return nil
 }
 

@@ -77,13 +77,19 @@ func SegmentPath(folder string, d cpar.Digest) string {
 }
 
 func OpenSegment(folder string, d cpar.Digest) (*os.File, int64, error) {
+	return openFile(folder, d, func(err error) error { return fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err) })
+}
+
+// openFile opens a segment and returns its size. fault wraps a fault of the
+// segment.
+func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, int64, error) {
 	path := SegmentPath(folder, d)
 	f, info, err := openRegular(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, 0, fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, ErrMissing)
+		return nil, 0, fault(ErrMissing)
 	case errors.Is(err, ErrNotFile):
-		return nil, 0, fmt.Errorf("segment %v: %w: %w", d, cpar.ErrCorrupt, err)
+		return nil, 0, fault(err)
 	case err != nil:
 		return nil, 0, durable.StorageError("opening", path, 0, err)
 	}

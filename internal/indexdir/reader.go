@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -84,7 +83,7 @@ func (memory Memory) Load(folder string, m *cpar.Manifest, log *slog.Logger) (*I
 	for i, s := range m.Segments {
 		group.Go(func() error {
 			if b := x.segments[i]; b != nil {
-				faults[i] = copySegment(b, folder, s)
+				_, faults[i] = readSegment(b, folder, s)
 				return nil
 			}
 			x.maps[i], faults[i] = mapSegment(folder, s)
@@ -124,60 +123,40 @@ func mapSegment(folder string, s cpar.Segment) (mmap.MMap, error) {
 }
 
 // ReadSegment reads a segment into memory and checks it.
-func ReadSegment(folder string, s cpar.Segment) ([]byte, error) {
+func ReadSegment(folder string, s cpar.Segment) ([]byte, error) { return readSegment(nil, folder, s) }
+
+// readSegment reads a segment into b, or into new memory if b is nil.
+func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 	f, err := openSegment(folder, s)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b := make([]byte, s.Bytes) // as many as the file has
-	if err := readChecked(b, f, s); err != nil {
-		return nil, err
+	if b == nil {
+		b = make([]byte, s.Bytes) // as many as the file has
 	}
-	return b, nil
-}
-
-func copySegment(b []byte, folder string, s cpar.Segment) error {
-	f, err := openSegment(folder, s)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return readChecked(b, f, s)
-}
-
-func readChecked(b []byte, f *os.File, s cpar.Segment) error {
 	h := sha256.New()
 	for at := 0; at < len(b); {
 		n, err := f.Read(b[at:min(at+256<<10, len(b))])
 		h.Write(b[at : at+n]) // while in the cache
 		at += n
 		if err != nil && at < len(b) {
-			return durable.StorageError("reading", f.Name(), 0, err)
+			return nil, durable.StorageError("reading", f.Name(), 0, err)
 		}
 	}
 	if cpar.Digest(h.Sum(nil)) != s.Digest {
-		return segmentError(s, ErrDigest)
+		return nil, segmentError(s, ErrDigest)
 	}
-	return nil
+	return b, nil
 }
 
 func openSegment(folder string, s cpar.Segment) (*os.File, error) {
-	path := SegmentPath(folder, s.Digest)
-	f, info, err := openRegular(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, segmentError(s, ErrMissing)
-	case errors.Is(err, ErrNotFile):
-		return nil, segmentError(s, err)
-	case err != nil:
-		return nil, durable.StorageError("opening", path, 0, err)
-	}
-	if s.Bytes > math.MaxInt || info.Size() != int64(s.Bytes) {
+	f, size, err := openFile(folder, s.Digest, func(err error) error { return segmentError(s, err) })
+	if err == nil && (s.Bytes > math.MaxInt || size != int64(s.Bytes)) {
 		f.Close()
-		return nil, segmentError(s, fmt.Errorf("%w: it has %d bytes, want %d", ErrSize, info.Size(), s.Bytes))
+		return nil, segmentError(s, fmt.Errorf("%w: it has %d bytes, want %d", ErrSize, size, s.Bytes))
 	}
-	return f, nil
+	return f, err
 }
 
 func checkDigest(f *os.File, s cpar.Segment) error {

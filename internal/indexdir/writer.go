@@ -27,10 +27,10 @@ type Options struct {
 // A Writer makes the next index of a folder while the old one stays complete.
 // It is safe for concurrent use.
 type Writer struct {
-	folder   string
-	fsys     durable.FS
-	lock     *flock.Flock // nil after Attach
-	activate sync.Mutex
+	folder     string
+	fsys       durable.FS
+	lock       *flock.Flock // nil after Attach
+	activating sync.Mutex
 }
 
 // Create creates folder if necessary, locks it and removes the remains of a
@@ -126,16 +126,26 @@ func (w *Writer) removeUnnamed(m *cpar.Manifest) error {
 // Activate atomically makes m the index of the folder. All segments of m must
 // have been written. When it returns nil, the activation is durable.
 func (w *Writer) Activate(m *cpar.Manifest) error {
-	w.activate.Lock()
-	defer w.activate.Unlock()
+	w.activating.Lock()
+	defer w.activating.Unlock()
+	if err := w.activate(m); err != nil {
+		return fmt.Errorf("activating index %v: %w", m.ID, err)
+	}
+	// The new index is active now. A segment that cannot be removed only takes
+	// space until the next Create.
+	_ = w.removeUnnamed(m)
+	return nil
+}
+
+func (w *Writer) activate(m *cpar.Manifest) error {
 	b, err := m.MarshalBinary()
 	if err != nil {
-		return fmt.Errorf("activating index %v: %w", m.ID, err)
+		return err
 	}
 	for _, s := range m.Segments {
 		f, err := openSegment(w.folder, s)
 		if err != nil {
-			return fmt.Errorf("activating index %v: %w", m.ID, err)
+			return err
 		}
 		f.Close()
 	}
@@ -143,15 +153,9 @@ func (w *Writer) Activate(m *cpar.Manifest) error {
 	// will not be written again, so sync the folder now.
 	segments := SegmentsFolder(w.folder)
 	if err := w.fsys.SyncDir(segments); err != nil {
-		return fmt.Errorf("activating index %v: %w", m.ID, durable.StorageError("syncing folder", segments, 0, err))
+		return durable.StorageError("syncing folder", segments, 0, err)
 	}
-	if err := durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode); err != nil {
-		return fmt.Errorf("activating index %v: %w", m.ID, err)
-	}
-	// The new index is active now. A segment that cannot be removed only takes
-	// space until the next Create.
-	_ = w.removeUnnamed(m)
-	return nil
+	return durable.WriteFileFS(w.fsys, filepath.Join(w.folder, manifestName), b, fileMode)
 }
 
 // Close releases the lock of Create. Segments that were not activated stay
