@@ -67,6 +67,14 @@ func (k *Key) Encrypt(v []float64) ([]uint64, error) {
 	return k.Inverse.apply(x, k.count), nil
 }
 
+// seal is Encrypt for a vector that could not be made if err is set.
+func (k *Key) seal(v []float64, err error) ([]uint64, error) {
+	if err != nil {
+		return nil, err
+	}
+	return k.Encrypt(v)
+}
+
 // Decrypt is V = ⌈(S·C(V))ᵀ/w⌋_q in integers, without V's fractional part.
 func (k *Key) Decrypt(c []uint64) []int64 {
 	out := make([]int64, len(c))

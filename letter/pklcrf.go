@@ -41,11 +41,7 @@ func (p *PKLC) Renew() { p.Own = p.key(2*p.M + 2) }
 
 // Vector is Data Encryption of a histogram: C(V_i).
 func (p *PKLC) Vector(v []float64) ([]uint64, error) {
-	plain, err := p.vector(v, epsilon(p.random))
-	if err != nil {
-		return nil, err
-	}
-	return p.Vectors.Encrypt(plain)
+	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
 
 func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
@@ -61,11 +57,7 @@ func (p *PKLC) vector(v []float64, epsilon float64) ([]float64, error) {
 
 // Plane is Data Encryption of the hyperplane of bin s, from 0: C(H_i).
 func (p *PKLC) Plane(v []float64, s int) ([]uint64, error) {
-	plain, err := p.plane(v, s, epsilon(p.random))
-	if err != nil {
-		return nil, err
-	}
-	return p.Vectors.Encrypt(plain)
+	return p.Vectors.seal(p.plane(v, s, epsilon(p.random)))
 }
 
 // plane without a bin (s < 0) has only r and ε′.
@@ -93,11 +85,7 @@ func (p *PKLC) Evaluation() *Matrix { return p.Vectors.Evaluation(p.Own) }
 
 // Request is Request Generation, steps 1 and 2, without the matrix. rc is r_c.
 func (p *PKLC) Request(v []float64, rc float64) (*PKLCRequest, error) {
-	plain, err := p.request(v, rc)
-	if err != nil {
-		return nil, err
-	}
-	c, err := p.Own.Encrypt(plain)
+	c, err := p.Own.seal(p.request(v, rc))
 	return &PKLCRequest{CV: c, count: p.Own.count}, err
 }
 

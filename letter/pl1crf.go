@@ -41,11 +41,7 @@ func (p *PL1C) Renew() { p.OwnVectors, p.OwnPlanes = p.key(p.M+3), p.key(2*p.M+2
 
 // Vector is Data Encryption, steps 1 and 3: C(V̂_i).
 func (p *PL1C) Vector(v []float64) ([]uint64, error) {
-	plain, err := p.vector(v, epsilon(p.random))
-	if err != nil {
-		return nil, err
-	}
-	return p.Vectors.Encrypt(plain)
+	return p.Vectors.seal(p.vector(v, epsilon(p.random)))
 }
 
 func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
@@ -58,11 +54,7 @@ func (p *PL1C) vector(v []float64, epsilon float64) ([]float64, error) {
 // Plane is Data Encryption, steps 2 and 3: C(Ĥ_i) for an image at a node that
 // splits field s, from 0.
 func (p *PL1C) Plane(v []float64, s int) ([]uint64, error) {
-	plain, err := p.plane(v, s, epsilon(p.random))
-	if err != nil {
-		return nil, err
-	}
-	return p.Planes.Encrypt(plain)
+	return p.Planes.seal(p.plane(v, s, epsilon(p.random)))
 }
 
 // plane without a field (s < 0) has only r and ε′, at distance 0 from
