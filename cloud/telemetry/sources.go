@@ -14,10 +14,14 @@ import (
 	"cpar/cloud/tenant"
 )
 
+// poll exports what put puts of the statistics at each collection.
+func poll[S any](m *Metrics, stats func() S, put func(sink, S)) {
+	m.addSource(func(s sink) { put(s, stats()) })
+}
+
 // Gate exports queues and refusals.
 func (m *Metrics) Gate(stats func() admission.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st admission.Stats) {
 		for _, q := range []struct {
 			what string
 			admission.QueueStats
@@ -42,8 +46,7 @@ func (m *Metrics) Gate(stats func() admission.Stats) {
 
 // Tenants exports authentication.
 func (m *Metrics) Tenants(stats func() tenant.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st tenant.Stats) {
 		s.put(tenantsKnown, float64(st.Tenants))
 		s.put(tokensRefused, float64(st.Refused))
 		s.put(guessesLimited, float64(st.Limited))
@@ -52,8 +55,7 @@ func (m *Metrics) Tenants(stats func() tenant.Stats) {
 
 // Storage exports object storage and its cache.
 func (m *Metrics) Storage(stats func() remote.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st remote.Stats) {
 		s.put(storageRequests, float64(st.Requests))
 		s.put(storageRetries, float64(st.Retries))
 		s.put(storageErrors, float64(st.Errors))
@@ -69,8 +71,7 @@ func (m *Metrics) Storage(stats func() remote.Stats) {
 
 // Cluster exports the members of the cluster.
 func (m *Metrics) Cluster(stats func() cluster.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st cluster.Stats) {
 		s.put(clusterNodes, float64(st.Nodes))
 		s.put(clusterServers, float64(st.Servers))
 		s.put(clusterParts, float64(st.Shards))
@@ -83,8 +84,7 @@ func (m *Metrics) Cluster(stats func() cluster.Stats) {
 
 // Listener exports connections and certificates.
 func (m *Metrics) Listener(stats func() listen.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st listen.Stats) {
 		s.put(connectionsMax, float64(st.MaxConnections))
 		s.put(acceptErrors, float64(st.AcceptErrors))
 		s.put(certificateRefused, float64(st.Refused))
@@ -96,8 +96,7 @@ func (m *Metrics) Listener(stats func() listen.Stats) {
 
 // Store exports stored, loaded and damaged indexes.
 func (m *Metrics) Store(stats func() store.Stats) {
-	m.addSource(func(s sink) {
-		st := stats()
+	poll(m, stats, func(s sink, st store.Stats) {
 		s.put(indexesLoaded, float64(st.Loaded))
 		s.put(loadedBytes, float64(st.Mapped), "mapped")
 		s.put(loadedBytes, float64(st.Copied), "copied")

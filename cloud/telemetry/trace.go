@@ -177,16 +177,11 @@ func (t *Traces) run(ctx context.Context) {
 		case <-tick.C:
 			flush()
 		case <-ctx.Done():
-			for {
-				select {
-				case one := <-t.queue:
-					batch, n = append(batch, one...), n+1
-					continue
-				default:
-				}
-				flush()
-				return
+			for len(t.queue) > 0 { // there is no other receiver
+				batch, n = append(batch, <-t.queue...), n+1
 			}
+			flush()
+			return
 		}
 	}
 }
