@@ -94,7 +94,7 @@ func (c *Cloud) answer(ctx context.Context, h *store.Handle[loadedIndex], reques
 	defer h.Release()
 	defer trace.Enter(ctx, trace.Search)()
 	err = h.Reading(func() error {
-		replies, err = h.Value().annotate(ctx, c.Workers, requests)
+		replies, err = h.Value()(ctx, c.Workers, requests)
 		return err
 	})
 	for _, r := range replies {

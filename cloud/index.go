@@ -32,10 +32,16 @@ var schemes = map[cpar.Scheme]scheme{
 	cpar.SchemeCPAR:  scored,
 	cpar.SchemeCAPIA: scored,
 	cpar.SchemeIVF:   scored,
+	// The server scores every record and cannot read a score.
 	cpar.SchemeSealed: {
 		load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 			x, err := sealed.LoadShard(m, p, segments)
-			return sealedIndex{x}, err
+			return func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+				if err := checkSchemes(requests, "it has scheme sealed", cpar.SchemeSealed); err != nil {
+					return nil, err
+				}
+				return x.Annotate(ctx, workers, requests)
+			}, err
 		},
 		join: joinSealed,
 		work: func(m *cpar.Manifest, _ *cpar.Reply) (visited, touched uint64) {
@@ -52,9 +58,12 @@ var schemes = map[cpar.Scheme]scheme{
 		replyBytes: func(m *cpar.Manifest, _ *cpar.Request) int64 { return (8 + 5 + 5) * int64(m.Records) },
 		batch:      sealed.BatchSize,
 	},
+	// The server only serves the segments.
 	cpar.SchemeLocal: {
 		load: func(m *cpar.Manifest, _ shard.Range, _ [][]byte) (loadedIndex, error) {
-			return localIndex{}, m.Validate()
+			return func(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+				return nil, checkSchemes(requests, "it has scheme local and is searched by its owner")
+			}, m.Validate()
 		},
 	},
 }
@@ -62,7 +71,9 @@ var schemes = map[cpar.Scheme]scheme{
 var scored = scheme{
 	load: func(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 		x, err := score.LoadShard(m, p, segments)
-		return scoredIndex{x}, err
+		return func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+			return annotateScored(ctx, x, workers, requests)
+		}, err
 	},
 	join: func(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) { return search.Join(q, shards), nil },
 	work: func(_ *cpar.Manifest, r *cpar.Reply) (visited, touched uint64) {
@@ -129,11 +140,9 @@ func joinSealed(q *cpar.Request, shards []*cpar.Reply) (*cpar.Reply, error) {
 	return &cpar.Reply{Index: q.Index, Opaque: b}, err
 }
 
-// A loadedIndex is an index of any scheme, ready to answer.
-type loadedIndex interface {
-	// annotate answers all requests or none, in the same order.
-	annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
-}
+// A loadedIndex answers requests to an index of any scheme, all or none, in
+// the same order.
+type loadedIndex func(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error)
 
 func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, error) {
 	if e, ok := schemes[m.Scheme]; ok {
@@ -142,15 +151,13 @@ func load(m *cpar.Manifest, p shard.Range, segments [][]byte) (loadedIndex, erro
 	return scored.load(m, p, segments) // which refuses m
 }
 
-// A scoredIndex has scheme cpar, capia or ivf: the server sees the scores and
-// returns the records with the smallest scores.
-type scoredIndex struct{ *score.Index }
-
-func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
+// annotateScored answers requests to an index of scheme cpar, capia or ivf. The
+// server sees the scores and returns the records with the smallest ones.
+func annotateScored(ctx context.Context, x *score.Index, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	if err := checkSchemes(requests, "it has scheme "+x.Manifest.Scheme.String(), cpar.SchemeCPAR, cpar.SchemeCAPIA, cpar.SchemeIVF); err != nil {
 		return nil, err
 	}
-	replies, err := search.Options{Workers: workers}.AnnotateBatch(ctx, x.Index, requests)
+	replies, err := search.Options{Workers: workers}.AnnotateBatch(ctx, x, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -161,24 +168,6 @@ func (x scoredIndex) annotate(ctx context.Context, workers int, requests []*cpar
 		}
 	}
 	return replies, nil
-}
-
-// A sealedIndex has scheme sealed: the server scores every record and cannot
-// read a score.
-type sealedIndex struct{ *sealed.Index }
-
-func (x sealedIndex) annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	if err := checkSchemes(requests, "it has scheme sealed", cpar.SchemeSealed); err != nil {
-		return nil, err
-	}
-	return x.Annotate(ctx, workers, requests)
-}
-
-// A localIndex has scheme local: the server only serves its segments.
-type localIndex struct{}
-
-func (localIndex) annotate(_ context.Context, _ int, requests []*cpar.Request) ([]*cpar.Reply, error) {
-	return nil, checkSchemes(requests, "it has scheme local and is searched by its owner")
 }
 
 // checkSchemes refuses requests unless the index answers all their schemes.
