@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -123,16 +124,10 @@ func serveOpenAPI(mux *http.ServeMux, h huma.API) error {
 	doc := h.OpenAPI()
 	delete(doc.Components.Schemas.Map(), "ErrorModel")
 	delete(doc.Components.Schemas.Map(), "ErrorDetail")
-	asJSON, err := doc.MarshalJSON()
-	if err != nil {
-		return fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	as30, err := doc.Downgrade()
-	if err != nil {
-		return fmt.Errorf("writing the OpenAPI document: %w", err)
-	}
-	asYAML, err := doc.YAML()
-	if err != nil {
+	asJSON, err1 := doc.MarshalJSON()
+	as30, err2 := doc.Downgrade()
+	asYAML, err3 := doc.YAML()
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return fmt.Errorf("writing the OpenAPI document: %w", err)
 	}
 	serve := func(path, kind string, body []byte) {

@@ -18,6 +18,7 @@
 package blob
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -110,11 +111,15 @@ func (b *Bucket) Stats() Stats {
 // Put stores an object of size bytes with digest sum. The storage checks the
 // digest where it can, and makes the object visible only when complete.
 func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte) error {
+	return b.put(ctx, name, body, size, sum, false)
+}
+
+func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
 	return b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
 		// Each attempt gets its own section, because a transport may read on
 		// after a failure.
 		r := &sent{io.NewSectionReader(body, 0, size), heard, &b.counts.out}
-		return b.driver.put(ctx, b.prefix+name, r, size, sum, false)
+		return b.driver.put(ctx, b.prefix+name, r, size, sum, ifAbsent)
 	})
 }
 
@@ -122,11 +127,7 @@ func (b *Bucket) Put(ctx context.Context, name string, body io.ReaderAt, size in
 // the name holds other bytes and succeeds if it holds the same, because after a
 // lost response their writer is unknown.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
-	sum := sha256.Sum256(data)
-	err := b.do(ctx, "storing", name, func(ctx context.Context, heard func(int)) error {
-		r := &sent{io.NewSectionReader(strings.NewReader(string(data)), 0, int64(len(data))), heard, &b.counts.out}
-		return b.driver.put(ctx, b.prefix+name, r, int64(len(data)), sum, true)
-	})
+	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {
 		return err
 	}
@@ -218,14 +219,13 @@ func (b *Bucket) pages(ctx context.Context, prefix string, folders bool) iter.Se
 
 // Delete removes an object, if it exists.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
-	err := b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
+	return b.do(ctx, "removing", name, func(ctx context.Context, _ func(int)) error {
 		err := b.driver.remove(ctx, b.prefix+name)
 		if errors.Is(err, ErrNotFound) {
 			return nil
 		}
 		return err
 	})
-	return err
 }
 
 func away(format string, args ...any) error {

@@ -145,15 +145,20 @@ func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manife
 		if sha256.Sum256(b) != q.version {
 			return nil, fmt.Errorf("index %v: %w: %w", q.key.Index, cpar.ErrCloud, errOtherVersion)
 		}
-		m, err := cpar.DecodeManifest(b)
-		if err == nil && m.ID != q.key.Index {
-			err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
-		}
+		m, err := decodeManifest(b, q.key)
 		if err == nil {
 			err = q.shard.Check(m)
 		}
 		return m, err
 	}
+}
+
+func decodeManifest(b []byte, k store.IndexRef) (*cpar.Manifest, error) {
+	m, err := cpar.DecodeManifest(b)
+	if err == nil && m.ID != k.Index {
+		err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
+	}
+	return m, err
 }
 
 type indexVersion struct {
@@ -163,10 +168,7 @@ type indexVersion struct {
 }
 
 func newIndexVersion(b []byte, k store.IndexRef, partBytes uint64) (*indexVersion, error) {
-	m, err := cpar.DecodeManifest(b)
-	if err == nil && m.ID != k.Index {
-		err = fmt.Errorf("%w: the manifest is that of index %v", cpar.ErrCorrupt, m.ID)
-	}
+	m, err := decodeManifest(b, k)
 	if err != nil {
 		return nil, err
 	}

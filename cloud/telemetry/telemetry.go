@@ -62,6 +62,7 @@ var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1
 // New returns Metrics with a private registry.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.tenants.seen, m.connections.state = map[string]bool{}, map[net.Conn]http.ConnState{}
 	counters := func(r metric) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: r.name, Help: r.help}, r.labels)
 		m.registry.MustRegister(v)
@@ -160,9 +161,6 @@ func (t *tenantNames) label(tenant string) string {
 		if len(t.seen) >= tenantLabels {
 			return other
 		}
-		if t.seen == nil {
-			t.seen = map[string]bool{}
-		}
 		t.seen[tenant] = true
 	}
 	return tenant
@@ -185,9 +183,6 @@ func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
 		return
 	case http.StateNew:
 		k.total++
-	}
-	if k.state == nil {
-		k.state = map[net.Conn]http.ConnState{}
 	}
 	k.state[c] = s
 }

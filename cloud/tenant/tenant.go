@@ -28,6 +28,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"cpar"
@@ -63,16 +64,11 @@ func (s Scopes) String() string { return strings.Join(s.Names(), ",") }
 func ParseScopes(names []string) (Scopes, error) {
 	var set Scopes
 	for _, name := range names {
-		one := Scopes(0)
-		for i, known := range scopeNames {
-			if name == known {
-				one = 1 << i
-			}
-		}
-		if one == 0 {
+		i := slices.Index(scopeNames, name)
+		if i < 0 {
 			return 0, fmt.Errorf("%w: there is no scope %q; there are %s", cpar.ErrInput, name, strings.Join(scopeNames, ", "))
 		}
-		set |= one
+		set |= 1 << i
 	}
 	if set == 0 {
 		return 0, fmt.Errorf("%w: a token without a scope may do nothing", cpar.ErrInput)

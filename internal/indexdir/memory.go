@@ -1,10 +1,10 @@
 package indexdir
 
 import (
-	"fmt"
 	"log/slog"
 
 	"cpar"
+	"cpar/internal/enum"
 )
 
 // A Memory determines where an open index keeps the rows that a search
@@ -24,23 +24,12 @@ const (
 	MemoryAuto
 )
 
-var memories = []string{"map", "huge", "auto"}
+var memories = enum.Table[Memory]{What: "memory", Names: []string{"map", "huge", "auto"}}
 
-func (m Memory) String() string {
-	if int(m) < len(memories) {
-		return memories[m]
-	}
-	return fmt.Sprintf("memory %d", uint8(m))
-}
+func (m Memory) String() string { return memories.String(m) }
 
-func ParseMemory(name string) (Memory, error) {
-	for i, s := range memories {
-		if name == s {
-			return Memory(i), nil
-		}
-	}
-	return 0, fmt.Errorf("%w: no memory %q; there are map, huge and auto", cpar.ErrInput, name)
-}
+// ParseMemory is the inverse of Memory.String.
+func ParseMemory(name string) (Memory, error) { return memories.Parse(name, cpar.ErrInput) }
 
 func isRows(kind cpar.SegmentKind) bool {
 	return kind == cpar.SegmentVectors || kind == cpar.SegmentCentroids || kind == cpar.SegmentPlanes
