@@ -114,7 +114,7 @@ func (u *User) Select(r *Reply, m *Memory) ([]Weighted, error) {
 			out[at[word]].Weight += 1 - dis[i]/sum // Eq. 7 and 8
 		}
 	}
-	sortByWeight(out)
+	slices.SortStableFunc(out, func(a, b Weighted) int { return cmp.Compare(b.Weight, a.Weight) })
 	return out, nil
 }
 
@@ -180,8 +180,4 @@ func dot(a, b []float64) (sum float64) {
 		sum += x * b[i]
 	}
 	return sum
-}
-
-func sortByWeight(words []Weighted) {
-	slices.SortStableFunc(words, func(a, b Weighted) int { return cmp.Compare(b.Weight, a.Weight) })
 }

@@ -25,13 +25,18 @@ type Image struct {
 	Keywords []string
 }
 
-// Options are the parameters of System Setup. 0 selects the paper's value.
+// The parameters of System Setup, with the paper's values.
+const (
+	beta  = 999
+	gamma = 100
+	trees = 10
+)
+
+// Options configures System Setup.
 type Options struct {
-	Beta         int     // 999
-	Alpha, Gamma float64 // 1, 100
-	Trees        int     // 10
-	Secret       [32]byte
-	Printed      Printed
+	Alpha   float64 // 0 selects the paper's value, 1
+	Secret  [32]byte
+	Printed Printed
 	// OneKey computes SᵀS_s once, as in RKDF Encryption. Otherwise every
 	// request has its own keys and sends its matrices, as in the box of
 	// PL1C-RF.
@@ -82,17 +87,9 @@ type Prepared struct {
 	point  []uint16  // V_i as levels, on which the trees split
 }
 
-func (o Options) withDefaults() Options {
-	o.Alpha, o.Gamma = cmp.Or(o.Alpha, 1), cmp.Or(o.Gamma, 100)
-	o.Beta = cmp.Or(o.Beta, 999)
-	o.Trees = cmp.Or(o.Trees, 10)
-	return o
-}
-
 // Setup is System Setup and RKDF Encryption (Sec. IV-D1, IV-D2). It reports the
 // number of encrypted nodes to progress, if not nil. Errors wrap cpar.ErrInput.
 func Setup(ctx context.Context, images []Image, o Options, progress func(done, total int)) (*User, *Cloud, error) {
-	o = o.withDefaults()
 	u, err := newUser(images, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("setting up: %w", err)
@@ -101,7 +98,7 @@ func Setup(ctx context.Context, images []Image, o Options, progress func(done, t
 	for i := range images {
 		points[i] = u.images[i].point
 	}
-	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: o.Trees, Seed: derive(o.Secret, "forest")})
+	forest, planes, err := kdforest.Build(points, kdforest.BuildOptions{Trees: trees, Seed: derive(o.Secret, "forest")})
 	if err != nil {
 		return nil, nil, fmt.Errorf("setting up: %w: %w", cpar.ErrInput, err)
 	}
@@ -129,17 +126,17 @@ func newUser(images []Image, o Options) (*User, error) {
 			return nil, fmt.Errorf("image %d has %d bins, image 0 has %d: %w", i, len(image.KL), len(images[0].KL), cpar.ErrInput)
 		}
 	}
-	baselines, err := embed.Baselines(levels, o.Beta)
+	baselines, err := embed.Baselines(levels, beta)
 	if err != nil {
 		return nil, err
 	}
 	m := len(levels[0])
 	u := &User{mL1: m, opt: o, Count: new(Dots), random: generator(o.Secret, "requests")}
-	mHat := embed.Dimension(m, o.Beta, o.Alpha, o.Gamma)
-	if u.embed, err = embed.New(derive(o.Secret, "approximation"), m, o.Beta, mHat, baselines); err != nil {
+	mHat := embed.Dimension(m, beta, cmp.Or(o.Alpha, 1), gamma)
+	if u.embed, err = embed.New(derive(o.Secret, "approximation"), m, beta, mHat, baselines); err != nil {
 		return nil, err
 	}
-	if u.ope, err = ope.NewKey(derive(o.Secret, "OPE"), o.Beta); err != nil {
+	if u.ope, err = ope.NewKey(derive(o.Secret, "OPE"), beta); err != nil {
 		return nil, err
 	}
 	key := derive(o.Secret, "AES")
@@ -168,14 +165,14 @@ func (u *User) Prepare(image Image) (Prepared, error) {
 	if err != nil {
 		return Prepared{}, err
 	}
-	unit := math.Sqrt(float64(u.embed.MHat()) * float64(u.opt.Beta) / 2)
+	unit := math.Sqrt(float64(u.embed.MHat()) * beta / 2)
 	v := make([]float64, len(z))
 	for i, x := range z {
 		v[i] = float64(x) / unit
 	}
 	point := slices.Clone(image.Levels)
 	for _, x := range image.KL {
-		point = append(point, uint16(math.Round(x*float64(u.opt.Beta))))
+		point = append(point, uint16(math.Round(x*beta)))
 	}
 	return Prepared{L1: v, KL: image.KL, point: point}, nil
 }
