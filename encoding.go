@@ -1,6 +1,7 @@
 package cpar
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -29,21 +30,12 @@ const SealedVersion = 3
 // and the index ID.
 const opaqueHeader = 8 + len(IndexID{})
 
-func (k kind) String() string {
-	switch k {
-	case kindManifest:
-		return "index manifest"
-	case kindRequest:
-		return "request"
-	case kindReply:
-		return "reply"
-	case kindSealedRequest:
-		return "sealed request"
-	case kindSealedReply:
-		return "sealed reply"
-	}
-	return "object"
+var kindNames = map[kind]string{
+	kindManifest: "index manifest", kindRequest: "request", kindReply: "reply",
+	kindSealedRequest: "sealed request", kindSealedReply: "sealed reply",
 }
+
+func (k kind) String() string { return cmp.Or(kindNames[k], "object") }
 
 func appendHeader(b []byte, k kind) []byte {
 	b = append(b, magic...)

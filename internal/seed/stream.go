@@ -103,9 +103,6 @@ func (s *Stream) Words(dst []uint64) {
 	}
 }
 
-// Int63 is uniform in [0, 2⁶³).
-func (s *Stream) Int63() int64 { return int64(s.Uint64() >> 1) }
-
 // Uint64n is uniform in [0, n), without bias, for n > 0. It reads one word, and
 // more with probability below n/2⁶⁴.
 func (s *Stream) Uint64n(n uint64) uint64 {
