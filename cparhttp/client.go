@@ -76,7 +76,7 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 // address, and never unencrypted to another machine (cpar.ErrInput). Text from
 // the server is stripped of it. Set it before the first request.
 func (c *Client) SetToken(t bearer.Token) error {
-	if !t.IsZero() && c.base.Scheme != "https" && !isLoopback(c.base.Hostname()) {
+	if !t.IsZero() && c.base.Scheme != "https" && !IsLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
 			"write the address with https://, or reach the cloud through a tunnel such as ssh -L")
 	}
@@ -84,7 +84,8 @@ func (c *Client) SetToken(t bearer.Token) error {
 	return nil
 }
 
-func isLoopback(host string) bool {
+// IsLoopback reports whether host, without a port, denotes this machine only.
+func IsLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }

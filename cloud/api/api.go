@@ -94,7 +94,7 @@ func New(st Store, an Annotator, o Options) (http.Handler, error) {
 	o.Gate = cmp.Or(o.Gate, admission.New(admission.Limits{}))
 	o.AnnotateTimeout = cmp.Or(o.AnnotateTimeout, time.Minute)
 	if o.Host == nil {
-		o.Host = IsLoopback
+		o.Host = cparhttp.IsLoopback
 	}
 	o.StallTimeout = cmp.Or(o.StallTimeout, 20*time.Second)
 	s := &server{store: st, annotator: an, o: o, gate: o.Gate, scopes: map[string]tenant.Scopes{

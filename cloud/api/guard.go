@@ -84,15 +84,6 @@ func plainPath(r *http.Request) bool {
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect
 }
 
-// IsLoopback reports whether host, without a port, denotes this machine only.
-func IsLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
-}
-
 func withoutPort(hostport string) string {
 	host, _, err := net.SplitHostPort(hostport)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -20,6 +19,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/store"
+	"cpar/cparhttp"
 	"cpar/internal/hint"
 )
 
@@ -130,11 +130,7 @@ func (o Options) options(server string, l *line) ([]nats.Option, error) {
 	if err != nil || u.Host == "" || u.User != nil {
 		return nil, hint.Add(fmt.Errorf("%w: --nats: an address that cannot be read", cpar.ErrInput), "write it like tls://a.example:4222,tls://b.example:4222, without credentials")
 	}
-	local := u.Hostname() == "localhost"
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
-		local = ip.IsLoopback()
-	}
-	if u.Scheme != "tls" && !local {
+	if u.Scheme != "tls" && !cparhttp.IsLoopback(u.Hostname()) {
 		return nil, hint.Add(fmt.Errorf("%w: --nats: %s without TLS, to another machine", cpar.ErrInput, u.Scheme), "write tls://%s", u.Host)
 	}
 	list := []nats.Option{

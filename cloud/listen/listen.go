@@ -27,7 +27,7 @@ import (
 	"github.com/coreos/go-systemd/v22/activation"
 
 	"cpar"
-	"cpar/cloud/api"
+	"cpar/cparhttp"
 	"cpar/internal/hint"
 )
 
@@ -175,7 +175,7 @@ func (s *Server) URL() string {
 // make its own name resolve to any address, so unknown names are refused.
 // Without tenants only names of this machine are known.
 func (s *Server) Host(name string) bool {
-	if api.IsLoopback(name) {
+	if cparhttp.IsLoopback(name) {
 		return true
 	}
 	if !s.o.Tenants {

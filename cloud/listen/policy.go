@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"cpar"
-	"cpar/cloud/api"
+	"cpar/cparhttp"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/sanitize"
@@ -50,7 +50,7 @@ func (o Options) Check() error {
 	if err != nil {
 		return hint.Add(fmt.Errorf("%w: %q is not an address to listen on", cpar.ErrInput, o.Address), "write it like 127.0.0.1:8080")
 	}
-	return o.allows(!api.IsLoopback(host), o.Address)
+	return o.allows(!cparhttp.IsLoopback(host), o.Address)
 }
 
 func (o Options) hasTLS() bool { return o.Cert != "" || len(o.ACME.Domains) > 0 }
