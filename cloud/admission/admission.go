@@ -24,7 +24,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -165,7 +164,3 @@ func (q *queue) take(ctx context.Context, tenant string, n int64) (release func(
 // lightBytes exceeds the memory of a single request of any scheme. Few batches
 // stay below it.
 const lightBytes = 1 << 20
-
-func (q *queue) exceedsCapacity(units int64) error {
-	return fmt.Errorf("%w: %d bytes, of %d in all", ErrExceedsCapacity, units, q.size)
-}

@@ -30,7 +30,7 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.held()))
+				debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
 			}
 		}
 	}()
@@ -40,8 +40,6 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 		debug.SetMemoryLimit(was)
 	}
 }
-
-func (g *Gate) held() int64 { return g.bodies.stats().Used + g.replies.stats().Used }
 
 // others estimates the live heap that no gate granted. A sample is too large if
 // bodies were released since the last collection, so the estimate is the

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -105,7 +106,7 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	// stays in the table.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
-		return nil, q.exceedsCapacity(units)
+		return nil, fmt.Errorf("%w: %d bytes, of %d in all", ErrExceedsCapacity, units, q.size)
 	}
 	f := q.flows[tenant]
 	if f == nil {

@@ -101,7 +101,11 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) (all
 	if err != nil {
 		return nil, nil, err
 	}
-	defer releaseUnless(&err, release)
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
 	in := b.stream(s.o.StallTimeout, minHeld)
 	in.last = time.Now().Add(wholeBody)
 	all = make([]byte, b.length)
@@ -109,12 +113,6 @@ func (s *server) readBody(ctx context.Context, b *body, limit, times int64) (all
 		err = fmt.Errorf("%w: %w", errBodyCut, io.ErrUnexpectedEOF)
 	}
 	return all, release, err
-}
-
-func releaseUnless(err *error, release func()) {
-	if *err != nil {
-		release()
-	}
 }
 
 // heldSteps reads a body of unknown length. It acquires memory for each step

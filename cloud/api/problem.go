@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,7 +34,7 @@ func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.after > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.after.Seconds()))))
+		h.Set("Retry-After", seconds(p.after))
 	}
 	return h
 }

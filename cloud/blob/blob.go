@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -74,8 +73,6 @@ type Options struct {
 	// Credential returns a named credential such as AWS_ACCESS_KEY_ID. See
 	// Credentials.
 	Credential func(name string) string
-	// Transport sends the requests. Nil selects the package's own.
-	Transport http.RoundTripper
 	// Attempts is the number of attempts before the storage counts as away. The
 	// default is 8, which bridges twelve seconds.
 	Attempts int

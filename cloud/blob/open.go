@@ -92,8 +92,7 @@ func Open(address string, o Options) (*Bucket, error) {
 	}
 	b.o.Attempts = cmp.Or(b.o.Attempts, defaultAttempts)
 	b.o.Silence = cmp.Or(b.o.Silence, defaultSilence)
-	o.Transport = cmp.Or(o.Transport, newTransport())
-	p.client = &http.Client{Transport: o.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	p.client = &http.Client{Transport: newTransport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if b.driver, err = openDriver(p); err != nil {
 		return nil, err
 	}

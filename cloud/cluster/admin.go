@@ -94,17 +94,12 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 	if err != nil {
 		return 0, fmt.Errorf("listing pointers: %w: %w: %w", cpar.ErrStorage, store.ErrAway, err)
 	}
-	tenants, err := b.Tenants(ctx)
-	for i := 0; i < len(tenants) && err == nil; i++ {
-		var some []store.IndexRef
-		some, err = b.Keys(ctx, tenants[i])
-		keys = append(keys, some...)
-	}
+	active, err := store.AllKeys(ctx, b)
 	if err != nil {
 		return 0, err
 	}
 	v, seen := newVersions(x.pointers, backendManifests{b}, MinShardBytes), map[store.IndexRef]bool{}
-	for _, k := range keys {
+	for _, k := range append(keys, active...) {
 		if seen[k] {
 			continue
 		}

@@ -41,7 +41,8 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 	s.touched.Store(0)
 	s.fields, s.planeScore = s.fields[:0], s.planeScore[:0]
 	if q.Planes != nil {
-		s.planeScore = zeros(s.planeScore, int(x.Manifest.Planes))
+		s.planeScore = slices.Grow(s.planeScore, int(x.Manifest.Planes))[:x.Manifest.Planes]
+		clear(s.planeScore)
 	}
 	return s, nil
 }
@@ -50,12 +51,6 @@ func NewSpace(x *Index, q *cpar.Request) (*Space, error) {
 func (s *Space) Release() {
 	s.index, s.q = nil, nil
 	spaces.Put(s)
-}
-
-func zeros[T any](s []T, n int) []T {
-	s = slices.Grow(s[:0], n)[:n]
-	clear(s)
-	return s
 }
 
 func (x *Index) check(q *cpar.Request) error {

@@ -52,7 +52,7 @@ func checkSegment(ctx context.Context, b Backend, k IndexRef, seg cpar.Segment, 
 // Check reads all indexes of a backend, which may be in use, and reports each
 // one. Info.Err describes the damage.
 func Check(ctx context.Context, b Backend, report func(Info), progress func(done, total int)) error {
-	keys, err := allKeys(ctx, b)
+	keys, err := AllKeys(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool
 	remains, err := b.Sweep(ctx, broken, dry)
 	c.Remains = remains
 	faults := []error{err}
-	keys, err := allKeys(ctx, b)
+	keys, err := AllKeys(ctx, b)
 	faults = append(faults, err)
 	for i, k := range keys {
 		if err := ctx.Err(); err != nil {
@@ -97,7 +97,9 @@ func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	return named
 }
 
-func allKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
+// AllKeys lists the indexes of all tenants. It continues after a fault and joins
+// the errors.
+func AllKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}
 	var all []IndexRef

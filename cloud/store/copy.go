@@ -41,7 +41,7 @@ type Copied struct {
 // It checks every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}
-	keys, err := allKeys(ctx, from)
+	keys, err := AllKeys(ctx, from)
 	if err != nil {
 		return c.Copied, err
 	}
@@ -162,7 +162,7 @@ func (c *copying) segment(ctx context.Context, k IndexRef, seg cpar.Segment) err
 }
 
 func (c *copying) prune(ctx context.Context) error {
-	keys, err := allKeys(ctx, c.to)
+	keys, err := AllKeys(ctx, c.to)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,20 @@ func (f *Folder) folder(k IndexRef) string {
 }
 
 // Tenants implements Backend.
-func (f *Folder) Tenants(context.Context) ([]string, error) { return tenants(f.data) }
+func (f *Folder) Tenants(context.Context) ([]string, error) {
+	all := []string{""}
+	folder := filepath.Join(f.data, tenant.Folder)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return all, durable.StorageError("reading folder", folder, 0, err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && tenant.IsID(e.Name()) {
+			all = append(all, e.Name())
+		}
+	}
+	return all, nil
+}
 
 // Keys implements Backend.
 func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"errors"
-	"os"
 	"path/filepath"
 
 	"cpar"
 	"cpar/cloud/tenant"
-	"cpar/internal/durable"
 )
 
 // An IndexRef names an index of a tenant. Two tenants may have indexes with the
@@ -24,19 +21,4 @@ func (k IndexRef) root(data string) string {
 		return data
 	}
 	return filepath.Join(data, tenant.Folder, k.Tenant)
-}
-
-func tenants(data string) ([]string, error) {
-	all := []string{""}
-	folder := filepath.Join(data, tenant.Folder)
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return all, durable.StorageError("reading folder", folder, 0, err)
-	}
-	for _, e := range entries {
-		if e.IsDir() && tenant.IsID(e.Name()) {
-			all = append(all, e.Name())
-		}
-	}
-	return all, nil
 }

@@ -45,7 +45,7 @@ func (s *Store[T]) scrub(ctx context.Context) {
 }
 
 func (s *Store[T]) scrubRound(ctx context.Context, pace func(context.Context, int) error) {
-	keys, err := allKeys(ctx, s.backend)
+	keys, err := AllKeys(ctx, s.backend)
 	for i, k := range keys {
 		s.mu.Lock()
 		s.counts.ScrubDone, s.counts.ScrubOf = i, len(keys)
