@@ -64,8 +64,8 @@ func TestCloud(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if visited, touched := seen.Work(); visited != 3*2000 || touched != 3*replies[0].Touched {
-			t.Errorf("%v: %d records of 6000 and %d bytes are counted", memory, visited, touched)
+		if o := seen.Outcome(); o.Visited != 3*2000 || o.Touched != 3*replies[0].Touched {
+			t.Errorf("%v: %d records of 6000 and %d bytes are counted", memory, o.Visited, o.Touched)
 		}
 		one, err := annotate(t.Context(), c, store.IndexRef{Index: id}, back)
 		if err != nil {

@@ -145,8 +145,8 @@ func TestSealed(t *testing.T) {
 		q2, second := s.request(2)
 		seen := new(trace.Request)
 		one, err := annotate(seen.NewContext(t.Context()), c, store.IndexRef{Index: sealedID}, first)
-		if visited, touched := seen.Work(); visited != 619 || touched == 0 {
-			t.Errorf("%v: %d records and %d bytes are counted", memory, visited, touched)
+		if o := seen.Outcome(); o.Visited != 619 || o.Touched == 0 {
+			t.Errorf("%v: %d records and %d bytes are counted", memory, o.Visited, o.Touched)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -66,8 +66,8 @@ func observe(ctx context.Context, asked time.Time, replies []batchReply) {
 		if i == 0 || r.batch != replies[i-1].batch {
 			r.batch.record.Times(func(s trace.Stage, t trace.Time) { trace.Add(ctx, s, t.First, t.Last) })
 		}
-		visited, touched := r.batch.record.Work()
-		trace.AddWork(ctx, visited/uint64(r.batch.requests), touched/uint64(r.batch.requests))
+		o, n := r.batch.record.Outcome(), uint64(r.batch.requests)
+		trace.AddWork(ctx, o.Visited/n, o.Touched/n)
 	}
 }
 

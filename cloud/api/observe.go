@@ -70,14 +70,15 @@ func (s *server) end(r *http.Request, w *recorder) {
 func logged(rec *trace.Request, index string, clients bool, r *http.Request) []slog.Attr {
 	line := []slog.Attr{slog.String("request", rec.ID), slog.String("method", rec.Method), slog.String("route", rec.Route),
 		slog.String("index", index), slog.Int("status", rec.Status)}
-	if code := rec.Code(); code != "" {
-		line = append(line, slog.String("code", code))
+	o := rec.Outcome()
+	if o.Code != "" {
+		line = append(line, slog.String("code", o.Code))
 	}
-	if tenant := rec.Tenant(); tenant != "" {
-		line = append(line, slog.String("tenant", tenant))
+	if o.Tenant != "" {
+		line = append(line, slog.String("tenant", o.Tenant))
 	}
-	if scheme, n := rec.Annotations(); n > 0 {
-		line = append(line, slog.String("scheme", scheme.String()), slog.Int("requests", n))
+	if o.Annotations > 0 {
+		line = append(line, slog.String("scheme", o.Scheme.String()), slog.Int("requests", o.Annotations))
 	}
 	line = append(line, slog.Int64("received", rec.Received), slog.Int64("sent", rec.Sent), slog.Duration("took", rec.Took))
 	rec.Times(func(s trace.Stage, t trace.Time) { line = append(line, slog.Duration(s.String(), t.Took)) })

@@ -62,8 +62,8 @@ func TestObserver(t *testing.T) {
 	ended := seen.wait(t, 2)
 	sent, _ := request(m.ID, 3).MarshalBinary()
 	annotated, lost := ended[0], ended[1]
-	if scheme, n := annotated.Annotations(); scheme != cpar.SchemeCPAR || n != 1 || annotated.Route != cparhttp.PathAnnotate ||
-		annotated.Method != "POST" || annotated.Status != 200 || annotated.Code() != "" || annotated.Received != int64(len(sent)) || annotated.Sent == 0 || annotated.Took <= 0 {
+	if o := annotated.Outcome(); o.Scheme != cpar.SchemeCPAR || o.Annotations != 1 || annotated.Route != cparhttp.PathAnnotate ||
+		annotated.Method != "POST" || annotated.Status != 200 || o.Code != "" || annotated.Received != int64(len(sent)) || annotated.Sent == 0 || annotated.Took <= 0 {
 		t.Errorf("annotation: %+v", annotated)
 	}
 	var stages []string
@@ -71,7 +71,7 @@ func TestObserver(t *testing.T) {
 	if fmt.Sprint(stages) != "[body queue encode send]" {
 		t.Errorf("stages %v", stages)
 	}
-	if lost.Route != "/" || lost.Method != "-" || lost.Status != 404 || lost.Code() != "not_found" || lost.Sent != int64(len(body)) {
+	if lost.Route != "/" || lost.Method != "-" || lost.Status != 404 || lost.Outcome().Code != "not_found" || lost.Sent != int64(len(body)) {
 		t.Errorf("another: %+v", lost)
 	}
 	// The client learns the id but cannot choose it.
@@ -84,7 +84,7 @@ func TestObserver(t *testing.T) {
 	}
 	c.fake.do = func(context.Context, cpar.IndexID, *cpar.Request) (*cpar.Reply, error) { panic("x") }
 	c.Annotate(t.Context(), request(m.ID, 3))
-	if r := seen.wait(t, 3)[2]; !r.Panicked || r.Status != 500 || r.Code() != "internal" {
+	if r := seen.wait(t, 3)[2]; !r.Panicked || r.Status != 500 || r.Outcome().Code != "internal" {
 		t.Errorf("panic: %+v", r)
 	}
 }

@@ -111,24 +111,24 @@ func (m *Metrics) End(r *trace.Request) {
 	m.seconds.WithLabelValues(route).Observe(r.Took.Seconds())
 	m.received.Add(float64(r.Received))
 	m.sent.Add(float64(r.Sent))
-	if code := r.Code(); code != "" {
-		m.problems.WithLabelValues(code).Inc()
+	o := r.Outcome()
+	if o.Code != "" {
+		m.problems.WithLabelValues(o.Code).Inc()
 	}
 	if r.Panicked {
 		m.panics.Inc()
 	}
 	scheme := none
-	if s, n := r.Annotations(); n > 0 {
-		scheme = s.String()
-		visited, touched := r.Work()
-		m.asked.WithLabelValues(scheme).Add(float64(n))
-		m.visited.WithLabelValues(scheme).Add(float64(visited))
-		m.touched.WithLabelValues(scheme).Add(float64(touched))
+	if o.Annotations > 0 {
+		scheme = o.Scheme.String()
+		m.asked.WithLabelValues(scheme).Add(float64(o.Annotations))
+		m.visited.WithLabelValues(scheme).Add(float64(o.Visited))
+		m.touched.WithLabelValues(scheme).Add(float64(o.Touched))
 	}
 	r.Times(func(s trace.Stage, t trace.Time) {
 		m.stages.WithLabelValues(scheme, s.String()).Observe(t.Took.Seconds())
 	})
-	if tenant := m.tenants.label(r.Tenant()); tenant != "" {
+	if tenant := m.tenants.label(o.Tenant); tenant != "" {
 		m.byTenant.WithLabelValues(tenant).Inc()
 		m.tenantBytes.WithLabelValues(tenant).Add(float64(r.Received + r.Sent))
 		m.tenantTimes.WithLabelValues(tenant).Add(r.Took.Seconds())

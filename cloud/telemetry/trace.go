@@ -119,16 +119,16 @@ func spans(r *trace.Request) []span {
 	root := span{TraceID: traceID, SpanID: parent, Name: r.Method + " " + r.Route, Kind: kindServer, Start: nano(r.Start), End: nano(r.Start.Add(r.Took)),
 		Attrs: []attribute{text("cpar.request", r.ID), text("http.request.method", r.Method), text("http.route", r.Route),
 			number("http.response.status_code", int64(r.Status)), number("http.request.body.size", r.Received), number("http.response.body.size", r.Sent)}}
-	if code := r.Code(); code != "" {
-		root.Attrs = append(root.Attrs, text("error.type", code))
+	o := r.Outcome()
+	if o.Code != "" {
+		root.Attrs = append(root.Attrs, text("error.type", o.Code))
 	}
 	if r.Status >= 500 || r.Panicked {
 		root.Status = &status{statusError}
 	}
-	if scheme, n := r.Annotations(); n > 0 {
-		visited, touched := r.Work()
-		root.Attrs = append(root.Attrs, text("cpar.scheme", scheme.String()), number("cpar.requests", int64(n)),
-			number("cpar.records.visited", int64(visited)), number("cpar.index.touched", int64(touched)))
+	if o.Annotations > 0 {
+		root.Attrs = append(root.Attrs, text("cpar.scheme", o.Scheme.String()), number("cpar.requests", int64(o.Annotations)),
+			number("cpar.records.visited", int64(o.Visited)), number("cpar.index.touched", int64(o.Touched)))
 	}
 	all := []span{root}
 	r.Times(func(s trace.Stage, t trace.Time) {

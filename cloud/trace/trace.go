@@ -53,14 +53,20 @@ type Request struct {
 	// Received and Sent count bytes of bodies.
 	Received, Sent int64
 
-	mu          sync.Mutex
-	times       [numStages]Time
-	code        string
-	tenant      string
-	scheme      cpar.Scheme
-	annotations int
-	visited     uint64
-	touched     uint64
+	mu      sync.Mutex
+	times   [numStages]Time
+	outcome Outcome
+}
+
+// An Outcome contains what handlers find out about a request.
+type Outcome struct {
+	Code   string // of the problem returned, or ""
+	Tenant string // opaque id, or ""
+	// Annotations is the number of annotations, which have this Scheme.
+	Scheme      cpar.Scheme
+	Annotations int
+	// Visited and Touched count records scored and bytes of the index read.
+	Visited, Touched uint64
 }
 
 type key struct{}
@@ -103,58 +109,38 @@ func (r *Request) Add(s Stage, start, end time.Time) {
 // SetAnnotations records the scheme of an annotation and its number of
 // requests.
 func SetAnnotations(ctx context.Context, scheme cpar.Scheme, requests int) {
-	r := from(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.scheme, r.annotations = scheme, requests
+	from(ctx).update(func(o *Outcome) { o.Scheme, o.Annotations = scheme, requests })
 }
 
 // AddWork adds the number of records scored and bytes of the index read.
 func AddWork(ctx context.Context, visited, touched uint64) {
-	r := from(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.visited += visited
-	r.touched += touched
+	from(ctx).update(func(o *Outcome) { o.Visited, o.Touched = o.Visited+visited, o.Touched+touched })
 }
 
 // SetTenant records the tenant's opaque id.
 func SetTenant(ctx context.Context, tenant string) {
-	r := from(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.tenant = tenant
+	from(ctx).update(func(o *Outcome) { o.Tenant = tenant })
 }
 
 // SetProblem records the code of the problem returned. instance identifies the
 // request to the client and in the log.
 func SetProblem(ctx context.Context, code string) (instance string) {
 	r := from(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.code = code
+	r.update(func(o *Outcome) { o.Code = code })
 	return "urn:uuid:" + r.ID
 }
 
-// Code returns the problem's code, or "".
-func (r *Request) Code() string { r.mu.Lock(); defer r.mu.Unlock(); return r.code }
-
-// Tenant returns the tenant's opaque id, or "".
-func (r *Request) Tenant() string { r.mu.Lock(); defer r.mu.Unlock(); return r.tenant }
-
-// Annotations returns an annotation's scheme and number of requests, or 0
-// requests.
-func (r *Request) Annotations() (scheme cpar.Scheme, requests int) {
+func (r *Request) update(f func(*Outcome)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.scheme, r.annotations
+	f(&r.outcome)
 }
 
-// Work returns the number of records scored and bytes read.
-func (r *Request) Work() (visited, touched uint64) {
+// Outcome returns what is recorded so far.
+func (r *Request) Outcome() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.visited, r.touched
+	return r.outcome
 }
 
 // Times calls f for every stage of the request, in order.

@@ -34,10 +34,9 @@ func TestRecord(t *testing.T) {
 	if fmt.Sprint(got) != "[body 1 4 2s send 8 9 1s]" {
 		t.Errorf("times: %v", got)
 	}
-	scheme, n := r.Annotations()
-	visited, touched := r.Work()
-	if scheme != cpar.SchemeCAPIA || n != 2 || visited != 7 || touched != 300 || r.Tenant() != "0123456789abcdef" {
-		t.Errorf("%v %d %d %d %q", scheme, n, visited, touched, r.Tenant())
+	want := trace.Outcome{Tenant: "0123456789abcdef", Scheme: cpar.SchemeCAPIA, Annotations: 2, Visited: 7, Touched: 300}
+	if got := r.Outcome(); got != want {
+		t.Errorf("%+v", got)
 	}
 }
 
