@@ -10,14 +10,8 @@ import (
 // memory speed.
 func (s *Space) Run(first uint32, scores []int64) { s.run(&s.index.vectors, first, scores) }
 
-// Centroids scores the centroids of the inverted file like records.
-type Centroids struct{ s *Space }
-
-// Centroids returns the cells' centroids.
-func (s *Space) Centroids() Centroids { return Centroids{s} }
-
-// Run sets scores[i] to the score of the centroid of cell first+i.
-func (c Centroids) Run(first uint32, scores []int64) { c.s.run(&c.s.index.centroids, first, scores) }
+// Centroids is Run for the centroids of cells.
+func (s *Space) Centroids(first uint32, scores []int64) { s.run(&s.index.centroids, first, scores) }
 
 // buffer is the number of products computed before rounding, which fit in the
 // L1 cache.

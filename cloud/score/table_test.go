@@ -98,7 +98,7 @@ func TestBatchScoresEqualSingles(t *testing.T) {
 				}
 				one, list := make([]int64, 240), make([]int64, 240)
 				s.Run(5, one)
-				s.Centroids().Run(5, list)
+				s.Centroids(5, list)
 				for i := range one {
 					if got[i*requests+k] != one[i] || list[i] != one[i] || one[i] != modq.RoundShift(modq.Dot(tab.row(uint32(5+i)), s.q.Vector), 7) {
 						t.Fatalf("%d requests: row %d of request %d differs", requests, 5+i, k)

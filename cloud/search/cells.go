@@ -52,7 +52,7 @@ func (p *plan) fill(o Options, t task) error {
 	p.pieces, p.visited = p.pieces[:0], p.visited[:0]
 	k, n := t.x.Cells.Len(), len(t.requests)
 	p.scores = slices.Grow(p.scores[:0], k*n)[:k*n]
-	run := t.spaces[0].Centroids().Run
+	run := t.spaces[0].Centroids
 	if n > 1 {
 		run = score.NewBatch(t.spaces).Centroids
 	}

@@ -52,7 +52,7 @@ func naive(t *testing.T, x *score.Index, q *cpar.Request) []kdforest.Hit {
 			visited = append(visited, uint32(i))
 		}
 	case q.Params.Search == cpar.SearchIVF:
-		_, _, err = x.Cells.Search(s.Centroids(), s, ivf.Options{Visits: visits, L: 1,
+		_, _, err = x.Cells.Search(centroids{s}, s, ivf.Options{Visits: visits, L: 1,
 			Trace: func(v ivf.Visit) { visited = append(visited, v.Record) }})
 	default:
 		_, err = AnnotateTraced(x, q, func(v kdforest.Visit) { visited = append(visited, v.Record) })
@@ -270,3 +270,7 @@ func TestCanceled(t *testing.T) {
 		t.Errorf("batch: %v", err)
 	}
 }
+
+type centroids struct{ *score.Space }
+
+func (c centroids) Run(first uint32, scores []int64) { c.Centroids(first, scores) }
