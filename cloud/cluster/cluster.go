@@ -23,7 +23,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"regexp"
@@ -331,27 +330,15 @@ func (m *Member) Close() {
 	m.broker.close()
 }
 
-// Store lists the methods of store.Store that routers need.
-type Store interface {
-	PutManifestWithoutLoading(ctx context.Context, k store.IndexRef, b []byte, ready func(*cpar.Manifest) error) error
-	Delete(ctx context.Context, k store.IndexRef) error
-	OpenStored(ctx context.Context, k store.IndexRef, d cpar.Digest) (*store.SegmentReader, error)
-	List(ctx context.Context, tenant string) ([]store.Info, error)
-	Manifest(ctx context.Context, k store.IndexRef) ([]byte, error)
-	Missing(ctx context.Context, k store.IndexRef, m *cpar.Manifest) ([]cpar.Digest, error)
-	HasSegment(ctx context.Context, k store.IndexRef, d cpar.Digest) (size int64, ok bool, err error)
-	PutSegment(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error
-	Usage(ctx context.Context, tenant string) (store.Usage, error)
-}
-
-// A Routed is a store whose indexes are served by nodes. It implements
-// api.Store.
+// A Routed is the store of a cloud whose indexes are served by nodes. It
+// implements api.Store. A Router answers requests.
 type Routed struct {
-	Store
+	*cloud.Cloud
 	router *Router
 }
 
-func (m *Member) Routed(s Store) *Routed { return &Routed{s, m.Router} }
+// Routed returns the store of c for a router.
+func (m *Member) Routed(c *cloud.Cloud) *Routed { return &Routed{c, m.Router} }
 
 // PutManifest activates an index once the assigned nodes have loaded it. Until
 // then, and on failure, all nodes serve the old generation.
@@ -383,7 +370,7 @@ func (r *Routed) Delete(ctx context.Context, k store.IndexRef) error {
 	if err := v.changing(ctx, k); err != nil {
 		return err
 	}
-	err := r.Store.Delete(ctx, k)
+	err := r.Cloud.Delete(ctx, k)
 	if settled := v.settled(ctx, k); err == nil || errors.Is(err, store.ErrNotFound) && settled != nil {
 		return settled
 	}

@@ -27,7 +27,7 @@ func (o *Options) join(ctx context.Context, c *cloud.Cloud, metrics *telemetry.M
 	if !o.Cluster.Router {
 		return nil, nil, m.Close, nil
 	}
-	return m.Routed(c.Store), m.Router, m.Close, nil
+	return m.Routed(c), m.Router, m.Close, nil
 }
 
 func (o *Options) runNode(ctx context.Context, c *cloud.Cloud, metrics *telemetry.Metrics, operator net.Listener, checks []telemetry.Check) error {
