@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -126,7 +125,7 @@ func (d *s3Driver) list(ctx context.Context, prefix string, folders bool, token 
 		page = append(page, Object{aws.ToString(o.Key), aws.ToInt64(o.Size), aws.ToTime(o.LastModified)})
 	}
 	for _, f := range out.CommonPrefixes {
-		page = append(page, Object{Name: aws.ToString(f.Prefix), Modified: time.Time{}})
+		page = append(page, Object{Name: aws.ToString(f.Prefix)})
 	}
 	if aws.ToBool(out.IsTruncated) {
 		next = aws.ToString(out.NextContinuationToken)

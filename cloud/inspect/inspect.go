@@ -9,9 +9,11 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -78,11 +80,11 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("reading the request: %w", err), "name a file of cpar annotate --save-requests")
 	}
-	k, err := find(ctx, data, owner, q.Index)
+	folder, err := store.OpenBeside(data)
 	if err != nil {
 		return nil, err
 	}
-	folder, err := store.OpenBeside(data)
+	k, err := find(ctx, folder, owner, q.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	w := &answer{header: http.Header{}}
 	path := strings.Replace(cparhttp.PathAnnotate, "{id}", q.Index.String(), 1)
 	handler.ServeHTTP(w, (&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}, Host: "localhost", Header: http.Header{}, RemoteAddr: client,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: &bodyReader{bytes.NewReader(body)}, ContentLength: int64(len(body))}).WithContext(ctx))
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body))}).WithContext(ctx))
 	after, err := metrics.Series()
 	if err != nil {
 		return nil, err
@@ -130,12 +132,7 @@ func Request(ctx context.Context, data, owner string, body []byte) (*Report, err
 	return r, nil
 }
 
-func find(ctx context.Context, data, owner string, id cpar.IndexID) (store.IndexRef, error) {
-	b, err := store.OpenBeside(data)
-	if err != nil {
-		return store.IndexRef{}, err
-	}
-	defer b.Close()
+func find(ctx context.Context, b store.Backend, owner string, id cpar.IndexID) (store.IndexRef, error) {
 	list, err := store.List(ctx, b)
 	if err != nil {
 		return store.IndexRef{}, err
@@ -179,10 +176,6 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-type bodyReader struct{ *bytes.Reader }
-
-func (bodyReader) Close() error { return nil }
-
 type capture struct{ attributes []Attribute }
 
 func (c *capture) Enabled(context.Context, slog.Level) bool { return true }
@@ -209,7 +202,7 @@ func (c *capture) Handle(_ context.Context, r slog.Record) error {
 
 // Print formats the report as text.
 func (r *Report) Print(b *strings.Builder) {
-	fmt.Fprintf(b, "request of scheme %s to index %s, %d records, tenant %s\n", r.Scheme, r.Index, r.Records, orNone(r.Tenant))
+	fmt.Fprintf(b, "request of scheme %s to index %s, %d records, tenant %s\n", r.Scheme, r.Index, r.Records, cmp.Or(r.Tenant, "none"))
 	b.WriteString("\nthe log has, at level debug\n")
 	for _, a := range r.Log {
 		fmt.Fprintf(b, "  %-8s  %s", a.Name, a.Value)
@@ -236,11 +229,4 @@ func (r *Report) Print(b *strings.Builder) {
 	for _, s := range r.Besides {
 		fmt.Fprintf(b, "  %s\n", s)
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }

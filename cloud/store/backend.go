@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"cpar"
@@ -68,12 +69,8 @@ type Swept struct {
 }
 
 func isFault(err error) bool {
-	for _, fault := range []error{indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile} {
-		if errors.Is(err, fault) {
-			return true
-		}
-	}
-	return false
+	faults := []error{indexdir.ErrMissing, indexdir.ErrSize, indexdir.ErrDigest, indexdir.ErrNotFile}
+	return slices.ContainsFunc(faults, func(fault error) bool { return errors.Is(err, fault) })
 }
 
 // verify reads a stored segment and returns its size. It calls pace, if not

@@ -151,18 +151,18 @@ func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
 
 // refresh reloads a changed file. The caller holds mu.
 func (r *Registry) refresh(now bool) {
-	if t := r.now(); now || t.Sub(r.looked) >= recheck || t.Before(r.looked) {
-		info, err := os.Lstat(path(r.data))
-		if same := err == nil && r.read != nil && os.SameFile(info, r.read) && info.Size() == r.read.Size() && info.ModTime().Equal(r.read.ModTime()); same && r.damaged == nil {
-			r.looked = t
-			return
-		}
-		if errors.Is(err, fs.ErrNotExist) && r.read == nil && r.damaged == nil {
-			r.looked = t
-			return
-		}
-		r.reload()
+	t := r.now()
+	if !now && t.Sub(r.looked) < recheck && !t.Before(r.looked) {
+		return
 	}
+	info, err := os.Lstat(path(r.data))
+	same := err == nil && r.read != nil && os.SameFile(info, r.read) && info.Size() == r.read.Size() && info.ModTime().Equal(r.read.ModTime())
+	missing := errors.Is(err, fs.ErrNotExist) && r.read == nil
+	if (same || missing) && r.damaged == nil {
+		r.looked = t
+		return
+	}
+	r.reload()
 }
 
 // reload reads the file. A missing file has no tenants. A damaged one refuses
