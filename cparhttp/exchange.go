@@ -60,7 +60,10 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 			return nil, c.explain(ctx, err)
 		case errors.As(err, &later):
 			if wait = later.after; waited+wait > c.Busy {
-				return nil, c.explain(ctx, c.tooBusy(err, asked, waited))
+				if asked > 1 {
+					err = fmt.Errorf("%w, to %d requests within %v", err, asked, waited.Round(time.Second))
+				}
+				return nil, c.explain(ctx, err)
 			}
 			waited += wait
 		case again && failed < attempts-1:
@@ -73,13 +76,6 @@ func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 			return nil, c.explain(ctx, err)
 		}
 	}
-}
-
-func (c *Client) tooBusy(err error, asked int, waited time.Duration) error {
-	if asked == 1 {
-		return err
-	}
-	return fmt.Errorf("%w, to %d requests within %v", err, asked, waited.Round(time.Second))
 }
 
 type later struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -17,9 +18,8 @@ const aside = 40 << 20
 func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	was := debug.SetMemoryLimit(g.limits.Memory + aside)
 	ctx, cancel := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
+	var running sync.WaitGroup
+	running.Go(func() {
 		// The heap memory of loaded indexes is added, because a ceiling below
 		// the live heap would keep the collector running all the time.
 		tick := time.NewTicker(time.Second)
@@ -33,10 +33,10 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 				debug.SetMemoryLimit(g.limits.Memory + aside + o.sample(g.bodies.stats().Used+g.replies.stats().Used))
 			}
 		}
-	}()
+	})
 	return func() {
 		cancel()
-		<-stopped
+		running.Wait()
 		debug.SetMemoryLimit(was)
 	}
 }
