@@ -14,11 +14,10 @@ import (
 // 2|max(e)| to decrypt. In an inner product w² times the result must stay below
 // q/2, and a shift of 23 leaves 17 bits for it.
 const (
-	Shift  = 23
-	W      = 1 << Shift // w
-	Sigma  = 3.2        // of e
-	MaxE   = 19
-	maxDot = 1 << (63 - 2*Shift)
+	Shift = 23
+	W     = 1 << Shift // w
+	Sigma = 3.2        // of e
+	MaxE  = 19
 )
 
 // A Key is a secret key S of Sec. III-B with its inverse. It is for tests: it
