@@ -75,14 +75,6 @@ func value[T any](p *T) (v T) {
 	return v
 }
 
-func (d *azureDriver) stat(ctx context.Context, name string) (Object, error) {
-	out, err := d.container.NewBlobClient(name).GetProperties(ctx, nil)
-	if err != nil {
-		return Object{}, azureError(err)
-	}
-	return Object{name, value(out.ContentLength), value(out.LastModified)}, nil
-}
-
 func (d *azureDriver) put(ctx context.Context, name string, body io.ReadSeeker, _ int64, _ [sha256.Size]byte, ifAbsent bool) error {
 	o := &blockblob.UploadOptions{HTTPHeaders: &azureblob.HTTPHeaders{BlobContentType: to.Ptr("application/octet-stream")}}
 	if ifAbsent {

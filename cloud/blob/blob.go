@@ -58,7 +58,6 @@ type Object struct {
 type driver interface {
 	// get opens an object at byte from. size is the size of the whole object.
 	get(ctx context.Context, name string, from int64) (body io.ReadCloser, size int64, err error)
-	stat(ctx context.Context, name string) (Object, error)
 	// put replaces an object. With ifAbsent it fails with ErrExists instead.
 	put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error
 	// list returns a page of objects, or with folders of names up to the next
@@ -153,16 +152,6 @@ func (b *Bucket) Read(ctx context.Context, name string, limit int64) ([]byte, er
 		return nil, fmt.Errorf("object %s: %w: %w: it has %d bytes", name, cpar.ErrCorrupt, errTooLong, size)
 	}
 	return io.ReadAll(r)
-}
-
-// Stat describes an object.
-func (b *Bucket) Stat(ctx context.Context, name string) (o Object, err error) {
-	err = b.do(ctx, "looking for", name, func(ctx context.Context, _ func(int)) error {
-		o, err = b.driver.stat(ctx, b.prefix+name)
-		return err
-	})
-	o.Name = name
-	return o, err
 }
 
 // List yields the objects whose names start with prefix, in order. It ends with

@@ -227,7 +227,7 @@ func TestUnreachableStorageIsAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Stat(t.Context(), "x"); !errors.Is(err, blob.ErrAway) || strings.Contains(err.Error(), "c2VjcmV0") {
+		if _, _, err := b.Get(t.Context(), "x"); !errors.Is(err, blob.ErrAway) || strings.Contains(err.Error(), "c2VjcmV0") {
 			t.Errorf("%s: %v", scheme, err)
 		}
 	}

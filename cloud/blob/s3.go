@@ -85,14 +85,6 @@ func sizeOfRange(header string, from int64) (int64, error) {
 	return size, nil
 }
 
-func (d *s3Driver) stat(ctx context.Context, name string) (Object, error) {
-	out, err := d.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &d.bucket, Key: &name})
-	if err != nil {
-		return Object{}, s3Error(err)
-	}
-	return Object{name, aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)}, nil
-}
-
 func (d *s3Driver) put(ctx context.Context, name string, body io.ReadSeeker, size int64, sum [sha256.Size]byte, ifAbsent bool) error {
 	in := &s3.PutObjectInput{Bucket: &d.bucket, Key: &name, Body: body, ContentLength: &size,
 		ContentType: aws.String("application/octet-stream")}

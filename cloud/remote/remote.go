@@ -128,7 +128,7 @@ func (s *Store) Reach(ctx context.Context) error {
 	if !s.bucket.Stats().Away {
 		return nil
 	}
-	if _, err := s.bucket.Stat(ctx, probeName); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := s.bucket.Read(ctx, probeName, maxManifest); !errors.Is(err, blob.ErrNotFound) {
 		return away(err)
 	}
 	return nil
