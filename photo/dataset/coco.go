@@ -37,16 +37,9 @@ const (
 	maxElement = 8 << 20
 )
 
-var cocoRoots = []string{".", "coco", "COCO"}
-
-func findCOCO(root *os.Root) (string, error) {
-	for _, place := range cocoRoots {
-		if len(instanceFiles(root, place)) > 0 {
-			return place, nil
-		}
-	}
-	return "", nil
-}
+var findCOCO = firstOf(func(root *os.Root, place string) bool {
+	return len(instanceFiles(root, place)) > 0
+}, ".", "coco", "COCO")
 
 func instanceFiles(root *os.Root, place string) (files []string) {
 	entries, _ := fs.ReadDir(root.FS(), path.Join(place, instancesFolder)) // an unreadable folder counts as absent
@@ -58,38 +51,34 @@ func instanceFiles(root *os.Root, place string) (files []string) {
 	return files
 }
 
-func (c *Collection) readCOCO(ctx context.Context, root *os.Root, base string) error {
-	var rows []row
-	split := map[string]string{}
-	for _, file := range instanceFiles(root, base) {
+func (c *reading) readCOCO() error {
+	c.halvesFrom = path.Join(c.base, instancesFolder)
+	for _, file := range instanceFiles(c.root, c.base) {
 		set := strings.TrimSuffix(strings.TrimPrefix(path.Base(file), instancesStart), ".json")
 		half := splitTest
 		if strings.HasPrefix(set, splitTrain) {
 			half = splitTrain
 		}
-		f, err := openRegular(root, file)
+		f, err := openRegular(c.root, file)
 		if err != nil {
 			return err
 		}
 		in := newInstances()
-		err = in.read(ctx, c.withProgress(f, path.Base(file)))
+		err = in.read(c.ctx, c.withProgress(f, path.Base(file)))
 		f.Close()
 		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
+		case c.ctx.Err() != nil:
+			return c.ctx.Err()
 		case err != nil:
 			c.warn(Unreadable, file, "%v; the entries before it count", err)
 		}
-		folder := photosOfSet(root, base, set)
+		folder := photosOfSet(c.root, c.base, set)
 		if folder == "" {
-			c.warn(Missing, path.Join(base, set), "the folder of the photos of %s, which are left out: %d", path.Base(file), len(in.photos))
+			c.warn(Missing, path.Join(c.base, set), "the folder of the photos of %s, which are left out: %d", path.Base(file), len(in.photos))
 			continue
 		}
-		rows = c.instances(in, folder, half, path.Base(file), split, rows)
+		c.instances(in, folder, half, path.Base(file))
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	c.resolveRows(root, rows)
-	c.setSplit(split, path.Join(base, instancesFolder))
 	return nil
 }
 
@@ -102,7 +91,7 @@ func photosOfSet(root *os.Root, base, set string) string {
 	return ""
 }
 
-func (c *Collection) instances(in *instances, folder, half, where string, split map[string]string, rows []row) []row {
+func (c *reading) instances(in *instances, folder, half, where string) {
 	for _, id := range in.order {
 		p := in.photos[id]
 		if p.file == "" {
@@ -111,30 +100,20 @@ func (c *Collection) instances(in *instances, folder, half, where string, split 
 		}
 		name := path.Join(folder, strings.ReplaceAll(p.file, `\`, "/"))
 		_, forbidden := firstForbidden(name)
-		switch before := split[name]; {
+		switch {
 		case forbidden:
 			c.warn(Malformed, name, "%s: the name contains a control character", where)
 			continue
 		case !filepath.IsLocal(filepath.FromSlash(name)) || !strings.HasPrefix(name, strings.TrimPrefix(folder+"/", "./")):
 			c.warn(Outside, p.file, "%s", where)
 			continue
-		case before != "":
+		case c.halves[name] != "":
 			c.warn(Duplicate, name, "%s", where)
 			continue
 		}
-		split[name] = half
-		var raw []string
-		for _, category := range p.categories {
-			word, ok := in.words[category]
-			if !ok {
-				c.warn(BadKeyword, name, "%s: category %s has no name", where, sanitize.Text(string(category)))
-				continue
-			}
-			raw = append(raw, word)
-		}
-		rows = c.annotated(rows, name, where, raw)
+		c.halves[name] = half
+		annotateBy(c, name, where, p.categories, in.words, "category %s has no name")
 	}
-	return rows
 }
 
 // cocoID is a number or, in third-party files in COCO's format, a string.

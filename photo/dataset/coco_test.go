@@ -184,17 +184,16 @@ func FuzzCOCO(f *testing.F) {
 				seen[category] = true
 			}
 		}
-		c := &Collection{}
-		split := map[string]string{}
-		rows := c.instances(in, "train2017", splitTrain, "a.json", split, nil)
+		c := &reading{Collection: &Collection{}, halves: map[string]string{}}
+		c.instances(in, "train2017", splitTrain, "a.json")
 		checkPrintable(t, c.Warnings)
-		for _, r := range rows {
+		for _, r := range c.rows {
 			checkKeywords(t, r.keywords)
 			if !strings.HasPrefix(r.name, "train2017/") || strings.Contains("/"+r.name+"/", "/../") {
 				t.Fatalf("name %q", r.name)
 			}
 		}
-		for name := range maps.Keys(split) {
+		for name := range maps.Keys(c.halves) {
 			if _, bad := firstForbidden(name); bad {
 				t.Fatalf("name %q", name)
 			}

@@ -180,30 +180,24 @@ func (c *Collection) nothingFound(dir string) error {
 		shown, cpar.ErrInput, c.Summary()), "repair these first")
 }
 
-func (c *Collection) readManifestFile(_ context.Context, root *os.Root, _ string) error {
-	f, err := openRegular(root, ManifestName)
+func (r *reading) readManifestFile() error {
+	f, err := openRegular(r.root, ManifestName)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	rows, warnings, err := readManifest(f, c.Dir)
-	if err != nil {
-		return err
-	}
-	c.Warnings = append(c.Warnings, warnings...)
-	c.resolveRows(root, rows)
-	return nil
+	r.rows, r.Warnings, err = readManifest(f, r.Dir)
+	return err
 }
 
-func (c *Collection) resolveRows(root *os.Root, rows []row) {
-	c.Photos = make([]Photo, 0, len(rows))
-	for _, r := range rows {
-		name, w := resolve(root, c.Dir, r)
+func (r *reading) resolveRows() {
+	for _, row := range r.rows {
+		name, w := resolve(r.root, r.Dir, row)
 		if w != nil {
-			c.Warnings = append(c.Warnings, *w)
+			r.Warnings = append(r.Warnings, *w)
 			continue
 		}
-		c.Photos = append(c.Photos, Photo{Path: filepath.Join(c.Dir, filepath.FromSlash(name)), Name: name, Keywords: r.keywords})
+		r.Photos = append(r.Photos, Photo{Path: filepath.Join(r.Dir, filepath.FromSlash(name)), Name: name, Keywords: row.keywords})
 	}
 }
 

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"context"
 	"io/fs"
 	"maps"
 	"os"
@@ -38,30 +37,22 @@ const (
 	maxDescription = 1 << 20
 )
 
-var iaprRoots = []string{".", "iaprtc12"}
+var findIAPR = firstOf(func(root *os.Root, place string) bool {
+	return isFolder(root, path.Join(place, descriptionsName))
+}, ".", "iaprtc12")
 
-func findIAPR(root *os.Root) (string, error) {
-	for _, place := range iaprRoots {
-		if isFolder(root, path.Join(place, descriptionsName)) {
-			return place, nil
-		}
-	}
-	return "", nil
-}
-
-func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) error {
-	descriptions, images := path.Join(base, descriptionsName), path.Join(base, photosName)
-	if !isFolder(root, images) {
+func (c *reading) readIAPR() error {
+	descriptions, images := path.Join(c.base, descriptionsName), path.Join(c.base, photosName)
+	if !isFolder(c.root, images) {
 		return inputError("both are folders of the published archive: put "+photosName+" back beside "+descriptionsName+"; a link out of the collection is not accepted",
 			"%s is missing, which holds the photos of %s", images, IAPR)
 	}
-	photos, err := c.photosBelow(ctx, root, images)
+	photos, err := c.photosBelow(images)
 	if err != nil {
 		return err
 	}
 	c.warn(Note, descriptions, "keywords are all words of the descriptions but function words; the literature's are their nouns")
-	var rows []row
-	err = c.walk(ctx, root.FS(), descriptions, func(file string, _ fs.DirEntry) {
+	err = c.walk(descriptions, func(file string, _ fs.DirEntry) {
 		inside, ok := strings.CutSuffix(strings.TrimPrefix(file, descriptions+"/"), ".eng")
 		if !ok {
 			return // other languages
@@ -73,7 +64,7 @@ func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) e
 			return
 		}
 		delete(photos, stem)
-		b, err := readLimited(root, file, maxDescription)
+		b, err := readLimited(c.root, file, maxDescription)
 		var words []string
 		if err == nil {
 			words, err = readDescription(b, photosName+"/"+inside)
@@ -82,7 +73,7 @@ func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) e
 			c.warn(Unreadable, file, "%s is left out: %s", name, reason(err, file))
 			return
 		}
-		rows = c.annotated(rows, name, file, words)
+		c.annotate(name, file, words)
 	})
 	if err != nil {
 		return err
@@ -90,8 +81,6 @@ func (c *Collection) readIAPR(ctx context.Context, root *os.Root, base string) e
 	for _, stem := range slices.Sorted(maps.Keys(photos)) {
 		c.warn(NoKeywords, photos[stem], "nothing in %s describes it", descriptions)
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	c.resolveRows(root, rows)
 	return nil
 }
 

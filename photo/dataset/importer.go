@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,9 +37,22 @@ type importer struct {
 	format Format
 	// find returns the folder of the format's files, relative to the
 	// collection, or "" if the collection has another format.
-	find func(root *os.Root) (base string, err error)
-	// read fills Photos and Warnings. An error means that nothing is readable.
-	read func(c *Collection, ctx context.Context, root *os.Root, base string) error
+	find func(root *os.Root) (base string)
+	// read fills the rows and Warnings. An error means that nothing is
+	// readable.
+	read func(r *reading) error
+}
+
+// A reading is one run of an importer.
+type reading struct {
+	*Collection
+	ctx  context.Context
+	root *os.Root
+	base string // see importer.find
+	rows []row
+	// halves maps names to train or test, as published by halvesFrom.
+	halves     map[string]string
+	halvesFrom string
 }
 
 // importers are tried in this order. manifest.csv comes first, so that an owner
@@ -46,41 +60,53 @@ type importer struct {
 // whose photos they annotate: the former has the labels of the paper's Table 1,
 // the latter the nouns used in the literature.
 var importers = []importer{
-	{Manifest, findManifest, (*Collection).readManifestFile},
-	{SAIAPR, findSAIAPR, (*Collection).readSAIAPR},
-	{LEAR, findLEAR, (*Collection).readLEAR},
-	{COCO, findCOCO, (*Collection).readCOCO},
-	{OpenImages, findOpenImages, (*Collection).readOpenImages},
-	{IAPR, findIAPR, (*Collection).readIAPR},
-	{LabelMe, findLabelMe, (*Collection).readLabelMe},
-	{Embedded, func(*os.Root) (string, error) { return ".", nil }, (*Collection).readTree},
+	{Manifest, firstOf(isManifest, "."), (*reading).readManifestFile},
+	{SAIAPR, findSAIAPR, (*reading).readSAIAPR},
+	{LEAR, findLEAR, (*reading).readLEAR},
+	{COCO, findCOCO, (*reading).readCOCO},
+	{OpenImages, findOpenImages, (*reading).readOpenImages},
+	{IAPR, findIAPR, (*reading).readIAPR},
+	{LabelMe, firstOf(isLabelMe, "."), (*reading).readLabelMe},
+	{Embedded, func(*os.Root) string { return "." }, (*reading).readTree},
 }
 
+// firstOf returns a find function that tries places in this order.
+func firstOf(holds func(root *os.Root, place string) bool, places ...string) func(*os.Root) string {
+	return func(root *os.Root) string {
+		for _, place := range places {
+			if holds(root, place) {
+				return place
+			}
+		}
+		return ""
+	}
+}
+
+// read reads the photos with the first importer that recognises the folder.
+// Photos are sorted by name, except those of a manifest, which keep its order.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
-	for _, im := range importers {
-		base, err := im.find(root)
-		if err != nil {
-			return err
-		}
-		if base != "" {
-			c.Format = im.format
-			return im.read(c, ctx, root, base)
-		}
+	r := &reading{Collection: c, ctx: ctx, root: root, halves: map[string]string{}}
+	at := slices.IndexFunc(importers, func(im importer) bool {
+		r.base = im.find(root)
+		return r.base != ""
+	})
+	c.Format = importers[at].format // the last importer takes any folder
+	if err := importers[at].read(r); err != nil {
+		return err
 	}
-	panic("dataset: the last importer takes any folder")
+	if c.Format != Manifest {
+		slices.SortFunc(r.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
+	}
+	r.resolveRows()
+	c.setSplit(r.halves, r.halvesFrom)
+	return nil
 }
 
-// findManifest does not follow links, because a broken link is a damaged
-// manifest rather than a missing one.
-func findManifest(root *os.Root) (string, error) {
+// isManifest does not follow links, because a broken link is a damaged manifest
+// rather than a missing one.
+func isManifest(root *os.Root, _ string) bool {
 	_, err := root.Lstat(ManifestName)
-	switch {
-	case err == nil:
-		return ".", nil
-	case errors.Is(err, fs.ErrNotExist):
-		return "", nil
-	}
-	return "", fmt.Errorf("looking for %s: %w", ManifestName, err)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // isFile and isFolder follow links inside the collection. They return false for
@@ -95,8 +121,8 @@ func isFolder(root *os.Root, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) {
-	entries, err := fs.ReadDir(root.FS(), folder)
+func (r *reading) subfolders(folder string) ([]string, error) {
+	entries, err := fs.ReadDir(r.root.FS(), folder)
 	if err != nil {
 		return nil, inputError("check that the folder may be read", "listing %s: %w", folder, cause(err))
 	}
@@ -106,7 +132,7 @@ func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) 
 		switch {
 		case strings.HasPrefix(e.Name(), "."):
 		case e.Type()&fs.ModeSymlink != 0:
-			c.warn(Ignored, name, "a symbolic link")
+			r.warn(Ignored, name, "a symbolic link")
 		case e.IsDir():
 			names = append(names, e.Name())
 		}
@@ -116,17 +142,17 @@ func (c *Collection) subfolders(root *os.Root, folder string) ([]string, error) 
 
 // photosBelow returns the photos below a folder by their path without
 // extension, because annotations and disk disagree on "jpg" and "JPG".
-func (c *Collection) photosBelow(ctx context.Context, root *os.Root, folder string) (map[string]string, error) {
+func (r *reading) photosBelow(folder string) (map[string]string, error) {
 	found := map[string]string{}
-	err := c.walk(ctx, root.FS(), folder, func(name string, d fs.DirEntry) {
+	err := r.walk(folder, func(name string, d fs.DirEntry) {
 		stem := withoutEnding(name)
 		switch {
 		case stem == name: // not a photo
 		case !d.Type().IsRegular():
-			c.warn(Unreadable, name, "not a file")
-		case !c.checkName(name):
+			r.warn(Unreadable, name, "not a file")
+		case !r.checkName(name):
 		case found[stem] != "":
-			c.warn(Duplicate, name, "%s differs in its ending only", path.Base(found[stem]))
+			r.warn(Duplicate, name, "%s differs in its ending only", path.Base(found[stem]))
 		default:
 			found[stem] = name
 		}
@@ -141,14 +167,29 @@ func withoutEnding(name string) string {
 	return name
 }
 
-func (c *Collection) annotated(rows []row, name, where string, raw []string) []row {
+// annotate adds a photo with the usable keywords of raw, if there are any.
+func (r *reading) annotate(name, where string, raw []string) {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
-	c.Warnings = append(c.Warnings, warnings...)
+	r.Warnings = append(r.Warnings, warnings...)
 	if len(keywords) == 0 {
-		c.warn(NoKeywords, name, "%s", where)
-		return rows
+		r.warn(NoKeywords, name, "%s", where)
+		return
 	}
-	return append(rows, row{where: where, name: name, keywords: keywords})
+	r.rows = append(r.rows, row{where: where, name: name, keywords: keywords})
+}
+
+// annotateBy is annotate for labels that words names. nameless is a warning
+// about a label without a name.
+func annotateBy[L comparable](r *reading, name, where string, labels []L, words map[L]string, nameless string) {
+	var raw []string
+	for _, label := range labels {
+		if word, ok := words[label]; ok {
+			raw = append(raw, word)
+		} else {
+			r.warn(BadKeyword, name, "%s: "+nameless, where, sanitize.Text(fmt.Sprint(label)))
+		}
+	}
+	r.annotate(name, where, raw)
 }
 
 func (c *Collection) warn(k Kind, name, format string, args ...any) {

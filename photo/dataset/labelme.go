@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -31,9 +30,9 @@ const (
 
 var errFound = errors.New("found")
 
-func findLabelMe(root *os.Root) (string, error) {
+func isLabelMe(root *os.Root, _ string) bool {
 	if !isFolder(root, annotationsName) || !isFolder(root, imagesName) {
-		return "", nil
+		return false
 	}
 	// Private photos may lie in folders of these names.
 	err := fs.WalkDir(root.FS(), annotationsName, func(name string, d fs.DirEntry, _ error) error {
@@ -42,24 +41,20 @@ func findLabelMe(root *os.Root) (string, error) {
 		}
 		return nil
 	})
-	if err == errFound {
-		return ".", nil
-	}
-	return "", nil
+	return err == errFound
 }
 
-func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) error {
-	photos, err := c.photosBelow(ctx, root, imagesName)
+func (c *reading) readLabelMe() error {
+	photos, err := c.photosBelow(imagesName)
 	if err != nil {
 		return err
 	}
 	annotatedBy := map[string]string{}
-	var rows []row
-	err = c.walk(ctx, root.FS(), annotationsName, func(file string, _ fs.DirEntry) {
+	err = c.walk(annotationsName, func(file string, _ fs.DirEntry) {
 		if path.Ext(file) != ".xml" {
 			return
 		}
-		b, err := readLimited(root, file, maxAnnotation)
+		b, err := readLimited(c.root, file, maxAnnotation)
 		var a annotation
 		if err == nil {
 			a, err = readAnnotation(b)
@@ -87,7 +82,7 @@ func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) e
 			c.warn(Duplicate, name, "annotated in %s, first in %s", file, first)
 		default:
 			annotatedBy[stem] = file
-			rows = c.annotated(rows, name, file, a.objects)
+			c.annotate(name, file, a.objects)
 		}
 	})
 	if err != nil {
@@ -98,8 +93,6 @@ func (c *Collection) readLabelMe(ctx context.Context, root *os.Root, _ string) e
 			c.warn(NoKeywords, photos[stem], "no usable annotation of it in %s", annotationsName)
 		}
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	c.resolveRows(root, rows)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -43,7 +42,7 @@ var learHalves = []string{splitTrain, splitTest}
 // findLEAR detects a pack by the rows of either half and returns the path up to
 // the underscore: corel5k.20091111/corel5k. A pack lies in the collection's
 // folder or in a subfolder named after its archive.
-func findLEAR(root *os.Root) (string, error) {
+func findLEAR(root *os.Root) string {
 	places := []string{"."}
 	entries, _ := fs.ReadDir(root.FS(), ".") // an unreadable folder counts as absent
 	for _, e := range entries {
@@ -57,40 +56,39 @@ func findLEAR(root *os.Root) (string, error) {
 		for _, e := range entries {
 			for _, half := range learHalves {
 				if pack, ok := strings.CutSuffix(e.Name(), "_"+half+annotationsEnd); ok && pack != "" {
-					return path.Join(place, pack), nil
+					return path.Join(place, pack)
 				}
 			}
 		}
 	}
-	return "", nil
+	return ""
 }
 
-func (c *Collection) readLEAR(ctx context.Context, root *os.Root, pack string) error {
-	words, file, err := readDictionary(root, pack)
+func (c *reading) readLEAR() error {
+	pack := c.base
+	words, file, err := readDictionary(c.root, pack)
 	if err != nil {
 		return err
 	}
-	photos, err := c.photosBelow(ctx, root, ".")
+	photos, err := c.photosBelow(".")
 	if err != nil {
 		return err
 	}
-	p := learPack{Collection: c, words: words, file: file, photos: newPathIndex(photos), split: map[string]string{}}
+	c.halvesFrom = "the lists of " + path.Base(pack)
+	p := learPack{reading: c, words: words, file: file, photos: newPathIndex(photos)}
 	for _, half := range learHalves {
 		list, annotations := pack+"_"+half+listEnd, pack+"_"+half+annotationsEnd
-		if !isFile(root, list) && !isFile(root, annotations) {
+		if !isFile(c.root, list) && !isFile(c.root, annotations) {
 			c.warn(Missing, list, "the half %s is left out", half)
 			continue
 		}
-		if err := p.readHalf(ctx, root, half, list, annotations); err != nil {
+		if err := p.readHalf(half, list, annotations); err != nil {
 			return err
 		}
 	}
-	if left := len(photos) - len(p.split); left > 0 {
+	if left := len(photos) - len(p.halves); left > 0 {
 		c.warn(Note, path.Base(pack), "%s of the folder in neither list", plural(left, "photo"))
 	}
-	slices.SortFunc(p.rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	c.resolveRows(root, p.rows)
-	c.setSplit(p.split, "the lists of "+path.Base(pack))
 	return nil
 }
 
@@ -114,22 +112,20 @@ func readDictionary(root *os.Root, pack string) ([]string, string, error) {
 }
 
 type learPack struct {
-	*Collection
+	*reading
 	words  []string
 	file   string // the dictionary's file
 	photos *pathIndex
-	rows   []row
-	split  map[string]string
 }
 
 // readHalf reads one half. It reads list and annotations in parallel, so that
 // truncation of one leaves the earlier rows valid.
-func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, annotations string) error {
-	b, err := readLimited(root, list, maxList)
+func (p *learPack) readHalf(half, list, annotations string) error {
+	b, err := readLimited(p.root, list, maxList)
 	if err != nil {
 		return err
 	}
-	f, err := openRegular(root, annotations)
+	f, err := openRegular(p.root, annotations)
 	if err != nil {
 		return err
 	}
@@ -138,8 +134,8 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 	line := 0
 	var damage error
 	for entry := range strings.Lines(decodeText(b)) {
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if p.ctx.Err() != nil {
+			return p.ctx.Err()
 		}
 		line++
 		entry = strings.TrimSpace(entry)
@@ -155,7 +151,7 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 			p.warn(Malformed, list, "line %d is empty", line)
 			continue
 		}
-		p.annotate(entry, half, fmt.Sprintf("%s line %d", path.Base(list), line), set)
+		p.annotateEntry(entry, half, fmt.Sprintf("%s line %d", path.Base(list), line), set)
 	}
 	switch {
 	case damage == io.EOF:
@@ -170,9 +166,9 @@ func (p *learPack) readHalf(ctx context.Context, root *os.Root, half, list, anno
 	return nil
 }
 
-func (p *learPack) annotate(entry, half, where string, set []int) {
+func (p *learPack) annotateEntry(entry, half, where string, set []int) {
 	name, several := p.photos.find(entry)
-	switch before := p.split[name]; {
+	switch before := p.halves[name]; {
 	case several:
 		p.warn(Missing, entry, "%s: several photos have this name", where)
 		return
@@ -187,7 +183,7 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 		p.splitErr = inputError("unpack the lists again", "%s is in both halves (%s)", sanitize.Text(name), where)
 		return
 	}
-	p.split[name] = half
+	p.halves[name] = half
 	raw := make([]string, 0, len(set))
 	for _, i := range set {
 		if strings.TrimSpace(p.words[i]) == "" {
@@ -196,7 +192,7 @@ func (p *learPack) annotate(entry, half, where string, set []int) {
 		}
 		raw = append(raw, p.words[i])
 	}
-	p.rows = p.annotated(p.rows, name, where, raw)
+	p.annotate(name, where, raw)
 }
 
 var errDimension = errors.New("the number of words differs")

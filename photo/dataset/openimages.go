@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bufio"
-	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -37,19 +36,11 @@ const (
 	descriptionsMark = "class-descriptions"
 )
 
-var (
-	openImagesRoots = []string{".", "openimages", "open-images", "OpenImages", "open_images"}
-	tablesFolders   = []string{".", "annotations", "labels", "metadata", "csv"}
-)
+var tablesFolders = []string{".", "annotations", "labels", "metadata", "csv"}
 
-func findOpenImages(root *os.Root) (string, error) {
-	for _, place := range openImagesRoots {
-		if len(tables(root, place, labelsMark)) > 0 {
-			return place, nil
-		}
-	}
-	return "", nil
-}
+var findOpenImages = firstOf(func(root *os.Root, place string) bool {
+	return len(tables(root, place, labelsMark)) > 0
+}, ".", "openimages", "open-images", "OpenImages", "open_images")
 
 func tables(root *os.Root, place, mark string) (files []string) {
 	for _, folder := range tablesFolders {
@@ -64,12 +55,13 @@ func tables(root *os.Root, place, mark string) (files []string) {
 	return files
 }
 
-func (c *Collection) readOpenImages(ctx context.Context, root *os.Root, base string) error {
-	o := &openImages{Collection: c, words: map[string]string{}, labels: map[string]*openImagesLabels{}, photos: map[string]string{}}
-	if err := o.readDescriptions(ctx, root, base); err != nil {
+func (c *reading) readOpenImages() error {
+	c.halvesFrom = "the tables of labels"
+	o := &openImages{reading: c, words: map[string]string{}, labels: map[string]*openImagesLabels{}, photos: map[string]string{}}
+	if err := o.readDescriptions(); err != nil {
 		return err
 	}
-	found, err := c.photosBelow(ctx, root, base)
+	found, err := c.photosBelow(c.base)
 	if err != nil {
 		return err
 	}
@@ -81,12 +73,12 @@ func (c *Collection) readOpenImages(ctx context.Context, root *os.Root, base str
 		}
 		o.photos[id] = name
 	}
-	for _, file := range tables(root, base, labelsMark) {
-		if err := o.readLabels(ctx, root, file); err != nil {
+	for _, file := range tables(c.root, c.base, labelsMark) {
+		if err := o.readLabels(file); err != nil {
 			return err
 		}
 	}
-	o.finish(root, base)
+	o.finish()
 	return nil
 }
 
@@ -96,22 +88,22 @@ type openImagesLabels struct {
 }
 
 type openImages struct {
-	*Collection
+	*reading
 	words  map[string]string            // label to word
 	photos map[string]string            // available photos by ID
 	labels map[string]*openImagesLabels // by ID
 	absent int                          // rows of unavailable photos
 }
 
-func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base string) error {
-	files := tables(root, base, descriptionsMark)
+func (o *openImages) readDescriptions() error {
+	files := tables(o.root, o.base, descriptionsMark)
 	if len(files) == 0 {
 		return inputError("download it from the source of the labels and put it beside them",
-			"%s is missing, which says what the labels of %s mean", path.Join(base, descriptionsMark+".csv"), OpenImages)
+			"%s is missing, which says what the labels of %s mean", path.Join(o.base, descriptionsMark+".csv"), OpenImages)
 	}
 	for _, file := range files {
 		// Older files have no header, and then no row is skipped.
-		err := o.eachRow(ctx, root, file, 2, func(_ int, fields []string) {
+		err := o.eachRow(file, 2, func(_ int, fields []string) {
 			if fields[0] != "LabelName" {
 				o.words[strings.Clone(fields[0])] = strings.Clone(fields[1])
 			}
@@ -123,14 +115,14 @@ func (o *openImages) readDescriptions(ctx context.Context, root *os.Root, base s
 	return nil
 }
 
-func (o *openImages) readLabels(ctx context.Context, root *os.Root, file string) error {
+func (o *openImages) readLabels(file string) error {
 	half := splitTest
 	if strings.Contains(path.Base(file), splitTrain) {
 		half = splitTrain
 	}
 	var columns []int // photo, label and confidence, empty for an unsuitable table
 	header := true
-	return o.eachRow(ctx, root, file, 1, func(line int, fields []string) {
+	return o.eachRow(file, 1, func(line int, fields []string) {
 		if header {
 			header = false
 			if columns = labelColumns(fields); columns == nil {
@@ -181,25 +173,12 @@ func labelColumns(header []string) (columns []int) {
 	return columns
 }
 
-func (o *openImages) finish(root *os.Root, base string) {
-	split := map[string]string{}
-	var rows []row
+func (o *openImages) finish() {
 	for _, id := range slices.Sorted(maps.Keys(o.photos)) {
-		name, l := o.photos[id], o.labels[id]
-		if l == nil {
-			continue
+		if l := o.labels[id]; l != nil {
+			annotateBy(o.reading, o.photos[id], l.where, l.names, o.words, "label %s has no name in "+descriptionsMark)
+			o.halves[o.photos[id]] = l.half
 		}
-		var raw []string
-		for _, label := range l.names {
-			word, ok := o.words[label]
-			if !ok {
-				o.warn(BadKeyword, name, "%s: label %s has no name in %s", l.where, sanitize.Text(label), descriptionsMark)
-				continue
-			}
-			raw = append(raw, word)
-		}
-		rows = o.annotated(rows, name, l.where, raw)
-		split[name] = l.half
 	}
 	if left := len(o.photos) - len(o.labels); left > 0 {
 		o.warn(Note, labelsMark[1:], "%s without a row in these tables", plural(left, "photo"))
@@ -207,16 +186,13 @@ func (o *openImages) finish(root *os.Root, base string) {
 	if o.absent > 0 {
 		o.warn(Note, labelsMark[1:], "%s of photos that are not here", plural(o.absent, "row"))
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	o.resolveRows(root, rows)
-	o.setSplit(split, "the tables of labels")
 }
 
 // eachRow calls each for every row of a table with at least the given number of
 // fields. Callers must clone fields they keep, because a field retains the
 // whole row.
-func (o *openImages) eachRow(ctx context.Context, root *os.Root, file string, fields int, each func(line int, fields []string)) error {
-	f, err := openRegular(root, file)
+func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
+	f, err := openRegular(o.root, file)
 	if err != nil {
 		return err
 	}
@@ -224,7 +200,7 @@ func (o *openImages) eachRow(ctx context.Context, root *os.Root, file string, fi
 	cr := csv.NewReader(bufio.NewReaderSize(o.withProgress(f, path.Base(file)), 1<<16))
 	cr.FieldsPerRecord = -1 // a bad row affects only itself
 	cr.ReuseRecord = true
-	for ctx.Err() == nil {
+	for o.ctx.Err() == nil {
 		record, err := cr.Read()
 		var pe *csv.ParseError
 		switch {
@@ -246,5 +222,5 @@ func (o *openImages) eachRow(ctx context.Context, root *os.Root, file string, fi
 		}
 		each(line, record)
 	}
-	return ctx.Err()
+	return o.ctx.Err()
 }

@@ -107,8 +107,9 @@ func FuzzOpenImages(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer root.Close()
-		o := &openImages{Collection: &Collection{}, words: map[string]string{}, labels: map[string]*openImagesLabels{}, photos: map[string]string{"000026e7ee790996": "a.jpg"}}
-		if err := o.readLabels(t.Context(), root, "train.csv"); err != nil {
+		r := &reading{Collection: &Collection{}, ctx: t.Context(), root: root}
+		o := &openImages{reading: r, words: map[string]string{}, labels: map[string]*openImagesLabels{}, photos: map[string]string{"000026e7ee790996": "a.jpg"}}
+		if err := o.readLabels("train.csv"); err != nil {
 			t.Fatal(err)
 		}
 		checkPrintable(t, o.Warnings)

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -36,28 +35,23 @@ const (
 	maxLabels   = 16 << 20
 )
 
-var saiaprRoots = []string{".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
-	"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark"}
-
 // findSAIAPR accepts either half of the data set, so that readSAIAPR can report
-// the missing half.
-func findSAIAPR(root *os.Root) (string, error) {
-	for _, place := range saiaprRoots {
-		if isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName)) {
-			return place, nil
-		}
+// the missing half. If the user names saiapr_tc-12 itself, readSAIAPR hints at
+// the folder above.
+func findSAIAPR(root *os.Root) string {
+	place := firstOf(func(root *os.Root, place string) bool {
+		return isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName))
+	}, ".", "benchmark", "saiaprtc12ok", "saiaprtc12ok/benchmark",
+		"iaprtc12/benchmark", "iaprtc12/saiaprtc12ok", "iaprtc12/saiaprtc12ok/benchmark")(root)
+	if place == "" && isFile(root, "00/"+labelsName) && isFolder(root, "00/images") {
+		return "."
 	}
-	// If the user names saiapr_tc-12 itself, readSAIAPR hints at the folder
-	// above.
-	if isFile(root, "00/"+labelsName) && isFolder(root, "00/images") {
-		return ".", nil
-	}
-	return "", nil
+	return place
 }
 
-func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string) error {
-	list := path.Join(base, wordListName)
-	b, err := readLimited(root, list, maxWordList)
+func (c *reading) readSAIAPR() error {
+	list := path.Join(c.base, wordListName)
+	b, err := readLimited(c.root, list, maxWordList)
 	if errors.Is(err, fs.ErrNotExist) {
 		return inputError("it lies beside the folder "+regionsName+" in the published archive: put it back, and name the folder that holds both",
 			"%s is missing, which says what the labels of %s mean", list, SAIAPR)
@@ -70,26 +64,23 @@ func (c *Collection) readSAIAPR(ctx context.Context, root *os.Root, base string)
 	if len(words) == 0 {
 		return inputError("each line is a number, a tab and a name; unpack it again", "%s names no label", list)
 	}
-	regions := path.Join(base, regionsName)
-	if !isFolder(root, regions) {
-		regions = base
+	regions := path.Join(c.base, regionsName)
+	if !isFolder(c.root, regions) {
+		regions = c.base
 	}
-	rows, err := c.saiaprRows(ctx, root, regions, words)
-	if err != nil {
+	if err := c.readRegions(regions, words); err != nil {
 		return err
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	c.resolveRows(root, rows)
-	if place, _ := findIAPR(root); place != "" {
+	if place := findIAPR(c.root); place != "" {
 		c.warn(Note, path.Join(place, descriptionsName), "these descriptions are not read, because the labels of %s are there too", SAIAPR)
 	}
 	return nil
 }
 
-func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions string, words map[int]string) (rows []row, err error) {
-	folders, err := c.subfolders(root, regions)
+func (c *reading) readRegions(regions string, words map[int]string) error {
+	folders, err := c.subfolders(regions)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	labelled := false
 	for _, folder := range folders {
@@ -98,7 +89,7 @@ func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions stri
 		}
 		folder = path.Join(regions, folder)
 		file := path.Join(folder, labelsName)
-		b, err := readLimited(root, file, maxLabels)
+		b, err := readLimited(c.root, file, maxLabels)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			c.warn(Missing, file, "without it the photos of %s are left out", folder)
@@ -108,25 +99,24 @@ func (c *Collection) saiaprRows(ctx context.Context, root *os.Root, regions stri
 			labelled = true
 			labels, warnings := readLabels(decodeText(b), file)
 			c.Warnings = append(c.Warnings, warnings...)
-			if rows, err = c.labelledPhotos(ctx, root, folder, labels, words, rows); err != nil {
-				return nil, err
+			if err := c.labelledPhotos(folder, labels, words); err != nil {
+				return err
 			}
 		}
 	}
 	if !labelled {
-		return nil, inputError("each of its folders 00 to 40 needs its own, beside images: unpack the published archive again, all of its parts",
+		return inputError("each of its folders 00 to 40 needs its own, beside images: unpack the published archive again, all of its parts",
 			"no folder in %s has a %s, which says what the photos of %s show", regions, labelsName, SAIAPR)
 	}
-	return rows, nil
+	return nil
 }
 
-func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder string, labels []photoLabels, words map[int]string, rows []row) ([]row, error) {
+func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[int]string) (err error) {
 	images := path.Join(folder, "images")
 	photos := map[string]string{}
-	if isFolder(root, images) {
-		var err error
-		if photos, err = c.photosBelow(ctx, root, images); err != nil {
-			return nil, err
+	if isFolder(c.root, images) {
+		if photos, err = c.photosBelow(images); err != nil {
+			return err
 		}
 	}
 	for _, p := range labels {
@@ -137,21 +127,12 @@ func (c *Collection) labelledPhotos(ctx context.Context, root *os.Root, folder s
 			continue
 		}
 		delete(photos, stem)
-		var raw []string
-		for _, label := range p.labels {
-			word, ok := words[label]
-			if !ok {
-				c.warn(BadKeyword, name, "%s: label %d has no name in %s", p.where, label, wordListName)
-				continue
-			}
-			raw = append(raw, word)
-		}
-		rows = c.annotated(rows, name, p.where, raw)
+		annotateBy(c, name, p.where, p.labels, words, "label %s has no name in "+wordListName)
 	}
 	for _, stem := range slices.Sorted(maps.Keys(photos)) {
 		c.warn(NoKeywords, photos[stem], "%s has no region of it", labelsName)
 	}
-	return rows, nil
+	return nil
 }
 
 // readWordList reads lines of a number and a name. A number without a name is

@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"cmp"
-	"context"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,11 +19,11 @@ import (
 // readTree reads the keywords in and beside the photos of a folder tree. It
 // does not read the databases of photo programs, which can all write keywords
 // to files.
-func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
-	listing, err := photo.List(ctx, []string{c.Dir}, photo.Options{})
+func (c *reading) readTree() error {
+	listing, err := photo.List(c.ctx, []string{c.Dir}, photo.Options{})
 	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case c.ctx.Err() != nil:
+		return c.ctx.Err()
 	case listing == nil:
 		return inputError("check that the folder may be read", "listing it: %w", err)
 	}
@@ -34,7 +32,7 @@ func (c *Collection) readTree(ctx context.Context, _ *os.Root, _ string) error {
 
 	results := make([]photoKeywords, len(all))
 	var done atomic.Int64
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := errgroup.WithContext(c.ctx)
 	g.SetLimit(max(2, runtime.GOMAXPROCS(0)))
 	for i, p := range all {
 		g.Go(func() error {
@@ -138,10 +136,10 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 
 // walk calls each for the regular files below top in lexical order, except
 // hidden ones. It fails if top cannot be listed.
-func (c *Collection) walk(ctx context.Context, tree fs.FS, top string, each func(name string, d fs.DirEntry)) error {
-	return fs.WalkDir(tree, top, func(name string, d fs.DirEntry, err error) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
+func (c *reading) walk(top string, each func(name string, d fs.DirEntry)) error {
+	return fs.WalkDir(c.root.FS(), top, func(name string, d fs.DirEntry, err error) error {
+		if c.ctx.Err() != nil {
+			return c.ctx.Err()
 		}
 		if err != nil {
 			if name == top {
