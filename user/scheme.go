@@ -106,8 +106,5 @@ func rowsEntry(k rows.Kind, check func(*Options) error) entry {
 	}
 }
 
-// Updatable reports whether indexes of a scheme can be updated.
-func Updatable(s cpar.Scheme) bool { return s.Grows() }
-
 // Hides reports whether the server learns no distances under a scheme.
 func Hides(s cpar.Scheme) bool { return schemes[s].hides }

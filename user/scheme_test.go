@@ -27,11 +27,11 @@ func TestEverySchemeHasATableEntry(t *testing.T) {
 			}
 		}
 		// The server reads the scores that it computes in plaintext.
-		if r.hides == s.Scored() || Hides(s) != r.hides || Updatable(s) != r.hides {
+		if r.hides == s.Scored() || Hides(s) != r.hides || s.Grows() != r.hides {
 			t.Errorf("%v hides distances: %v; its scores are in the open: %v", s, r.hides, s.Scored())
 		}
 	}
-	if Hides(0) || Updatable(9) {
+	if Hides(0) || cpar.Scheme(9).Grows() {
 		t.Error("what is no scheme hides, or grows")
 	}
 }

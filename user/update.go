@@ -216,7 +216,7 @@ func (u *updater) write(ctx context.Context, identities []identity, change func(
 func (u *updater) compact(ctx context.Context) error {
 	var kept []int
 	all := rows.New(int(u.old.Dim))
-	if err := u.decryptRecords(ctx, func(record int, row []int16, addend int64, removed bool) {
+	if err := u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, func(record int, row []int16, addend int64, removed bool) {
 		if !removed {
 			all.Add(row, addend)
 			kept = append(kept, record)
@@ -242,8 +242,4 @@ func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, rem
 		vectors := u.segments(cpar.SegmentVectors)
 		return u.fetch(vectors[len(vectors)-1])
 	}})
-}
-
-func (u *updater) decryptRecords(ctx context.Context, each func(record int, row []int16, addend int64, removed bool)) error {
-	return u.rows.DecryptAll(ctx, u.segments(cpar.SegmentVectors), u.fetch, each)
 }

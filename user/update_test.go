@@ -49,7 +49,7 @@ func marks(lists ...[]Photo) (out []string) {
 func vectorsIn(t testing.TB, key *Key, folder string) (out [][]int16) {
 	t.Helper()
 	_, err := update(key, folder, "reading", UpdateOptions{}, func(u *updater) error {
-		return u.decryptRecords(context.Background(), func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
+		return u.rows.DecryptAll(context.Background(), u.segments(cpar.SegmentVectors), u.fetch, func(_ int, row []int16, _ int64, _ bool) { out = append(out, slices.Clone(row)) })
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 // device, so that an index never learns from itself. It asks for the key at the
 // first photo. It returns nil if annotate has written nothing here.
 func (k *keyFlags) machine() func(path string) []string {
-	if d, err := device.This(); err != nil || !library.Exists(d) {
+	if d, err := device.This(); err != nil || !d.HasJournals() {
 		return nil
 	}
 	open := sync.OnceValue(func() *library.Library {

@@ -65,7 +65,7 @@ func (f *updateFlags) check() error {
 	if err != nil {
 		return hint.Add(err, "name the folder that cpar build --out made")
 	}
-	if !user.Updatable(m.Scheme) {
+	if !m.Scheme.Grows() {
 		return hint.Add(fmt.Errorf("updating index %s: %w: an index of scheme %v is made in one go", f.index, cpar.ErrInput, m.Scheme),
 			"build it again, or build one of scheme sealed")
 	}

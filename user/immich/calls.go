@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"cpar/internal/hint"
@@ -38,13 +39,13 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 		if pages == maxPages {
 			return nil, hint.Add(fmt.Errorf("listing photos: %w", c.faultf("has more than %d pages of them", maxPages)), "select fewer photos with --album or --since")
 		}
-		b, err := c.call(ctx, http.MethodPost, "/search/metadata", s, maxAnswer)
+		var next int
+		page, err := ask(ctx, c, "listing photos", http.MethodPost, "/search/metadata", s, func(b []byte) (page []asset, err error) {
+			page, next, err = decodePage(b, s.Page)
+			return page, err
+		})
 		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w", c.notThere(err))
-		}
-		page, next, err := decodePage(b, s.Page)
-		if err != nil {
-			return nil, fmt.Errorf("listing photos: %w", c.faultf("sent an invalid response: %v", err))
+			return nil, notThere(err)
 		}
 		before := len(seen)
 		for _, a := range page {
@@ -64,27 +65,31 @@ func (c *Client) photos(ctx context.Context, f Filter, report progress.Func) (al
 
 // notThere adds a hint if the server does not know a call that every Immich
 // supports.
-func (c *Client) notThere(err error) error {
+func notThere(err error) error {
 	if errors.Is(err, errGone) {
 		return hint.Add(err, "check the address of Immich and the album's id; Immich 2 or later is required")
 	}
 	return err
 }
 
+// ask makes a call and decodes its response. doing names it in errors.
+func ask[T any](ctx context.Context, c *Client, doing, method, path string, in any, decode func([]byte) (T, error)) (out T, err error) {
+	b, _, err := c.call(ctx, method, path, in, maxAnswer)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", doing, err)
+	}
+	if out, err = decode(b); err != nil {
+		err = fmt.Errorf("%s: %w", doing, c.faultf("sent an invalid response: %v", err))
+	}
+	return out, err
+}
+
 func (c *Client) tagsOf(ctx context.Context, photo id) ([]string, error) {
-	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo), nil, maxAnswer)
-	if err != nil {
-		return nil, fmt.Errorf("reading a photo's tags: %w", err)
-	}
-	values, err := decodeTagsOf(b)
-	if err != nil {
-		err = fmt.Errorf("reading a photo's tags: %w", c.faultf("sent an invalid response: %v", err))
-	}
-	return values, err
+	return ask(ctx, c, "reading a photo's tags", http.MethodGet, "/assets/"+string(photo), nil, decodeTagsOf)
 }
 
 func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
-	b, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo)+"/thumbnail?size=preview", nil, maxPicture)
+	b, _, err := c.call(ctx, http.MethodGet, "/assets/"+string(photo)+"/thumbnail?size=preview", nil, maxPicture)
 	if err != nil {
 		return nil, fmt.Errorf("fetching a preview: %w", err)
 	}
@@ -92,39 +97,22 @@ func (c *Client) preview(ctx context.Context, photo id) ([]byte, error) {
 }
 
 func (c *Client) tags(ctx context.Context) ([]tag, error) {
-	b, err := c.call(ctx, http.MethodGet, "/tags", nil, maxAnswer)
-	if err != nil {
-		return nil, fmt.Errorf("listing tags: %w", c.notThere(err))
-	}
-	return c.read(decodeTags(b))
-}
-
-func (c *Client) read(tags []tag, err error) ([]tag, error) {
-	if err != nil {
-		return nil, fmt.Errorf("listing tags: %w", c.faultf("sent an invalid response: %v", err))
-	}
-	return tags, nil
+	tags, err := ask(ctx, c, "listing tags", http.MethodGet, "/tags", nil, decodeTags)
+	return tags, notThere(err)
 }
 
 func (c *Client) upsert(ctx context.Context, values []string) ([]tag, error) {
-	b, err := c.call(ctx, http.MethodPut, "/tags", map[string][]string{"tags": values}, maxAnswer)
-	if err != nil {
-		return nil, fmt.Errorf("making tags: %w", err)
-	}
-	return c.read(decodeTags(b))
+	return ask(ctx, c, "making tags", http.MethodPut, "/tags", map[string][]string{"tags": values}, decodeTags)
 }
 
 // assign puts a tag on photos or removes it, and returns the outcome for each.
-func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) ([]outcome, error) {
-	var all []outcome
-	for len(photos) > 0 {
-		some := photos[:min(len(photos), 500)]
-		photos = photos[len(some):]
-		b, again, err := c.callTold(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)
+func (c *Client) assign(ctx context.Context, method string, tag id, photos []id) (all []outcome, err error) {
+	for some := range slices.Chunk(photos, 500) {
+		b, again, err := c.call(ctx, method, "/tags/"+string(tag)+"/assets", map[string][]id{"ids": some}, maxAnswer)
 		if err != nil {
 			return all, fmt.Errorf("tagging photos: %w", err)
 		}
-		out, err := decodeOutcomes(b, len(some))
+		out, err := list[outcome](b, len(some))
 		if err != nil {
 			return all, fmt.Errorf("tagging photos: %w", c.faultf("sent an invalid response: %v", err))
 		}
@@ -138,21 +126,14 @@ func (c *Client) assign(ctx context.Context, method string, tag id, photos []id)
 
 // used reports whether any photo has a tag, including photos in the trash.
 func (c *Client) used(ctx context.Context, tag id) (bool, error) {
-	b, err := c.call(ctx, http.MethodPost, "/search/metadata", search{Page: 1, Size: 1, TagIDs: []id{tag}, WithDeleted: true}, maxAnswer)
-	if err != nil {
-		return false, fmt.Errorf("looking for photos with a tag: %w", err)
-	}
-	found, _, err := decodePage(b, 1)
-	if err != nil {
-		return false, fmt.Errorf("looking for photos with a tag: %w", c.faultf("sent an invalid response: %v", err))
-	}
-	return len(found) > 0, nil
+	one := search{Page: 1, Size: 1, TagIDs: []id{tag}, WithDeleted: true}
+	return ask(ctx, c, "looking for photos with a tag", http.MethodPost, "/search/metadata", one, func(b []byte) (bool, error) {
+		found, _, err := decodePage(b, 1)
+		return len(found) > 0, err
+	})
 }
 
 func (c *Client) remove(ctx context.Context, tag id) error {
-	_, err := c.call(ctx, http.MethodDelete, "/tags/"+string(tag), nil, maxAnswer)
-	if err != nil {
-		err = fmt.Errorf("removing a tag: %w", err)
-	}
+	_, err := ask(ctx, c, "removing a tag", http.MethodDelete, "/tags/"+string(tag), nil, func([]byte) (any, error) { return nil, nil })
 	return err
 }

@@ -89,10 +89,8 @@ func loopback(host string) bool {
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -117,16 +115,10 @@ func (c *Client) faultf(format string, args ...any) error {
 }
 
 // call makes a call and repeats it while the server is busy or unreachable. All
-// calls are idempotent.
-func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) ([]byte, error) {
-	out, _, err := c.callTold(ctx, method, path, in, limit)
-	return out, err
-}
-
-// callTold is call, and reports whether an earlier try may have taken effect
-// with its response lost. A try rejected with "too many requests" had no
+// calls are idempotent. again reports whether an earlier try may have taken
+// effect with its response lost. A try rejected with "too many requests" had no
 // effect.
-func (c *Client) callTold(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
+func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {
 		if body, err = json.Marshal(in); err != nil {

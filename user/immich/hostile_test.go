@@ -245,7 +245,7 @@ func FuzzAnswers(f *testing.F) {
 				}
 			}
 		}
-		if out, err := decodeOutcomes(b, 3); err == nil && len(out) > 3 {
+		if out, err := list[outcome](b, 3); err == nil && len(out) > 3 {
 			t.Errorf("%d outcomes of 3", len(out))
 		}
 	})

@@ -138,7 +138,3 @@ func decodeTags(b []byte) ([]tag, error) {
 	}
 	return tags, err
 }
-
-func decodeOutcomes(b []byte, named int) ([]outcome, error) {
-	return list[outcome](b, named)
-}

@@ -27,11 +27,6 @@ type Library struct {
 	read int64 // bytes of the journal in mem
 }
 
-// Exists reports whether a device has a library of any key.
-func Exists(d *device.Device) bool {
-	return d.HasJournals()
-}
-
 // Open opens the library of a key.
 func Open(key *user.Key, d *device.Device) (*Library, error) {
 	store, dir, err := d.Journals(key)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cpar"
 )
@@ -20,15 +21,12 @@ import (
 // A compressed entry never begins with '{': that byte has the bit of a final
 // block set, and package compress/flate sets it only on the empty block that
 // ends a stream.
-type Journal[R any] struct{ log *Log }
+type Journal[R any] struct{ *Log }
 
 // OpenJournal opens the journal in the log of the given name.
 func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 	log, err := s.Log(name)
-	if err != nil {
-		return nil, err
-	}
-	return &Journal[R]{log}, nil
+	return &Journal[R]{log}, err
 }
 
 // Append writes records as one entry, synced to disk, all or none. It returns
@@ -36,7 +34,7 @@ func OpenJournal[R any](s *Store, name string) (*Journal[R], error) {
 func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	b, err := encode(records)
 	if err == nil {
-		err = j.log.Append(b)
+		err = j.Log.Append(b)
 	}
 	return growth(len(b)), err
 }
@@ -45,7 +43,7 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 // damaged parts that it left out. An intact entry that is no JSON of R is an
 // error, because its records would be lost otherwise.
 func (j *Journal[R]) Read(take func(*R)) (damaged int, err error) {
-	for b, err := range j.log.All() {
+	for b, err := range j.All() {
 		if errors.Is(err, cpar.ErrCorrupt) {
 			damaged++
 			continue
@@ -70,20 +68,15 @@ const replaceBatch = 64
 // Replace atomically replaces all records.
 func (j *Journal[R]) Replace(records []R) error {
 	var entries [][]byte
-	for len(records) > 0 {
-		n := min(replaceBatch, len(records))
-		b, err := encode(records[:n])
+	for some := range slices.Chunk(records, replaceBatch) {
+		b, err := encode(some)
 		if err != nil {
 			return err
 		}
-		entries, records = append(entries, b), records[n:]
+		entries = append(entries, b)
 	}
-	return j.log.Replace(entries)
+	return j.Log.Replace(entries)
 }
-
-// Size returns the length of the journal in bytes. It changes when another
-// process appends.
-func (j *Journal[R]) Size() (int64, error) { return j.log.Size() }
 
 func encode[R any](records []R) ([]byte, error) {
 	var b bytes.Buffer

@@ -27,7 +27,7 @@ func TestJournalReadsPlainAndCompressedEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.log.Append([]byte(`{"run":"a"}`), []byte(`{"run":"b"}`)); err != nil {
+	if err := j.Log.Append([]byte(`{"run":"a"}`), []byte(`{"run":"b"}`)); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := j.Size()
@@ -41,7 +41,7 @@ func TestJournalReadsPlainAndCompressedEntries(t *testing.T) {
 	if got := readAll(t, j); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 		t.Error(got)
 	}
-	if err := j.log.Append([]byte("{")); err != nil {
+	if err := j.Log.Append([]byte("{")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := j.Read(func(*entry) {}); err == nil {

@@ -19,7 +19,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -94,10 +93,11 @@ const temporary = "tmp-"
 func (v *Store) Put(kind string, name, value []byte) error {
 	path := v.path(kind, name)
 	sealed := v.seal(value, binding(kind, name))
-	if err := v.makeRoom(int64(len(sealed))); err != nil {
-		return fmt.Errorf("writing to the local store: %w: %w", cpar.ErrStorage, err)
+	err := v.makeRoom(int64(len(sealed)))
+	if err == nil {
+		err = writeFile(path, sealed)
 	}
-	if err := writeFile(path, sealed); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing to the local store: %w: %w", cpar.ErrStorage, err)
 	}
 	return nil
@@ -120,12 +120,4 @@ func writeFile(path string, b []byte) error {
 		os.Remove(f.Name())
 	}
 	return err
-}
-
-// Delete removes an entry if it exists.
-func (v *Store) Delete(kind string, name []byte) error {
-	if err := os.Remove(v.path(kind, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing from the local store: %w: %w", cpar.ErrStorage, err)
-	}
-	return nil
 }

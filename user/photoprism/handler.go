@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -80,7 +81,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 		default:
 			next.ServeHTTP(w, r)
 		}
-		s.log(w, time.Since(begun))
+		// Path and method are omitted, because the client chose them.
+		s.o.Log.Info("request", "status", w.status, "pictures", w.pictures, "labels", w.labels, "took", time.Since(begun).Round(time.Millisecond))
 	})
 }
 
@@ -182,11 +184,6 @@ func (s *server) refuse(w http.ResponseWriter, id string, code int, why string) 
 	w.(*recorder).answer(response{ID: id, Code: code, Error: why})
 }
 
-// log omits path and method, which the client chose.
-func (s *server) log(w *recorder, took time.Duration) {
-	s.o.Log.Info("request", "status", w.status, "pictures", w.pictures, "labels", w.labels, "took", took.Round(time.Millisecond))
-}
-
 // A recorder remembers the status of a response for the log.
 type recorder struct {
 	http.ResponseWriter
@@ -194,7 +191,11 @@ type recorder struct {
 }
 
 func (w *recorder) answer(r response) {
-	b := encode(r)
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // unreachable: only strings and finite numbers
+	}
+	b = append(b, '\n')
 	w.status = r.Code
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(r.Code)

@@ -3,12 +3,13 @@ package photoprism
 import (
 	"cmp"
 	"context"
-	"cpar"
-	"cpar/user"
-	"cpar/user/device"
 	"fmt"
 	"math"
 	"slices"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/device"
 )
 
 // An Index finds labels in an index at a cloud. It is safe for concurrent use.
@@ -28,8 +29,8 @@ func NewIndex(x *device.Index, w device.AnnotateOptions) *Index {
 // Label finds the labels of a photo from one or more images and returns those
 // found in any image.
 func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
-	owner, err := x.owner(ctx)
-	if err != nil {
+	var owner *user.Owner
+	if err := x.inTurn(ctx, func() error { owner = x.index.Owner; return nil }); err != nil {
 		return nil, err
 	}
 	photos := make([]device.Photo, len(pictures))
@@ -44,39 +45,27 @@ func (x *Index) Label(ctx context.Context, pictures [][]byte) ([]Label, error) {
 			return nil, err
 		}
 	}
-	all, err := x.ask(ctx, photos)
+	var all []device.Annotated
+	err := x.inTurn(ctx, func() (err error) {
+		all, err = x.index.Annotate(ctx, photos, x.options)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return x.merged(all)
 }
 
-func (x *Index) owner(ctx context.Context) (*user.Owner, error) {
-	if err := x.take(ctx); err != nil {
-		return nil, err
-	}
-	defer x.release()
-	return x.index.Owner, nil
-}
-
-func (x *Index) ask(ctx context.Context, photos []device.Photo) ([]device.Annotated, error) {
-	if err := x.take(ctx); err != nil {
-		return nil, err
-	}
-	defer x.release()
-	return x.index.Annotate(ctx, photos, x.options)
-}
-
-func (x *Index) take(ctx context.Context) error {
+// inTurn runs work while no other request uses the index.
+func (x *Index) inTurn(ctx context.Context, work func() error) error {
 	select {
 	case x.turn <- struct{}{}:
-		return nil
+		defer func() { <-x.turn }()
+		return work()
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the index: %w", ctx.Err())
 	}
 }
-
-func (x *Index) release() { <-x.turn }
 
 // merged returns at most MaxKeywords keywords of all images, each with its highest probability.
 func (x *Index) merged(all []device.Annotated) ([]Label, error) {

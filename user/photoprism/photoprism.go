@@ -34,10 +34,7 @@
 // container network, any neighbour can connect.
 package photoprism
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // Limits of a request.
 const (
@@ -80,12 +77,4 @@ type response struct {
 	Error  string `json:"error,omitempty"`
 	Model  *model `json:"model,omitempty"`
 	Result result `json:"result"`
-}
-
-func encode(r response) []byte {
-	b, err := json.Marshal(r)
-	if err != nil {
-		panic(err) // unreachable: only strings and finite numbers
-	}
-	return append(b, '\n')
 }

@@ -2,15 +2,12 @@ package localstore
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"cpar"
 )
 
 // staleAfter is the age at which a temporary file is abandoned.
@@ -92,35 +89,4 @@ func (v *Store) makeRoom(more int64) error {
 		v.used -= f.size
 	}
 	return nil
-}
-
-// Size returns the number of entries and their total size, without logs.
-func (v *Store) Size() (entries int, bytes int64, err error) {
-	all, _, err := v.entries()
-	if err != nil {
-		return 0, 0, fmt.Errorf("reading the local store: %w: %w", cpar.ErrStorage, err)
-	}
-	for _, f := range all {
-		bytes += f.size
-	}
-	return len(all), bytes, nil
-}
-
-// Clear removes all entries, including those of other keys, and returns their
-// total size. Logs stay.
-func (v *Store) Clear() (bytes int64, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	all, temporaries, err := v.entries()
-	if err != nil {
-		return 0, fmt.Errorf("clearing the local store: %w: %w", cpar.ErrStorage, err)
-	}
-	for _, f := range slices.Concat(all, temporaries) {
-		if err := os.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return bytes, fmt.Errorf("clearing the local store: %w: %w", cpar.ErrStorage, err)
-		}
-		bytes += f.size
-	}
-	v.used = -1
-	return bytes, nil
 }
