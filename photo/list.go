@@ -72,7 +72,7 @@ func list(w *lister, roots []string) (*Listing, error) {
 		info, err := os.Stat(root)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(root), cause(err))
+			return nil, fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(root), Cause(err))
 		case info.IsDir():
 			err = w.folder(root, "")
 		default:
@@ -122,10 +122,10 @@ func (w *lister) folder(dir, below string) error {
 	}
 	entries, err := w.readDir(dir)
 	if err != nil && below == "" {
-		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(dir), cause(err))
+		return fmt.Errorf("looking for photos: %w: %s: %w", cpar.ErrInput, sanitize.Text(dir), Cause(err))
 	}
 	if err != nil { // keep the entries read before the error
-		w.skip(dir, Unreadable, cause(err).Error())
+		w.skip(dir, Unreadable, Cause(err).Error())
 	}
 	for _, e := range entries {
 		file, inside := filepath.Join(dir, e.Name()), path.Join(below, e.Name())
@@ -164,7 +164,7 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 	if linked {
 		info, err := os.Stat(file)
 		if err != nil {
-			return false, Unreadable, "a broken link: " + cause(err).Error()
+			return false, Unreadable, "a broken link: " + Cause(err).Error()
 		}
 		mode = info.Mode().Type()
 	}
@@ -182,8 +182,9 @@ func classifyEntry(file string, e fs.DirEntry) (isFolder bool, r Reason, detail 
 	return false, "", ""
 }
 
-// cause strips the path, which the caller prints itself.
-func cause(err error) error {
+// Cause strips the path from an error, because the caller adds it in printable
+// form.
+func Cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err

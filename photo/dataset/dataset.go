@@ -154,7 +154,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, inputError("check the spelling and the folder you are in", "opening the collection %s: there is no such folder", shown)
 	case err != nil:
-		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, cause(err))
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, photo.Cause(err))
 	case !info.IsDir():
 		hint := "pass the folder that holds the images"
 		if strings.HasSuffix(strings.ToLower(abs), ".csv") {
@@ -164,7 +164,7 @@ func openFolder(dir string) (string, *os.Root, error) {
 	}
 	root, err := os.OpenRoot(abs)
 	if err != nil {
-		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, cause(err))
+		return "", nil, inputError("check that the folder may be read", "opening the collection %s: %w", shown, photo.Cause(err))
 	}
 	return abs, root, nil
 }
@@ -229,7 +229,7 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}
-	return "", newWarning(Unreadable, r.name, "%s: %v", r.where, cause(first))
+	return "", newWarning(Unreadable, r.name, "%s: %v", r.where, photo.Cause(first))
 }
 
 // openRegular opens a file of the collection. It rejects folders and pipes,
@@ -244,18 +244,9 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 		f, err = root.Open(name)
 	}
 	if err != nil {
-		return nil, inputError("check that the file may be read", "opening %s: %w", name, cause(err))
+		return nil, inputError("check that the file may be read", "opening %s: %w", name, photo.Cause(err))
 	}
 	return f, nil
-}
-
-// cause strips the path, which the caller prints itself.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 func inputError(advice, format string, args ...any) error {

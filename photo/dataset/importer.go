@@ -124,7 +124,7 @@ func isFolder(root *os.Root, name string) bool {
 func (r *reading) subfolders(folder string) ([]string, error) {
 	entries, err := fs.ReadDir(r.root.FS(), folder)
 	if err != nil {
-		return nil, inputError("check that the folder may be read", "listing %s: %w", folder, cause(err))
+		return nil, inputError("check that the folder may be read", "listing %s: %w", folder, photo.Cause(err))
 	}
 	var names []string
 	for _, e := range entries {
@@ -231,7 +231,7 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case err != nil:
-		return nil, inputError("check that the file may be read", "reading %s: %w", name, cause(err))
+		return nil, inputError("check that the file may be read", "reading %s: %w", name, photo.Cause(err))
 	case int64(len(b)) > limit:
 		return nil, inputError("check that it is the published file", "%s has more than %d bytes", name, limit)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"cpar"
 	"cpar/internal/sanitize"
+	"cpar/photo"
 )
 
 // Open Images (Kuznetsova et al. 2020) has labels, verified by people, for
@@ -210,7 +211,7 @@ func (o *openImages) eachRow(file string, fields int, each func(line int, fields
 			o.warn(Malformed, file, "line %d: %v", pe.StartLine, pe.Err)
 			continue
 		case err != nil:
-			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, cause(err))
+			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, photo.Cause(err))
 		}
 		line, _ := cr.FieldPos(0)
 		if len(record) < fields {

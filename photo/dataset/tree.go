@@ -97,7 +97,7 @@ func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	for _, file := range append([]string{p.Path}, p.Also...) {
 		words, problems, err := metadata.ReadFile(file)
 		if err != nil {
-			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(file), "%v", cause(err)))
+			t.warnings = append(t.warnings, *newWarning(Unreadable, c.name(file), "%v", photo.Cause(err)))
 			damaged = true
 		}
 		for _, p := range problems {
@@ -143,9 +143,9 @@ func (c *reading) walk(top string, each func(name string, d fs.DirEntry)) error 
 		}
 		if err != nil {
 			if name == top {
-				return inputError("check that the folder may be read", "listing %s: %w", cmp.Or(strings.TrimPrefix(top, "."), "it"), cause(err))
+				return inputError("check that the folder may be read", "listing %s: %w", cmp.Or(strings.TrimPrefix(top, "."), "it"), photo.Cause(err))
 			}
-			c.warn(Unreadable, name, "%v", cause(err))
+			c.warn(Unreadable, name, "%v", photo.Cause(err))
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}

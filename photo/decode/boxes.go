@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -67,22 +68,13 @@ func brands(data []byte) (list []string) {
 // isHEIC reports whether the file is an HEVC photo, which the sandbox decodes,
 // rather than AVIF or a film.
 func isHEIC(data []byte) bool {
-	for _, brand := range brands(data) {
-		switch brand {
-		case "heic", "heix", "heim", "heis":
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(brands(data), func(brand string) bool {
+		return slices.Contains([]string{"heic", "heix", "heim", "heis"}, brand)
+	})
 }
 
 func isAVIF(data []byte) bool {
-	for _, brand := range brands(data) {
-		if strings.HasPrefix(brand, "avi") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(brands(data), func(brand string) bool { return strings.HasPrefix(brand, "avi") })
 }
 
 // heifProperties returns the properties of all images in a file: the primary

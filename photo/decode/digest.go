@@ -44,19 +44,14 @@ func jpegContent(h hash.Hash, data []byte) {
 }
 
 func pngContent(h hash.Hash, data []byte) {
-	i := 8
-	for i+12 <= len(data) {
-		n := int(binary.BigEndian.Uint32(data[i:]))
-		if n > len(data)-i-12 {
-			break
-		}
-		chunk := data[i : i+12+n]
-		i += len(chunk)
-		switch string(chunk[4:8]) {
+	end := 8
+	for kind, chunk := range pngChunks(data) {
+		end += len(chunk)
+		switch kind {
 		case "tEXt", "zTXt", "iTXt", "tIME", "eXIf":
 		default:
 			h.Write(chunk)
 		}
 	}
-	h.Write(data[i:])
+	h.Write(data[end:])
 }

@@ -17,10 +17,10 @@ import (
 	"image"
 	"image/color"
 	"image/draw"
-	"io/fs"
 	"os"
 
 	"cpar"
+	"cpar/photo"
 )
 
 // An Image is a decoded, upright image.
@@ -52,32 +52,23 @@ func (p *Image) RGBA() *image.RGBA {
 // caller adds in printable form.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading image: %w: not a regular file", cpar.ErrInput)
-	}
-	if info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("reading image: %w: %d bytes, more than the %d accepted", cpar.ErrInput, info.Size(), int64(maxFileBytes))
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("reading image: %w: %w; check the file's permissions", cpar.ErrInput, cause(err))
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = errors.New("not a regular file")
+	case info.Size() > maxFileBytes:
+		err = fmt.Errorf("%d bytes, more than the %d accepted", info.Size(), int64(maxFileBytes))
+	default:
+		var data []byte
+		if data, err = os.ReadFile(path); err == nil {
+			return data, nil
 		}
-		return nil, fmt.Errorf("reading image: %w: %w", cpar.ErrInput, cause(err))
 	}
-	return data, nil
-}
-
-// cause strips the path from an error.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
+	advice := ""
+	if errors.Is(err, os.ErrPermission) {
+		advice = "; check the file's permissions"
 	}
-	return err
+	return nil, fmt.Errorf("reading image: %w: %w%s", cpar.ErrInput, photo.Cause(err), advice)
 }
 
 // A rowReader writes row y of an image as stored, in 8-bit sRGB over white.

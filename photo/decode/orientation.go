@@ -24,9 +24,19 @@ func readOrientation(format string, data []byte) orientation {
 	var block []byte
 	switch format {
 	case "jpeg":
-		block = jpegExif(data)
+		for segment := range jpegSegments(data) {
+			if body, ok := bytes.CutPrefix(segment.body, []byte("Exif\x00\x00")); ok && segment.marker == 0xe1 {
+				block = body
+				break
+			}
+		}
 	case "png":
-		block = pngExif(data)
+		for kind, chunk := range pngChunks(data) {
+			if kind == "eXIf" {
+				block = chunk[8 : len(chunk)-4]
+				break
+			}
+		}
 	case "webp":
 		for id, body := range riffChunks(data) {
 			if id == "EXIF" {
@@ -38,15 +48,6 @@ func readOrientation(format string, data []byte) orientation {
 		block = data
 	}
 	return tiffOrientation(block)
-}
-
-func jpegExif(data []byte) []byte {
-	for segment := range jpegSegments(data) {
-		if body, ok := bytes.CutPrefix(segment.body, []byte("Exif\x00\x00")); ok && segment.marker == 0xe1 {
-			return body
-		}
-	}
-	return nil
 }
 
 type jpegSegment struct {
@@ -86,18 +87,18 @@ func jpegSegments(data []byte) iter.Seq[jpegSegment] {
 	}
 }
 
-func pngExif(data []byte) []byte {
-	for i := 8; i+12 <= len(data); {
-		n := int(binary.BigEndian.Uint32(data[i:]))
-		if n > len(data)-i-12 {
-			return nil
+// pngChunks yields the whole chunks of a PNG file by type, each with its length,
+// type and checksum.
+func pngChunks(data []byte) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for i := 8; i+12 <= len(data); {
+			n := int(binary.BigEndian.Uint32(data[i:]))
+			if n > len(data)-i-12 || !yield(string(data[i+4:i+8]), data[i:i+12+n]) {
+				return
+			}
+			i += 12 + n
 		}
-		if string(data[i+4:i+8]) == "eXIf" {
-			return data[i+8 : i+8+n]
-		}
-		i += 12 + n
 	}
-	return nil
 }
 
 func riffChunks(data []byte) iter.Seq2[string, []byte] {

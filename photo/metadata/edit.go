@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -75,7 +74,7 @@ func (e *Edit) create() error {
 }
 
 func (e *Edit) delete() error {
-	data, err := readRegular(e.Path, maxXMP)
+	data, err := readRegular(e.Path)
 	if err != nil || !bytes.Equal(data, e.Old) {
 		return ErrChanged
 	}
@@ -120,7 +119,7 @@ func (e *Edit) replace(keepMtime bool) error {
 	defer w.Abort()
 	w.Expect(info.Size() + int64(len(e.New)-len(e.Old)))
 	sum := sha256.New()
-	if err := e.write(w, sum, old); err != nil {
+	if _, err := io.Copy(io.MultiWriter(w, sum), io.MultiReader(bytes.NewReader(e.New), old)); err != nil {
 		return err
 	}
 	if [32]byte(sum.Sum(nil)) != e.After {
@@ -137,15 +136,6 @@ func (e *Edit) replace(keepMtime bool) error {
 		return err
 	}
 	return restore(e.Path, info, keepMtime)
-}
-
-func (e *Edit) write(w *durable.Writer, sum hash.Hash, rest io.Reader) error {
-	out := io.MultiWriter(w, sum)
-	if _, err := out.Write(e.New); err != nil {
-		return err
-	}
-	_, err := io.Copy(out, rest)
-	return err
 }
 
 // restore restores the permissions that the umask removed, the owner where

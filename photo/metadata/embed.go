@@ -34,16 +34,12 @@ func editJPEG(name string, change func(*target) []string) (*Edit, error) {
 	if err != nil {
 		return nil, readError(err)
 	}
-	f, err := open(name)
+	f, size, err := open(name)
 	if err != nil {
-		return nil, readError(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, readError(err)
-	}
-	e, err := changeJPEG(f, info.Size(), change)
+	e, err := changeJPEG(f, size, change)
 	if e != nil {
 		e.Path = name
 	}

@@ -3,7 +3,6 @@ package metadata
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"cpar"
 	"cpar/internal/hint"
 	"cpar/internal/sanitize"
+	"cpar/photo"
 )
 
 // Plan computes the edit that applies a change to the photo's sidecar or to the
@@ -72,21 +72,20 @@ func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 // JPEG file. It keeps later changes and words that a person accepted or put
 // into a hierarchy. It returns nil if no word is left to remove.
 func Retract(path, run string, words []string) (*Edit, error) {
-	edit := editSidecarDefault
-	if ok, err := isJPEG(path); err != nil {
-		return nil, fmt.Errorf("taking keywords out of %s: %w", sanitize.Text(path), readError(err))
-	} else if ok {
-		edit = editJPEG
+	change := func(t *target) []string { t.retract(run, words); return nil }
+	var e *Edit
+	embedded, err := isJPEG(path)
+	switch {
+	case err != nil:
+	case embedded:
+		e, err = editJPEG(path, change)
+	default:
+		e, err = editSidecar(path, 0o644, change)
 	}
-	e, err := edit(path, func(t *target) []string { t.retract(run, words); return nil })
 	if err != nil {
 		return nil, fmt.Errorf("taking keywords out of %s: %w", sanitize.Text(path), err)
 	}
 	return e, nil
-}
-
-func editSidecarDefault(name string, change func(*target) []string) (*Edit, error) {
-	return editSidecar(name, 0o644, change)
 }
 
 func editSidecar(name string, perm fs.FileMode, change func(*target) []string) (*Edit, error) {
@@ -124,8 +123,5 @@ func changeSidecar(name string, old []byte, perm fs.FileMode, change func(*targe
 
 // readError strips the path, which the caller adds in printable form.
 func readError(err error) error {
-	if p := (*fs.PathError)(nil); errors.As(err, &p) {
-		err = p.Err
-	}
-	return fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	return fmt.Errorf("%w: %w", cpar.ErrInput, photo.Cause(err))
 }

@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
-	"cpar"
 	"cpar/internal/sanitize"
 )
 
@@ -89,10 +89,12 @@ func utf16Text(b []byte) string {
 	return string(utf16.Decode(units))
 }
 
-var readers = []struct {
+type reader struct {
 	is   func(head []byte) bool
 	read func(b *blocks, r io.ReaderAt, size int64)
-}{
+}
+
+var readers = []reader{
 	{func(h []byte) bool { return bytes.HasPrefix(h, []byte{0xff, soi}) },
 		func(b *blocks, r io.ReaderAt, size int64) { b.readJPEG(io.NewSectionReader(r, 0, size)) }},
 	{func(h []byte) bool { return bytes.HasPrefix(h, []byte(pngSignature)) }, (*blocks).readPNG},
@@ -115,39 +117,22 @@ func ReadFile(path string) (Keywords, []Problem, error) {
 // Read reads the keywords inside an in-memory photo. name supplies the
 // extension and appears in messages.
 func Read(name string, data []byte) (Keywords, []Problem) {
-	s, damage := readBlocks(bytes.NewReader(data), int64(len(data)), name)
-	var problems []Problem
-	for _, err := range damage {
-		problems = append(problems, Problem{name, err.Error()})
-	}
+	s, problems := readBlocks(bytes.NewReader(data), int64(len(data)), name)
 	return s.keywords(), problems
 }
 
 func readAll(photo string) (source, []Problem, error) {
-	var all source
-	var problems []Problem
-	f, err := open(photo)
+	f, size, err := open(photo)
 	if err != nil {
-		return all, nil, readError(err)
+		return source{}, nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return all, nil, readError(err)
-	}
-	if !info.Mode().IsRegular() {
-		return all, nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
-	}
-	s, damage := readBlocks(f, info.Size(), photo)
-	all.add(s)
-	for _, err := range damage {
-		problems = append(problems, Problem{photo, err.Error()})
-	}
+	all, problems := readBlocks(f, size, photo)
 	var seen []os.FileInfo
 	for _, name := range Sidecars(photo) {
 		info, err := os.Stat(name)
 		// On case-insensitive systems two names may be one file.
-		if err != nil || containsFile(seen, info) {
+		if err != nil || slices.ContainsFunc(seen, func(s os.FileInfo) bool { return os.SameFile(s, info) }) {
 			continue
 		}
 		seen = append(seen, info)
@@ -161,17 +146,8 @@ func readAll(photo string) (source, []Problem, error) {
 	return all, problems, nil
 }
 
-func containsFile(seen []os.FileInfo, info os.FileInfo) bool {
-	for _, s := range seen {
-		if os.SameFile(s, info) {
-			return true
-		}
-	}
-	return false
-}
-
 func readXMPFile(name string) (source, error) {
-	data, err := readRegular(name, maxXMP)
+	data, err := readRegular(name)
 	if err != nil || len(data) == 0 {
 		return source{}, err
 	}
@@ -186,33 +162,33 @@ func readXMPFile(name string) (source, error) {
 // practice.
 var formatsWithoutKeywords = map[string]bool{".gif": true, ".bmp": true}
 
-func readBlocks(r io.ReaderAt, size int64, name string) (source, []error) {
+func readBlocks(r io.ReaderAt, size int64, name string) (s source, problems []Problem) {
+	b := blocks{left: size}
 	head := make([]byte, 32)
 	n, err := r.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return source{}, []error{readError(err)}
+	at := slices.IndexFunc(readers, func(kind reader) bool { return kind.is(head[:n]) })
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		b.problem("", readError(err))
+	case at >= 0:
+		readers[at].read(&b, r, size)
+		s = b.source()
+	case !formatsWithoutKeywords[strings.ToLower(filepath.Ext(name))]:
+		b.problem("", errors.New("not a photo of a known kind"))
 	}
-	b := blocks{left: size}
-	for _, kind := range readers {
-		if kind.is(head[:n]) {
-			kind.read(&b, r, size)
-			s := b.source()
-			return s, b.problems
-		}
+	for _, err := range b.problems {
+		problems = append(problems, Problem{name, err.Error()})
 	}
-	if formatsWithoutKeywords[strings.ToLower(filepath.Ext(name))] {
-		return source{}, nil
-	}
-	return source{}, []error{errors.New("not a photo of a known kind")}
+	return s, problems
 }
 
 // isJPEG reports whether a file begins as a JPEG. A missing file does not.
 func isJPEG(name string) (bool, error) {
-	f, err := open(name)
+	f, _, err := open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil // a deleted sidecar has nothing to remove
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil // a deleted sidecar has nothing to remove
-		}
 		return false, err
 	}
 	defer f.Close()

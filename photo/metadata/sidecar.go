@@ -70,40 +70,41 @@ func readSidecar(name string) (string, []byte, error) {
 	if err != nil {
 		return "", nil, readError(err)
 	}
-	data, err := readRegular(name, maxXMP)
+	data, err := readRegular(name)
 	return name, data, err
 }
 
-// open opens a regular file. A pipe would block until another process writes to
-// it.
-func open(name string) (*os.File, error) {
+// open opens a regular file and returns its size. A pipe would block until
+// another process writes to it, so open looks before and after.
+func open(name string) (*os.File, int64, error) {
 	info, err := os.Stat(name)
+	var f *os.File
+	if err == nil && info.Mode().IsRegular() {
+		if f, err = os.Open(name); err == nil {
+			info, err = f.Stat()
+		}
+	}
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is not a file")
 	}
 	if err != nil {
-		return nil, err
+		f.Close() // harmless if it is nil
+		return nil, 0, readError(err)
 	}
-	return os.Open(name)
+	return f, info.Size(), nil
 }
 
-// readRegular reads a file of limited size. A device would never end.
-func readRegular(name string, limit int64) ([]byte, error) {
-	f, err := open(name)
+// readRegular reads a file of at most maxXMP bytes. A device would never end.
+func readRegular(name string) ([]byte, error) {
+	f, size, err := open(name)
 	if err != nil {
-		return nil, readError(err)
+		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, readError(err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: it is not a file", cpar.ErrInput)
-	case info.Size() > limit:
-		return nil, fmt.Errorf("%w: it is larger than %d MiB", cpar.ErrInput, limit>>20)
+	if size > maxXMP {
+		return nil, fmt.Errorf("%w: it is larger than %d MiB", cpar.ErrInput, maxXMP>>20)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxXMP+1))
 	if err != nil {
 		return nil, readError(err)
 	}

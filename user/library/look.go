@@ -74,10 +74,7 @@ func (w *annotator) protected(known map[string]error, folder string) error {
 }
 
 func unreadable(err error) error {
-	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, err)
+	return fmt.Errorf("reading the photo: %w: %w", cpar.ErrInput, photo.Cause(err))
 }
 
 // unnamed removes the path at the start of an error, because results name the
