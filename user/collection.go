@@ -54,25 +54,19 @@ func ReadPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]
 // ReadDistinctPhotos reads photos like ReadPhotos and merges duplicates as
 // Distinct does.
 func ReadDistinctPhotos(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []NamedDuplicate, []Skipped, error) {
-	images, used, skipped, err := readImages(ctx, items, opt)
+	images, read, skipped, err := readImages(ctx, items, opt)
 	if err != nil {
 		return nil, nil, skipped, err
 	}
-	copied := map[int]bool{}
-	keywords, copies := Distinct(images)
-	named := make([]NamedDuplicate, 0, len(copies))
-	for _, c := range copies {
-		copied[c.Photo] = true
-		named = append(named, NamedDuplicate{Name: items[used[c.Photo]].Name, Of: items[used[c.Of]].Name})
-	}
+	keywords, first := Distinct(images)
 	var distinct []Photo
 	for i, im := range images {
-		if !copied[i] {
+		if first[i] == i {
 			im.Keywords = keywords[i]
 			distinct = append(distinct, im)
 		}
 	}
-	return distinct, named, skipped, nil
+	return distinct, NamedDuplicates(read, first), skipped, nil
 }
 
 // NamedDuplicate names two photos of a collection with the same content.
@@ -81,22 +75,26 @@ type NamedDuplicate struct {
 	Of   string `json:"of"`
 }
 
-func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, used []int, skipped []Skipped, err error) {
-	photos, errs, err := extract(ctx, items, opt)
+// NamedDuplicates names the duplicates that Distinct has found among photos.
+func NamedDuplicates(photos []dataset.Photo, first []int) []NamedDuplicate {
+	named := []NamedDuplicate{}
+	for i, of := range first {
+		if i != of {
+			named = append(named, NamedDuplicate{Name: photos[i].Name, Of: photos[of].Name})
+		}
+	}
+	return named
+}
+
+// readImages returns the photos that could be read, and their items.
+func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (images []Photo, read []dataset.Photo, skipped []Skipped, err error) {
+	photos, used, skipped, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for i, p := range photos {
-		if errs[i] != nil {
-			if opt.Strict {
-				return nil, nil, nil, unusable(items[i], errs[i])
-			}
-			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: errs[i].Error()})
-			continue
-		}
-		p.Keywords = items[i].Keywords
-		images = append(images, p)
-		used = append(used, i)
+	for _, i := range used {
+		photos[i].Keywords = items[i].Keywords
+		images, read = append(images, photos[i]), append(read, items[i])
 	}
 	if len(images) == 0 {
 		which := fmt.Sprintf("none of its %d images can be used; the first", len(items))
@@ -105,7 +103,7 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 		}
 		return nil, nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, firstReason(skipped))
 	}
-	return images, used, skipped, nil
+	return images, read, skipped, nil
 }
 
 func firstReason(skipped []Skipped) string {
@@ -139,6 +137,7 @@ func SuitedProfile(images []Photo) profile.Kind {
 	return profile.Paper
 }
 
+// Keywords returns the keywords of every photo.
 func Keywords(images []Photo) [][]string {
 	out := make([][]string, len(images))
 	for i, im := range images {
@@ -147,7 +146,8 @@ func Keywords(images []Photo) [][]string {
 	return out
 }
 
-func features(images []Photo) []*feature.Vectors {
+// Features returns the features of every photo.
+func Features(images []Photo) []*feature.Vectors {
 	out := make([]*feature.Vectors, len(images))
 	for i, im := range images {
 		out[i] = im.Vectors

@@ -56,17 +56,27 @@ func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions
 	if err := ctx.Err(); err != nil {
 		return nil, nil, nil, err
 	}
-	for i, it := range items {
+	used, skipped, err := usable(items, errs, opt.Strict)
+	for _, i := range used {
+		listed, read = append(listed, Photo{Content: contents[i], Keywords: items[i].Keywords}), append(read, items[i])
+	}
+	return listed, read, skipped, err
+}
+
+// usable returns the positions of the usable items and names the others. If
+// strict is set, the first of these is an error.
+func usable(items []dataset.Photo, errs []error, strict bool) (used []int, skipped []Skipped, err error) {
+	for i, err := range errs {
 		switch {
-		case errs[i] == nil:
-			listed, read = append(listed, Photo{Content: contents[i], Keywords: it.Keywords}), append(read, it)
-		case opt.Strict:
-			return nil, nil, nil, fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), errs[i])
+		case err == nil:
+			used = append(used, i)
+		case strict:
+			return nil, nil, fmt.Errorf("reading %s: %w", sanitize.Text(items[i].Name), err)
 		default:
-			skipped = append(skipped, Skipped{Name: it.Name, Reason: errs[i].Error()})
+			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: err.Error()})
 		}
 	}
-	return listed, read, skipped, nil
+	return used, skipped, nil
 }
 
 const contentKind = "content 1"
@@ -115,30 +125,16 @@ func (opt ContentOptions) name(path string) []byte {
 // ReadFeatures extracts the features of photos. The result is nil for photos
 // that cannot be used.
 func ReadFeatures(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]*feature.Vectors, []Skipped, error) {
-	photos, errs, err := extract(ctx, items, opt)
+	photos, _, skipped, err := extract(ctx, items, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	out := make([]*feature.Vectors, len(items))
-	var skipped []Skipped
-	for i, p := range photos {
-		switch {
-		case errs[i] == nil:
-			out[i] = p.Vectors
-		case opt.Strict:
-			return nil, nil, unusable(items[i], errs[i])
-		default:
-			skipped = append(skipped, Skipped{Name: items[i].Name, Reason: errs[i].Error()})
-		}
-	}
-	return out, skipped, nil
+	return Features(photos), skipped, nil
 }
 
-func unusable(it dataset.Photo, err error) error {
-	return hint.Add(fmt.Errorf("reading %s: %w", sanitize.Text(it.Name), err), "without --strict such images are left out and counted")
-}
-
-func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Photo, []error, error) {
+// extract extracts the features of photos and returns the positions of those
+// that can be used.
+func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) (photos []Photo, used []int, skipped []Skipped, err error) {
 	how := feature.Options{
 		Cache:    opt.Cache,
 		Progress: func(done, total int) { opt.Progress.Report("features", done, total) },
@@ -146,5 +142,10 @@ func extract(ctx context.Context, items []dataset.Photo, opt ReadOptions) ([]Pho
 	if opt.Network != nil {
 		how.Network = opt.Network
 	}
-	return feature.ExtractAll(ctx, len(items), func(i int) ([]byte, error) { return decode.ReadFile(items[i].Path) }, how)
+	photos, errs, err := feature.ExtractAll(ctx, len(items), func(i int) ([]byte, error) { return decode.ReadFile(items[i].Path) }, how)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	used, skipped, err = usable(items, errs, opt.Strict)
+	return photos, used, skipped, hint.Add(err, "without --strict such images are left out and counted")
 }

@@ -68,7 +68,11 @@ func setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder
 	drawn := drawIndexSecret(key, c, opt)
 	copy(l.id[:], drawn[:])
 	l.origin = l.id
-	shuffle(c, drawn)
+	order := make([]uint32, len(images))
+	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
+		order[i] = uint32(from)
+	}
+	c.Reorder(order)
 	if err := l.begin(c.Keywords()); err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func fit(ctx context.Context, images []Photo, opt Options) (*profile.Fitted, err
 	if opt.Fitted != nil {
 		return opt.Fitted, nil
 	}
-	fit, err := profile.Fit(ctx, opt.Profile, features(images), Keywords(images), profile.Options{PCA: opt.PCA, Progress: opt.Progress})
+	fit, err := profile.Fit(ctx, opt.Profile, Features(images), Keywords(images), profile.Options{PCA: opt.PCA, Progress: opt.Progress})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +156,7 @@ func vectors(ctx context.Context, p profile.Profile, images []Photo, progress Pr
 			return nil, err
 		}
 		progress.Report("vectors", first, len(images))
-		v, err := p.Vectors(features(images[first:min(first+batch, len(images))]))
+		v, err := p.Vectors(Features(images[first:min(first+batch, len(images))]))
 		if err != nil {
 			return nil, fmt.Errorf("of the images from %d: %w", first, err)
 		}
@@ -202,14 +206,6 @@ func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	}
 	source := seed.NewSource(key.secret.Derive("fresh"), opt.testOnlyRand)
 	return source.Fresh("index", 0, d.Sum())
-}
-
-func shuffle(c *index.Collection, drawn seed.Secret) {
-	order := make([]uint32, len(c.Records))
-	for i, from := range seed.New(drawn.Derive("order")).Perm(len(order)) {
-		order[i] = uint32(from)
-	}
-	c.Reorder(order)
 }
 
 func (u *updater) permutation(n int) []int {

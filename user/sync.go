@@ -13,31 +13,26 @@ import (
 	"cpar/user/internal/rows"
 )
 
-// A Duplicate identifies a photo with the same content as photo Of, both by
-// position.
-type Duplicate struct {
-	Photo, Of int
-}
-
-// Distinct finds duplicates in a collection. The first photo of each content
-// stays and receives the keywords of all, up to the limit of a record. Photos
-// with unknown content have no duplicates.
-func Distinct(photos []Photo) (keywords [][]string, copies []Duplicate) {
-	keywords, first := make([][]string, len(photos)), map[[32]byte]int{}
+// Distinct finds duplicates in a collection. first[i] is the position of the
+// first photo with the content of photo i. It receives the keywords of all, up
+// to the limit of a record. Photos with unknown content have no duplicates.
+func Distinct(photos []Photo) (keywords [][]string, first []int) {
+	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
+	seen := map[[32]byte]int{}
 	for i, p := range photos {
-		of, again := first[p.Content]
+		of, again := seen[p.Content]
 		if !again || p.Content == [32]byte{} {
-			first[p.Content], keywords[i] = i, slices.Clone(p.Keywords)
+			seen[p.Content], first[i], keywords[i] = i, i, slices.Clone(p.Keywords)
 			continue
 		}
-		copies = append(copies, Duplicate{Photo: i, Of: of})
+		first[i] = of
 		for _, w := range p.Keywords {
 			if len(keywords[of]) < keyword.Max && !slices.Contains(keywords[of], w) {
 				keywords[of] = append(keywords[of], w)
 			}
 		}
 	}
-	return keywords, copies
+	return keywords, first
 }
 
 type SyncOptions struct {
@@ -61,15 +56,11 @@ func Sync(ctx context.Context, key *Key, folder string, photos []Photo, o SyncOp
 }
 
 func (u *updater) sync(ctx context.Context, photos []Photo, o SyncOptions) error {
-	keywords, copies := Distinct(photos)
-	copied := map[int]bool{}
-	for _, c := range copies {
-		copied[c.Photo] = true
-	}
+	keywords, first := Distinct(photos)
 	records, identify := u.byIdentity(), identify(u.key, u.owner.Origin())
 	c, held, fresh := change{keywords: map[int][]string{}}, map[int]bool{}, []int{}
 	for i, p := range photos {
-		if copied[i] {
+		if first[i] != i {
 			continue
 		}
 		of := records[identify(p.Content)]

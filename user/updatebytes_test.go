@@ -209,7 +209,7 @@ func moved(x *opened, written []cpar.Segment) (pushed, fetched uint64) {
 func BenchmarkOnePhotoAdded(b *testing.B) {
 	ctx := context.Background()
 	key, few := testKey(), madeImages(400, 1)
-	fit, err := profile.Fit(ctx, profile.Learned, features(few), Keywords(few), profile.Options{})
+	fit, err := profile.Fit(ctx, profile.Learned, Features(few), Keywords(few), profile.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -121,10 +121,8 @@ func (f *addFlags) sync(ctx context.Context, o opened, collection *dataset.Colle
 	if err := f.certain(collection, r); err != nil {
 		return err
 	}
-	_, copies := user.Distinct(listed)
-	for _, c := range copies {
-		r.Duplicates = append(r.Duplicates, user.NamedDuplicate{Name: read[c.Photo].Name, Of: read[c.Of].Name})
-	}
+	_, first := user.Distinct(listed)
+	r.Duplicates = append(r.Duplicates, user.NamedDuplicates(read, first)...)
 	opt := user.SyncOptions{UpdateOptions: user.UpdateOptions{DryRun: f.dryRun, Progress: tell}, RemoveMissing: f.removeMissing, AllowMajority: f.yes}
 	opt.Features = func(ctx context.Context, owner *user.Owner, photos []int) (out []*feature.Vectors, err error) {
 		// Open the network only if there are photos to read.

@@ -119,7 +119,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 }
 
 // keep opens the store of features and results, if there is a key.
-func (f *tuneFlags) keep(opt *user.ReadOptions) (tune.Keeper, error) {
+func (f *tuneFlags) keep(opt *user.ReadOptions) (user.Memo, error) {
 	if err := f.cache.check(); err != nil {
 		return nil, err
 	}

@@ -17,11 +17,8 @@ type Noise struct {
 // NewNoise returns a new source of noise. The secret must be fresh, or derived
 // from a key and a unique value such as an index's random id.
 func NewNoise(secret [seed.Size]byte) *Noise {
-	return NoiseFrom(seed.New(secret))
+	return &Noise{stream: seed.New(secret)}
 }
-
-// NoiseFrom reads its randomness from stream and needs exclusive use of it.
-func NoiseFrom(stream *seed.Stream) *Noise { return &Noise{stream: stream} }
 
 // InsecureNoNoise returns a source whose e and ε are zero, for tests and cost
 // measurements. Scales are still drawn. Without e, m known records reveal S⁻¹

@@ -35,10 +35,7 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 	l.mu.Lock()
 	r.Also = l.also(j.path)
 	l.mu.Unlock()
-	id, err := l.newRun()
-	if err != nil {
-		return r, err
-	}
+	id := l.newRun()
 	r.Run = id
 	w := &annotator{l: l, o: Options{Where: where, Style: style, KeepMtime: keepMtime, Jobs: 1}, run: id, list: []photo.Photo{{Path: path, Also: r.Also}}, results: []Result{r}, told: make([]bool, 1)}
 	change := metadata.Change{Accept: accept, Reject: reject, Add: add, Run: id}

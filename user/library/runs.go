@@ -43,7 +43,7 @@ func (l *Library) Runs() ([]Run, error) {
 const letters = "abcdefghjkmnpqrstuvwxyz23456789"
 
 // newRun returns a random unused id that is short enough to type.
-func (l *Library) newRun() (string, error) {
+func (l *Library) newRun() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -54,7 +54,7 @@ func (l *Library) newRun() (string, error) {
 		}
 		id := time.Now().Format("20060102") + "-" + string(b[:])
 		if l.mem.runs[id] == nil {
-			return id, nil
+			return id
 		}
 	}
 }

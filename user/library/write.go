@@ -85,11 +85,7 @@ func (w *annotator) write(g group, records []record) error {
 		}
 	}
 	if len(todo) > 0 && w.run == "" {
-		id, err := w.l.newRun()
-		if err != nil {
-			return err
-		}
-		w.run = id
+		w.run = w.l.newRun()
 	}
 	for len(todo) > 0 {
 		w.each(todo, w.plan)

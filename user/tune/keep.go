@@ -16,13 +16,6 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Keeper stores values by kind and name. *localstore.Store implements it. A
-// Tuning derives from private photos and keywords and must be stored encrypted.
-type Keeper interface {
-	Get(kind string, name []byte) (value []byte, ok bool)
-	Put(kind string, name, value []byte) error
-}
-
 // keptKind changes with the encoding and with the results of Tune.
 var keptKind = fmt.Sprintf("tuning 2, features %d", feature.Version)
 
@@ -48,22 +41,19 @@ func nameOf(images []user.Photo, opt Options) (name []byte, ok bool) {
 	return sum[:], true
 }
 
-func read(k Keeper, name []byte) *Tuning {
+func read(k user.Memo, name []byte) *Tuning {
 	if k == nil || name == nil {
 		return nil
 	}
-	b, ok := k.Get(keptKind, name)
-	if !ok {
-		return nil
+	if b, ok := k.Get(keptKind, name); ok {
+		if t, err := decodeTuning(b); err == nil {
+			return t
+		}
 	}
-	t, err := decodeTuning(b)
-	if err != nil {
-		return nil
-	}
-	return t
+	return nil
 }
 
-func (t *Tuning) write(k Keeper, name []byte) {
+func (t *Tuning) write(k user.Memo, name []byte) {
 	if k == nil {
 		return
 	}

@@ -34,8 +34,9 @@ type Options struct {
 	// Network computed the images' embeddings. Tune measures its cost, too.
 	Network *encoder.Encoder
 	// Keep caches the outcome for the same collection and options, nil for no
-	// cache.
-	Keep     Keeper
+	// cache. A Tuning derives from private photos and keywords and must be
+	// stored encrypted.
+	Keep     user.Memo
 	Progress user.Progress
 }
 
@@ -215,10 +216,7 @@ func (r *trial) indexBytes(ranker rank.Ranker) (size IndexBytes, err error) {
 }
 
 func (r *trial) fitAndAsk(ctx context.Context) (err error) {
-	features := make([]*feature.Vectors, len(r.images))
-	for i, im := range r.images {
-		features[i] = im.Vectors
-	}
+	features := user.Features(r.images)
 	asked := min(maxTunePhotos, max(minTunePhotos, tuneReads/len(r.images)))
 	keywords := user.Keywords(r.images)
 	r.fit, err = profile.Fit(ctx, r.kind, features, keywords, profile.Options{PCA: r.opt.PCA, MaxValidationPhotos: asked, Progress: r.progress})

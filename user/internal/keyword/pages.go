@@ -118,13 +118,6 @@ func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 	return newTable(c.dict, keywords, generation, 0)
 }
 
-// Next returns the table of the generation after before. keywords covers all
-// records, old ones first. The dictionary of c extends the previous one.
-// Removed records have no keywords, although full pages still contain them.
-func (c *Cipher) Next(before *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
-	return before.next(c.dict, keywords, gone, generation)
-}
-
 // Segments returns the new segments of t, which follow the first keep segments
 // of the table before: full pages in segments of at most chunk bytes (at least
 // one page each), then the tail.

@@ -121,17 +121,17 @@ func TableBytes(d *Dictionary, keywords [][]string) (uint64, error) {
 	return uint64(t.pages())*uint64(t.PageBytes()) + cpar.KeywordTailBytes(t.PageBytes()), nil
 }
 
-// next returns the table of the next generation, with the keywords of all
-// records, old ones first. d extends t's dictionary. Removed records lose their
-// keywords, but full pages still contain them.
-func (t *Table) next(d *Dictionary, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
+// Next returns the table of the generation after t. keywords covers all
+// records, old ones first. The dictionary of c extends the previous one.
+// Removed records lose their keywords, but full pages still contain them.
+func (c *Cipher) Next(t *Table, keywords [][]string, gone func(record int) bool, generation uint64) (*Table, error) {
 	written := t.pages() * pageRecords
-	next := &Table{dict: d, budget: t.budget, epoch: t.epoch, lists: t.lists.first(t.pages()), amended: maps.Clone(t.amended)}
+	next := &Table{dict: c.dict, budget: t.budget, epoch: t.epoch, lists: t.lists.first(t.pages()), amended: maps.Clone(t.amended)}
 	if next.amended == nil {
 		next.amended = map[int][]uint16{}
 	}
 	for i, words := range keywords {
-		numbers, err := d.numbers(words)
+		numbers, err := c.dict.numbers(words)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("keywords of record %d: %w", i, err)
@@ -146,7 +146,7 @@ func (t *Table) next(d *Dictionary, keywords [][]string, gone func(record int) b
 	if next.amendmentBytes() <= amendmentRoom && next.fits(t.pages()) {
 		return next, nil
 	}
-	return newTable(d, keywords, generation, t.budget)
+	return newTable(c.dict, keywords, generation, t.budget)
 }
 
 func (t *Table) Len() int { return len(t.lists.counts) }
