@@ -198,7 +198,12 @@ func (u *updater) change(ctx context.Context, c change) error {
 		l.added = slices.Concat(l.added, added)
 		l.dict, err = l.dict.With(added)
 		return err
-	}, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, added, c.remove) })
+	}, func(x *index.Index) (*rows.Builder, error) {
+		return u.rows.Next(ctx, x, rows.Change{Add: added, Removed: c.remove, Keywords: u.keywords, Last: func() ([]byte, error) {
+			vectors := u.segments(cpar.SegmentVectors)
+			return u.fetch(vectors[len(vectors)-1])
+		}})
+	})
 }
 
 // lay converts new photos to rows in random order and appends their keywords

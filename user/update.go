@@ -236,10 +236,3 @@ func (u *updater) compact(ctx context.Context) error {
 		return l.begin(keywords)
 	}, func(x *index.Index) (*rows.Builder, error) { return u.rows.Rebuild(ctx, x, all, order, keywords) })
 }
-
-func (u *updater) grown(ctx context.Context, x *index.Index, add *rows.Rows, removed []int) (*rows.Builder, error) {
-	return u.rows.Next(ctx, x, rows.Change{Add: add, Removed: removed, Keywords: u.keywords, Last: func() ([]byte, error) {
-		vectors := u.segments(cpar.SegmentVectors)
-		return u.fetch(vectors[len(vectors)-1])
-	}})
-}

@@ -84,7 +84,9 @@ func TestUpdatesEndBeforeNoncesRepeat(t *testing.T) {
 		// Two messages per generation reach the limit.
 		_, err := update(key, folder, "ageing", UpdateOptions{}, func(u *updater) error {
 			old := func(l *ledger) error { l.generation = aead.MaxMessages / 2; return nil }
-			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) { return u.grown(ctx, x, rows.New(int(u.old.Dim)), nil) })
+			return u.write(ctx, u.identities, old, func(x *index.Index) (*rows.Builder, error) {
+				return u.rows.Next(ctx, x, rows.Change{Add: rows.New(int(u.old.Dim)), Keywords: u.keywords})
+			})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -189,42 +189,37 @@ func (in *instances) read(ctx context.Context, r io.Reader) error {
 }
 
 func (in *instances) lists() map[string]func(*json.Decoder) error {
+	type photo struct {
+		ID   cocoID `json:"id"`
+		File string `json:"file_name"`
+	}
+	type object struct {
+		Photo    cocoID `json:"image_id"`
+		Category cocoID `json:"category_id"`
+	}
+	type category struct {
+		ID   cocoID `json:"id"`
+		Name string `json:"name"`
+	}
 	return map[string]func(*json.Decoder) error{
-		"images": func(d *json.Decoder) error {
-			var e struct {
-				ID   cocoID `json:"id"`
-				File string `json:"file_name"`
-			}
-			if err := d.Decode(&e); err != nil {
-				return err
-			}
-			in.photo(e.ID).file = e.File
-			return nil
-		},
-		"annotations": func(d *json.Decoder) error {
-			var e struct {
-				Photo    cocoID `json:"image_id"`
-				Category cocoID `json:"category_id"`
-			}
-			if err := d.Decode(&e); err != nil {
-				return err
-			}
+		"images": element(func(e photo) { in.photo(e.ID).file = e.File }),
+		"annotations": element(func(e object) {
 			if p := in.photo(e.Photo); !slices.Contains(p.categories, e.Category) {
 				p.categories = append(p.categories, e.Category)
 			}
-			return nil
-		},
-		"categories": func(d *json.Decoder) error {
-			var e struct {
-				ID   cocoID `json:"id"`
-				Name string `json:"name"`
-			}
-			if err := d.Decode(&e); err != nil {
-				return err
-			}
-			in.words[e.ID] = e.Name
-			return nil
-		},
+		}),
+		"categories": element(func(e category) { in.words[e.ID] = e.Name }),
+	}
+}
+
+func element[T any](take func(T)) func(*json.Decoder) error {
+	return func(d *json.Decoder) error {
+		var e T
+		err := d.Decode(&e)
+		if err == nil {
+			take(e)
+		}
+		return err
 	}
 }
 

@@ -40,10 +40,7 @@ type Halves struct {
 // LeftOut counts the photos found or named that are not in Photos, because they
 // lack keywords, are missing or unreadable, or have an unsupported format.
 func (c *Collection) LeftOut() int {
-	items := make(map[string]bool, len(c.Photos))
-	for _, it := range c.Photos {
-		items[it.Name] = true
-	}
+	items := c.names()
 	left := map[string]bool{}
 	for _, w := range c.Warnings {
 		switch w.Kind {
@@ -56,15 +53,20 @@ func (c *Collection) LeftOut() int {
 	return len(left)
 }
 
+func (c *Collection) names() map[string]bool {
+	names := make(map[string]bool, len(c.Photos))
+	for _, it := range c.Photos {
+		names[it.Name] = true
+	}
+	return names
+}
+
 // Uncertain returns the warnings behind which a photo may exist without being
 // in Photos. Callers that treat absence as deletion must check them first.
 // Photos without keywords, and photos that a table names but the disk lacks,
 // are certain.
 func (c *Collection) Uncertain() (list []Warning) {
-	items := make(map[string]bool, len(c.Photos))
-	for _, it := range c.Photos {
-		items[it.Name] = true
-	}
+	items := c.names()
 	for _, w := range c.Warnings {
 		switch w.Kind {
 		case NoKeywords, TooMany, Spelling, SplitMismatch, Note:

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 func FuzzReadBlocks(f *testing.F) {
@@ -46,7 +48,7 @@ func FuzzPacket(f *testing.F) {
 	for _, text := range foreign {
 		f.Add([]byte(text), "sky")
 	}
-	f.Add(encodeForm([]byte(subjects("mine")), textEncoding{true, binary.LittleEndian}), "Küste")
+	f.Add(encoded(subjects("mine"), unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)), "Küste")
 	f.Add([]byte(packetOf(describe([]string{"dc:subject", "sky"}, []string{"cpar:Words", "sky"}, []string{"lr:hierarchicalSubject", "auto|sky"}))), "sky")
 	f.Fuzz(func(t *testing.T, data []byte, word string) {
 		p, err := parsePacket(data)

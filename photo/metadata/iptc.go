@@ -189,12 +189,7 @@ func (m *iim) remove(match func(string) bool) bool {
 }
 
 func isASCII(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool { return c >= utf8.RuneSelf })
 }
 
 const (

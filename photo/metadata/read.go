@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf16"
 
 	"cpar/internal/sanitize"
 )
@@ -75,18 +74,6 @@ func (b *blocks) source() source {
 		}
 	}
 	return s
-}
-
-func utf16Text(b []byte) string {
-	units := make([]uint16, 0, len(b)/2)
-	for ; len(b) >= 2; b = b[2:] {
-		u := uint16(b[0]) | uint16(b[1])<<8
-		if u == 0 {
-			break
-		}
-		units = append(units, u)
-	}
-	return string(utf16.Decode(units))
 }
 
 type reader struct {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 func subjects(words ...string) string {
@@ -158,7 +160,7 @@ func TestReadFileOfEveryKind(t *testing.T) {
 		"uuid.cr3":        {[]byte(boxOf("ftyp", "crx \x00\x00\x00\x00") + boxOf("moov", "") + boxOf("uuid", uuidXMP, subjects("sea"))), "sea"},
 		"preview.raf":     {rafOf(withSegments(jpg, xmpSegment(subjects("sea")))), "sea"},
 		"a.gif":           {[]byte("GIF89a"), ""},
-		"utf16 in it.jpg": {withSegments(jpg, xmpSegment(string(encodeForm([]byte(subjects("東京")), textEncoding{true, binary.BigEndian})))), "東京"},
+		"utf16 in it.jpg": {withSegments(jpg, xmpSegment(string(encoded(subjects("東京"), unicode.UTF16(unicode.BigEndian, unicode.UseBOM))))), "東京"},
 	} {
 		w := read(t, save(t, name, c.data))
 		if got := strings.Join(w.Human, ";"); got != c.want {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 const (
@@ -15,6 +18,9 @@ const (
 )
 
 const maxEntries = 4096
+
+// utf16 is the encoding of tagXPKeywords.
+var utf16 = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 
 var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
@@ -78,7 +84,9 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 		case tagPhotoshop:
 			b.readPhotoshop(value)
 		case tagXPKeywords:
-			b.xp = append(b.xp, utf16Text(value))
+			text, _ := utf16.NewDecoder().String(string(value)) // replaces what is not UTF-16
+			text, _, _ = strings.Cut(text, "\x00")
+			b.xp = append(b.xp, text)
 		}
 	}
 	if short {

@@ -2,15 +2,15 @@ package metadata
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/beevik/etree"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 const (
@@ -39,14 +39,9 @@ const (
 	maxXMPDepth = 64
 )
 
-type textEncoding struct {
-	bom   bool
-	order binary.ByteOrder // of UTF-16, nil for UTF-8
-}
-
 type packet struct {
 	doc      *etree.Document
-	encoding textEncoding
+	encoding encoding.Encoding
 	rdf      *etree.Element
 	scopes   map[*etree.Element]map[string]string // declared namespaces by prefix
 }
@@ -207,64 +202,45 @@ func (p *packet) bytes() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing XMP: %w", err)
 	}
-	return encodeForm(text, p.encoding), nil
+	return p.encoding.NewEncoder().Bytes(text)
+}
+
+// A form is an encoding of packets, recognised by the first bytes.
+type form struct {
+	start string
+	encoding.Encoding
+}
+
+// forms end with the default. An encoding with a byte order mark removes and
+// writes it.
+var forms = []form{
+	{"\xef\xbb\xbf", unicode.UTF8BOM},
+	{"\xff\xfe\x00\x00", nil}, // UTF-32
+	{"\x00\x00\xfe\xff", nil},
+	{"\xff\xfe", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)},
+	{"\xfe\xff", unicode.UTF16(unicode.BigEndian, unicode.UseBOM)},
+	{"<\x00", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
+	{"\x00<", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	{"", unicode.UTF8},
 }
 
 // decodeForm converts a packet to UTF-8 without a byte order mark.
-func decodeForm(data []byte) ([]byte, textEncoding, error) {
-	var f textEncoding
-	switch {
-	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
-		f.bom, data = true, data[3:]
-	case bytes.HasPrefix(data, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(data, []byte("\x00\x00\xfe\xff")):
+func decodeForm(data []byte) ([]byte, encoding.Encoding, error) {
+	f := forms[slices.IndexFunc(forms, func(f form) bool { return bytes.HasPrefix(data, []byte(f.start)) })].Encoding
+	switch f {
+	case nil:
 		return nil, f, errors.New("it is written in UTF-32")
-	case bytes.HasPrefix(data, []byte("\xff\xfe")):
-		f, data = textEncoding{true, binary.LittleEndian}, data[2:]
-	case bytes.HasPrefix(data, []byte("\xfe\xff")):
-		f, data = textEncoding{true, binary.BigEndian}, data[2:]
-	case bytes.HasPrefix(data, []byte("<\x00")):
-		f.order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte("\x00<")):
-		f.order = binary.BigEndian
-	}
-	if f.order == nil {
+	case unicode.UTF8, unicode.UTF8BOM:
 		if !utf8.Valid(data) {
 			return nil, f, errors.New("it is not UTF-8")
 		}
-		return data, f, nil
-	}
-	// The padding removed earlier may include the last zero byte of UTF-16
-	// text.
-	if len(data)%2 == 1 {
-		data = append(slices.Clip(data), 0)
-	}
-	units := make([]uint16, len(data)/2)
-	for i := range units {
-		units[i] = f.order.Uint16(data[2*i:])
-	}
-	return []byte(string(utf16.Decode(units))), f, nil
-}
-
-func encodeForm(text []byte, f textEncoding) []byte {
-	if f.order == nil {
-		if f.bom {
-			return append([]byte("\xef\xbb\xbf"), text...)
+	default:
+		// The padding removed earlier may include the last zero byte of UTF-16
+		// text.
+		if len(data)%2 == 1 {
+			data = append(slices.Clip(data), 0)
 		}
-		return text
 	}
-	units := utf16.Encode([]rune(string(text)))
-	out := make([]byte, 0, 2*len(units)+2)
-	if f.bom {
-		out = appendUint16(out, f.order, 0xfeff)
-	}
-	for _, u := range units {
-		out = appendUint16(out, f.order, u)
-	}
-	return out
-}
-
-func appendUint16(b []byte, order binary.ByteOrder, v uint16) []byte {
-	var two [2]byte
-	order.PutUint16(two[:], v)
-	return append(b, two[:]...)
+	text, err := f.NewDecoder().Bytes(data)
+	return text, f, err
 }

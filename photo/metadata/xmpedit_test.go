@@ -2,10 +2,12 @@ package metadata
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // Sidecars of other programs, whose properties must survive.
@@ -72,10 +74,12 @@ var foreign = map[string]string{
 }
 
 func TestForeignSidecarsKeepWhatTheyHave(t *testing.T) {
-	forms := map[string]textEncoding{"": {}, ", marked": {bom: true}, ", UTF-16": {true, binary.LittleEndian}, ", UTF-16 big": {true, binary.BigEndian}, ", UTF-16 unmarked": {false, binary.LittleEndian}}
+	forms := map[string]encoding.Encoding{"": unicode.UTF8, ", marked": unicode.UTF8BOM,
+		", UTF-16": unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), ", UTF-16 big": unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+		", UTF-16 unmarked": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)}
 	for name, text := range foreign {
 		for suffix, f := range forms {
-			old := encodeForm([]byte(text), f)
+			old := encoded(text, f)
 			photo := save(t, "a.jpg", plainJPEG(t))
 			put(t, photo+".xmp", old)
 			human := read(t, photo).Human
@@ -276,4 +280,12 @@ func TestStyleNamesSidecar(t *testing.T) {
 			t.Errorf("%s beside %q: %s, created %v", c.style, c.there, e.Path, e.Created)
 		}
 	}
+}
+
+func encoded(text string, e encoding.Encoding) []byte {
+	b, err := e.NewEncoder().Bytes([]byte(text))
+	if err != nil {
+		panic(err) // these encodings hold all of Unicode
+	}
+	return b
 }

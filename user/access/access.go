@@ -38,7 +38,8 @@ type Access struct {
 
 const maxFileBytes = 1 << 20
 
-func read(what, path string) ([]byte, error) {
+// Read reads a small file. what names it in errors.
+func Read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w: %w", what, cpar.ErrInput, err)
@@ -53,7 +54,7 @@ func read(what, path string) ([]byte, error) {
 
 // ReadToken reads a token from a file.
 func ReadToken(path string) (bearer.Token, error) {
-	b, err := read("the token", path)
+	b, err := Read("the token", path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = hint.Add(err, "write the token that the cloud's operator gave you into a file that only you can read (chmod 600)")
@@ -92,7 +93,7 @@ func (a Access) HTTP() (*http.Client, error) {
 	}
 	config := &tls.Config{}
 	if a.CA != "" {
-		b, err := read("the certificates of the cloud", a.CA)
+		b, err := Read("the certificates of the cloud", a.CA)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -18,7 +17,9 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/internal/durable"
 	"cpar/internal/hint"
+	"cpar/user/access"
 )
 
 // grace limits the time that shutdown waits for running requests.
@@ -73,16 +74,8 @@ func Serve(ctx context.Context, l net.Listener, cert *tls.Certificate, h http.Ha
 
 // ReadToken reads the bearer key from a file.
 func ReadToken(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("reading the service's key: %w: %w", cpar.ErrInput, err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, 4096))
-	if err != nil {
-		return "", fmt.Errorf("reading the service's key: %w: %w", cpar.ErrInput, err)
-	}
-	return strings.TrimSpace(string(b)), nil
+	b, err := access.Read("the service's key", path)
+	return strings.TrimSpace(string(b)), err
 }
 
 // CheckToken rejects keys that are easy to guess or not valid in a header.
@@ -105,23 +98,11 @@ func MadeToken(path string) (token string, made bool, err error) {
 	var b [24]byte
 	rand.Read(b[:])
 	token = hex.EncodeToString(b[:])
-	if err := writeToken(path, token); err != nil {
+	if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+		err = durable.WriteNew(durable.OS, path, []byte(token+"\n"), 0o600)
+	}
+	if err != nil {
 		return "", false, fmt.Errorf("keeping the service's key: %w: %w", cpar.ErrStorage, err)
 	}
 	return token, true, nil
-}
-
-func writeToken(path, token string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(token + "\n")
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
 }
