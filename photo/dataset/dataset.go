@@ -127,7 +127,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	if opts.Strict && c.splitErr != nil {
 		return nil, c.splitErr
 	}
-	if opts.Strict && slices.ContainsFunc(c.Warnings, func(w Warning) bool { return !w.Kind.harmless() }) {
+	if opts.Strict && slices.ContainsFunc(c.Warnings, Warning.lost) {
 		return nil, hint.Add(&StrictError{Dir: dir, Warnings: c.Warnings}, "repair these, or read the collection without --strict")
 	}
 	return c, nil
@@ -178,16 +178,6 @@ func (c *Collection) nothingFound(dir string) error {
 	}
 	return hint.Add(fmt.Errorf("reading the collection %s: no usable image: %w\n%s",
 		shown, cpar.ErrInput, c.Summary()), "repair these first")
-}
-
-func (r *reading) readManifestFile() error {
-	f, err := openRegular(r.root, ManifestName)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r.rows, r.Warnings, err = readManifest(f, r.Dir)
-	return err
 }
 
 func (r *reading) resolveRows() {

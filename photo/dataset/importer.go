@@ -60,7 +60,7 @@ type reading struct {
 // whose photos they annotate: the former has the labels of the paper's Table 1,
 // the latter the nouns used in the literature.
 var importers = []importer{
-	{Manifest, firstOf(isManifest, "."), (*reading).readManifestFile},
+	{Manifest, firstOf(isManifest, "."), (*reading).readManifest},
 	{SAIAPR, findSAIAPR, (*reading).readSAIAPR},
 	{LEAR, findLEAR, (*reading).readLEAR},
 	{COCO, findCOCO, (*reading).readCOCO},
@@ -167,15 +167,17 @@ func withoutEnding(name string) string {
 	return name
 }
 
-// annotate adds a photo with the usable keywords of raw, if there are any.
-func (r *reading) annotate(name, where string, raw []string) {
+// annotate adds a photo with the usable keywords of raw, and reports whether
+// there are any.
+func (r *reading) annotate(name, where string, raw []string) bool {
 	keywords, warnings := cleanKeywords(raw, name, where+": ")
 	r.Warnings = append(r.Warnings, warnings...)
 	if len(keywords) == 0 {
 		r.warn(NoKeywords, name, "%s", where)
-		return
+		return false
 	}
 	r.rows = append(r.rows, row{where: where, name: name, keywords: keywords})
+	return true
 }
 
 // annotateBy is annotate for labels that words names. nameless is a warning

@@ -26,43 +26,36 @@ type row struct {
 	keywords []string
 }
 
-func readManifest(r io.Reader, dir string) ([]row, []Warning, error) {
-	var rows []row
-	var warnings []Warning
+func (r *reading) readManifest() error {
+	f, err := openRegular(r.root, ManifestName)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.readManifestFrom(f)
+}
+
+func (r *reading) readManifestFrom(in io.Reader) error {
 	firstLine := map[string]int{}
-	err := readTable(r, ManifestName, "keywords", func(line int, p, value string, bad *Warning) {
-		if bad != nil {
-			warnings = append(warnings, *bad)
-			return
-		}
-		name, w := localName(p, dir, line)
-		if w != nil {
-			warnings = append(warnings, *w)
-			return
-		}
+	return readTable(in, ManifestName, "keywords", r.Dir, func(line int, name, value string, bad *Warning) {
 		// The key is in NFC because a disk may identify two spellings of a
 		// name.
 		key := norm.NFC.String(name)
-		if first, dup := firstLine[key]; dup {
-			warnings = append(warnings, *newWarning(Duplicate, name, "line %d, first on line %d", line, first))
-			return
+		switch first, dup := firstLine[key]; {
+		case bad != nil:
+			r.Warnings = append(r.Warnings, *bad)
+		case dup:
+			r.warn(Duplicate, name, "line %d, first on line %d", line, first)
+		case r.annotate(name, fmt.Sprintf("line %d", line), []string{value}):
+			firstLine[key] = line
 		}
-		keywords, ws := cleanKeywords([]string{value}, name, fmt.Sprintf("line %d: ", line))
-		warnings = append(warnings, ws...)
-		if len(keywords) == 0 {
-			warnings = append(warnings, *newWarning(NoKeywords, name, "line %d", line))
-			return
-		}
-		firstLine[key] = line
-		rows = append(rows, row{where: fmt.Sprintf("line %d", line), name: name, keywords: keywords})
 	})
-	return rows, warnings, err
 }
 
 // readTable reads a CSV file with the columns path and column. It calls each
-// for every row with the two values, or with a warning if they are invalid. An
-// error means that the file is not such a table.
-func readTable(r io.Reader, file, column string, each func(line int, p, value string, bad *Warning)) error {
+// for every row with the name inside dir and the value, or with a warning if
+// they are invalid. An error means that the file is not such a table.
+func readTable(r io.Reader, file, column, dir string, each func(line int, name, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, _ := br.Peek(3)
 	switch {
@@ -106,7 +99,11 @@ func readTable(r io.Reader, file, column string, each func(line int, p, value st
 			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, err)
 		}
 		line, _ := cr.FieldPos(0)
-		each(line, record[min(pathAt, len(record)-1)], record[min(valueAt, len(record)-1)], checkRecord(record, columns, line))
+		name, bad := record[min(pathAt, len(record)-1)], checkRecord(record, columns, line)
+		if bad == nil {
+			name, bad = localName(name, dir, line)
+		}
+		each(line, name, record[min(valueAt, len(record)-1)], bad)
 	}
 }
 

@@ -196,6 +196,12 @@ func checkPrintable(t *testing.T, warnings []Warning) {
 	}
 }
 
+func manifestOf(in io.Reader, dir string) ([]row, []Warning, error) {
+	r := &reading{Collection: &Collection{Dir: dir}}
+	err := r.readManifestFrom(in)
+	return r.rows, r.Warnings, err
+}
+
 // Accepted photos round-trip through a manifest without a warning.
 func FuzzManifest(f *testing.F) {
 	for _, s := range []string{
@@ -206,7 +212,7 @@ func FuzzManifest(f *testing.F) {
 	}
 	const dir = "/somewhere/in"
 	f.Fuzz(func(t *testing.T, data []byte) {
-		rows, warnings, err := readManifest(bytes.NewReader(data), dir)
+		rows, warnings, err := manifestOf(bytes.NewReader(data), dir)
 		if err != nil {
 			if !errors.Is(err, cpar.ErrInput) || len(rows) > 0 {
 				t.Fatalf("%d rows and %v", len(rows), err)
@@ -228,7 +234,7 @@ func FuzzManifest(f *testing.F) {
 		if err := WriteManifest(&b, items); err != nil {
 			t.Fatal(err)
 		}
-		again, warnings, err := readManifest(&b, dir)
+		again, warnings, err := manifestOf(&b, dir)
 		if err != nil || len(warnings) > 0 || len(again) != len(rows) {
 			t.Fatalf("read back: %d of %d rows, %v, %v", len(again), len(rows), warnings, err)
 		}
@@ -249,7 +255,7 @@ func BenchmarkReadManifest(b *testing.B) {
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				if rows, _, err := readManifest(strings.NewReader(m.String()), "/c"); err != nil || len(rows) != n {
+				if rows, _, err := manifestOf(strings.NewReader(m.String()), "/c"); err != nil || len(rows) != n {
 					b.Fatal(len(rows), err)
 				}
 			}

@@ -59,8 +59,7 @@ func (c *reading) readSAIAPR() error {
 	if err != nil {
 		return err
 	}
-	words, warnings := readWordList(decodeText(b), list)
-	c.Warnings = append(c.Warnings, warnings...)
+	words := c.readWordList(decodeText(b), list)
 	if len(words) == 0 {
 		return inputError("each line is a number, a tab and a name; unpack it again", "%s names no label", list)
 	}
@@ -97,9 +96,7 @@ func (c *reading) readRegions(regions string, words map[int]string) error {
 			c.warn(Unreadable, file, "the photos of %s are left out: %s", folder, reason(err, file))
 		default:
 			labelled = true
-			labels, warnings := readLabels(decodeText(b), file)
-			c.Warnings = append(c.Warnings, warnings...)
-			if err := c.labelledPhotos(folder, labels, words); err != nil {
+			if err := c.labelledPhotos(folder, c.readLabels(decodeText(b), file), words); err != nil {
 				return err
 			}
 		}
@@ -137,22 +134,21 @@ func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[
 
 // readWordList reads lines of a number and a name. A number without a name is
 // skipped without a warning, as other readers of the list do.
-func readWordList(text, file string) (map[int]string, []Warning) {
+func (c *Collection) readWordList(text, file string) map[int]string {
 	words := map[int]string{}
-	var warnings []Warning
 	eachLine(text, func(line int, fields []string) {
 		id, ok := wholeNumber(fields[0])
 		name := strings.Join(fields[1:], " ")
 		switch before, dup := words[id]; {
 		case !ok:
-			warnings = append(warnings, *newWarning(Malformed, file, "line %d: %s is no number of a label", line, sanitize.Text(fields[0])))
+			c.warn(Malformed, file, "line %d: %s is no number of a label", line, sanitize.Text(fields[0]))
 		case dup && before != name:
-			warnings = append(warnings, *newWarning(Malformed, file, "line %d: label %d is %s already", line, id, sanitize.Text(before)))
+			c.warn(Malformed, file, "line %d: label %d is %s already", line, id, sanitize.Text(before))
 		case name != "":
 			words[id] = name
 		}
 	})
-	return words, warnings
+	return words
 }
 
 type photoLabels struct {
@@ -161,7 +157,7 @@ type photoLabels struct {
 	labels []int
 }
 
-func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
+func (c *Collection) readLabels(text, file string) (photos []photoLabels) {
 	at := map[int]int{}
 	known := map[[2]int]bool{} // photo and label
 	eachLine(text, func(line int, fields []string) {
@@ -173,7 +169,7 @@ func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 			}
 		}
 		if !ok {
-			warnings = append(warnings, *newWarning(Malformed, file, "line %d: %s is no photo, region and label", line, sanitize.Text(strings.Join(fields, " "))))
+			c.warn(Malformed, file, "line %d: %s is no photo, region and label", line, sanitize.Text(strings.Join(fields, " ")))
 			return
 		}
 		photo, label := numbers[0], numbers[2]
@@ -188,7 +184,7 @@ func readLabels(text, file string) (photos []photoLabels, warnings []Warning) {
 			photos[i].labels = append(photos[i].labels, label)
 		}
 	})
-	return photos, warnings
+	return photos
 }
 
 func eachLine(text string, each func(line int, fields []string)) {

@@ -231,7 +231,9 @@ func FuzzSAIAPRLabels(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		photos, warnings := readLabels(decodeText(data), "labels.txt")
+		c := &Collection{}
+		photos := c.readLabels(decodeText(data), "labels.txt")
+		warnings := c.Warnings
 		checkPrintable(t, warnings)
 		seen, labels := map[int]bool{}, 0
 		for _, p := range photos {
@@ -254,8 +256,9 @@ func FuzzWordList(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		words, warnings := readWordList(decodeText(data), "wlist.txt")
-		checkPrintable(t, warnings)
+		c := &Collection{}
+		words := c.readWordList(decodeText(data), "wlist.txt")
+		checkPrintable(t, c.Warnings)
 		var raw []string
 		for id, word := range words {
 			if id < 0 || word == "" || word != strings.TrimSpace(word) {

@@ -31,32 +31,22 @@ func (c *Collection) readSplitFile(root *os.Root) {
 
 	split := map[string]string{}
 	lines := map[string]int{}
-	err = readTable(f, SplitName, "split", func(line int, p, value string, bad *Warning) {
-		if c.splitErr != nil {
-			return
-		}
-		fail := func(name, format string, args ...any) {
-			w := newWarning(Malformed, name, format, args...)
-			c.splitErr = inputError("each row is a path and train or test", "%s: %s: %s", SplitName, w.Name, w.Detail)
-		}
-		if bad == nil {
-			p, bad = localName(p, c.Dir, line)
-		}
-		if bad != nil {
-			fail(bad.Name, "%s", bad.Detail)
-			return
-		}
+	err = readTable(f, SplitName, "split", c.Dir, func(line int, name, value string, bad *Warning) {
 		value = strings.ToLower(strings.TrimSpace(value))
-		if value != splitTrain && value != splitTest {
-			fail(p, "line %d: %q is neither train nor test", line, value)
+		switch before, dup := split[name]; {
+		case c.splitErr != nil:
+			return
+		case bad != nil:
+		case value != splitTrain && value != splitTest:
+			bad = newWarning(Malformed, name, "line %d: %q is neither train nor test", line, value)
+		case dup && before != value:
+			// A name in both halves would leak training data into the test.
+			bad = newWarning(Malformed, name, "line %d says %s, line %d said %s", line, value, lines[name], before)
+		default:
+			split[name], lines[name] = value, line
 			return
 		}
-		// A name in both halves would leak training data into the test.
-		if before, dup := split[p]; dup && before != value {
-			fail(p, "line %d says %s, line %d said %s", line, value, lines[p], before)
-			return
-		}
-		split[p], lines[p] = value, line
+		c.splitErr = inputError("each row is a path and train or test", "%s: %s: %s", SplitName, bad.Name, bad.Detail)
 	})
 	if c.splitErr == nil {
 		c.splitErr = err
@@ -67,7 +57,7 @@ func (c *Collection) readSplitFile(root *os.Root) {
 	c.split, c.splitFrom = split, SplitName
 	for _, it := range c.Photos {
 		if split[it.Name] == "" {
-			c.Warnings = append(c.Warnings, *newWarning(SplitMismatch, it.Name, "not in %s: in neither half", SplitName))
+			c.warn(SplitMismatch, it.Name, "not in %s: in neither half", SplitName)
 		}
 	}
 }

@@ -48,8 +48,8 @@ var kinds = []struct {
 	{Note, "note", "notes", true},
 }
 
-// harmless reports whether nothing was skipped or lost.
-func (k Kind) harmless() bool { return k == Note || k == Spelling }
+// lost reports whether something was skipped or lost.
+func (w Warning) lost() bool { return w.Kind != Note && w.Kind != Spelling }
 
 // Warning reports one omission or change. Name has the spelling of the disk or
 // table, so that programs can find the file. String and Summary make it

@@ -1,12 +1,12 @@
 package library
 
 import (
+	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"context"
 
 	"cpar/photo"
 	"cpar/photo/decode"
@@ -59,7 +59,7 @@ func (l *Library) Decide(ctx context.Context, path string, where metadata.Where,
 
 func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]record, error) {
 	for {
-		w.planChange(t, c)
+		w.plan(t, c)
 		if t.err != nil || t.edit == nil {
 			return records, t.err
 		}
@@ -72,20 +72,16 @@ func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]re
 		err := t.edit.Apply(w.o.KeepMtime)
 		if err == nil {
 			w.wrote(t)
-			return []record{{Done: w.decidedDone(t.j)}}, nil
+			d := &done{Photo: t.j.path, Also: w.list[0].Also, Content: t.j.content, Run: w.run}
+			if info, err := os.Stat(t.j.path); err == nil {
+				d.Stat = statOf(info)
+			}
+			return []record{{Done: d}}, nil
 		}
 		if t.tries++; t.tries > 2 {
 			return records, err
 		}
 	}
-}
-
-func (w *annotator) decidedDone(j *job) *done {
-	d := &done{Photo: j.path, Also: w.list[0].Also, Content: j.content, Run: w.run}
-	if info, err := os.Stat(j.path); err == nil {
-		d.Stat = statOf(info)
-	}
-	return d
 }
 
 // Machine returns the words that runs wrote for a photo and no user accepted. A
@@ -155,10 +151,5 @@ func (m *memory) given(path string) []string {
 			delete(words, metadata.Fold(s))
 		}
 	}
-	out := make([]string, 0, len(words))
-	for _, s := range words {
-		out = append(out, s)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Values(words))
 }

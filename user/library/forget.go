@@ -48,7 +48,11 @@ func (l *Library) compact(drop map[string]bool) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(r record) bool { return r.Bound > 0 })
-	last := lastOf(all)
+	last := map[string]int{}
+	for n := range all {
+		last[nameOf(&all[n])] = n
+	}
+	delete(last, "")
 	var out []record
 	for n, r := range all {
 		if at, ok := last[nameOf(&r)]; ok && at != n {
@@ -83,16 +87,6 @@ func nameOf(r *record) string {
 		return fmt.Sprintf("done %q %s", r.Done.Photo, r.Done.Want)
 	}
 	return ""
-}
-
-func lastOf(all []record) map[string]int {
-	last := map[string]int{}
-	for n := range all {
-		if name := nameOf(&all[n]); name != "" {
-			last[name] = n
-		}
-	}
-	return last
 }
 
 // bound compacts a journal that exceeds its bound and drops the undo data of

@@ -88,7 +88,7 @@ func (w *annotator) write(g group, records []record) error {
 		w.run = w.l.newRun()
 	}
 	for len(todo) > 0 {
-		w.each(todo, w.plan)
+		w.each(todo, func(t *target) { w.plan(t, metadata.Change{Suggest: t.words, Run: w.run}) })
 		now, later := w.sort(todo)
 		if w.o.DryRun {
 			for _, t := range append(now, later...) {
@@ -166,11 +166,7 @@ func (w *annotator) each(targets []*target, work func(*target)) {
 	_ = all.Wait()
 }
 
-func (w *annotator) plan(t *target) {
-	w.planChange(t, metadata.Change{Suggest: t.words, Run: w.run})
-}
-
-func (w *annotator) planChange(t *target, c metadata.Change) {
+func (w *annotator) plan(t *target, c metadata.Change) {
 	t.edit, t.err = metadata.Plan(t.path, w.o.Where, w.o.Style, c)
 	if w.o.Where == metadata.Embedded && errors.Is(t.err, metadata.ErrNotEmbeddable) {
 		t.edit, t.err = metadata.Plan(t.path, metadata.Sidecar, w.o.Style, c)

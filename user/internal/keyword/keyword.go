@@ -44,18 +44,7 @@ type Dictionary struct {
 }
 
 func NewDictionary(lists [][]string) (*Dictionary, error) {
-	seen := map[string]bool{}
-	for _, list := range lists {
-		for _, w := range list {
-			seen[w] = true
-		}
-	}
-	words := make([]string, 0, len(seen))
-	for w := range seen {
-		words = append(words, w)
-	}
-	slices.Sort(words)
-	return FromWords(words)
+	return FromWords(new(Dictionary).New(lists))
 }
 
 // FromWords returns a dictionary of words, which must be sorted and distinct.
@@ -99,18 +88,15 @@ func (d *Dictionary) With(added []string) (*Dictionary, error) {
 
 // New returns the words in lists that d lacks, sorted.
 func (d *Dictionary) New(lists [][]string) []string {
-	var added []string
-	seen := map[string]bool{}
+	added := map[string]bool{}
 	for _, list := range lists {
 		for _, w := range list {
-			if _, known := d.number[w]; !known && !seen[w] {
-				seen[w] = true
-				added = append(added, w)
+			if _, known := d.number[w]; !known {
+				added[w] = true
 			}
 		}
 	}
-	slices.Sort(added)
-	return added
+	return slices.Sorted(maps.Keys(added))
 }
 
 func (d *Dictionary) Words() []string { return d.words }
