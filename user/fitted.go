@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"cpar"
-	"cpar/internal/hint"
 	"cpar/internal/seed"
 	"cpar/internal/wire"
 	"cpar/model/profile"
@@ -40,10 +39,7 @@ const (
 func wordPadding(words int) int { return (paddedWords - words%paddedWords) % paddedWords }
 
 func appendFitted(b []byte, id cpar.IndexID, f fitted) (_ []byte, err error) {
-	b = append(b, ledgerMagic...)
-	b = append(b, profileKind, 0)
-	b = binary.LittleEndian.AppendUint16(b, profileVersion)
-	b = append(b, id[:]...)
+	b = appendHeader(b, profileKind, profileVersion, id)
 	start := len(b)
 	b = appendWords(b, f.keywords.Words())
 	if c, ok := f.ranker.(*rank.Calibrated); ok {
@@ -95,17 +91,14 @@ func readWords(r *wire.Reader) ([]string, error) {
 
 func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
-	magic, kind, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
-	switch {
-	case string(magic) != ledgerMagic || kind != profileKind || zero != 0:
-		r.Fail("this is not a profile")
-	case version != profileVersion:
-		return fitted{}, hint.Add(fmt.Errorf("reading profile: %w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, profileVersion), hint.Rebuild)
-	case string(r.Bytes(len(id), "index id")) != string(id[:]):
+	of, err := readHeader(r, "profile", profileKind, profileVersion)
+	if err == nil && of != id {
 		r.Fail("it is of another index")
 	}
 	var f fitted
-	err := f.readWords(r)
+	if err == nil {
+		err = f.readWords(r)
+	}
 	if err == nil {
 		f.profile, err = profile.Read(r)
 	}

@@ -23,7 +23,7 @@ type Label struct {
 	Generation uint64
 	Digest     [sha256.Size]byte
 
-	ledger *ledger
+	*ledger
 }
 
 // ReadLabel reads the label of an index with its key. It fetches only the
@@ -36,11 +36,9 @@ func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (*Label, error) {
 	return &Label{Name: l.name, Origin: l.origin, Scheme: l.scheme, Photos: l.live, Generation: l.generation, Digest: l.digest, ledger: l}, nil
 }
 
-func (l *Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
-	return l.ledger.descendsFrom(state, generation)
-}
-
-func (l *ledger) descendsFrom(state [sha256.Size]byte, generation uint64) bool {
+// DescendsFrom reports whether one of the last PastGenerations ancestors is the
+// given generation.
+func (l *ledger) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
 	return slices.Contains(l.ancestors, state) || l.generation > generation+PastGenerations
 }
 

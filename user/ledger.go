@@ -73,10 +73,7 @@ func addedPadding(size int) int {
 // appendBinary appends the canonical encoding of l and the scheme's own part.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	le := binary.LittleEndian
-	b = append(b, ledgerMagic...)
-	b = append(b, ledgerKind, 0)
-	b = le.AppendUint16(b, ledgerVersion)
-	b = append(b, l.id[:]...)
+	b = appendHeader(b, ledgerKind, ledgerVersion, l.id)
 	b = append(b, l.origin[:]...)
 	b = append(b, byte(l.scheme))
 	b = le.AppendUint32(b, uint32(l.records))
@@ -101,19 +98,31 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	return b, nil
 }
 
+func appendHeader(b []byte, kind byte, version uint16, id cpar.IndexID) []byte {
+	b = append(b, ledgerMagic...)
+	b = append(b, kind, 0)
+	return append(binary.LittleEndian.AppendUint16(b, version), id[:]...)
+}
+
+// readHeader reads the beginning of a ledger or profile, up to the index id.
+func readHeader(r *wire.Reader, what string, kind byte, version uint16) (id cpar.IndexID, err error) {
+	magic, k, zero, v := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
+	switch {
+	case string(magic) != ledgerMagic || k != kind || zero != 0:
+		r.Fail("this is not a %s", what)
+	case r.Err() == nil && v != version:
+		return id, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, v, version), hint.Rebuild)
+	}
+	copy(id[:], r.Bytes(len(id), "index id"))
+	return id, r.Err()
+}
+
 func readLedger(r *wire.Reader) (*ledger, error) {
-	if m := r.Bytes(4, "magic"); string(m) != ledgerMagic {
-		r.Fail("this is not a ledger")
+	id, err := readHeader(r, "ledger", ledgerKind, ledgerVersion)
+	if err != nil {
+		return nil, err
 	}
-	kind, zero, version := r.U8("kind"), r.U8("reserved byte"), r.U16("version")
-	if r.Err() == nil && version != ledgerVersion {
-		return nil, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, ledgerVersion), hint.Rebuild)
-	}
-	if kind != ledgerKind || zero != 0 {
-		r.Fail("this is not a ledger")
-	}
-	l := new(ledger)
-	copy(l.id[:], r.Bytes(len(l.id), "index id"))
+	l := &ledger{id: id}
 	copy(l.origin[:], r.Bytes(len(l.origin), "origin"))
 	l.scheme = cpar.Scheme(r.U8("scheme"))
 	l.records, l.live = int(r.U32("records")), int(r.U32("records that can be found"))

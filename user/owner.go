@@ -174,7 +174,7 @@ func (o *Owner) Digest() [sha256.Size]byte { return o.ledger.digest }
 // DescendsFrom reports whether one of the last PastGenerations ancestors is the
 // given generation.
 func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
-	return o.ledger.descendsFrom(state, generation)
+	return o.ledger.DescendsFrom(state, generation)
 }
 
 // Ancestors returns the digests of the recorded ancestors, newest first.

@@ -17,10 +17,23 @@ const (
 	tagXPKeywords = 0x9c9e
 )
 
+// tiffTags take the values of the tags that hold keywords.
+var tiffTags = map[uint16]func(b *blocks, value []byte){
+	tagXMP:        func(b *blocks, value []byte) { b.xmp = append(b.xmp, value) },
+	tagIPTC:       func(b *blocks, value []byte) { b.iim = append(b.iim, unswapped(value)) },
+	tagPhotoshop:  (*blocks).readPhotoshop,
+	tagXPKeywords: (*blocks).readXPKeywords,
+}
+
 const maxEntries = 4096
 
-// utf16 is the encoding of tagXPKeywords.
-var utf16 = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+// readXPKeywords reads the keywords of Windows Explorer, which end at a zero.
+func (b *blocks) readXPKeywords(value []byte) {
+	// The decoder replaces what is not UTF-16.
+	text, _ := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewDecoder().String(string(value))
+	text, _, _ = strings.Cut(text, "\x00")
+	b.xp = append(b.xp, text)
+}
 
 var typeSizes = [...]uint64{1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4}
 
@@ -66,9 +79,8 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 	short := n < len(entries)
 	for e := entries[:n]; len(e) >= 12; e = e[12:] {
 		tag := order.Uint16(e)
-		switch tag {
-		case tagXMP, tagIPTC, tagPhotoshop, tagXPKeywords:
-		default:
+		take := tiffTags[tag]
+		if take == nil {
 			continue
 		}
 		value, err := b.tiffValue(r, size, order, e)
@@ -76,18 +88,7 @@ func (b *blocks) readDirectory(r io.ReaderAt, size int64) error {
 			b.problem("EXIF", fmt.Errorf("tag %d: %w", tag, err))
 			continue
 		}
-		switch tag {
-		case tagXMP:
-			b.xmp = append(b.xmp, value)
-		case tagIPTC:
-			b.iim = append(b.iim, unswapped(value))
-		case tagPhotoshop:
-			b.readPhotoshop(value)
-		case tagXPKeywords:
-			text, _ := utf16.NewDecoder().String(string(value)) // replaces what is not UTF-16
-			text, _, _ = strings.Cut(text, "\x00")
-			b.xp = append(b.xp, text)
-		}
+		take(b, value)
 	}
 	if short {
 		return errTruncated

@@ -159,11 +159,10 @@ func (p *packet) members(list *etree.Element) []*etree.Element {
 
 func (p *packet) text(e *etree.Element) string {
 	for range 3 { // rdf:Description/rdf:value
-		if i, ok := p.attr(e, nsRDF, "resource"); ok {
-			return strings.TrimSpace(e.Attr[i].Value)
-		}
-		if i, ok := p.attr(e, nsRDF, "value"); ok {
-			return strings.TrimSpace(e.Attr[i].Value)
+		for _, name := range []string{"resource", "value"} {
+			if i, ok := p.attr(e, nsRDF, name); ok {
+				return strings.TrimSpace(e.Attr[i].Value)
+			}
 		}
 		var inner *etree.Element
 		for c := range e.ChildElementsSeq() {
@@ -182,14 +181,11 @@ func (p *packet) text(e *etree.Element) string {
 
 func (p *packet) values(property *etree.Element) []string {
 	var found []string
-	list := p.container(property)
-	if list == nil {
-		if v := p.text(property); v != "" {
-			return []string{v}
-		}
-		return nil
+	members := []*etree.Element{property}
+	if list := p.container(property); list != nil {
+		members = p.members(list)
 	}
-	for _, li := range p.members(list) {
+	for _, li := range members {
 		if v := p.text(li); v != "" {
 			found = append(found, v)
 		}

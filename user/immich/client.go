@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,13 +106,24 @@ func (c *Client) Address() string { return c.base.String() }
 var errGone = errors.New("it is not there")
 
 // A fault is an error of the server. It is a cpar.ErrCloud with its own text.
-type fault struct{ text string }
+// status is that of the response, 0 if there was none.
+type fault struct {
+	text   string
+	status int
+}
 
 func (f fault) Error() string        { return f.text }
 func (f fault) Is(target error) bool { return target == cpar.ErrCloud }
 
-func (c *Client) faultf(format string, args ...any) error {
-	return fault{fmt.Sprintf("Immich at %s %s", sanitize.Text(c.base.Host), fmt.Sprintf(format, args...))}
+func (c *Client) faultf(format string, args ...any) error { return c.statusf(0, format, args...) }
+
+func (c *Client) statusf(status int, format string, args ...any) error {
+	return fault{fmt.Sprintf("Immich at %s %s", sanitize.Text(c.base.Host), fmt.Sprintf(format, args...)), status}
+}
+
+func hasStatus(err error, status ...int) bool {
+	var f fault
+	return errors.As(err, &f) && slices.Contains(status, f.status)
 }
 
 // call makes a call and repeats it while the server is busy or unreachable. All
@@ -131,7 +143,7 @@ func (c *Client) call(ctx context.Context, method, path string, in any, limit in
 		if err == nil || !retry || try == tries || ctx.Err() != nil {
 			return out, again, err
 		}
-		again = again || !errors.Is(err, errTooMany)
+		again = again || !hasStatus(err, http.StatusTooManyRequests)
 		if e := c.pause(ctx, min(max(wait, after), longest)); e != nil {
 			return nil, again, e
 		}
@@ -195,27 +207,12 @@ func (c *Client) refusal(status int, body []byte) error {
 	case status/100 == 3:
 		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, c.faultf("redirects the request, and the key is not sent there")), "use the address that it redirects to")
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, &refused{c.faultf("refuses the API key%s", says)}), "the key needs these permissions: %s", Permissions)
+		return hint.Add(fmt.Errorf("%w: %w", cpar.ErrInput, c.statusf(status, "refuses the API key%s", says)), "the key needs these permissions: %s", Permissions)
 	case status == http.StatusBadRequest, status == http.StatusNotFound:
 		return fmt.Errorf("%w: %w%s", cpar.ErrInput, errGone, says)
 	}
-	err := c.faultf("answers with status %d%s", status, says)
-	if status == http.StatusTooManyRequests {
-		return tooMany{err}
-	}
-	return err
+	return c.statusf(status, "answers with status %d%s", status, says)
 }
-
-// errTooMany means that the server did not start the call.
-var errTooMany = errors.New("too many at once")
-
-type tooMany struct{ error }
-
-func (t tooMany) Is(target error) bool { return target == errTooMany }
-func (t tooMany) Unwrap() error        { return t.error }
-
-// refused means that the key lacks a permission.
-type refused struct{ error }
 
 // Permissions lists exactly what the API key needs.
 const Permissions = "asset.read, asset.view, tag.read, tag.create, tag.asset; and tag.delete for undo to remove empty tags at once"

@@ -48,8 +48,6 @@ func valueOf(word string) string {
 // ours reports whether a tag is below Root.
 func ours(value string) bool { return strings.HasPrefix(value, Root+"/") }
 
-func leaf(value string) string { return value[strings.LastIndex(value, "/")+1:] }
-
 // parents returns the ancestors of a tag and the tag, top level first.
 func parents(value string) (all []string) {
 	for i, c := range value {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 
 	"cpar/model/rank"
@@ -47,7 +48,7 @@ func (t *tagger) lacks(tags []string, keywords []rank.Keyword) (values []string)
 	for _, v := range tags {
 		has[metadata.Fold(v)] = true
 		if !ours(v) {
-			has[metadata.Fold(valueOf(leaf(v)))] = true
+			has[metadata.Fold(valueOf(path.Base(v)))] = true
 		}
 	}
 	for _, k := range keywords {

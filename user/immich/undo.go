@@ -151,9 +151,8 @@ func (u *undoing) clearOne(ctx context.Context, value string) error {
 		return err
 	}
 	err = u.client.remove(ctx, u.tags[at].ID)
-	var no *refused
 	switch {
-	case errors.As(err, &no):
+	case hasStatus(err, http.StatusUnauthorized, http.StatusForbidden): // the key lacks the permission
 		u.out.Kept++
 		return nil
 	case errors.Is(err, errGone):
