@@ -101,16 +101,13 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 		if len(items) == 1 {
 			which = "its only image cannot be used"
 		}
-		return nil, nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, firstReason(skipped))
+		why := "there is none"
+		if len(skipped) > 0 {
+			why = sanitize.Text(skipped[0].Name) + ": " + sanitize.Text(skipped[0].Reason)
+		}
+		return nil, nil, skipped, fmt.Errorf("reading the collection: %w: %s: %s", cpar.ErrInput, which, why)
 	}
 	return images, read, skipped, nil
-}
-
-func firstReason(skipped []Skipped) string {
-	if len(skipped) == 0 {
-		return "there is none"
-	}
-	return sanitize.Text(skipped[0].Name) + ": " + sanitize.Text(skipped[0].Reason)
 }
 
 // enoughToLearn is the number of photos with keywords from which a learned

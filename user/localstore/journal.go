@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/user/internal/aead"
 )
 
 // A Journal is an append-only, encrypted record of what runs did, kept in a Log.
@@ -36,7 +37,7 @@ func (j *Journal[R]) Append(records ...R) (grows int64, err error) {
 	if err == nil {
 		err = j.Log.Append(b)
 	}
-	return growth(len(b)), err
+	return int64(headSize + aead.Overhead + 4 + len(b)), err
 }
 
 // Read calls take for every record, oldest first, and returns the number of

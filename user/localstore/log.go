@@ -112,11 +112,6 @@ const headSize = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func appendHead(b []byte, n int) []byte {
-	b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[len(b)-4:], castagnoli))
-}
-
 // errLength means that a length is damaged or was never written.
 var errLength = errors.New("the length of a batch is damaged")
 
@@ -178,10 +173,6 @@ func (l *Log) Append(records ...[]byte) error {
 	})
 }
 
-// growth returns the number of bytes by which appending one record of n bytes
-// lengthens a log.
-func growth(n int) int64 { return int64(headSize + aead.Overhead + 4 + n) }
-
 func (l *Log) batch(records [][]byte) []byte {
 	var plain []byte
 	for _, r := range records {
@@ -189,7 +180,9 @@ func (l *Log) batch(records [][]byte) []byte {
 		plain = append(plain, r...)
 	}
 	sealed := l.store.seal(plain, l.bound)
-	return append(appendHead(nil, len(sealed)), sealed...)
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(sealed)))
+	head = binary.LittleEndian.AppendUint32(head, crc32.Checksum(head, castagnoli))
+	return append(head, sealed...)
 }
 
 // end returns the end of the last whole batch and reports whether more follows

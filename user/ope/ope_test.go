@@ -147,17 +147,14 @@ func TestRanksCompareAsLevelsDo(t *testing.T) {
 			if err != nil || int(rank) != i {
 				t.Fatalf("split %d has rank %d, %v", split, rank, err)
 			}
-			if back, err := ranks.Split(rank); err != nil || back != split {
-				t.Fatalf("rank %d is split %d, %v", rank, back, err)
-			}
 			for level := -1; level <= 1000; level++ {
 				if (level <= split) != (ranks.Of(level) <= rank) {
 					t.Fatalf("level %d and split %d: ranks %d and %d", level, split, ranks.Of(level), rank)
 				}
 			}
 		}
-		if ranks.Len() != n || int(ranks.Of(math.MaxInt)) != n || ranks.Of(math.MinInt) != 0 {
-			t.Errorf("%d splits: ranks from %d to %d", ranks.Len(), ranks.Of(math.MinInt), ranks.Of(math.MaxInt))
+		if int(ranks.Of(math.MaxInt)) != n || ranks.Of(math.MinInt) != 0 {
+			t.Errorf("%d splits: ranks from %d to %d", n, ranks.Of(math.MinInt), ranks.Of(math.MaxInt))
 		}
 	}
 }
@@ -200,9 +197,6 @@ func TestRanksRefuse(t *testing.T) {
 		t.Error("ranks share memory with the caller")
 	}
 	if _, err := r.OfSplit(7); !errors.Is(err, cpar.ErrInput) {
-		t.Error(err)
-	}
-	if _, err := r.Split(2); !errors.Is(err, cpar.ErrCorrupt) {
 		t.Error(err)
 	}
 }

@@ -34,28 +34,17 @@ func NewRanks(splits []int) (*Ranks, error) {
 	return &Ranks{splits: slices.Clone(splits)}, nil
 }
 
-// Of returns the rank of any level, from 0 to Len: the number of splits below
-// it.
+// Of returns the rank of any level: the number of splits below it.
 func (r *Ranks) Of(level int) uint16 {
 	i, _ := slices.BinarySearch(r.splits, level)
 	return uint16(i)
 }
 
-// OfSplit returns the rank of a split, below Len.
+// OfSplit returns the rank of a split, below the number of splits.
 func (r *Ranks) OfSplit(split int) (uint16, error) {
 	i, ok := slices.BinarySearch(r.splits, split)
 	if !ok {
 		return 0, fmt.Errorf("ranking a split: %d is not a split of this field: %w", split, cpar.ErrInput)
 	}
 	return uint16(i), nil
-}
-
-func (r *Ranks) Len() int { return len(r.splits) }
-
-// Split returns the split with a rank: the inverse of OfSplit.
-func (r *Ranks) Split(rank uint16) (int, error) {
-	if int(rank) >= len(r.splits) {
-		return 0, fmt.Errorf("looking up rank %d of %d splits: %w", rank, len(r.splits), cpar.ErrCorrupt)
-	}
-	return r.splits[rank], nil
 }

@@ -81,16 +81,24 @@ func digest(records []index.Record) [sha256.Size]byte {
 }
 
 func (b *Builder) encryptRecords(key *ive.Key, noise *ive.Noise, records []index.Record, first, last int) ([]uint64, error) {
-	dim := b.budget.Dim()
-	plain := make([]int64, dim*(last-first))
-	for i := first; i < last; i++ {
-		row := plain[(i-first)*dim : (i-first+1)*dim]
-		if err := b.budget.Record(row, records[i].Z, records[i].Vector.KL, noise.Epsilon()); err != nil {
-			return nil, fmt.Errorf("record %d: %w", i, err)
-		}
+	plain, err := b.layOut(records[first:last], noise)
+	if err != nil {
+		return nil, fmt.Errorf("records from %d: %w", first, err)
 	}
 	words := make([]uint64, len(plain))
 	return words, key.EncryptRecords(words, plain, noise, b.budget.NoiselessSlot())
+}
+
+// layOut returns the plaintext vectors of records, row by row.
+func (b *Builder) layOut(records []index.Record, noise *ive.Noise) ([]int64, error) {
+	dim := b.budget.Dim()
+	plain := make([]int64, dim*len(records))
+	for i, r := range records {
+		if err := b.budget.Record(plain[i*dim:(i+1)*dim], r.Z, r.Vector.KL, noise.Epsilon()); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+	}
+	return plain, nil
 }
 
 func (b *Builder) writeKeywords(ctx context.Context, w *index.Writer) error {
@@ -184,12 +192,9 @@ func (b *Builder) writeCentroids(ctx context.Context, w *index.Writer) error {
 		return err
 	}
 	noise := ive.NewNoise(b.Fresh("centroids", digest(b.centroids)))
-	dim := b.budget.Dim()
-	plain := make([]int64, dim*len(b.centroids))
-	for i, mean := range b.centroids {
-		if err := b.budget.Record(plain[i*dim:(i+1)*dim], mean.Z, mean.Vector.KL, noise.Epsilon()); err != nil {
-			return fmt.Errorf("centroid %d: %w", i, err)
-		}
+	plain, err := b.layOut(b.centroids, noise)
+	if err != nil {
+		return fmt.Errorf("centroids: %w", err)
 	}
 	return encryptedRows(ctx, w, cpar.SegmentCentroids, key, plain, noise, b.budget.NoiselessSlot())
 }
