@@ -15,6 +15,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/photo"
 )
 
 // Key file lines start with one of these words: the seed and the allowed
@@ -81,13 +82,7 @@ func (k *Key) WriteFile(path, passphrase string) error {
 		return fmt.Errorf("writing key file: %w: %w", cpar.ErrStorage, err)
 	}
 	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = durable.OS.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
@@ -147,11 +142,7 @@ func readKeyText(path string) ([]byte, error) {
 			return text, nil
 		}
 	}
-	var named *fs.PathError
-	if errors.As(err, &named) {
-		err = named.Err // the caller names the path
-	}
-	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, err)
+	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, photo.Cause(err))
 }
 
 // limited reads a key without a byte order mark. A file that is too large is

@@ -18,6 +18,7 @@ import (
 
 	"cpar"
 	"cpar/internal/sanitize"
+	"cpar/photo"
 )
 
 type row struct {
@@ -64,46 +65,58 @@ func readTable(r io.Reader, file, column, dir string, each func(line int, name, 
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return inputError("save it as CSV in UTF-8", "%s is in UTF-16", file)
 	}
-	cr := csv.NewReader(br)
-	cr.FieldsPerRecord = -1 // counted below, so that a bad row affects only itself
-	cr.ReuseRecord = true
-	cr.TrimLeadingSpace = true
-
-	header, err := cr.Read()
-	if err == io.EOF {
-		return inputError(fmt.Sprintf("its first line must be: path,%s", column), "%s is empty", file)
-	}
-	if err != nil && !errors.As(err, new(*csv.ParseError)) {
-		return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, err)
-	}
-	columns := len(header)
-	pathAt, valueAt, err := findColumns(header, file, column)
-	if err != nil {
-		return err
-	}
-	for {
-		record, err := cr.Read()
-		if err == io.EOF {
+	columns, pathAt, valueAt := 0, 0, 0
+	err := eachRecord(br, file, func(line int, record []string, damage *csv.ParseError) (err error) {
+		if columns == 0 {
+			columns = len(record)
+			pathAt, valueAt, err = findColumns(record, file, column)
+			return err
+		}
+		if damage != nil {
+			detail := damage.Err.Error()
+			if damage.Line > line {
+				detail = fmt.Sprintf("a quote opened here runs on to line %d: %v", damage.Line, damage.Err)
+			}
+			each(line, "", "", newWarning(Malformed, fmt.Sprintf("line %d", line), "%s", detail))
 			return nil
 		}
-		var pe *csv.ParseError
-		if errors.As(err, &pe) {
-			detail := pe.Err.Error()
-			if pe.Line > pe.StartLine {
-				detail = fmt.Sprintf("a quote opened here runs on to line %d: %v", pe.Line, pe.Err)
-			}
-			each(pe.StartLine, "", "", newWarning(Malformed, fmt.Sprintf("line %d", pe.StartLine), "%s", detail))
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, err)
-		}
-		line, _ := cr.FieldPos(0)
 		name, bad := record[min(pathAt, len(record)-1)], checkRecord(record, columns, line)
 		if bad == nil {
 			name, bad = localName(name, dir, line)
 		}
 		each(line, name, record[min(valueAt, len(record)-1)], bad)
+		return nil
+	})
+	if err == nil && columns == 0 {
+		err = inputError(fmt.Sprintf("its first line must be: path,%s", column), "%s is empty", file)
+	}
+	return err
+}
+
+// eachRecord calls each for every row of a CSV file. A bad row affects only
+// itself. The record is valid until each returns.
+func eachRecord(r io.Reader, file string, each func(line int, record []string, damage *csv.ParseError) error) error {
+	cr := csv.NewReader(r)
+	cr.FieldsPerRecord = -1 // counted by the caller
+	cr.ReuseRecord = true
+	cr.TrimLeadingSpace = true
+	for {
+		record, err := cr.Read()
+		var damage *csv.ParseError
+		line := 0
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.As(err, &damage):
+			line = damage.StartLine
+		case err != nil:
+			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, photo.Cause(err))
+		default:
+			line, _ = cr.FieldPos(0)
+		}
+		if err := each(line, record, damage); err != nil {
+			return err
+		}
 	}
 }
 

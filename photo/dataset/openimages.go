@@ -3,9 +3,7 @@ package dataset
 import (
 	"bufio"
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,9 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cpar"
 	"cpar/internal/sanitize"
-	"cpar/photo"
 )
 
 // Open Images (Kuznetsova et al. 2020) has labels, verified by people, for
@@ -198,30 +194,19 @@ func (o *openImages) eachRow(file string, fields int, each func(line int, fields
 		return err
 	}
 	defer f.Close()
-	cr := csv.NewReader(bufio.NewReaderSize(o.withProgress(f, path.Base(file)), 1<<16))
-	cr.FieldsPerRecord = -1 // a bad row affects only itself
-	cr.ReuseRecord = true
-	for o.ctx.Err() == nil {
-		record, err := cr.Read()
-		var pe *csv.ParseError
+	in := bufio.NewReaderSize(o.withProgress(f, path.Base(file)), 1<<16)
+	return eachRecord(in, file, func(line int, record []string, damage *csv.ParseError) error {
 		switch {
-		case err == io.EOF:
-			return nil
-		case errors.As(err, &pe):
-			o.warn(Malformed, file, "line %d: %v", pe.StartLine, pe.Err)
-			continue
-		case err != nil:
-			return fmt.Errorf("reading %s: %w: %w", file, cpar.ErrInput, photo.Cause(err))
-		}
-		line, _ := cr.FieldPos(0)
-		if len(record) < fields {
+		case damage != nil:
+			o.warn(Malformed, file, "line %d: %v", line, damage.Err)
+		case len(record) < fields:
 			o.warn(Malformed, file, "line %d: %s where %d belong", line, plural(len(record), "column"), fields)
-			continue
+		default:
+			for i := range record {
+				record[i] = strings.TrimSpace(record[i])
+			}
+			each(line, record)
 		}
-		for i := range record {
-			record[i] = strings.TrimSpace(record[i])
-		}
-		each(line, record)
-	}
-	return o.ctx.Err()
+		return o.ctx.Err()
+	})
 }

@@ -83,6 +83,10 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 	if w*h >= minReducedPixels || c.name == "heic" {
 		cell = cellSide(w, h)
 	}
+	colours := c.name
+	if c.name == "heic" && heicVideoRange(data) {
+		colours = "webp" // whose YCbCr is in video range, too
+	}
 	rgb := 3 * int64(ceilDiv(w, cell)) * int64(ceilDiv(h, cell))
 	whole := attempt{c.bytes(claim, data) + rgb, func() (p *Image, err error) {
 		err = c.decode(data, func(img image.Image) error {
@@ -91,7 +95,7 @@ func (c *codec) attempts(data []byte, claim image.Config, turn orientation) []at
 			if err := checkClaim(image.Config{ColorModel: img.ColorModel(), Width: b.Dx(), Height: b.Dy()}, len(data)); err != nil {
 				return err
 			}
-			read, columns, rows := meansOf(rowsOf(c.colours(data), img), b.Dx(), b.Dy(), cell)
+			read, columns, rows := meansOf(rowsOf(colours, img), b.Dx(), b.Dy(), cell)
 			p = upright(read, columns, rows, turn)
 			return nil
 		})

@@ -72,15 +72,6 @@ func heicDecode(data []byte, use func(image.Image) error) error {
 	return heif.Decode(data, heicBytes(claim, data), use)
 }
 
-// colours returns the format whose YCbCr conversion rowsOf applies. HEIC in
-// video range converts as WebP does.
-func (c *codec) colours(data []byte) string {
-	if c.name == "heic" && heicVideoRange(data) {
-		return "webp"
-	}
-	return c.name
-}
-
 // webpConfig checks the frame as well as the canvas, because an extended header
 // may claim a canvas far smaller than the frame.
 func webpConfig(data []byte) (image.Config, error) {

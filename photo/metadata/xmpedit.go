@@ -109,10 +109,8 @@ func (p *packet) append(pr property, values ...string) (added []string) {
 		return nil
 	}
 	list := p.ensureList(pr)
-	prefix := list.Space
 	for _, v := range added {
-		li := etree.NewElement("li")
-		li.Space = prefix
+		li := etree.NewElement(list.Space + ":li")
 		li.SetText(v)
 		insert(list, li)
 	}
@@ -128,13 +126,11 @@ func (p *packet) ensureList(pr property) *etree.Element {
 			return list
 		}
 	}
-	rdf := p.rdf.Space
-	list := etree.NewElement(pr.kind)
-	list.Space = rdf
+	rdf := p.rdf.Space + ":"
+	list := etree.NewElement(rdf + pr.kind)
 	if len(elements) > 0 { // a single value becomes the first element and keeps its qualifiers
 		e := elements[0]
-		li := etree.NewElement("li")
-		li.Space = rdf
+		li := etree.NewElement(rdf + "li")
 		for _, a := range e.Attr {
 			if a.Space != "xmlns" {
 				li.Attr = append(li.Attr, a)
@@ -151,13 +147,11 @@ func (p *packet) ensureList(pr property) *etree.Element {
 		return list
 	}
 	d := p.descriptionFor(pr, attributes)
-	e := etree.NewElement(pr.name)
-	e.Space = p.prefix(d, pr)
+	e := etree.NewElement(p.prefix(d, pr) + ":" + pr.name)
 	insert(d, e)
 	insert(e, list)
 	if i, ok := p.attr(d, pr.ns, pr.name); ok {
-		li := etree.NewElement("li")
-		li.Space = rdf
+		li := etree.NewElement(rdf + "li")
 		li.SetText(d.Attr[i].Value)
 		d.Attr = slices.Delete(d.Attr, i, i+1)
 		insert(list, li)
@@ -174,8 +168,7 @@ func (p *packet) descriptionFor(pr property, attributes []*etree.Element) *etree
 	if all := p.descriptions(); len(all) > 0 {
 		return all[0]
 	}
-	d := etree.NewElement("Description")
-	d.Space = p.rdf.Space
+	d := etree.NewElement(p.rdf.Space + ":Description")
 	d.Attr = append(d.Attr, etree.Attr{Space: p.rdf.Space, Key: "about"})
 	insert(p.rdf, d)
 	return d
@@ -241,8 +234,7 @@ func (p *packet) setText(pr property, value string) {
 		return
 	}
 	d := p.descriptionFor(pr, nil)
-	e := etree.NewElement(pr.name)
-	e.Space = p.prefix(d, pr)
+	e := etree.NewElement(p.prefix(d, pr) + ":" + pr.name)
 	e.SetText(value)
 	insert(d, e)
 }
