@@ -119,16 +119,6 @@ type codec struct {
 	bytes  func(claim image.Config, data []byte) int64
 }
 
-func adaptDecoder(decode func(data []byte) (image.Image, error)) func([]byte, func(image.Image) error) error {
-	return func(data []byte, use func(image.Image) error) error {
-		img, err := decode(data)
-		if err != nil {
-			return err
-		}
-		return use(img)
-	}
-}
-
 // sniff detects the format from the content, because extensions are unreliable.
 func sniff(data []byte) (*codec, error) {
 	has := func(off int, magic string) bool {
@@ -136,20 +126,18 @@ func sniff(data []byte) (*codec, error) {
 	}
 	switch {
 	case has(0, "\xff\xd8\xff"):
-		return &codec{"jpeg", jpegConfig, adaptDecoder(jpegDecode), jpegBytes}, nil
+		return newCodec("jpeg", jpegConfig, jpegDecode, jpegBytes), nil
 	case has(0, "\x89PNG\r\n\x1a\n"):
-		return newCodec("png", png.DecodeConfig, png.Decode, pngBytes), nil
+		return newCodec("png", reading(png.DecodeConfig), reading(png.Decode), pngBytes), nil
 	case has(0, "GIF87a"), has(0, "GIF89a"):
-		return newCodec("gif", gif.DecodeConfig, gif.Decode, timesSamples(1)), nil
+		return newCodec("gif", reading(gif.DecodeConfig), reading(gif.Decode), timesSamples(1)), nil
 	case has(0, "RIFF") && has(8, "WEBP"):
-		c := newCodec("webp", nil, webp.Decode, webpBytes)
-		c.config = webpConfig
-		return c, nil
+		return newCodec("webp", webpConfig, reading(webp.Decode), webpBytes), nil
 	case has(0, "II*\x00"), has(0, "MM\x00*"):
 		// One strip may hold the whole file and is in memory beside the pixels.
-		return newCodec("tiff", tiff.DecodeConfig, tiff.Decode, timesSamples(2)), nil
+		return newCodec("tiff", reading(tiff.DecodeConfig), reading(tiff.Decode), timesSamples(2)), nil
 	case has(0, "BM"):
-		return newCodec("bmp", bmp.DecodeConfig, bmp.Decode, timesSamples(1)), nil
+		return newCodec("bmp", reading(bmp.DecodeConfig), reading(bmp.Decode), timesSamples(1)), nil
 	case len(data) == 0:
 		return nil, fmt.Errorf("%w: the file is empty", cpar.ErrInput)
 	case has(4, "ftyp") && isHEIC(data):
@@ -162,13 +150,18 @@ func sniff(data []byte) (*codec, error) {
 	return nil, fmt.Errorf("%w: not a JPEG, PNG, GIF, WebP, TIFF, BMP, HEIC or raw image", cpar.ErrInput)
 }
 
-func newCodec(name string, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
-	return &codec{
-		name:   name,
-		config: func(d []byte) (image.Config, error) { return config(bytes.NewReader(d)) },
-		decode: adaptDecoder(func(d []byte) (image.Image, error) { return decode(bytes.NewReader(d)) }),
-		bytes:  weigh,
-	}
+func newCodec(name string, config func([]byte) (image.Config, error), decode func([]byte) (image.Image, error), weigh func(image.Config, []byte) int64) *codec {
+	return &codec{name, config, func(data []byte, use func(image.Image) error) error {
+		img, err := decode(data)
+		if err != nil {
+			return err
+		}
+		return use(img)
+	}, weigh}
+}
+
+func reading[T any](from func(io.Reader) (T, error)) func([]byte) (T, error) {
+	return func(data []byte) (T, error) { return from(bytes.NewReader(data)) }
 }
 
 func inspect(data []byte) (*codec, image.Config, error) {

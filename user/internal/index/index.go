@@ -146,15 +146,13 @@ func (w *Writer) Keep(kind cpar.SegmentKind, n int) {
 
 // DropLast removes the last segment of a kind from the manifest, if any.
 func (w *Writer) DropLast(kind cpar.SegmentKind) {
-	last := -1
-	for i, s := range w.Manifest.Segments {
+	n := 0
+	for _, s := range w.Manifest.Segments {
 		if s.Kind == kind {
-			last = i
+			n++
 		}
 	}
-	if last >= 0 {
-		w.Manifest.Segments = slices.Delete(w.Manifest.Segments, last, last+1)
-	}
+	w.Keep(kind, n-1)
 }
 
 // Segment writes one segment with the content produced by write.

@@ -117,7 +117,7 @@ func (x *Index) AppendBinary(b []byte) ([]byte, error) {
 
 func (x *Index) Describe(m *cpar.Manifest) { m.Dim = uint32(x.quantiser.Dim()) }
 
-func (x *Index) Live() int { return x.Records - x.removed.count(x.Records) }
+func (x *Index) Live() int { return x.Records - x.removed.count() }
 
 func (x *Index) Removed(record int) bool { return x.removed.Has(record) }
 

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 
 	"cpar/internal/parallel"
@@ -97,11 +98,10 @@ func (b Bitmap) With(records int, removed []int) Bitmap {
 	return out
 }
 
-func (b Bitmap) count(records int) (n int) {
-	for i := range records {
-		if b.Has(i) {
-			n++
-		}
+// count returns the number of removed records. No bit follows the last record.
+func (b Bitmap) count() (n int) {
+	for _, x := range b {
+		n += bits.OnesCount8(x)
 	}
 	return n
 }
