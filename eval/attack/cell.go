@@ -7,6 +7,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/sealed"
+	"cpar/eval/measure"
 	"cpar/internal/lattice"
 	"cpar/model/profile"
 	"cpar/user"
@@ -31,8 +32,8 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
-	owner, err := b.deviceOwner()
+	defer b.Close()
+	owner, err := b.Device()
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (r *run) cells(ctx context.Context) error {
 	// One request per cell, in order.
 	photos := r.c.Test[:min(2*maxAsked, len(r.c.Test)/2*2)]
 	views := make([][][]float64, len(photos))
-	if err := each(ctx, len(photos), func(i int) error {
+	if err := measure.Each(ctx, len(photos), func(i int) error {
 		v, err := owner.Vector(photos[i].Vectors)
 		if err != nil {
 			return err
@@ -79,14 +80,14 @@ type cellCloud struct {
 }
 
 func openCellCloud(b *built) (*cellCloud, error) {
-	parts, err := lattice.DecodeSections(b.files.Segment(cpar.SegmentParams))
+	parts, err := lattice.DecodeSections(b.Files.Segment(cpar.SegmentParams))
 	if err != nil {
 		return nil, err
 	}
 	if parts.Clustered == nil {
 		return nil, fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
 	}
-	x, err := sealed.Load(b.files.Manifest(), b.files.Segments())
+	x, err := sealed.Load(b.Files.Manifest(), b.Files.Segments())
 	return &cellCloud{x, *parts.Clustered}, err
 }
 

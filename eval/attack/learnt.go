@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/model/profile"
 	"cpar/model/vector"
 	"cpar/user"
@@ -90,7 +91,7 @@ func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, p
 	for _, k := range upTo(numbers, l.view.Records) {
 		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
 			out := make([][]float64, len(l.requests))
-			return out, each(ctx, len(out), func(c int) error {
+			return out, measure.Each(ctx, len(out), func(c int) error {
 				for _, i := range known {
 					out[c] = append(out[c], predict(c, i))
 				}
@@ -317,7 +318,7 @@ func (l *learnedAttack) sealed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	t, err := b.sealedTarget()
 	if err != nil {
 		return err

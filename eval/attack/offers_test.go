@@ -34,7 +34,7 @@ func TestRefusalsLinkNothing(t *testing.T) {
 		if r.sealed, err = build(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, PCA: 128}); err != nil {
 			return err
 		}
-		defer r.sealed.close()
+		defer r.sealed.Close()
 		return r.tamper(t.Context())
 	})
 	if link, other := all["link-refusals"], all["refusal-unforeseen"]; link.Success != 0.5 || link.Trials != 40 || other.Success != 0 || other.Trials != 60*liesTold {

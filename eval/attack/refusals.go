@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/internal/lattice"
 	"cpar/model/feature"
 	"cpar/user"
@@ -103,7 +104,7 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 	asked := append(photos[:2*half:2*half], photos[:half]...)
 	views := make([]*Observation, len(asked))
 	unforeseen := make([]int, len(asked))
-	if err := each(ctx, len(asked), func(i int) error {
+	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
 		for _, l := range lies {
 			refused, err := owner.refuses(ctx, asked[i], l)

@@ -8,6 +8,7 @@ import (
 
 	"cpar"
 	"cpar/eval/distance"
+	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/vector"
 	"cpar/user"
@@ -60,7 +61,7 @@ func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.
 
 func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
 	out := make([]*vector.Vector, len(photos))
-	err := each(ctx, len(photos), func(i int) (err error) {
+	err := measure.Each(ctx, len(photos), func(i int) (err error) {
 		out[i], err = p(photos[i])
 		return err
 	})
@@ -69,7 +70,7 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 
 func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
 	out := make([][]float64, len(requests))
-	return out, each(ctx, len(requests), func(i int) error {
+	return out, measure.Each(ctx, len(requests), func(i int) error {
 		out[i] = make([]float64, len(records))
 		for j, r := range records {
 			out[i][j] = float64(distance.L1Levels(r.Levels, requests[i].Levels))*2/vector.Beta + distance.KL(r.KL, requests[i].KL)

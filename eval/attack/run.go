@@ -8,6 +8,7 @@ import (
 
 	"cpar"
 	"cpar/eval/estimate"
+	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/vector"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 	defer func() {
 		for _, b := range []*built{r.b, r.sealed} {
 			if b != nil {
-				b.close()
+				b.Close()
 			}
 		}
 	}()
@@ -185,7 +186,7 @@ func (r *run) change(ctx context.Context) error {
 		return nil
 	}
 	r.changed = make([]*feature.Vectors, r.linked()/2)
-	return each(ctx, len(r.changed), func(i int) (err error) {
+	return measure.Each(ctx, len(r.changed), func(i int) (err error) {
 		r.changed[i], err = r.c.Changed(i)
 		return err
 	})

@@ -83,27 +83,12 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 }
 
 func (b *built) sealedTarget() (*Target, error) {
-	c, err := openSealedCloud(b.files)
+	c, err := openSealedCloud(b.Files)
 	if err != nil {
 		return nil, err
 	}
-	o, err := b.deviceOwner()
+	o, err := b.Device()
 	return &Target{Owner: &sealedOwner{o}, Cloud: c, TrainIndex: b.trainIndex}, err
-}
-
-func (b *built) deviceOwner() (*user.Owner, error) {
-	m := b.files.Manifest()
-	o, err := user.Open(b.key, m, b.files.Read)
-	if err != nil {
-		return nil, err
-	}
-	held := map[cpar.Digest][]byte{}
-	for _, need := range o.Needs(m) {
-		if held[need.Digest], err = b.files.Read(need); err != nil {
-			return nil, err
-		}
-	}
-	return o, o.Hold(m, held)
 }
 
 type sealedOwner struct{ *user.Owner }

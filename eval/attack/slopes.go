@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"cpar/eval/measure"
 	"cpar/model/vector"
 	"cpar/model/vectorlayout"
 	"cpar/user"
@@ -298,7 +299,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 		return nil, nil, err
 	}
 	truth := make([][]float64, len(photos))
-	return v, truth, each(ctx, len(photos), func(j int) error {
+	return v, truth, measure.Each(ctx, len(photos), func(j int) error {
 		for _, place := range t.TrainIndex {
 			truth[j] = append(truth[j], r.unit()*r.train[place].from(vectors[j]))
 		}

@@ -267,7 +267,7 @@ func (r *run) order(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer b.close()
+	defer b.Close()
 	t, err := b.target(cpar.SchemeCPAR)
 	if err != nil {
 		return err
@@ -306,7 +306,7 @@ func (b *built) splits() ([]float64, error) {
 	}
 	compared, _ := twin.ASPE()
 	some := b.builder.Vectors()[0]
-	out := make([]float64, b.files.Manifest().Planes)
+	out := make([]float64, b.Files.Manifest().Planes)
 	for i := range out {
 		out[i] = -float64(compared.PlaneDistance(some, uint32(i)))
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/user"
@@ -121,7 +122,7 @@ func unit(x []float32) []float32 {
 
 func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
 	out := make([][]float64, len(requests))
-	return out, each(ctx, len(requests), func(i int) error {
+	return out, measure.Each(ctx, len(requests), func(i int) error {
 		out[i] = make([]float64, len(records))
 		for j, r := range records {
 			for k, x := range r {

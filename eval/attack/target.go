@@ -4,15 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"cpar"
-	"cpar/internal/indexdir"
+	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/user"
 )
@@ -46,7 +41,7 @@ type Target struct {
 func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes bool) (*View, []*user.Pending, error) {
 	v := &View{Scheme: t.Cloud.Scheme(), StoredIndex: t.Cloud.Stored(), Observations: make([]*Observation, len(photos))}
 	pending := make([]*user.Pending, len(photos))
-	err := each(ctx, len(photos), func(i int) error {
+	err := measure.Each(ctx, len(photos), func(i int) error {
 		b, p, err := t.Owner.Request(photos[i], planes)
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
@@ -58,65 +53,26 @@ func (t *Target) view(ctx context.Context, photos []*feature.Vectors, planes boo
 	return v, pending, err
 }
 
-func each(ctx context.Context, n int, f func(i int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return f(i)
-		})
-	}
-	return group.Wait()
-}
-
 type built struct {
-	key        *user.Key
+	*measure.Index
 	builder    *user.Builder
-	files      *indexdir.Index
-	folder     string
 	trainIndex []int
 }
 
 func build(ctx context.Context, images []user.Photo, opt user.Options) (*built, error) {
-	b := &built{key: user.NewKey(cpar.Schemes()...), trainIndex: make([]int, len(images))}
-	var err error
-	if b.builder, err = user.Setup(ctx, b.key, images, opt); err != nil {
+	x, b, err := measure.BuildIndex(ctx, user.NewKey(cpar.Schemes()...), images, opt)
+	if err != nil {
 		return nil, err
 	}
-	for record := range b.trainIndex {
-		b.trainIndex[record] = b.builder.PhotoOf(uint32(record))
+	out := &built{Index: x, builder: b, trainIndex: make([]int, len(images))}
+	for record := range out.trainIndex {
+		out.trainIndex[record] = b.PhotoOf(uint32(record))
 	}
-	if b.folder, err = os.MkdirTemp("", "cpar-attack-"); err != nil {
-		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
-	}
-	if err := b.open(ctx); err != nil {
-		b.close()
-		return nil, err
-	}
-	return b, nil
-}
-
-func (b *built) open(ctx context.Context) (err error) {
-	index := filepath.Join(b.folder, "index")
-	if _, err = b.builder.Encrypt(ctx, index); err != nil {
-		return err
-	}
-	b.files, err = indexdir.Open(index)
-	return err
-}
-
-func (b *built) close() {
-	if b.files != nil {
-		b.files.Release()
-	}
-	os.RemoveAll(b.folder)
+	return out, nil
 }
 
 func (b *built) target(scheme cpar.Scheme) (*Target, error) {
-	c, err := openCloud(b.files, scheme)
+	c, err := openCloud(b.Files, scheme)
 	if err != nil {
 		return nil, err
 	}

@@ -126,17 +126,8 @@ func MeasureProfileGrowth(ctx context.Context, sizes []int, progress user.Progre
 		row := ProfileGrowthRow{Records: n}
 		measure.ResetPeakMemory()
 		begun := time.Now()
-		for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
-			some := make([]user.Photo, min(growthStep, n-at))
-			for i := range some {
-				some[i] = photos[i%len(photos)]
-			}
-			if _, err := user.Add(ctx, s.Key, s.Path(), some, progress); err != nil {
-				return nil, fmt.Errorf("adding to %d records: %w", at, err)
-			}
-			if err := s.Open(); err != nil {
-				return nil, err
-			}
+		if err := s.Grow(ctx, photos, n, growthStep, progress); err != nil {
+			return nil, err
 		}
 		row.Add, row.AddMB = measure.RoundTo(time.Since(begun).Seconds(), 1), measure.RoundTo(measure.PeakMB(), 0)
 		if err := row.measure(ctx, s, photos); err != nil {

@@ -100,9 +100,11 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 	if err != nil {
 		return err
 	}
-	var equal, done atomic.Int64
+	var equal atomic.Int64
+	told := measure.CountStage(progress, scheme.String(), len(truth))
 	found := map[int][][]string{5: make([][]string, len(truth)), 10: make([][]string, len(truth))}
-	if err := plain.EachRequest(ctx, func(i int, v *vector.Vector) error {
+	if err := measure.Each(ctx, len(truth), func(i int) error {
+		v := plain.Requests[i]
 		near, err := s.Nearest(ctx, v, 10)
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
@@ -117,9 +119,7 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 		for k := range found {
 			found[k][i] = measure.KeywordStrings(rank.Keywords(near[:min(k, len(near))], measure.StandardKeywords))
 		}
-		if progress != nil {
-			progress(scheme.String(), int(done.Add(1)), len(truth))
-		}
+		told()
 		return nil
 	}); err != nil {
 		return err

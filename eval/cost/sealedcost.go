@@ -151,14 +151,8 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Se
 		measure.ResetPeakMemory()
 		row := SealedGrowthRow{Records: n}
 		begun := time.Now()
-		for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
-			some := c.Train[:min(len(c.Train), n-at)]
-			if _, err := user.Add(ctx, s.Key, s.Path(), some, l.Progress); err != nil {
-				return nil, fmt.Errorf("adding to %d records: %w", at, err)
-			}
-			if err := s.Open(); err != nil {
-				return nil, err
-			}
+		if err := s.Grow(ctx, c.Train, n, len(c.Train), l.Progress); err != nil {
+			return nil, err
 		}
 		if i > 0 {
 			row.Add = measure.RoundTo(time.Since(begun).Seconds(), 1)

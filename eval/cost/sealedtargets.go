@@ -284,10 +284,7 @@ func (out *Added) measure(ctx context.Context, made []user.Photo, fit *profile.F
 	defer s.Close()
 	for i := range addedInTurn {
 		before := s.Manifest
-		if _, err := user.Add(ctx, s.Key, s.Path(), repeatPhotos(made, out.Records+i+1)[out.Records+i:], progress); err != nil {
-			return err
-		}
-		if err := s.Open(); err != nil {
+		if err := s.Add(ctx, repeatPhotos(made, out.Records+i+1)[out.Records+i:], progress); err != nil {
 			return err
 		}
 		pushed, fetched, err := s.Since(before)

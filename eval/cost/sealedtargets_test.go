@@ -84,7 +84,10 @@ func TestSinceCountsNewBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Open(); err != nil {
+	if err := s.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Owner, err = s.Device(); err != nil {
 		t.Fatal(err)
 	}
 	manifest, err = s.Manifest.MarshalBinary()

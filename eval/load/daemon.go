@@ -11,12 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/internal/hint"
 )
 
@@ -132,14 +132,7 @@ func (d *daemon) explain(err error) error {
 // anonymousMB returns the anonymous memory of the process in 2²⁰ bytes, or 0 on
 // systems that do not report it.
 func (d *daemon) anonymousMB() float64 {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
-	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			kb, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
-			return float64(kb) / (1 << 10)
-		}
-	}
-	return 0
+	return float64(measure.ProcField(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid), "RssAnon")) / (1 << 10)
 }
 
 type logTail struct {

@@ -58,16 +58,16 @@ func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme
 	if err != nil {
 		return f, err
 	}
-	defer x.close()
-	one, err := token(ctx, x.folder, "one")
+	defer x.Close()
+	one, err := token(ctx, x.Folder, "one")
 	if err != nil {
 		return f, err
 	}
-	many, err := token(ctx, x.folder, "many")
+	many, err := token(ctx, x.Folder, "many")
 	if err != nil {
 		return f, err
 	}
-	d, err := start(ctx, o.Cpard, x.folder)
+	d, err := start(ctx, o.Cpard, x.Folder)
 	if err != nil {
 		return f, err
 	}
@@ -91,12 +91,12 @@ func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme
 	f = FairnessRow{Scheme: scheme.String(), Records: x.records,
 		AloneP50: percentile(alone[0].took, 0.5), AloneP99: percentile(alone[0].took, 0.99),
 		BesideP50: percentile(both[0].took, 0.5), BesideP99: percentile(both[0].took, 0.99),
-		Crowd: digits(float64(len(both[1].took))/o.Length.Seconds(), 1)}
+		Crowd: measure.RoundTo(float64(len(both[1].took))/o.Length.Seconds(), 1)}
 	for _, t := range append(alone, both...) {
 		f.Errors, f.Shed = f.Errors+t.errors, f.Shed+t.shed
 	}
 	if f.AloneP50 > 0 {
-		f.Wait = digits(f.BesideP50/(tenantsOf*f.AloneP50), 2)
+		f.Wait = measure.RoundTo(f.BesideP50/(tenantsOf*f.AloneP50), 2)
 	}
 	return f, d.explain(d.stop())
 }

@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -15,8 +12,6 @@ import (
 	"cpar/cparhttp"
 	"cpar/eval/measure"
 	"cpar/internal/bearer"
-	"cpar/internal/indexdir"
-	"cpar/internal/parallel"
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/vector"
@@ -31,10 +26,8 @@ const (
 )
 
 type index struct {
-	folder  string
+	*measure.Index
 	records int
-	key     *user.Key
-	files   *indexdir.Index
 	owner   *user.Owner
 	route   string // URL path of requests
 	pool    []pooledRequest
@@ -48,46 +41,18 @@ type pooledRequest struct {
 	answer  []byte
 }
 
-func (x *index) path() string { return filepath.Join(x.folder, "index") }
-
-func (x *index) close() {
-	if x.files != nil {
-		x.files.Release()
-	}
-	os.RemoveAll(x.folder)
-}
-
 func (x *index) prepare(ctx context.Context, c *measure.Corpus) (err error) {
-	if x.files, err = indexdir.Open(x.path()); err != nil {
-		return err
-	}
-	m := x.files.Manifest()
-	x.route = strings.Replace(cparhttp.PathAnnotate, "{id}", m.ID.String(), 1)
-	if x.owner, err = user.Open(x.key, m, x.files.Read); err != nil {
-		return err
-	}
-	held := map[cpar.Digest][]byte{}
-	for i, segment := range m.Segments {
-		if slices.Contains(x.owner.Needs(m), segment) {
-			held[segment.Digest] = x.files.Segments()[i]
-		}
-	}
-	if err := x.owner.Hold(m, held); err != nil {
+	x.route = strings.Replace(cparhttp.PathAnnotate, "{id}", x.Manifest.ID.String(), 1)
+	if x.owner, err = x.Device(); err != nil {
 		return err
 	}
 	x.pool = make([]pooledRequest, min(poolSize, len(c.Test)))
-	errs := make([]error, len(x.pool))
-	parallel.For(len(x.pool), func(i int) {
-		if errs[i] = ctx.Err(); errs[i] == nil {
-			x.pool[i], errs[i] = x.request(c.Test[i])
-		}
-	})
-	for i, err := range errs {
-		if err != nil {
+	return measure.Each(ctx, len(x.pool), func(i int) (err error) {
+		if x.pool[i], err = x.request(c.Test[i]); err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
@@ -112,7 +77,7 @@ func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {
 	if err != nil {
 		return err
 	}
-	_, err = cloud.Push(ctx, x.path(), nil)
+	_, err = cloud.Push(ctx, x.Path(), nil)
 	return d.explain(err)
 }
 

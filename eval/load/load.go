@@ -141,7 +141,7 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 		}
 	}
 	out := &Load{Machine: measure.Machine(), Seconds: o.Length.Seconds(), Photos: o.Photos}
-	b := &builder{folder: work, progress: o.Progress}
+	b := &builder{progress: o.Progress}
 	photos, err := measure.LoadSample(ctx, o.Data, o.Cache, o.Photos, poolSize, o.Progress)
 	if err != nil {
 		return nil, err
@@ -182,7 +182,6 @@ func (l *Load) wrong() error {
 }
 
 type builder struct {
-	folder   string
 	progress progress.Func
 	fitted   *profile.Fitted
 }
@@ -194,8 +193,8 @@ func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Schem
 	if err != nil {
 		return nil, err
 	}
-	defer x.close()
-	d, err := start(ctx, o.Cpard, x.folder)
+	defer x.Close()
+	d, err := start(ctx, o.Cpard, x.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -223,23 +222,16 @@ func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Schem
 }
 
 func (b *builder) build(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) (*index, error) {
-	folder, err := os.MkdirTemp(b.folder, scheme.String()+"-")
+	made, owner, err := measure.BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.progress})
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+		return nil, err
 	}
-	x := &index{folder: folder, records: len(c.Train), key: user.NewKey(cpar.Schemes()...)}
-	made, err := user.Setup(ctx, x.key, c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.progress})
-	if err == nil {
-		if b.fitted == nil {
-			b.fitted = memoize(made.Fitted())
-		}
-		_, err = made.Encrypt(ctx, x.path())
+	if b.fitted == nil {
+		b.fitted = memoize(owner.Fitted())
 	}
-	if err == nil {
-		err = x.prepare(ctx, c)
-	}
-	if err != nil {
-		x.close()
+	x := &index{Index: made, records: len(c.Train)}
+	if err := x.prepare(ctx, c); err != nil {
+		x.Close()
 		return nil, err
 	}
 	return x, nil

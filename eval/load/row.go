@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/internal/bearer"
 )
 
@@ -189,9 +190,9 @@ func (d *daemon) watch() (greatest func() float64) {
 }
 
 func (t *tally) fill(r *Row, length time.Duration) {
-	r.Rate = digits(float64(len(t.took))/length.Seconds(), 1)
+	r.Rate = measure.RoundTo(float64(len(t.took))/length.Seconds(), 1)
 	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
-	r.Errors, r.Shed, r.RSS = t.errors, t.shed, digits(t.rss, 1)
+	r.Errors, r.Shed, r.RSS = t.errors, t.shed, measure.RoundTo(t.rss, 1)
 	r.First = t.first
 }
 
@@ -200,10 +201,5 @@ func percentile(took []time.Duration, share float64) float64 {
 		return 0
 	}
 	i := int(math.Ceil(share*float64(len(took)))) - 1
-	return digits(took[max(0, i)].Seconds()*1e3, 3)
-}
-
-func digits(x float64, n int) float64 {
-	p := math.Pow10(n)
-	return math.Round(x*p) / p
+	return measure.RoundTo(took[max(0, i)].Seconds()*1e3, 3)
 }

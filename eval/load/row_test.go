@@ -132,13 +132,13 @@ func TestPercentile(t *testing.T) {
 
 func TestMemoizedVectors(t *testing.T) {
 	c := &measure.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
-	b := &builder{folder: t.TempDir()}
+	b := new(builder)
 	for range 2 {
 		x, err := b.build(t.Context(), c, cpar.SchemeSealed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.close()
+		x.Close()
 	}
 	memory := b.fitted.Profile.(*memoizedProfile)
 	if len(memory.made) != len(c.Train) {

@@ -86,12 +86,12 @@ func newSoak(t *testing.T, records int) *soak {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.d.stop() })
-	b := &builder{folder: folder}
+	b := new(builder)
 	c := &measure.Corpus{Train: noise(1, records), Test: noise(2, 8)}
 	for _, scheme := range DefaultSchemes {
 		x, err := b.build(t.Context(), c, scheme)
 		if err == nil {
-			t.Cleanup(x.close)
+			t.Cleanup(x.Close)
 			err = x.push(t.Context(), s.d, s.token)
 		}
 		if err == nil {
@@ -106,7 +106,7 @@ func newSoak(t *testing.T, records int) *soak {
 	if s.small, err = b.build(t.Context(), c, cpar.SchemeCAPIA); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.small.close)
+	t.Cleanup(s.small.Close)
 	for name := range s.work() {
 		s.done[name] = new(atomic.Int64)
 	}
@@ -127,7 +127,7 @@ func (s *soak) work() map[string]func() (f func(context.Context) error, done fun
 	}
 	for _, x := range s.indexes {
 		for k := range 2 {
-			out[fmt.Sprintf("annotate %v %d", x.files.Manifest().Scheme, k)] = func() (func(context.Context) error, func()) { return s.annotate(x) }
+			out[fmt.Sprintf("annotate %v %d", x.Files.Manifest().Scheme, k)] = func() (func(context.Context) error, func()) { return s.annotate(x) }
 		}
 	}
 	return out
@@ -162,10 +162,10 @@ func (s *soak) owner() (*cparhttp.Client, func()) {
 func (s *soak) cycle() (func(context.Context) error, func()) {
 	c, done := s.owner()
 	return func(ctx context.Context) error {
-		if _, err := c.Push(ctx, s.small.path(), nil); err != nil {
+		if _, err := c.Push(ctx, s.small.Path(), nil); err != nil {
 			return err
 		}
-		return c.Delete(ctx, s.small.files.Manifest().ID)
+		return c.Delete(ctx, s.small.Files.Manifest().ID)
 	}, done
 }
 
@@ -179,7 +179,7 @@ func (s *soak) ask() (func(context.Context) error, func()) {
 		if err != nil {
 			return err
 		}
-		_, err = c.Missing(ctx, s.indexes[0].files.Manifest())
+		_, err = c.Missing(ctx, s.indexes[0].Files.Manifest())
 		return err
 	}, done
 }
@@ -266,7 +266,7 @@ func (s *soak) garbage() (func(context.Context) error, func()) {
 }
 
 func (s *soak) falseSegment() (func(context.Context) error, func()) {
-	route := strings.NewReplacer("{id}", s.small.files.Manifest().ID.String(), "{digest}", cpar.Digest{1}.String()).Replace(cparhttp.PathSegment)
+	route := strings.NewReplacer("{id}", s.small.Files.Manifest().ID.String(), "{digest}", cpar.Digest{1}.String()).Replace(cparhttp.PathSegment)
 	return func(ctx context.Context) error {
 		resp, err := s.raw(ctx, true, 0, s.head("PUT", route, 1000, s.token.Reveal()), strings.Repeat("x", 1000))
 		return refused(resp, err, 400, 404, 409, 422)

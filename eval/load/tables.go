@@ -39,7 +39,7 @@ func (l *Load) shared() []measure.Table {
 	for _, many := range l.Rows {
 		for _, one := range l.Rows {
 			if many.Scheme == cpar.SchemeCAPIA.String() && one.Scheme == many.Scheme && one.Records == many.Records && many.Clients == sharingClients && one.Clients == 1 && one.Rate > 0 {
-				t.Rows = append(t.Rows, []string{measure.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(digits(many.Rate/one.Rate, 2))})
+				t.Rows = append(t.Rows, []string{measure.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(measure.RoundTo(many.Rate/one.Rate, 2))})
 			}
 		}
 	}

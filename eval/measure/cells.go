@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"cpar"
-	"cpar/internal/parallel"
 	"cpar/kdforest"
 	"cpar/model/kmeans"
 	"cpar/model/profile"
@@ -135,31 +134,29 @@ type retrieval struct {
 
 // retrieve ranks those records for which scored returns true.
 func (m *cellRun) retrieve(scored func(request int, record uint32) bool) (*retrieval, error) {
-	all, errs := make([][]rank.Neighbour, len(m.vectors)), make([]error, len(m.vectors))
-	parallel.For(len(m.vectors), func(i int) {
-		queue := kdforest.NewQueue(max(10, m.Owner.Ranker().Neighbours()))
+	all, said := make([][]rank.Neighbour, len(m.vectors)), make([][]rank.Keyword, len(m.vectors))
+	ranked := m.Owner.Ranker().Neighbours()
+	if err := Each(context.Background(), len(all), func(i int) error {
+		queue := kdforest.NewQueue(max(10, ranked))
 		for record, score := range m.scores[i] {
 			if scored(i, uint32(record)) {
 				queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
 			}
 		}
 		for _, hit := range queue.Hits() {
-			n := rank.Neighbour{Record: hit.Record, Keywords: m.keywords[hit.Record]}
-			if n.Dis, errs[i] = m.dis(m.vectors[i], hit.Score); errs[i] != nil {
-				return
+			dis, err := m.dis(m.vectors[i], hit.Score)
+			if err != nil {
+				return fmt.Errorf("request %d: %w", i, err)
 			}
-			all[i] = append(all[i], n)
+			all[i] = append(all[i], rank.Neighbour{Record: hit.Record, Dis: dis, Keywords: m.keywords[hit.Record]})
 		}
-	})
-	said := make([][]rank.Keyword, len(all))
-	for i, near := range all {
-		err := errs[i]
-		if err == nil {
-			said[i], err = m.Owner.Rank(near[:min(len(near), m.Owner.Ranker().Neighbours())], user.Ranking{MaxKeywords: StandardKeywords, Guess: m.vectors[i].Guess})
+		var err error
+		if said[i], err = m.Owner.Rank(all[i][:min(len(all[i]), ranked)], user.Ranking{MaxKeywords: StandardKeywords, Guess: m.vectors[i].Guess}); err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("request %d: %w", i, err)
-		}
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	return &retrieval{near: TopRecords(all), Keywords: MeanKeywordsFound(KeywordsOf(said), Keywords(m.corpus.Test))}, nil
 }

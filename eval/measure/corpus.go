@@ -14,16 +14,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"cpar"
 	"cpar/cloud/score"
 	"cpar/cloud/search"
 	"cpar/encoder"
-	"cpar/internal/indexdir"
 	"cpar/model/feature"
 	"cpar/model/vector"
 	"cpar/photo/dataset"
@@ -157,6 +153,7 @@ func Keywords(images []user.Photo) [][]string {
 // A Session is an index that was built, encrypted, written to a folder and
 // loaded by the server, together with the owner's plaintext.
 type Session struct {
+	*Index
 	Corpus  *Corpus
 	Builder *user.Builder
 	Cloud   *score.Index
@@ -164,11 +161,6 @@ type Session struct {
 	Twin *user.Twin
 	// Requests are the plaintext vectors of the test images.
 	Requests []*vector.Vector
-	files    *indexdir.Index
-	folder   string
-	// EncryptTime is the duration of Encrypt, BuildTime that duration plus
-	// Setup.
-	EncryptTime, BuildTime time.Duration
 }
 
 // NewSession builds an index of the training images, by default with scheme
@@ -188,37 +180,20 @@ func NewSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, err
 // OpenSession is NewSession without the twin, for large collections.
 func OpenSession(ctx context.Context, c *Corpus, opt user.Options) (*Session, error) {
 	opt.Scheme = cmp.Or(opt.Scheme, cpar.SchemeCPAR)
-	begun := time.Now()
-	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
+	x, b, err := BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, opt)
 	if err != nil {
 		return nil, err
 	}
-	setup := time.Since(begun)
-	folder, err := os.MkdirTemp("", "cpar-eval-")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
-	}
-	s := &Session{Corpus: c, Builder: b, folder: folder}
-	if err := s.load(ctx); err != nil {
+	s := &Session{Index: x, Corpus: c, Builder: b}
+	if err := s.load(); err != nil {
 		s.Close()
 		return nil, err
 	}
-	s.BuildTime = setup + s.EncryptTime
 	return s, nil
 }
 
-func (s *Session) load(ctx context.Context) error {
-	index := filepath.Join(s.folder, "index")
-	begun := time.Now()
-	if _, err := s.Builder.Encrypt(ctx, index); err != nil {
-		return err
-	}
-	s.EncryptTime = time.Since(begun)
-	var err error
-	if s.files, err = indexdir.Open(index); err != nil {
-		return err
-	}
-	if s.Cloud, err = score.Load(s.files.Manifest(), s.files.Segments()); err != nil {
+func (s *Session) load() (err error) {
+	if s.Cloud, err = score.Load(s.Manifest, s.Files.Segments()); err != nil {
 		return err
 	}
 	for i, im := range s.Corpus.Test {
@@ -235,14 +210,6 @@ func (s *Session) load(ctx context.Context) error {
 func (s *Session) DeviceIndex() *device.Index {
 	cloud := InProcess(func(q *cpar.Request) (*cpar.Reply, error) { return search.Annotate(s.Cloud, q) })
 	return device.OpenedByHand(cloud, s.Builder.Owner, s.Cloud.Manifest)
-}
-
-// Close removes the index.
-func (s *Session) Close() {
-	if s.files != nil {
-		s.files.Release()
-	}
-	os.RemoveAll(s.folder)
 }
 
 // InOrderOf returns the corpus with its training images in the order of a draw.

@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/cloud/score"
@@ -58,21 +55,6 @@ func ascending[T cmp.Ordered](values []T) []int {
 	return order
 }
 
-// EachRequest calls f for every request, on all cores.
-func (s *Session) EachRequest(ctx context.Context, f func(i int, v *vector.Vector) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, v := range s.Requests {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			return f(i, v)
-		})
-	}
-	return group.Wait()
-}
-
 // ExactDistances returns Dis = D_L1 + D_KL on features that are not quantised.
 func (s *Session) ExactDistances() ([][]float64, error) {
 	records, err := s.Unrounded(s.Records())
@@ -99,10 +81,10 @@ func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
 	}
 	unit := float64(len(requests[0])) * vector.Beta / 2
 	out := make([][]float64, len(requests))
-	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
+	return out, Each(ctx, len(s.Requests), func(i int) error {
 		row := make([]float64, len(records))
 		for j, rec := range s.Builder.Vectors() {
-			row[j] = float64(distance.SquaredL2Int(requests[i], records[j]))/unit + distance.KL(rec.KL, v.KL)
+			row[j] = float64(distance.SquaredL2Int(requests[i], records[j]))/unit + distance.KL(rec.KL, s.Requests[i].KL)
 		}
 		out[i] = row
 		return nil
@@ -111,7 +93,7 @@ func (s *Session) ProjectedDistances(ctx context.Context) ([][]float64, error) {
 
 // StreamTime returns the median time of reading n bytes of the index.
 func (s *Session) StreamTime(n uint64) int64 {
-	t := NewStream(s.files)
+	t := NewStream(s.Files)
 	t.read(s.Cloud.Manifest.Bytes()/2, modq.Sum)
 	var both [2][]int64
 	for range 15 {
@@ -160,8 +142,8 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 	for j, rec := range s.Builder.Vectors() {
 		records[j] = ToFloat64s(rec.X)
 	}
-	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
-		x, row := ToFloat64s(v.X), make([]float64, len(records))
+	return out, Each(ctx, len(s.Requests), func(i int) error {
+		x, row := ToFloat64s(s.Requests[i].X), make([]float64, len(records))
 		for j, rec := range records {
 			row[j] = distance.SquaredL2(rec, x)
 		}
@@ -207,8 +189,8 @@ func ToImageNumbers(near []rank.Neighbour, b *user.Builder) {
 // NearestAll runs the encrypted search for every test image.
 func (s *Session) NearestAll(ctx context.Context, p cpar.Params, told func()) ([][]rank.Neighbour, error) {
 	out := make([][]rank.Neighbour, len(s.Requests))
-	return out, s.EachRequest(ctx, func(i int, v *vector.Vector) error {
-		pending, q, err := s.Builder.RequestVector(v, p)
+	return out, Each(ctx, len(s.Requests), func(i int) error {
+		pending, q, err := s.Builder.RequestVector(s.Requests[i], p)
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
@@ -261,7 +243,7 @@ func (s *Session) replay(q *cpar.Request) (time.Duration, error) {
 		return 0, err
 	}
 	// Evict the visited records, which recording the trace left in the caches.
-	NewStream(s.files).read(64<<20, modq.Sum)
+	NewStream(s.Files).read(64<<20, modq.Sum)
 	space, err := score.NewSpace(s.Cloud, q)
 	if err != nil {
 		return 0, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"cpar"
-	"cpar/internal/parallel"
 	"cpar/model/feature"
 	"cpar/model/pca"
 	"cpar/model/profile"
@@ -62,14 +61,13 @@ func (s *Session) Records() []user.Photo {
 }
 
 func eachImage(images []user.Photo, assemble1 func(i int, f *feature.Vectors) (Unquantized, error)) ([]Unquantized, error) {
-	out, errs := make([]Unquantized, len(images)), make([]error, len(images))
-	parallel.For(len(images), func(i int) { out[i], errs[i] = assemble1(i, images[i].Vectors) })
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("image %d: %w", i, err)
+	out := make([]Unquantized, len(images))
+	return out, Each(context.Background(), len(images), func(i int) (err error) {
+		if out[i], err = assemble1(i, images[i].Vectors); err != nil {
+			return fmt.Errorf("image %d: %w", i, err)
 		}
-	}
-	return out, nil
+		return nil
+	})
 }
 
 // PlainVectors assembles the plaintext vectors of a corpus with PCA-factor,

@@ -3,14 +3,11 @@ package measure
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"cpar"
 	"cpar/cloud/sealed"
-	"cpar/internal/indexdir"
 	"cpar/model/feature"
 	"cpar/model/rank"
 	"cpar/model/vector"
@@ -20,70 +17,58 @@ import (
 // A SealedSession is the owner and the server of an index with scheme sealed or
 // local.
 type SealedSession struct {
+	*Index
 	Owner *user.Owner
 	// Cloud is nil for scheme local.
-	Cloud    *sealed.Index
-	Manifest *cpar.Manifest
-	Files    *indexdir.Index
-	folder   string
-	Key      *user.Key
+	Cloud *sealed.Index
 }
 
 // OpenSealed builds an index in its own folder.
 func OpenSealed(ctx context.Context, images []user.Photo, opt user.Options) (*SealedSession, *user.Builder, error) {
-	folder, err := os.MkdirTemp("", "cpar-eval-")
+	x, b, err := BuildIndex(ctx, user.NewKey(), images, opt)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making a folder for the index: %w: %w", cpar.ErrStorage, err)
+		return nil, nil, err
 	}
-	s := &SealedSession{folder: folder, Key: user.NewKey()}
-	b, err := user.Setup(ctx, s.Key, images, opt)
-	if err == nil {
-		_, err = b.Encrypt(ctx, s.Path())
-	}
-	if err == nil {
-		err = s.Open()
-	}
-	if err != nil {
+	s := &SealedSession{Index: x}
+	if err := s.load(); err != nil {
 		s.Close()
 		return nil, nil, err
 	}
 	return s, b, nil
 }
 
-func (s *SealedSession) Path() string { return filepath.Join(s.folder, "index") }
-
-// Open loads the folder as the server and a second device do.
-func (s *SealedSession) Open() (err error) {
-	if s.Files != nil {
-		s.Files.Release()
-	}
-	if s.Files, err = indexdir.Open(s.Path()); err != nil {
-		return err
-	}
-	s.Manifest = s.Files.Manifest()
-	if s.Owner, err = user.Open(s.Key, s.Manifest, s.Files.Read); err != nil {
-		return err
-	}
-	held := map[cpar.Digest][]byte{}
-	for i, segment := range s.Manifest.Segments {
-		if slices.Contains(s.Owner.Needs(s.Manifest), segment) {
-			held[segment.Digest] = slices.Clone(s.Files.Segments()[i]) // fetched, not mapped
-		}
-	}
-	if err := s.Owner.Hold(s.Manifest, held); err != nil {
-		return err
-	}
-	if s.Manifest.Scheme == cpar.SchemeSealed {
+// load opens the files as the server and a second device do.
+func (s *SealedSession) load() (err error) {
+	if s.Owner, err = s.Device(); err == nil && s.Manifest.Scheme == cpar.SchemeSealed {
 		s.Cloud, err = sealed.Load(s.Manifest, s.Files.Segments())
 	}
 	return err
 }
 
-func (s *SealedSession) Close() {
-	if s.Files != nil {
-		s.Files.Release()
+// Grow adds copies of photos, a bounded number at a time, until the index has n
+// records.
+func (s *SealedSession) Grow(ctx context.Context, photos []user.Photo, n, step int, progress user.Progress) error {
+	for at := int(s.Manifest.Records); at < n; at = int(s.Manifest.Records) {
+		some := make([]user.Photo, min(step, n-at))
+		for i := range some {
+			some[i] = photos[i%len(photos)]
+		}
+		if err := s.Add(ctx, some, progress); err != nil {
+			return fmt.Errorf("adding to %d records: %w", at, err)
+		}
 	}
-	os.RemoveAll(s.folder)
+	return nil
+}
+
+// Add adds photos, as cpar add does.
+func (s *SealedSession) Add(ctx context.Context, photos []user.Photo, progress user.Progress) error {
+	if _, err := user.Add(ctx, s.Key, s.Path(), photos, progress); err != nil {
+		return err
+	}
+	if err := s.Reopen(); err != nil {
+		return err
+	}
+	return s.load()
 }
 
 // Nearest returns the l records nearest to a photo.

@@ -13,7 +13,6 @@ import (
 	"cpar/cloud/search"
 	"cpar/internal/indexdir"
 	"cpar/internal/modq"
-	"cpar/internal/parallel"
 	"cpar/internal/wire"
 	"cpar/user"
 )
@@ -44,11 +43,7 @@ func MedianMS(ctx context.Context, n int, f func(i int) error) (float64, error) 
 // stage.
 func CountStage(progress user.Progress, stage string, total int) func() {
 	var done atomic.Int64
-	return func() {
-		if k := done.Add(1); progress != nil {
-			progress(stage, int(k), total)
-		}
-	}
+	return func() { progress.Report(stage, int(done.Add(1)), total) }
 }
 
 // SampleAt returns the index of sample k of n among all.
@@ -113,18 +108,13 @@ type PreparedRequest struct {
 
 // Prepare makes the first n requests for a search, on all cores.
 func (s *Session) Prepare(ctx context.Context, p cpar.Params, n int) ([]PreparedRequest, error) {
-	out, errs := make([]PreparedRequest, n), make([]error, n)
-	parallel.For(n, func(i int) {
-		if errs[i] = ctx.Err(); errs[i] == nil {
-			out[i].Pending, out[i].Request, errs[i] = s.Builder.RequestVector(s.Requests[i], p)
+	out := make([]PreparedRequest, n)
+	return out, Each(ctx, n, func(i int) (err error) {
+		if out[i].Pending, out[i].Request, err = s.Builder.RequestVector(s.Requests[i], p); err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
 		}
+		return nil
 	})
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("request %d: %w", i, err)
-		}
-	}
-	return out, nil
 }
 
 // WithoutGC calls f with the garbage collector off, because it would compete

@@ -4,10 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"runtime"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/cloud/search"
@@ -67,22 +63,12 @@ type outcomes []*outcome
 
 func (s *Session) RunAll(ctx context.Context, p cpar.Params, progress user.Progress, name string) (outcomes, error) {
 	run := make(outcomes, len(s.Requests))
-	var done atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range run {
-		group.Go(func() (err error) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			run[i], err = s.answerAndCompare(i, p)
-			if progress != nil {
-				progress(name, int(done.Add(1)), len(run))
-			}
-			return err
-		})
-	}
-	return run, group.Wait()
+	told := CountStage(progress, name, len(run))
+	return run, Each(ctx, len(run), func(i int) (err error) {
+		run[i], err = s.answerAndCompare(i, p)
+		told()
+		return err
+	})
 }
 
 func (r outcomes) RankAgreement() float64 {

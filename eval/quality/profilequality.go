@@ -96,8 +96,8 @@ func (r *profileRun) sealed(ctx context.Context, c *measure.Corpus, requests []*
 	r.dims["sealed"] = int(x.Manifest.Dim)
 	all := make([][]rank.Neighbour, len(requests))
 	told := measure.CountStage(progress, r.name()+", sealed", len(requests))
-	err = (&measure.Session{Requests: requests}).EachRequest(ctx, func(i int, v *vector.Vector) (err error) {
-		all[i], err = x.Nearest(ctx, v, r.maxNeighbours())
+	err = measure.Each(ctx, len(requests), func(i int) (err error) {
+		all[i], err = x.Nearest(ctx, requests[i], r.maxNeighbours())
 		measure.ToImageNumbers(all[i], b)
 		told()
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
-	"cpar/internal/parallel"
 	"cpar/model/kmeans"
 	"cpar/user"
 	"cpar/user/scorevector"
@@ -84,17 +83,13 @@ func measureStructure(ctx context.Context, c *measure.Corpus, opt user.Options) 
 		return nil, err
 	}
 	found := func(p cpar.Params) ([][]uint32, error) {
-		records, errs := make([][]uint32, len(c.Test)), make([]error, len(c.Test))
-		parallel.For(len(c.Test), func(i int) {
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				records[i], errs[i] = nearestInTwin(b, twin, c.Test[i], p)
+		records := make([][]uint32, len(c.Test))
+		return records, measure.Each(ctx, len(c.Test), func(i int) (err error) {
+			if records[i], err = nearestInTwin(b, twin, c.Test[i], p); err != nil {
+				return fmt.Errorf("request %d: %w", i, err)
 			}
+			return nil
 		})
-		i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
-		if i >= 0 {
-			return nil, fmt.Errorf("request %d: %w", i, errs[i])
-		}
-		return records, nil
 	}
 	truth, err := found(cpar.Params{Scheme: cpar.SchemeCAPIA, L: 10, Approx: 1000})
 	if err != nil {
