@@ -6,18 +6,16 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"math"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"sync/atomic"
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/draw"
-	"golang.org/x/sync/errgroup"
 
 	"cpar"
 	"cpar/model/feature"
-	"cpar/photo/dataset"
 	"cpar/user"
 )
 
@@ -106,23 +104,34 @@ func (s augmentation) colours(img *image.RGBA) {
 	}
 }
 
-// augmentPixels makes images first to first+n of the series. Images derive from
-// the photos in turn and keep their keywords.
-func augmentPixels(ctx context.Context, items []dataset.Photo, first, n int, progress func(done int)) ([]user.Photo, error) {
+// augmented returns the first n images of the series made from pixels. Images
+// derive from the photos in turn and keep their keywords. Their features are
+// cached like a photo's.
+func (l *Lab) augmented(ctx context.Context, c *Corpus, n int) ([]user.Photo, error) {
+	if len(c.TrainItems) == 0 {
+		return nil, fmt.Errorf("augmenting photos: %w: the collection has no files", cpar.ErrInput)
+	}
+	opt := feature.Options{Progress: func(done, total int) { l.Progress.Report("augmenting photos", done, total) }}
+	if l.Cache != "" {
+		var err error
+		if opt.Cache, err = feature.OpenCache(l.Cache); err != nil {
+			return nil, err
+		}
+	}
 	load := func(i int) ([]byte, error) {
-		rng := rand.New(rand.NewPCG(AugmentSeed, uint64(first+i)))
-		data, err := os.ReadFile(items[(first+i)%len(items)].Path)
+		rng := rand.New(rand.NewPCG(AugmentSeed, uint64(i)))
+		data, err := os.ReadFile(c.TrainItems[i%len(c.TrainItems)].Path)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 		}
 		return drawShift(rng).apply(data)
 	}
-	out, errs, err := feature.ExtractAll(ctx, n, load, feature.Options{Progress: func(done, _ int) { progress(done) }})
+	out, errs, err := feature.ExtractAll(ctx, n, load, opt)
 	if err != nil {
 		return nil, err
 	}
 	for i := range out {
-		it := items[(first+i)%len(items)]
+		it := c.TrainItems[i%len(c.TrainItems)]
 		if errs[i] != nil {
 			return nil, fmt.Errorf("augmenting %s: %w", it.Name, errs[i])
 		}
@@ -137,41 +146,19 @@ func augmentPixels(ctx context.Context, items []dataset.Photo, first, n int, pro
 func MixFeatures(ctx context.Context, images []user.Photo, n int, progress user.Progress) ([]user.Photo, error) {
 	out := make([]user.Photo, n)
 	var done atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range out {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			rng := rand.New(rand.NewPCG(AugmentSeed+1, uint64(i)))
-			a, b := images[rng.IntN(len(images))], images[rng.IntN(len(images))]
-			out[i] = user.Photo{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
-			if k := int(done.Add(1)); progress != nil && (k%256 == 0 || k == n) {
-				progress("mixing features", k, n)
-			}
-			return nil
-		})
-	}
-	return out, group.Wait()
+	return out, Each(ctx, n, func(i int) error {
+		rng := rand.New(rand.NewPCG(AugmentSeed+1, uint64(i)))
+		a, b := images[rng.IntN(len(images))], images[rng.IntN(len(images))]
+		out[i] = user.Photo{Vectors: mix(rng, a.Vectors, b.Vectors), Keywords: a.Keywords}
+		if k := int(done.Add(1)); k%256 == 0 || k == n {
+			progress.Report("mixing features", k, n)
+		}
+		return nil
+	})
 }
 
 func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 	share := float32(0.5 + 0.5*rng.Float64()) // weight of a, whose keywords the image gets
-	blend := func(x, y []float32, histogram bool) []float32 {
-		z := make([]float32, len(x))
-		sum := float32(0)
-		for i := range x {
-			z[i] = (share*x[i] + (1-share)*y[i]) * (0.95 + 0.1*rng.Float32())
-			sum += z[i]
-		}
-		if histogram && sum > 0 {
-			for i := range z {
-				z[i] /= sum
-			}
-		}
-		return z
-	}
 	choose := func(x, y []float32) []float32 {
 		z := make([]float32, len(x))
 		for i := range x {
@@ -187,13 +174,35 @@ func mix(rng *rand.Rand, a, b *feature.Vectors) *feature.Vectors {
 		if block.Kind == feature.Quantised {
 			copy(block.Of(out), choose(x, y))
 		} else {
-			copy(block.Of(out), blend(x, y, block.Kind == feature.Histogram))
+			copy(block.Of(out), blend(rng, share, x, y))
+		}
+		if block.Kind == feature.Histogram {
+			normalise(block.Of(out))
 		}
 	}
 	if a.Embedding != nil && b.Embedding != nil { // last, so that features do not depend on it
-		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(a.Embedding.Values, b.Embedding.Values, false)}
+		out.Embedding = &feature.Embedding{Network: a.Embedding.Network, Values: blend(rng, share, a.Embedding.Values, b.Embedding.Values)}
 	}
 	return out
+}
+
+// blend returns a weighted mean of x and y with five per cent of jitter.
+func blend(rng *rand.Rand, share float32, x, y []float32) []float32 {
+	z := make([]float32, len(x))
+	for i := range x {
+		z[i] = (share*x[i] + (1-share)*y[i]) * (0.95 + 0.1*rng.Float32())
+	}
+	return z
+}
+
+func normalise(histogram []float32) {
+	sum := float32(0)
+	for _, x := range histogram {
+		sum += x
+	}
+	for i := range histogram {
+		histogram[i] /= max(sum, math.SmallestNonzeroFloat32)
+	}
 }
 
 // EmbedAugmented gives augmented photos mixed embeddings if the corpus has
@@ -206,11 +215,7 @@ func EmbedAugmented(c *Corpus, images []user.Photo) {
 		if own == nil || other == nil {
 			return
 		}
-		share := float32(0.5 + 0.5*rng.Float64())
-		values := make([]float32, len(own.Values))
-		for j := range values {
-			values[j] = (share*own.Values[j] + (1-share)*other.Values[j]) * (0.95 + 0.1*rng.Float32())
-		}
+		values := blend(rng, float32(0.5+0.5*rng.Float64()), own.Values, other.Values)
 		im.Vectors.Embedding = &feature.Embedding{Network: own.Network, Values: values}
 	}
 }

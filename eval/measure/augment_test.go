@@ -2,9 +2,7 @@ package measure_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"math"
 	"reflect"
 	"testing"
@@ -15,49 +13,25 @@ import (
 	"cpar/model/feature"
 )
 
-func TestAugmentPixels(t *testing.T) {
+func TestAugmentedPhotosAreTheSameInEveryRun(t *testing.T) {
 	c := measuretest.Photos(t, 3)
-	a, err := measure.AugmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
+	l := &measure.Lab{Cache: t.TempDir()}
+	a, err := l.Augmented(context.Background(), c, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := measure.AugmentPixels(context.Background(), c.TrainItems, 4, 7, func(int) {})
-	if err != nil || !reflect.DeepEqual(a, b) {
-		t.Errorf("another run makes others (%v)", err)
+	for what, other := range map[string]*measure.Lab{"from the cache": l, "without a cache": {}} {
+		b, err := other.Augmented(context.Background(), c, 7)
+		if err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("another run %s makes others (%v)", what, err)
+		}
 	}
 	if reflect.DeepEqual(a[0].Vectors.RGB, a[3].Vectors.RGB) || reflect.DeepEqual(a[0].Vectors.Gabor, a[3].Vectors.Gabor) {
 		t.Error("two images of one photo are alike")
 	}
 	for i, im := range a {
-		if im.Keywords[0] != c.TrainItems[(4+i)%3].Keywords[0] {
+		if im.Keywords[0] != c.TrainItems[i%3].Keywords[0] {
 			t.Errorf("image %d has keywords %v", i, im.Keywords)
-		}
-	}
-	enc, err := measure.EncodeAugmented(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(enc) != len(measure.AugmentMagic)+4+7*measure.AugmentedSize+4 || measure.AugmentedSize != 16568 {
-		t.Errorf("%d bytes, %d an image", len(enc), measure.AugmentedSize)
-	}
-	back, err := measure.DecodeAugmented(enc)
-	if err != nil || len(back) != 7 {
-		t.Fatal(len(back), err)
-	}
-	for i, v := range back {
-		w := a[i].Vectors
-		if !reflect.DeepEqual(v.GaborQ, w.GaborQ) || !reflect.DeepEqual(v.HaarQ, w.HaarQ) {
-			t.Errorf("image %d: phases or signs differ", i)
-		}
-		for j := range w.Haar {
-			if math.Abs(float64(v.Haar[j]-w.Haar[j])) > 1e-3 {
-				t.Fatalf("image %d: haar %d is %g, was %g", i, j, v.Haar[j], w.Haar[j])
-			}
-		}
-		for j := range w.RGB {
-			if math.Abs(float64(v.RGB[j]-w.RGB[j])) > 1e-5 {
-				t.Fatalf("image %d: rgb %d is %g, was %g", i, j, v.RGB[j], w.RGB[j])
-			}
 		}
 	}
 }
@@ -93,21 +67,4 @@ func TestCollectionGrowsToRequestedSize(t *testing.T) {
 	if math.Abs(float64(sum)-1) > 1e-5 || len(mixed[0].Vectors.Haar) != feature.HaarDim {
 		t.Errorf("a mixed histogram sums to %g", sum)
 	}
-}
-
-func FuzzAugmented(f *testing.F) {
-	f.Add([]byte{})
-	b := append([]byte(measure.AugmentMagic), 0, 0, 0, 0)
-	f.Add(binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, measure.Castagnoli)))
-	f.Add(append([]byte(measure.AugmentMagic), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		// A wrong checksum would reject every mutation.
-		if len(b) >= 4 {
-			binary.LittleEndian.PutUint32(b[len(b)-4:], crc32.Checksum(b[:len(b)-4], measure.Castagnoli))
-		}
-		v, err := measure.DecodeAugmented(b)
-		if err != nil && !errors.Is(err, cpar.ErrCorrupt) || err == nil && len(v)*measure.AugmentedSize > len(b) {
-			t.Errorf("%d images of %d bytes, %v", len(v), len(b), err)
-		}
-	})
 }

@@ -1,13 +1,14 @@
 package measure
 
-// Names that the external tests need.
-const AugmentMagic = augmentMagic
+import (
+	"context"
 
-var (
-	AugmentPixels   = augmentPixels
-	AugmentedSize   = augmentedSize
-	Castagnoli      = castagnoli
-	DecodeAugmented = decodeAugmented
-	EncodeAugmented = encodeAugmented
-	EvenlySpaced    = evenlySpaced
+	"cpar/user"
 )
+
+// Names that the external tests need.
+var EvenlySpaced = evenlySpaced
+
+func (l *Lab) Augmented(ctx context.Context, c *Corpus, n int) ([]user.Photo, error) {
+	return l.augmented(ctx, c, n)
+}
