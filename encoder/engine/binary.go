@@ -194,63 +194,44 @@ func compileBinary(c *call) error {
 	if err := c.inputs(2, 2); err != nil {
 		return err
 	}
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	y, err := c.given(1)
-	if err != nil {
-		return err
-	}
 	op := c.node.Op
-	if op == "Mod" {
-		fmod, err := c.intAttribute("fmod", 0)
-		if err != nil {
-			return err
-		}
-		if fmod != 0 {
-			op = "fmod"
-		}
+	if op == "Mod" && c.flagAttribute("fmod", false) {
+		op = "fmod"
 	}
-	return c.setOutput(c.binary(op, x, y))
+	return c.setOutput(c.binary(op, c.given(0), c.given(1)))
 }
 
 // binary emits one of binaries.
-func (c *call) binary(op string, x, y *value) (*value, error) {
+func (c *call) binary(op string, x, y *value) *value {
 	o, result := binaries[op], x.kind
 	if x.kind != y.kind && op != "Pow" || x.kind == bools && !o.whole {
-		return nil, fmt.Errorf("its inputs hold %s and %s", x.kind, y.kind)
+		return c.fail(fmt.Errorf("its inputs hold %s and %s", x.kind, y.kind))
 	}
 	if o.truth {
 		result = bools
 	}
 	b, err := newBroadcast(x.shape, y.shape)
 	if err != nil {
-		return nil, err
+		return c.fail(err)
 	}
-	if v, err := c.clipByConstant(op, x, y); v != nil || err != nil {
-		return v, err
+	if v := c.clipByConstant(op, x, y); v != nil {
+		return v
 	}
 	if op == "PRelu" && count(b.shape) != count(x.shape) {
-		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", x.shape, y.shape)
+		return c.fail(fmt.Errorf("tensors of shapes %v and %v do not fit", x.shape, y.shape))
 	}
 	m, row := b.merged(), o.row
-	if result == ints {
-		switch op {
-		case "Div", "Mod":
-			exact := o.exact
-			row = func(out, x, y []float32, dx, dy int) {
-				for i := range out {
-					r, err := exact(int64(x[i*dx]), int64(y[i*dy]))
-					if out[i] = float32(r); err != nil {
-						out[i] = float32(math.NaN()) // refused as not an integer
-					}
-				}
+	if result == ints && (op == "Div" || op == "Mod") {
+		row = each(func(x, y float32) float32 {
+			r, err := o.exact(int64(x), int64(y))
+			if err != nil {
+				return float32(math.NaN()) // refused as not an integer
 			}
-		}
+			return float32(r)
+		})
 	}
 	if row == nil {
-		return nil, onnx.Unsupported("of floats it is not supported")
+		return c.fail(onnx.Unsupported("of floats it is not supported"))
 	}
 	// In place only over an input that is read once.
 	s := &step{in: []*value{x, y}, inPlace: count(x.shape) == count(b.shape), op: op}
@@ -273,20 +254,20 @@ func (c *call) binary(op string, x, y *value) (*value, error) {
 
 // clipByConstant emits Max or Min with a constant number as a clip, which a
 // convolution can absorb. It returns nil otherwise.
-func (c *call) clipByConstant(op string, x, y *value) (*value, error) {
+func (c *call) clipByConstant(op string, x, y *value) *value {
 	if op != "Max" && op != "Min" || x.kind != floats {
-		return nil, nil
+		return nil
 	}
 	if x.constant() {
 		x, y = y, x
 	}
 	if x.constant() || !y.constant() || count(y.shape) != 1 || len(y.shape) > len(x.shape) {
-		return nil, nil
+		return nil
 	}
 	data, err := c.finiteCopy(y)
 	switch {
-	case err != nil:
-		return nil, nil
+	case err != nil || c.err != nil:
+		return nil
 	case op == "Max":
 		return c.bounded(x, data[0], infinity)
 	}
@@ -294,29 +275,18 @@ func (c *call) clipByConstant(op string, x, y *value) (*value, error) {
 }
 
 func compileMany(c *call) error {
-	sum, err := c.any(0)
-	if err != nil {
-		return err
-	}
+	sum := c.any(0)
 	op := c.node.Op
 	if op == "Sum" || op == "Mean" {
 		op = "Add"
 	}
 	for i := 1; i < len(c.in); i++ {
-		next, err := c.any(i)
-		if err != nil {
-			return err
-		}
-		if sum, err = c.binary(op, sum, next); err != nil {
-			return err
-		}
+		sum = c.binary(op, sum, c.any(i))
 	}
 	if c.node.Op == "Mean" {
-		if sum, err = c.binary("Div", sum, number(float32(len(c.in)))); err != nil {
-			return err
-		}
+		sum = c.binary("Div", sum, number(float32(len(c.in))))
 	}
-	return c.setOutput(sum, nil)
+	return c.setOutput(sum)
 }
 
 func number(v float32) *value { return &value{shape: []int{}, floats: []float32{v}} }
@@ -325,43 +295,34 @@ func compileWhere(c *call) error {
 	if err := c.inputs(3, 3); err != nil {
 		return err
 	}
-	for i := range 3 {
-		if _, err := c.given(i); err != nil {
-			return err
-		}
-	}
-	return c.setOutput(c.selectElements(c.in[0], c.in[1], c.in[2]))
+	return c.setOutput(c.selectElements(c.given(0), c.given(1), c.given(2)))
 }
 
-func (c *call) selectElements(choice, x, y *value) (*value, error) {
+func (c *call) selectElements(choice, x, y *value) *value {
 	if choice.kind != bools || x.kind != y.kind {
-		return nil, fmt.Errorf("its inputs hold %s, %s and %s", choice.kind, x.kind, y.kind)
+		return c.fail(fmt.Errorf("its inputs hold %s, %s and %s", choice.kind, x.kind, y.kind))
 	}
 	b, err := newBroadcast(choice.shape, x.shape, y.shape)
 	if err != nil {
-		return nil, err
+		return c.fail(err)
 	}
 	m := b.merged()
-	s := &step{in: []*value{choice, x, y}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { where(m, out, in[0], in[1], in[2]) }
-	s.exact = func(out []int64, in [][]int64) error {
-		where(m, out, in[0], in[1], in[2])
-		return nil
-	}
-	return c.step(x.kind, s, b.shape, 0)
+	return c.moving(&step{in: []*value{choice, x, y}}, x.kind, b.shape, where[float32](m), where[int64](m))
 }
 
-func where[T float32 | int64](b broadcast, out, choice, x, y []T) {
+func where[T float32 | int64](b broadcast) mover[T] {
 	last := len(b.shape) - 1
 	dc, dx, dy := b.steps[0][last], b.steps[1][last], b.steps[2][last]
-	b.rows(func(at int, from []int) {
-		c, x, y := choice[from[0]:], x[from[1]:], y[from[2]:]
-		for i := range b.shape[last] {
-			if c[i*dc] != 0 {
-				out[at+i] = x[i*dx]
-			} else {
-				out[at+i] = y[i*dy]
+	return func(out []T, in [][]T) {
+		b.rows(func(at int, from []int) {
+			c, x, y := in[0][from[0]:], in[1][from[1]:], in[2][from[2]:]
+			for i := range b.shape[last] {
+				if c[i*dc] != 0 {
+					out[at+i] = x[i*dx]
+				} else {
+					out[at+i] = y[i*dy]
+				}
 			}
-		}
-	})
+		})
+	}
 }

@@ -9,16 +9,10 @@ import (
 const maxDepth = 32
 
 func compileIf(c *call) error {
-	condition, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	condition := c.given(0)
 	var branches [2]*onnx.Graph
 	for i, name := range []string{"else_branch", "then_branch"} {
-		a, err := c.attribute(name, onnx.KindGraph)
-		if err != nil {
-			return err
-		}
+		a := c.attribute(name, onnx.KindGraph)
 		if a == nil || a.Graph == nil {
 			return fmt.Errorf("it has no %s", name)
 		}
@@ -26,6 +20,9 @@ func compileIf(c *call) error {
 	}
 	if !condition.constant() || condition.kind != bools || count(condition.shape) != 1 {
 		return onnx.Unsupported("a condition that depends on the input is not supported")
+	}
+	if c.err != nil {
+		return c.err
 	}
 	which, err := c.intsOf(condition)
 	if err != nil {

@@ -7,28 +7,39 @@ import (
 	"cpar/encoder/onnx"
 )
 
+// fail records the first failure of a node and returns an empty stand-in for the
+// value that could not be read or computed. A compiler may therefore read
+// several inputs and attributes and check c.err once, before it relies on a
+// shape. Later failures are consequences of the first and are dropped.
+func (c *call) fail(err error) *value {
+	if c.err == nil {
+		c.err = err
+	}
+	return &value{}
+}
+
 func (c *call) has(i int) bool { return i < len(c.in) && c.in[i] != nil }
 
 // given returns the i-th input, which may be empty and of any kind.
-func (c *call) given(i int) (*value, error) {
+func (c *call) given(i int) *value {
 	if !c.has(i) {
-		return nil, fmt.Errorf("input %d is missing", i)
+		return c.fail(fmt.Errorf("input %d is missing", i))
 	}
-	return c.in[i], nil
+	return c.in[i]
 }
 
-func (c *call) any(i int) (*value, error) {
-	v, err := c.given(i)
-	if err == nil && count(v.shape) == 0 {
-		return nil, fmt.Errorf("input %d is empty", i)
+func (c *call) any(i int) *value {
+	v := c.given(i)
+	if count(v.shape) == 0 {
+		return c.fail(fmt.Errorf("input %d is empty", i))
 	}
-	return v, err
+	return v
 }
 
 // input returns the i-th input, which must be a tensor of floats.
-func (c *call) input(i int) (*value, error) {
+func (c *call) input(i int) *value {
 	if c.has(i) && c.in[i].kind != floats {
-		return nil, fmt.Errorf("input %d holds %s", i, c.in[i].kind)
+		return c.fail(fmt.Errorf("input %d holds %s", i, c.in[i].kind))
 	}
 	return c.any(i)
 }
@@ -42,49 +53,56 @@ func (c *call) inputs(from, to int) error {
 
 // weights returns the i-th input, which must be a constant of this shape, with
 // -1 for any length.
-func (c *call) weights(i int, shape ...int) (*value, error) {
-	v, err := c.input(i)
-	if err != nil {
-		return nil, err
-	}
+func (c *call) weights(i int, shape ...int) *value {
+	v := c.input(i)
 	if !v.constant() {
-		return nil, onnx.Unsupported("input %d is not a constant, which is not supported", i)
+		return c.fail(onnx.Unsupported("input %d is not a constant, which is not supported", i))
 	}
-	agrees := len(v.shape) == len(shape)
-	for k := 0; agrees && k < len(shape); k++ {
-		agrees = v.shape[k] == shape[k] || shape[k] == -1
+	fits := func(have, want int) bool { return have == want || want == -1 }
+	if !slices.EqualFunc(v.shape, shape, fits) {
+		return c.fail(fmt.Errorf("input %d has shape %v where %v is needed (-1: any)", i, v.shape, shape))
 	}
-	if !agrees {
-		return nil, fmt.Errorf("input %d has shape %v where %v is needed (-1: any)", i, v.shape, shape)
+	return v
+}
+
+// finiteWeights returns a copy of such an input, or nil after a failure.
+func (c *call) finiteWeights(i int, shape ...int) []float32 {
+	v := c.weights(i, shape...)
+	if c.err != nil {
+		return nil
 	}
-	return v, nil
+	data, err := c.finiteCopy(v)
+	c.fail(err)
+	return data
 }
 
 // scalar returns the i-th input, a constant of one element, or the default if
 // omitted.
-func (c *call) scalar(i int, otherwise float32) (float32, error) {
+func (c *call) scalar(i int, otherwise float32) float32 {
 	if !c.has(i) {
-		return otherwise, nil
+		return otherwise
 	}
-	v, err := c.input(i)
-	if err != nil {
-		return 0, err
-	}
+	v := c.input(i)
 	if !v.constant() || len(v.shape) > 1 || count(v.shape) != 1 {
-		return 0, fmt.Errorf("input %d is not a constant number", i)
+		c.fail(fmt.Errorf("input %d is not a constant number", i))
+		return 0
 	}
 	data, err := c.floatsOf(v)
-	if err != nil {
-		return 0, err
+	if err != nil || c.err != nil {
+		c.fail(err)
+		return 0
 	}
-	return data[0], nil
+	return data[0]
 }
 
-func (c *call) constantInts(i int) ([]int64, error) {
+func (c *call) constantInts(i int) []int64 {
 	if !c.has(i) || !c.in[i].constant() || c.in[i].kind != ints || len(c.in[i].shape) > 1 || count(c.in[i].shape) > maxList {
-		return nil, onnx.Unsupported("input %d is not a constant list of integers, which is not supported", i)
+		c.fail(onnx.Unsupported("input %d is not a constant list of integers, which is not supported", i))
+		return nil
 	}
-	return c.intsOf(c.in[i])
+	list, err := c.intsOf(c.in[i])
+	c.fail(err)
+	return list
 }
 
 func (b *builder) intsOf(v *value) ([]int64, error) {
@@ -159,68 +177,78 @@ func (b *builder) allocate(bytes int64) error {
 
 // attribute returns an attribute, or nil if absent, and removes it from those
 // not yet handled.
-func (c *call) attribute(name string, kind onnx.Kind) (*onnx.Attribute, error) {
+func (c *call) attribute(name string, kind onnx.Kind) *onnx.Attribute {
 	a := c.attributes[name]
 	if a == nil {
-		return nil, nil
+		return nil
 	}
 	if a.Kind != kind && a.Kind != 0 {
-		return nil, fmt.Errorf("attribute %s is of kind %d", name, a.Kind)
+		c.fail(fmt.Errorf("attribute %s is of kind %d", name, a.Kind))
+		return nil
 	}
 	delete(c.attributes, name)
-	return a, nil
+	return a
 }
 
-func (c *call) floatAttribute(name string, otherwise float32) (float32, error) {
-	a, err := c.attribute(name, onnx.KindFloat)
-	if a == nil {
-		return otherwise, err
+func (c *call) floatAttribute(name string, otherwise float32) float32 {
+	if a := c.attribute(name, onnx.KindFloat); a != nil {
+		return a.F
 	}
-	return a.F, nil
+	return otherwise
 }
 
-func (c *call) intAttribute(name string, otherwise int64) (int64, error) {
-	a, err := c.attribute(name, onnx.KindInt)
-	if a == nil {
-		return otherwise, err
+func (c *call) intAttribute(name string, otherwise int64) int64 {
+	if a := c.attribute(name, onnx.KindInt); a != nil {
+		return a.I
 	}
-	return a.I, nil
+	return otherwise
 }
 
-func (c *call) stringAttribute(name, otherwise string) (string, error) {
-	a, err := c.attribute(name, onnx.KindString)
-	if a == nil {
-		return otherwise, err
+func (c *call) flagAttribute(name string, otherwise bool) bool {
+	if a := c.attribute(name, onnx.KindInt); a != nil {
+		return a.I != 0
 	}
-	return a.S, nil
+	return otherwise
 }
 
-// intsAttribute returns a list with entries in lo … hi, of length n unless n is
-// -1.
-func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) ([]int, error) {
-	a, err := c.attribute(name, onnx.KindInts)
+func (c *call) stringAttribute(name, otherwise string) string {
+	if a := c.attribute(name, onnx.KindString); a != nil {
+		return a.S
+	}
+	return otherwise
+}
+
+// rawInts returns a list of any length, or nil if absent.
+func (c *call) rawInts(name string) []int64 {
+	if a := c.attribute(name, onnx.KindInts); a != nil {
+		return a.Ints
+	}
+	return nil
+}
+
+// intsAttribute returns a list of n entries in lo … hi.
+func (c *call) intsAttribute(name string, otherwise []int, n, lo, hi int) []int {
+	a := c.attribute(name, onnx.KindInts)
 	if a == nil {
-		return otherwise, err
+		return otherwise
 	}
 	list := make([]int, len(a.Ints))
 	for i, v := range a.Ints {
 		if v < int64(lo) || v > int64(hi) {
-			return nil, onnx.Unsupported("attribute %s holds %d; %d to %d is supported", name, v, lo, hi)
+			c.fail(onnx.Unsupported("attribute %s holds %d; %d to %d is supported", name, v, lo, hi))
+			return otherwise
 		}
 		list[i] = int(v)
 	}
-	if n >= 0 && len(list) != n {
-		return nil, fmt.Errorf("attribute %s has %d entries where %d are needed", name, len(list), n)
+	if len(list) != n {
+		c.fail(fmt.Errorf("attribute %s has %d entries where %d are needed", name, len(list), n))
+		return otherwise
 	}
-	return list, nil
+	return list
 }
 
-func (c *call) axisAttribute(otherwise int64, rank int) (int, error) {
-	a, err := c.intAttribute("axis", otherwise)
-	if err != nil {
-		return 0, err
-	}
-	return axis(a, rank)
+func (c *call) axisAttribute(otherwise int64, rank int) int {
+	return c.axis(c.intAttribute("axis", otherwise), rank)
 }
 
 // emit adds a step that computes the node's first output, of floats. work is
@@ -229,22 +257,22 @@ func (c *call) emit(s *step, shape []int, work int64) error {
 	return c.setOutput(c.step(floats, s, shape, work))
 }
 
-func (c *call) setOutput(v *value, err error) error {
-	if err == nil {
+func (c *call) setOutput(v *value) error {
+	if c.err == nil {
 		c.values[c.node.Out[0]] = v
 	}
-	return err
+	return c.err
 }
 
 // step adds a step and returns its output, folded if all inputs are constants.
-func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
-	n, err := c.check(shape)
-	if err != nil {
-		return nil, err
+func (c *call) step(k kind, s *step, shape []int, work int64) *value {
+	n := c.check(shape)
+	if c.err != nil {
+		return &value{}
 	}
 	// Every step traverses its output at least once.
 	if s.work = work + int64(n); s.work < 0 || s.work > c.limits.Work {
-		return nil, limitError("it takes more than the %d multiply-adds accepted", c.limits.Work)
+		return c.fail(limitError("it takes more than the %d multiply-adds accepted", c.limits.Work))
 	}
 	s.label = c.node.Label()
 	if s.op == "" {
@@ -253,82 +281,118 @@ func (c *call) step(k kind, s *step, shape []int, work int64) (*value, error) {
 	s.out = &value{name: c.node.Out[0], kind: k, shape: slices.Clone(shape), producer: s}
 	if n == 0 { // nothing to compute
 		s.out.producer = nil
-		return s.out, nil
+		return s.out
 	}
 	if !slices.ContainsFunc(s.in, func(v *value) bool { return !v.constant() }) {
-		return s.out, c.fold(s)
+		if err := c.fold(s); err != nil {
+			return c.fail(err)
+		}
+		return s.out
 	}
 	c.steps = append(c.steps, s)
-	return s.out, nil
+	return s.out
 }
 
-func (c *call) check(shape []int) (int, error) {
+// A mover arranges, selects or maps elements of either type.
+type mover[T float32 | int64] func(out []T, in [][]T)
+
+func mapped[T float32 | int64](f func(T) T) mover[T] {
+	return func(out []T, in [][]T) {
+		for i, v := range in[0] {
+			out[i] = f(v)
+		}
+	}
+}
+
+// moves sets the kernels of a step that needs no scratch and cannot fail.
+func (s *step) moves(run mover[float32], exact mover[int64]) {
+	s.run = func(out []float32, in [][]float32, _ []float32) { run(out, in) }
+	s.exact = func(out []int64, in [][]int64) error {
+		exact(out, in)
+		return nil
+	}
+}
+
+// moving adds such a step.
+func (c *call) moving(s *step, k kind, shape []int, run mover[float32], exact mover[int64]) *value {
+	s.moves(run, exact)
+	return c.step(k, s, shape, 0)
+}
+
+// check returns the volume of an acceptable shape.
+func (c *call) check(shape []int) int {
 	if len(shape) > maxRank {
-		return 0, onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank)
+		c.fail(onnx.Unsupported("a tensor has shape %v; up to %d dimensions are supported", shape, maxRank))
+		return 0
 	}
 	n, err := onnx.Volume(shape, c.limits.Elements)
 	if err != nil {
-		return 0, limitError("%w", err)
+		c.fail(limitError("%w", err))
 	}
-	return n, nil
+	return n
 }
 
-func (c *call) shapeOf(list []int64) ([]int, error) {
+func (c *call) shapeOf(list []int64) []int {
 	shape := make([]int, len(list))
 	for i, d := range list {
 		if d < 0 || d > int64(c.limits.Elements) {
-			return nil, fmt.Errorf("a shape of %v", list)
+			c.fail(fmt.Errorf("a shape of %v", list))
+			return nil
 		}
 		shape[i] = int(d)
 	}
-	_, err := c.check(shape)
-	return shape, err
+	c.check(shape)
+	return shape
 }
 
-func (c *call) constantOf(k kind, shape []int, data []int64) (*value, error) {
-	if err := c.allocate(8 * int64(len(data))); err != nil {
-		return nil, err
-	}
-	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}, nil
+func (c *call) constantOf(k kind, shape []int, data []int64) *value {
+	c.fail(c.allocate(8 * int64(len(data))))
+	return &value{name: c.node.Out[0], kind: k, shape: shape, ints: data}
 }
 
 // axis returns an axis of a tensor of this rank. Negative axes count from the
 // end.
-func axis(a int64, rank int) (int, error) {
+func (c *call) axis(a int64, rank int) int {
 	if a < int64(-rank) || a >= int64(rank) {
-		return 0, fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank)
+		c.fail(fmt.Errorf("axis %d of a tensor of %d dimensions", a, rank))
+		return 0
 	}
 	if a < 0 {
 		a += int64(rank)
 	}
-	return int(a), nil
+	return int(a)
 }
 
-// axes reads a list of axes in ascending order, an attribute before opset since
-// and then the i-th input. given is false if it is absent or empty.
-func (c *call) axes(name string, since int64, i, rank int) (list []int, given bool, err error) {
-	var raw []int64
-	if c.opset < since {
-		a, err := c.attribute(name, onnx.KindInts)
-		if err != nil || a == nil {
-			return nil, false, err
-		}
-		raw = a.Ints
-	} else if c.has(i) {
-		if raw, err = c.constantInts(i); err != nil {
-			return nil, false, err
-		}
+// listBefore reads a list of integers, an attribute before opset since and then
+// the i-th input. It is nil if absent.
+func (c *call) listBefore(since int64, name string, i int) []int64 {
+	switch {
+	case c.opset < since:
+		return c.rawInts(name)
+	case c.has(i):
+		return c.constantInts(i)
 	}
+	return nil
+}
+
+// oneInt reads a list of one integer.
+func (c *call) oneInt(i int, what string) int64 {
+	list := c.constantInts(i)
+	if len(list) != 1 {
+		c.fail(fmt.Errorf("%d %s", len(list), what))
+		return 0
+	}
+	return list[0]
+}
+
+// axesOf resolves a list of distinct axes in its order.
+func (c *call) axesOf(raw []int64, rank int) (list []int) {
 	for _, a := range raw {
-		k, err := axis(a, rank)
-		if err != nil {
-			return nil, false, err
-		}
+		k := c.axis(a, rank)
 		if slices.Contains(list, k) {
-			return nil, false, fmt.Errorf("axis %d is named twice", a)
+			c.fail(fmt.Errorf("axis %d is named twice", a))
 		}
 		list = append(list, k)
 	}
-	slices.Sort(list)
-	return list, len(list) > 0, nil
+	return list
 }

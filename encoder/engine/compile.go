@@ -30,6 +30,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,8 +106,9 @@ type step struct {
 	// exact computes the same for constants of integers and booleans. It is nil
 	// if unsupported, or if run is exact for all float32 values.
 	exact func(out []int64, in [][]int64) error
-	// check refuses inputs for which run is undefined. It may be nil.
-	check func(in [][]float32) error
+	// sizes, if given, are those of the axes to which rows of indices in in[1]
+	// refer. run and exact are undefined for others, so these are refused first.
+	sizes []int
 	// pack prepares constants outside in after fusing. It may be nil.
 	pack func() error
 	// Candidates for fusing, otherwise nil (fuse.go).
@@ -147,6 +149,7 @@ type call struct {
 	node       *onnx.Node
 	in         []*value // nil for an omitted optional input
 	attributes map[string]*onnx.Attribute
+	err        error // the first failure to read or compute (see fail)
 }
 
 // errLimit ends a compilation regardless of the wanted tensors.
@@ -293,7 +296,8 @@ func (c *call) compile() error {
 	} else if compile == nil || !c.node.Standard() {
 		return onnx.Unsupported("this operator is not supported by the built-in runtime")
 	}
-	if err := compile(c); err != nil {
+	err := compile(c)
+	if err = cmp.Or(c.err, err); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.attributes)) {

@@ -10,52 +10,34 @@ import (
 // Operators whose output is constant once shapes are known.
 
 func compileConstant(c *call) error {
-	name := c.node.Out[0]
 	set := func(t *onnx.Tensor, shape []int) error {
-		c.values[name] = constantOf(name, t)
-		c.values[name].shape = shape
-		return nil
+		v := constantOf(c.node.Out[0], t)
+		v.shape = shape
+		return c.setOutput(v)
 	}
-	if a, err := c.attribute("value", onnx.KindTensor); err != nil {
-		return err
-	} else if a != nil && a.Tensor != nil {
+	if a := c.attribute("value", onnx.KindTensor); a != nil && a.Tensor != nil {
 		return set(a.Tensor, a.Tensor.Dims)
 	}
-	for _, kind := range []onnx.Kind{onnx.KindFloat, onnx.KindFloats, onnx.KindInt, onnx.KindInts} {
-		a, err := c.attribute(map[onnx.Kind]string{onnx.KindFloat: "value_float", onnx.KindFloats: "value_floats",
-			onnx.KindInt: "value_int", onnx.KindInts: "value_ints"}[kind], kind)
-		if err != nil {
-			return err
-		}
-		switch {
-		case a == nil:
-		case kind == onnx.KindFloat:
-			return set(onnx.NewFloats([]float32{a.F}), []int{})
-		case kind == onnx.KindFloats:
-			return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
-		case kind == onnx.KindInt:
-			return set(onnx.NewInts([]int64{a.I}), []int{})
-		default:
-			return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
-		}
+	if a := c.attribute("value_float", onnx.KindFloat); a != nil {
+		return set(onnx.NewFloats([]float32{a.F}), []int{})
+	}
+	if a := c.attribute("value_floats", onnx.KindFloats); a != nil {
+		return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
+	}
+	if a := c.attribute("value_int", onnx.KindInt); a != nil {
+		return set(onnx.NewInts([]int64{a.I}), []int{})
+	}
+	if a := c.attribute("value_ints", onnx.KindInts); a != nil {
+		return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
 	}
 	return onnx.Unsupported("it holds no tensor that is supported")
 }
 
 func compileShape(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	rank := int64(len(x.shape))
-	start, err := c.intAttribute("start", 0)
-	if err != nil {
-		return err
-	}
-	end, err := c.intAttribute("end", rank)
-	if err != nil {
-		return err
-	}
+	start := c.intAttribute("start", 0)
+	end := c.intAttribute("end", rank)
 	clamped := func(a int64) int64 {
 		if a < 0 {
 			a += rank
@@ -70,26 +52,13 @@ func compileShape(c *call) error {
 }
 
 func compileSize(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	return c.setOutput(c.constantOf(ints, []int{}, []int64{int64(count(x.shape))}))
 }
 
 func compileConstantOfShape(c *call) error {
-	list, err := c.constantInts(0)
-	if err != nil {
-		return err
-	}
-	shape, err := c.shapeOf(list)
-	if err != nil {
-		return err
-	}
-	a, err := c.attribute("value", onnx.KindTensor)
-	if err != nil {
-		return err
-	}
+	shape := c.shapeOf(c.constantInts(0))
+	a := c.attribute("value", onnx.KindTensor)
 	one := &value{tensor: onnx.NewFloats([]float32{0}), shape: []int{}}
 	if a != nil && a.Tensor != nil {
 		if a.Tensor.Count() != 1 {
@@ -106,7 +75,7 @@ func compileRange(c *call) error {
 		return err
 	}
 	for i := range 3 {
-		if v, err := c.given(i); err != nil || !v.constant() || count(v.shape) != 1 || v.kind != c.in[0].kind {
+		if !c.has(i) || !c.in[i].constant() || count(c.in[i].shape) != 1 || c.in[i].kind != c.in[0].kind {
 			return onnx.Unsupported("a range that is not between constants is not supported")
 		}
 	}
@@ -162,9 +131,9 @@ func compileRange(c *call) error {
 }
 
 func compileNonZero(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
+	x := c.given(0)
+	if c.err != nil {
+		return c.err
 	}
 	if !x.constant() {
 		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
@@ -207,31 +176,22 @@ func compileNonZero(c *call) error {
 		}
 		at++
 	}
-	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list}, nil)
+	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list})
 }
 
 // compileCast omits the rounding of float types, because all values are float32
 // at run time. Integer constants wrap around as in the target type.
 func compileCast(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	var to onnx.Type
 	if c.node.Op == "CastLike" {
-		like, err := c.given(1)
-		if err != nil {
-			return err
-		}
+		like := c.given(1)
 		to = map[kind]onnx.Type{floats: onnx.Float, ints: onnx.Int64, bools: onnx.Bool}[like.kind]
 		if like.tensor != nil {
 			to = like.tensor.Type
 		}
 	} else {
-		t, err := c.intAttribute("to", 0)
-		if err != nil {
-			return err
-		}
+		t := c.intAttribute("to", 0)
 		if to = onnx.Type(t); int64(to) != t {
 			return fmt.Errorf("a type %d", t)
 		}
@@ -263,7 +223,7 @@ func compileCast(c *call) error {
 		}
 	case k == x.kind && (k != ints || !x.constant()) || k == floats || k == ints && x.kind == bools:
 		if k == x.kind {
-			return c.setOutput(x, nil)
+			return c.setOutput(x)
 		}
 		s.run = copyKernel
 		s.exact = func(out []int64, in [][]int64) error { copy(out, in[0]); return nil }
@@ -271,29 +231,11 @@ func compileCast(c *call) error {
 			s.exact = nil
 		}
 	case k == bools:
-		s.run = func(out []float32, in [][]float32, _ []float32) {
-			for i, v := range in[0] {
-				out[i] = truth(v != 0)
-			}
-		}
-		s.exact = func(out []int64, in [][]int64) error {
-			for i, v := range in[0] {
-				out[i] = int64(truth(v != 0))
-			}
-			return nil
-		}
+		s.moves(mapped(func(v float32) float32 { return truth(v != 0) }),
+			mapped(func(v int64) int64 { return int64(truth(v != 0)) }))
 	default: // to integers
-		s.run = func(out []float32, in [][]float32, _ []float32) {
-			for i, v := range in[0] {
-				out[i] = float32(math.Trunc(float64(v)))
-			}
-		}
-		s.exact = func(out []int64, in [][]int64) error {
-			for i, v := range in[0] {
-				out[i] = wrapped(v, to)
-			}
-			return nil
-		}
+		s.moves(mapped(func(v float32) float32 { return float32(math.Trunc(float64(v))) }),
+			mapped(func(v int64) int64 { return wrapped(v, to) }))
 		if x.constant() && x.kind == floats { // also beyond 2²⁴
 			data, err := c.floatsOf(x)
 			if err != nil {

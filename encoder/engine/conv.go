@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"math"
 
 	"cpar/internal/f32"
 )
@@ -24,25 +23,19 @@ type conv struct {
 }
 
 func compileConv(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	// A 1-D convolution is one of images with one row.
 	rank := len(x.shape)
 	if rank != 3 && rank != 4 {
 		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
 	}
 	shape := []int{-1, -1, -1, -1}
-	w, err := c.weights(1, shape[:rank]...)
-	if err != nil {
-		return err
+	w := c.weights(1, shape[:rank]...)
+	groups := c.intAttribute("group", 1)
+	if c.err != nil {
+		return c.err
 	}
-	groups, err := c.intAttribute("group", 1)
-	if err != nil {
-		return err
-	}
-	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], lo: float32(math.Inf(-1)), hi: float32(math.Inf(1))}
+	v := &conv{batch: x.shape[0], inC: x.shape[1], outC: w.shape[0], lo: -infinity, hi: infinity}
 	if groups < 1 || groups > int64(v.inC) || v.inC%int(groups) != 0 || v.outC%int(groups) != 0 || w.shape[1] != v.inC/int(groups) {
 		return fmt.Errorf("weights of shape %v do not fit %d channels in %d groups", w.shape, v.inC, groups)
 	}
@@ -51,20 +44,16 @@ func compileConv(c *call) error {
 	if rank == 4 {
 		kh = w.shape[2]
 	}
-	if v.window, err = c.window(x, kh, w.shape[rank-1]); err != nil {
-		return err
+	if v.window = c.window(x, kh, w.shape[rank-1]); c.err != nil {
+		return c.err
 	}
 	v.laid = v.layout()
 	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
 	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
 	fill(v.by, 1)
 	if c.has(2) {
-		bias, err := c.weights(2, v.outC)
-		if err != nil {
-			return err
-		}
-		if v.bias, err = c.finiteCopy(bias); err != nil {
-			return err
+		if v.bias = c.finiteWeights(2, v.outC); c.err != nil {
+			return c.err
 		}
 	}
 	s := &step{in: []*value{x}, conv: v, pack: func() error { return v.pack(c.builder, w) }}

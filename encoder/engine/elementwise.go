@@ -78,17 +78,13 @@ func compileUnary(c *call) error {
 	if err := c.inputs(1, 1); err != nil {
 		return err
 	}
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	return c.setOutput(c.unary(unaries[c.node.Op], x))
+	return c.setOutput(c.unary(unaries[c.node.Op], c.given(0)))
 }
 
-func (c *call) unary(u unary, x *value) (*value, error) {
+func (c *call) unary(u unary, x *value) *value {
 	result := x.kind
 	if x.kind == bools || x.kind == ints && u.exact == nil {
-		return nil, fmt.Errorf("input 0 holds %s", x.kind)
+		return c.fail(fmt.Errorf("input 0 holds %s", x.kind))
 	}
 	if u.truth {
 		result = bools
@@ -106,24 +102,12 @@ func (c *call) unary(u unary, x *value) (*value, error) {
 	return c.step(result, s, x.shape, 0)
 }
 
-func (c *call) elementwise(f func(float32) float32) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	return c.setOutput(c.unary(unary{run: eachFloat32(f)}, x))
-}
-
 // factors reads float attributes with their defaults.
-func (c *call) factors(names []string, defaults ...float32) ([]float32, error) {
+func (c *call) factors(names []string, defaults ...float32) (of []float32) {
 	for i, name := range names {
-		v, err := c.floatAttribute(name, defaults[i])
-		if err != nil {
-			return nil, err
-		}
-		defaults[i] = v
+		of = append(of, c.floatAttribute(name, defaults[i]))
 	}
-	return defaults, nil
+	return of
 }
 
 // shaped are activation functions with up to two attributes, of which the first
@@ -158,19 +142,12 @@ func compileShaped(c *call) error {
 	if c.node.Op == "Shrink" {
 		names[0] = "bias"
 	}
-	of, err := c.factors(names, append([]float32(nil), s.defaults...)...)
-	if err != nil {
-		return err
+	of := append(c.factors(names, s.defaults...), 0)
+	f := vectorised(c.node.Op, of[0], of[1])
+	if f == nil {
+		f = eachFloat64(func(v float64) float64 { return s.f(v, float64(of[0]), float64(of[1])) })
 	}
-	of = append(of, 0)
-	if f := vectorised(c.node.Op, of[0], of[1]); f != nil {
-		x, err := c.input(0)
-		if err != nil {
-			return err
-		}
-		return c.setOutput(c.unary(unary{run: f}, x))
-	}
-	return c.elementwise(func(v float32) float32 { return float32(s.f(float64(v), float64(of[0]), float64(of[1]))) })
+	return c.setOutput(c.unary(unary{run: f}, c.input(0)))
 }
 
 func vectorised(op string, alpha, other float32) func(out, in []float32) {
@@ -202,19 +179,9 @@ func vectorised(op string, alpha, other float32) func(out, in []float32) {
 
 // compileGelu implements v·Φ(v) or its approximation by tanh.
 func compileGelu(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	how, err := c.stringAttribute("approximate", "none")
-	if err != nil {
-		return err
-	}
-	switch how {
-	case "none":
-		return c.setOutput(c.unary(unary{run: f32.Gelu}, x))
-	case "tanh":
-		return c.setOutput(c.unary(unary{run: geluTanh}, x))
+	how := c.stringAttribute("approximate", "none")
+	if f := map[string]func(out, in []float32){"none": f32.Gelu, "tanh": geluTanh}[how]; f != nil {
+		return c.setOutput(c.unary(unary{run: f}, c.input(0)))
 	}
 	return onnx.Unsupported("the approximation %.20q is not supported", how)
 }
@@ -232,43 +199,20 @@ var geluTanh = pieces(func(out, in, own []float32) {
 })
 
 func compileNot(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	if x.kind != bools {
 		return fmt.Errorf("input 0 holds %s", x.kind)
 	}
-	s := &step{in: []*value{x}, inPlace: true}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		for i, v := range in[0] {
-			out[i] = 1 - v
-		}
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		for i, v := range in[0] {
-			out[i] = 1 - v
-		}
-		return nil
-	}
-	return c.setOutput(c.step(bools, s, x.shape, 0))
+	return c.setOutput(c.moving(&step{in: []*value{x}, inPlace: true}, bools, x.shape,
+		mapped(func(v float32) float32 { return 1 - v }), mapped(func(v int64) int64 { return 1 - v })))
 }
 
 func compileIsInf(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	var want [2]int64
-	for i, name := range []string{"detect_negative", "detect_positive"} {
-		if want[i], err = c.intAttribute(name, 1); err != nil {
-			return err
-		}
-	}
+	negative, positive := c.flagAttribute("detect_negative", true), c.flagAttribute("detect_positive", true)
 	return c.setOutput(c.unary(unary{truth: true, run: eachFloat32(func(v float32) float32 {
 		f := float64(v)
-		return truth(want[0] != 0 && math.IsInf(f, -1) || want[1] != 0 && math.IsInf(f, 1))
-	})}, x))
+		return truth(negative && math.IsInf(f, -1) || positive && math.IsInf(f, 1))
+	})}, c.input(0)))
 }
 
 // compileClip bounds its input. The bounds are attributes up to opset 10 and
@@ -279,30 +223,11 @@ func compileClip(c *call) error {
 		if len(c.in) > 1 {
 			return fmt.Errorf("its bounds are inputs, which opset %d does not know", c.opset)
 		}
-		lo, err := c.floatAttribute("min", lowest)
-		if err != nil {
-			return err
-		}
-		hi, err := c.floatAttribute("max", highest)
-		if err != nil {
-			return err
-		}
-		return c.clip(lo, hi)
+		return c.clip(c.floatAttribute("min", lowest), c.floatAttribute("max", highest))
 	}
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	if x.kind == floats && c.isNumber(1) && c.isNumber(2) {
-		lo, err := c.scalar(1, lowest)
-		if err != nil {
-			return err
-		}
-		hi, err := c.scalar(2, highest)
-		if err != nil {
-			return err
-		}
-		return c.clip(lo, hi)
+		return c.clip(c.scalar(1, lowest), c.scalar(2, highest))
 	}
 	for i, op := range []string{"", "Max", "Min"} {
 		if i == 0 || !c.has(i) {
@@ -311,11 +236,9 @@ func compileClip(c *call) error {
 		if count(c.in[i].shape) != 1 {
 			return fmt.Errorf("input %d is not a number", i)
 		}
-		if x, err = c.binary(op, x, c.in[i]); err != nil {
-			return err
-		}
+		x = c.binary(op, x, c.in[i])
 	}
-	return c.setOutput(x, nil)
+	return c.setOutput(x)
 }
 
 func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
@@ -323,10 +246,7 @@ func (c *call) isNumber(i int) bool { return !c.has(i) || c.in[i].constant() }
 func compileRelu(c *call) error { return c.clip(0, infinity) }
 
 func (c *call) clip(lo, hi float32) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	if !(lo <= hi) {
 		return fmt.Errorf("bounds of %g to %g", lo, hi)
 	}
@@ -334,7 +254,7 @@ func (c *call) clip(lo, hi float32) error {
 }
 
 // bounded emits a clip.
-func (c *call) bounded(x *value, lo, hi float32) (*value, error) {
+func (c *call) bounded(x *value, lo, hi float32) *value {
 	s := &step{in: []*value{x}, inPlace: true, bounds: &bounds{lo, hi}}
 	s.run = func(out []float32, in [][]float32, _ []float32) { f32.Line(out, in[0], 1, 0, lo, hi) }
 	return c.step(floats, s, x.shape, 0)

@@ -35,6 +35,11 @@ func (b *builder) fold(s *step) error {
 			}
 			in[i] = data
 		}
+		if s.sizes != nil {
+			if err := within(in[1], s.sizes); err != nil {
+				return err
+			}
+		}
 		if err := b.allocate(8 * int64(n)); err != nil {
 			return err
 		}
@@ -54,8 +59,8 @@ func (b *builder) fold(s *step) error {
 			return err
 		}
 	}
-	if s.check != nil {
-		if err := s.check(in); err != nil {
+	if s.sizes != nil {
+		if err := within(in[1], s.sizes); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"cpar/encoder/onnx"
@@ -13,150 +14,161 @@ func compileGather(c *call) error {
 	if err := c.inputs(2, 2); err != nil {
 		return err
 	}
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	index, err := c.given(1)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(0, len(x.shape))
-	if err != nil {
-		return err
+	x, index := c.given(0), c.given(1)
+	k := c.axisAttribute(0, len(x.shape))
+	if c.err != nil {
+		return c.err
 	}
 	if index.kind != ints {
 		return fmt.Errorf("its indices are %s", index.kind)
 	}
 	shape := slices.Concat(x.shape[:k], index.shape, x.shape[k+1:])
-	if _, err := c.check(shape); err != nil {
-		return err
+	if c.check(shape); c.err != nil {
+		return c.err
 	}
 	if count(index.shape) == 1 && index.constant() { // a slice
 		list, err := c.intsOf(index)
 		if err != nil {
 			return err
 		}
-		at, err := axis(list[0], x.shape[k])
-		if err != nil {
-			return err
-		}
 		v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
-		v.shape[k], v.offset = 1, at*v.steps[k]
-		part, err := c.view(x, v)
-		if err != nil {
-			return err
-		}
-		return c.setOutput(c.reshaped(part, shape))
+		v.shape[k], v.offset = 1, c.axis(list[0], x.shape[k])*v.steps[k]
+		return c.setOutput(c.reshaped(c.view(x, v), shape))
 	}
 	outer, n, inner := count(x.shape[:k]), x.shape[k], count(x.shape[k+1:])
-	s := &step{in: []*value{x, index}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { gather(out, in[0], in[1], outer, n, inner) }
-	s.exact = func(out []int64, in [][]int64) error {
-		if err := within(in[1], n); err != nil {
-			return err
-		}
-		gather(out, in[0], in[1], outer, n, inner)
-		return nil
-	}
-	s.check = func(in [][]float32) error { return within(in[1], n) }
-	return c.setOutput(c.step(x.kind, s, shape, 0))
+	s := &step{in: []*value{x, index}, sizes: []int{n}}
+	return c.setOutput(c.moving(s, x.kind, shape, gather[float32](outer, n, inner), gather[int64](outer, n, inner)))
 }
 
-func gather[T float32 | int64](out, in, index []T, outer, n, inner int) {
-	for range outer {
-		for _, i := range index {
-			k := int(i)
-			if k < 0 {
-				k += n
+func gather[T float32 | int64](outer, n, inner int) mover[T] {
+	return func(out []T, in [][]T) {
+		x := in[0]
+		for range outer {
+			for _, i := range in[1] {
+				copy(out[:inner], x[resolved(i, n)*inner:])
+				out = out[inner:]
 			}
-			copy(out[:inner], in[k*inner:])
-			out = out[inner:]
+			x = x[n*inner:]
 		}
-		in = in[n*inner:]
 	}
 }
 
-func within[T float32 | int64](index []T, n int) error {
-	for _, i := range index {
-		if !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
+// resolved returns the position that an index of an axis of n stands for.
+func resolved[T float32 | int64](i T, n int) int {
+	if k := int(i); k >= 0 {
+		return k
+	}
+	return int(i) + n
+}
+
+// within checks rows of indices, one for each of these axes.
+func within[T float32 | int64](index []T, sizes []int) error {
+	for k, i := range index {
+		if n := sizes[k%len(sizes)]; !(i >= T(-n) && i < T(n)) || T(int(i)) != i {
 			return fmt.Errorf("an index of %v in an axis of %d", i, n)
 		}
 	}
 	return nil
 }
 
-// compileGatherElements takes one element for each index, along an axis.
-func compileGatherElements(c *call) error {
-	x, index, k, err := c.elements(1)
-	if err != nil {
-		return err
-	}
-	n := x.shape[k]
-	steps := rowMajor(x.shape)
-	walk := view{shape: index.shape, steps: slices.Clone(steps)}
-	walk.steps[k] = 0
-	s := &step{in: []*value{x, index}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { gatherElements(walk, out, in[0], in[1], n, steps[k]) }
-	s.exact = func(out []int64, in [][]int64) error {
-		if err := within(in[1], n); err != nil {
-			return err
-		}
-		gatherElements(walk, out, in[0], in[1], n, steps[k])
-		return nil
-	}
-	s.check = func(in [][]float32) error { return within(in[1], n) }
-	return c.setOutput(c.step(x.kind, s, index.shape, 0))
-}
-
-func (c *call) elements(i int) (x, index *value, k int, err error) {
-	if x, err = c.given(0); err != nil {
-		return
-	}
-	if index, err = c.given(i); err != nil {
-		return
-	}
-	if k, err = c.axisAttribute(0, len(x.shape)); err != nil {
-		return
+// compileElements implements GatherElements, which takes one element for each
+// index along an axis, and ScatterElements, which replaces them by updates.
+func compileElements(c *call) error {
+	x, index := c.given(0), c.given(1)
+	k := c.axisAttribute(0, len(x.shape))
+	if c.err != nil {
+		return c.err
 	}
 	fits := len(x.shape) == len(index.shape) && index.kind == ints
 	for j := 0; fits && j < len(x.shape); j++ {
 		fits = j == k || index.shape[j] <= x.shape[j]
 	}
 	if !fits {
-		err = fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
+		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
 	}
-	return
+	e := elements{axis: k, n: x.shape[k], steps: rowMajor(x.shape), shape: index.shape}
+	s := &step{in: []*value{x, index}, sizes: []int{e.n}}
+	if c.node.Op == "GatherElements" {
+		return c.setOutput(c.moving(s, x.kind, index.shape, gatherElements[float32](e), gatherElements[int64](e)))
+	}
+	updates := c.updates(x)
+	if !slices.Equal(updates.shape, index.shape) {
+		return onnx.Unsupported("updates of shape %v for indices of shape %v are not supported", updates.shape, index.shape)
+	}
+	s.in = append(s.in, updates)
+	s.moves(scatterElements[float32](e), scatterElements[int64](e))
+	return c.setOutput(c.step(x.kind, s, x.shape, int64(count(index.shape))))
 }
 
-func gatherElements[T float32 | int64](walk view, out, in, index []T, n, step int) {
-	at := 0
-	position := make([]int, len(walk.shape))
-	for i, v := range index {
-		k := int(v)
-		if k < 0 {
-			k += n
-		}
-		out[i] = in[at+k*step]
-		at = walk.next(position, at, len(walk.shape))
+// updates reads the third input of an operator that replaces elements of x.
+func (c *call) updates(x *value) *value {
+	updates := c.given(2)
+	if how := c.stringAttribute("reduction", "none"); how != "none" {
+		return c.fail(onnx.Unsupported("the reduction %.20q is not supported", how))
 	}
+	if updates.kind != x.kind {
+		return c.fail(fmt.Errorf("updates of %s for %s", updates.kind, x.kind))
+	}
+	return updates
+}
+
+// elements are the positions in a tensor that indices along an axis select.
+type elements struct {
+	axis, n      int
+	steps, shape []int // of the tensor, of the indices
+}
+
+func positions[T float32 | int64](e elements, index []T) iter.Seq2[int, int] {
+	walk := view{shape: e.shape, steps: slices.Clone(e.steps)}
+	walk.steps[e.axis] = 0
+	return func(yield func(i, at int) bool) {
+		at, counter := 0, make([]int, len(e.shape))
+		for i, v := range index {
+			if !yield(i, at+resolved(v, e.n)*e.steps[e.axis]) {
+				return
+			}
+			at = walk.next(counter, at, len(e.shape))
+		}
+	}
+}
+
+func gatherElements[T float32 | int64](e elements) mover[T] {
+	return func(out []T, in [][]T) {
+		for i, at := range positions(e, in[1]) {
+			out[i] = in[0][at]
+		}
+	}
+}
+
+func scatterElements[T float32 | int64](e elements) mover[T] {
+	return func(out []T, in [][]T) {
+		copy(out, in[0])
+		for i, at := range positions(e, in[1]) {
+			out[at] = in[2][i]
+		}
+	}
+}
+
+// rows are slices of a tensor, selected by rows of indices into axes of these
+// sizes.
+type rows struct {
+	sizes []int
+	run   int // elements of a slice
+}
+
+func position[T float32 | int64](r rows, index []T, i int) int {
+	at := 0
+	for j, n := range r.sizes {
+		at = at*n + resolved(index[i*len(r.sizes)+j], n)
+	}
+	return at * r.run
 }
 
 // compileGatherND takes slices by rows of indices into the leading axes, after
 // batch_dims common axes.
 func compileGatherND(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	index, err := c.given(1)
-	if err != nil {
-		return err
-	}
-	b, err := c.intAttribute("batch_dims", 0)
-	if err != nil {
-		return err
-	}
+	x, index := c.given(0), c.given(1)
+	b := c.intAttribute("batch_dims", 0)
 	rank := len(index.shape)
 	if rank == 0 || index.kind != ints || b < 0 || b >= int64(rank) || b > int64(len(x.shape)) || !slices.Equal(x.shape[:b], index.shape[:b]) {
 		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
@@ -165,176 +177,55 @@ func compileGatherND(c *call) error {
 	if deep < 1 || batch+deep > len(x.shape) {
 		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
 	}
-	sizes, run := x.shape[batch:batch+deep], count(x.shape[batch+deep:])
+	r := rows{x.shape[batch : batch+deep], count(x.shape[batch+deep:])}
 	shape := slices.Concat(index.shape[:rank-1], x.shape[batch+deep:])
-	perBatch, rows := count(x.shape[batch:]), count(index.shape[batch:rank-1])
-	s := &step{in: []*value{x, index}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		gatherND(out, in[0], in[1], sizes, run, rows, perBatch)
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		if err := withinAll(in[1], sizes); err != nil {
-			return err
-		}
-		gatherND(out, in[0], in[1], sizes, run, rows, perBatch)
-		return nil
-	}
-	s.check = func(in [][]float32) error { return withinAll(in[1], sizes) }
-	return c.setOutput(c.step(x.kind, s, shape, 0))
+	perBatch, many := count(x.shape[batch:]), count(index.shape[batch:rank-1])
+	s := &step{in: []*value{x, index}, sizes: r.sizes}
+	return c.setOutput(c.moving(s, x.kind, shape, gatherND[float32](r, perBatch, many), gatherND[int64](r, perBatch, many)))
 }
 
-func withinAll[T float32 | int64](index []T, sizes []int) error {
-	for i := range index {
-		if err := within(index[i:i+1], sizes[i%len(sizes)]); err != nil {
-			return err
+// gatherND takes many slices from each batch, which has perBatch elements.
+func gatherND[T float32 | int64](r rows, perBatch, many int) mover[T] {
+	return func(out []T, in [][]T) {
+		for i := 0; len(out) > 0; i++ {
+			from := in[0][i/many*perBatch:]
+			copy(out[:r.run], from[position(r, in[1], i):])
+			out = out[r.run:]
 		}
-	}
-	return nil
-}
-
-func position[T float32 | int64](row []T, sizes []int, run int) int {
-	at := 0
-	for j, v := range row {
-		k := int(v)
-		if k < 0 {
-			k += sizes[j]
-		}
-		at = at*sizes[j] + k
-	}
-	return at * run
-}
-
-func gatherND[T float32 | int64](out, in, index []T, sizes []int, run, rows, perBatch int) {
-	for i := 0; len(out) > 0; i++ {
-		from := in[i/rows*perBatch:]
-		row := index[i*len(sizes):][:len(sizes)]
-		copy(out[:run], from[position(row, sizes, run):])
-		out = out[run:]
 	}
 }
 
 func compileScatterND(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	index, err := c.given(1)
-	if err != nil {
-		return err
-	}
-	updates, err := c.given(2)
-	if err != nil {
-		return err
-	}
-	how, err := c.stringAttribute("reduction", "none")
-	if err != nil {
-		return err
-	}
-	if how != "none" {
-		return onnx.Unsupported("the reduction %.20q is not supported", how)
-	}
+	x, index, updates := c.given(0), c.given(1), c.updates(c.given(0))
 	rank := len(index.shape)
-	if rank == 0 || index.kind != ints || updates.kind != x.kind {
+	if rank == 0 || index.kind != ints {
 		return fmt.Errorf("indices of shape %v for a tensor of shape %v", index.shape, x.shape)
 	}
 	deep := index.shape[rank-1]
 	if deep < 1 || deep > len(x.shape) || !slices.Equal(updates.shape, slices.Concat(index.shape[:rank-1], x.shape[deep:])) {
 		return fmt.Errorf("indices of shape %v and updates of shape %v for a tensor of shape %v", index.shape, updates.shape, x.shape)
 	}
-	sizes, run := x.shape[:deep], count(x.shape[deep:])
-	s := &step{in: []*value{x, index, updates}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		copyKernel(out, in, nil)
-		scatterND(out, in[1], in[2], sizes, run)
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		if err := withinAll(in[1], sizes); err != nil {
-			return err
-		}
-		copy(out, in[0])
-		scatterND(out, in[1], in[2], sizes, run)
-		return nil
-	}
-	s.check = func(in [][]float32) error { return withinAll(in[1], sizes) }
+	r := rows{x.shape[:deep], count(x.shape[deep:])}
+	s := &step{in: []*value{x, index, updates}, sizes: r.sizes}
+	s.moves(scatterND[float32](r), scatterND[int64](r))
 	return c.setOutput(c.step(x.kind, s, x.shape, int64(count(updates.shape))))
 }
 
-func scatterND[T float32 | int64](out, index, updates []T, sizes []int, run int) {
-	for i := 0; i < len(index); i += len(sizes) {
-		copy(out[position(index[i:][:len(sizes)], sizes, run):], updates[:run])
-		updates = updates[run:]
-	}
-}
-
-func compileScatterElements(c *call) error {
-	x, index, k, err := c.elements(1)
-	if err != nil {
-		return err
-	}
-	updates, err := c.given(2)
-	if err != nil {
-		return err
-	}
-	how, err := c.stringAttribute("reduction", "none")
-	if err != nil {
-		return err
-	}
-	if how != "none" || updates.kind != x.kind || !slices.Equal(updates.shape, index.shape) {
-		return onnx.Unsupported("updates of shape %v by the reduction %.20q are not supported", updates.shape, how)
-	}
-	n := x.shape[k]
-	steps := rowMajor(x.shape)
-	walk := view{shape: index.shape, steps: slices.Clone(steps)}
-	walk.steps[k] = 0
-	s := &step{in: []*value{x, index, updates}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		copyKernel(out, in, nil)
-		scatterElements(walk, out, in[1], in[2], n, steps[k])
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		if err := within(in[1], n); err != nil {
-			return err
-		}
+func scatterND[T float32 | int64](r rows) mover[T] {
+	return func(out []T, in [][]T) {
 		copy(out, in[0])
-		scatterElements(walk, out, in[1], in[2], n, steps[k])
-		return nil
-	}
-	s.check = func(in [][]float32) error { return within(in[1], n) }
-	return c.setOutput(c.step(x.kind, s, x.shape, int64(count(index.shape))))
-}
-
-func scatterElements[T float32 | int64](walk view, out, index, updates []T, n, step int) {
-	at := 0
-	position := make([]int, len(walk.shape))
-	for i, v := range index {
-		k := int(v)
-		if k < 0 {
-			k += n
+		for i := range len(in[1]) / len(r.sizes) {
+			copy(out[position(r, in[1], i):], in[2][i*r.run:][:r.run])
 		}
-		out[at+k*step] = updates[i]
-		at = walk.next(position, at, len(walk.shape))
 	}
 }
 
 func compileTrilu(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	upper, err := c.intAttribute("upper", 1)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	upper := c.flagAttribute("upper", true)
 	diagonal := int64(0)
 	if c.has(1) {
-		list, err := c.constantInts(1)
-		if err != nil {
-			return err
-		}
-		if len(list) != 1 {
-			return fmt.Errorf("%d diagonals", len(list))
-		}
-		diagonal = list[0]
+		diagonal = c.oneInt(1, "diagonals")
 	}
 	rank := len(x.shape)
 	if rank < 2 {
@@ -344,25 +235,23 @@ func compileTrilu(c *call) error {
 	if diagonal < -int64(rows+columns) || diagonal > int64(rows+columns) {
 		return fmt.Errorf("the diagonal %d of a tensor of shape %v", diagonal, x.shape)
 	}
-	s := &step{in: []*value{x}, inPlace: true}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		trilu(out, in[0], rows, columns, int(diagonal), upper != 0)
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		trilu(out, in[0], rows, columns, int(diagonal), upper != 0)
-		return nil
-	}
-	return c.setOutput(c.step(x.kind, s, x.shape, 0))
+	m := triangle{rows, columns, int(diagonal), upper}
+	return c.setOutput(c.moving(&step{in: []*value{x}, inPlace: true}, x.kind, x.shape, trilu[float32](m), trilu[int64](m)))
 }
 
-func trilu[T any](out, in []T, rows, columns, diagonal int, upper bool) {
-	var zero T
-	for i := range out {
-		r, k := i/columns%rows, i%columns
-		if upper == (k-r >= diagonal) || !upper && k-r == diagonal {
-			out[i] = in[i]
-		} else {
-			out[i] = zero
+type triangle struct {
+	rows, columns, diagonal int
+	upper                   bool
+}
+
+func trilu[T float32 | int64](m triangle) mover[T] {
+	return func(out []T, in [][]T) {
+		for i, v := range in[0] {
+			r, k := i/m.columns%m.rows, i%m.columns
+			if m.upper != (k-r >= m.diagonal) && (m.upper || k-r != m.diagonal) {
+				v = 0
+			}
+			out[i] = v
 		}
 	}
 }
@@ -371,44 +260,27 @@ func compileOneHot(c *call) error {
 	if err := c.inputs(3, 3); err != nil {
 		return err
 	}
-	index, err := c.any(0)
-	if err != nil {
-		return err
-	}
-	depth, err := c.constantInts(1)
-	if err != nil {
-		return err
-	}
-	values, err := c.any(2)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(-1, len(index.shape)+1)
-	if err != nil {
-		return err
-	}
+	index, depth, values := c.any(0), c.constantInts(1), c.any(2)
+	k := c.axisAttribute(-1, len(index.shape)+1)
 	if len(depth) != 1 || depth[0] < 1 || depth[0] > int64(c.limits.Elements) || count(values.shape) != 2 || index.kind != ints {
 		return fmt.Errorf("a depth of %v for values of shape %v", depth, values.shape)
 	}
 	n := int(depth[0])
 	shape := slices.Insert(slices.Clone(index.shape), k, n)
 	inner := count(index.shape[k:])
-	s := &step{in: []*value{index, values}}
-	s.run = func(out []float32, in [][]float32, _ []float32) { oneHot(out, in[0], in[1], n, inner) }
-	s.exact = func(out []int64, in [][]int64) error { oneHot(out, in[0], in[1], n, inner); return nil }
-	return c.setOutput(c.step(values.kind, s, shape, 0))
+	return c.setOutput(c.moving(&step{in: []*value{index, values}}, values.kind, shape, oneHot[float32](n, inner), oneHot[int64](n, inner)))
 }
 
-func oneHot[T float32 | int64](out, index, values []T, n, inner int) {
-	for i := range out {
-		out[i] = values[0]
-	}
-	for i, v := range index {
-		if k := int(v); k >= -n && k < n {
-			if k < 0 {
-				k += n
+func oneHot[T float32 | int64](n, inner int) mover[T] {
+	return func(out []T, in [][]T) {
+		off, on := in[1][0], in[1][1]
+		for i := range out {
+			out[i] = off
+		}
+		for i, v := range in[0] {
+			if k := int(v); k >= -n && k < n {
+				out[(i/inner*n+resolved(v, n))*inner+i%inner] = on
 			}
-			out[(i/inner*n+k)*inner+i%inner] = values[1]
 		}
 	}
 }

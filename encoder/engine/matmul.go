@@ -45,14 +45,14 @@ func (l *linear) pack(b *builder) error {
 }
 
 // linear emits x·w for a constant w of k×n, or n×k if transposed.
-func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) (*value, error) {
+func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float32, shape []int) *value {
 	l := &linear{w: w, transposed: transposed, k: w.shape[len(w.shape)-2], n: w.shape[len(w.shape)-1], alpha: alpha, bias: bias}
 	if transposed {
 		l.k, l.n = l.n, l.k
 	}
 	rows := count(x.shape) / l.k
 	s := &step{in: []*value{x}, linear: l, pack: func() error { return l.pack(c.builder) }}
-	s.scratch = rightScratch(rows, l.n, l.k)
+	s.scratch = f32.Scratch(rows, l.n, l.k) // a bound, as f32.Right is known only after packing
 	s.run = func(out []float32, in [][]float32, scratch []float32) {
 		e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
 		l.packed.MulEpilogue(out, l.n, in[0], l.k, rows, e, scratch)
@@ -60,33 +60,21 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
 }
 
-// rightScratch bounds the scratch of f32.Right, which is known only after
-// packing.
-func rightScratch(m, n, k int) int { return f32.Scratch(m, n, k) }
-
 // compileMatMul multiplies the last two axes of two tensors and broadcasts the
 // others.
 func compileMatMul(c *call) error {
 	if err := c.inputs(2, 2); err != nil {
 		return err
 	}
-	a, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	b, err := c.input(1)
-	if err != nil {
-		return err
-	}
-	return c.setOutput(c.matMul(a, b))
+	return c.setOutput(c.matMul(c.input(0), c.input(1)))
 }
 
-func (c *call) matMul(a, b *value) (v *value, err error) {
+func (c *call) matMul(a, b *value) *value {
 	// A vector is a matrix of one row on the left, of one column on the right.
 	as, bs := a.shape, b.shape
 	switch {
 	case len(as) == 0 || len(bs) == 0:
-		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", as, bs)
+		return c.fail(fmt.Errorf("tensors of shapes %v and %v do not fit", as, bs))
 	case len(as) == 1:
 		as = []int{1, as[0]}
 	}
@@ -96,7 +84,7 @@ func (c *call) matMul(a, b *value) (v *value, err error) {
 	m, k, n := as[len(as)-2], as[len(as)-1], bs[len(bs)-1]
 	batch, err := newBroadcast(as[:len(as)-2], bs[:len(bs)-2])
 	if err != nil || bs[len(bs)-2] != k {
-		return nil, fmt.Errorf("tensors of shapes %v and %v do not fit", a.shape, b.shape)
+		return c.fail(fmt.Errorf("tensors of shapes %v and %v do not fit", a.shape, b.shape))
 	}
 	shape := slices.Clone(batch.shape)
 	if len(a.shape) > 1 {
@@ -105,13 +93,11 @@ func (c *call) matMul(a, b *value) (v *value, err error) {
 	if len(b.shape) > 1 {
 		shape = append(shape, n)
 	}
-	if _, err := c.check(shape); err != nil {
-		return nil, err
+	if c.check(shape); c.err != nil {
+		return &value{}
 	}
 	if b.constant() && count(bs) == k*n && count(batch.shape) == count(as[:len(as)-2]) {
-		if b, err = c.reshaped(b, []int{k, n}); err != nil {
-			return nil, err
-		}
+		b = c.reshaped(b, []int{k, n})
 		return c.linear(a, b, false, 1, nil, shape)
 	}
 	p := &product{m: m, n: n, k: k, lda: k, ldb: n, batch: batch.merged(), alpha: 1}
@@ -131,7 +117,7 @@ type product struct {
 	alpha    float32
 }
 
-func (c *call) product(a, b *value, p *product, shape []int) (*value, error) {
+func (c *call) product(a, b *value, p *product, shape []int) *value {
 	s := &step{in: []*value{a, b}, product: p, scratch: f32.Scratch(p.m, p.n, p.k)}
 	s.run = p.run
 	return c.step(floats, s, shape, int64(count(p.batch.shape))*int64(p.m)*int64(p.n)*int64(p.k))
@@ -161,117 +147,81 @@ func compileGemm(c *call) error {
 	if err := c.inputs(2, 3); err != nil {
 		return err
 	}
-	a, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	b, err := c.input(1)
-	if err != nil {
-		return err
-	}
-	of, err := c.factors([]string{"alpha", "beta"}, 1, 1)
-	if err != nil {
-		return err
-	}
+	a, b := c.input(0), c.input(1)
+	of := c.factors([]string{"alpha", "beta"}, 1, 1)
 	if !finite(of) {
 		return fmt.Errorf("factors of %g and %g", of[0], of[1])
 	}
-	transA, err := c.intAttribute("transA", 0)
-	if err != nil {
-		return err
-	}
-	transB, err := c.intAttribute("transB", 0)
-	if err != nil {
-		return err
-	}
+	transA, transB := c.flagAttribute("transA", false), c.flagAttribute("transB", false)
 	if len(a.shape) != 2 || len(b.shape) != 2 {
 		return fmt.Errorf("tensors of shapes %v and %v, which are no matrices", a.shape, b.shape)
 	}
-	if transA != 0 {
-		if a, err = c.transposed(a, []int{1, 0}); err != nil {
-			return err
-		}
+	if transA {
+		a = c.transposed(a, []int{1, 0})
+	}
+	if c.err != nil {
+		return c.err
 	}
 	m, k, n, inner := a.shape[0], a.shape[1], b.shape[1], b.shape[0]
-	if transB != 0 {
+	if transB {
 		n, inner = inner, n
 	}
 	if inner != k {
 		return fmt.Errorf("tensors of shapes %v and %v do not fit", a.shape, b.shape)
 	}
-	bias, err := c.rowBias(2, n, of[1])
-	if err != nil {
-		return err
-	}
+	bias := c.rowBias(2, n, of[1])
 	var v *value
 	if b.constant() {
-		v, err = c.linear(a, b, transB != 0, of[0], bias, []int{m, n})
+		v = c.linear(a, b, transB, of[0], bias, []int{m, n})
 	} else {
-		p := &product{m: m, n: n, k: k, lda: k, ldb: b.shape[1], transB: transB != 0, alpha: of[0]}
+		p := &product{m: m, n: n, k: k, lda: k, ldb: b.shape[1], transB: transB, alpha: of[0]}
 		p.batch, _ = newBroadcast([]int{1}, []int{1})
-		v, err = c.product(a, b, p, []int{m, n})
+		v = c.product(a, b, p, []int{m, n})
 	}
-	if err != nil || !c.has(2) || b.constant() && bias != nil {
-		return c.setOutput(v, err)
+	if !c.has(2) || b.constant() && bias != nil {
+		return c.setOutput(v)
 	}
-	third, err := c.input(2)
-	if err != nil {
-		return err
-	}
+	third := c.input(2)
 	if of[1] != 1 {
-		if third, err = c.binary("Mul", third, number(of[1])); err != nil {
-			return err
-		}
+		third = c.binary("Mul", third, number(of[1]))
 	}
-	if v, err = c.binary("Add", v, third); err == nil && !slices.Equal(v.shape, []int{m, n}) {
-		err = fmt.Errorf("a third matrix of shape %v for one of %d×%d", third.shape, m, n)
+	if v = c.binary("Add", v, third); !slices.Equal(v.shape, []int{m, n}) {
+		return fmt.Errorf("a third matrix of shape %v for one of %d×%d", third.shape, m, n)
 	}
-	return c.setOutput(v, err)
+	return c.setOutput(v)
 }
 
 // rowBias reads the i-th input as a constant row of n values, or one value for
 // all. It returns nil otherwise.
-func (c *call) rowBias(i, n int, beta float32) ([]float32, error) {
+func (c *call) rowBias(i, n int, beta float32) []float32 {
 	if !c.has(i) {
-		return nil, nil
+		return nil
 	}
-	v, err := c.input(i)
-	if err != nil {
-		return nil, err
-	}
+	v := c.input(i)
 	if last := len(v.shape) - 1; !v.constant() || count(v.shape) != 1 && (count(v.shape) != n || v.shape[last] != n) {
-		return nil, nil
+		return nil
 	}
 	data, err := c.finiteCopy(v)
-	if err != nil {
-		return nil, err
+	if err != nil || c.err != nil {
+		c.fail(err)
+		return nil
 	}
 	bias := make([]float32, n)
 	for i := range bias {
 		bias[i] = beta * data[i%len(data)]
 	}
-	return bias, nil
+	return bias
 }
 
 // compileEinsum multiplies two tensors with lettered axes and sums over letters
 // missing from the output. Exporters write matrix products with permuted axes.
 func compileEinsum(c *call) error {
-	equation, err := c.stringAttribute("equation", "")
-	if err != nil {
-		return err
-	}
+	equation := c.stringAttribute("equation", "")
 	left, right, out, ok := parseEinsum(equation)
 	if !ok || len(c.in) != 2 {
 		return onnx.Unsupported("the equation %.80q of %d tensors is not supported", equation, len(c.in))
 	}
-	a, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	b, err := c.input(1)
-	if err != nil {
-		return err
-	}
+	a, b := c.input(0), c.input(1)
 	if len(a.shape) != len(left) || len(b.shape) != len(right) {
 		return fmt.Errorf("tensors of shapes %v and %v for the equation %.80q", a.shape, b.shape, equation)
 	}
@@ -308,14 +258,10 @@ func compileEinsum(c *call) error {
 			columns = append(columns, l)
 		}
 	}
-	arranged := func(v *value, letters []rune, groups ...[]rune) (*value, error) {
+	arranged := func(v *value, letters []rune, groups ...[]rune) *value {
 		perm, shape := []int{}, []int{}
 		for _, l := range slices.Concat(groups...) {
 			perm = append(perm, slices.Index(letters, l))
-		}
-		v, err := c.transposed(v, perm)
-		if err != nil {
-			return nil, err
 		}
 		for _, g := range groups {
 			n := 1
@@ -324,18 +270,9 @@ func compileEinsum(c *call) error {
 			}
 			shape = append(shape, n)
 		}
-		return c.reshaped(v, shape)
+		return c.reshaped(c.transposed(v, perm), shape)
 	}
-	if a, err = arranged(a, left, batch, rows, inner); err != nil {
-		return err
-	}
-	if b, err = arranged(b, right, batch, inner, columns); err != nil {
-		return err
-	}
-	v, err := c.matMul(a, b)
-	if err != nil {
-		return err
-	}
+	v := c.matMul(arranged(a, left, batch, rows, inner), arranged(b, right, batch, inner, columns))
 	have := slices.Concat(batch, rows, columns)
 	var shape, perm []int
 	for _, l := range have {
@@ -344,10 +281,7 @@ func compileEinsum(c *call) error {
 	for _, l := range out {
 		perm = append(perm, slices.Index(have, l))
 	}
-	if v, err = c.reshaped(v, shape); err != nil {
-		return err
-	}
-	return c.setOutput(c.transposed(v, perm))
+	return c.setOutput(c.transposed(c.reshaped(v, shape), perm))
 }
 
 func parseEinsum(equation string) (left, right, out []rune, ok bool) {

@@ -11,43 +11,26 @@ import (
 // Operators that only move elements.
 
 func compileFlatten(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	a, err := c.intAttribute("axis", 1)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	a := c.intAttribute("axis", 1)
 	k := len(x.shape)
 	if a != int64(k) { // all axes may form the rows
-		if k, err = axis(a, k); err != nil {
-			return err
-		}
+		k = c.axis(a, k)
 	}
 	return c.setOutput(c.reshaped(x, []int{count(x.shape[:k]), count(x.shape[k:])}))
 }
 
 func compileReshape(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	target, err := c.constantInts(1)
-	if err != nil {
-		return err
-	}
-	allowZero, err := c.intAttribute("allowzero", 0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	target := c.constantInts(1)
+	allowZero := c.flagAttribute("allowzero", false)
 	shape, free, known := make([]int, len(target)), -1, 1
 	for i, d := range target {
 		switch {
 		case d == -1 && free < 0:
 			free = i
 			continue
-		case d == 0 && allowZero != 0:
+		case d == 0 && allowZero:
 		case d == 0 && i < len(x.shape):
 			shape[i] = x.shape[i]
 		case d > 0 && d <= int64(c.limits.Elements):
@@ -72,14 +55,9 @@ func compileReshape(c *call) error {
 }
 
 func compileSqueeze(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	axes, given, err := c.axes("axes", 13, 1, len(x.shape))
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	axes := c.axesOf(c.listBefore(13, "axes", 1), len(x.shape))
+	given := len(axes) > 0
 	var shape []int
 	for k, n := range x.shape {
 		switch {
@@ -95,36 +73,23 @@ func compileSqueeze(c *call) error {
 }
 
 func compileUnsqueeze(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	var raw []int64
 	if c.opset < 13 {
-		a, err := c.attribute("axes", onnx.KindInts)
-		if err != nil {
-			return err
-		}
-		if a != nil {
-			raw = a.Ints
-		}
-	} else if raw, err = c.constantInts(1); err != nil {
-		return err
+		raw = c.rawInts("axes")
+	} else {
+		raw = c.constantInts(1)
 	}
 	rank := len(x.shape) + len(raw)
 	if rank > maxRank {
 		return onnx.Unsupported("a tensor of %d dimensions is not supported", rank)
 	}
 	shape, from := make([]int, rank), x.shape
-	for _, a := range raw {
-		k, err := axis(a, rank)
-		if err != nil {
-			return err
-		}
-		if shape[k] != 0 {
-			return fmt.Errorf("axis %d is named twice", a)
-		}
+	for _, k := range c.axesOf(raw, rank) {
 		shape[k] = 1
+	}
+	if c.err != nil {
+		return c.err
 	}
 	for k := range shape {
 		if shape[k] == 0 {
@@ -135,28 +100,23 @@ func compileUnsqueeze(c *call) error {
 }
 
 func compileTranspose(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	rank := len(x.shape)
-	backwards := make([]int, rank)
-	for k := range backwards {
-		backwards[k] = rank - 1 - k
-	}
-	perm, err := c.intsAttribute("perm", backwards, rank, 0, rank-1)
-	if err != nil {
-		return err
-	}
+	backwards := allAxes(rank)
+	slices.Reverse(backwards)
+	perm := c.intsAttribute("perm", backwards, rank, 0, rank-1)
 	return c.setOutput(c.transposed(x, perm))
 }
 
-func (c *call) transposed(x *value, perm []int) (*value, error) {
+func (c *call) transposed(x *value, perm []int) *value {
+	if c.err != nil {
+		return x
+	}
 	steps := rowMajor(x.shape)
 	var v view
 	for i, k := range perm {
 		if slices.Contains(perm[:i], k) {
-			return nil, fmt.Errorf("a permutation %v", perm)
+			return c.fail(fmt.Errorf("a permutation %v", perm))
 		}
 		v.shape, v.steps = append(v.shape, x.shape[k]), append(v.steps, steps[k])
 	}
@@ -165,19 +125,8 @@ func (c *call) transposed(x *value, perm []int) (*value, error) {
 
 // compileExpand repeats along axes of length 1, as numpy's broadcasting.
 func compileExpand(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	list, err := c.constantInts(1)
-	if err != nil {
-		return err
-	}
-	target, err := c.shapeOf(list)
-	if err != nil {
-		return err
-	}
-	spread, err := newBroadcast(x.shape, target)
+	x := c.given(0)
+	spread, err := newBroadcast(x.shape, c.shapeOf(c.constantInts(1)))
 	if err != nil {
 		return err
 	}
@@ -185,18 +134,8 @@ func compileExpand(c *call) error {
 }
 
 func compileTile(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	list, err := c.constantInts(1)
-	if err != nil {
-		return err
-	}
-	repeats, err := c.shapeOf(list)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	repeats := c.shapeOf(c.constantInts(1))
 	if len(repeats) != len(x.shape) {
 		return fmt.Errorf("%d repetitions of a tensor of shape %v", len(repeats), x.shape)
 	}
@@ -207,8 +146,8 @@ func compileTile(c *call) error {
 		}
 		shape[k] = x.shape[k] * n
 	}
-	if _, err := c.check(shape); err != nil {
-		return err
+	if c.check(shape); c.err != nil {
+		return c.err
 	}
 	// Each axis becomes two, of which the first repeats. Only this step exceeds
 	// the rank limit.
@@ -223,32 +162,15 @@ func compileTile(c *call) error {
 	if count(shape) == 0 {
 		return c.setOutput(c.step(x.kind, &step{in: []*value{x}}, shape, 0))
 	}
-	m := v.merged()
-	return c.setOutput(c.step(x.kind, &step{
-		in:  []*value{x},
-		run: func(out []float32, in [][]float32, _ []float32) { read(m, out, in[0]) },
-		exact: func(out []int64, in [][]int64) error {
-			read(m, out, in[0])
-			return nil
-		},
-	}, shape, 0))
+	return c.setOutput(c.reading(x, v, shape))
 }
 
 // compileSpaceDepth implements DepthToSpace and SpaceToDepth, which exchange
 // blocks of pixels and channels.
 func compileSpaceDepth(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	size, err := c.intAttribute("blocksize", 0)
-	if err != nil {
-		return err
-	}
-	mode, err := c.stringAttribute("mode", "DCR")
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	size := c.intAttribute("blocksize", 0)
+	mode := c.stringAttribute("mode", "DCR")
 	if len(x.shape) != 4 || size < 1 || size > maxWindow || mode != "DCR" && mode != "CRD" {
 		return fmt.Errorf("blocks of %d in the order %.20q of a tensor of shape %v", size, mode, x.shape)
 	}
@@ -264,13 +186,7 @@ func compileSpaceDepth(c *call) error {
 	default:
 		split, perm, shape = []int{n, ch / b / b, b, b, h, w}, []int{0, 1, 4, 2, 5, 3}, []int{n, ch / b / b, h * b, w * b}
 	}
-	if x, err = c.reshaped(x, split); err != nil {
-		return err
-	}
-	if x, err = c.transposed(x, perm); err != nil {
-		return err
-	}
-	return c.setOutput(c.reshaped(x, shape))
+	return c.setOutput(c.reshaped(c.transposed(c.reshaped(x, split), perm), shape))
 }
 
 // compileIdentity implements Identity, and Dropout, which does nothing after
@@ -279,11 +195,7 @@ func compileIdentity(c *call) error {
 	if c.node.Op == "Dropout" {
 		delete(c.attributes, "ratio")
 		delete(c.attributes, "seed")
-		ratio, err := c.scalar(1, 0.5)
-		if err != nil {
-			return err
-		}
-		if ratio != 0 && c.has(2) && !c.falseConstant(2) {
+		if ratio := c.scalar(1, 0.5); ratio != 0 && c.has(2) && !c.falseConstant(2) {
 			return errors.New("a training mode is not supported")
 		}
 	}

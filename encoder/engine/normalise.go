@@ -13,36 +13,24 @@ import (
 // compileBatchNorm computes (x − mean)/√(variance + epsilon)·scale + bias,
 // folded into a preceding convolution if possible.
 func compileBatchNorm(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	if len(x.shape) < 2 {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
-	epsilon, err := c.floatAttribute("epsilon", 1e-5)
-	if err != nil {
-		return err
-	}
-	if _, err := c.floatAttribute("momentum", 0); err != nil { // only used in training
-		return err
-	}
+	epsilon := c.floatAttribute("epsilon", 1e-5)
+	c.floatAttribute("momentum", 0) // only used in training
 	for _, name := range []string{"training_mode", "spatial"} {
 		standard := map[string]int64{"spatial": 1}[name]
-		if v, err := c.intAttribute(name, standard); err != nil || v != standard {
+		if v := c.intAttribute(name, standard); v != standard {
 			return onnx.Unsupported("%s = %d is not supported", name, v)
 		}
 	}
-	channels := x.shape[1]
 	var parts [4][]float32 // scale, bias, mean, variance
 	for i := range parts {
-		v, err := c.weights(i+1, channels)
-		if err != nil {
-			return err
-		}
-		if parts[i], err = c.finiteCopy(v); err != nil {
-			return err
-		}
+		parts[i] = c.finiteWeights(i+1, x.shape[1])
+	}
+	if c.err != nil {
+		return c.err
 	}
 	by, plus := parts[0], parts[1]
 	for i := range by {
@@ -61,33 +49,23 @@ func compileBatchNorm(c *call) error {
 // compileLayerNorm implements LayerNormalization, which normalises all axes
 // from one on to mean 0 and variance 1, and RMSNormalization, to mean square 1.
 func compileLayerNorm(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(-1, len(x.shape))
-	if err != nil {
-		return err
-	}
-	epsilon, err := c.floatAttribute("epsilon", 1e-5)
-	if err != nil {
-		return err
+	x := c.input(0)
+	k := c.axisAttribute(-1, len(x.shape))
+	epsilon := c.floatAttribute("epsilon", 1e-5)
+	if c.err != nil {
+		return c.err
 	}
 	delete(c.attributes, "stash_type") // precision, float32 here
 	n := count(x.shape[k:])
 	s := &step{in: []*value{x}, inPlace: true}
 	for i := 1; i < 3 && c.has(i); i++ {
-		v, err := c.input(i)
-		if err != nil {
-			return err
-		}
-		if b, err := newBroadcast(x.shape[k:], v.shape); err != nil || count(b.shape) != n || len(b.shape) > len(x.shape)-k {
+		v := c.input(i)
+		b, err := newBroadcast(x.shape[k:], v.shape)
+		if err != nil || count(b.shape) != n || len(b.shape) > len(x.shape)-k {
 			return fmt.Errorf("input %d of shape %v for rows of shape %v", i, v.shape, x.shape[k:])
 		}
 		if count(v.shape) != n {
-			if v, err = c.expanded(v, x.shape[k:]); err != nil {
-				return err
-			}
+			v = c.view(v, view{shape: b.shape, steps: b.steps[1]})
 		}
 		s.in = append(s.in, v)
 	}
@@ -103,15 +81,6 @@ func compileLayerNorm(c *call) error {
 		layerNorm(out, in[0], scale, bias, n, epsilon, centred)
 	}
 	return c.emit(s, x.shape, 3*int64(count(x.shape)))
-}
-
-// expanded broadcasts a tensor to a shape.
-func (c *call) expanded(v *value, shape []int) (*value, error) {
-	b, err := newBroadcast(shape, v.shape)
-	if err != nil {
-		return nil, err
-	}
-	return c.view(v, view{shape: b.shape, steps: b.steps[1]})
 }
 
 func layerNorm(out, in, scale, bias []float32, n int, epsilon float32, centred bool) {
@@ -148,36 +117,24 @@ func normalise(out, in []float32, epsilon float32, centred bool) {
 // whose groups are single channels. Scale and bias are per channel, but per
 // group in opsets 18 to 20.
 func compileGroupNorm(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	if len(x.shape) < 3 {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
 	channels := x.shape[1]
 	groups := int64(channels)
 	if c.node.Op == "GroupNormalization" {
-		if groups, err = c.intAttribute("num_groups", 0); err != nil {
-			return err
-		}
+		groups = c.intAttribute("num_groups", 0)
 		delete(c.attributes, "stash_type")
 	}
 	if groups < 1 || groups > int64(channels) || channels%int(groups) != 0 {
 		return fmt.Errorf("%d channels in %d groups", channels, groups)
 	}
-	epsilon, err := c.floatAttribute("epsilon", 1e-5)
-	if err != nil {
-		return err
-	}
+	epsilon := c.floatAttribute("epsilon", 1e-5)
 	var parts [2][]float32
 	for i := range parts {
-		v, err := c.weights(i+1, -1)
-		if err != nil {
-			return err
-		}
-		if parts[i], err = c.finiteCopy(v); err != nil {
-			return err
+		if parts[i] = c.finiteWeights(i+1, -1); c.err != nil {
+			return c.err
 		}
 		if c.node.Op == "GroupNormalization" && c.opset < 21 && len(parts[i]) == int(groups) {
 			var each []float32
@@ -187,7 +144,7 @@ func compileGroupNorm(c *call) error {
 			parts[i] = each
 		}
 		if len(parts[i]) != channels {
-			return fmt.Errorf("input %d has shape %v for %d channels", i+1, v.shape, channels)
+			return fmt.Errorf("input %d has shape %v for %d channels", i+1, c.in[i+1].shape, channels)
 		}
 	}
 	pixels := count(x.shape[2:])
@@ -209,50 +166,27 @@ func scaleChannels(out, in, by, plus []float32, n int) {
 }
 
 func compileLpNorm(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(-1, len(x.shape))
-	if err != nil {
-		return err
-	}
-	p, err := c.intAttribute("p", 2)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
+	k := c.axisAttribute(-1, len(x.shape))
+	p := c.intAttribute("p", 2)
 	if p != 1 && p != 2 {
 		return fmt.Errorf("p = %d", p)
 	}
-	length, err := c.reduced(reductions[fmt.Sprint("ReduceL", p)], x, []int{k})
-	if err != nil {
-		return err
-	}
+	length := c.reduced(reductions[fmt.Sprint("ReduceL", p)], x, []int{k})
 	// Define 0/0 as 0.
-	if length, err = c.unary(unary{run: eachFloat32(func(v float32) float32 {
+	length = c.unary(unary{run: eachFloat32(func(v float32) float32 {
 		if v == 0 {
 			return 1
 		}
 		return v
-	})}, length); err != nil {
-		return err
-	}
+	})}, length)
 	return c.setOutput(c.binary("Div", x, length))
 }
 
 func compileLRN(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	of, err := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)
-	if err != nil {
-		return err
-	}
-	size, err := c.intAttribute("size", 0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
+	of := c.factors([]string{"alpha", "beta", "bias"}, 1e-4, 0.75, 1)
+	size := c.intAttribute("size", 0)
 	if len(x.shape) < 3 || size < 1 || size > int64(x.shape[1])*2 {
 		return fmt.Errorf("%d channels of a tensor of shape %v", size, x.shape)
 	}
@@ -294,25 +228,19 @@ func powers(x []float32, p float32) {
 // compileSoftmax implements Softmax and LogSoftmax. Up to opset 12 they cover
 // all axes from one on, from 13 a single axis.
 func compileSoftmax(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	otherwise := int64(-1)
 	if c.opset < 13 {
 		otherwise = 1
 	}
-	a, err := c.intAttribute("axis", otherwise)
-	if err != nil {
-		return err
-	}
+	a := c.intAttribute("axis", otherwise)
 	logarithm := c.node.Op == "LogSoftmax"
 	if c.opset < 13 && a == int64(len(x.shape)) { // rows of one
 		return c.setOutput(c.softmaxOf(x, 1, logarithm))
 	}
-	k, err := axis(a, len(x.shape))
-	if err != nil {
-		return err
+	k := c.axis(a, len(x.shape))
+	if c.err != nil {
+		return c.err
 	}
 	if c.opset < 13 || k == len(x.shape)-1 {
 		return c.setOutput(c.softmaxOf(x, count(x.shape[k:]), logarithm))
@@ -323,25 +251,19 @@ func compileSoftmax(c *call) error {
 	for i, k := range perm {
 		back[k] = i
 	}
-	v, err := c.transposed(x, perm)
-	if err == nil {
-		v, err = c.softmaxOf(v, x.shape[k], logarithm)
-	}
-	if err == nil {
-		v, err = c.transposed(v, back)
-	}
-	return c.setOutput(v, err)
+	v := c.softmaxOf(c.transposed(x, perm), x.shape[k], logarithm)
+	return c.setOutput(c.transposed(v, back))
 }
 
-func (c *call) softmaxOf(x *value, n int, logarithm bool) (*value, error) {
+func (c *call) softmaxOf(x *value, n int, logarithm bool) *value {
 	s := &step{in: []*value{x}, inPlace: true}
+	row := softmax
+	if logarithm {
+		row = logSoftmax
+	}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
 		for at := 0; at < len(out); at += n {
-			if logarithm {
-				logSoftmax(out[at:][:n], in[0][at:][:n])
-			} else {
-				softmax(out[at:][:n], in[0][at:][:n])
-			}
+			row(out[at:][:n], in[0][at:][:n])
 		}
 	}
 	return c.step(floats, s, x.shape, 4*int64(count(x.shape)))

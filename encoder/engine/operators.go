@@ -34,8 +34,8 @@ func init() { // avoids an initialisation cycle through branches
 		"Transpose": compileTranspose, "Concat": compileConcat, "Split": compileSplit, "Slice": compileSlice,
 		"Expand": compileExpand, "Tile": compileTile, "Pad": compilePad, "Trilu": compileTrilu,
 		"DepthToSpace": compileSpaceDepth, "SpaceToDepth": compileSpaceDepth, "Resize": compileResize, "Upsample": compileResize,
-		"Gather": compileGather, "GatherElements": compileGatherElements, "GatherND": compileGatherND,
-		"ScatterND": compileScatterND, "ScatterElements": compileScatterElements, "OneHot": compileOneHot,
+		"Gather": compileGather, "GatherElements": compileElements, "GatherND": compileGatherND,
+		"ScatterND": compileScatterND, "ScatterElements": compileElements, "OneHot": compileOneHot,
 		// constants
 		"Constant": compileConstant, "ConstantOfShape": compileConstantOfShape, "Range": compileRange,
 		"Shape": compileShape, "Size": compileSize, "NonZero": compileNonZero,

@@ -10,35 +10,16 @@ import (
 // compilePad adds elements before and after axes, or removes some for negative
 // counts. The counts are an attribute up to opset 10, then an input.
 func compilePad(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	mode, err := c.stringAttribute("mode", "constant")
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
+	mode := c.stringAttribute("mode", "constant")
 	rank := len(x.shape)
 	var pads, axes []int64
 	plain := number(0)
 	if c.opset < 11 {
-		name := "pads"
-		a, err := c.attribute(name, onnx.KindInts)
-		if err != nil {
-			return err
-		}
-		if a != nil {
-			pads = a.Ints
-		}
-		v, err := c.floatAttribute("value", 0)
-		if err != nil {
-			return err
-		}
-		plain = number(v)
+		pads = c.rawInts("pads")
+		plain = number(c.floatAttribute("value", 0))
 	} else {
-		if pads, err = c.constantInts(1); err != nil {
-			return err
-		}
+		pads = c.constantInts(1)
 		if c.has(2) && count(c.in[2].shape) > 0 {
 			if plain = c.in[2]; count(plain.shape) != 1 || !plain.constant() {
 				return onnx.Unsupported("a value that is not a constant number is not supported")
@@ -47,9 +28,7 @@ func compilePad(c *call) error {
 			plain = &value{kind: x.kind, ints: []int64{0}}
 		}
 		if c.has(3) {
-			if axes, err = c.constantInts(3); err != nil {
-				return err
-			}
+			axes = c.constantInts(3)
 		}
 	}
 	if axes == nil {
@@ -62,44 +41,44 @@ func compilePad(c *call) error {
 	}
 	before, after := make([]int64, rank), make([]int64, rank)
 	for i, a := range axes {
-		k, err := axis(a, rank)
-		if err != nil {
-			return err
+		k := c.axis(a, rank)
+		if c.err != nil {
+			return c.err
 		}
 		before[k], after[k] = pads[i], pads[len(axes)+i]
 	}
 	return c.setOutput(c.padded(x, before, after, mode, plain))
 }
 
-func (c *call) padded(x *value, before, after []int64, mode string, plain *value) (*value, error) {
+func (c *call) padded(x *value, before, after []int64, mode string, plain *value) *value {
 	sizes := make([]int64, len(x.shape))
 	most := int64(c.limits.Elements)
 	for k, n := range x.shape {
 		if before[k] < -most || after[k] < -most || before[k] > most || after[k] > most {
-			return nil, limitError("pads %v and %v", before, after)
+			return c.fail(limitError("pads %v and %v", before, after))
 		}
 		if sizes[k] = before[k] + int64(n) + after[k]; sizes[k] < 0 {
-			return nil, fmt.Errorf("pads %v and %v of a tensor of shape %v", before, after, x.shape)
+			return c.fail(fmt.Errorf("pads %v and %v of a tensor of shape %v", before, after, x.shape))
 		}
 	}
 	if !slices.ContainsFunc(slices.Concat(before, after), func(n int64) bool { return n != 0 }) {
-		return x, nil
+		return x
 	}
-	shape, err := c.shapeOf(sizes)
-	if err != nil {
-		return nil, err
+	shape := c.shapeOf(sizes)
+	if c.err != nil {
+		return &value{}
 	}
 	from, steps := make([][]int, len(shape)), rowMajor(x.shape)
 	for k, n := range shape {
 		if err := c.allocate(8 * int64(n)); err != nil {
-			return nil, err
+			return c.fail(err)
 		}
 		from[k] = make([]int, n)
 		for i := range from[k] {
 			at, ok := padSource(i-int(before[k]), x.shape[k], mode)
 			switch {
 			case !ok:
-				return nil, fmt.Errorf("pads %v and %v of a tensor of shape %v by %.20q", before, after, x.shape, mode)
+				return c.fail(fmt.Errorf("pads %v and %v of a tensor of shape %v by %.20q", before, after, x.shape, mode))
 			case at < 0:
 				from[k][i] = -1
 			default:
@@ -111,18 +90,18 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 	if x.kind == floats {
 		data, err := c.floatsOf(plain)
 		if err != nil {
-			return nil, err
+			return c.fail(err)
 		}
 		s.run = func(out []float32, in [][]float32, _ []float32) { pad(out, in[0], from, data[0]) }
 		return c.step(x.kind, s, shape, 0)
 	}
 	data, err := c.intsOf(plain)
 	if err != nil {
-		return nil, err
+		return c.fail(err)
 	}
-	s.run = func(out []float32, in [][]float32, _ []float32) { pad(out, in[0], from, float32(data[0])) }
-	s.exact = func(out []int64, in [][]int64) error { pad(out, in[0], from, data[0]); return nil }
-	return c.step(x.kind, s, shape, 0)
+	return c.moving(s, x.kind, shape,
+		func(out []float32, in [][]float32) { pad(out, in[0], from, float32(data[0])) },
+		func(out []int64, in [][]int64) { pad(out, in[0], from, data[0]) })
 }
 
 func padSource(i, n int, mode string) (at int, ok bool) {

@@ -19,10 +19,7 @@ type pool struct {
 }
 
 func compilePool(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	rank := len(x.shape)
 	if rank != 3 && rank != 4 {
 		return fmt.Errorf("its input has shape %v; N×C×H×W or N×C×W is needed", x.shape)
@@ -31,35 +28,26 @@ func compilePool(c *call) error {
 		return onnx.Unsupported("its second output is not supported")
 	}
 	v := &pool{planes: x.shape[0] * x.shape[1], op: c.node.Op, p: 2}
-	if v.window, err = c.window(x, 0, 0); err != nil {
-		return err
+	if v.window = c.window(x, 0, 0); c.err != nil {
+		return c.err
 	}
-	ceil, err := c.intAttribute("ceil_mode", 0)
-	if err != nil {
-		return err
-	}
-	if ceil != 0 {
+	if c.flagAttribute("ceil_mode", false) {
 		v.outH = ceiled(v.inH, v.top, v.bottom, v.high(), v.sh)
 		v.outW = ceiled(v.inW, v.left, v.right, v.wide(), v.sw)
 	}
 	if v.top >= v.high() || v.bottom >= v.high() || v.left >= v.wide() || v.right >= v.wide() {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
-	counting := int64(0)
 	switch v.op {
 	case "MaxPool":
-		_, err = c.intAttribute("storage_order", 0) // concerns only the second output
+		c.intAttribute("storage_order", 0) // concerns only the second output
 	case "AveragePool":
-		counting, err = c.intAttribute("count_include_pad", 0)
+		v.countPadding = c.flagAttribute("count_include_pad", false)
 	default:
-		if v.p, err = c.intAttribute("p", 2); err == nil && v.p != 1 && v.p != 2 {
-			err = onnx.Unsupported("p = %d is not supported", v.p)
+		if v.p = c.intAttribute("p", 2); v.p != 1 && v.p != 2 {
+			return onnx.Unsupported("p = %d is not supported", v.p)
 		}
 	}
-	if err != nil {
-		return err
-	}
-	v.countPadding = counting != 0
 	shape := []int{x.shape[0], x.shape[1], v.outH, v.outW}
 	if rank == 3 {
 		shape = []int{x.shape[0], x.shape[1], v.outW}

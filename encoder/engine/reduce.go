@@ -41,42 +41,25 @@ var reductions = map[string]reduction{
 }
 
 func compileReduce(c *call) error {
-	x, err := c.any(0)
-	if err != nil {
-		return err
-	}
+	x := c.any(0)
 	r := reductions[c.node.Op]
 	if x.kind == bools || x.kind == ints && r.exact == nil && c.node.Op != "ReduceMean" {
 		return fmt.Errorf("input 0 holds %s", x.kind)
 	}
-	axes, given, err := c.axes("axes", r.since, 1, len(x.shape))
-	if err != nil {
-		return err
-	}
-	keep, err := c.intAttribute("keepdims", 1)
-	if err != nil {
-		return err
-	}
-	noop := int64(0)
-	if c.opset >= r.since {
-		if noop, err = c.intAttribute("noop_with_empty_axes", 0); err != nil {
-			return err
-		}
-	}
-	if !given {
-		if noop != 0 {
-			return c.setOutput(x, nil)
+	axes := c.axesOf(c.listBefore(r.since, "axes", 1), len(x.shape))
+	keep := c.flagAttribute("keepdims", true)
+	noop := c.opset >= r.since && c.flagAttribute("noop_with_empty_axes", false)
+	if len(axes) == 0 {
+		if noop {
+			return c.setOutput(x)
 		}
 		axes = allAxes(len(x.shape))
 	}
-	v, err := c.reduced(r, x, axes)
-	if err == nil && v.producer != nil && c.node.Op == "ReduceMean" && keep != 0 {
+	v := c.reduced(r, x, axes)
+	if v.producer != nil && c.node.Op == "ReduceMean" && keep {
 		v.producer.meanOfRows = slices.Equal(axes, []int{len(x.shape) - 1})
 	}
-	if err == nil {
-		v, err = c.reshaped(v, withoutAxes(x.shape, axes, keep != 0))
-	}
-	return c.setOutput(v, err)
+	return c.setOutput(c.reshaped(v, withoutAxes(x.shape, axes, keep)))
 }
 
 func allAxes(rank int) []int {
@@ -100,7 +83,7 @@ func withoutAxes(shape, axes []int, keep bool) (left []int) {
 	return left
 }
 
-func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
+func (c *call) reduced(r reduction, x *value, axes []int) *value {
 	outer, inner := reductionViews(x.shape, axes)
 	n := count(inner.shape)
 	s := &step{in: []*value{x}, op: "Reduce"}
@@ -125,7 +108,7 @@ func (c *call) reduced(r reduction, x *value, axes []int) (*value, error) {
 		}
 	}
 	if x.kind == ints && r.exact == nil && x.constant() {
-		return nil, errors.New("a mean of integers")
+		return c.fail(errors.New("a mean of integers"))
 	}
 	return c.step(x.kind, s, withoutAxes(x.shape, axes, true), int64(count(x.shape)))
 }
@@ -175,10 +158,7 @@ func reduce(r reduction, outer, inner view, n int, out, in []float32) {
 
 // compileGlobalPool reduces all axes after the channels.
 func compileGlobalPool(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
+	x := c.input(0)
 	if len(x.shape) < 3 {
 		return fmt.Errorf("its input has shape %v; N×C×… is needed", x.shape)
 	}
@@ -187,10 +167,7 @@ func compileGlobalPool(c *call) error {
 	case "GlobalMaxPool":
 		r = reductions["ReduceMax"]
 	case "GlobalLpPool":
-		p, err := c.intAttribute("p", 2)
-		if err != nil {
-			return err
-		}
+		p := c.intAttribute("p", 2)
 		if p != 1 && p != 2 {
 			return fmt.Errorf("p = %d", p)
 		}
@@ -200,21 +177,12 @@ func compileGlobalPool(c *call) error {
 }
 
 func compileArg(c *call) error {
-	x, err := c.any(0)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(0, len(x.shape))
-	if err != nil {
-		return err
-	}
-	keep, err := c.intAttribute("keepdims", 1)
-	if err != nil {
-		return err
-	}
-	later, err := c.intAttribute("select_last_index", 0)
-	if err != nil {
-		return err
+	x := c.any(0)
+	k := c.axisAttribute(0, len(x.shape))
+	keep := c.flagAttribute("keepdims", true)
+	later := c.flagAttribute("select_last_index", false)
+	if c.err != nil {
+		return c.err
 	}
 	outer, inner := reductionViews(x.shape, []int{k})
 	n, pitch := x.shape[k], inner.steps[0]
@@ -229,7 +197,7 @@ func compileArg(c *call) error {
 				if isMin {
 					v, w = -v, -w
 				}
-				if v > w || later != 0 && v == w {
+				if v > w || later && v == w {
 					best = j
 				}
 			}
@@ -237,66 +205,50 @@ func compileArg(c *call) error {
 			at = outer.next(index, at, len(outer.shape))
 		}
 	}
-	v, err := c.step(ints, &step{in: []*value{x}, run: run}, withoutAxes(x.shape, []int{k}, keep != 0), int64(count(x.shape)))
-	return c.setOutput(v, err)
+	s := &step{in: []*value{x}, run: run}
+	return c.setOutput(c.step(ints, s, withoutAxes(x.shape, []int{k}, keep), int64(count(x.shape))))
 }
 
 func compileCumSum(c *call) error {
-	x, err := c.any(0)
-	if err != nil {
-		return err
-	}
-	list, err := c.constantInts(1)
-	if err != nil {
-		return err
-	}
-	if len(list) != 1 {
-		return fmt.Errorf("%d axes", len(list))
-	}
-	k, err := axis(list[0], len(x.shape))
-	if err != nil {
-		return err
-	}
-	exclusive, err := c.intAttribute("exclusive", 0)
-	if err != nil {
-		return err
-	}
-	reverse, err := c.intAttribute("reverse", 0)
-	if err != nil {
-		return err
+	x := c.any(0)
+	k := c.axis(c.oneInt(1, "axes"), len(x.shape))
+	a := accumulation{exclusive: c.flagAttribute("exclusive", false), reverse: c.flagAttribute("reverse", false)}
+	if c.err != nil {
+		return c.err
 	}
 	outer, inner := reductionViews(x.shape, []int{k})
-	n, pitch := x.shape[k], inner.steps[0]
-	s := &step{in: []*value{x}}
-	s.run = func(out []float32, in [][]float32, _ []float32) {
-		accumulate(outer, out, in[0], n, pitch, exclusive != 0, reverse != 0)
-	}
-	s.exact = func(out []int64, in [][]int64) error {
-		accumulate(outer, out, in[0], n, pitch, exclusive != 0, reverse != 0)
-		return nil
-	}
-	return c.setOutput(c.step(x.kind, s, x.shape, 0))
+	a.outer, a.n, a.step = outer, x.shape[k], inner.steps[0]
+	return c.setOutput(c.moving(&step{in: []*value{x}}, x.kind, x.shape, accumulate[float32](a), accumulate[int64](a)))
 }
 
-func accumulate[T float32 | int64](outer view, out, in []T, n, step int, exclusive, reverse bool) {
-	index := make([]int, len(outer.shape))
-	at := 0
-	for range count(outer.shape) {
-		from, move := at, step
-		if reverse {
-			from, move = at+(n-1)*step, -step
-		}
-		var sum T
-		for range n {
-			x := in[from]
-			if exclusive {
-				out[from] = sum
+// An accumulation sums n values, step apart, from each position of outer.
+type accumulation struct {
+	outer              view
+	n, step            int
+	exclusive, reverse bool
+}
+
+func accumulate[T float32 | int64](a accumulation) mover[T] {
+	return func(out []T, in [][]T) {
+		index := make([]int, len(a.outer.shape))
+		at := 0
+		for range count(a.outer.shape) {
+			from, move := at, a.step
+			if a.reverse {
+				from, move = at+(a.n-1)*a.step, -a.step
 			}
-			if sum += x; !exclusive {
-				out[from] = sum
+			var sum T
+			for range a.n {
+				x := in[0][from]
+				if a.exclusive {
+					out[from] = sum
+				}
+				if sum += x; !a.exclusive {
+					out[from] = sum
+				}
+				from += move
 			}
-			from += move
+			at = a.outer.next(index, at, len(a.outer.shape))
 		}
-		at = outer.next(index, at, len(outer.shape))
 	}
 }

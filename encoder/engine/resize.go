@@ -10,17 +10,11 @@ import (
 // compileResize resamples each axis by a sparse matrix. Upsample is its older
 // name.
 func compileResize(c *call) error {
-	x, err := c.input(0)
-	if err != nil {
-		return err
-	}
-	r, err := c.resizing()
-	if err != nil {
-		return err
-	}
-	scales, sizes, err := c.resizeTo(x, r)
-	if err != nil {
-		return err
+	x := c.input(0)
+	r := c.resizing()
+	scales, sizes := c.resizeTo(x, r)
+	if c.err != nil {
+		return c.err
 	}
 	for k, n := range x.shape {
 		if sizes[k] == n && scales[k] == 1 {
@@ -39,74 +33,43 @@ func compileResize(c *call) error {
 		if err != nil {
 			return err
 		}
-		if x, err = c.resampled(x, k, taps); err != nil {
-			return err
-		}
+		x = c.resampled(x, k, taps)
 	}
-	return c.setOutput(x, nil)
+	return c.setOutput(x)
 }
 
 type resizing struct {
 	mode, coordinates, nearest string
 	cubic                      float64
 	outside, antialias         bool // outside weights are omitted, filters widen when shrinking
-	policy                     string
 	axes                       []int64
 }
 
-func (c *call) resizing() (r resizing, err error) {
-	for _, a := range []struct {
-		to              *string
-		name, otherwise string
-	}{
-		{&r.mode, "mode", "nearest"},
-		{&r.coordinates, "coordinate_transformation_mode", "half_pixel"},
-		{&r.nearest, "nearest_mode", "round_prefer_floor"},
-		{&r.policy, "keep_aspect_ratio_policy", "stretch"},
-	} {
-		if *a.to, err = c.stringAttribute(a.name, a.otherwise); err != nil {
-			return r, err
-		}
-	}
+func (c *call) resizing() (r resizing) {
+	r.mode = c.stringAttribute("mode", "nearest")
+	r.coordinates = c.stringAttribute("coordinate_transformation_mode", "half_pixel")
+	r.nearest = c.stringAttribute("nearest_mode", "round_prefer_floor")
+	policy := c.stringAttribute("keep_aspect_ratio_policy", "stretch")
 	if c.node.Op == "Upsample" || c.opset < 11 {
 		r.coordinates, r.nearest = "asymmetric", "floor"
 	}
-	cubic, err := c.floatAttribute("cubic_coeff_a", -0.75)
-	if err != nil {
-		return r, err
-	}
-	r.cubic = float64(cubic)
-	outside, err := c.intAttribute("exclude_outside", 0)
-	if err != nil {
-		return r, err
-	}
-	antialias, err := c.intAttribute("antialias", 0)
-	if err != nil {
-		return r, err
-	}
-	r.outside, r.antialias = outside != 0, antialias != 0
-	if _, err := c.floatAttribute("extrapolation_value", 0); err != nil {
-		return r, err
-	}
-	a, err := c.attribute("axes", onnx.KindInts)
-	if err != nil {
-		return r, err
-	}
-	if a != nil {
-		r.axes = a.Ints
-	}
-	if r.policy != "stretch" || r.coordinates == "tf_crop_and_resize" {
-		return r, onnx.Unsupported("%.40q is not supported", r.policy+", "+r.coordinates)
+	r.cubic = float64(c.floatAttribute("cubic_coeff_a", -0.75))
+	r.outside = c.flagAttribute("exclude_outside", false)
+	r.antialias = c.flagAttribute("antialias", false)
+	c.floatAttribute("extrapolation_value", 0)
+	r.axes = c.rawInts("axes")
+	if policy != "stretch" || r.coordinates == "tf_crop_and_resize" {
+		c.fail(onnx.Unsupported("%.40q is not supported", policy+", "+r.coordinates))
 	}
 	if r.mode == "bilinear" {
 		r.mode = "linear"
 	}
-	return r, nil
+	return r
 }
 
 // resizeTo returns the scale and the size of every axis from the one that is
 // given.
-func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, err error) {
+func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int) {
 	rank := len(x.shape)
 	scales, sizes = make([]float64, rank), make([]int, rank)
 	for k, n := range x.shape {
@@ -116,63 +79,49 @@ func (c *call) resizeTo(x *value, r resizing) (scales []float64, sizes []int, er
 	if r.axes != nil {
 		axes = axes[:0]
 		for _, a := range r.axes {
-			k, err := axis(a, rank)
-			if err != nil {
-				return nil, nil, err
-			}
-			axes = append(axes, k)
+			axes = append(axes, c.axis(a, rank))
 		}
+	}
+	if c.err != nil {
+		return nil, nil
 	}
 	at := 2 // input 1 is a region, irrelevant to the supported modes
 	if c.node.Op == "Upsample" || c.opset < 11 {
 		at = 1
 	}
-	switch {
-	case c.opset >= 11 && c.has(3) && count(c.in[3].shape) > 0:
-		list, err := c.constantInts(3)
-		if err != nil {
-			return nil, nil, err
-		}
-		to, err := c.shapeOf(list)
-		if err != nil {
-			return nil, nil, err
-		}
+	if c.opset >= 11 && c.has(3) && count(c.in[3].shape) > 0 {
+		to := c.shapeOf(c.constantInts(3))
 		if len(to) != len(axes) {
-			return nil, nil, fmt.Errorf("sizes of %v for a tensor of shape %v", list, x.shape)
+			c.fail(fmt.Errorf("sizes of %v for a tensor of shape %v", to, x.shape))
+			return nil, nil
 		}
 		for i, k := range axes {
 			sizes[k], scales[k] = to[i], float64(to[i])/float64(x.shape[k])
 		}
-	default:
+	} else {
 		var list []float32
-		if a, err := c.attribute("scales", onnx.KindFloats); err != nil {
-			return nil, nil, err
-		} else if a != nil {
+		if a := c.attribute("scales", onnx.KindFloats); a != nil {
 			list = a.Floats
 		} else {
-			v, err := c.weights(at, -1)
-			if err != nil {
-				return nil, nil, err
-			}
-			if list, err = c.floatsOf(v); err != nil {
-				return nil, nil, err
-			}
+			var err error
+			list, err = c.floatsOf(c.weights(at, -1))
+			c.fail(err)
 		}
-		if len(list) != len(axes) {
-			return nil, nil, fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape)
-		}
-		for i, k := range axes {
+		fits := len(list) == len(axes)
+		for i := 0; fits && i < len(axes); i++ {
+			k := axes[i]
 			n := math.Floor(float64(x.shape[k]) * float64(list[i]))
-			if !(n >= 1 && n <= float64(c.limits.Elements)) {
-				return nil, nil, fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape)
-			}
+			fits = n >= 1 && n <= float64(c.limits.Elements)
 			sizes[k], scales[k] = int(n), float64(list[i])
 		}
+		if !fits {
+			c.fail(fmt.Errorf("scales of %v for a tensor of shape %v", list, x.shape))
+		}
 	}
-	if n, err := c.check(sizes); err != nil || n == 0 {
-		return nil, nil, fmt.Errorf("sizes of %v", sizes)
+	if n, err := onnx.Volume(sizes, c.limits.Elements); err != nil || n == 0 {
+		c.fail(fmt.Errorf("sizes of %v", sizes))
 	}
-	return scales, sizes, nil
+	return scales, sizes
 }
 
 type tap struct {
@@ -273,7 +222,7 @@ func (r resizing) around(x float64, n int, scale float64) ([]tap, error) {
 	return list, nil
 }
 
-func (c *call) resampled(x *value, k int, taps [][]tap) (*value, error) {
+func (c *call) resampled(x *value, k int, taps [][]tap) *value {
 	shape := append([]int(nil), x.shape...)
 	shape[k] = len(taps)
 	n, inner := x.shape[k], count(x.shape[k+1:])

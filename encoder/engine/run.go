@@ -157,8 +157,8 @@ func (a *arena) step(s *step) error {
 	for _, v := range s.in {
 		a.in = append(a.in, a.tensor(v))
 	}
-	if s.check != nil {
-		if err := s.check(a.in); err != nil {
+	if s.sizes != nil {
+		if err := within(a.in[1], s.sizes); err != nil {
 			return err
 		}
 	}

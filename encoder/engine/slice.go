@@ -13,48 +13,34 @@ import (
 // compileSlice reads starts, ends, axes and steps from attributes up to opset
 // 9, then from inputs.
 func compileSlice(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
+	x := c.given(0)
 	var lists [4][]int64 // starts, ends, axes, steps
 	for i, name := range []string{"starts", "ends", "axes", "steps"} {
-		if c.opset >= 10 {
-			if i < 2 || c.has(i+1) {
-				lists[i], err = c.constantInts(i + 1)
-			}
-		} else if i < 3 {
-			var a *onnx.Attribute
-			if a, err = c.attribute(name, onnx.KindInts); a != nil {
-				lists[i] = a.Ints
-			}
-		}
-		if err != nil {
-			return err
+		switch {
+		case c.opset < 10 && i < 3:
+			lists[i] = c.rawInts(name)
+		case c.opset >= 10 && (i < 2 || c.has(i+1)):
+			lists[i] = c.constantInts(i + 1)
 		}
 	}
 	starts, ends, axes, steps := lists[0], lists[1], lists[2], lists[3]
 	if len(starts) != len(ends) || axes != nil && len(axes) != len(starts) || steps != nil && len(steps) != len(starts) {
 		return errors.New("its lists have different lengths")
 	}
-	v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
-	done := make([]bool, len(x.shape))
-	for i := range starts {
-		k, step := int64(i), int64(1)
-		if axes != nil {
-			k = axes[i]
+	if axes == nil {
+		for i := range starts {
+			axes = append(axes, int64(i))
 		}
+	}
+	v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
+	for i, a := range c.axesOf(axes, len(x.shape)) {
+		if c.err != nil {
+			return c.err
+		}
+		step := int64(1)
 		if steps != nil {
 			step = steps[i]
 		}
-		a, err := axis(k, len(x.shape))
-		if err != nil {
-			return err
-		}
-		if done[a] {
-			return fmt.Errorf("axis %d is named twice", k)
-		}
-		done[a] = true
 		first, n, err := sliced(starts[i], ends[i], step, int64(x.shape[a]))
 		if err != nil {
 			return err
@@ -102,33 +88,15 @@ func sliced(start, end, step, n int64) (first, many int, err error) {
 // compileSplit reads sizes from an attribute up to opset 12, then from an
 // input. Without them all parts but the last are equal.
 func compileSplit(c *call) error {
-	x, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	k, err := c.axisAttribute(0, len(x.shape))
-	if err != nil {
-		return err
-	}
-	var sizes []int64
-	if c.opset < 13 {
-		list, err := c.attribute("split", onnx.KindInts)
-		if err != nil {
-			return err
-		}
-		if list != nil {
-			sizes = list.Ints
-		}
-	} else if c.has(1) {
-		if sizes, err = c.constantInts(1); err != nil {
-			return err
-		}
-	}
+	x := c.given(0)
+	k := c.axisAttribute(0, len(x.shape))
+	sizes := c.listBefore(13, "split", 1)
 	parts := int64(len(c.node.Out))
 	if c.opset >= 18 {
-		if parts, err = c.intAttribute("num_outputs", parts); err != nil {
-			return err
-		}
+		parts = c.intAttribute("num_outputs", parts)
+	}
+	if c.err != nil {
+		return c.err
 	}
 	n := int64(x.shape[k])
 	if sizes == nil {
@@ -151,10 +119,7 @@ func compileSplit(c *call) error {
 		v := view{shape: slices.Clone(x.shape), steps: rowMajor(x.shape)}
 		v.shape[k], v.offset = int(size), int(at)*v.steps[k]
 		at += size
-		part, err := c.view(x, v)
-		if err != nil {
-			return err
-		}
+		part := c.view(x, v)
 		if name := c.node.Out[i]; name != "" {
 			c.values[name] = part
 		}
@@ -162,34 +127,25 @@ func compileSplit(c *call) error {
 	if at != n {
 		return fmt.Errorf("parts of %v from an axis of %d", sizes, n)
 	}
-	return nil
+	return c.err
 }
 
 func compileConcat(c *call) error {
-	first, err := c.given(0)
-	if err != nil {
-		return err
-	}
-	a, err := c.attribute("axis", onnx.KindInt)
-	if err != nil {
-		return err
-	}
+	first := c.given(0)
+	a := c.attribute("axis", onnx.KindInt)
 	if a == nil {
 		return errors.New("it names no axis")
 	}
-	axis, err := axis(a.I, len(first.shape))
-	if err != nil {
-		return err
+	axis := c.axis(a.I, len(first.shape))
+	if c.err != nil {
+		return c.err
 	}
 	shape := slices.Clone(first.shape)
 	shape[axis] = 0
 	s := &step{}
 	var runs []int // per input, consecutive elements from axis on
 	for i := range c.in {
-		v, err := c.given(i)
-		if err != nil {
-			return err
-		}
+		v := c.given(i)
 		fits := len(v.shape) == len(shape) && v.kind == first.kind
 		for k := 0; fits && k < len(shape); k++ {
 			fits = k == axis || v.shape[k] == shape[k]
@@ -204,22 +160,19 @@ func compileConcat(c *call) error {
 			s.in, runs = append(s.in, v), append(runs, n)
 		}
 	}
-	if _, err := c.check(shape); err != nil {
-		return err
+	if c.check(shape); c.err != nil {
+		return c.err
 	}
 	rows := count(shape[:axis])
-	s.run = func(out []float32, in [][]float32, _ []float32) { concatenate(out, in, rows, runs) }
-	s.exact = func(out []int64, in [][]int64) error {
-		concatenate(out, in, rows, runs)
-		return nil
-	}
-	return c.setOutput(c.step(first.kind, s, shape, 0))
+	return c.setOutput(c.moving(s, first.kind, shape, concatenate[float32](rows, runs), concatenate[int64](rows, runs)))
 }
 
-func concatenate[T any](out []T, in [][]T, rows int, runs []int) {
-	for r := range rows {
-		for i, n := range runs {
-			out = out[copy(out, in[i][r*n:][:n]):]
+func concatenate[T float32 | int64](rows int, runs []int) mover[T] {
+	return func(out []T, in [][]T) {
+		for r := range rows {
+			for i, n := range runs {
+				out = out[copy(out, in[i][r*n:][:n]):]
+			}
 		}
 	}
 }

@@ -131,36 +131,34 @@ func readTiles[T any](v view, k int, out, in []T) {
 	}
 }
 
-func (c *call) view(x *value, v view) (*value, error) {
+func (c *call) view(x *value, v view) *value {
 	if v.whole(count(x.shape)) {
 		return c.reshaped(x, v.shape)
 	}
-	if _, err := c.check(v.shape); err != nil {
-		return nil, err
+	if c.check(v.shape); c.err != nil {
+		return &value{}
 	}
+	return c.reading(x, v, v.shape)
+}
+
+// reading adds a step that reads x in the order of a view, into this shape.
+func (c *call) reading(x *value, v view, shape []int) *value {
 	m := v.merged()
-	return c.step(x.kind, &step{
-		in:  []*value{x},
-		run: func(out []float32, in [][]float32, _ []float32) { read(m, out, in[0]) },
-		exact: func(out []int64, in [][]int64) error {
-			read(m, out, in[0])
-			return nil
-		},
-	}, v.shape, 0)
+	return c.moving(&step{in: []*value{x}}, x.kind, shape,
+		func(out []float32, in [][]float32) { read(m, out, in[0]) },
+		func(out []int64, in [][]int64) { read(m, out, in[0]) })
 }
 
 // reshaped changes the shape of x, in place if x is not needed afterwards.
-func (c *call) reshaped(x *value, shape []int) (*value, error) {
+func (c *call) reshaped(x *value, shape []int) *value {
 	if slices.Equal(x.shape, shape) {
-		return x, nil
+		return x
 	}
 	if x.constant() { // the same data
-		if _, err := c.check(shape); err != nil {
-			return nil, err
-		}
+		c.check(shape)
 		v := *x
 		v.shape = slices.Clone(shape)
-		return &v, nil
+		return &v
 	}
 	return c.step(x.kind, &step{in: []*value{x}, run: copyKernel, inPlace: true}, shape, 0)
 }

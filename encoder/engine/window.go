@@ -17,45 +17,31 @@ type window struct {
 // window reads the attributes of convolutions and pools for an image N×C×H×W or
 // a row N×C×W. kh and kw are the weights' size, or 0 if kernel_shape must
 // provide them.
-func (c *call) window(x *value, kh, kw int) (window, error) {
+func (c *call) window(x *value, kh, kw int) window {
 	w := window{kh: kh, kw: kw, inH: 1, inW: x.shape[len(x.shape)-1]}
 	flat := len(x.shape) == 3
 	if !flat {
 		w.inH = x.shape[2]
 	}
-	kernel, err := c.sides("kernel_shape", flat, []int{kh, kw}, maxWindow)
-	if err != nil {
-		return w, err
-	}
+	kernel := c.sides("kernel_shape", flat, []int{kh, kw})
 	if kh == 0 {
 		w.kh, w.kw = kernel[0], kernel[1]
 	}
 	if w.kh != kernel[0] || w.kw != kernel[1] || w.kh < 1 || w.kw < 1 || w.kh > maxWindow || w.kw > maxWindow {
-		return w, onnx.Unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow)
+		c.fail(onnx.Unsupported("a kernel of %v over weights of %d×%d; 1×1 to %d×%[4]d is supported", kernel, kh, kw, maxWindow))
+		return w
 	}
-	strides, err := c.sides("strides", flat, []int{1, 1}, maxWindow)
-	if err != nil {
-		return w, err
-	}
-	dilations, err := c.sides("dilations", flat, []int{1, 1}, maxWindow)
-	if err != nil {
-		return w, err
-	}
+	strides := c.sides("strides", flat, []int{1, 1})
+	dilations := c.sides("dilations", flat, []int{1, 1})
 	w.sh, w.sw, w.dh, w.dw = strides[0], strides[1], dilations[0], dilations[1]
 	pads := []int{0, 0, 0, 0}
 	if flat {
-		ends, err := c.intsAttribute("pads", []int{0, 0}, 2, 0, maxWindow)
-		if err != nil {
-			return w, err
-		}
+		ends := c.intsAttribute("pads", []int{0, 0}, 2, 0, maxWindow)
 		pads[1], pads[3] = ends[0], ends[1]
-	} else if pads, err = c.intsAttribute("pads", pads, 4, 0, maxWindow); err != nil {
-		return w, err
+	} else {
+		pads = c.intsAttribute("pads", pads, 4, 0, maxWindow)
 	}
-	auto, err := c.stringAttribute("auto_pad", "NOTSET")
-	if err != nil {
-		return w, err
-	}
+	auto := c.stringAttribute("auto_pad", "NOTSET")
 	switch auto {
 	case "NOTSET", "":
 	case "VALID":
@@ -69,26 +55,23 @@ func (c *call) window(x *value, kh, kw int) (window, error) {
 			pads = []int{pads[2], pads[3], pads[0], pads[1]}
 		}
 	default:
-		return w, onnx.Unsupported("auto_pad %.20q is not supported", auto)
+		c.fail(onnx.Unsupported("auto_pad %.20q is not supported", auto))
 	}
 	w.top, w.left, w.bottom, w.right = pads[0], pads[1], pads[2], pads[3]
 	ph, pw := w.inH+w.top+w.bottom, w.inW+w.left+w.right
 	if ph < w.high() || pw < w.wide() {
-		return w, fmt.Errorf("a kernel of %d×%d does not fit into an image of %d×%d", w.high(), w.wide(), ph, pw)
+		c.fail(fmt.Errorf("a kernel of %d×%d does not fit into an image of %d×%d", w.high(), w.wide(), ph, pw))
 	}
 	w.outH, w.outW = (ph-w.high())/w.sh+1, (pw-w.wide())/w.sw+1
-	return w, nil
+	return w
 }
 
-func (c *call) sides(name string, flat bool, otherwise []int, most int) ([]int, error) {
+// sides reads a number per side of an image, of which a row has one.
+func (c *call) sides(name string, flat bool, otherwise []int) []int {
 	if !flat {
-		return c.intsAttribute(name, otherwise, 2, 1, most)
+		return c.intsAttribute(name, otherwise, 2, 1, maxWindow)
 	}
-	one, err := c.intsAttribute(name, otherwise[1:], 1, 1, most)
-	if err != nil {
-		return nil, err
-	}
-	return []int{1, one[0]}, nil
+	return []int{1, c.intsAttribute(name, otherwise[1:], 1, 1, maxWindow)[0]}
 }
 
 func (w *window) high() int { return (w.kh-1)*w.dh + 1 }
