@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cpar"
+	"cpar/encoder/bundled"
 	"cpar/encoder/known"
 	"cpar/encoder/onnx"
 	"cpar/encoder/prepare"
@@ -41,7 +42,8 @@ type OpenOptions struct {
 }
 
 // Open opens a model file and the files it names, finds its preprocessing, and
-// tries it on two synthetic images. Errors wrap cpar.ErrInput.
+// tries it on two synthetic images. The path bundled.Name stands for the network
+// inside the program. Errors wrap cpar.ErrInput.
 func Open(path string, opt OpenOptions) (*Encoder, error) {
 	var e *Encoder
 	err := withModel(path, opt, func(s *parsedModel, runtime string) error {
@@ -94,12 +96,23 @@ func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime st
 }
 
 func withFile(path string, limits Limits, use func(*onnx.File) error) error {
-	f, err := onnx.Open(path, limits)
+	f, err := openFile(path, limits)
 	if err != nil {
 		return err
 	}
 	err = onnx.Guard(func() error { return use(f) })
 	return errors.Join(err, f.Close())
+}
+
+func openFile(path string, limits Limits) (*onnx.File, error) {
+	if path != bundled.Name {
+		return onnx.Open(path, limits)
+	}
+	data, err := bundled.Model()
+	if err != nil {
+		return nil, err
+	}
+	return onnx.InMemory(data, limits), nil
 }
 
 // NewEncoder returns an encoder for an open model.
@@ -144,6 +157,9 @@ type preparation struct {
 // preparation gathers the sources: a configuration beside the model, its
 // metadata, and its digest.
 func (s *parsedModel) preparation(path string, opt OpenOptions) (preparation, error) {
+	if path == bundled.Name {
+		path = "" // no file of the working folder belongs to it
+	}
 	config, err := prepare.Find(path, opt.Preprocessing)
 	if err == nil {
 		err = opt.Views.Check()

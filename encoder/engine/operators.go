@@ -38,7 +38,7 @@ func init() { // avoids an initialisation cycle through branches
 		"ScatterND": compileScatterND, "ScatterElements": compileElements, "OneHot": compileOneHot,
 		// constants
 		"Constant": compileConstant, "ConstantOfShape": compileConstantOfShape, "Range": compileRange,
-		"Shape": compileShape, "Size": compileSize, "NonZero": compileNonZero,
+		"Shape": compileShape, "Size": compileSize, "NonZero": compileNonZero, "DequantizeLinear": compileDequantize,
 		// no operation, or another graph
 		"Identity": compileIdentity, "Dropout": compileIdentity, "If": compileIf,
 	}
@@ -135,7 +135,7 @@ func (b *builder) missingError(nodes []*onnx.Node, wanted []string) error {
 }
 
 var quantised = map[string]bool{
-	"QuantizeLinear": true, "DequantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulInteger": true, "ConvInteger": true,
+	"QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulInteger": true, "ConvInteger": true,
 	"QLinearConv": true, "QLinearMatMul": true, "com.microsoft.DynamicQuantizeMatMul": true, "com.microsoft.MatMulNBits": true,
 	"com.microsoft.QLinearAdd": true, "com.microsoft.QAttention": true,
 }

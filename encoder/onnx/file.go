@@ -37,6 +37,7 @@ type File struct {
 	digest [sha256.Size]byte
 	folder *os.Root
 	others map[string]*mappedFile
+	memory bool // Data is not mapped
 }
 
 type mappedFile struct {
@@ -59,6 +60,11 @@ func Open(path string, limits Limits) (*File, error) {
 	}
 	x.Data, x.digest = m.data, m.digest
 	return x, nil
+}
+
+// InMemory returns a model that is not a file and may name no files.
+func InMemory(data []byte, limits Limits) *File {
+	return &File{Data: data, limits: limits.OrDefault(), digest: sha256.Sum256(data), memory: true}
 }
 
 func (x *File) mapFile(f *os.File) (*mappedFile, error) {
@@ -96,6 +102,9 @@ func (x *File) External(name string) ([]byte, error) {
 	}
 	if err := checkLocation(name); err != nil {
 		return nil, err
+	}
+	if x.memory {
+		return nil, fmt.Errorf("it names the file %.80q and is not in a folder", name)
 	}
 	if len(x.others) >= maxFiles {
 		return nil, fmt.Errorf("it names more than %d other files", maxFiles)
@@ -162,7 +171,9 @@ func (x *File) Close() error {
 			errs = append(errs, m.Unmap())
 		}
 	}
-	unmap(x.Data)
+	if !x.memory {
+		unmap(x.Data)
+	}
 	for _, m := range x.others {
 		unmap(m.data)
 	}

@@ -32,8 +32,8 @@ type configFile struct {
 
 // Find finds the preprocessing of a model file: the named preset or file, then
 // MODEL.json, then files in its folder and the parent, where Hugging Face keeps
-// them for a folder onnx. It returns nil if there is none. Errors wrap
-// cpar.ErrInput.
+// them for a folder onnx. It returns nil if there is none. A model that is no
+// file, "", has nothing beside it. Errors wrap cpar.ErrInput.
 func Find(model, named string) (*Config, error) {
 	if slices.Contains(Presets(), named) {
 		return &Config{preset: named}, nil
@@ -47,6 +47,9 @@ func Find(model, named string) (*Config, error) {
 			return nil, fmt.Errorf("finding preprocessing: %w: %w", cpar.ErrInput, err)
 		}
 		return &Config{files: []configFile{f}}, nil
+	}
+	if model == "" {
+		return nil, nil
 	}
 	files, err := configsBeside(model)
 	if err != nil {
