@@ -51,6 +51,7 @@ const (
 type chooser struct {
 	nodes         []*onnx.Node // sorted
 	outputs       []onnx.ValueInfo
+	others        []string
 	height, width int // of the image
 	makers        map[string]*onnx.Node
 	from          map[string]origin // makers and from have no entries for constants
@@ -75,7 +76,7 @@ func (c *chooser) shapeIfKnown(name string) ([]int, error) {
 // newChooser takes a graph's sorted nodes. others are the non-constant inputs
 // besides the image.
 func newChooser(nodes []*onnx.Node, outputs []onnx.ValueInfo, image string, others []string) *chooser {
-	c := &chooser{nodes: nodes, outputs: outputs, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
+	c := &chooser{nodes: nodes, outputs: outputs, others: others, makers: map[string]*onnx.Node{}, from: map[string]origin{image: fromImage}}
 	for _, name := range others {
 		c.from[name] = fromOther
 	}
@@ -121,7 +122,7 @@ func (c *chooser) choose(asked, pool string) (Choice, error) {
 	switch c.from[name] {
 	case fromImage:
 	case fromImage | fromOther:
-		return Choice{}, c.advise(fmt.Errorf("its tensor %.80q cannot be the embedding: it depends on more than the image", name))
+		return Choice{}, c.advise(fmt.Errorf("its tensor %.80q cannot be the embedding: it depends on more than the image, %s", name, c.otherInputs()))
 	default:
 		return Choice{}, c.advise(fmt.Errorf("its tensor %.80q cannot be the embedding: it does not depend on the image", name))
 	}
@@ -141,6 +142,15 @@ func (c *chooser) advise(err error) error {
 	return hint.Add(err, "name a tensor with --embedding; outputs are %s", strings.Join(names, ", "))
 }
 
+// otherInputs names the inputs besides the image.
+func (c *chooser) otherInputs() string {
+	names := make([]string, len(c.others))
+	for i, name := range c.others {
+		names[i] = fmt.Sprintf("%.80q", name)
+	}
+	return "input " + strings.Join(names, ", ")
+}
+
 func (c *chooser) byDefault() (name, reason string, err error) {
 	if len(c.outputs) == 0 {
 		return "", "", errors.New("it has no output")
@@ -150,6 +160,10 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	}
 	vectors, classes, others, err := c.sortOutputs()
 	if err != nil {
+		return "", "", err
+	}
+	known := func(name string) []int { shape, _ := c.shape(name); return shape }
+	if err := c.otherPurpose(known); err != nil {
 		return "", "", err
 	}
 	if name := bestName(vectors); name != "" {
@@ -181,6 +195,9 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	}
 	if name, err := c.beforeTextProduct(); name != "" || err != nil {
 		return name, "the image's side of the comparison with texts", err
+	}
+	if len(c.others) > 0 && !slices.ContainsFunc(c.outputs, func(o onnx.ValueInfo) bool { return c.from[o.Name] == fromImage }) {
+		return "", "", fmt.Errorf("none of its outputs depends on the image alone: it also needs %s", c.otherInputs())
 	}
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
 }

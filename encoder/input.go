@@ -38,9 +38,17 @@ func findInput(g *onnx.Graph) (imageInput, error) {
 			found = append(found, image)
 		}
 	}
-	switch {
-	case len(inputs) == 0:
+	if len(inputs) == 0 {
 		return imageInput{}, errors.New("it has no input")
+	}
+	if len(found) == 0 {
+		for _, in := range inputs {
+			if is := otherInput(in); is != "" {
+				return imageInput{}, fmt.Errorf("it is %s, and not an encoder of photos: see its input %.80q, %s of shape %s", is, in.Name, in.Type, formatDims(in.Dims))
+			}
+		}
+	}
+	switch {
 	case len(found) == 0 && len(inputs) == 1:
 		in := inputs[0]
 		return imageInput{}, hint.Add(fmt.Errorf("its input %.80q, %s of shape %s, is not an image: 1×3×H×W or 1×H×W×3 of float, float16 or uint8 with sides up to %d is needed",

@@ -158,9 +158,9 @@ func TestOpenRefusesOtherInputs(t *testing.T) {
 		"it has no input":                  onnxtest.Empty(13),
 		"int64 of shape 1×3×6×6, is not":   onnxtest.Empty(13).Input("x", onnxtest.Int64, 1, 3, 6, 6),
 		"float of shape 4×3×6×6, is not":   onnxtest.Empty(13).Input("x", onnxtest.Float, 4, 3, 6, 6),
-		"float of shape 1×1×28×28, is not": onnxtest.Empty(13).Input("x", onnxtest.Float, 1, 1, 28, 28),
+		"it is a network of grey images":   onnxtest.Empty(13).Input("x", onnxtest.Float, 1, 1, 28, 28),
 		"float of shape ?×77, is not":      onnxtest.Empty(13).Input("x", onnxtest.Float, -1, 77),
-		"none of its 2 inputs is an image": onnxtest.Empty(13).Input("x", onnxtest.Int64, 1, 77).Input("y", onnxtest.Int64, 1, 77),
+		"it is a text network":             onnxtest.Empty(13).Input("x", onnxtest.Int64, 1, 77).Input("y", onnxtest.Int64, 1, 77),
 		"it has two inputs that are image": onnxtest.New(13, 6, 6).Input("x", onnxtest.Float, 1, 3, 6, 6),
 	} {
 		refused(t, f.Node("Identity", []string{"image"}, "y", nil).Output("y").Bytes(), Options{}, why)

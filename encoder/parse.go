@@ -121,6 +121,13 @@ func (s *parsedModel) start(runtime string, options Options, side int) (Embedder
 		}
 		s.input = s.input.sized(side, side)
 	}
+	// Recognising the network before its operators are compiled gives a better
+	// reason than an operator that is missing.
+	if options.Embedding == "" {
+		if err := s.chooser(nil).otherPurpose(s.declared); err != nil {
+			return nil, err
+		}
+	}
 	var e Embedder
 	var err error
 	if runtime == Go {
