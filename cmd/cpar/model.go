@@ -11,6 +11,7 @@ import (
 	"cpar"
 	"cpar/cmd/internal/encoderflags"
 	"cpar/encoder"
+	"cpar/encoder/bundled"
 	"cpar/encoder/prepare"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
@@ -27,7 +28,7 @@ type modelFlags struct {
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file` (default $CPAR_MODEL); see cpar model")
+	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, or bundled for the one inside cpar (default $CPAR_MODEL); see cpar model")
 	m.Add(c.Flags())
 }
 
@@ -37,7 +38,7 @@ var errNoModel = errors.New("profile network needs an image network, and none wa
 // nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
-		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model FILE, an ONNX file, or set CPAR_MODEL; cpar model list names some")
+		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model bundled, or --model FILE with an ONNX file, or set CPAR_MODEL; cpar model list names some")
 	}
 	if m.opened == nil {
 		n, err := encoder.Open(m.path, m.Options())
@@ -53,9 +54,14 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 }
 
 // forOwner returns the network that the owner's index needs, or nil. A missing
-// or different network is an error.
+// or different network is an error. The bundled network need not be named.
 func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
+	if needed && m.path == "" {
+		if err := m.tryBundled(want); err != nil {
+			return nil, err
+		}
+	}
 	if !needed || m.path == "" {
 		return nil, o.SetEncoder(nil)
 	}
@@ -67,6 +73,19 @@ func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder,
 		return nil, m.recalled(want, err)
 	}
 	return n, nil
+}
+
+// tryBundled names the bundled network if it has this digest.
+func (m *modelFlags) tryBundled(want [32]byte) error {
+	n, err := encoder.Open(bundled.Name, m.Options())
+	if err != nil {
+		return err
+	}
+	if n.Digest() != want {
+		return n.Close()
+	}
+	m.path, m.opened = bundled.Name, n
+	return nil
 }
 
 // recalled improves the error for a different network: if the index was built
@@ -150,7 +169,7 @@ const given = 3.5
 
 // worthIt describes the benefit of a network to users who named none.
 func (m *modelFlags) worthIt(w io.Writer) {
-	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. See cpar model list, and pass --model FILE\n",
+	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Pass --model bundled, or see cpar model list and pass --model FILE\n",
 		given, found[profile.Paper], found[profile.Learned], found[profile.Network])
 }
 

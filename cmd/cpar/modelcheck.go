@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/encoder"
+	"cpar/encoder/bundled"
 	"cpar/encoder/fetch"
 	"cpar/encoder/onnxruntime"
 	"cpar/encoder/prepare"
@@ -130,8 +131,10 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if err := fetch.CheckName(m.path); err != nil {
 		return nil, err
 	}
-	if err := fetch.CheckFile(m.path); err != nil {
-		return nil, fmt.Errorf("checking %s: %w", sanitize.Text(m.path), err)
+	if m.path != bundled.Name { // which is not a file
+		if err := fetch.CheckFile(m.path); err != nil {
+			return nil, fmt.Errorf("checking %s: %w", sanitize.Text(m.path), err)
+		}
 	}
 	report, err := encoder.Inspect(m.path, m.Options())
 	if err != nil {

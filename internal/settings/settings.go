@@ -42,6 +42,8 @@ type Setting struct {
 	What string
 	None string // the default, in words
 	Path bool   // in the file, it may begin with ~/ or be relative to the file's folder
+	// Names are values that are no paths.
+	Names []string
 	// Except lists commands whose flag of this name means something else.
 	Except []string
 }
@@ -160,7 +162,7 @@ func (s Setting) inFile(path string, v any) []string {
 			if home, err := os.UserHomeDir(); err == nil {
 				text = filepath.Join(home, rest)
 			}
-		} else if s.Path && text != "" && text != None && !filepath.IsAbs(text) {
+		} else if s.Path && text != "" && text != None && !slices.Contains(s.Names, text) && !filepath.IsAbs(text) {
 			text = filepath.Join(filepath.Dir(path), text)
 		}
 		out = append(out, text)
