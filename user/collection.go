@@ -3,6 +3,7 @@ package user
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"cpar"
@@ -114,11 +115,16 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 // profile reliably finds more than colours and textures.
 const enoughToLearn = 100
 
+// enoughToProject is the number of annotated photos from which a projection of
+// embeddings is learnt by default.
+const enoughToProject = 20
+
 // SuitedProfile returns the default profile for a collection: `network` if all
-// photos have embeddings, `learned` if enough of them have keywords, and
-// `paper` otherwise.
+// photos have embeddings and enough of them have keywords, `learned` if more of
+// them have keywords, and `paper` otherwise. It is `paper` if the keywords
+// hardly distinguish photos.
 func SuitedProfile(images []Photo) profile.Kind {
-	annotated, embedded := 0, len(images) > 0
+	annotated, embedded := 0, true
 	for _, im := range images {
 		embedded = embedded && im.Vectors.Embedding != nil
 		if len(im.Keywords) > 0 {
@@ -126,12 +132,33 @@ func SuitedProfile(images []Photo) profile.Kind {
 		}
 	}
 	switch {
+	case annotated < enoughToProject || !distinguished(images):
+		return profile.Paper
 	case embedded:
 		return profile.Network
 	case annotated >= enoughToLearn:
 		return profile.Learned
 	}
 	return profile.Paper
+}
+
+// distinguished reports whether a few photos have keywords that a few others
+// lack. Otherwise one fold of a cross-validation may hold all of them.
+func distinguished(images []Photo) bool {
+	const few = 5
+	count := map[string]int{}
+	for _, im := range images {
+		for _, word := range im.Keywords {
+			count[word]++
+		}
+	}
+	telling := 0
+	for _, im := range images {
+		if slices.ContainsFunc(im.Keywords, func(word string) bool { return count[word] <= len(images)-few }) {
+			telling++
+		}
+	}
+	return telling >= few
 }
 
 // Keywords returns the keywords of every photo.

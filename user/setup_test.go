@@ -285,18 +285,27 @@ func TestSuitedProfile(t *testing.T) {
 	for i := range bare[:21] {
 		bare[i].Keywords = nil
 	}
+	same := madeEmbedded(120, 1)
+	for i := range same {
+		same[i].Keywords = []string{"dog"}
+	}
+	for i := range same[:4] {
+		same[i].Keywords = []string{"dog", "cat"}
+	}
 	for name, c := range map[string]struct {
 		images []Photo
 		want   profile.Kind
 	}{
 		"no image":                   {nil, profile.Paper},
-		"embeddings":                 {madeEmbedded(3, 1), profile.Network},
+		"20 embeddings":              {madeEmbedded(20, 1), profile.Network},
+		"19 embeddings":              {madeEmbedded(19, 1), profile.Paper},
 		"not all with embeddings":    {mixed, profile.Learned},
 		"a hundred with keywords":    {madeImages(100, 1), profile.Learned},
 		"99 with keywords, 21 bare":  {bare, profile.Paper},
 		"few, with keywords":         {madeImages(99, 1), profile.Paper},
 		"a hundred of 120":           {append(madeImages(1, 2), bare...), profile.Learned},
-		"embeddings without keyword": {[]Photo{{Vectors: madeEmbedded(1, 1)[0].Vectors}}, profile.Network},
+		"embeddings without keyword": {[]Photo{{Vectors: madeEmbedded(1, 1)[0].Vectors}}, profile.Paper},
+		"one keyword for all":        {same, profile.Paper},
 	} {
 		if got := SuitedProfile(c.images); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

@@ -99,11 +99,12 @@ the format of a folder.
 With the default scheme, sealed, the cloud scores every photo and can read no score.
 Schemes that show it distances must be allowed for the key: cpar key allow.
 
---profile chooses how photos are compared. network uses an image network (--model) and a
-projection learnt from your keywords. learned uses colours and textures and such a
-projection. paper uses colours and textures alone. The default is network if --model names
-one (cpar model list has some), otherwise learned if a hundred photos have keywords,
-otherwise paper. auto follows the recommendation of cpar tune. Profiles learned and
+--profile chooses how photos are compared. network uses an image network and a projection
+learnt from your keywords. learned uses colours and textures and such a projection. paper
+uses colours and textures alone. The default is network, with the one that --model names
+(cpar model list has some) or the small one inside cpar, which needs twenty photos with
+keywords. Without a network it is learned if a hundred photos have keywords, otherwise
+paper. auto follows the recommendation of cpar tune. Profiles learned and
 network rank keywords by probability, and so does paper with --ranker calibrated.
 
 Unusable photos are named, counted and left out. --strict stops at the first. Of photos
@@ -116,7 +117,7 @@ until the new one is.
 		Example: `  $ cpar build photos/ --out family.index
   encrypted 4500 photos with 371 keywords into family.index (7 MB), 0 left out
   index 3a9d33fd4c9e228a4994b0d476c91826
-  profile learned, ranker calibrated, 96 dimensions
+  profile network, ranker calibrated, 128 dimensions
   note: scheme sealed hides photos, keywords, requests and all distances from the cloud…
 
   $ cpar build photos/ --model mobilenetv2-12.onnx --out family.index     (finds more; see cpar model)`,
@@ -125,7 +126,7 @@ until the new one is.
 	}
 	f.keys.add(c)
 	f.model.add(c)
-	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network (needs --model), auto (try them and choose), or default (depends on the collection)")
+	c.Flags().StringVar(&f.profile, "profile", profileSuited, "how photos are compared: paper, learned, network, auto (try them and choose), or default (depends on the collection)")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (paper for profile paper, otherwise calibrated)")
 	c.Flags().StringVar(&f.out, "out", "", "`folder` of the index (required)")
 	c.Flags().StringVar(&f.name, "name", "", "name of the index (default: the name of the collection's folder)")
@@ -193,7 +194,13 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 	if err := o.Check(); err != nil {
 		return o, err
 	}
-	return o, f.model.Check()
+	if err := f.model.Check(); err != nil {
+		return o, err
+	}
+	if o.Suited && f.model.path != "" { // a network that the user names is used
+		o.Suited, o.Profile = false, profile.Network
+	}
+	return o, nil
 }
 
 // readOptions returns the options for reading photos. It opens the image
@@ -201,6 +208,9 @@ func (f *buildFlags) plan() (o tune.Plan, err error) {
 // nil.
 func (f *buildFlags) readOptions(w io.Writer, o tune.Plan, tell user.Progress) (opt user.ReadOptions, err error) {
 	opt.Strict, opt.Progress = f.strict, tell
+	if o.Profile == profile.Network || o.TryProfiles || o.Suited {
+		f.model.orBundled()
+	}
 	if o.Profile == profile.Network || (o.TryProfiles || o.Suited) && f.model.path != "" {
 		network, err := f.model.open(w)
 		if err != nil {
@@ -282,7 +292,7 @@ func (f *buildFlags) run(cmd *cobra.Command, folder string) error {
 	return output(cmd, f.asJSON, result, func() {
 		tellCollection(cmd, collection)
 		result.print(cmd)
-		if result.Encoder != nil {
+		if result.Encoder != nil && !f.model.isDefault() {
 			fmt.Fprintf(cmd.ErrOrStderr(), "note: annotate and add need the same network with the same flags:%s\n", f.model.again())
 		}
 		if !f.dryRun {

@@ -42,9 +42,9 @@ files and stops the cloud. Nothing leaves this machine.
 With --data it uses a part of your collection (--photos) and compares profiles, which
 determine how photos are compared. It finds keywords for up to 80 photos that are not in
 the index: photos marked as test in split.csv, otherwise a tenth that it holds out. It
-compares the paper's colours and textures with a projection learnt from your keywords.
---model adds an image network. The rest of the demo uses the profile that finds most.
-With a thousand photos this takes one to two minutes.`,
+compares the paper's colours and textures with a projection learnt from your keywords and
+with the image network inside cpar or the one that --model names. The rest of the demo
+uses the profile that finds most. With a thousand photos this takes one to two minutes.`,
 		Example: `  $ cpar demo
   $ cpar demo --data photos/ --out photos.html
   $ cpar demo --data photos/ --model mobilenetv2-12.onnx
@@ -87,8 +87,11 @@ func (f *demoFlags) check(cmd *cobra.Command) error {
 			}
 		}
 		f.model.path = "" // $CPAR_MODEL is for photos
+		return f.model.Check()
 	}
-	return f.model.Check()
+	err := f.model.Check()
+	f.model.orBundled()
+	return err
 }
 
 func (f *demoFlags) wouldRun(cmd *cobra.Command) error {

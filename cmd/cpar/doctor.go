@@ -42,6 +42,9 @@ that of the first failure. Warnings do not count.`,
   ok    cloud    http://127.0.0.1:8080 has 1 index`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := d.model.Check(); err != nil {
+				return err
+			}
 			d.run(cmd.Context())
 			if err := d.findings.Print(cmd.OutOrStdout(), asJSON); err != nil {
 				return err
@@ -66,8 +69,9 @@ func (d *doctorFlags) run(ctx context.Context) {
 	d.checkCloud(ctx, this, key)
 	d.checkFolder("state", this.State, stateWants)
 	d.checkFolder("cache", this.Cache, cacheWants)
+	d.model.orBundled()
 	if d.model.path == "" {
-		d.findings.Warn("network", "cpar model list names some; pass --model FILE, or set it in the configuration file (cpar config)", "no image network was named; with one more is found")
+		d.findings.Warn("network", "leave --model none out, or pass --model FILE (cpar model list names some)", "no image network is used; with one more is found")
 	} else if n, err := d.model.open(nil); err != nil {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {

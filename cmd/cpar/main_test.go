@@ -104,6 +104,7 @@ func TestStories(t *testing.T) {
 				e.Setenv(v, filepath.Join(e.WorkDir, "home"))
 			}
 			e.Setenv("TMPDIR", filepath.Join(e.WorkDir, "temp"))
+			e.Setenv("CPAR_MODEL", "none") // bundled.txt has the default
 			e.Setenv("ORT", os.Getenv(onnxruntime.Variable))
 			e.Values["cloud"], e.Values["vision"], e.Values["immich"] = new(process), new(process), new(*immichtest.Server)
 			return os.MkdirAll(filepath.Join(e.WorkDir, "temp"), 0o700)

@@ -16,6 +16,7 @@ import (
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/sanitize"
+	"cpar/internal/settings"
 	"cpar/model/profile"
 	"cpar/user"
 )
@@ -24,12 +25,33 @@ import (
 type modelFlags struct {
 	encoderflags.Flags
 	path   string
+	none   bool // --model none
 	opened *encoder.Encoder
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, or bundled for the one inside cpar (default $CPAR_MODEL); see cpar model")
+	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
 	m.Add(c.Flags())
+}
+
+// Check refuses values that are invalid for every network.
+func (m *modelFlags) Check() error {
+	if m.path == settings.None {
+		m.path, m.none = "", true
+	}
+	return m.Flags.Check()
+}
+
+// orBundled names the bundled network unless the user chose another one or none.
+func (m *modelFlags) orBundled() {
+	if m.path == "" && !m.none {
+		m.path = bundled.Name
+	}
+}
+
+// isDefault reports whether an index of this network needs no flags.
+func (m *modelFlags) isDefault() bool {
+	return m.path == bundled.Name && m.CommandLine(shellWord) == ""
 }
 
 var errNoModel = errors.New("profile network needs an image network, and none was named")
@@ -38,7 +60,7 @@ var errNoModel = errors.New("profile network needs an image network, and none wa
 // nil.
 func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 	if m.path == "" {
-		return nil, hint.Add(exitcode.UsageError(errNoModel), "pass --model bundled, or --model FILE with an ONNX file, or set CPAR_MODEL; cpar model list names some")
+		return nil, hint.Add(exitcode.UsageError(errNoModel), "leave --model none out, or pass --model FILE with an ONNX file; cpar model list names some")
 	}
 	if m.opened == nil {
 		n, err := encoder.Open(m.path, m.Options())
@@ -57,7 +79,7 @@ func (m *modelFlags) open(notes io.Writer) (*encoder.Encoder, error) {
 // or different network is an error. The bundled network need not be named.
 func (m *modelFlags) forOwner(o *user.Owner, notes io.Writer) (*encoder.Encoder, error) {
 	want, needed := o.Profile().Network()
-	if needed && m.path == "" {
+	if needed && m.path == "" && !m.none {
 		if err := m.tryBundled(want); err != nil {
 			return nil, err
 		}
@@ -169,7 +191,7 @@ const given = 3.5
 
 // worthIt describes the benefit of a network to users who named none.
 func (m *modelFlags) worthIt(w io.Writer) {
-	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Pass --model bundled, or see cpar model list and pass --model FILE\n",
+	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Leave --model none out, or see cpar model list and pass --model FILE\n",
 		given, found[profile.Paper], found[profile.Learned], found[profile.Network])
 }
 

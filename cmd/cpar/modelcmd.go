@@ -55,7 +55,7 @@ func modelListCommand() *cobra.Command {
 		Short: "list the networks known by their digest",
 		Long: `list prints the public image networks that cpar knows by their SHA-256, with size,
 preprocessing, licence and address. All are classifiers of the ONNX model zoo, trained on
-ImageNet. The smallest one about doubles the number of keywords found. The zoo has moved:
+ImageNet like the small network inside cpar, which is the default. The zoo has moved:
 the addresses lead to its copy and were not tested for this version. cpar model get
 compares every download with the digest.
 

@@ -24,7 +24,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "cloud-ca", What: "file with the certificates to trust for the cloud, such as a self-signed one", None: "the system's", Path: true},
 	{Name: "cloud-cert", What: "file with a certificate to show the cloud", None: "none", Path: true},
 	{Name: "cloud-cert-key", What: "file with the key of that certificate", None: "none", Path: true},
-	{Name: "model", What: "image network, an ONNX file, or bundled", None: "none", Path: true, Names: []string{bundled.Name}},
+	{Name: "model", What: "image network, an ONNX file, bundled, or none", None: "bundled, the one inside cpar", Path: true, Names: []string{bundled.Name}},
 	{Name: "preprocessing", What: "how images are prepared for the network: a preset or a file", None: "as the model specifies"},
 	{Name: "text-model", What: "text half of the image network, an ONNX file", None: "none", Path: true},
 	{Name: "runtime", What: "runtime of the network: go, onnxruntime or auto", None: "go"},

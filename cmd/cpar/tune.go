@@ -54,8 +54,8 @@ For each profile and ranker it prints, with 5 keywords per photo:
                  like yours
 
 It recommends the best harmonic mean of P and R, and the cheapest of profiles whose
-difference may be chance. Profile network is tried if --model names an image network (cpar
-model list has some). Projections are always tested on photos that they were not learnt
+difference may be chance. Profile network is tried with the network inside cpar or the one
+that --model names, and not with --model none. Projections are always tested on photos that they were not learnt
 from. tune uses at most 4000 photos and takes minutes for a few thousand.`,
 		Example: `  $ cpar tune photos/ --model mobilenetv2-12.onnx
   $ cpar build photos/ --profile auto --out family.index      (tune, and build what it recommends)`,
@@ -74,6 +74,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 	if err := f.model.Check(); err != nil {
 		return err
 	}
+	f.model.orBundled()
 	opt := user.ReadOptions{}
 	opt.Progress = bar.On(cmd.ErrOrStderr())
 	var err error
@@ -108,7 +109,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, folder string) error {
 		printDuplicates(cmd, r.Duplicates)
 		r.print(cmd.OutOrStdout())
 		model := ""
-		if t.Recommended.Profile == profile.Network {
+		if t.Recommended.Profile == profile.Network && !f.model.isDefault() {
 			model = f.model.again()
 		}
 		if f.model.path == "" {
