@@ -21,7 +21,7 @@ import (
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords,omitempty"`
+	Keywords []rank.Keyword   `json:"keywords"` // empty if nothing is likely
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
 	Error    string           `json:"error,omitempty"`
@@ -41,7 +41,7 @@ type annotated struct {
 }
 
 func annotatedOf(r *library.Result) annotated {
-	a := annotated{Photo: r.Path, Also: r.Also, Keywords: r.Keywords, Sent: r.Asked.Sent, Received: r.Asked.Received,
+	a := annotated{Photo: r.Path, Also: r.Also, Keywords: append([]rank.Keyword{}, r.Keywords...), Sent: r.Asked.Sent, Received: r.Asked.Received,
 		Visited: r.Asked.Visited, Touched: r.Asked.Touched, CloudMS: float64(r.Asked.Took.Answer.Microseconds()) / 1000,
 		Known: r.Known, Added: r.Added, Files: r.Files, Run: r.Run}
 	if r.Err != nil {
