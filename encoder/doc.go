@@ -7,10 +7,11 @@
 //
 // The room may import model/ and photo/. It never imports user/ or cloud/.
 //
-// - onnx reads model files, fetch downloads them, known describes common ones.
-// - prepare turns a decoded image into the network's input.
-// - engine computes in plain Go, onnxruntime calls ONNX Runtime.
-// - zeroshot scores keywords against embeddings.
+//   - onnx reads model files, fetch downloads them, known describes common ones,
+//     and bundled holds the default one.
+//   - prepare turns a decoded image into the network's input.
+//   - engine computes in plain Go, onnxruntime calls ONNX Runtime.
+//   - zeroshot scores keywords against embeddings.
 //
 // This package finds the image input (input.go) and the embedding tensor
 // (choose.go), tries the network (trial.go), and selects the runtime.
