@@ -1,6 +1,8 @@
 package encoder
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -88,5 +90,41 @@ func TestBundledIgnoresTheWorkingFolder(t *testing.T) {
 	}
 	if got.Digest() != want.Digest() {
 		t.Error("a file of the working folder changed the preprocessing")
+	}
+}
+
+func TestBundledEncoderDigest(t *testing.T) {
+	e, err := Open(bundled.Name, OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if got := fmt.Sprintf("%x", e.Digest()); got != bundled.EncoderDigest {
+		t.Errorf("the digest is %s", got)
+	}
+}
+
+// The last layer, applied to the embedding, gives the network's own logits.
+func TestBundledClasses(t *testing.T) {
+	logits, err1 := bundledModel(t, "logits").Embed(goldenImage())
+	embedding, err2 := bundledModel(t, "").Embed(goldenImage())
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	got, err := bundled.Classes(embedding)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, x := range logits[1:] {
+		sum += math.Exp(float64(x))
+	}
+	for class, p := range got {
+		if want := math.Exp(float64(logits[class+1])) / sum; math.Abs(float64(p)-want) > 1e-5 {
+			t.Fatalf("class %d: %v, want %v", class, p, want)
+		}
+	}
+	if _, err := bundled.Classes(embedding[1:]); err == nil {
+		t.Error("a short embedding was classified")
 	}
 }

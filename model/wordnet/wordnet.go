@@ -1,0 +1,146 @@
+// Package wordnet relates the 1,000 classes of ImageNet to nouns.
+//
+//	probabilities of the classes ─▶ Nodes: of every concept above them
+//	                             ─▶ Probability: of a word
+//
+// Every class is a noun of WordNet 3.0 (Miller, "WordNet: a lexical database for
+// English", CACM 1995), and its hypernyms are the concepts above it: a beagle is
+// a dog, a mammal, an animal. The probability of a concept is the sum over the
+// classes below it. Package gen writes the table. licences/wordnet.txt holds
+// WordNet's licence.
+package wordnet
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Needs Debian's package wordnet-base.
+//go:generate go run ./gen /usr/share/wordnet nouns.txt
+
+//go:embed nouns.txt
+var nouns string
+
+// Classes is the number of classes of ImageNet, in the order of their WordNet
+// identifiers.
+const Classes = 1000
+
+// span is a run of classes, without last.
+type span struct{ first, last int }
+
+type table struct {
+	nodes    [][]span          // classes below each node
+	words    map[string][]int  // nodes that a word means
+	plurals  map[string]string // irregular ones
+	everyday []string          // frequent words, in the order of their classes
+}
+
+var parsed = sync.OnceValue(func() *table {
+	t := &table{words: map[string][]int{}, plurals: map[string]string{}}
+	nodes, plurals, _ := strings.Cut(nouns, "\n\n")
+	for line := range strings.Lines(nodes) {
+		classes, words, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		var spans []span
+		for text := range strings.SplitSeq(classes, ",") {
+			var s span
+			if n, _ := fmt.Sscanf(text, "%d-%d", &s.first, &s.last); n == 1 {
+				s.last = s.first
+			}
+			s.last++
+			spans = append(spans, s)
+		}
+		for word := range strings.SplitSeq(words, ";") {
+			word, everyday := strings.CutPrefix(word, "*")
+			if everyday {
+				t.everyday = append(t.everyday, word)
+			}
+			if word != "" {
+				t.words[word] = append(t.words[word], len(t.nodes))
+			}
+		}
+		t.nodes = append(t.nodes, spans)
+	}
+	for line := range strings.Lines(plurals) {
+		plural, word, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		t.plurals[plural] = word
+	}
+	return t
+})
+
+// Nodes returns the probability of every concept, given those of the classes.
+func Nodes(classes []float32) []float32 {
+	until := cumulative(classes)
+	t := parsed()
+	out := make([]float32, len(t.nodes))
+	for i, spans := range t.nodes {
+		for _, s := range spans {
+			out[i] += float32(until[s.last] - until[s.first])
+		}
+	}
+	return out
+}
+
+// NumNodes returns the length of Nodes' result.
+func NumNodes() int { return len(parsed().nodes) }
+
+func cumulative(classes []float32) []float64 {
+	until := make([]float64, Classes+1)
+	for i, p := range classes[:Classes] {
+		until[i+1] = until[i] + float64(p)
+	}
+	return until
+}
+
+// Knows reports whether some class is an instance of word, a noun in lower or
+// upper case, singular or plural.
+func Knows(word string) bool { return len(meanings(word)) > 0 }
+
+// Probability returns the sum over the classes that are instances of word, 0 if
+// there are none.
+func Probability(word string, classes []float32) float32 {
+	t := parsed()
+	var in [Classes]bool
+	for _, node := range meanings(word) {
+		for _, s := range t.nodes[node] {
+			for class := s.first; class < s.last; class++ {
+				in[class] = true
+			}
+		}
+	}
+	sum := float32(0)
+	for class, below := range in {
+		if below {
+			sum += classes[class]
+		}
+	}
+	return sum
+}
+
+// Everyday returns common words that name instances of some class, to suggest
+// for a photo when no other words are known.
+func Everyday() []string { return parsed().everyday }
+
+// singulars are the endings of regular plurals, and of their singulars, in the
+// order in which WordNet tries them.
+var singulars = [][2]string{{"s", ""}, {"ses", "s"}, {"xes", "x"}, {"zes", "z"}, {"ches", "ch"}, {"shes", "sh"}, {"men", "man"}, {"ies", "y"}}
+
+func meanings(word string) []int {
+	t := parsed()
+	word = strings.ToLower(word)
+	if nodes, ok := t.words[word]; ok {
+		return nodes
+	}
+	if base, ok := t.plurals[word]; ok {
+		return t.words[base]
+	}
+	for _, s := range singulars {
+		if stem, ok := strings.CutSuffix(word, s[0]); ok {
+			if nodes, ok := t.words[stem+s[1]]; ok {
+				return nodes
+			}
+		}
+	}
+	return nil
+}
