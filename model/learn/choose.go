@@ -101,7 +101,7 @@ func (s Grid) check(rows [][]float32, keywords [][]string) ([]int, error) {
 // Choose tries options by cross-validation on the collection alone. The
 // calibrated ranker annotates each photo with neighbours from the other folds,
 // at distances learnt from the other folds. The trial with the highest
-// Quality.Merit wins.
+// Quality.Distances wins.
 //
 // Choose first tries all pairs of blocks and landmarks with the middle ridge
 // and the most dimensions, then all pairs of ridge and dimensions for the best
@@ -156,7 +156,7 @@ func choose(ctx context.Context, rows [][]float32, keywords [][]string, space Gr
 		best.Trials = append(best.Trials, trial)
 		// Of equals take the first: fewer blocks, a smaller ridge, fewer
 		// dimensions.
-		if best.Ranker == nil || quality.Merit() > best.Quality.Merit() {
+		if best.Ranker == nil || quality.Distances > best.Quality.Distances {
 			best.Trial, best.Ranker, best.Samples, bestV, bestS = trial, ranker, samples, v, solutions
 		}
 		steps.step()
@@ -335,7 +335,7 @@ func (v *validation) neighbours(all, records blas64.General, asked []int, fold, 
 		inner := product(rowsOf(all, now), records, true)
 		got := make([]rank.Sample, len(now))
 		parallel.For(len(now), func(i int) {
-			got[i].Truth, got[i].Fold = v.words[now[i]], group
+			got[i].Truth, got[i].Fold, got[i].Photo = v.words[now[i]], group, now[i]
 			for _, k := range largest(inner.Data[i*inner.Cols:(i+1)*inner.Cols], rank.MostNeighbours) {
 				got[i].Near = append(got[i].Near, rank.Neighbour{
 					Dis:      max(0, 2-2*inner.Data[i*inner.Cols+k]),
