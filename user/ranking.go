@@ -2,6 +2,7 @@ package user
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"cpar"
@@ -16,8 +17,8 @@ type Ranking struct {
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
 	// Rare makes a calibrated ranker favour rare words, which raises precision
-	// and recall averaged over words. By default the most probable words come
-	// first, so that a reader finds more of them correct.
+	// and recall averaged over words. By default probable words come first, and
+	// rare ones have a small bonus, so that a reader finds more words correct.
 	Rare bool
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.
@@ -73,6 +74,17 @@ func (o *Owner) Rank(near []rank.Neighbour, r Ranking) ([]rank.Keyword, error) {
 	if err := o.CheckRanking(r); err != nil {
 		return nil, err
 	}
-	out := o.ranker(r).Rank(near, r.Guess, r.MaxKeywords, r.Rare)
-	return slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability }), nil
+	out := o.ranker(r).Rank(near, r.Guess, math.MaxInt, r.Rare)
+	out = slices.DeleteFunc(out, func(k rank.Keyword) bool { return k.Probability < r.MinProbability })
+	return out[:min(len(out), r.MaxKeywords)], nil
+}
+
+// Threshold returns the least probability of a keyword such that the share right
+// of all keywords above it is right, or 0 if the index's ranker has no
+// probabilities.
+func (o *Owner) Threshold(right float64) float64 {
+	if c, ok := o.Ranker().(*rank.Calibrated); ok {
+		return c.Threshold(right)
+	}
+	return 0
 }

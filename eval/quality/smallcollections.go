@@ -157,7 +157,7 @@ func probableKeywords(ctx context.Context, train, test []user.Photo, kind profil
 		for j, r := range records {
 			dis[j] = distance.SquaredL2(measure.ToFloat64s(r.X), x)
 		}
-		out[i] = fit.Ranker.ByProbability(measure.NearestRecords(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, measure.AllKeywords)
+		out[i] = fit.Ranker.ByScore(measure.NearestRecords(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, measure.AllKeywords)
 	})
 	return out, nil
 }

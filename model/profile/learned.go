@@ -34,6 +34,8 @@ const (
 type LearnedProfile struct {
 	kind       Kind
 	projection *learn.Projection
+	// ridge replaces the projection's guesses after few photos, otherwise nil.
+	ridge *learn.KernelRidge
 	// dim is the length to which vectors are zero-padded, because the number of
 	// directions would reveal a small number of keywords.
 	dim int
@@ -66,6 +68,11 @@ func fitLearned(ctx context.Context, kind Kind, photos []*feature.Vectors, keywo
 	choice, err := learn.Choose(ctx, rows, keywords, space)
 	if err != nil {
 		return nil, hint.Add(fmt.Errorf("learning from the collection's keywords: %w", err), "profile paper needs no keywords to learn from")
+	}
+	if kind == Network && len(choice.Samples) == len(photos) && len(photos) <= learn.MaxRidgePhotos {
+		if err := p.fitFewTags(ctx, photos, keywords, choice); err != nil {
+			return nil, err
+		}
 	}
 	choice.Options.Progress = func(done, total int) { opt.Progress.Report("fit", done, total) }
 	if p.projection, err = learn.Fit(ctx, rows, keywords, choice.Options); err != nil {
@@ -138,7 +145,10 @@ func (p *LearnedProfile) Vector(photo *feature.Vectors) (*vector.Vector, error) 
 		return nil, err
 	}
 	v.Guess = guess
-	return v, nil
+	if p.ridge != nil {
+		v.Guess, err = p.ridgeGuess(photo)
+	}
+	return v, err
 }
 
 func (p *LearnedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
@@ -194,24 +204,42 @@ func (r roundingProjector) ProjectAll(v []*vector.Vector) ([][]int16, error) {
 	return out, nil
 }
 
-// AppendBinary appends the dimensions, the network if any, and the projection.
+// hasRidge marks the dimensions of a profile with a kernel ridge regression.
+const hasRidge = 1 << 15
+
+// AppendBinary appends the dimensions, the network if any, the projection, and
+// the kernel ridge regression if any.
 func (p *LearnedProfile) AppendBinary(b []byte) ([]byte, error) {
 	le := binary.LittleEndian
-	b = le.AppendUint16(b, uint16(p.dim))
+	dim := uint16(p.dim)
+	if p.ridge != nil {
+		dim |= hasRidge
+	}
+	b = le.AppendUint16(b, dim)
 	if p.kind == Network {
 		b = append(b, p.network[:]...)
 		b = le.AppendUint32(b, uint32(p.embedding))
 	}
-	return wire.AppendEncoded(b, p.projection)
+	b, err := wire.AppendEncoded(b, p.projection)
+	if err != nil || p.ridge == nil {
+		return b, err
+	}
+	return wire.AppendEncoded(b, p.ridge)
 }
 
 func readLearned(r *wire.Reader, kind Kind) (*LearnedProfile, error) {
-	p := &LearnedProfile{kind: kind, dim: int(r.U16("dimensions")), projection: new(learn.Projection)}
+	dim := r.U16("dimensions")
+	p := &LearnedProfile{kind: kind, dim: int(dim &^ hasRidge), projection: new(learn.Projection)}
 	if kind == Network {
 		copy(p.network[:], r.Bytes(len(p.network), "digest of the network"))
 		p.embedding = int(r.U32("length of embeddings"))
 	}
-	return p, r.Encoded("projection", p.projection)
+	err := r.Encoded("projection", p.projection)
+	if err == nil && dim&hasRidge != 0 {
+		p.ridge = new(learn.KernelRidge)
+		err = r.Encoded("kernel ridge regression", p.ridge)
+	}
+	return p, err
 }
 
 func (p *LearnedProfile) Validate() error {
@@ -224,6 +252,9 @@ func (p *LearnedProfile) Validate() error {
 	}
 	if p.projection.In() != want {
 		return fmt.Errorf("a projection of %d values, not %d", p.projection.In(), want)
+	}
+	if p.ridge != nil && (p.kind != Network || p.ridge.In() != p.ridgeIn()) {
+		return fmt.Errorf("a kernel ridge regression of %d values, not %d, for profile %v", p.ridge.In(), p.ridgeIn(), p.kind)
 	}
 	return nil
 }

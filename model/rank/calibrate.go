@@ -17,6 +17,7 @@ type Sample struct {
 	Truth []string
 	Guess *Guess // learnt without this photo, nil for none
 	Fold  int    // from 0, photos of one fold form one test
+	Photo int    // position in the collection that was fitted to
 }
 
 // Quality is the result on the samples by which parameters were chosen, as the
@@ -27,7 +28,11 @@ type Quality struct {
 	R     float64 `json:"R"` // mean over words of recall, 0 … 1
 	Nplus float64 `json:"Nplus"`
 	Words float64 `json:"words"` // words of the test photos, over which P and R are means
-	ECE   float64 `json:"ece"`   // calibration error over all words of all neighbours, ten bins
+	Found float64 `json:"found"` // right words of a photo
+	// Distances is the merit before the guess's share is chosen. The options of a
+	// distance are chosen by it, because a strong guess hides poor neighbours.
+	Distances float64 `json:"-"`
+	ECE       float64 `json:"ece"` // calibration error over all words of all neighbours, ten bins
 }
 
 // Merit is the harmonic mean of P and R, by which parameters are chosen. An
@@ -48,10 +53,15 @@ const maxRarity = 2
 // rarity are chosen.
 const defaultGuessShare = 0.5
 
+// fewSamples, divided by the number of samples, is the share of the merit that
+// the guess may cost. Few samples cannot tell how much the guess helps, and after
+// few photos it does better than the neighbours.
+const fewSamples = 10
+
 var (
 	neighbourChoices  = []int{5, 10, 20, 40, MostNeighbours}
 	decayChoices      = []float64{0, 2, 4, 6, 8, 10, 12, 16}
-	guessShareChoices = []float64{0, 0.2, 0.4, 0.5, 0.6, 0.8}
+	guessShareChoices = []float64{0.9, 0.8, 0.6, 0.5, 0.4, 0.2, 0}
 	exponentChoices   = []float64{0, 0.25, 0.5, 0.7, 0.85, 1, 1.15, 1.3, 1.45, 1.6, 1.8, maxRarity}
 )
 
@@ -118,6 +128,7 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	chosen := slices.IndexFunc(best, func(q Quality) bool { return q.Merit() >= nearlyBest*most })
 	quality := best[chosen]
 	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[at[chosen][0]], exponentChoices[at[chosen][1]]
+	nearMerit := quality.Merit()
 	if n.guessed() {
 		quality = c.chooseGuessShare(n, quality, keep)
 	}
@@ -130,21 +141,69 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	if _, quality.ECE, err = Reliability(p, y, 10); err != nil {
 		return nil, Quality{}, fmt.Errorf("calibrating the ranker: %w", err)
 	}
+	c.chooseRareBonus(n, voted, p, keep)
+	c.evidence.count(len(samples), p, y)
+	quality.Distances = nearMerit
 	return c, quality, nil
 }
 
 // chooseGuessShare chooses the guess's share, and the rarity again.
 func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int) Quality {
-	for _, own := range guessShareChoices {
-		voted := n.vote(c.neighbours, c.decay, own)
-		loud := n.loudnessOutOfFold(voted)
-		for _, rarity := range exponentChoices {
-			if q := n.measure(voted, loud, rarity, keep); q.Merit() > best.Merit() {
-				best, c.guessShare, c.loudnessExponent = q, own, rarity
+	quality := make([]Quality, len(guessShareChoices))
+	most := 0.0
+	for i, own := range guessShareChoices {
+		quality[i], _ = n.bestExponent(n.vote(c.neighbours, c.decay, own), keep)
+		most = max(most, quality[i].Merit())
+	}
+	least := most * (1 - fewSamples/float64(len(n.dis)))
+	chosen := slices.IndexFunc(quality, func(q Quality) bool { return q.Merit() >= least })
+	c.guessShare = guessShareChoices[chosen]
+	best, c.loudnessExponent = n.bestExponent(n.vote(c.neighbours, c.decay, c.guessShare), keep)
+	return best
+}
+
+// mostFoundLost is the share of the right words that rare words may displace.
+const mostFoundLost = 0.03
+
+var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
+
+// chooseRareBonus chooses the weight's part in the ranking, in units of the mean
+// weight of the first keep words. p are the probabilities of the votes.
+func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []float64, keep int) {
+	loud := n.loudnessOutOfFold(votes)
+	weights := make([][]wordVote, len(votes))
+	mean, count := 0.0, 0.0
+	for f, fold := range n.folds {
+		due := make([]float64, len(n.share))
+		for w, l := range loud[f] {
+			due[w] = math.Pow(l, -c.loudnessExponent)
+		}
+		for _, s := range fold {
+			for _, v := range votes[s] {
+				weights[s] = append(weights[s], wordVote{v.word, v.vote * due[v.word]})
+			}
+			for _, v := range topWords(votes[s], due, keep) {
+				mean, count = mean+v.vote, count+1
 			}
 		}
 	}
-	return best
+	mean /= max(1, count)
+	var best Quality
+	most := 0.0
+	for _, bonus := range rareBonusChoices {
+		scores, rest := make([][]wordVote, len(votes)), p
+		for s, list := range weights {
+			for i, v := range list {
+				scores[s] = append(scores[s], wordVote{v.word, rest[i] + bonus*v.vote/mean})
+			}
+			rest = rest[len(list):]
+		}
+		q := n.measure(scores, loud, 0, keep)
+		most = max(most, q.Found)
+		if bonus == 0 || q.Found >= most*(1-mostFoundLost) && q.Merit() > best.Merit() {
+			best, c.rareBonus = q, bonus/mean
+		}
+	}
 }
 
 func (n *indexedSamples) guessed() bool {
@@ -155,8 +214,9 @@ func (n *indexedSamples) guessed() bool {
 type indexedSamples struct {
 	names      []string
 	dis        [][]float64
-	words      [][][]int   // words of every sample's neighbours
-	guessVotes [][]float32 // guesses for these words, in order of first occurrence
+	words      [][][]int    // words of every sample's neighbours
+	guessVotes [][]float32  // guesses for these words, in order of first occurrence
+	candidates [][]wordVote // the guesses' best words
 	truth      [][]int
 	folds      [][]int   // samples of every fold
 	share      []float64 // π of every word
@@ -208,6 +268,11 @@ func (c *Calibrated) number(samples []Sample) *indexedSamples {
 		n.dis = append(n.dis, distances(near))
 		n.words = append(n.words, words)
 		n.guessVotes = append(n.guessVotes, n.guesses(s.Guess, words))
+		var more []wordVote
+		for _, k := range s.Guess.best() {
+			more = append(more, wordVote{set([]string{k.Word})[0], k.Weight})
+		}
+		n.candidates = append(n.candidates, more)
 		n.truth = append(n.truth, set(s.Truth))
 	}
 	return n
@@ -235,7 +300,15 @@ func (n *indexedSamples) vote(k int, decay, own float64) [][]wordVote {
 				list[place[w]-1].vote += a
 			}
 		}
-		for i, v := range list {
+		near := len(list)
+		if own > 0 {
+			for _, v := range n.candidates[s] {
+				if place[v.word] == 0 {
+					list = append(list, wordVote{v.word, own * v.vote})
+				}
+			}
+		}
+		for i, v := range list[:near] {
 			place[v.word] = 0
 			if n.guessVotes[s] != nil && n.guessVotes[s][i] != noGuess {
 				list[i].vote = blended(v.vote, float64(n.guessVotes[s][i]), own)
@@ -275,11 +348,32 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 			}
 		}
 		q := meanOfWords(hit, said, real)
+		for _, h := range hit {
+			mean.Found += float64(h) / float64(len(n.dis))
+		}
 		mean.P, mean.R, mean.Nplus, mean.Words = mean.P+q.P, mean.R+q.R, mean.Nplus+q.Nplus, mean.Words+q.Words
 		folds++
 	}
 	mean.P, mean.R, mean.Nplus, mean.Words = mean.P/folds, mean.R/folds, mean.Nplus/folds, mean.Words/folds
 	return mean
+}
+
+// bestExponent returns the exponent of the largest merit, with Found for
+// exponent 0.
+func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
+	loud := n.loudnessOutOfFold(votes)
+	found := 0.0
+	for i, e := range exponentChoices {
+		q := n.measure(votes, loud, e, keep)
+		if i == 0 {
+			found = q.Found
+		}
+		if i == 0 || q.Merit() > best.Merit() {
+			best, exponent = q, e
+		}
+	}
+	best.Found = found
+	return best, exponent
 }
 
 // topWords returns the keep words with the largest vote times due, in the order

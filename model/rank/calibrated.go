@@ -24,13 +24,17 @@ import (
 //	Weight_t = v_t / λ_t^Rarity             the order of Keywords
 //	Probability_t = σ(c₀ + c₁·log v_t + c₂·v_t + c₃·v_t² + c₄·log π_t + c₅·log v_t·log π_t)
 //
+//	Score_t = Probability_t + Bonus·Weight_t                                the order of ByScore
+//
 // corrected by isotonic regression (isotonic.go). Only ratios of distances
 // matter. g_t is the estimate of t from the photo's own features (Guess).
 // Without an estimate, the neighbours alone vote. λ_t grows about as a power of
 // π_t, and further if t's photos crowd together in the space of vectors.
 // Dividing by λ_t favours rare and isolated words, which precision and recall
-// as means over words reward. ByProbability returns the words that are most
-// likely right instead.
+// as means over words reward. ByScore returns the words that are likely right, and
+// gives rare words as large a bonus as costs hardly any right word.
+//
+// Candidates are the words of the neighbours and the best words of the guess.
 //
 // A Calibrated is immutable and safe for concurrent use. It contains keyword
 // counts of the collection and stays with the owner.
@@ -39,6 +43,9 @@ type Calibrated struct {
 	decay            float64
 	guessShare       float64 // share of the photo's own Guess in a vote
 	loudnessExponent float64
+	rareBonus        float64 // added to the probability for each unit of weight
+	onlyNeighbours   bool    // as in version 3, no candidates from the guess
+	evidence         evidence
 	curve            [curveTerms]float64
 	isotonic         []knot // corrects the curve, rising
 	photos           int
@@ -57,12 +64,12 @@ const curveTerms = 6
 
 func (c *Calibrated) Kind() Kind { return KindCalibrated }
 
-// Rank orders words by Keywords if rare is set, otherwise by ByProbability.
+// Rank orders words by Keywords if rare is set, otherwise by ByScore.
 func (c *Calibrated) Rank(near []Neighbour, guess *Guess, n int, rare bool) []Keyword {
 	if rare {
 		return c.Keywords(near, guess, n)
 	}
-	return c.ByProbability(near, guess, n)
+	return c.ByScore(near, guess, n)
 }
 
 // Neighbours returns the number of nearest photos that vote.
@@ -75,14 +82,19 @@ func (c *Calibrated) Keywords(near []Neighbour, guess *Guess, n int) []Keyword {
 	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Weight, a.Weight) })
 }
 
-// ByProbability ranks like Keywords, but by probability.
-func (c *Calibrated) ByProbability(near []Neighbour, guess *Guess, n int) []Keyword {
-	return c.ranked(near, guess, n, func(a, b Keyword) int { return cmp.Compare(b.Probability, a.Probability) })
+// ByScore ranks like Keywords, but by probability with a bonus for rare words.
+func (c *Calibrated) ByScore(near []Neighbour, guess *Guess, n int) []Keyword {
+	return c.ranked(near, guess, n, func(a, b Keyword) int {
+		return cmp.Compare(b.Probability+c.rareBonus*b.Weight, a.Probability+c.rareBonus*a.Weight)
+	})
 }
 
 func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a, b Keyword) int) []Keyword {
 	sorted := nearest(near, c.neighbours)
 	words := tally(sorted, votes(distances(sorted), c.decay))
+	if c.guessShare > 0 && !c.onlyNeighbours {
+		words = withCandidates(words, guess.best())
+	}
 	for i := range words {
 		v := words[i].Weight
 		if g, ok := guess.of(words[i].Word); ok {
@@ -93,6 +105,17 @@ func (c *Calibrated) ranked(near []Neighbour, guess *Guess, n int, order func(a,
 	}
 	slices.SortStableFunc(words, order)
 	return words[:max(0, min(n, len(words)))]
+}
+
+// withCandidates appends the words of more that words lacks, with a vote of 0.
+func withCandidates(words, more []Keyword) []Keyword {
+	n := len(words)
+	for _, k := range more {
+		if !slices.ContainsFunc(words[:n], func(w Keyword) bool { return w.Word == k.Word }) {
+			words = append(words, Keyword{Word: k.Word})
+		}
+	}
+	return words
 }
 
 func (c *Calibrated) loudness(w string) float64 {

@@ -234,7 +234,7 @@ func TestRareWordsArePreferred(t *testing.T) {
 		t.Errorf("lonely: %v", got)
 	}
 	c.curve = [curveTerms]float64{0, 1}
-	if got := c.ByProbability(near, nil, 1); got[0].Word != "common" {
+	if got := c.ByScore(near, nil, 1); got[0].Word != "common" {
 		t.Errorf("by probability: %v", got)
 	}
 }
@@ -355,6 +355,8 @@ func TestCalibrateRefuses(t *testing.T) {
 
 func second(_ *Calibrated, _ Quality, err error) error { return err }
 
+const calHeader = calPreamble + 8*parameters + 4
+
 func TestCalibratedEncoding(t *testing.T) {
 	samples, collection := synthetic(50, 4)
 	c, _ := calibrated(t, samples, collection)
@@ -366,7 +368,7 @@ func TestCalibratedEncoding(t *testing.T) {
 	if !slices.Equal(back.Keywords(samples[0].Near, nil, 9), c.Keywords(samples[0].Near, nil, 9)) {
 		t.Error("decoding gave another ranker")
 	}
-	first := calHeader + 16*len(c.isotonic) // of the words
+	first := calHeader + 16*len(c.isotonic) + 4 + 8*(levels-1) // of the words
 	if len(c.isotonic) < 2 {
 		t.Fatal("a line of", len(c.isotonic))
 	}
@@ -386,7 +388,8 @@ func TestCalibratedEncoding(t *testing.T) {
 		"a count of 0": {changed(first, 0), cpar.ErrCorrupt}, "a long word": {changed(first+8, math.MaxUint32), cpar.ErrCorrupt},
 		"as loud as nothing": {changed(first+4, 0), cpar.ErrCorrupt},
 		"knots":              {changed(calHeader-4, 25), cpar.ErrCorrupt}, "a falling line": {changed(calHeader+16+4, 0), cpar.ErrCorrupt},
-		"order": {changed(first+12, 0x7a7a7a7a), cpar.ErrCorrupt},
+		"levels": {changed(first-8, 1<<30), cpar.ErrCorrupt},
+		"order":  {changed(first+12, 0x7a7a7a7a), cpar.ErrCorrupt},
 	} {
 		d := Calibrated{photos: 77}
 		if err := d.UnmarshalBinary(bad.data); !errors.Is(err, bad.want) || d.photos != 77 {
@@ -396,6 +399,36 @@ func TestCalibratedEncoding(t *testing.T) {
 	for n := range data {
 		if new(Calibrated).UnmarshalBinary(data[:n]) == nil {
 			t.Fatalf("%d of %d bytes were taken", n, len(data))
+		}
+	}
+}
+
+// A ranker of version 3 ranks by probability and knows no other candidates than
+// the neighbours' words.
+func TestCalibratedOfVersion3(t *testing.T) {
+	samples, collection := synthetic(200, 6)
+	samples = guessing(samples, collection)
+	c, _ := calibrated(t, samples, collection)
+	if c.rareBonus == 0 {
+		t.Fatal("no bonus to lose")
+	}
+	c.onlyNeighbours = true
+	data, _ := c.MarshalBinary()
+	var old Calibrated
+	if err := old.UnmarshalBinary(data); err != nil || data[8] != oldVersion {
+		t.Fatalf("version %d: %v", data[8], err)
+	}
+	if again, _ := old.MarshalBinary(); !bytes.Equal(again, data) {
+		t.Error("encoding again gives other bytes")
+	}
+	for _, s := range samples {
+		var last float64 = 1
+		for _, k := range old.Rank(s.Near, s.Guess, 1000, false) {
+			near := slices.ContainsFunc(s.Near, func(n Neighbour) bool { return slices.Contains(n.Keywords, k.Word) })
+			if k.Probability > last || !near {
+				t.Fatalf("%+v after %g, of a neighbour: %v", k, last, near)
+			}
+			last = k.Probability
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 // priorWords is the total weight of the prior's predictions: a twentieth of the
 // predictions of 80 photos, and a thousandth of those from 4,500. 100 to 1,000
 // do as well.
-const priorWords = 300
+const priorWords = 200
 
 // The prior's predictions form a grid of priorVotes and priorShares shares.
 var priorVotes = []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 1}

@@ -12,20 +12,26 @@ import (
 // The encoding of a Calibrated, in little-endian words:
 //
 //	 0  magic "cpar.cal" (8 bytes)
-//	 8  version uint32 = 3
+//	 8  version uint32 = 4
 //	12  neighbours uint32, 1 to 80
 //	16  photos uint32, 1 to 2³¹ − 1
 //	20  words uint32
-//	24  decay, rarity, own, six coefficients of the curve, two of the trend of λ: float64 each
-//	112 knots uint32, 0 to 24, then per knot: said, found: float64, both rising in (0, 1)
+//	24  decay, rarity, own, bonus, six coefficients of the curve, two of the trend of λ: float64 each
+//	120 knots uint32, 0 to 24, then per knot: said, found: float64, both rising in (0, 1)
+//	 …  photos of the calibration uint32, then for each of the probabilities 0.02, 0.04 …
+//	    0.98: words of at least this probability, and the right ones, uint32 each, both falling
 //	 …  per word, in rising order of bytes: count uint32, 1 to photos, loudness relative
 //	    to the trend, float32, 10⁻⁶ to 10⁶, length uint32, the bytes
 //
+// Version 3 lacks the bonus and the counts of words, and its ranker considers only words of neighbours.
 // Every ranker has exactly one encoding, without trailing bytes.
 const (
-	calMagic   = "cpar.cal"
-	calVersion = 3
-	calHeader  = 24 + 8*(3+curveTerms+2) + 4
+	calMagic    = "cpar.cal"
+	calVersion  = 4
+	oldVersion  = 3
+	calPreamble = 24
+	parameters  = 4 + curveTerms + 2
+	bonusAt     = 3 // position among the parameters
 	// maxLouder bounds a word's loudness relative to the trend.
 	maxLouder = 1e6
 )
@@ -33,16 +39,26 @@ const (
 // AppendBinary appends the encoding of c to data. The error is always nil.
 func (c *Calibrated) AppendBinary(data []byte) ([]byte, error) {
 	data = append(data, calMagic...)
-	for _, n := range []int{calVersion, c.neighbours, c.photos, len(c.words)} {
+	version, values := calVersion, slices.Concat([]float64{c.decay, c.loudnessExponent, c.guessShare, c.rareBonus}, c.curve[:], c.trend[:])
+	if c.onlyNeighbours {
+		version, values = oldVersion, slices.Delete(values, bonusAt, bonusAt+1)
+	}
+	for _, n := range []int{version, c.neighbours, c.photos, len(c.words)} {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
-	for _, v := range slices.Concat([]float64{c.decay, c.loudnessExponent, c.guessShare}, c.curve[:], c.trend[:]) {
+	for _, v := range values {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(v))
 	}
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(c.isotonic)))
 	for _, k := range c.isotonic {
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.predicted))
 		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(k.observed))
+	}
+	if !c.onlyNeighbours {
+		data = binary.LittleEndian.AppendUint32(data, c.evidence.photos)
+		for _, l := range c.evidence.levels {
+			data = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(data, l.words), l.right)
+		}
 	}
 	words := make([]string, 0, len(c.words))
 	for w := range c.words {
@@ -67,34 +83,40 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 	corrupt := func(what string) error {
 		return fmt.Errorf("decoding a ranker: %w: %s", cpar.ErrCorrupt, what)
 	}
-	if len(data) < calHeader || string(data[:len(calMagic)]) != calMagic {
+	if len(data) < calPreamble+8*parameters+4 || string(data[:len(calMagic)]) != calMagic {
 		return corrupt("wrong header")
 	}
 	field := func(i int) uint32 { return binary.LittleEndian.Uint32(data[len(calMagic)+4*i:]) }
-	if v := field(0); v != calVersion {
-		return fmt.Errorf("decoding a ranker: %w: %d", cpar.ErrVersion, v)
+	version := field(0)
+	if version != calVersion && version != oldVersion {
+		return fmt.Errorf("decoding a ranker: %w: %d", cpar.ErrVersion, version)
 	}
 	neighbours, photos, words := field(1), field(2), field(3)
 	if neighbours < 1 || neighbours > MostNeighbours || photos < 1 || photos > math.MaxInt32 {
 		return corrupt(fmt.Sprintf("%d neighbours of %d photos", neighbours, photos))
 	}
-	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]wordStats{}}
-	var values [3 + curveTerms + 2]float64
+	out := Calibrated{neighbours: int(neighbours), photos: int(photos), words: map[string]wordStats{}, onlyNeighbours: version == oldVersion}
+	var values [parameters]float64
+	rest, last := data[calPreamble:], ""
 	for i := range values {
-		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[24+8*i:]))
+		if i == bonusAt && out.onlyNeighbours {
+			continue
+		}
+		values[i] = math.Float64frombits(binary.LittleEndian.Uint64(rest))
+		rest = rest[8:]
 		// 1000 is far beyond any fit and keeps every weight finite.
 		if !(math.Abs(values[i]) <= 1000) {
 			return corrupt(fmt.Sprintf("parameter %d is %v", i, values[i]))
 		}
 	}
-	if out.decay, out.loudnessExponent, out.guessShare = values[0], values[1], values[2]; out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare < 1) {
-		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v", out.decay, out.loudnessExponent, out.guessShare))
+	out.decay, out.loudnessExponent, out.guessShare, out.rareBonus = values[0], values[1], values[2], values[bonusAt]
+	if out.decay < 0 || out.loudnessExponent < 0 || out.loudnessExponent > maxRarity || !(out.guessShare >= 0 && out.guessShare < 1) || out.rareBonus < 0 {
+		return corrupt(fmt.Sprintf("decay %v, rarity %v, own %v, bonus %v", out.decay, out.loudnessExponent, out.guessShare, out.rareBonus))
 	}
-	copy(out.curve[:], values[3:])
-	copy(out.trend[:], values[3+curveTerms:])
-	rest, last := data[calHeader:], ""
-	knots := binary.LittleEndian.Uint32(data[calHeader-4:])
-	if knots > maxKnots || len(rest) < 16*int(knots) {
+	copy(out.curve[:], values[4:])
+	copy(out.trend[:], values[4+curveTerms:])
+	knots := binary.LittleEndian.Uint32(rest)
+	if rest = rest[4:]; knots > maxKnots || len(rest) < 16*int(knots) {
 		return corrupt(fmt.Sprintf("%d knots", knots))
 	}
 	var before knot
@@ -104,6 +126,21 @@ func (c *Calibrated) UnmarshalBinary(data []byte) error {
 			return corrupt("calibration knots are not rising")
 		}
 		out.isotonic, before, rest = append(out.isotonic, k), k, rest[16:]
+	}
+	if !out.onlyNeighbours {
+		if len(rest) < 4+8*len(out.evidence.levels) {
+			return corrupt("cut short")
+		}
+		out.evidence.photos = binary.LittleEndian.Uint32(rest)
+		rest = rest[4:]
+		more := level{math.MaxUint32, math.MaxUint32}
+		for i := range out.evidence.levels {
+			l := level{binary.LittleEndian.Uint32(rest), binary.LittleEndian.Uint32(rest[4:])}
+			if l.right > l.words || l.words > more.words || l.right > more.right {
+				return corrupt(fmt.Sprintf("%d of %d words are right at level %d", l.right, l.words, i))
+			}
+			out.evidence.levels[i], more, rest = l, l, rest[8:]
+		}
 	}
 	for i := range words {
 		if len(rest) < 12 {

@@ -1,5 +1,10 @@
 package rank
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A Guess estimates a photo's keywords from its own features, without
 // neighbours, by a regression that was learnt with the profile. It stays with
 // the owner.
@@ -18,6 +23,27 @@ func (g *Guess) of(word string) (share float64, ok bool) {
 		return 0, false
 	}
 	return min(max(0, float64(g.Share[at])), 1), true
+}
+
+// guessed is the number of a guess's words that are candidates without a
+// neighbour that has them.
+const guessed = 20
+
+// best returns the words of the largest estimates above 0, the largest first.
+func (g *Guess) best() []Keyword {
+	if g == nil {
+		return nil
+	}
+	var out []Keyword
+	for w := range g.Words {
+		if share, ok := g.of(w); ok && share > 0 {
+			out = append(out, Keyword{Word: w, Weight: share})
+		}
+	}
+	slices.SortFunc(out, func(a, b Keyword) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), cmp.Compare(a.Word, b.Word))
+	})
+	return out[:min(guessed, len(out))]
 }
 
 // blended returns the vote of a word, with share own for the guess.

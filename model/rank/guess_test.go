@@ -78,3 +78,17 @@ func TestGuessIsBlended(t *testing.T) {
 		t.Error("a guess beyond the end")
 	}
 }
+
+// A word that no neighbour has is a candidate if the guess is strong.
+func TestGuessAddsCandidates(t *testing.T) {
+	c := &Calibrated{neighbours: 1, guessShare: 0.5, photos: 4, words: map[string]wordStats{}}
+	guess := &Guess{Words: map[string]int{"fox": 0, "sea": 1, "owl": 2}, Share: []float32{0.8, 0.6, 0}}
+	got := c.Keywords([]Neighbour{{Keywords: []string{"sea"}}}, guess, 9)
+	if len(got) != 2 || got[0].Word != "sea" || got[1].Word != "fox" || math.Abs(got[1].Weight-0.4) > 1e-6 {
+		t.Errorf("%+v", got)
+	}
+	best := guess.best()
+	if len(best) != 2 || best[0].Word != "fox" || (*Guess)(nil).best() != nil {
+		t.Errorf("the best words are %+v", best)
+	}
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // keptKind changes with the encoding and with the results of Tune.
-var keptKind = fmt.Sprintf("tuning 2, features %d", feature.Version)
+var keptKind = fmt.Sprintf("tuning 3, features %d", feature.Version)
 
 // nameOf returns a digest of all inputs of a Tuning, or false if photos are not
 // identified by content.

@@ -1,0 +1,98 @@
+package profile
+
+import (
+	"context"
+	"encoding/hex"
+	"math"
+
+	"cpar/encoder/bundled"
+	"cpar/model/feature"
+	"cpar/model/learn"
+	"cpar/model/rank"
+	"cpar/model/wordnet"
+)
+
+// Weights in the kernel of the concepts above the network's classes and of the
+// colour histograms, relative to the embedding. priorShare is the share of the
+// classes in an estimate.
+const nodeWeight, colourWeight, priorShare = 0.5, 0.2, 0.5
+
+// classifies reports whether the classes of the profile's network are known,
+// because it is the bundled one.
+func (p *LearnedProfile) classifies() bool {
+	return hex.EncodeToString(p.network[:]) == bundled.EncoderDigest
+}
+
+func (p *LearnedProfile) ridgeBlocks() []learn.RidgeBlock {
+	blocks := []learn.RidgeBlock{{Length: p.embedding, Weight: 1}, {Length: 3 * feature.ColorDim, Weight: colourWeight}}
+	if p.classifies() {
+		blocks = append(blocks, learn.RidgeBlock{Length: wordnet.NumNodes(), Weight: nodeWeight})
+	}
+	return blocks
+}
+
+func (p *LearnedProfile) ridgeIn() (in int) {
+	for _, b := range p.ridgeBlocks() {
+		in += b.Length
+	}
+	return in
+}
+
+// ridgeRow returns the input of the kernel ridge regression: the embedding, the
+// colours and the probabilities of the concepts, with the prior of every word.
+func (p *LearnedProfile) ridgeRow(photo *feature.Vectors) ([]float32, learn.Prior, error) {
+	var row []float32
+	for _, part := range [][]float32{photo.Embedding.Values, photo.RGB, photo.HSV, photo.Lab} {
+		row = append(row, part...)
+	}
+	if !p.classifies() {
+		return row, nil, nil
+	}
+	classes, err := bundled.Classes(photo.Embedding.Values)
+	if err != nil {
+		return nil, nil, err
+	}
+	prior := func(word string) float64 { return priorShare * float64(wordnet.Probability(word, classes)) }
+	return append(row, wordnet.Nodes(classes)...), prior, nil
+}
+
+// keepNumber is the number of keywords per photo by which rankers are chosen.
+const keepNumber = 5
+
+// fitFewTags replaces the projection's guesses by a kernel ridge regression,
+// unless cross-validation finds clearly fewer words with it. All photos must be
+// samples of choice.
+func (p *LearnedProfile) fitFewTags(ctx context.Context, photos []*feature.Vectors, keywords [][]string, choice *learn.Choice) error {
+	rows, priors := make([][]float32, len(photos)), make([]learn.Prior, len(photos))
+	for i, photo := range photos {
+		var err error
+		if rows[i], priors[i], err = p.ridgeRow(photo); err != nil {
+			return err
+		}
+	}
+	ridge, guesses, err := learn.FitKernelRidge(ctx, rows, keywords, priors, p.ridgeBlocks())
+	if err != nil {
+		return err
+	}
+	samples := make([]rank.Sample, len(choice.Samples))
+	for i, s := range choice.Samples {
+		s.Guess = guesses[s.Photo]
+		samples[i] = s
+	}
+	ranker, quality, err := rank.Calibrate(ctx, samples, keywords, keepNumber, 0)
+	if err != nil {
+		return err
+	}
+	if quality.Found >= choice.Quality.Found*(1-1/math.Sqrt(float64(len(samples)))) {
+		p.ridge, choice.Ranker, choice.Samples, choice.Quality = ridge, ranker, samples, quality
+	}
+	return nil
+}
+
+func (p *LearnedProfile) ridgeGuess(photo *feature.Vectors) (*rank.Guess, error) {
+	row, prior, err := p.ridgeRow(photo)
+	if err != nil {
+		return nil, err
+	}
+	return p.ridge.Guess(row, prior)
+}
