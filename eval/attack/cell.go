@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math"
 
+	simd "gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"cpar"
 	"cpar/cloud/sealed"
 	"cpar/eval/measure"
@@ -178,38 +181,32 @@ type classes struct {
 }
 
 func learnClasses(known [][][]float64) classes {
-	width, n := len(known[0][0]), float64(len(known))
-	out := classes{unit: make([]float64, width)}
-	all, squares := make([]float64, width), make([]float64, width)
+	width := len(known[0][0])
+	columns := make([][]float64, width)
+	var out classes
 	for c := range known[0] {
 		mean := make([]float64, width)
 		for _, photo := range known {
 			for j, x := range photo[c] {
-				mean[j] += x / n
-				all[j] += x
-				squares[j] += x * x
+				mean[j] += x / float64(len(known))
+				columns[j] = append(columns[j], x)
 			}
 		}
 		out.means = append(out.means, mean)
 	}
-	count := n * float64(len(known[0]))
-	for j := range out.unit {
-		out.unit[j] = math.Sqrt(max(squares[j]/count-all[j]*all[j]/(count*count), math.SmallestNonzeroFloat32))
+	for _, x := range columns {
+		out.unit = append(out.unit, math.Sqrt(max(stat.PopVariance(x, nil), math.SmallestNonzeroFloat32)))
 	}
 	return out
 }
 
-func (c classes) nearest(seen []float64) (best int) {
-	least := math.Inf(1)
+func (c classes) nearest(seen []float64) int {
+	squares := make([]float64, len(c.means))
 	for i, mean := range c.means {
-		sum := 0.0
 		for j, x := range seen {
 			d := (x - mean[j]) / c.unit[j]
-			sum += d * d
-		}
-		if sum < least {
-			best, least = i, sum
+			squares[i] += d * d
 		}
 	}
-	return best
+	return simd.MinIdx(squares)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
@@ -37,17 +38,8 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 		return nil, err
 	}
 	for i, s := range out {
-		square := 0.0
-		for _, x := range s.z {
-			square += x * x
-		}
-		by := lengthUnit / math.Sqrt(square)
-		if s.scale < 0 {
-			by = -by
-		}
-		for j := range s.z {
-			out[i].z[j] *= by
-		}
+		by := math.Copysign(lengthUnit/simd.Norm(s.z, 2), s.scale)
+		simd.Scale(by, s.z)
 		out[i].scale /= by
 	}
 	return out, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -39,10 +40,11 @@ var (
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// indexed belongs to the owner, attackerPhotos to the attacker.
-	indexed, attackerPhotos []user.Photo
-	target                  *Target
-	view                    *View
+	// The photos of Collection.Train at indexed belong to the owner, those at
+	// others to the attacker. Both are ascending.
+	indexed, others []int
+	target          *Target
+	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo behind record
 	// i.
 	trainIndex        []int
@@ -55,20 +57,13 @@ func (r *run) profiles(ctx context.Context) error {
 		return nil
 	}
 	indexed := sample(n, n/2, 9)
-	var mine, theirs []user.Photo
-	for i, taken := range indicator(n, indexed) {
-		if taken {
-			mine = append(mine, r.c.Train[i])
-		} else {
-			theirs = append(theirs, r.c.Train[i])
-		}
-	}
+	others := slices.DeleteFunc(sample(n, n, 0), func(i int) bool { return slices.Contains(indexed, i) })
 	for _, p := range learnedProfiles {
 		if p == profile.Network && !embedded(r.c) {
 			continue
 		}
-		l := &learnedAttack{run: r, profile: p, indexed: mine, attackerPhotos: theirs}
-		if err := l.attack(ctx, indexed); err != nil {
+		l := &learnedAttack{run: r, profile: p, indexed: indexed, others: others}
+		if err := l.attack(ctx); err != nil {
 			return fmt.Errorf("profile %v: %w", p, err)
 		}
 	}
@@ -86,8 +81,8 @@ func embedded(c *Collection) bool {
 	return true
 }
 
-func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
-	b, err := build(ctx, l.indexed, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+func (l *learnedAttack) attack(ctx context.Context) error {
+	b, err := build(ctx, pick(l.run.c.Train, l.indexed), user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -95,16 +90,14 @@ func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
 		return err
 	}
-	for _, j := range b.trainIndex {
-		l.trainIndex = append(l.trainIndex, indexed[j])
-	}
+	l.trainIndex = pick(l.indexed, b.trainIndex)
 	l.records = rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
+	requests, err := vectorsOf(ctx, b.builder.Vector, measure.FeaturesOf(l.run.c.Test))
 	if err != nil {
 		return err
 	}
 	l.requests = rounded(requests)
-	if l.view, _, err = l.target.view(ctx, raw(l.run.c.Test), false); err != nil {
+	if l.view, _, err = l.target.view(ctx, measure.FeaturesOf(l.run.c.Test), false); err != nil {
 		return err
 	}
 	for _, do := range []func(context.Context) error{l.guess, l.solve, l.key, l.nearest, l.sealed} {
@@ -138,7 +131,7 @@ func rounded(list []*vector.Vector) []*projected {
 
 // guess uses the true distances and every stand-in available to an attacker.
 func (l *learnedAttack) guess(ctx context.Context) error {
-	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
+	rows, err := link(ctx, l.target, measure.FeaturesOf(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
 		return err
 	}
@@ -183,10 +176,7 @@ func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, p
 }
 
 func (l *learnedAttack) matched(s standIn) error {
-	scores := make([][]float64, len(l.view.Observations))
-	for j, seen := range l.view.Observations {
-		scores[j] = seen.Scores
-	}
+	scores := l.view.scores()
 	// In the order of the records, which match does not exploit.
 	compared := make([][]float64, len(s.picked))
 	for j, row := range s.picked {
@@ -196,12 +186,7 @@ func (l *learnedAttack) matched(s standIn) error {
 	if err != nil {
 		return err
 	}
-	right := 0
-	for i, photo := range near {
-		if photo == i {
-			right++
-		}
-	}
+	right := count(len(near), func(i int) bool { return near[i] == i })
 	l.add(proportion("match-by-"+s.name, l.view.Scheme, len(scores), right, len(near), 1/float64(len(near))))
 	return nil
 }
@@ -214,21 +199,13 @@ func (l *learnedAttack) solve(context.Context) error {
 			break
 		}
 		known := sample(l.view.Records, k, 5)
-		got, err := solveUnit(l.view, known, l.vectors(known))
+		got, err := solveUnit(l.view, known, pick(l.records, known))
 		if err != nil {
 			return err
 		}
 		l.add(judgeSolved(l.view, k, got, l.requests))
 	}
 	return nil
-}
-
-func (l *learnedAttack) vectors(known []int) []*projected {
-	out := make([]*projected, len(known))
-	for j, i := range known {
-		out[j] = l.records[i]
-	}
-	return out
 }
 
 func (l *learnedAttack) key(context.Context) error {
@@ -239,7 +216,7 @@ func (l *learnedAttack) key(context.Context) error {
 			break
 		}
 		known := sample(l.view.Records, k, 12)
-		rows, err := keyByScores(l.view, known, l.vectors(known))
+		rows, err := keyByScores(l.view, known, pick(l.records, known))
 		if err != nil {
 			return err
 		}
@@ -314,7 +291,7 @@ func typical(list []*projected) float64 {
 }
 
 func (l *learnedAttack) sealed(ctx context.Context) error {
-	b, err := build(ctx, l.indexed[:min(sealedRecords, len(l.indexed))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
+	b, err := build(ctx, pick(l.run.c.Train, l.indexed[:min(sealedRecords, len(l.indexed))]), user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -323,18 +300,18 @@ func (l *learnedAttack) sealed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := link(ctx, t, raw(l.run.c.Test)[:l.run.linked()], nil)
+	rows, err := link(ctx, t, measure.FeaturesOf(l.run.c.Test)[:l.run.linked()], nil)
 	if err != nil {
 		return err
 	}
 	l.add(rows...)
 	records := rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
+	requests, err := vectorsOf(ctx, b.builder.Vector, measure.FeaturesOf(l.run.c.Test))
 	if err != nil {
 		return err
 	}
 	s := &learnedAttack{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
-	if s.view, _, err = t.view(ctx, raw(l.run.c.Test), false); err != nil {
+	if s.view, _, err = t.view(ctx, measure.FeaturesOf(l.run.c.Test), false); err != nil {
 		return err
 	}
 	return s.guessed(ctx, "vectors", []int{30}, func(c, i int) float64 { return s.records[i].from(s.requests[c]) })

@@ -169,11 +169,11 @@ func untangled(list [][]int64) [][]float64 {
 	for changed := true; changed; {
 		changed = false
 		for j := range n {
-			variance := dot(elements[j], elements[j])
+			variance := simd.Dot(elements[j], elements[j])
 			for i := range n {
 				by := 0.0
 				if i != j && variance > 0 {
-					by = math.Round(dot(elements[i], elements[j]) / variance)
+					by = math.Round(simd.Dot(elements[i], elements[j]) / variance)
 				}
 				if by == 0 {
 					continue
@@ -198,7 +198,7 @@ const maxSpread = 0.45 * lengthUnit
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
-		if dot(x, x) > maxSpread*maxSpread*float64(len(x)) {
+		if simd.Dot(x, x) > maxSpread*maxSpread*float64(len(x)) {
 			continue
 		}
 		for i, y := range x {
@@ -214,13 +214,13 @@ func nearestFromIndex(v *View, k int) []int {
 func nearestOthers(rows [][]float64) []int {
 	half := make([]float64, len(rows))
 	for i, row := range rows {
-		half[i] = dot(row, row) / 2
+		half[i] = simd.Dot(row, row) / 2
 	}
 	out := make([]int, len(rows))
 	for i, row := range rows {
 		best := math.Inf(-1)
 		for j, other := range rows {
-			if closeness := dot(row, other) - half[j]; i != j && closeness > best {
+			if closeness := simd.Dot(row, other) - half[j]; i != j && closeness > best {
 				best, out[i] = closeness, j
 			}
 		}
@@ -233,12 +233,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	for i, p := range truth {
 		rows[i] = p.row()[:len(p.z)]
 	}
-	right := 0
-	for i, j := range nearestOthers(rows) {
-		if got != nil && got[i] == j {
-			right++
-		}
-	}
+	nearest := nearestOthers(rows)
+	right := count(len(nearest), func(i int) bool { return got != nil && got[i] == nearest[i] })
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 

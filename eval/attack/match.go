@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Matching records to the photos of a public collection, with no known pairs.
@@ -57,18 +58,11 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 
 // standardised returns x with mean 0 and variance 1, or zeros if x is constant.
 func standardised(x []float64) []float64 {
-	mean, square := 0.0, 0.0
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		square += (v - mean) * (v - mean) / float64(len(x))
-	}
+	mean, deviation := stat.PopMeanStdDev(x, nil)
 	out := make([]float64, len(x))
-	if square > 0 {
-		by := 1 / math.Sqrt(square)
+	if deviation > 0 {
 		for i, v := range x {
-			out[i] = (v - mean) * by
+			out[i] = (v - mean) / deviation
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
@@ -52,7 +53,7 @@ func TestLinear(t *testing.T) {
 		for j := range rows[i] {
 			rows[i][j] = 5 + rng.NormFloat64()
 		}
-		y.Set(i, 0, dot(rows[i], want)+1000)
+		y.Set(i, 0, simd.Dot(rows[i], want)+1000)
 		y.Set(i, 1, -7)
 	}
 	s, err := newLinear(rows)

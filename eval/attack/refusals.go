@@ -90,7 +90,7 @@ func (r *run) tamper(ctx context.Context) error {
 	}
 	cloud := t.Cloud.(*sealedCloud)
 	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*sealedOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
-		raw(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
+		measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
 	r.add(rows...)
 	return err
 }
@@ -106,43 +106,28 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 	unforeseen := make([]int, len(asked))
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
-		for _, l := range lies {
+		for k, l := range lies {
 			refused, err := owner.refuses(ctx, asked[i], l)
 			if err != nil {
 				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
-			x := 0.0
+			views[i].Scores = append(views[i].Scores, 0)
 			if refused {
-				x = 1
+				views[i].Scores[k] = 1
 			}
 			if refused != l.altersReply {
 				unforeseen[i]++
 			}
-			views[i].Scores = append(views[i].Scores, x)
 		}
 		return nil
 	}); err != nil {
 		return nil, err
 	}
 	by := similarity{"link-refusals", func(s *Observation) []float64 { return s.Scores }, func(a, b []float64) float64 {
-		alike := 0.0
-		for i := range a {
-			if a[i] == b[i] {
-				alike++
-			}
-		}
-		return alike
+		return float64(count(len(a), func(i int) bool { return a[i] == b[i] }))
 	}}
-	yes := newLinker(by, &View{Observations: views[:half]})
-	right, surprises := 0, 0
-	for i := range half {
-		if yes.linked(i, views[2*half+i]) {
-			right++
-		}
-		if !yes.linked(i, views[half+i]) {
-			right++
-		}
-	}
+	right := newLinker(by, views[:half]).right(views[2*half:], views[half:2*half])
+	surprises := 0
 	for _, n := range unforeseen {
 		surprises += n
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
@@ -37,13 +38,19 @@ func guess(v *View, known []int, predicted [][]float64) []int {
 	}
 	out := make([]int, len(v.Observations))
 	for i, s := range v.Observations {
-		out[i] = fitsBest(standardised(pick(s.Scores, known)), p)
+		y := standardised(pick(s.Scores, known))
+		// Correlation is invariant under the positive scale and the offset.
+		correlations := make([]float64, len(p))
+		for c, x := range p {
+			correlations[c] = simd.Dot(y, x)
+		}
+		out[i] = simd.MaxIdx(correlations)
 	}
 	return out
 }
 
-func pick(x []float64, at []int) []float64 {
-	out := make([]float64, len(at))
+func pick[T any](x []T, at []int) []T {
+	out := make([]T, len(at))
 	for i, j := range at {
 		out[i] = x[j]
 	}
@@ -51,8 +58,9 @@ func pick(x []float64, at []int) []float64 {
 }
 
 // pipeline fits the public program to the attacker's photos.
-func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
-	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
+func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
+	opt.Scheme = cpar.SchemeCAPIA
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +76,21 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 	return out, err
 }
 
-func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
+// compare returns a row of distances from all records for each request.
+func compare[R any](ctx context.Context, records, requests []R, distance func(record, request R) float64) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, measure.Each(ctx, len(requests), func(i int) error {
 		out[i] = make([]float64, len(records))
 		for j, r := range records {
-			out[i][j] = float64(distance.L1Levels(r.Levels, requests[i].Levels))*2/vector.Beta + distance.KL(r.KL, requests[i].KL)
+			out[i][j] = distance(r, requests[i])
 		}
 		return nil
+	})
+}
+
+func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
+	return compare(ctx, records, requests, func(r, q *vector.Vector) float64 {
+		return float64(distance.L1Levels(r.Levels, q.Levels))*2/vector.Beta + distance.KL(r.KL, q.KL)
 	})
 }
 
@@ -146,16 +161,13 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 const readTolerance = 0.01
 
 func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
-	right := 0
-	for i, s := range got {
+	right := count(len(got), func(i int) bool {
 		off, all := 0.0, 0.0
 		for j, x := range truth[i].z {
-			off += (s.z[j] - float64(x)) * (s.z[j] - float64(x))
+			off += (got[i].z[j] - float64(x)) * (got[i].z[j] - float64(x))
 			all += float64(x) * float64(x)
 		}
-		if off <= readTolerance*readTolerance*all {
-			right++
-		}
-	}
+		return off <= readTolerance*readTolerance*all
+	})
 	return proportion("request-solved", v.Scheme, known, right, len(got), 0)
 }

@@ -65,9 +65,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		}
 	}()
 	for i, s := range stages {
-		if o.Progress != nil {
-			o.Progress("attacks: "+s.name, i, len(stages))
-		}
+		o.Progress.Report("attacks: "+s.name, i, len(stages))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -125,7 +123,7 @@ func (r *run) index(ctx context.Context) (err error) {
 }
 
 func (r *run) learn(ctx context.Context) error {
-	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
+	requests, err := vectorsOf(ctx, r.b.builder.Vector, measure.FeaturesOf(r.c.Test))
 	if err != nil {
 		return err
 	}
@@ -141,29 +139,25 @@ func (r *run) learn(ctx context.Context) error {
 		r.train[r.b.trainIndex[i]] = p
 	}
 	// The attacker fits the pipeline to the photos that they have.
-	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
+	own, err := pipeline(ctx, r.c.Test, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
 	}
-	if r.testPhotos, err = vectorsOf(ctx, own, raw(r.c.Test)); err != nil {
+	if r.testPhotos, err = vectorsOf(ctx, own, measure.FeaturesOf(r.c.Test)); err != nil {
 		return err
 	}
-	if r.trainPhotos, err = vectorsOf(ctx, own, raw(r.c.Train)); err != nil {
+	if r.trainPhotos, err = vectorsOf(ctx, own, measure.FeaturesOf(r.c.Train)); err != nil {
 		return err
 	}
-	theirs, err := pipeline(ctx, r.c.Train, r.o.PCA)
+	theirs, err := pipeline(ctx, r.c.Train, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
 	}
-	collection, err := vectorsOf(ctx, theirs, raw(r.c.Train))
+	collection, err := vectorsOf(ctx, theirs, measure.FeaturesOf(r.c.Train))
 	if err != nil {
 		return err
 	}
-	var picked []*vector.Vector
-	for _, i := range sample(len(collection), picks, 2) {
-		picked = append(picked, collection[i])
-	}
-	r.compared, err = distances(ctx, collection, picked)
+	r.compared, err = distances(ctx, collection, pick(collection, sample(len(collection), picks, 2)))
 	return err
 }
 
@@ -222,6 +216,16 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 	low, high := Wilson(right, trials)
 	return Row{Attack: attack, Scheme: scheme, Known: known, Success: float64(right) / float64(max(trials, 1)),
 		Baseline: baseline, Low: low, High: high, Trials: trials}
+}
+
+// count returns how many of the n guesses are right.
+func count(n int, right func(i int) bool) (sum int) {
+	for i := range n {
+		if right(i) {
+			sum++
+		}
+	}
+	return sum
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA

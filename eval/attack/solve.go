@@ -2,9 +2,9 @@ package attack
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"cpar"
 )
@@ -12,9 +12,9 @@ import (
 // A linear is an overdetermined system of linear equations with an unknown
 // constant, factored once for any number of right-hand sides.
 type linear struct {
-	rows        *mat.Dense // centred and scaled
-	mean, scale []float64
-	chol        mat.Cholesky
+	rows  *mat.Dense // centred and scaled
+	scale []float64
+	chol  mat.Cholesky
 }
 
 // ridge regularises dependent columns, such as the bins of a histogram, which
@@ -29,19 +29,19 @@ func newLinear(rows [][]float64) (*linear, error) {
 		return nil, fmt.Errorf("solving by least squares: %w: no equations", cpar.ErrInput)
 	}
 	d := len(rows[0])
-	s := &linear{rows: mat.NewDense(k, d, nil), mean: make([]float64, d), scale: make([]float64, d)}
+	s := &linear{rows: mat.NewDense(k, d, nil), scale: make([]float64, d)}
+	column := make([]float64, k)
 	for j := range d {
-		for _, row := range rows {
-			s.mean[j] += row[j] / float64(k)
-		}
-		for _, row := range rows {
-			s.scale[j] += (row[j] - s.mean[j]) * (row[j] - s.mean[j]) / float64(k)
-		}
-		if s.scale[j] = math.Sqrt(s.scale[j]); s.scale[j] == 0 {
-			s.scale[j] = 1
-		}
 		for i, row := range rows {
-			s.rows.Set(i, j, (row[j]-s.mean[j])/s.scale[j])
+			column[i] = row[j]
+		}
+		mean, deviation := stat.PopMeanStdDev(column, nil)
+		if !(deviation > 0) { // rounding may yield the root of a negative number
+			deviation = 1
+		}
+		s.scale[j] = deviation
+		for i, x := range column {
+			s.rows.Set(i, j, (x-mean)/deviation)
 		}
 	}
 	gram := mat.NewSymDense(d, nil)
@@ -65,22 +65,6 @@ func (s *linear) solve(y *mat.Dense) (*mat.Dense, error) {
 	if err := s.chol.SolveTo(x, &right); err != nil {
 		return nil, fmt.Errorf("solving by least squares: %w", err)
 	}
-	for j := range d {
-		for i := range t {
-			x.Set(j, i, x.At(j, i)/s.scale[j])
-		}
-	}
+	x.Apply(func(j, _ int, v float64) float64 { return v / s.scale[j] }, x)
 	return x, nil
-}
-
-// fitsBest returns the index of the prediction with the highest correlation to
-// y, which is invariant under positive scale and offset. All are standardised.
-func fitsBest(y []float64, predictions [][]float64) int {
-	best, most := 0, math.Inf(-1)
-	for c, p := range predictions {
-		if correlation := dot(y, p); correlation > most {
-			best, most = c, correlation
-		}
-	}
-	return best
 }

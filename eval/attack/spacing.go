@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"cpar"
+	"cpar/eval/measure"
 )
 
 // Spacing: how far apart are a field's split values? The attacks estimate the
@@ -140,11 +141,7 @@ func offsetByPlanes(v *View) int64 {
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	out := make([]float64, len(v.Observations))
 	for i, s := range v.Observations {
-		sum := 0.0
-		for _, x := range s.Scores {
-			sum += x / float64(len(s.Scores))
-		}
-		out[i] = min(2047, max(1024, math.Round(sum/(unit*dis-offset))))
+		out[i] = min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))
 	}
 	return out
 }

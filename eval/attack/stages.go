@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/model/vector"
 	"cpar/user"
 )
@@ -25,7 +26,7 @@ func (r *run) schemes(ctx context.Context) error {
 }
 
 func (r *run) scheme(ctx context.Context, t *Target) error {
-	photos := raw(r.c.Test)
+	photos := measure.FeaturesOf(r.c.Test)
 	rows, err := link(ctx, t, photos[:r.linked()], nil)
 	if err != nil {
 		return err
@@ -73,13 +74,7 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
 
 func (r *run) typical() float64 {
-	sum := 0.0
-	for _, row := range r.compared {
-		for _, x := range row {
-			sum += x / float64(len(row)*len(r.compared))
-		}
-	}
-	return sum
+	return measure.Mean(slices.Concat(r.compared...))
 }
 
 // requests recovers requests. A row averages several draws if few records are
@@ -87,13 +82,7 @@ func (r *run) typical() float64 {
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	for _, k := range upTo(knownVectors, v.Records) {
 		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			predicted := make([][]float64, len(r.test))
-			for c, q := range r.test {
-				for _, i := range known {
-					predicted[c] = append(predicted[c], r.train[t.TrainIndex[i]].from(q))
-				}
-			}
-			return predicted, nil
+			return compare(ctx, pick(r.train, pick(t.TrainIndex, known)), r.test, (*projected).from)
 		})
 		if err != nil {
 			return err
@@ -102,11 +91,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	}
 	for _, k := range upTo(knownPhotos, v.Records) {
 		row, err := guessing("request-by-photos", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			photos := make([]*vector.Vector, len(known))
-			for j, i := range known {
-				photos[j] = r.trainPhotos[t.TrainIndex[i]]
-			}
-			return distances(ctx, photos, r.testPhotos)
+			return distances(ctx, pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
 		})
 		if err != nil {
 			return err
@@ -127,11 +112,7 @@ func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 			return err
 		}
 		known := sample(v.Records, k, 5)
-		vectors := make([]*projected, k)
-		for j, i := range known {
-			vectors[j] = r.train[t.TrainIndex[i]]
-		}
-		got, err := solveRequests(v, known, vectors)
+		got, err := solveRequests(v, known, pick(r.train, pick(t.TrainIndex, known)))
 		if err != nil {
 			return err
 		}
@@ -154,11 +135,8 @@ func guessing(attack string, v *View, k, candidates int, predict func(known []in
 		if err != nil {
 			return Row{}, err
 		}
-		for i, c := range guess(v, known, predicted) {
-			if c == i {
-				right++
-			}
-		}
+		guesses := guess(v, known, predicted)
+		right += count(len(guesses), func(i int) bool { return guesses[i] == i })
 	}
 	return proportion(attack, v.Scheme, k, right, draws*len(v.Observations), 1/float64(candidates)), nil
 }
@@ -170,10 +148,7 @@ func upTo(list []int, most int) []int {
 // matching matches records to photos by some and by all requests, and also half
 // of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
-	scores := make([][]float64, len(v.Observations))
-	for j, s := range v.Observations {
-		scores[j] = s.Scores
-	}
+	scores := v.scores()
 	all := sample(v.Records, v.Records, 0)
 	seen := []int{len(scores)}
 	if t == r.targets[0] {
@@ -210,21 +185,14 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 		if err != nil {
 			return err
 		}
-		for i, photo := range near {
-			if t.TrainIndex[records[i]] == photo {
-				right++
-			}
-		}
+		right += count(len(near), func(i int) bool { return near[i] == t.TrainIndex[records[i]] })
 	}
 	r.add(proportion(attack, t.Cloud.Scheme(), k, right, draws*len(records), 1/float64(len(r.c.Train))))
 	return nil
 }
 
 func (r *run) keywords(t *Target, v *View) {
-	words := make([][]string, v.Records)
-	for i := range words {
-		words[i] = r.c.Train[t.TrainIndex[i]].Keywords
-	}
+	words := measure.Keywords(pick(r.c.Train, t.TrainIndex))
 	half := indicator(v.Records, sample(v.Records, v.Records/2, 6))
 	r.add(judgeKeywords("keyword-by-returns", v, len(v.Observations), keywordByFrequency(v, words, half), words, half))
 	for _, k := range upTo(keywordsKnown, v.Records-1) {
@@ -235,7 +203,7 @@ func (r *run) keywords(t *Target, v *View) {
 
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
-	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
+	v, pending, err := t.view(ctx, measure.FeaturesOf(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
 	if err != nil || v.Observations[0].Planes == nil {
 		return err // this collection has no planes
 	}
@@ -251,12 +219,9 @@ func (r *run) planes(ctx context.Context) error {
 		return err
 	}
 	offset := offsetByPlanes(v)
-	right := 0
-	for i, s := range v.Observations {
-		if offset == secret[i].offset && int64(s.Offset)/max(offset, 1) == secret[i].scale {
-			right++
-		}
-	}
+	right := count(len(secret), func(i int) bool {
+		return secret[i] == secrets{int64(v.Observations[i].Offset) / max(offset, 1), offset}
+	})
 	r.add(proportion("scale-planes", v.Scheme, len(v.Observations), right, len(v.Observations), 1.0/1024))
 	return nil
 }
@@ -346,11 +311,9 @@ const scaleTolerance = 0.02
 // judgeScales judges estimates of r_s. The baseline is the best fixed guess,
 // the largest r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
-	right := 0
-	for i, s := range truth {
-		if math.Abs(got[i]-float64(s.scale)) <= scaleTolerance*float64(s.scale) {
-			right++
-		}
-	}
+	right := count(len(truth), func(i int) bool {
+		scale := float64(truth[i].scale)
+		return math.Abs(got[i]-scale) <= scaleTolerance*scale
+	})
 	return proportion("scale-scores", v.Scheme, 0, right, len(got), scaleTolerance*2*2048/(1+scaleTolerance)/1024)
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"cpar"
+	"cpar/eval/distance"
 	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/profile"
@@ -35,28 +35,15 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 		return nil, err
 	}
 	out := []standIn{{"photos", paper, r.compared}}
-	train, test := raw(r.c.Train), raw(r.c.Test)
-	// A learnt distance behaves differently on its training photos than on
-	// others, such as requests. Photos are therefore picked from outside.
-	var indexed, others []int
-	for i, taken := range indicator(len(train), l.trainIndex) {
-		if taken {
-			indexed = append(indexed, i)
-		} else {
-			others = append(others, i)
-		}
-	}
+	train, test := measure.FeaturesOf(r.c.Train), measure.FeaturesOf(r.c.Test)
 	add := func(name string, requests bool, from []int, of func([]*feature.Vectors) ([][]float32, error)) error {
 		records, err := of(train)
 		if err != nil {
 			return err
 		}
 		s := standIn{name: name}
-		var picked [][]float32
-		for _, i := range sample(len(from), picks, 2) {
-			picked = append(picked, records[from[i]])
-		}
-		if s.picked, err = squares(ctx, records, picked); err != nil {
+		picked := pick(records, pick(from, sample(len(from), picks, 2)))
+		if s.picked, err = compare(ctx, records, picked, distance.SquaredL2[float32]); err != nil {
 			return err
 		}
 		if requests {
@@ -64,7 +51,7 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			if err != nil {
 				return err
 			}
-			if s.candidates, err = squares(ctx, records, asked); err != nil {
+			if s.candidates, err = compare(ctx, records, asked, distance.SquaredL2[float32]); err != nil {
 				return err
 			}
 		}
@@ -72,7 +59,7 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 		return nil
 	}
 	if l.profile == profile.Network {
-		if err := add("embeddings", true, others, func(list []*feature.Vectors) ([][]float32, error) {
+		if err := add("embeddings", true, l.others, func(list []*feature.Vectors) ([][]float32, error) {
 			rows := make([][]float32, len(list))
 			for i, v := range list {
 				rows[i] = unit(v.Embedding.Values)
@@ -82,18 +69,19 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			return nil, err
 		}
 	}
+	// A learnt distance behaves differently on its training photos than on
+	// others, such as requests. Photos are therefore picked from outside.
 	for _, from := range []struct {
-		name     string
-		images   []user.Photo
-		outside  []int
-		requests bool
-	}{{"own-projection", l.attackerPhotos, indexed, true}, {"its-keywords", l.indexed, others, false}} {
-		learnt, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), from.images, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+		name            string
+		inside, outside []int
+		requests        bool
+	}{{"own-projection", l.others, l.indexed, true}, {"its-keywords", l.indexed, l.others, false}} {
+		learnt, err := pipeline(ctx, pick(r.c.Train, from.inside), user.Options{Profile: l.profile})
 		if err != nil {
 			return nil, err
 		}
 		if err := add(from.name, from.requests, from.outside, func(list []*feature.Vectors) ([][]float32, error) {
-			vectors, err := vectorsOf(ctx, learnt.Vector, list)
+			vectors, err := vectorsOf(ctx, learnt, list)
 			rows := make([][]float32, len(vectors))
 			for i, v := range vectors {
 				if err == nil {
@@ -118,18 +106,4 @@ func unit(x []float32) []float32 {
 		out[i] = float32(float64(out[i]) / max(math.Sqrt(square), 1e-30))
 	}
 	return out
-}
-
-func squares(ctx context.Context, records, requests [][]float32) ([][]float64, error) {
-	out := make([][]float64, len(requests))
-	return out, measure.Each(ctx, len(requests), func(i int) error {
-		out[i] = make([]float64, len(records))
-		for j, r := range records {
-			for k, x := range r {
-				d := float64(x) - float64(requests[i][k])
-				out[i][j] += d * d
-			}
-		}
-		return nil
-	})
 }

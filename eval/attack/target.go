@@ -104,14 +104,6 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-func raw(images []user.Photo) []*feature.Vectors {
-	out := make([]*feature.Vectors, len(images))
-	for i, im := range images {
-		out[i] = im.Vectors
-	}
-	return out
-}
-
 // sample returns k of 0…n−1, drawn by seed, ascending.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"

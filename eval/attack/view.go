@@ -55,6 +55,15 @@ type View struct {
 	Observations []*Observation
 }
 
+// scores returns the scores of every request.
+func (v *View) scores() [][]float64 {
+	out := make([][]float64, len(v.Observations))
+	for j, s := range v.Observations {
+		out[j] = s.Scores
+	}
+	return out
+}
+
 // scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the
 // segments of an index folder.
 type scoreCloud struct {

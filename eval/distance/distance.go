@@ -51,11 +51,11 @@ func L1Levels(a, b []uint16) int {
 }
 
 // SquaredL2 returns Σ(a − b)².
-func SquaredL2(a, b []float64) float64 {
+func SquaredL2[T float32 | float64](a, b []T) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0
 	for i, v := range a {
-		d := v - b[i]
+		d := float64(v) - float64(b[i])
 		sum += d * d
 	}
 	return sum
