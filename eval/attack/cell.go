@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"cpar"
-	"cpar/cloud/sealed"
 	"cpar/eval/measure"
 	"cpar/internal/lattice"
 	"cpar/model/profile"
@@ -40,7 +39,7 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := openCellCloud(b)
+	cloud, err := openSealed(b.Files)
 	if err != nil {
 		return err
 	}
@@ -77,33 +76,13 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-type cellCloud struct {
-	index  *sealed.Index
-	params lattice.Params
-}
-
-func openCellCloud(b *built) (*cellCloud, error) {
-	parts, err := lattice.DecodeSections(b.Files.Segment(cpar.SegmentParams))
-	if err != nil {
-		return nil, err
-	}
-	if parts.Clustered == nil {
-		return nil, fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
-	}
-	x, err := sealed.Load(b.Files.Manifest(), b.Files.Segments())
-	return &cellCloud{x, *parts.Clustered}, err
-}
-
-func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
-	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
+// look measures a request in every position, and its reply.
+func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
+	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	request, err := lattice.DecodeRequest(q.Opaque, c.params)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := lattice.DecodeReply(c.params, replies[0].Opaque)
 	if err != nil {
 		return nil, err
 	}

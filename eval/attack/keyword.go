@@ -2,7 +2,9 @@ package attack
 
 import (
 	"math"
+	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -29,9 +31,7 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 		if votes[b] == nil {
 			votes[b] = map[string]int{}
 		}
-		for _, w := range keywords[r] {
-			votes[b][w]++
-		}
+		cast(votes[b], keywords[r])
 	}
 	fallback := commonest(keywords, learn)
 	out := make([]string, v.Records)
@@ -55,35 +55,24 @@ func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	}
 	out := make([]string, v.Records)
 	for r := range out {
-		type voter struct {
-			record int
-			off    float64
+		far, order := make([]float64, len(known)), make([]int, len(known))
+		for k, other := range known {
+			far[k] = simd.Distance(rows.RawRowView(other), rows.RawRowView(r), 2)
 		}
-		var nearest []voter
-		mine := rows.RawRowView(r)
-		for _, other := range known {
-			off := 0.0
-			for j, x := range rows.RawRowView(other) {
-				off += (x - mine[j]) * (x - mine[j])
-			}
-			at := len(nearest)
-			for at > 0 && off < nearest[at-1].off {
-				at--
-			}
-			if at < votingNeighbours {
-				nearest = append(nearest[:at], append([]voter{{other, off}}, nearest[at:]...)...)
-				nearest = nearest[:min(len(nearest), votingNeighbours)]
-			}
-		}
+		simd.ArgsortStable(far, order)
 		votes := map[string]int{}
-		for _, n := range nearest {
-			for _, w := range keywords[n.record] {
-				votes[w]++
-			}
+		for _, k := range order[:min(len(order), votingNeighbours)] {
+			cast(votes, keywords[known[k]])
 		}
 		out[r] = winner(votes)
 	}
 	return out
+}
+
+func cast(votes map[string]int, words []string) {
+	for _, w := range words {
+		votes[w]++
+	}
 }
 
 func winner(votes map[string]int) string {
@@ -100,9 +89,7 @@ func commonest(keywords [][]string, of []bool) string {
 	votes := map[string]int{}
 	for r, yes := range of {
 		if yes {
-			for _, w := range keywords[r] {
-				votes[w]++
-			}
+			cast(votes, keywords[r])
 		}
 	}
 	return winner(votes)
@@ -116,13 +103,11 @@ func judgeKeywords(attack string, v *View, number int, guesses []string, keyword
 			continue
 		}
 		trials++
-		for _, w := range words {
-			if w == guesses[r] {
-				right++
-			}
-			if w == common {
-				base++
-			}
+		if slices.Contains(words, guesses[r]) {
+			right++
+		}
+		if slices.Contains(words, common) {
+			base++
 		}
 	}
 	return proportion(attack, v.Scheme, number, right, trials, float64(base)/float64(max(trials, 1)))

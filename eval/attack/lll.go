@@ -6,6 +6,7 @@ import (
 
 	simd "gonum.org/v1/gonum/floats"
 
+	"cpar/eval/measure"
 	"cpar/internal/modq"
 	"cpar/user/ive"
 )
@@ -100,13 +101,13 @@ func (d *differenceRows) element(v []int64) []int64 {
 	for p, c := range d.pivots {
 		modq.Axpy(uint64(v[c]), d.rows[p], words)
 	}
-	out, mean := make([]int64, 1, len(words)+1), 0.0
+	out := make([]int64, 1, len(words)+1)
 	for _, x := range words {
 		out = append(out, int64(math.RoundToEven(math.Ldexp(float64(centred(x)), -ive.DistanceShift))))
-		mean += float64(out[len(out)-1]) / float64(len(words)+1)
 	}
+	mean := int64(math.Round(measure.Mean(out)))
 	for i := range out {
-		out[i] -= int64(math.Round(mean))
+		out[i] -= mean
 	}
 	return out
 }
@@ -158,13 +159,10 @@ func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
 	for i, x := range list {
-		mean := 0.0
 		for _, y := range x {
-			mean += float64(y) / float64(len(x))
+			elements[i] = append(elements[i], float64(y))
 		}
-		for _, y := range x {
-			elements[i] = append(elements[i], float64(y)-mean)
-		}
+		simd.AddConst(-measure.Mean(elements[i]), elements[i])
 	}
 	for changed := true; changed; {
 		changed = false
@@ -179,9 +177,7 @@ func untangled(list [][]int64) [][]float64 {
 					continue
 				}
 				changed = true
-				for k, y := range elements[j] {
-					elements[i][k] -= by * y
-				}
+				simd.AddScaled(elements[i], -by, elements[j])
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -189,24 +190,15 @@ func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	products.Mul(&mapped, b.T())
 	norms := make([]float64, m)
 	for j := range norms {
-		for _, x := range photos.RawRowView(j)[:to] {
-			norms[j] += x * x / 2
-		}
+		x := photos.RawRowView(j)[:to]
+		norms[j] = simd.Dot(x, x) / 2
 	}
 	out, gap := make([]int, n), 0.0
 	for i := range out {
-		row := products.RawRowView(i)
-		best := 0
-		for j, x := range row {
-			if x-norms[j] > row[best]-norms[best] {
-				best = j
-			}
-		}
-		out[i] = best
-		gap -= 2 * (row[best] - norms[best])
-		for _, x := range mapped.RawRowView(i) {
-			gap += x * x
-		}
+		row, record := products.RawRowView(i), mapped.RawRowView(i)
+		simd.Sub(row, norms)
+		out[i] = simd.MaxIdx(row)
+		gap += simd.Dot(record, record) - 2*row[out[i]]
 	}
 	return out, gap
 }

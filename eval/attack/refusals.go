@@ -67,11 +67,7 @@ func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, t
 	if err != nil {
 		return false, err
 	}
-	replies, err := l.cloud.index.Annotate(ctx, 1, []*cpar.Request{q})
-	if err != nil {
-		return false, err
-	}
-	reply, err := lattice.DecodeReply(l.cloud.params, replies[0].Opaque)
+	_, reply, err := l.cloud.annotate(ctx, q)
 	if err != nil {
 		return false, err
 	}
