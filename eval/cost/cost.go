@@ -126,12 +126,7 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 			return nil, 0, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	tell := func(done, total int) {
-		if progress != nil {
-			progress("searches", done, total)
-		}
-	}
-	times, err := s.TimeSearches(ctx, prepared, tell, nil)
+	times, err := s.TimeSearches(ctx, prepared, func(done, total int) { progress.Report("searches", done, total) }, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -258,12 +253,7 @@ func (c *Cost) Tables() []measure.Table {
 		t.Rows = append(t.Rows, []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(float64(r.Bytes)/1e6, 2), measure.FormatDecimal(r.Visits, 0),
 			measure.FormatDecimal(r.StreamRatio, 3), measure.FormatDecimal(r.Speedup, 2), measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.MemoryBound, 2)})
 	}
-	owner := measure.Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}
-	for _, row := range []struct {
-		what  string
-		value float64
-		unit  string
-	}{
+	owner := quantityTable("cost-owner", "The owner's side: building on all cores, the rest on one", []quantity{
 		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"projection", c.Build.Project, "s"},
 		{"lists", c.Build.Lists, "s"}, {"forest", c.Build.Forest, "s"}, {"encrypted index", c.Build.Encrypt, "s"},
 		{"all of it", c.Build.Whole, "s"}, {"all but PCA", c.Build.Whole - c.Build.PCA, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
@@ -274,14 +264,27 @@ func (c *Cost) Tables() []measure.Table {
 		{"selection of keywords", c.Request.Rank, "ms"}, {"encryption of a vector", c.Primitives.Vector, "ms"},
 		{"encryption of a plane", c.Primitives.Plane, "ms"}, {"encryption of a boxed plane", c.Primitives.BoxedPlane, "ms"},
 		{"order-preserving encryption of a request", c.Primitives.OPE, "ms"},
-	} {
-		owner.Rows = append(owner.Rows, []string{row.what, measure.FormatDecimal(row.value, 3), row.unit})
-	}
+	})
 	tables := []measure.Table{t, owner}
 	if c.Roofline != nil {
 		tables = append(tables, c.Roofline.table(c.Records))
 	}
 	return tables
+}
+
+// A quantity is a single value in a table of such.
+type quantity struct {
+	what  string
+	value float64
+	unit  string
+}
+
+func quantityTable(name, title string, list []quantity) measure.Table {
+	t := measure.Table{Name: name, Title: title, Columns: []string{"what", "value", "unit"}}
+	for _, q := range list {
+		t.Rows = append(t.Rows, []string{q.what, measure.FormatDecimal(q.value, 3), q.unit})
+	}
+	return t
 }
 
 func (c *Cost) Figures() []plot.Figure {

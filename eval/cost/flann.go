@@ -180,11 +180,7 @@ func jlTable(s *measure.Session) (*vectorTable, error) {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
 		for _, row := range z {
-			x := make([]float32, len(row))
-			for j, v := range row {
-				x[j] = float32(v)
-			}
-			*part.to = append(*part.to, x)
+			*part.to = append(*part.to, toFloat32s(row))
 		}
 	}
 	if t.d != 1296 {
@@ -222,7 +218,7 @@ func pcaTable(s *measure.Session) (*vectorTable, error) {
 	return t, nil
 }
 
-func toFloat32s(x []float64) []float32 {
+func toFloat32s[T int16 | float64](x []T) []float32 {
 	out := make([]float32, len(x))
 	for j, v := range x {
 		out[j] = float32(v)

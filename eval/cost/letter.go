@@ -3,7 +3,6 @@ package cost
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"cpar/eval/measure"
@@ -80,11 +79,7 @@ func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64,
 		return nil, err
 	}
 	tell := func(what string) func(done, total int) {
-		return func(done, total int) {
-			if progress != nil {
-				progress(what, done, total)
-			}
-		}
+		return func(done, total int) { progress.Report(what, done, total) }
 	}
 	images := letterImages(train, few.Train)
 	tell("keys")(0, 1)
@@ -343,5 +338,5 @@ func (l *Letter) Tables() []measure.Table {
 	}
 	found := measure.Table{Name: "letter-found", Title: "The literal system beside its search in the clear", Columns: []string{"what", "value"}, Rows: [][]string{
 		{"places alike", measure.FormatDecimal(l.Place, 4)}, {"type-2 comparisons", measure.FormatInt(l.Planes)}, {"of these, sides pruned", measure.FormatInt(l.Pruned)}}}
-	return slices.Clip([]measure.Table{boxes, found})
+	return []measure.Table{boxes, found}
 }

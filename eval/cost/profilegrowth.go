@@ -11,6 +11,7 @@ import (
 	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -149,24 +150,26 @@ func (row *ProfileGrowthRow) measure(ctx context.Context, s *measure.SealedSessi
 	}
 	// Read memory first, because times are taken without garbage collection.
 	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
-	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) {
-		_, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
-		if err != nil {
-			return 0, err
-		}
-		begun := time.Now()
-		_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
-		return time.Since(begun), err
-	})
+	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) { return onAllCores(ctx, s, requests[i%len(requests)]) })
 	if err != nil {
 		return err
 	}
-	var size SealedCost
-	size.sizes(s.Manifest)
 	row.Cloud, row.CloudAll, row.Encrypt, row.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
 	row.Request, row.Reply = m.Request, m.Reply
-	row.Hints, row.Table, row.Index = size.Hints, size.Table, size.Index
+	row.Hints, row.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentHints), measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
+	row.Index = s.Manifest.Bytes()
 	return nil
+}
+
+// onAllCores times the server's answer to one request.
+func onAllCores(ctx context.Context, s *measure.SealedSession, v *vector.Vector) (time.Duration, error) {
+	_, q, err := s.Owner.RequestVector(v, s.Params(10))
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
+	return time.Since(begun), err
 }
 
 func (g *ProfileGrowth) Tables() []measure.Table {

@@ -9,6 +9,7 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/eval/measure"
+	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -72,7 +73,9 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	defer s.Close()
 	out.Build, out.PCA = measure.RoundTo(time.Since(begun).Seconds(), 2), measure.RoundTo(clock.Spans["pca"].Seconds(), 2)
 	out.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
-	out.sizes(s.Manifest)
+	out.Index = s.Manifest.Bytes()
+	out.Hints, out.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentHints), measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
+	out.Profile = measure.SegmentBytes(s.Manifest, cpar.SegmentLedger, cpar.SegmentProfile)
 	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
 	list, err := capia.Prepare(ctx, measure.SearchConfigurations()[0].P, min(sealedRequests, len(capia.Requests)))
 	if err != nil {
@@ -92,12 +95,6 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	return out, nil
 }
 
-func (out *SealedCost) sizes(m *cpar.Manifest) {
-	out.Index = m.Bytes()
-	out.Hints, out.Table = measure.SegmentBytes(m, cpar.SegmentHints), measure.SegmentBytes(m, cpar.SegmentKeywords)
-	out.Profile = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
-}
-
 func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
 	s, _, err := measure.OpenSealed(ctx, c.Train, user.Options{Scheme: cpar.SchemeLocal})
 	if err != nil {
@@ -105,12 +102,16 @@ func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
 	}
 	defer s.Close()
 	out.LocalIndex = s.Manifest.Bytes()
-	requests := measure.VectorsOf(s.Owner, c, sealedRequests)
-	out.LocalScan, err = measure.MedianMS(ctx, len(requests), func(i int) error {
+	out.LocalScan, err = localScanMS(ctx, s, measure.VectorsOf(s.Owner, c, sealedRequests))
+	return err
+}
+
+// localScanMS returns the median time of requests to an index of scheme local.
+func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vector.Vector) (float64, error) {
+	return measure.MedianMS(ctx, len(requests), func(i int) error {
 		_, err := s.Nearest(ctx, requests[i%len(requests)], 10)
 		return err
 	})
-	return err
 }
 
 // A SealedGrowthRow is one size of growth.
@@ -162,32 +163,21 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Se
 			return nil, fmt.Errorf("%d records: %w", n, err)
 		}
 		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.Cloud, m.Encrypt, m.Read, m.Request, m.Reply
-		var size SealedCost
-		size.sizes(s.Manifest)
-		row.Hints, row.Index = size.Hints, size.Index
+		row.Hints, row.Index = measure.SegmentBytes(s.Manifest, cpar.SegmentHints), s.Manifest.Bytes()
 		row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 		out = append(out, row)
 	}
 	return out, nil
 }
 
-func fitSealed(rows []SealedGrowthRow) (fits []Fit) {
-	for _, part := range []struct {
-		what string
-		of   func(SealedGrowthRow) float64
-	}{
+func fitSealed(rows []SealedGrowthRow) []Fit {
+	return fitAll(rows, []growing[SealedGrowthRow]{
 		{"cloud", func(r SealedGrowthRow) float64 { return r.Cloud }},
 		{"owner, reading", func(r SealedGrowthRow) float64 { return r.Read }},
 		{"reply", func(r SealedGrowthRow) float64 { return float64(r.Reply) }},
 		{"hints", func(r SealedGrowthRow) float64 { return float64(r.Hints) }},
 		{"index", func(r SealedGrowthRow) float64 { return float64(r.Index) }},
-	} {
-		if f, ok := fitPower(rows, part.of); ok {
-			f.What = part.what
-			fits = append(fits, f)
-		}
-	}
-	return fits
+	})
 }
 
 // A TransferRow compares the bytes that an owner sends and receives under

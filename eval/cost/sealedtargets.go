@@ -201,13 +201,7 @@ func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profil
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		_, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
-		if err != nil {
-			return 0, err
-		}
-		begun := time.Now()
-		_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
-		return time.Since(begun), err
+		return onAllCores(ctx, s, requests[i%len(requests)])
 	})
 	m.Sent, m.Received, m.Cloud, m.CloudAll = times.Request, times.Reply, times.Cloud, times.Beside
 	m.Request, m.Read, m.Owner = times.Encrypt, times.Read, measure.RoundTo(times.Encrypt+times.Read, 3)
