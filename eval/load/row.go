@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/eval/measure"
 	"cpar/internal/bearer"
+	"cpar/internal/parallel"
 )
 
 const (
@@ -111,7 +112,7 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 			t.fail(got, err)
 			wait = errorPause
 		}
-		if wait > 0 && !sleep(end, wait) {
+		if wait > 0 && parallel.Sleep(end, wait) != nil {
 			return t
 		}
 	}
@@ -134,17 +135,6 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // waitIdle waits for two consecutive answers, after which the cloud has dropped
 // the cancelled requests.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
@@ -161,7 +151,7 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 			answered++
 		case !got.overloaded():
 			return fmt.Errorf("waiting for the cloud to be idle: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
-		case !sleep(ctx, max(got.after, errorPause)):
+		case parallel.Sleep(ctx, max(got.after, errorPause)) != nil:
 			return ctx.Err()
 		}
 	}
