@@ -43,7 +43,6 @@ type learnedAttack struct {
 	// The photos of Collection.Train at indexed belong to the owner, those at
 	// others to the attacker. Both are ascending.
 	indexed, others []int
-	target          *Target
 	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo behind record
 	// i.
@@ -87,17 +86,11 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 		return err
 	}
 	defer b.Close()
-	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
-		return err
-	}
-	l.trainIndex = pick(l.indexed, b.trainIndex)
-	l.records = rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, measure.FeaturesOf(l.run.c.Test))
+	t, err := b.target(cpar.SchemeCAPIA)
 	if err != nil {
 		return err
 	}
-	l.requests = rounded(requests)
-	if l.view, _, err = l.target.view(ctx, measure.FeaturesOf(l.run.c.Test), false); err != nil {
+	if err := l.observe(ctx, b, t); err != nil {
 		return err
 	}
 	for _, do := range []func(context.Context) error{l.guess, l.solve, l.key, l.nearest, l.sealed} {
@@ -109,6 +102,25 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// observe requests the test photos of an index of the first of the owner's
+// photos, and links them.
+func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
+	photos := measure.FeaturesOf(l.run.c.Test)
+	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
+	if err != nil {
+		return err
+	}
+	l.add(rows...)
+	requests, err := vectorsOf(ctx, b.builder.Vector, photos)
+	if err != nil {
+		return err
+	}
+	l.trainIndex = pick(l.indexed, b.trainIndex)
+	l.records, l.requests = rounded(b.builder.Vectors()), rounded(requests)
+	l.view, _, err = t.view(ctx, photos, false)
+	return err
 }
 
 func (l *learnedAttack) add(rows ...Row) {
@@ -131,12 +143,7 @@ func rounded(list []*vector.Vector) []*projected {
 
 // guess uses the true distances and every stand-in available to an attacker.
 func (l *learnedAttack) guess(ctx context.Context) error {
-	rows, err := link(ctx, l.target, measure.FeaturesOf(l.run.c.Test)[:l.run.linked()], nil)
-	if err != nil {
-		return err
-	}
-	l.add(rows...)
-	if err := l.guessed(ctx, "vectors", knownVectors, func(c, i int) float64 { return l.records[i].from(l.requests[c]) }); err != nil {
+	if err := l.guessVectors(ctx, knownVectors); err != nil {
 		return err
 	}
 	list, err := l.standIns(ctx)
@@ -145,28 +152,17 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 	}
 	for _, s := range list {
 		if s.candidates != nil {
-			if err := l.guessed(ctx, s.name, learntPhotos, func(c, i int) float64 { return s.candidates[c][l.trainIndex[i]] }); err != nil {
+			rows, err := guessing("request-by-"+s.name, l.view, learntPhotos, func(known []int) ([][]float64, error) {
+				return columns(s.candidates, pick(l.trainIndex, known)), nil
+			})
+			if err != nil {
 				return err
 			}
+			l.add(rows...)
 		}
-		if err := l.matched(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
-	for _, k := range upTo(numbers, l.view.Records) {
-		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
-			out := make([][]float64, len(l.requests))
-			return out, measure.Each(ctx, len(out), func(c int) error {
-				for _, i := range known {
-					out[c] = append(out[c], predict(c, i))
-				}
-				return nil
-			})
-		})
+		// In the order of the records, which match does not exploit.
+		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
+		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
 			return err
 		}
@@ -175,37 +171,18 @@ func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, p
 	return nil
 }
 
-func (l *learnedAttack) matched(s standIn) error {
-	scores := l.view.scores()
-	// In the order of the records, which match does not exploit.
-	compared := make([][]float64, len(s.picked))
-	for j, row := range s.picked {
-		compared[j] = pick(row, l.trainIndex)
-	}
-	near, err := match(scores, compared)
-	if err != nil {
-		return err
-	}
-	right := count(len(near), func(i int) bool { return near[i] == i })
-	l.add(proportion("match-by-"+s.name, l.view.Scheme, len(scores), right, len(near), 1/float64(len(near))))
-	return nil
+func (l *learnedAttack) guessVectors(ctx context.Context, numbers []int) error {
+	rows, err := guessing("request-by-vectors", l.view, numbers, func(known []int) ([][]float64, error) {
+		return compare(ctx, pick(l.records, known), l.requests, (*projected).from)
+	})
+	l.add(rows...)
+	return err
 }
 
-func (l *learnedAttack) solve(context.Context) error {
-	unknowns := float64(len(l.records[0].row()))
-	for _, share := range solvingShares {
-		k := int(share * unknowns)
-		if k > l.view.Records {
-			break
-		}
-		known := sample(l.view.Records, k, 5)
-		got, err := solveUnit(l.view, known, pick(l.records, known))
-		if err != nil {
-			return err
-		}
-		l.add(judgeSolved(l.view, k, got, l.requests))
-	}
-	return nil
+func (l *learnedAttack) solve(ctx context.Context) error {
+	rows, err := solving(ctx, l.view, solvingShares, l.records, l.requests, solveUnit)
+	l.add(rows...)
+	return err
 }
 
 func (l *learnedAttack) key(context.Context) error {
@@ -300,19 +277,9 @@ func (l *learnedAttack) sealed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := link(ctx, t, measure.FeaturesOf(l.run.c.Test)[:l.run.linked()], nil)
-	if err != nil {
+	s := &learnedAttack{run: l.run, profile: l.profile, indexed: l.indexed}
+	if err := s.observe(ctx, b, t); err != nil {
 		return err
 	}
-	l.add(rows...)
-	records := rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, measure.FeaturesOf(l.run.c.Test))
-	if err != nil {
-		return err
-	}
-	s := &learnedAttack{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
-	if s.view, _, err = t.view(ctx, measure.FeaturesOf(l.run.c.Test), false); err != nil {
-		return err
-	}
-	return s.guessed(ctx, "vectors", []int{30}, func(c, i int) float64 { return s.records[i].from(s.requests[c]) })
+	return s.guessVectors(ctx, []int{30})
 }

@@ -57,6 +57,15 @@ func pick[T any](x []T, at []int) []T {
 	return out
 }
 
+// columns picks from every row.
+func columns(rows [][]float64, at []int) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, row := range rows {
+		out[i] = pick(row, at)
+	}
+	return out
+}
+
 // pipeline fits the public program to the attacker's photos.
 func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
 	opt.Scheme = cpar.SchemeCAPIA
@@ -67,8 +76,8 @@ func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(
 	return b.Vector, nil
 }
 
-func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
-	out := make([]*vector.Vector, len(photos))
+func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), photos []*feature.Vectors) ([]V, error) {
+	out := make([]V, len(photos))
 	err := measure.Each(ctx, len(photos), func(i int) (err error) {
 		out[i], err = p(photos[i])
 		return err

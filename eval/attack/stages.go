@@ -80,65 +80,73 @@ func (r *run) typical() float64 {
 // requests recovers requests. A row averages several draws if few records are
 // known.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
-	for _, k := range upTo(knownVectors, v.Records) {
-		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			return compare(ctx, pick(r.train, pick(t.TrainIndex, known)), r.test, (*projected).from)
-		})
-		if err != nil {
-			return err
-		}
-		r.add(row)
+	records := pick(r.train, t.TrainIndex)
+	rows, err := guessing("request-by-vectors", v, knownVectors, func(known []int) ([][]float64, error) {
+		return compare(ctx, pick(records, known), r.test, (*projected).from)
+	})
+	if err != nil {
+		return err
 	}
-	for _, k := range upTo(knownPhotos, v.Records) {
-		row, err := guessing("request-by-photos", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			return distances(ctx, pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
-		})
-		if err != nil {
-			return err
-		}
-		r.add(row)
+	r.add(rows...)
+	rows, err = guessing("request-by-photos", v, knownPhotos, func(known []int) ([][]float64, error) {
+		return distances(ctx, pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
+	})
+	if err != nil {
+		return err
 	}
-	unknowns := float64(len(r.train[0].row()))
+	r.add(rows...)
 	shares := solvingShares
 	if t != r.targets[0] {
 		shares = shares[1:2]
 	}
+	rows, err = solving(ctx, v, shares, records, r.test, solveRequests)
+	r.add(rows...)
+	return err
+}
+
+// guessing guesses requests from several draws of each number of known records.
+// Candidate i is right for request i.
+func guessing(attack string, v *View, numbers []int, predict func(known []int) ([][]float64, error)) (rows []Row, err error) {
+	for _, k := range upTo(numbers, v.Records) {
+		draws := 1
+		if k < manyDraws {
+			draws = 5
+		}
+		right, chance := 0, 0.0
+		for seed := range draws {
+			known := sample(v.Records, k, 100+uint64(seed))
+			predicted, err := predict(known)
+			if err != nil {
+				return nil, err
+			}
+			guesses := guess(v, known, predicted)
+			right += count(len(guesses), func(i int) bool { return guesses[i] == i })
+			chance = 1 / float64(len(predicted))
+		}
+		rows = append(rows, proportion(attack, v.Scheme, k, right, draws*len(v.Observations), chance))
+	}
+	return rows, nil
+}
+
+// solving solves for the requests with each share of known records per unknown
+// of a request.
+func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
-		k := int(share * unknowns)
+		k := int(share * float64(len(records[0].row())))
 		if k > v.Records {
 			break
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		known := sample(v.Records, k, 5)
-		got, err := solveRequests(v, known, pick(r.train, pick(t.TrainIndex, known)))
+		got, err := solve(v, known, pick(records, known))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.add(judgeSolved(v, k, got, r.test))
+		rows = append(rows, judgeSolved(v, k, got, requests))
 	}
-	return nil
-}
-
-// guessing guesses requests from several draws of k known records. Candidate i
-// is right for request i.
-func guessing(attack string, v *View, k, candidates int, predict func(known []int) ([][]float64, error)) (Row, error) {
-	draws := 1
-	if k < manyDraws {
-		draws = 5
-	}
-	right := 0
-	for seed := range draws {
-		known := sample(v.Records, k, 100+uint64(seed))
-		predicted, err := predict(known)
-		if err != nil {
-			return Row{}, err
-		}
-		guesses := guess(v, known, predicted)
-		right += count(len(guesses), func(i int) bool { return guesses[i] == i })
-	}
-	return proportion(attack, v.Scheme, k, right, draws*len(v.Observations), 1/float64(candidates)), nil
+	return rows, nil
 }
 
 func upTo(list []int, most int) []int {
@@ -149,25 +157,32 @@ func upTo(list []int, most int) []int {
 // of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
 	scores := v.scores()
-	all := sample(v.Records, v.Records, 0)
 	seen := []int{len(scores)}
 	if t == r.targets[0] {
 		seen = append(upTo(seenMatching, len(scores)-1), len(scores))
 	}
 	for _, k := range seen {
-		if err := r.matched(ctx, "match", t, scores, k, all); err != nil {
+		row, err := matched(ctx, "match", v.Scheme, scores, r.compared, k, t.TrainIndex)
+		if err != nil {
 			return err
 		}
+		r.add(row)
 	}
 	if t != r.targets[0] {
 		return nil
 	}
-	return r.matched(ctx, "match-half", t, scores, len(scores), sample(v.Records, v.Records/2, 8))
+	half := sample(v.Records, v.Records/2, 8)
+	row, err := matched(ctx, "match-half", v.Scheme, columns(scores, half), r.compared, len(scores), pick(t.TrainIndex, half))
+	if err == nil {
+		r.add(row)
+	}
+	return err
 }
 
-// matched adds a row of records matched by k requests at a time. If k is small,
-// it averages several draws, because the choice of requests matters.
-func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]float64, k int, records []int) error {
+// matched matches records to photos by k requests at a time. Record i is
+// photo truth[i]. If k is small, it averages several draws, because the choice
+// of requests matters.
+func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
 		draws = min(3, len(scores)/k)
@@ -175,20 +190,15 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 	right := 0
 	for d := range draws {
 		if err := ctx.Err(); err != nil {
-			return err
+			return Row{}, err
 		}
-		some := make([][]float64, k)
-		for j := range some {
-			some[j] = pick(scores[d*k+j], records)
-		}
-		near, err := match(some, r.compared)
+		near, err := match(scores[d*k:(d+1)*k], distances)
 		if err != nil {
-			return err
+			return Row{}, err
 		}
-		right += count(len(near), func(i int) bool { return near[i] == t.TrainIndex[records[i]] })
+		right += count(len(near), func(i int) bool { return near[i] == truth[i] })
 	}
-	r.add(proportion(attack, t.Cloud.Scheme(), k, right, draws*len(records), 1/float64(len(r.c.Train))))
-	return nil
+	return proportion(attack, scheme, k, right, draws*len(truth), 1/float64(len(distances[0]))), nil
 }
 
 func (r *run) keywords(t *Target, v *View) {

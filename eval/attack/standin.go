@@ -36,8 +36,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	}
 	out := []standIn{{"photos", paper, r.compared}}
 	train, test := measure.FeaturesOf(r.c.Train), measure.FeaturesOf(r.c.Test)
-	add := func(name string, requests bool, from []int, of func([]*feature.Vectors) ([][]float32, error)) error {
-		records, err := of(train)
+	add := func(name string, requests bool, from []int, of func(*feature.Vectors) ([]float32, error)) error {
+		records, err := vectorsOf(ctx, of, train)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 			return err
 		}
 		if requests {
-			asked, err := of(test)
+			asked, err := vectorsOf(ctx, of, test)
 			if err != nil {
 				return err
 			}
@@ -59,13 +59,8 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 		return nil
 	}
 	if l.profile == profile.Network {
-		if err := add("embeddings", true, l.others, func(list []*feature.Vectors) ([][]float32, error) {
-			rows := make([][]float32, len(list))
-			for i, v := range list {
-				rows[i] = unit(v.Embedding.Values)
-			}
-			return rows, nil
-		}); err != nil {
+		embedding := func(f *feature.Vectors) ([]float32, error) { return unit(f.Embedding.Values), nil }
+		if err := add("embeddings", true, l.others, embedding); err != nil {
 			return nil, err
 		}
 	}
@@ -80,15 +75,12 @@ func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := add(from.name, from.requests, from.outside, func(list []*feature.Vectors) ([][]float32, error) {
-			vectors, err := vectorsOf(ctx, learnt, list)
-			rows := make([][]float32, len(vectors))
-			for i, v := range vectors {
-				if err == nil {
-					rows[i] = v.X
-				}
+		if err := add(from.name, from.requests, from.outside, func(f *feature.Vectors) ([]float32, error) {
+			v, err := learnt(f)
+			if err != nil {
+				return nil, err
 			}
-			return rows, err
+			return v.X, nil
 		}); err != nil {
 			return nil, err
 		}
