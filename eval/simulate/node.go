@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -143,10 +144,5 @@ func (f *cluster) fullest(of func(*node) float64) float64 {
 }
 
 func (f *cluster) sorted() []*node {
-	var out []*node
-	for _, n := range f.nodes {
-		out = append(out, n)
-	}
-	slices.SortFunc(out, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	return out
+	return slices.SortedFunc(maps.Values(f.nodes), func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 }

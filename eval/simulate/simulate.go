@@ -104,7 +104,7 @@ func run(o Options, s Scenario) Row {
 	f.refreshView()
 	f.assign(func(n *node, s shard) { n.holds[s.number] = true })
 	f.out.FullestHeld = f.fullest(func(n *node) float64 { return float64(len(n.holds)) })
-	s.begin(f)
+	f.schedule(scenarioStart, func() { s.begin(f) })
 	f.arrive()
 	for f.events.Len() > 0 {
 		e := heap.Pop(&f.events).(event)
