@@ -12,9 +12,9 @@ import (
 // baseline always guesses the most common keyword.
 
 // keywordByFrequency guesses from return counts and the keywords of records
-// with similar counts in the half marked learn, which reveals more than a
-// public collection would.
-func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
+// with similar counts in the known half, which reveals more than a public
+// collection would.
+func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
 		for _, r := range s.Returned {
@@ -23,17 +23,14 @@ func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
 	}
 	bucket := func(r int) int { return int(math.Ceil(math.Log2(float64(count[r] + 1)))) }
 	votes := map[int]map[string]int{}
-	for r, known := range learn {
-		if !known {
-			continue
-		}
+	for _, r := range known {
 		b := bucket(r)
 		if votes[b] == nil {
 			votes[b] = map[string]int{}
 		}
 		cast(votes[b], keywords[r])
 	}
-	fallback := commonest(keywords, learn)
+	fallback := commonest(keywords, known)
 	out := make([]string, v.Records)
 	for r := range out {
 		if out[r] = winner(votes[bucket(r)]); out[r] == "" {
@@ -85,38 +82,17 @@ func winner(votes map[string]int) string {
 	return best
 }
 
-func commonest(keywords [][]string, of []bool) string {
+func commonest(keywords [][]string, of []int) string {
 	votes := map[string]int{}
-	for r, yes := range of {
-		if yes {
-			cast(votes, keywords[r])
-		}
+	for _, r := range of {
+		cast(votes, keywords[r])
 	}
 	return winner(votes)
 }
 
-func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []bool) Row {
-	right, base, trials := 0, 0, 0
-	common := commonest(keywords, known)
-	for r, words := range keywords {
-		if known[r] {
-			continue
-		}
-		trials++
-		if slices.Contains(words, guesses[r]) {
-			right++
-		}
-		if slices.Contains(words, common) {
-			base++
-		}
-	}
-	return proportion(attack, v.Scheme, number, right, trials, float64(base)/float64(max(trials, 1)))
-}
-
-func indicator(n int, at []int) []bool {
-	out := make([]bool, n)
-	for _, i := range at {
-		out[i] = true
-	}
-	return out
+func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []int) Row {
+	common, others := commonest(keywords, known), complement(v.Records, known)
+	right := count(len(others), func(i int) bool { return slices.Contains(keywords[others[i]], guesses[others[i]]) })
+	base := count(len(others), func(i int) bool { return slices.Contains(keywords[others[i]], common) })
+	return proportion(attack, v.Scheme, number, right, len(others), float64(base)/float64(max(len(others), 1)))
 }

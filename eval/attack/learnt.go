@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -56,12 +55,11 @@ func (r *run) profiles(ctx context.Context) error {
 		return nil
 	}
 	indexed := sample(n, n/2, 9)
-	others := slices.DeleteFunc(sample(n, n, 0), func(i int) bool { return slices.Contains(indexed, i) })
 	for _, p := range learnedProfiles {
 		if p == profile.Network && !embedded(r.c) {
 			continue
 		}
-		l := &learnedAttack{run: r, profile: p, indexed: indexed, others: others}
+		l := &learnedAttack{run: r, profile: p, indexed: indexed, others: complement(n, indexed)}
 		if err := l.attack(ctx); err != nil {
 			return fmt.Errorf("profile %v: %w", p, err)
 		}

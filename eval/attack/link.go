@@ -39,23 +39,18 @@ var similarities = []similarity{
 // the photos in the second round.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
-	log, _, err := t.view(ctx, photos[:half], false)
-	if err != nil {
-		return nil, err
-	}
-	unseen, _, err := t.view(ctx, photos[half:2*half], false)
-	if err != nil {
-		return nil, err
-	}
-	suffix := ""
-	again := photos[:half]
+	suffix, again := "", photos[:half]
 	if changed != nil {
 		suffix, again = "-changed-copy", changed[:half]
 	}
-	second, _, err := t.view(ctx, again, false)
-	if err != nil {
-		return nil, err
+	views := make([]*View, 3)
+	for i, some := range [][]*feature.Vectors{photos[:half], photos[half : 2*half], again} {
+		var err error
+		if views[i], _, err = t.view(ctx, some, false); err != nil {
+			return nil, err
+		}
 	}
+	log, unseen, second := views[0], views[1], views[2]
 	var rows []Row
 	for _, by := range similarities {
 		if by.view(log.Observations[0]) == nil {

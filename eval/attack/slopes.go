@@ -96,16 +96,12 @@ const proportionalTolerance = 1 << vectorlayout.ValueBits
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Observations {
-		found := false
-		for p, at := range photos {
-			if found = proportional(s.Scores, v.Observations[at[0]].Scores); found {
-				photos[p] = append(at, i)
-				break
-			}
-		}
-		if !found {
+		p := slices.IndexFunc(photos, func(at []int) bool { return proportional(s.Scores, v.Observations[at[0]].Scores) })
+		if p < 0 {
 			photos = append(photos, []int{i})
+			continue
 		}
+		photos[p] = append(photos[p], i)
 	}
 	return photos
 }

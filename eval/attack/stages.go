@@ -203,11 +203,11 @@ func matched(ctx context.Context, attack, scheme string, scores, distances [][]f
 
 func (r *run) keywords(t *Target, v *View) {
 	words := measure.Keywords(pick(r.c.Train, t.TrainIndex))
-	half := indicator(v.Records, sample(v.Records, v.Records/2, 6))
+	half := sample(v.Records, v.Records/2, 6)
 	r.add(judgeKeywords("keyword-by-returns", v, len(v.Observations), keywordByFrequency(v, words, half), words, half))
 	for _, k := range upTo(keywordsKnown, v.Records-1) {
 		known := sample(v.Records, k, 7)
-		r.add(judgeKeywords("keyword-by-likeness", v, len(known), keywordBySimilarity(v, words, known), words, indicator(v.Records, known)))
+		r.add(judgeKeywords("keyword-by-likeness", v, len(known), keywordBySimilarity(v, words, known), words, known))
 	}
 }
 

@@ -104,6 +104,16 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
+// complement returns what at, which is ascending, leaves of 0…n−1.
+func complement(n int, at []int) (out []int) {
+	for i := range n {
+		if _, found := slices.BinarySearch(at, i); !found {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 // sample returns k of 0…n−1, drawn by seed, ascending.
 func sample(n, k int, seed uint64) []int {
 	list := rand.New(rand.NewPCG(seed, 0x6b6e6f77)).Perm(n)[:min(k, n)] // "know"
