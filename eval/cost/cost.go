@@ -204,34 +204,39 @@ func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r Re
 	return r, err
 }
 
-// On random content, which does not affect the cost.
+// vectorOperations returns the operations of inner-product encryption on vectors
+// of dim elements, on arbitrary content, which does not affect the cost.
+func vectorOperations(dim int) (record, request, score func(int) error, err error) {
+	secret := [32]byte{'c', 'o', 's', 't'}
+	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
+	k, err := ive.NewKey(secret, p)
+	noise := ive.NewNoise(secret)
+	plain, c, t := make([]int64, dim), make([]uint64, dim), make([]uint64, dim)
+	for i := range plain {
+		plain[i] = int64(i%199 - 99)
+	}
+	return func(int) error { return k.EncryptRecord(c, plain, noise) },
+		func(int) error { return k.EncryptRequest(t, plain, noise) },
+		func(int) error { p.Score(c, t); return nil }, err
+}
+
 func primitiveCost(ctx context.Context, fields int) (t PrimitiveCost, err error) {
 	const times = 15
-	secret := [32]byte{'c', 'o', 's', 't'}
-	noise := ive.NewNoise(secret)
-	vectors := func(dim int) (func(int) error, error) {
-		k, err := ive.NewKey(secret, ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift})
-		v, dst := make([]int64, dim), make([]uint64, dim)
-		for i := range v {
-			v[i] = int64(i%199 - 99)
-		}
-		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
-	}
 	boxes := scorevector.Paper()
 	t.VectorDim, t.BoxedDim = boxes.JL+boxes.KL+3, 2*boxes.JL+2
 	for _, part := range []struct {
 		to  *float64
 		dim int
 	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}, {&t.BoxedPlane, t.BoxedDim}} {
-		f, err := vectors(part.dim)
+		record, _, _, err := vectorOperations(part.dim)
 		if err != nil {
 			return t, err
 		}
-		if *part.to, err = measure.MedianMS(ctx, times, f); err != nil {
+		if *part.to, err = measure.MedianMS(ctx, times, record); err != nil {
 			return t, err
 		}
 	}
-	key, err := ope.NewKey(secret, vector.Beta)
+	key, err := ope.NewKey([32]byte{'c', 'o', 's', 't'}, vector.Beta)
 	if err != nil {
 		return t, err
 	}
