@@ -190,11 +190,7 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
 	}
-	system, err := newLinear(rows)
-	if err != nil {
-		return nil, nil, err
-	}
-	x, err := system.solve(y)
+	x, err := leastSquares(rows, y)
 	if err != nil {
 		return nil, nil, err
 	}

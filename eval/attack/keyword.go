@@ -1,7 +1,7 @@
 package attack
 
 import (
-	"math"
+	"math/bits"
 	"slices"
 
 	simd "gonum.org/v1/gonum/floats"
@@ -21,7 +21,7 @@ func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 			count[r]++
 		}
 	}
-	bucket := func(r int) int { return int(math.Ceil(math.Log2(float64(count[r] + 1)))) }
+	bucket := func(r int) int { return bits.Len(uint(count[r])) }
 	votes := map[int]map[string]int{}
 	for _, r := range known {
 		b := bucket(r)

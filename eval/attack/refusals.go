@@ -85,7 +85,7 @@ func (r *run) tamper(ctx context.Context) error {
 		return err
 	}
 	cloud := t.Cloud.(*sealedCloud)
-	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*sealedOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
+	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*indexOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
 		measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
 	r.add(rows...)
 	return err

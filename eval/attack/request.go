@@ -144,15 +144,11 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	for i, p := range vectors {
 		rows[i] = p.row()
 	}
-	system, err := newLinear(rows)
-	if err != nil {
-		return nil, err
-	}
 	y := mat.NewDense(len(known), len(v.Observations), nil)
 	for j, s := range v.Observations {
 		y.SetCol(j, pick(s.Scores, known))
 	}
-	x, err := system.solve(y)
+	x, err := leastSquares(rows, y)
 	if err != nil {
 		return nil, err
 	}

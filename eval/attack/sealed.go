@@ -8,8 +8,6 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
-	"cpar/model/feature"
-	"cpar/user"
 )
 
 // A sealedIndex is an index of scheme sealed at the cloud. Its params are those
@@ -110,14 +108,5 @@ func (b *built) sealedTarget() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{Owner: &sealedOwner{scoreOwner{o, o.DefaultParams()}}, Cloud: c, TrainIndex: b.trainIndex}, nil
-}
-
-type sealedOwner struct{ scoreOwner }
-
-// Request implements Owner. The cloud does not see how the owner reads a reply,
-// so no pending state is needed.
-func (o *sealedOwner) Request(f *feature.Vectors, _ bool) ([]byte, *user.Pending, error) {
-	b, _, err := o.scoreOwner.Request(f, false)
-	return b, nil, err
+	return &Target{Owner: &indexOwner{o, o.DefaultParams()}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }

@@ -3,7 +3,6 @@ package attack
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -73,7 +72,7 @@ func positionsByRequests(v *View) []float64 {
 			slices.Sort(list)
 			sorted[c.Field] = list
 		}
-		short := sort.Search(len(list), func(j int) bool { return list[j] > uint64(c.Order) })
+		short, _ := slices.BinarySearch(list, uint64(c.Order)+1)
 		out[i] = normalQuantile((float64(short) + 0.5) / (float64(len(list)) + 1))
 	}
 	return out

@@ -60,7 +60,7 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, positionsByShape(v), truth),
 			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Observations), v.Cuts, positionsByRequests(v), truth))
 	}
-	if pending[0] != nil {
+	if pending[0] != nil && v.Vectors != nil { // the cloud sees scores
 		truth, err := scales(v, pending, r.unit())
 		if err != nil {
 			return err

@@ -83,15 +83,15 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
 	}
-	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
+	return &Target{Owner: &indexOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }
 
-type scoreOwner struct {
+type indexOwner struct {
 	*user.Owner
 	params cpar.Params
 }
 
-func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
+func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
 	p := a.params
 	if planes && p.Scheme == cpar.SchemeCPAR {
 		p.Search, p.Prune = cpar.SearchDepthFirst, true
