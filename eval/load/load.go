@@ -211,8 +211,8 @@ func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Schem
 		if err != nil {
 			return nil, d.explain(err)
 		}
-		row := Row{Scheme: scheme.String(), Records: x.records, Clients: n}
-		t[0].fill(&row, b.Length)
+		row := t[0].row(b.Length)
+		row.Scheme, row.Records, row.Clients = scheme.String(), x.records, n
 		if b.Done != nil {
 			b.Done(row)
 		}

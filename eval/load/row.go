@@ -179,11 +179,9 @@ func (d *daemon) watch() (greatest func() float64) {
 	return func() float64 { close(stop); return <-result }
 }
 
-func (t *tally) fill(r *Row, length time.Duration) {
-	r.Rate = measure.RoundTo(float64(len(t.took))/length.Seconds(), 1)
-	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
-	r.Errors, r.Shed, r.RSS = t.errors, t.shed, measure.RoundTo(t.rss, 1)
-	r.First = t.first
+func (t *tally) row(length time.Duration) Row {
+	return Row{Rate: measure.RoundTo(float64(len(t.took))/length.Seconds(), 1), P50: percentile(t.took, 0.5), P99: percentile(t.took, 0.99),
+		Errors: t.errors, Shed: t.shed, RSS: measure.RoundTo(t.rss, 1), First: t.first}
 }
 
 func percentile(took []time.Duration, share float64) float64 {

@@ -105,32 +105,23 @@ func face(size float64, bold bool) font.Font {
 }
 
 func (f *Figure) Draw() (svg, png []byte, err error) {
-	if svg, err = f.SVG(); err != nil {
+	if svg, err = f.render(vgsvg.New(width, height), "SVG"); err != nil {
 		return nil, nil, err
 	}
-	p, err := f.plot()
-	if err != nil {
-		return nil, nil, err
-	}
-	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(background))
-	f.draw(p, draw.New(c))
-	var buf bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf); err != nil {
-		return nil, nil, fmt.Errorf("encoding PNG: %w", err)
-	}
-	return svg, buf.Bytes(), nil
+	pixels := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(background))
+	png, err = f.render(vgimg.PngCanvas{Canvas: pixels}, "PNG")
+	return svg, png, err
 }
 
-func (f *Figure) SVG() ([]byte, error) {
+func (f *Figure) render(c vg.CanvasWriterTo, format string) ([]byte, error) {
 	p, err := f.plot()
 	if err != nil {
 		return nil, err
 	}
-	c := vgsvg.New(width, height)
 	f.draw(p, draw.New(c))
 	var buf bytes.Buffer
 	if _, err := c.WriteTo(&buf); err != nil {
-		return nil, fmt.Errorf("encoding SVG: %w", err)
+		return nil, fmt.Errorf("encoding %s: %w", format, err)
 	}
 	return buf.Bytes(), nil
 }
