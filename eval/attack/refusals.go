@@ -27,10 +27,6 @@ type tampering struct {
 	altersReply bool
 }
 
-type refusalOracle interface {
-	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
-}
-
 // The same for all photos. The first changes nothing. Most add half a unit to
 // one record's score, which alters every word of its group.
 func tamperings(p lattice.Params, records int) []tampering {
@@ -57,22 +53,18 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-type sealedRefusalOracle struct {
-	owner *user.Owner
-	cloud *sealedCloud
-}
-
-func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
-	pending, q, err := l.owner.Request(f, l.owner.DefaultParams())
+// refuses reports whether the owner refuses an altered reply for a photo.
+func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, told tampering) (bool, error) {
+	pending, q, err := owner.Request(f, owner.DefaultParams())
 	if err != nil {
 		return false, err
 	}
-	_, reply, err := l.cloud.annotate(ctx, q)
+	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
 		return false, err
 	}
 	told.alter(reply.Words)
-	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(l.cloud.params, nil)})
+	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(c.params, nil)})
 	if errors.Is(err, cpar.ErrCloud) {
 		return true, nil
 	}
@@ -85,8 +77,11 @@ func (r *run) tamper(ctx context.Context) error {
 		return err
 	}
 	cloud := t.Cloud.(*sealedCloud)
-	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*indexOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
-		measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
+	refuses := func(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
+		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, told)
+	}
+	photos := measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)])
+	rows, err := linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos)
 	r.add(rows...)
 	return err
 }
@@ -95,7 +90,7 @@ func (r *run) tamper(ctx context.Context) error {
 // time. One row counts the requests linked by their refusals. The other counts
 // the refusals that the cloud did not predict, the only ones that tell it
 // anything.
-func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, photos []*feature.Vectors) ([]Row, error) {
+func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
 	views := make([]*Observation, len(asked))
@@ -103,7 +98,7 @@ func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, ph
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
 		for k, l := range lies {
-			refused, err := owner.refuses(ctx, asked[i], l)
+			refused, err := refuses(ctx, asked[i], l)
 			if err != nil {
 				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
