@@ -161,22 +161,19 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 // watch samples the cloud's memory until the returned function is called, which
 // returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
-	stop, result := make(chan struct{}), make(chan float64)
+	ctx, stop := context.WithCancel(context.Background())
+	result := make(chan float64)
 	go func() {
 		most := d.anonymousMB()
-		tick := time.NewTicker(memoryEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				most = max(most, d.anonymousMB())
-			case <-stop:
-				result <- max(most, d.anonymousMB())
-				return
-			}
+		for parallel.Sleep(ctx, memoryEvery) == nil {
+			most = max(most, d.anonymousMB())
 		}
+		result <- max(most, d.anonymousMB())
 	}()
-	return func() float64 { close(stop); return <-result }
+	return func() float64 {
+		stop()
+		return <-result
+	}
 }
 
 func (t *tally) row(length time.Duration) Row {

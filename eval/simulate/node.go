@@ -88,10 +88,6 @@ func (n *node) fetch() {
 	})
 }
 
-// A view holds the nodes that routers know: all present ones, and those that
-// remain.
-type view struct{ all, remaining *placement.Map }
-
 func (f *cluster) refreshView() {
 	var all, stay []placement.Node
 	for _, n := range f.sorted() {
@@ -103,17 +99,13 @@ func (f *cluster) refreshView() {
 			stay = append(stay, all[len(all)-1])
 		}
 	}
-	f.view = view{placement.New(all), placement.New(stay)}
-}
-
-func (v view) replicas(s placement.Slot) []string {
-	return placement.Candidates(v.remaining, v.all, s, Replicas)
+	f.all, f.remaining = placement.New(all), placement.New(stay)
 }
 
 func (f *cluster) assign(hold func(n *node, s shard)) {
 	for _, s := range f.shards {
-		for _, i := range f.view.remaining.Nodes(s.slot, Replicas) {
-			if n := f.nodes[f.view.remaining.Name(i)]; !n.holds[s.number] {
+		for _, i := range f.remaining.Nodes(s.slot, Replicas) {
+			if n := f.nodes[f.remaining.Name(i)]; !n.holds[s.number] {
 				hold(n, s)
 			}
 		}
