@@ -173,6 +173,7 @@ func (p *baselineRun) add(r BaselineRow) {
 	p.Rows = append(p.Rows, r)
 }
 
+// nearestScores returns the ten records with the smallest scores, ties by record.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {

@@ -156,19 +156,14 @@ func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 // per second.
 func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
-	h.Read = readRate(make([]uint64, 1<<27))
-	return h
-}
-
-// The best of five rounds.
-func readRate(words []uint64) (best float64) {
+	words := make([]uint64, 1<<27)
 	for i := range words {
 		words[i] = uint64(i) // all untouched pages share one physical page
 	}
-	for range 5 {
+	for range 5 { // the best of five rounds
 		begun := time.Now()
 		parallel.Ranges(len(words), runtime.NumCPU(), func(from, to int) { _ = modq.SumFour(words[from:to]) })
-		best = max(best, 8*float64(len(words))/time.Since(begun).Seconds())
+		h.Read = max(h.Read, 8*float64(len(words))/time.Since(begun).Seconds())
 	}
-	return best
+	return h
 }

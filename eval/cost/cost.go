@@ -1,3 +1,10 @@
+// Package cost measures time, bytes and memory: of searches, builds and
+// requests, by size of index, beside other libraries (folder driver) and
+// beside the paper. It also plans clusters from these costs (PlanCapacity).
+//
+//	measure.Lab ─▶ Measure…, …Step ─▶ a Result: Tables, Figures
+//
+// It imports measure, and neither quality, attack nor report.
 package cost
 
 import (
@@ -104,9 +111,7 @@ func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	if out.Roofline, err = measureRoofline(b.Session, scans); err != nil {
 		return nil, fmt.Errorf("measuring batches: %w", err)
 	}
-	if row, ok := out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)); ok {
-		out.Rows = append(out.Rows, row)
-	}
+	out.Rows = append(out.Rows, out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)))
 	if out.Request, err = requestCost(b, ctx, c); err != nil {
 		return nil, fmt.Errorf("measuring a request: %w", err)
 	}
@@ -185,22 +190,16 @@ func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r Re
 		return r, err
 	}
 	q := list[0].Request
-	request, err := q.MarshalBinary()
-	if err != nil {
+	if r.Bytes, r.Reply, err = measure.BytesOf(q, replies[0]); err != nil {
 		return r, err
 	}
-	reply, err := replies[0].MarshalBinary()
-	if err != nil {
-		return r, err
-	}
-	r.Bytes, r.Reply = len(request), len(reply)
 	r.Vector, r.Order = 8*len(q.Vector), int(b.Cloud.Manifest.OrderBytes)*len(q.Order)
 	p.Search, p.Prune = cpar.SearchDepthFirst, true
 	if _, q, err = b.Builder.RequestVector(b.Requests[0], p); err != nil {
 		return r, err
 	}
 	pruning, err := q.MarshalBinary()
-	r.Planes = len(pruning) - len(request)
+	r.Planes = len(pruning) - r.Bytes
 	return r, err
 }
 

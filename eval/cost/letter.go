@@ -52,17 +52,9 @@ type LetterBox struct {
 
 // LetterStep measures package letter over the first Plan.LiteralN images.
 func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
-	x, err := measure.RunStep(ctx, r, m.Name, r.LiteralN, func(ctx context.Context) (*Letter, error) {
-		c, err := r.Lab.Corpus(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, r.Lab.Progress)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return resultOf(measure.RunStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
+		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, progress)
+	})))
 }
 
 // MeasureLetter builds the literal index of n images, sends a few requests and
@@ -272,22 +264,21 @@ func (x *letterCosts) product() error {
 	for _, b := range []struct {
 		name     string
 		elements int
-		dot      int64
 		formula  int64
 		stated   string
 		f        func(i int) error
 	}{
-		{"product: Enc", dim, int64(dim), v + kl, "vector_encrypt", record},
-		{"product: Enc, hyperplane", planes, int64(planes), h + kl, "plane_encrypt", plane},
-		{"product: request", dim, int64(dim), v + h + kl, "request_time", request},
-		{"product: request for hyperplanes", planes, int64(planes), h, "", planeRequest},
-		{"product: Comp", 1, 1, v + kl + 2, "", score},
-		{"product: Comp_h", 1, 1, h + kl + 2, "", planeScore},
+		{"product: Enc", dim, v + kl, "vector_encrypt", record},
+		{"product: Enc, hyperplane", planes, h + kl, "plane_encrypt", plane},
+		{"product: request", dim, v + h + kl, "request_time", request},
+		{"product: request for hyperplanes", planes, h, "", planeRequest},
+		{"product: Comp", 1, v + kl + 2, "", score},
+		{"product: Comp_h", 1, h + kl + 2, "", planeScore},
 	} {
 		if err := x.box(b.name, b.elements, b.formula, b.stated, b.f); err != nil {
 			return err
 		}
-		x.out.Boxes[len(x.out.Boxes)-1].Dot = b.dot
+		x.out.Boxes[len(x.out.Boxes)-1].Dot = int64(b.elements) // one inner product for each
 	}
 	return nil
 }

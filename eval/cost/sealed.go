@@ -10,7 +10,6 @@ import (
 	"cpar"
 	"cpar/eval/measure"
 	"cpar/model/rank"
-	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -108,11 +107,11 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-		same, err := sameAsTwin(twin, v, near)
+		scores, err := twin.Scores(v)
 		if err != nil {
 			return fmt.Errorf("request %d in the clear: %w", i, err)
 		}
-		if same {
+		if slices.EqualFunc(near, nearestScores(scores), func(n rank.Neighbour, record uint32) bool { return n.Record == record }) {
 			equal.Add(1)
 		}
 		for k := range found {
@@ -135,16 +134,6 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 			measure.QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: measure.MeasureQuality(found[k], truth)})
 	}
 	return nil
-}
-
-// sameAsTwin reports whether near holds the ten records with the smallest
-// plaintext scores, ties by record.
-func sameAsTwin(twin *user.RowsTwin, v *vector.Vector, near []rank.Neighbour) (bool, error) {
-	scores, err := twin.Scores(v)
-	if err != nil {
-		return false, err
-	}
-	return slices.EqualFunc(near, nearestScores(scores), func(n rank.Neighbour, record uint32) bool { return n.Record == record }), nil
 }
 
 func (s *Sealed) Tables() []measure.Table {

@@ -24,15 +24,8 @@ type SealedCost struct {
 	Capia   float64 `json:"capia_ms"`
 	// OverCapia is Cloud over Capia.
 	OverCapia float64 `json:"over_capia"`
-	// Encrypt makes a request from a vector. Read decrypts and checks all
-	// scores and ranks them, on all cores.
-	Encrypt float64 `json:"owner_request_ms"`
-	Read    float64 `json:"owner_read_ms"`
-	Request int     `json:"request_bytes"`
-	Reply   int     `json:"reply_bytes"`
-	// Hints and Table (the keywords) are fetched once, and after an update only
-	// what is new.
-	Hints uint64 `json:"hints_bytes"`
+	OwnerCost
+	// Table (the keywords) is fetched like the hints.
 	Table uint64 `json:"table_bytes"`
 	// Profile is fetched once in every scheme, and hardly grows with n.
 	Profile    uint64 `json:"profile_bytes"`
@@ -43,6 +36,18 @@ type SealedCost struct {
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
+}
+
+// An OwnerCost is the owner's part of the cost of scheme sealed.
+type OwnerCost struct {
+	// Encrypt makes a request from a vector. Read decrypts and checks all
+	// scores and ranks them, on all cores.
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	// Hints are fetched once, and after an update only what is new.
+	Hints uint64 `json:"hints_bytes"`
 }
 
 // sealedRequests is the number of requests behind a median.
@@ -74,7 +79,7 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	out.Build, out.PCA = measure.RoundTo(time.Since(begun).Seconds(), 2), measure.RoundTo(clock.Spans["pca"].Seconds(), 2)
 	out.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 	out.Index = s.Manifest.Bytes()
-	out.Hints, out.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentHints), measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
+	out.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
 	out.Profile = measure.SegmentBytes(s.Manifest, cpar.SegmentLedger, cpar.SegmentProfile)
 	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
 	list, err := capia.Prepare(ctx, measure.SearchConfigurations()[0].P, min(sealedRequests, len(capia.Requests)))
@@ -89,8 +94,8 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	if err != nil {
 		return nil, err
 	}
-	out.Cloud, out.Capia, out.Encrypt, out.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
-	out.Request, out.Reply = m.Request, m.Reply
+	out.Cloud, out.Capia = m.Cloud, m.Beside
+	out.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
 	out.OverCapia = measure.RoundTo(out.Cloud/out.Capia, 3)
 	return out, nil
 }
@@ -118,12 +123,8 @@ func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vect
 type SealedGrowthRow struct {
 	Records int     `json:"n"`
 	Cloud   float64 `json:"cloud_ms"`
-	Encrypt float64 `json:"owner_request_ms"`
-	Read    float64 `json:"owner_read_ms"`
-	Request int     `json:"request_bytes"`
-	Reply   int     `json:"reply_bytes"`
-	Hints   uint64  `json:"hints_bytes"`
-	Index   uint64  `json:"index_bytes"`
+	OwnerCost
+	Index uint64 `json:"index_bytes"`
 	// Add is the time in seconds to add the records that the previous size
 	// lacks.
 	Add float64 `json:"add_s,omitempty"`
@@ -162,8 +163,8 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Se
 		if err != nil {
 			return nil, fmt.Errorf("%d records: %w", n, err)
 		}
-		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.Cloud, m.Encrypt, m.Read, m.Request, m.Reply
-		row.Hints, row.Index = measure.SegmentBytes(s.Manifest, cpar.SegmentHints), s.Manifest.Bytes()
+		row.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
+		row.Cloud, row.Index = m.Cloud, s.Manifest.Bytes()
 		row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 		out = append(out, row)
 	}
