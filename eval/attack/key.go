@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"cpar"
 	"cpar/eval/estimate"
@@ -109,11 +110,7 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	if used >= len(v.Vectors) {
 		return nil, used
 	}
-	right := make([][]uint64, used)
-	for i := range right {
-		right[i] = []uint64{1 << ive.DistanceShift}
-	}
-	s := eliminate(v.Vectors[:used], right)
+	s := eliminate(v.Vectors[:used], slices.Repeat([][]uint64{{1 << ive.DistanceShift}}, used))
 	if s == nil {
 		return nil, used
 	}

@@ -112,12 +112,10 @@ func (r *run) offers(ctx context.Context) error {
 	if err := o.make(ctx); err != nil {
 		return err
 	}
-	for _, attack := range []func(context.Context) error{o.rollback, o.downgrade} {
-		if err := attack(ctx); err != nil {
-			return err
-		}
+	if err := o.rollback(ctx); err != nil {
+		return err
 	}
-	return nil
+	return o.downgrade(ctx)
 }
 
 type offers struct {

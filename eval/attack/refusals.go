@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -94,7 +95,7 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
 	views := make([]*Observation, len(asked))
-	unforeseen := make([]int, len(asked))
+	var surprises atomic.Int64
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
 		for k, l := range lies {
@@ -107,7 +108,7 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 				views[i].Scores[k] = 1
 			}
 			if refused != l.altersReply {
-				unforeseen[i]++
+				surprises.Add(1)
 			}
 		}
 		return nil
@@ -118,13 +119,9 @@ func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Ve
 		return float64(count(len(a), func(i int) bool { return a[i] == b[i] }))
 	}}
 	right := newLinker(by, views[:half]).right(views[2*half:], views[half:2*half])
-	surprises := 0
-	for _, n := range unforeseen {
-		surprises += n
-	}
 	scheme := cpar.SchemeSealed.String()
 	return []Row{
 		proportion(by.name, scheme, len(lies), right, 2*half, 0.5),
-		proportion("refusal-unforeseen", scheme, len(lies), surprises, len(asked)*len(lies), 0),
+		proportion("refusal-unforeseen", scheme, len(lies), int(surprises.Load()), len(asked)*len(lies), 0),
 	}, nil
 }

@@ -123,15 +123,12 @@ func proportional(a, b []float64) bool {
 // given their scores as rows.
 func slopes(rows *mat.Dense) []float64 {
 	k, n := rows.Dims()
-	sum := make([]float64, n)
+	sum, out := mat.NewVecDense(n, nil), mat.NewVecDense(k, nil)
 	for a := range k {
-		simd.Add(sum, rows.RawRowView(a))
+		sum.AddVec(sum, rows.RowView(a))
 	}
-	out := make([]float64, k)
-	for a := range out {
-		out[a] = simd.Dot(rows.RawRowView(a), sum)
-	}
-	return out
+	out.MulVec(rows, sum)
+	return out.RawVector().Data
 }
 
 // wholeScales returns integers in the range of r_s in the direction nearest to
