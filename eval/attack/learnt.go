@@ -105,7 +105,7 @@ func (l *learnedAttack) attack(ctx context.Context) error {
 	return nil
 }
 
-// observe requests the test photos of an index of the first of the owner's
+// observe sends requests for the test photos to an index of the owner's first
 // photos, and links them.
 func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
 	photos := measure.FeaturesOf(l.run.c.Test)

@@ -59,7 +59,7 @@ func pick[T any](x []T, at []int) []T {
 	return out
 }
 
-// columns picks from every row.
+// columns returns the given columns of rows.
 func columns(rows [][]float64, at []int) [][]float64 {
 	out := make([][]float64, len(rows))
 	for i, row := range rows {

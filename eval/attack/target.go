@@ -104,7 +104,7 @@ func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-// complement returns what at, which is ascending, leaves of 0…n−1.
+// complement returns those of 0…n−1 that are not in at, which is ascending.
 func complement(n int, at []int) (out []int) {
 	for i := range n {
 		if _, found := slices.BinarySearch(at, i); !found {

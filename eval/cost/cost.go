@@ -276,7 +276,7 @@ func (c *Cost) Tables() []measure.Table {
 	return tables
 }
 
-// A quantity is a single value in a table of such.
+// A quantity is one line of a table of single values.
 type quantity struct {
 	what  string
 	value float64

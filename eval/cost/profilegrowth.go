@@ -65,7 +65,8 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 	}))
 }
 
-// resultOf returns no interface around a nil pointer after an error.
+// resultOf returns nil after an error, not an interface that holds a nil
+// pointer.
 func resultOf[R measure.Result](x R, err error) (measure.Result, error) {
 	if err != nil {
 		return nil, err

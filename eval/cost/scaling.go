@@ -136,7 +136,7 @@ type sized interface{ size() int }
 
 func (r ScalingRow) size() int { return r.Records }
 
-// growing is a quantity that grows with the number of records.
+// A growing is a quantity that grows with the number of records.
 type growing[R sized] struct {
 	what string
 	of   func(R) float64
