@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	simd "gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"cpar"
-	"cpar/cloud/sealed"
 	"cpar/eval/measure"
 	"cpar/internal/lattice"
 	"cpar/model/profile"
@@ -37,7 +39,7 @@ func (r *run) cells(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cloud, err := openCellCloud(b)
+	cloud, err := openSealed(b.Files)
 	if err != nil {
 		return err
 	}
@@ -74,33 +76,13 @@ func (r *run) cells(ctx context.Context) error {
 	return nil
 }
 
-type cellCloud struct {
-	index  *sealed.Index
-	params lattice.Params
-}
-
-func openCellCloud(b *built) (*cellCloud, error) {
-	parts, err := lattice.DecodeSections(b.Files.Segment(cpar.SegmentParams))
-	if err != nil {
-		return nil, err
-	}
-	if parts.Clustered == nil {
-		return nil, fmt.Errorf("%w: an index without clusters", cpar.ErrInput)
-	}
-	x, err := sealed.Load(b.Files.Manifest(), b.Files.Segments())
-	return &cellCloud{x, *parts.Clustered}, err
-}
-
-func (c *cellCloud) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
-	replies, err := c.index.Annotate(ctx, 1, []*cpar.Request{q})
+// look measures a request in every position, and its reply.
+func (c *sealedIndex) look(ctx context.Context, q *cpar.Request) ([]float64, error) {
+	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	request, err := lattice.DecodeRequest(q.Opaque, c.params)
-	if err != nil {
-		return nil, err
-	}
-	reply, err := lattice.DecodeReply(c.params, replies[0].Opaque)
 	if err != nil {
 		return nil, err
 	}
@@ -178,38 +160,32 @@ type classes struct {
 }
 
 func learnClasses(known [][][]float64) classes {
-	width, n := len(known[0][0]), float64(len(known))
-	out := classes{unit: make([]float64, width)}
-	all, squares := make([]float64, width), make([]float64, width)
+	width := len(known[0][0])
+	columns := make([][]float64, width)
+	var out classes
 	for c := range known[0] {
 		mean := make([]float64, width)
 		for _, photo := range known {
 			for j, x := range photo[c] {
-				mean[j] += x / n
-				all[j] += x
-				squares[j] += x * x
+				mean[j] += x / float64(len(known))
+				columns[j] = append(columns[j], x)
 			}
 		}
 		out.means = append(out.means, mean)
 	}
-	count := n * float64(len(known[0]))
-	for j := range out.unit {
-		out.unit[j] = math.Sqrt(max(squares[j]/count-all[j]*all[j]/(count*count), math.SmallestNonzeroFloat32))
+	for _, x := range columns {
+		out.unit = append(out.unit, math.Sqrt(max(stat.PopVariance(x, nil), math.SmallestNonzeroFloat32)))
 	}
 	return out
 }
 
-func (c classes) nearest(seen []float64) (best int) {
-	least := math.Inf(1)
+func (c classes) nearest(seen []float64) int {
+	squares := make([]float64, len(c.means))
 	for i, mean := range c.means {
-		sum := 0.0
 		for j, x := range seen {
 			d := (x - mean[j]) / c.unit[j]
-			sum += d * d
-		}
-		if sum < least {
-			best, least = i, sum
+			squares[i] += d * d
 		}
 	}
-	return best
+	return simd.MinIdx(squares)
 }

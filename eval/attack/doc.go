@@ -25,7 +25,7 @@
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //
 // The last two concern the profiles learned and network (learnt.go), whose
-// distances an attacker also approximates by stand-ins (standin.go).
+// distances an attacker also approximates by stand-ins.
 //
 // The photos are those of the paper's evaluation. An attacker computes the
 // vectors of known photos by running the program on photos of their own. The

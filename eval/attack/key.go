@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"cpar"
 	"cpar/eval/estimate"
@@ -90,16 +91,13 @@ func eliminateToy(noiseless bool) (Row, error) {
 		}
 	}
 	s := eliminate(cipher[:known], right[:known])
-	read := 0
-	for i := known; i < known+fresh; i++ {
+	read := count(fresh, func(i int) bool {
 		all := s != nil
 		for j := range s {
-			all = all && modq.RoundShift(modq.Dot(s[j], cipher[i]), p.RecordShift) == plain[i][j]
+			all = all && modq.RoundShift(modq.Dot(s[j], cipher[known+i]), p.RecordShift) == plain[known+i][j]
 		}
-		if all {
-			read++
-		}
-	}
+		return all
+	})
 	return proportion(name, cpar.SchemeCPAR.String(), known, read, fresh, 0), nil
 }
 
@@ -112,11 +110,7 @@ func noiselessRow(v *View) (row []uint64, used int) {
 	if used >= len(v.Vectors) {
 		return nil, used
 	}
-	right := make([][]uint64, used)
-	for i := range right {
-		right[i] = []uint64{1 << ive.DistanceShift}
-	}
-	s := eliminate(v.Vectors[:used], right)
+	s := eliminate(v.Vectors[:used], slices.Repeat([][]uint64{{1 << ive.DistanceShift}}, used))
 	if s == nil {
 		return nil, used
 	}
@@ -125,13 +119,9 @@ func noiselessRow(v *View) (row []uint64, used int) {
 
 // Each unused record fits by chance with probability 2⁻⁶⁴.
 func judgeNoiselessRow(v *View, row []uint64, used int) Row {
-	right := 0
-	for _, c := range v.Vectors[used:] {
-		if row != nil && modq.Dot(row, c) == 1<<ive.DistanceShift {
-			right++
-		}
-	}
-	return proportion("key-quiet-row", v.Scheme, 0, right, len(v.Vectors)-used, 0)
+	unused := v.Vectors[used:]
+	right := count(len(unused), func(i int) bool { return row != nil && modq.Dot(row, unused[i]) == 1<<ive.DistanceShift })
+	return proportion("key-quiet-row", v.Scheme, 0, right, len(unused), 0)
 }
 
 // latticeRows estimates the cost of the key for records of m words. The first

@@ -1,13 +1,14 @@
 package attack
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/internal/modq"
 	"cpar/user/ive"
 )
@@ -37,17 +38,8 @@ func solveUnit(v *View, known []int, vectors []*projected) ([]solved, error) {
 		return nil, err
 	}
 	for i, s := range out {
-		square := 0.0
-		for _, x := range s.z {
-			square += x * x
-		}
-		by := lengthUnit / math.Sqrt(square)
-		if s.scale < 0 {
-			by = -by
-		}
-		for j := range s.z {
-			out[i].z[j] *= by
-		}
+		by := math.Copysign(lengthUnit/simd.Norm(s.z, 2), s.scale)
+		simd.Scale(by, s.z)
 		out[i].scale /= by
 	}
 	return out, nil
@@ -91,18 +83,15 @@ func exactRequests(v *View, known []int, vectors []*projected, disturbed []float
 			continue
 		}
 		a.scale = int64(math.Round(s.scale * along / square))
-		mean := 0.0
 		for k, i := range known {
 			left[k] = v.Observations[j].Scores[i] - float64(a.score(vectors[k]))
-			mean += left[k] / float64(len(known))
 		}
 		if slices.Max(left)-slices.Min(left) > 2.2*spreadEpsilon {
 			continue
 		}
 		out = append(out, a)
-		for k, x := range left {
-			sums[k] += x - mean
-		}
+		simd.AddConst(-measure.Mean(left), left)
+		simd.Add(sums, left)
 	}
 	for k := range disturbed {
 		disturbed[k] = sums[k] / float64(max(len(out), 1))
@@ -143,22 +132,18 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 	if len(requests) < len(slots)+spare || len(known) < m+spare {
 		return nil, nil
 	}
-	noise, err := recordNoise(v, known, vectors, requests, slots)
+	noise, unsure, err := recordNoise(v, known, vectors, requests, slots)
 	if err != nil {
 		return nil, err
 	}
-	// The most certain first.
 	order := make([]int, len(known))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(noise[a].unsure, noise[b].unsure) })
+	simd.ArgsortStable(unsure, order) // the most certain first
 	rows, right := make([][]uint64, m+spare), make([][]uint64, m+spare)
 	for i, k := range order[:m+spare] {
 		rows[i] = v.Vectors[known[k]]
 		for j, slot := range slots {
 			for _, shift := range shifts {
-				right[i] = append(right[i], uint64(int64(vectors[k].z[slot])<<ive.DistanceShift+noise[k].e[j]+shift))
+				right[i] = append(right[i], uint64(int64(vectors[k].z[slot])<<ive.DistanceShift+noise[k][j]+shift))
 			}
 		}
 	}
@@ -183,14 +168,9 @@ func keyByScores(v *View, known []int, vectors []*projected) ([][]uint64, error)
 // The mean of a slot's noise over all records is only nearly 0.
 var shifts = []int64{0, -1, 1}
 
-// estimated is the noise of a record, with the largest distance of an element
-// from an integer.
-type estimated struct {
-	e      []int64
-	unsure float64
-}
-
-func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) ([]estimated, error) {
+// recordNoise estimates the noise e of each record, and the largest distance of
+// an element from an integer.
+func recordNoise(v *View, known []int, vectors []*projected, requests []exactRequest, slots []int) (e [][]int64, unsure []float64, err error) {
 	rows := make([][]float64, len(requests))
 	y := mat.NewDense(len(requests), len(known), nil)
 	rest := make([]int64, len(known))
@@ -201,7 +181,7 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 		rows[j] = append(rows[j], float64(a.scale))
 		q, err := cpar.DecodeRequest(a.seen.Request)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for k, i := range known {
 			// Integers of 63 bits. Removing r_s·r, which all records share,
@@ -210,15 +190,11 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			y.Set(j, k, math.Ldexp(float64(rest[k]-rest[0]), -ive.DistanceShift))
 		}
 	}
-	system, err := newLinear(rows)
+	x, err := leastSquares(rows, y)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	x, err := system.solve(y)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]estimated, len(known))
+	e, unsure = make([][]int64, len(known)), make([]float64, len(known))
 	for j := range slots {
 		// The effect of e_s is nearly the same for all records: a shift of e.
 		// The records show its fraction. Its integer part makes their mean 0.
@@ -232,29 +208,22 @@ func recordNoise(v *View, known []int, vectors []*projected, requests []exactReq
 			mean += math.Round(x.At(j, k)-shift) / float64(len(known))
 		}
 		for k := range known {
-			e := x.At(j, k) - shift
-			out[k].e = append(out[k].e, int64(math.Round(e)-math.Round(mean)))
-			out[k].unsure = max(out[k].unsure, math.Abs(e-math.Round(e)))
+			exact := x.At(j, k) - shift
+			e[k] = append(e[k], int64(math.Round(exact)-math.Round(mean)))
+			unsure[k] = max(unsure[k], math.Abs(exact-math.Round(exact)))
 		}
 	}
-	return out, nil
+	return e, unsure, nil
 }
 
 func judgeKey(v *View, known []int, key [][]uint64, truth []*projected) Row {
-	right, trials := 0, 0
-	taken := indicator(v.Records, known)
-	for i, c := range v.Vectors {
-		if taken[i] {
-			continue
-		}
-		trials++
-		all := key != nil
+	others := complement(v.Records, known)
+	right := count(len(others), func(i int) bool {
+		all, c, z := key != nil, v.Vectors[others[i]], truth[others[i]].z
 		for slot, row := range key {
-			all = all && (row == nil && truth[i].z[slot] == 0 || row != nil && modq.RoundShift(modq.Dot(row, c), ive.DistanceShift) == int64(truth[i].z[slot]))
+			all = all && (row == nil && z[slot] == 0 || row != nil && modq.RoundShift(modq.Dot(row, c), ive.DistanceShift) == int64(z[slot]))
 		}
-		if all {
-			right++
-		}
-	}
-	return proportion("key-by-scores", v.Scheme, len(known), right, trials, 0)
+		return all
+	})
+	return proportion("key-by-scores", v.Scheme, len(known), right, len(others), 0)
 }

@@ -1,8 +1,10 @@
 package attack
 
 import (
-	"math"
+	"math/bits"
+	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -10,30 +12,25 @@ import (
 // baseline always guesses the most common keyword.
 
 // keywordByFrequency guesses from return counts and the keywords of records
-// with similar counts in the half marked learn, which reveals more than a
-// public collection would.
-func keywordByFrequency(v *View, keywords [][]string, learn []bool) []string {
+// with similar counts in the known half, which reveals more than a public
+// collection would.
+func keywordByFrequency(v *View, keywords [][]string, known []int) []string {
 	count := make([]int, v.Records)
 	for _, s := range v.Observations {
 		for _, r := range s.Returned {
 			count[r]++
 		}
 	}
-	bucket := func(r int) int { return int(math.Ceil(math.Log2(float64(count[r] + 1)))) }
+	bucket := func(r int) int { return bits.Len(uint(count[r])) }
 	votes := map[int]map[string]int{}
-	for r, known := range learn {
-		if !known {
-			continue
-		}
+	for _, r := range known {
 		b := bucket(r)
 		if votes[b] == nil {
 			votes[b] = map[string]int{}
 		}
-		for _, w := range keywords[r] {
-			votes[b][w]++
-		}
+		cast(votes[b], keywords[r])
 	}
-	fallback := commonest(keywords, learn)
+	fallback := commonest(keywords, known)
 	out := make([]string, v.Records)
 	for r := range out {
 		if out[r] = winner(votes[bucket(r)]); out[r] == "" {
@@ -55,35 +52,24 @@ func keywordBySimilarity(v *View, keywords [][]string, known []int) []string {
 	}
 	out := make([]string, v.Records)
 	for r := range out {
-		type voter struct {
-			record int
-			off    float64
+		far, order := make([]float64, len(known)), make([]int, len(known))
+		for k, other := range known {
+			far[k] = simd.Distance(rows.RawRowView(other), rows.RawRowView(r), 2)
 		}
-		var nearest []voter
-		mine := rows.RawRowView(r)
-		for _, other := range known {
-			off := 0.0
-			for j, x := range rows.RawRowView(other) {
-				off += (x - mine[j]) * (x - mine[j])
-			}
-			at := len(nearest)
-			for at > 0 && off < nearest[at-1].off {
-				at--
-			}
-			if at < votingNeighbours {
-				nearest = append(nearest[:at], append([]voter{{other, off}}, nearest[at:]...)...)
-				nearest = nearest[:min(len(nearest), votingNeighbours)]
-			}
-		}
+		simd.ArgsortStable(far, order)
 		votes := map[string]int{}
-		for _, n := range nearest {
-			for _, w := range keywords[n.record] {
-				votes[w]++
-			}
+		for _, k := range order[:min(len(order), votingNeighbours)] {
+			cast(votes, keywords[known[k]])
 		}
 		out[r] = winner(votes)
 	}
 	return out
+}
+
+func cast(votes map[string]int, words []string) {
+	for _, w := range words {
+		votes[w]++
+	}
 }
 
 func winner(votes map[string]int) string {
@@ -96,42 +82,17 @@ func winner(votes map[string]int) string {
 	return best
 }
 
-func commonest(keywords [][]string, of []bool) string {
+func commonest(keywords [][]string, of []int) string {
 	votes := map[string]int{}
-	for r, yes := range of {
-		if yes {
-			for _, w := range keywords[r] {
-				votes[w]++
-			}
-		}
+	for _, r := range of {
+		cast(votes, keywords[r])
 	}
 	return winner(votes)
 }
 
-func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []bool) Row {
-	right, base, trials := 0, 0, 0
-	common := commonest(keywords, known)
-	for r, words := range keywords {
-		if known[r] {
-			continue
-		}
-		trials++
-		for _, w := range words {
-			if w == guesses[r] {
-				right++
-			}
-			if w == common {
-				base++
-			}
-		}
-	}
-	return proportion(attack, v.Scheme, number, right, trials, float64(base)/float64(max(trials, 1)))
-}
-
-func indicator(n int, at []int) []bool {
-	out := make([]bool, n)
-	for _, i := range at {
-		out[i] = true
-	}
-	return out
+func judgeKeywords(attack string, v *View, number int, guesses []string, keywords [][]string, known []int) Row {
+	common, others := commonest(keywords, known), complement(v.Records, known)
+	right := count(len(others), func(i int) bool { return slices.Contains(keywords[others[i]], guesses[others[i]]) })
+	base := count(len(others), func(i int) bool { return slices.Contains(keywords[others[i]], common) })
+	return proportion(attack, v.Scheme, number, right, len(others), float64(base)/float64(max(len(others), 1)))
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
+	"cpar/eval/distance"
 	"cpar/eval/measure"
+	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/vector"
 	"cpar/user"
@@ -39,10 +42,10 @@ var (
 type learnedAttack struct {
 	run     *run
 	profile profile.Kind
-	// indexed belongs to the owner, attackerPhotos to the attacker.
-	indexed, attackerPhotos []user.Photo
-	target                  *Target
-	view                    *View
+	// The photos of Collection.Train at indexed belong to the owner, those at
+	// others to the attacker. Both are ascending.
+	indexed, others []int
+	view            *View
 	// trainIndex[i] is the index in Collection.Train of the photo behind record
 	// i.
 	trainIndex        []int
@@ -55,20 +58,12 @@ func (r *run) profiles(ctx context.Context) error {
 		return nil
 	}
 	indexed := sample(n, n/2, 9)
-	var mine, theirs []user.Photo
-	for i, taken := range indicator(n, indexed) {
-		if taken {
-			mine = append(mine, r.c.Train[i])
-		} else {
-			theirs = append(theirs, r.c.Train[i])
-		}
-	}
 	for _, p := range learnedProfiles {
 		if p == profile.Network && !embedded(r.c) {
 			continue
 		}
-		l := &learnedAttack{run: r, profile: p, indexed: mine, attackerPhotos: theirs}
-		if err := l.attack(ctx, indexed); err != nil {
+		l := &learnedAttack{run: r, profile: p, indexed: indexed, others: complement(n, indexed)}
+		if err := l.attack(ctx); err != nil {
 			return fmt.Errorf("profile %v: %w", p, err)
 		}
 	}
@@ -86,25 +81,17 @@ func embedded(c *Collection) bool {
 	return true
 }
 
-func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
-	b, err := build(ctx, l.indexed, user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
+func (l *learnedAttack) attack(ctx context.Context) error {
+	b, err := build(ctx, pick(l.run.c.Train, l.indexed), user.Options{Scheme: cpar.SchemeCAPIA, Profile: l.profile})
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	if l.target, err = b.target(cpar.SchemeCAPIA); err != nil {
-		return err
-	}
-	for _, j := range b.trainIndex {
-		l.trainIndex = append(l.trainIndex, indexed[j])
-	}
-	l.records = rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
+	t, err := b.target(cpar.SchemeCAPIA)
 	if err != nil {
 		return err
 	}
-	l.requests = rounded(requests)
-	if l.view, _, err = l.target.view(ctx, raw(l.run.c.Test), false); err != nil {
+	if err := l.observe(ctx, b, t); err != nil {
 		return err
 	}
 	for _, do := range []func(context.Context) error{l.guess, l.solve, l.key, l.nearest, l.sealed} {
@@ -116,6 +103,25 @@ func (l *learnedAttack) attack(ctx context.Context, indexed []int) error {
 		}
 	}
 	return nil
+}
+
+// observe sends requests for the test photos to an index of the owner's first
+// photos, and links them.
+func (l *learnedAttack) observe(ctx context.Context, b *built, t *Target) error {
+	photos := measure.FeaturesOf(l.run.c.Test)
+	rows, err := link(ctx, t, photos[:l.run.linked()], nil)
+	if err != nil {
+		return err
+	}
+	l.add(rows...)
+	requests, err := vectorsOf(ctx, b.builder.Vector, photos)
+	if err != nil {
+		return err
+	}
+	l.trainIndex = pick(l.indexed, b.trainIndex)
+	l.records, l.requests = rounded(b.builder.Vectors()), rounded(requests)
+	l.view, _, err = t.view(ctx, photos, false)
+	return err
 }
 
 func (l *learnedAttack) add(rows ...Row) {
@@ -138,12 +144,7 @@ func rounded(list []*vector.Vector) []*projected {
 
 // guess uses the true distances and every stand-in available to an attacker.
 func (l *learnedAttack) guess(ctx context.Context) error {
-	rows, err := link(ctx, l.target, raw(l.run.c.Test)[:l.run.linked()], nil)
-	if err != nil {
-		return err
-	}
-	l.add(rows...)
-	if err := l.guessed(ctx, "vectors", knownVectors, func(c, i int) float64 { return l.records[i].from(l.requests[c]) }); err != nil {
+	if err := l.guessVectors(ctx, knownVectors); err != nil {
 		return err
 	}
 	list, err := l.standIns(ctx)
@@ -152,28 +153,17 @@ func (l *learnedAttack) guess(ctx context.Context) error {
 	}
 	for _, s := range list {
 		if s.candidates != nil {
-			if err := l.guessed(ctx, s.name, learntPhotos, func(c, i int) float64 { return s.candidates[c][l.trainIndex[i]] }); err != nil {
+			rows, err := guessing("request-by-"+s.name, l.view, learntPhotos, func(known []int) ([][]float64, error) {
+				return columns(s.candidates, pick(l.trainIndex, known)), nil
+			})
+			if err != nil {
 				return err
 			}
+			l.add(rows...)
 		}
-		if err := l.matched(s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, predict func(candidate, record int) float64) error {
-	for _, k := range upTo(numbers, l.view.Records) {
-		row, err := guessing("request-by-"+by, l.view, k, len(l.requests), func(known []int) ([][]float64, error) {
-			out := make([][]float64, len(l.requests))
-			return out, measure.Each(ctx, len(out), func(c int) error {
-				for _, i := range known {
-					out[c] = append(out[c], predict(c, i))
-				}
-				return nil
-			})
-		})
+		// In the order of the records, which match does not exploit.
+		picked, scores := columns(s.picked, l.trainIndex), l.view.scores()
+		row, err := matched(ctx, "match-by-"+s.name, l.view.Scheme, scores, picked, len(scores), sample(l.view.Records, l.view.Records, 0))
 		if err != nil {
 			return err
 		}
@@ -182,53 +172,106 @@ func (l *learnedAttack) guessed(ctx context.Context, by string, numbers []int, p
 	return nil
 }
 
-func (l *learnedAttack) matched(s standIn) error {
-	scores := make([][]float64, len(l.view.Observations))
-	for j, seen := range l.view.Observations {
-		scores[j] = seen.Scores
-	}
-	// In the order of the records, which match does not exploit.
-	compared := make([][]float64, len(s.picked))
-	for j, row := range s.picked {
-		compared[j] = pick(row, l.trainIndex)
-	}
-	near, err := match(scores, compared)
-	if err != nil {
-		return err
-	}
-	right := 0
-	for i, photo := range near {
-		if photo == i {
-			right++
-		}
-	}
-	l.add(proportion("match-by-"+s.name, l.view.Scheme, len(scores), right, len(near), 1/float64(len(near))))
-	return nil
+func (l *learnedAttack) guessVectors(ctx context.Context, numbers []int) error {
+	rows, err := guessing("request-by-vectors", l.view, numbers, func(known []int) ([][]float64, error) {
+		return compare(ctx, pick(l.records, known), l.requests, (*projected).from)
+	})
+	l.add(rows...)
+	return err
 }
 
-func (l *learnedAttack) solve(context.Context) error {
-	unknowns := float64(len(l.records[0].row()))
-	for _, share := range solvingShares {
-		k := int(share * unknowns)
-		if k > l.view.Records {
-			break
-		}
-		known := sample(l.view.Records, k, 5)
-		got, err := solveUnit(l.view, known, l.vectors(known))
+// A standIn is a distance that an attacker uses in place of the owner's learnt,
+// secret distance.
+type standIn struct {
+	name string
+	// candidates[c] holds the distances of test photo c from the photos of
+	// Train, or nil if computing them would require the collection.
+	candidates [][]float64
+	// picked[j] holds the distances of the attacker's jth photo from the photos
+	// of Train.
+	picked [][]float64
+}
+
+// standIns returns the paper's distance, the distance of embeddings (the
+// network is public), and the distance that the program learns from the
+// attacker's photos or from the collection, if it is public with its keywords.
+// The program is public, and its only random choice is the order of the photos.
+func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
+	r := l.run
+	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)
+	if err != nil {
+		return nil, err
+	}
+	out := []standIn{{"photos", paper, r.compared}}
+	train, test := measure.FeaturesOf(r.c.Train), measure.FeaturesOf(r.c.Test)
+	add := func(name string, requests bool, from []int, of func(*feature.Vectors) ([]float32, error)) error {
+		records, err := vectorsOf(ctx, of, train)
 		if err != nil {
 			return err
 		}
-		l.add(judgeSolved(l.view, k, got, l.requests))
+		s := standIn{name: name}
+		picked := pick(records, pick(from, sample(len(from), picks, 2)))
+		if s.picked, err = compare(ctx, records, picked, distance.SquaredL2[float32]); err != nil {
+			return err
+		}
+		if requests {
+			asked, err := vectorsOf(ctx, of, test)
+			if err != nil {
+				return err
+			}
+			if s.candidates, err = compare(ctx, records, asked, distance.SquaredL2[float32]); err != nil {
+				return err
+			}
+		}
+		out = append(out, s)
+		return nil
 	}
-	return nil
+	if l.profile == profile.Network {
+		embedding := func(f *feature.Vectors) ([]float32, error) { return unit(f.Embedding.Values), nil }
+		if err := add("embeddings", true, l.others, embedding); err != nil {
+			return nil, err
+		}
+	}
+	// A learnt distance behaves differently on its training photos than on
+	// others, such as requests. Photos are therefore picked from outside.
+	for _, from := range []struct {
+		name            string
+		inside, outside []int
+		requests        bool
+	}{{"own-projection", l.others, l.indexed, true}, {"its-keywords", l.indexed, l.others, false}} {
+		learnt, err := pipeline(ctx, pick(r.c.Train, from.inside), user.Options{Profile: l.profile})
+		if err != nil {
+			return nil, err
+		}
+		if err := add(from.name, from.requests, from.outside, func(f *feature.Vectors) ([]float32, error) {
+			v, err := learnt(f)
+			if err != nil {
+				return nil, err
+			}
+			return v.X, nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
-func (l *learnedAttack) vectors(known []int) []*projected {
-	out := make([]*projected, len(known))
-	for j, i := range known {
-		out[j] = l.records[i]
+func unit(x []float32) []float32 {
+	square := 0.0
+	for _, v := range x {
+		square += float64(v) * float64(v)
+	}
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] = float32(float64(out[i]) / max(math.Sqrt(square), 1e-30))
 	}
 	return out
+}
+
+func (l *learnedAttack) solve(ctx context.Context) error {
+	rows, err := solving(ctx, l.view, solvingShares, l.records, l.requests, solveUnit)
+	l.add(rows...)
+	return err
 }
 
 func (l *learnedAttack) key(context.Context) error {
@@ -239,7 +282,7 @@ func (l *learnedAttack) key(context.Context) error {
 			break
 		}
 		known := sample(l.view.Records, k, 12)
-		rows, err := keyByScores(l.view, known, l.vectors(known))
+		rows, err := keyByScores(l.view, known, pick(l.records, known))
 		if err != nil {
 			return err
 		}
@@ -314,7 +357,7 @@ func typical(list []*projected) float64 {
 }
 
 func (l *learnedAttack) sealed(ctx context.Context) error {
-	b, err := build(ctx, l.indexed[:min(sealedRecords, len(l.indexed))], user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
+	b, err := build(ctx, pick(l.run.c.Train, l.indexed[:min(sealedRecords, len(l.indexed))]), user.Options{Scheme: cpar.SchemeSealed, Profile: l.profile})
 	if err != nil {
 		return err
 	}
@@ -323,19 +366,9 @@ func (l *learnedAttack) sealed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := link(ctx, t, raw(l.run.c.Test)[:l.run.linked()], nil)
-	if err != nil {
+	s := &learnedAttack{run: l.run, profile: l.profile, indexed: l.indexed}
+	if err := s.observe(ctx, b, t); err != nil {
 		return err
 	}
-	l.add(rows...)
-	records := rounded(b.builder.Vectors())
-	requests, err := vectorsOf(ctx, b.builder.Vector, raw(l.run.c.Test))
-	if err != nil {
-		return err
-	}
-	s := &learnedAttack{run: l.run, profile: l.profile, records: records, requests: rounded(requests)}
-	if s.view, _, err = t.view(ctx, raw(l.run.c.Test), false); err != nil {
-		return err
-	}
-	return s.guessed(ctx, "vectors", []int{30}, func(c, i int) float64 { return s.records[i].from(s.requests[c]) })
+	return s.guessVectors(ctx, []int{30})
 }

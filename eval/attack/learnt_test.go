@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	simd "gonum.org/v1/gonum/floats"
+
 	"cpar"
 	"cpar/user/ive"
 )
@@ -160,7 +162,7 @@ func TestReduce(t *testing.T) {
 		whole := slices.Clone(star[i])
 		last := 0.0
 		for j := range i {
-			mu := dot(whole, star[j]) / dot(star[j], star[j])
+			mu := simd.Dot(whole, star[j]) / simd.Dot(star[j], star[j])
 			if math.Abs(mu) > 0.52 {
 				t.Errorf("μ(%d, %d) = %.3f", i, j, mu)
 			}
@@ -169,7 +171,7 @@ func TestReduce(t *testing.T) {
 			}
 			last = mu
 		}
-		if i > 0 && dot(star[i], star[i])*1.001 < (0.99-last*last)*dot(star[i-1], star[i-1]) {
+		if i > 0 && simd.Dot(star[i], star[i])*1.001 < (0.99-last*last)*simd.Dot(star[i-1], star[i-1]) {
 			t.Errorf("Lovász's condition at %d", i)
 		}
 	}
@@ -203,6 +205,5 @@ func determinant(b [][]int64) *big.Int {
 }
 
 func pickVectors(list []*projected, at []int) []*projected {
-	l := &learnedAttack{records: list}
-	return l.vectors(at)
+	return pick(list, at)
 }

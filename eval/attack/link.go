@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
+
 	"cpar/model/feature"
 )
 
@@ -24,59 +26,37 @@ type similarity struct {
 
 var similarities = []similarity{
 	{"link-order", func(s *Observation) []float64 { return floats(s.Order) }, func(a, b []float64) float64 {
-		off := 0.0
-		for i, x := range a {
-			off -= math.Abs(x - b[i])
-		}
-		return off
+		return -simd.Distance(a, b, 1)
 	}},
 	// Correlation cancels the secret scale and offset of a request.
 	{"link-scores", func(s *Observation) []float64 { return standardised(s.Scores) }, func(a, b []float64) float64 {
-		return dot(a, b) / float64(len(a))
+		return simd.Dot(a, b) / float64(len(a))
 	}},
-	{"link-path", func(s *Observation) []float64 {
-		path := floats(s.Path)
-		slices.Sort(path)
-		return path
-	}, jaccard},
+	{"link-path", func(s *Observation) []float64 { return slices.Sorted(slices.Values(floats(s.Path))) }, jaccard},
 }
 
 // link logs requests for photos and repeats them. changed, if not nil, replaces
 // the photos in the second round.
 func link(ctx context.Context, t *Target, photos, changed []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
-	log, _, err := t.view(ctx, photos[:half], false)
-	if err != nil {
-		return nil, err
-	}
-	unseen, _, err := t.view(ctx, photos[half:2*half], false)
-	if err != nil {
-		return nil, err
-	}
-	suffix := ""
-	again := photos[:half]
+	suffix, again := "", photos[:half]
 	if changed != nil {
 		suffix, again = "-changed-copy", changed[:half]
 	}
-	second, _, err := t.view(ctx, again, false)
-	if err != nil {
-		return nil, err
+	views := make([]*View, 3)
+	for i, some := range [][]*feature.Vectors{photos[:half], photos[half : 2*half], again} {
+		var err error
+		if views[i], _, err = t.view(ctx, some, false); err != nil {
+			return nil, err
+		}
 	}
+	log, unseen, second := views[0], views[1], views[2]
 	var rows []Row
 	for _, by := range similarities {
 		if by.view(log.Observations[0]) == nil {
 			continue
 		}
-		yes := newLinker(by, log)
-		right := 0
-		for i := range half {
-			if yes.linked(i, second.Observations[i]) {
-				right++
-			}
-			if !yes.linked(i, unseen.Observations[i]) {
-				right++
-			}
-		}
+		right := newLinker(by, log.Observations).right(second.Observations, unseen.Observations)
 		rows = append(rows, proportion(by.name+suffix, log.Scheme, 0, right, 2*half, 0.5))
 	}
 	return rows, nil
@@ -88,9 +68,9 @@ type linker struct {
 	threshold float64
 }
 
-func newLinker(by similarity, log *View) *linker {
+func newLinker(by similarity, log []*Observation) *linker {
 	l := &linker{by: by}
-	for _, s := range log.Observations {
+	for _, s := range log {
 		l.log = append(l.log, by.view(s))
 	}
 	var all []float64
@@ -111,37 +91,25 @@ func (l *linker) linked(i int, s *Observation) bool {
 	return l.by.compare(l.log[i], l.by.view(s)) > l.threshold
 }
 
-func floats[T uint32 | uint64](list []T) []float64 {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([]float64, len(list))
-	for i, x := range list {
-		out[i] = float64(x)
+// right counts the correct answers about new requests: again for the photos of
+// the log, in its order, unseen for as many others.
+func (l *linker) right(again, unseen []*Observation) int {
+	return count(len(again), func(i int) bool { return l.linked(i, again[i]) }) +
+		count(len(unseen), func(i int) bool { return !l.linked(i, unseen[i]) })
+}
+
+func floats[T uint32 | uint64](list []T) (out []float64) {
+	for _, x := range list {
+		out = append(out, float64(x))
 	}
 	return out
 }
 
 // jaccard returns the share of two sorted lists that is in both.
 func jaccard(a, b []float64) float64 {
-	both := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] < b[j]:
-			i++
-		case a[i] > b[j]:
-			j++
-		default:
-			both, i, j = both+1, i+1, j+1
-		}
-	}
+	both := count(len(a), func(i int) bool {
+		_, found := slices.BinarySearch(b, a[i])
+		return found
+	})
 	return float64(both) / float64(len(a)+len(b)-both)
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, x := range a {
-		sum += x * b[i]
-	}
-	return sum
 }

@@ -6,6 +6,7 @@ import (
 
 	simd "gonum.org/v1/gonum/floats"
 
+	"cpar/eval/measure"
 	"cpar/internal/modq"
 	"cpar/user/ive"
 )
@@ -100,13 +101,13 @@ func (d *differenceRows) element(v []int64) []int64 {
 	for p, c := range d.pivots {
 		modq.Axpy(uint64(v[c]), d.rows[p], words)
 	}
-	out, mean := make([]int64, 1, len(words)+1), 0.0
+	out := make([]int64, 1, len(words)+1)
 	for _, x := range words {
 		out = append(out, int64(math.RoundToEven(math.Ldexp(float64(centred(x)), -ive.DistanceShift))))
-		mean += float64(out[len(out)-1]) / float64(len(words)+1)
 	}
+	mean := int64(math.Round(measure.Mean(out)))
 	for i := range out {
-		out[i] -= int64(math.Round(mean))
+		out[i] -= mean
 	}
 	return out
 }
@@ -158,30 +159,25 @@ func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
 	for i, x := range list {
-		mean := 0.0
 		for _, y := range x {
-			mean += float64(y) / float64(len(x))
+			elements[i] = append(elements[i], float64(y))
 		}
-		for _, y := range x {
-			elements[i] = append(elements[i], float64(y)-mean)
-		}
+		simd.AddConst(-measure.Mean(elements[i]), elements[i])
 	}
 	for changed := true; changed; {
 		changed = false
 		for j := range n {
-			variance := dot(elements[j], elements[j])
+			variance := simd.Dot(elements[j], elements[j])
 			for i := range n {
 				by := 0.0
 				if i != j && variance > 0 {
-					by = math.Round(dot(elements[i], elements[j]) / variance)
+					by = math.Round(simd.Dot(elements[i], elements[j]) / variance)
 				}
 				if by == 0 {
 					continue
 				}
 				changed = true
-				for k, y := range elements[j] {
-					elements[i][k] -= by * y
-				}
+				simd.AddScaled(elements[i], -by, elements[j])
 			}
 		}
 	}
@@ -198,7 +194,7 @@ const maxSpread = 0.45 * lengthUnit
 func nearestFromIndex(v *View, k int) []int {
 	rows := make([][]float64, v.Records)
 	for _, x := range elementsFromIndex(v, k) {
-		if dot(x, x) > maxSpread*maxSpread*float64(len(x)) {
+		if simd.Dot(x, x) > maxSpread*maxSpread*float64(len(x)) {
 			continue
 		}
 		for i, y := range x {
@@ -214,13 +210,13 @@ func nearestFromIndex(v *View, k int) []int {
 func nearestOthers(rows [][]float64) []int {
 	half := make([]float64, len(rows))
 	for i, row := range rows {
-		half[i] = dot(row, row) / 2
+		half[i] = simd.Dot(row, row) / 2
 	}
 	out := make([]int, len(rows))
 	for i, row := range rows {
 		best := math.Inf(-1)
 		for j, other := range rows {
-			if closeness := dot(row, other) - half[j]; i != j && closeness > best {
+			if closeness := simd.Dot(row, other) - half[j]; i != j && closeness > best {
 				best, out[i] = closeness, j
 			}
 		}
@@ -233,12 +229,8 @@ func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
 	for i, p := range truth {
 		rows[i] = p.row()[:len(p.z)]
 	}
-	right := 0
-	for i, j := range nearestOthers(rows) {
-		if got != nil && got[i] == j {
-			right++
-		}
-	}
+	nearest := nearestOthers(rows)
+	right := count(len(nearest), func(i int) bool { return got != nil && got[i] == nearest[i] })
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }
 

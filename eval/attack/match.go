@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // Matching records to the photos of a public collection, with no known pairs.
@@ -57,18 +59,11 @@ func spectrum(columns [][]float64, p int) (*mat.Dense, error) {
 
 // standardised returns x with mean 0 and variance 1, or zeros if x is constant.
 func standardised(x []float64) []float64 {
-	mean, square := 0.0, 0.0
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		square += (v - mean) * (v - mean) / float64(len(x))
-	}
+	mean, deviation := stat.PopMeanStdDev(x, nil)
 	out := make([]float64, len(x))
-	if square > 0 {
-		by := 1 / math.Sqrt(square)
+	if deviation > 0 {
 		for i, v := range x {
-			out[i] = (v - mean) * by
+			out[i] = (v - mean) / deviation
 		}
 	}
 	return out
@@ -195,24 +190,15 @@ func nearestRows(records, photos, c *mat.Dense) ([]int, float64) {
 	products.Mul(&mapped, b.T())
 	norms := make([]float64, m)
 	for j := range norms {
-		for _, x := range photos.RawRowView(j)[:to] {
-			norms[j] += x * x / 2
-		}
+		x := photos.RawRowView(j)[:to]
+		norms[j] = simd.Dot(x, x) / 2
 	}
 	out, gap := make([]int, n), 0.0
 	for i := range out {
-		row := products.RawRowView(i)
-		best := 0
-		for j, x := range row {
-			if x-norms[j] > row[best]-norms[best] {
-				best = j
-			}
-		}
-		out[i] = best
-		gap -= 2 * (row[best] - norms[best])
-		for _, x := range mapped.RawRowView(i) {
-			gap += x * x
-		}
+		row, record := products.RawRowView(i), mapped.RawRowView(i)
+		simd.Sub(row, norms)
+		out[i] = simd.MaxIdx(row)
+		gap += simd.Dot(record, record) - 2*row[out[i]]
 	}
 	return out, gap
 }

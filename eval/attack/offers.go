@@ -76,15 +76,13 @@ type offering struct {
 
 var errNotServed = errors.New("not served")
 
-func (o *offering) decoded() (*cpar.Manifest, error) { return cpar.DecodeManifest(o.manifest) }
-
 func (o *offering) List(context.Context) ([]cparhttp.IndexInfo, error) {
 	id := cpar.IndexID(o.manifest[8:]) // docs/FORMAT.md: after the header
 	return []cparhttp.IndexInfo{{ID: id, Scheme: cpar.SchemeSealed.String()}}, nil
 }
 
 func (o *offering) Manifest(context.Context, cpar.IndexID) (*cpar.Manifest, error) {
-	return o.decoded()
+	return cpar.DecodeManifest(o.manifest)
 }
 
 func (o *offering) Segment(_ context.Context, _ cpar.IndexID, s cpar.Segment, w io.Writer) error {
@@ -114,12 +112,10 @@ func (r *run) offers(ctx context.Context) error {
 	if err := o.make(ctx); err != nil {
 		return err
 	}
-	for _, attack := range []func(context.Context) error{o.rollback, o.downgrade} {
-		if err := attack(ctx); err != nil {
-			return err
-		}
+	if err := o.rollback(ctx); err != nil {
+		return err
 	}
-	return nil
+	return o.downgrade(ctx)
 }
 
 type offers struct {

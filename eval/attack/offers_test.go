@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/internal/lattice"
 	"cpar/model/feature"
 	"cpar/user"
@@ -44,7 +45,7 @@ func TestRefusalsLinkNothing(t *testing.T) {
 	for i := range told {
 		told[i] = tampering{func(words []uint64) { words[0] = uint64(i) }, i > 0}
 	}
-	rows, err := linkRefusals(t.Context(), leaky{}, told, raw(c.Test))
+	rows, err := linkRefusals(t.Context(), leaky{}.refuses, told, measure.FeaturesOf(c.Test))
 	// The noise of leaky is random: 34 of 40 links were seen, and 20 are chance.
 	if err != nil || rows[0].Success < 0.75 || rows[1].Success < 0.3 {
 		t.Errorf("refusals that depend on photos: %+v, %v", rows, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -25,10 +26,6 @@ const (
 type tampering struct {
 	alter       func(words []uint64)
 	altersReply bool
-}
-
-type refusalOracle interface {
-	refuses(ctx context.Context, f *feature.Vectors, l tampering) (bool, error)
 }
 
 // The same for all photos. The first changes nothing. Most add half a unit to
@@ -57,26 +54,18 @@ func tamperings(p lattice.Params, records int) []tampering {
 	return out
 }
 
-type sealedRefusalOracle struct {
-	owner *user.Owner
-	cloud *sealedCloud
-}
-
-func (l *sealedRefusalOracle) refuses(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
-	pending, q, err := l.owner.Request(f, l.owner.DefaultParams())
+// refuses reports whether the owner refuses an altered reply for a photo.
+func (c *sealedCloud) refuses(ctx context.Context, owner *user.Owner, f *feature.Vectors, told tampering) (bool, error) {
+	pending, q, err := owner.Request(f, owner.DefaultParams())
 	if err != nil {
 		return false, err
 	}
-	replies, err := l.cloud.index.Annotate(ctx, 1, []*cpar.Request{q})
-	if err != nil {
-		return false, err
-	}
-	reply, err := lattice.DecodeReply(l.cloud.params, replies[0].Opaque)
+	_, reply, err := c.annotate(ctx, q)
 	if err != nil {
 		return false, err
 	}
 	told.alter(reply.Words)
-	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(l.cloud.params, nil)})
+	_, err = pending.Neighbours(&cpar.Reply{Index: q.Index, Opaque: reply.AppendBinary(c.params, nil)})
 	if errors.Is(err, cpar.ErrCloud) {
 		return true, nil
 	}
@@ -89,8 +78,11 @@ func (r *run) tamper(ctx context.Context) error {
 		return err
 	}
 	cloud := t.Cloud.(*sealedCloud)
-	rows, err := linkRefusals(ctx, &sealedRefusalOracle{t.Owner.(*sealedOwner).Owner, cloud}, tamperings(cloud.params, cloud.stored.Records),
-		raw(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)]))
+	refuses := func(ctx context.Context, f *feature.Vectors, told tampering) (bool, error) {
+		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, told)
+	}
+	photos := measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)])
+	rows, err := linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos)
 	r.add(rows...)
 	return err
 }
@@ -99,56 +91,37 @@ func (r *run) tamper(ctx context.Context) error {
 // time. One row counts the requests linked by their refusals. The other counts
 // the refusals that the cloud did not predict, the only ones that tell it
 // anything.
-func linkRefusals(ctx context.Context, owner refusalOracle, lies []tampering, photos []*feature.Vectors) ([]Row, error) {
+func linkRefusals(ctx context.Context, refuses func(context.Context, *feature.Vectors, tampering) (bool, error), lies []tampering, photos []*feature.Vectors) ([]Row, error) {
 	half := len(photos) / 2
 	asked := append(photos[:2*half:2*half], photos[:half]...)
 	views := make([]*Observation, len(asked))
-	unforeseen := make([]int, len(asked))
+	var surprises atomic.Int64
 	if err := measure.Each(ctx, len(asked), func(i int) error {
 		views[i] = new(Observation)
-		for _, l := range lies {
-			refused, err := owner.refuses(ctx, asked[i], l)
+		for k, l := range lies {
+			refused, err := refuses(ctx, asked[i], l)
 			if err != nil {
 				return fmt.Errorf("altering replies for photo %d: %w", i, err)
 			}
-			x := 0.0
+			views[i].Scores = append(views[i].Scores, 0)
 			if refused {
-				x = 1
+				views[i].Scores[k] = 1
 			}
 			if refused != l.altersReply {
-				unforeseen[i]++
+				surprises.Add(1)
 			}
-			views[i].Scores = append(views[i].Scores, x)
 		}
 		return nil
 	}); err != nil {
 		return nil, err
 	}
 	by := similarity{"link-refusals", func(s *Observation) []float64 { return s.Scores }, func(a, b []float64) float64 {
-		alike := 0.0
-		for i := range a {
-			if a[i] == b[i] {
-				alike++
-			}
-		}
-		return alike
+		return float64(count(len(a), func(i int) bool { return a[i] == b[i] }))
 	}}
-	yes := newLinker(by, &View{Observations: views[:half]})
-	right, surprises := 0, 0
-	for i := range half {
-		if yes.linked(i, views[2*half+i]) {
-			right++
-		}
-		if !yes.linked(i, views[half+i]) {
-			right++
-		}
-	}
-	for _, n := range unforeseen {
-		surprises += n
-	}
+	right := newLinker(by, views[:half]).right(views[2*half:], views[half:2*half])
 	scheme := cpar.SchemeSealed.String()
 	return []Row{
 		proportion(by.name, scheme, len(lies), right, 2*half, 0.5),
-		proportion("refusal-unforeseen", scheme, len(lies), surprises, len(asked)*len(lies), 0),
+		proportion("refusal-unforeseen", scheme, len(lies), int(surprises.Load()), len(asked)*len(lies), 0),
 	}, nil
 }

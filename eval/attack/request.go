@@ -2,9 +2,12 @@ package attack
 
 import (
 	"context"
+	"fmt"
 	"math"
 
+	simd "gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"cpar"
 	"cpar/eval/distance"
@@ -37,30 +40,46 @@ func guess(v *View, known []int, predicted [][]float64) []int {
 	}
 	out := make([]int, len(v.Observations))
 	for i, s := range v.Observations {
-		out[i] = fitsBest(standardised(pick(s.Scores, known)), p)
+		y := standardised(pick(s.Scores, known))
+		// Correlation is invariant under the positive scale and the offset.
+		correlations := make([]float64, len(p))
+		for c, x := range p {
+			correlations[c] = simd.Dot(y, x)
+		}
+		out[i] = simd.MaxIdx(correlations)
 	}
 	return out
 }
 
-func pick(x []float64, at []int) []float64 {
-	out := make([]float64, len(at))
+func pick[T any](x []T, at []int) []T {
+	out := make([]T, len(at))
 	for i, j := range at {
 		out[i] = x[j]
 	}
 	return out
 }
 
+// columns returns the given columns of rows.
+func columns(rows [][]float64, at []int) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, row := range rows {
+		out[i] = pick(row, at)
+	}
+	return out
+}
+
 // pipeline fits the public program to the attacker's photos.
-func pipeline(ctx context.Context, photos []user.Photo, pca int) (func(*feature.Vectors) (*vector.Vector, error), error) {
-	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, user.Options{Scheme: cpar.SchemeCAPIA, PCA: pca})
+func pipeline(ctx context.Context, photos []user.Photo, opt user.Options) (func(*feature.Vectors) (*vector.Vector, error), error) {
+	opt.Scheme = cpar.SchemeCAPIA
+	b, err := user.Setup(ctx, user.NewKey(cpar.Schemes()...), photos, opt)
 	if err != nil {
 		return nil, err
 	}
 	return b.Vector, nil
 }
 
-func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, error), photos []*feature.Vectors) ([]*vector.Vector, error) {
-	out := make([]*vector.Vector, len(photos))
+func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), photos []*feature.Vectors) ([]V, error) {
+	out := make([]V, len(photos))
 	err := measure.Each(ctx, len(photos), func(i int) (err error) {
 		out[i], err = p(photos[i])
 		return err
@@ -68,14 +87,21 @@ func vectorsOf(ctx context.Context, p func(*feature.Vectors) (*vector.Vector, er
 	return out, err
 }
 
-func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
+// compare returns a row of distances from all records for each request.
+func compare[R any](ctx context.Context, records, requests []R, distance func(record, request R) float64) ([][]float64, error) {
 	out := make([][]float64, len(requests))
 	return out, measure.Each(ctx, len(requests), func(i int) error {
 		out[i] = make([]float64, len(records))
 		for j, r := range records {
-			out[i][j] = float64(distance.L1Levels(r.Levels, requests[i].Levels))*2/vector.Beta + distance.KL(r.KL, requests[i].KL)
+			out[i][j] = distance(r, requests[i])
 		}
 		return nil
+	})
+}
+
+func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
+	return compare(ctx, records, requests, func(r, q *vector.Vector) float64 {
+		return float64(distance.L1Levels(r.Levels, q.Levels))*2/vector.Beta + distance.KL(r.KL, q.KL)
 	})
 }
 
@@ -120,15 +146,11 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 	for i, p := range vectors {
 		rows[i] = p.row()
 	}
-	system, err := newLinear(rows)
-	if err != nil {
-		return nil, err
-	}
 	y := mat.NewDense(len(known), len(v.Observations), nil)
 	for j, s := range v.Observations {
 		y.SetCol(j, pick(s.Scores, known))
 	}
-	x, err := system.solve(y)
+	x, err := leastSquares(rows, y)
 	if err != nil {
 		return nil, err
 	}
@@ -146,16 +168,54 @@ func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error)
 const readTolerance = 0.01
 
 func judgeSolved(v *View, known int, got []solved, truth []*projected) Row {
-	right := 0
-	for i, s := range got {
-		off, all := 0.0, 0.0
-		for j, x := range truth[i].z {
-			off += (s.z[j] - float64(x)) * (s.z[j] - float64(x))
-			all += float64(x) * float64(x)
+	right := count(len(got), func(i int) bool {
+		z := truth[i].row()[:len(truth[i].z)]
+		return simd.Distance(got[i].z, z, 2) <= readTolerance*simd.Norm(z, 2)
+	})
+	return proportion("request-solved", v.Scheme, known, right, len(got), 0)
+}
+
+// ridge regularises dependent columns, such as the bins of a histogram, which
+// sum to 1. It is far below the effect of noise.
+const ridge = 1e-9
+
+// leastSquares finds x with rows·x + constant ≈ y for every column of y. rows is
+// k×d, y k×t and the result d×t. The constants are unknown.
+func leastSquares(rows [][]float64, y *mat.Dense) (*mat.Dense, error) {
+	k := len(rows)
+	if k == 0 {
+		return nil, fmt.Errorf("solving by least squares: %w: no equations", cpar.ErrInput)
+	}
+	d := len(rows[0])
+	centred, scale := mat.NewDense(k, d, nil), make([]float64, d)
+	column := make([]float64, k)
+	for j := range d {
+		for i, row := range rows {
+			column[i] = row[j]
 		}
-		if off <= readTolerance*readTolerance*all {
-			right++
+		mean, deviation := stat.PopMeanStdDev(column, nil)
+		if !(deviation > 0) { // rounding may yield the root of a negative number
+			deviation = 1
+		}
+		scale[j] = deviation
+		for i, x := range column {
+			centred.Set(i, j, (x-mean)/deviation)
 		}
 	}
-	return proportion("request-solved", v.Scheme, known, right, len(got), 0)
+	gram := mat.NewSymDense(d, nil)
+	gram.SymOuterK(1, centred.T())
+	for j := range d {
+		gram.SetSym(j, j, gram.At(j, j)+ridge*float64(k))
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(gram) {
+		return nil, fmt.Errorf("solving by least squares: %w: %d equations in %d unknowns are singular", cpar.ErrInput, k, d)
+	}
+	var right, x mat.Dense
+	right.Mul(centred.T(), y) // the centred rows remove y's mean
+	if err := chol.SolveTo(&x, &right); err != nil {
+		return nil, fmt.Errorf("solving by least squares: %w", err)
+	}
+	x.Apply(func(j, _ int, v float64) float64 { return v / scale[j] }, &x)
+	return &x, nil
 }

@@ -1,10 +1,15 @@
 package attack
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"image"
+	"image/draw"
+	"image/jpeg"
 	"math"
+	"os"
 
 	"cpar"
 	"cpar/eval/estimate"
@@ -12,6 +17,7 @@ import (
 	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/vector"
+	"cpar/photo/dataset"
 	"cpar/user"
 )
 
@@ -65,9 +71,7 @@ func Run(ctx context.Context, c *Collection, o Options) ([]Row, error) {
 		}
 	}()
 	for i, s := range stages {
-		if o.Progress != nil {
-			o.Progress("attacks: "+s.name, i, len(stages))
-		}
+		o.Progress.Report("attacks: "+s.name, i, len(stages))
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -125,7 +129,7 @@ func (r *run) index(ctx context.Context) (err error) {
 }
 
 func (r *run) learn(ctx context.Context) error {
-	requests, err := vectorsOf(ctx, r.b.builder.Vector, raw(r.c.Test))
+	requests, err := vectorsOf(ctx, r.b.builder.Vector, measure.FeaturesOf(r.c.Test))
 	if err != nil {
 		return err
 	}
@@ -141,29 +145,25 @@ func (r *run) learn(ctx context.Context) error {
 		r.train[r.b.trainIndex[i]] = p
 	}
 	// The attacker fits the pipeline to the photos that they have.
-	own, err := pipeline(ctx, r.c.Test, r.o.PCA)
+	own, err := pipeline(ctx, r.c.Test, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
 	}
-	if r.testPhotos, err = vectorsOf(ctx, own, raw(r.c.Test)); err != nil {
+	if r.testPhotos, err = vectorsOf(ctx, own, measure.FeaturesOf(r.c.Test)); err != nil {
 		return err
 	}
-	if r.trainPhotos, err = vectorsOf(ctx, own, raw(r.c.Train)); err != nil {
+	if r.trainPhotos, err = vectorsOf(ctx, own, measure.FeaturesOf(r.c.Train)); err != nil {
 		return err
 	}
-	theirs, err := pipeline(ctx, r.c.Train, r.o.PCA)
+	theirs, err := pipeline(ctx, r.c.Train, user.Options{PCA: r.o.PCA})
 	if err != nil {
 		return err
 	}
-	collection, err := vectorsOf(ctx, theirs, raw(r.c.Train))
+	collection, err := vectorsOf(ctx, theirs, measure.FeaturesOf(r.c.Train))
 	if err != nil {
 		return err
 	}
-	var picked []*vector.Vector
-	for _, i := range sample(len(collection), picks, 2) {
-		picked = append(picked, collection[i])
-	}
-	r.compared, err = distances(ctx, collection, picked)
+	r.compared, err = distances(ctx, collection, pick(collection, sample(len(collection), picks, 2)))
 	return err
 }
 
@@ -224,6 +224,16 @@ func proportion(attack, scheme string, known, right, trials int, baseline float6
 		Baseline: baseline, Low: low, High: high, Trials: trials}
 }
 
+// count returns how many of the n guesses are right.
+func count(n int, right func(i int) bool) (sum int) {
+	for i := range n {
+		if right(i) {
+			sum++
+		}
+	}
+	return sum
+}
+
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
 // 22, 1927). It treats trials as independent. Trials on one index are not
 // quite, so another key or collection may differ by more.
@@ -243,4 +253,62 @@ func Wilson(right, trials int) (low, high float64) {
 		high = 1
 	}
 	return low, high
+}
+
+// Attacks holds what an actively curious server learned.
+type Attacks struct {
+	Records  int   `json:"records"`
+	Requests int   `json:"requests"`
+	Rows     []Row `json:"rows"`
+}
+
+// MeasureAttacks attacks an index of the real images with requests for the test
+// images. It includes profile network if all images have embeddings.
+func MeasureAttacks(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Attacks, error) {
+	collection := &Collection{Train: c.Train, Test: c.Test}
+	if len(c.TestItems) == len(c.Test) {
+		collection.Changed = func(i int) (*feature.Vectors, error) { return changedCopy(c.TestItems[i]) }
+	}
+	rows, err := Run(ctx, collection, Options{Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	return &Attacks{Records: len(c.Train), Requests: len(c.Test), Rows: rows}, nil
+}
+
+// changedCopy crops a fiftieth of each edge and recompresses at quality 75.
+func changedCopy(it dataset.Photo) (*feature.Vectors, error) {
+	data, err := os.ReadFile(it.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+	}
+	img, _, err := image.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", it.Name, cpar.ErrInput, err)
+	}
+	b := img.Bounds()
+	dx, dy := b.Dx()/50, b.Dy()/50
+	out := image.NewRGBA(image.Rect(0, 0, b.Dx()-2*dx, b.Dy()-2*dy))
+	draw.Draw(out, out.Bounds(), img, b.Min.Add(image.Pt(dx, dy)), draw.Src)
+	var buf bytes.Buffer
+	if err := jpeg.Encode(&buf, out, &jpeg.Options{Quality: 75}); err != nil {
+		return nil, fmt.Errorf("%s: %w", it.Name, err)
+	}
+	return feature.NewExtractor().Photo(buf.Bytes(), feature.Options{})
+}
+
+func (a *Attacks) Tables() []measure.Table {
+	t := measure.Table{Name: "attacks", Title: fmt.Sprintf("What a cloud learns that tries, %d records, %d requests: success and its 95 %% interval, in percent", a.Records, a.Requests),
+		Columns: []string{"attack", "scheme", "profile", "known", "success %", "from", "to", "guessing %", "trials", "refused as"}}
+	estimates := measure.Table{Name: "attacks-lattice", Title: "Lattice attacks on the key, estimated and not run",
+		Columns: []string{"attack", "scheme", "profile", "known", "records", "dimension", "block size", "root Hermite factor", "core-SVP bits"}}
+	for _, r := range a.Rows {
+		profile := cmp.Or(r.Profile, profile.Paper.String())
+		if e := r.Estimate; e != nil {
+			estimates.Rows = append(estimates.Rows, []string{r.Attack, r.Scheme, profile, measure.FormatInt(r.Known), measure.FormatInt(e.Samples), measure.FormatInt(e.Dimension), measure.FormatInt(e.BlockSize), measure.FormatDecimal(e.Delta, 5), measure.FormatDecimal(e.Bits, 0)})
+			continue
+		}
+		t.Rows = append(t.Rows, []string{r.Attack, r.Scheme, profile, measure.FormatInt(r.Known), measure.FormatDecimal(100*r.Success, 1), measure.FormatDecimal(100*r.Low, 1), measure.FormatDecimal(100*r.High, 1), measure.FormatDecimal(100*r.Baseline, 2), measure.FormatInt(r.Trials), r.Refused})
+	}
+	return []measure.Table{t, estimates}
 }

@@ -8,32 +8,53 @@ import (
 	"cpar/cloud/sealed"
 	"cpar/internal/indexdir"
 	"cpar/internal/lattice"
-	"cpar/model/feature"
-	"cpar/user"
 )
+
+// A sealedIndex is an index of scheme sealed at the cloud. Its params are those
+// of the hidden cells if it has any, because every record is then in one.
+type sealedIndex struct {
+	index  *sealed.Index
+	params lattice.Params
+}
+
+func openSealed(files *indexdir.Index) (*sealedIndex, error) {
+	x, err := sealed.Load(files.Manifest(), files.Segments())
+	if err != nil {
+		return nil, err
+	}
+	parts, err := lattice.DecodeSections(files.Segment(cpar.SegmentParams))
+	if parts.Clustered != nil {
+		return &sealedIndex{x, *parts.Clustered}, err
+	}
+	return &sealedIndex{x, parts.Open}, err
+}
+
+// annotate returns the reply to a request, and its words.
+func (x *sealedIndex) annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, *lattice.Reply, error) {
+	replies, err := x.index.Annotate(ctx, 1, []*cpar.Request{q})
+	if err != nil {
+		return nil, nil, err
+	}
+	words, err := lattice.DecodeReply(x.params, replies[0].Opaque)
+	return replies[0], words, err
+}
 
 // sealedCloud is the cloud of scheme sealed. For every record it computes a
 // ciphertext from a request, a coefficient modulo Q, which replaces the
 // unreadable score.
 type sealedCloud struct {
-	index  *sealed.Index
-	params lattice.Params
+	*sealedIndex
 	counts []int // records per group
 	stored StoredIndex
 }
 
 func openSealedCloud(files *indexdir.Index) (*sealedCloud, error) {
-	m := files.Manifest()
-	x, err := sealed.Load(m, files.Segments())
+	x, err := openSealed(files) // the attacks on it build no cells
 	if err != nil {
 		return nil, err
 	}
-	parts, err := lattice.DecodeSections(files.Segment(cpar.SegmentParams))
-	if err != nil {
-		return nil, err
-	}
-	p := parts.Open // the attacks build no cells
-	c := &sealedCloud{index: x, params: p, stored: StoredIndex{Records: int(m.Records)}}
+	m, p := files.Manifest(), x.params
+	c := &sealedCloud{sealedIndex: x, stored: StoredIndex{Records: int(m.Records)}}
 	for i, s := range m.Segments {
 		if s.Kind != cpar.SegmentVectors {
 			continue
@@ -58,21 +79,17 @@ func (c *sealedCloud) Observe(request []byte) (*Observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	replies, err := c.index.Annotate(context.Background(), 1, []*cpar.Request{q})
+	reply, decoded, err := c.annotate(context.Background(), q)
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
 	s := &Observation{Request: request}
-	if s.Reply, err = replies[0].MarshalBinary(); err != nil {
-		return nil, fmt.Errorf("observing a request: %w", err)
-	}
-	reply, err := lattice.DecodeReply(c.params, replies[0].Opaque)
-	if err != nil {
+	if s.Reply, err = reply.MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
 	ring, k := c.params.Ring(), c.params.Records()
 	for g, n := range c.counts {
-		group := reply.Words[g*k : (g+1)*k]
+		group := decoded.Words[g*k : (g+1)*k]
 		ring.InterpolateFolded(group) // the coefficient of each record
 		for _, x := range group[:n] {
 			s.Returned = append(s.Returned, uint32(len(s.Returned)))
@@ -88,18 +105,8 @@ func (b *built) sealedTarget() (*Target, error) {
 		return nil, err
 	}
 	o, err := b.Device()
-	return &Target{Owner: &sealedOwner{o}, Cloud: c, TrainIndex: b.trainIndex}, err
-}
-
-type sealedOwner struct{ *user.Owner }
-
-// Request implements Owner. The cloud does not see how the owner reads a reply,
-// so no pending state is needed.
-func (o *sealedOwner) Request(f *feature.Vectors, _ bool) ([]byte, *user.Pending, error) {
-	_, q, err := o.Owner.Request(f, o.DefaultParams())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	b, err := q.MarshalBinary()
-	return b, nil, err
+	return &Target{Owner: &indexOwner{o, o.DefaultParams()}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }

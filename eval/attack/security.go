@@ -162,54 +162,38 @@ func ringBits(r estimate.Ring) RingBits {
 }
 
 func (s *Security) Tables() []measure.Table {
-	return []measure.Table{s.ringTable(), s.formatTable(), s.rowTable(), s.millionTable()}
-}
-
-func (s *Security) ringTable() measure.Table {
-	t := measure.Table{Name: "security", Title: "Bits of security of a ring, ternary secrets and σ = 3.2: estimates, classical / quantum. Core-SVP counts one sieve, the standard (2018) all of BKZ; it gives 128 bits up to the log q in the last column",
+	rings := measure.Table{Name: "security", Title: "Bits of security of a ring, ternary secrets and σ = 3.2: estimates, classical / quantum. Core-SVP counts one sieve, the standard (2018) all of BKZ; it gives 128 bits up to the log q in the last column",
 		Columns: []string{"N", "log q", "", "block size", "dimension", "core-SVP primal", "core-SVP dual", "standard's models", "standard allows"}}
 	for _, r := range s.Rings {
-		t.Rows = append(t.Rows, []string{measure.FormatInt(r.N), measure.FormatInt(r.LogQ), ringLabel(r.Ring), measure.FormatInt(r.BlockSize), measure.FormatInt(r.Dimension),
+		rings.Rows = append(rings.Rows, []string{measure.FormatInt(r.N), measure.FormatInt(r.LogQ), ringLabel(r.Ring), measure.FormatInt(r.BlockSize), measure.FormatInt(r.Dimension),
 			both(r.Primal), both(r.Dual), both(r.Standard), both(r.Allowed)})
 	}
-	return t
-}
-
-func (s *Security) formatTable() measure.Table {
-	t := measure.Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D: of the two rings that there are, and of others with the fewest bits of hints that fail at most once in 2⁸⁰",
+	formats := measure.Table{Name: "security-formats", Title: "Failure of a score, a bound for the worst vectors that are allowed, and bytes by block width D: of the two rings that there are, and of others with the fewest bits of hints that fail at most once in 2⁸⁰",
 		Columns: []string{"N", "log q", "", "dim", "norms", "log t", "D", "hint bits", "failure 2^", "hint B a record", "record B", "request kB"}}
 	for _, f := range s.Formats {
-		t.Rows = append(t.Rows, []string{measure.FormatInt(f.N), measure.FormatInt(f.LogQ), ringLabel(f.Ring), measure.FormatInt(f.Dim), fmt.Sprintf("%g, %g", f.RecordNorm, f.RequestNorm), measure.FormatInt(f.LogT),
+		formats.Rows = append(formats.Rows, []string{measure.FormatInt(f.N), measure.FormatInt(f.LogQ), ringLabel(f.Ring), measure.FormatInt(f.Dim), fmt.Sprintf("%g, %g", f.RecordNorm, f.RequestNorm), measure.FormatInt(f.LogT),
 			measure.FormatInt(f.Block), measure.FormatInt(f.HintBits), measure.FormatDecimal(f.LogFailure, 0), measure.FormatDecimal(f.HintBytes, 1), measure.FormatDecimal(f.RecordBytes, 0), measure.FormatDecimal(float64(f.RequestBytes)/1e3, 1)})
 	}
-	return t
-}
-
-func (s *Security) rowTable() measure.Table {
-	t := measure.Table{Name: "security-rows", Title: "Failure of a score, log₂ of a bound, with C records of 96 numbers in a row, each with its addend as two more, norms of 127, addends of 252, exact replies: by block width and the bits that are kept of hints",
+	rows := measure.Table{Name: "security-rows", Title: "Failure of a score, log₂ of a bound, with C records of 96 numbers in a row, each with its addend as two more, norms of 127, addends of 252, exact replies: by block width and the bits that are kept of hints",
 		Columns: []string{"N", "log q", "", "log t", "D", "C"}}
 	hints := slices.Sorted(maps.Keys(s.Rows[0].LogFailure))
 	for _, h := range hints {
-		t.Columns = append(t.Columns, measure.FormatInt(h))
+		rows.Columns = append(rows.Columns, measure.FormatInt(h))
 	}
 	for _, r := range s.Rows {
 		row := []string{measure.FormatInt(r.N), measure.FormatInt(r.LogQ), ringLabel(r.Ring), measure.FormatInt(r.LogT), measure.FormatInt(r.Block), measure.FormatInt(r.InRow)}
 		for _, h := range hints {
 			row = append(row, measure.FormatDecimal(r.LogFailure[h], 0))
 		}
-		t.Rows = append(t.Rows, row)
+		rows.Rows = append(rows.Rows, row)
 	}
-	return t
-}
-
-func (s *Security) millionTable() measure.Table {
-	t := measure.Table{Name: "security-million", Title: "A million photos of 96 numbers in rows of C, log t = 15, exact replies: bytes of one request and of what is kept, without headers",
+	million := measure.Table{Name: "security-million", Title: "A million photos of 96 numbers in rows of C, log t = 15, exact replies: bytes of one request and of what is kept, without headers",
 		Columns: []string{"N", "log q", "D", "C", "copies", "hint bits", "failure 2^", "request kB", "reply kB", "both kB", "hints MB", "cloud MB"}}
 	for _, c := range s.Million {
-		t.Rows = append(t.Rows, []string{measure.FormatInt(c.N), measure.FormatInt(c.LogQ), measure.FormatInt(c.Block), measure.FormatInt(c.RecordsPerRow), measure.FormatDecimal(c.Copies, 2), measure.FormatInt(c.HintBits), measure.FormatDecimal(c.LogFailure, 0),
+		million.Rows = append(million.Rows, []string{measure.FormatInt(c.N), measure.FormatInt(c.LogQ), measure.FormatInt(c.Block), measure.FormatInt(c.RecordsPerRow), measure.FormatDecimal(c.Copies, 2), measure.FormatInt(c.HintBits), measure.FormatDecimal(c.LogFailure, 0),
 			measure.FormatDecimal(float64(c.RequestBytes)/1e3, 0), measure.FormatDecimal(c.Reply/1e3, 0), measure.FormatDecimal((float64(c.RequestBytes)+c.Reply)/1e3, 0), measure.FormatDecimal(c.Hints/1e6, 1), measure.FormatDecimal(c.Cloud/1e6, 0)})
 	}
-	return t
+	return []measure.Table{rings, formats, rows, million}
 }
 
 // ringLabel names the use of a ring in the program.

@@ -96,22 +96,18 @@ const proportionalTolerance = 1 << vectorlayout.ValueBits
 func groupByPhoto(v *View) [][]int {
 	var photos [][]int
 	for i, s := range v.Observations {
-		found := false
-		for p, at := range photos {
-			if found = proportional(s.Scores, v.Observations[at[0]].Scores); found {
-				photos[p] = append(at, i)
-				break
-			}
-		}
-		if !found {
+		p := slices.IndexFunc(photos, func(at []int) bool { return proportional(s.Scores, v.Observations[at[0]].Scores) })
+		if p < 0 {
 			photos = append(photos, []int{i})
+			continue
 		}
+		photos[p] = append(photos[p], i)
 	}
 	return photos
 }
 
 func proportional(a, b []float64) bool {
-	aa, ab, bb := dot(a, a), dot(a, b), dot(b, b)
+	aa, ab, bb := simd.Dot(a, a), simd.Dot(a, b), simd.Dot(b, b)
 	if aa > bb {
 		a, b, bb = b, a, aa
 	}
@@ -127,15 +123,12 @@ func proportional(a, b []float64) bool {
 // given their scores as rows.
 func slopes(rows *mat.Dense) []float64 {
 	k, n := rows.Dims()
-	sum := make([]float64, n)
+	sum, out := mat.NewVecDense(n, nil), mat.NewVecDense(k, nil)
 	for a := range k {
-		simd.Add(sum, rows.RawRowView(a))
+		sum.AddVec(sum, rows.RowView(a))
 	}
-	out := make([]float64, k)
-	for a := range out {
-		out[a] = dot(rows.RawRowView(a), sum)
-	}
-	return out
+	out.MulVec(rows, sum)
+	return out.RawVector().Data
 }
 
 // wholeScales returns integers in the range of r_s in the direction nearest to
@@ -153,7 +146,7 @@ func wholeScales(slopes []float64) []float64 {
 		if !inRange {
 			continue
 		}
-		by, off := dot(scales, slopes)/dot(scales, scales), 0.0
+		by, off := simd.Dot(scales, slopes)/simd.Dot(scales, scales), 0.0
 		for a, s := range slopes {
 			off += (s - by*scales[a]) * (s - by*scales[a])
 		}
@@ -294,45 +287,31 @@ func (r *run) repeated(ctx context.Context, t *Target) error {
 // distance of each photo from every record, times F. vectors begin with the
 // photos' vectors.
 func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, vectors []*projected, times int) (*View, [][]float64, error) {
-	v, _, err := t.view(ctx, slices.Repeat(raw(photos), times), false)
+	v, _, err := t.view(ctx, slices.Repeat(measure.FeaturesOf(photos), times), false)
 	if err != nil {
 		return nil, nil, err
 	}
-	truth := make([][]float64, len(photos))
-	return v, truth, measure.Each(ctx, len(photos), func(j int) error {
-		for _, place := range t.TrainIndex {
-			truth[j] = append(truth[j], r.unit()*r.train[place].from(vectors[j]))
-		}
-		return nil
-	})
+	truth, err := compare(ctx, pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) })
+	return v, truth, err
 }
 
 // readUpToOffset counts the photos whose distances were read up to r. got has
 // one entry per request, the first round first.
 func readUpToOffset(got, truth [][]float64) int {
-	right := 0
-	for j, want := range truth {
-		if got[j] != nil && stddev(simd.SubTo(make([]float64, len(want)), got[j], want)) <= spreadTolerance*stddev(want) {
-			right++
-		}
-	}
-	return right
+	return count(len(truth), func(j int) bool {
+		want := truth[j]
+		return got[j] != nil && stat.PopStdDev(simd.SubTo(make([]float64, len(want)), got[j], want), nil) <= spreadTolerance*stat.PopStdDev(want, nil)
+	})
 }
 
 // readWhole counts the photos with every distance within the tolerance. r is
 // chosen to make the smallest distance 0.
 func readWhole(got, truth [][]float64, to float64) int {
-	right := 0
-	for j, want := range truth {
+	return count(len(truth), func(j int) bool {
 		if got[j] == nil {
-			continue
+			return false
 		}
 		simd.AddConst(-slices.Min(got[j]), got[j])
-		if simd.Distance(got[j], want, math.Inf(1)) <= to {
-			right++
-		}
-	}
-	return right
+		return simd.Distance(got[j], truth[j], math.Inf(1)) <= to
+	})
 }
-
-func stddev(x []float64) float64 { return math.Sqrt(stat.PopVariance(x, nil)) }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	simd "gonum.org/v1/gonum/floats"
+
 	"cpar/model/vector"
 	"cpar/model/vectorlayout"
 	"cpar/user/ive"
@@ -99,7 +101,7 @@ func repeatedView(rng *rand.Rand, records, photos, rounds int) (*View, [][]float
 				rounding[j] = rng.Float64() - 0.5
 			}
 			for i, x := range truth[p] {
-				s.Scores[i] = math.Round(scale*x - 3*epsilon[i] + dot(histograms[i], rounding))
+				s.Scores[i] = math.Round(scale*x - 3*epsilon[i] + simd.Dot(histograms[i], rounding))
 			}
 			v.Observations = append(v.Observations, s)
 		}

@@ -3,9 +3,9 @@ package attack
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"cpar"
+	"cpar/eval/measure"
 )
 
 // Spacing: how far apart are a field's split values? The attacks estimate the
@@ -72,7 +72,7 @@ func positionsByRequests(v *View) []float64 {
 			slices.Sort(list)
 			sorted[c.Field] = list
 		}
-		short := sort.Search(len(list), func(j int) bool { return list[j] > uint64(c.Order) })
+		short, _ := slices.BinarySearch(list, uint64(c.Order)+1)
 		out[i] = normalQuantile((float64(short) + 0.5) / (float64(len(list)) + 1))
 	}
 	return out
@@ -140,11 +140,7 @@ func offsetByPlanes(v *View) int64 {
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
 	out := make([]float64, len(v.Observations))
 	for i, s := range v.Observations {
-		sum := 0.0
-		for _, x := range s.Scores {
-			sum += x / float64(len(s.Scores))
-		}
-		out[i] = min(2047, max(1024, math.Round(sum/(unit*dis-offset))))
+		out[i] = min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"cpar"
+	"cpar/eval/measure"
 	"cpar/model/vector"
 	"cpar/user"
 )
@@ -25,7 +26,7 @@ func (r *run) schemes(ctx context.Context) error {
 }
 
 func (r *run) scheme(ctx context.Context, t *Target) error {
-	photos := raw(r.c.Test)
+	photos := measure.FeaturesOf(r.c.Test)
 	rows, err := link(ctx, t, photos[:r.linked()], nil)
 	if err != nil {
 		return err
@@ -59,7 +60,7 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 		r.add(judgeGaps("spacing-ranks", v.Scheme, 0, v.Cuts, positionsByShape(v), truth),
 			judgeGaps("spacing-ranks-requests", v.Scheme, len(v.Observations), v.Cuts, positionsByRequests(v), truth))
 	}
-	if pending[0] != nil {
+	if pending[0] != nil && v.Vectors != nil { // the cloud sees scores
 		truth, err := scales(v, pending, r.unit())
 		if err != nil {
 			return err
@@ -73,94 +74,79 @@ func (r *run) scheme(ctx context.Context, t *Target) error {
 func (r *run) unit() float64 { return float64(len(r.train[0].z)) * vector.Beta / 2 }
 
 func (r *run) typical() float64 {
-	sum := 0.0
-	for _, row := range r.compared {
-		for _, x := range row {
-			sum += x / float64(len(row)*len(r.compared))
-		}
-	}
-	return sum
+	return measure.Mean(slices.Concat(r.compared...))
 }
 
 // requests recovers requests. A row averages several draws if few records are
 // known.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
-	for _, k := range upTo(knownVectors, v.Records) {
-		row, err := guessing("request-by-vectors", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			predicted := make([][]float64, len(r.test))
-			for c, q := range r.test {
-				for _, i := range known {
-					predicted[c] = append(predicted[c], r.train[t.TrainIndex[i]].from(q))
-				}
-			}
-			return predicted, nil
-		})
-		if err != nil {
-			return err
-		}
-		r.add(row)
+	records := pick(r.train, t.TrainIndex)
+	rows, err := guessing("request-by-vectors", v, knownVectors, func(known []int) ([][]float64, error) {
+		return compare(ctx, pick(records, known), r.test, (*projected).from)
+	})
+	if err != nil {
+		return err
 	}
-	for _, k := range upTo(knownPhotos, v.Records) {
-		row, err := guessing("request-by-photos", v, k, len(r.test), func(known []int) ([][]float64, error) {
-			photos := make([]*vector.Vector, len(known))
-			for j, i := range known {
-				photos[j] = r.trainPhotos[t.TrainIndex[i]]
-			}
-			return distances(ctx, photos, r.testPhotos)
-		})
-		if err != nil {
-			return err
-		}
-		r.add(row)
+	r.add(rows...)
+	rows, err = guessing("request-by-photos", v, knownPhotos, func(known []int) ([][]float64, error) {
+		return distances(ctx, pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
+	})
+	if err != nil {
+		return err
 	}
-	unknowns := float64(len(r.train[0].row()))
+	r.add(rows...)
 	shares := solvingShares
 	if t != r.targets[0] {
 		shares = shares[1:2]
 	}
+	rows, err = solving(ctx, v, shares, records, r.test, solveRequests)
+	r.add(rows...)
+	return err
+}
+
+// guessing guesses requests from several draws of each number of known records.
+// Candidate i is right for request i.
+func guessing(attack string, v *View, numbers []int, predict func(known []int) ([][]float64, error)) (rows []Row, err error) {
+	for _, k := range upTo(numbers, v.Records) {
+		draws := 1
+		if k < manyDraws {
+			draws = 5
+		}
+		right, chance := 0, 0.0
+		for seed := range draws {
+			known := sample(v.Records, k, 100+uint64(seed))
+			predicted, err := predict(known)
+			if err != nil {
+				return nil, err
+			}
+			guesses := guess(v, known, predicted)
+			right += count(len(guesses), func(i int) bool { return guesses[i] == i })
+			chance = 1 / float64(len(predicted))
+		}
+		rows = append(rows, proportion(attack, v.Scheme, k, right, draws*len(v.Observations), chance))
+	}
+	return rows, nil
+}
+
+// solving solves for the requests with each share of known records per unknown
+// of a request.
+func solving(ctx context.Context, v *View, shares []float64, records, requests []*projected, solve func(*View, []int, []*projected) ([]solved, error)) (rows []Row, err error) {
 	for _, share := range shares {
-		k := int(share * unknowns)
+		k := int(share * float64(len(records[0].row())))
 		if k > v.Records {
 			break
 		}
 		if err := ctx.Err(); err != nil {
-			return err
+			return nil, err
 		}
 		known := sample(v.Records, k, 5)
-		vectors := make([]*projected, k)
-		for j, i := range known {
-			vectors[j] = r.train[t.TrainIndex[i]]
-		}
-		got, err := solveRequests(v, known, vectors)
+		got, err := solve(v, known, pick(records, known))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		r.add(judgeSolved(v, k, got, r.test))
+		rows = append(rows, judgeSolved(v, k, got, requests))
 	}
-	return nil
-}
-
-// guessing guesses requests from several draws of k known records. Candidate i
-// is right for request i.
-func guessing(attack string, v *View, k, candidates int, predict func(known []int) ([][]float64, error)) (Row, error) {
-	draws := 1
-	if k < manyDraws {
-		draws = 5
-	}
-	right := 0
-	for seed := range draws {
-		known := sample(v.Records, k, 100+uint64(seed))
-		predicted, err := predict(known)
-		if err != nil {
-			return Row{}, err
-		}
-		for i, c := range guess(v, known, predicted) {
-			if c == i {
-				right++
-			}
-		}
-	}
-	return proportion(attack, v.Scheme, k, right, draws*len(v.Observations), 1/float64(candidates)), nil
+	return rows, nil
 }
 
 func upTo(list []int, most int) []int {
@@ -170,29 +156,33 @@ func upTo(list []int, most int) []int {
 // matching matches records to photos by some and by all requests, and also half
 // of the records to all photos.
 func (r *run) matching(ctx context.Context, t *Target, v *View) error {
-	scores := make([][]float64, len(v.Observations))
-	for j, s := range v.Observations {
-		scores[j] = s.Scores
-	}
-	all := sample(v.Records, v.Records, 0)
+	scores := v.scores()
 	seen := []int{len(scores)}
 	if t == r.targets[0] {
 		seen = append(upTo(seenMatching, len(scores)-1), len(scores))
 	}
 	for _, k := range seen {
-		if err := r.matched(ctx, "match", t, scores, k, all); err != nil {
+		row, err := matched(ctx, "match", v.Scheme, scores, r.compared, k, t.TrainIndex)
+		if err != nil {
 			return err
 		}
+		r.add(row)
 	}
 	if t != r.targets[0] {
 		return nil
 	}
-	return r.matched(ctx, "match-half", t, scores, len(scores), sample(v.Records, v.Records/2, 8))
+	half := sample(v.Records, v.Records/2, 8)
+	row, err := matched(ctx, "match-half", v.Scheme, columns(scores, half), r.compared, len(scores), pick(t.TrainIndex, half))
+	if err == nil {
+		r.add(row)
+	}
+	return err
 }
 
-// matched adds a row of records matched by k requests at a time. If k is small,
-// it averages several draws, because the choice of requests matters.
-func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]float64, k int, records []int) error {
+// matched matches records to photos by k requests at a time. Record i is
+// photo truth[i]. If k is small, it averages several draws, because the choice
+// of requests matters.
+func matched(ctx context.Context, attack, scheme string, scores, distances [][]float64, k int, truth []int) (Row, error) {
 	draws := 1
 	if k < manyDraws {
 		draws = min(3, len(scores)/k)
@@ -200,42 +190,30 @@ func (r *run) matched(ctx context.Context, attack string, t *Target, scores [][]
 	right := 0
 	for d := range draws {
 		if err := ctx.Err(); err != nil {
-			return err
+			return Row{}, err
 		}
-		some := make([][]float64, k)
-		for j := range some {
-			some[j] = pick(scores[d*k+j], records)
-		}
-		near, err := match(some, r.compared)
+		near, err := match(scores[d*k:(d+1)*k], distances)
 		if err != nil {
-			return err
+			return Row{}, err
 		}
-		for i, photo := range near {
-			if t.TrainIndex[records[i]] == photo {
-				right++
-			}
-		}
+		right += count(len(near), func(i int) bool { return near[i] == truth[i] })
 	}
-	r.add(proportion(attack, t.Cloud.Scheme(), k, right, draws*len(records), 1/float64(len(r.c.Train))))
-	return nil
+	return proportion(attack, scheme, k, right, draws*len(truth), 1/float64(len(distances[0]))), nil
 }
 
 func (r *run) keywords(t *Target, v *View) {
-	words := make([][]string, v.Records)
-	for i := range words {
-		words[i] = r.c.Train[t.TrainIndex[i]].Keywords
-	}
-	half := indicator(v.Records, sample(v.Records, v.Records/2, 6))
+	words := measure.Keywords(pick(r.c.Train, t.TrainIndex))
+	half := sample(v.Records, v.Records/2, 6)
 	r.add(judgeKeywords("keyword-by-returns", v, len(v.Observations), keywordByFrequency(v, words, half), words, half))
 	for _, k := range upTo(keywordsKnown, v.Records-1) {
 		known := sample(v.Records, k, 7)
-		r.add(judgeKeywords("keyword-by-likeness", v, len(known), keywordBySimilarity(v, words, known), words, indicator(v.Records, known)))
+		r.add(judgeKeywords("keyword-by-likeness", v, len(known), keywordBySimilarity(v, words, known), words, known))
 	}
 }
 
 func (r *run) planes(ctx context.Context) error {
 	t := r.targets[0]
-	v, pending, err := t.view(ctx, raw(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
+	v, pending, err := t.view(ctx, measure.FeaturesOf(r.c.Test[:min(planeRequests, len(r.c.Test))]), true)
 	if err != nil || v.Observations[0].Planes == nil {
 		return err // this collection has no planes
 	}
@@ -251,12 +229,9 @@ func (r *run) planes(ctx context.Context) error {
 		return err
 	}
 	offset := offsetByPlanes(v)
-	right := 0
-	for i, s := range v.Observations {
-		if offset == secret[i].offset && int64(s.Offset)/max(offset, 1) == secret[i].scale {
-			right++
-		}
-	}
+	right := count(len(secret), func(i int) bool {
+		return secret[i] == secrets{int64(v.Observations[i].Offset) / max(offset, 1), offset}
+	})
 	r.add(proportion("scale-planes", v.Scheme, len(v.Observations), right, len(v.Observations), 1.0/1024))
 	return nil
 }
@@ -346,11 +321,9 @@ const scaleTolerance = 0.02
 // judgeScales judges estimates of r_s. The baseline is the best fixed guess,
 // the largest r_s whose tolerance stays below 2¹¹.
 func judgeScales(v *View, got []float64, truth []secrets) Row {
-	right := 0
-	for i, s := range truth {
-		if math.Abs(got[i]-float64(s.scale)) <= scaleTolerance*float64(s.scale) {
-			right++
-		}
-	}
+	right := count(len(truth), func(i int) bool {
+		scale := float64(truth[i].scale)
+		return math.Abs(got[i]-scale) <= scaleTolerance*scale
+	})
 	return proportion("scale-scores", v.Scheme, 0, right, len(got), scaleTolerance*2*2048/(1+scaleTolerance)/1024)
 }

@@ -83,15 +83,15 @@ func (b *built) target(scheme cpar.Scheme) (*Target, error) {
 	if scheme == cpar.SchemeCAPIA {
 		p.Approx = 1000
 	}
-	return &Target{Owner: &scoreOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
+	return &Target{Owner: &indexOwner{b.builder.Owner, p}, Cloud: c, TrainIndex: b.trainIndex}, nil
 }
 
-type scoreOwner struct {
+type indexOwner struct {
 	*user.Owner
 	params cpar.Params
 }
 
-func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
+func (a *indexOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pending, error) {
 	p := a.params
 	if planes && p.Scheme == cpar.SchemeCPAR {
 		p.Search, p.Prune = cpar.SearchDepthFirst, true
@@ -104,10 +104,12 @@ func (a *scoreOwner) Request(f *feature.Vectors, planes bool) ([]byte, *user.Pen
 	return b, pending, err
 }
 
-func raw(images []user.Photo) []*feature.Vectors {
-	out := make([]*feature.Vectors, len(images))
-	for i, im := range images {
-		out[i] = im.Vectors
+// complement returns those of 0…n−1 that are not in at, which is ascending.
+func complement(n int, at []int) (out []int) {
+	for i := range n {
+		if _, found := slices.BinarySearch(at, i); !found {
+			out = append(out, i)
+		}
 	}
 	return out
 }

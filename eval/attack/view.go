@@ -6,6 +6,7 @@ import (
 	"cpar"
 	"cpar/cloud/score"
 	"cpar/cloud/search"
+	"cpar/eval/measure"
 	"cpar/internal/indexdir"
 	"cpar/internal/wire"
 	"cpar/kdforest"
@@ -53,6 +54,15 @@ type View struct {
 	Scheme string
 	*StoredIndex
 	Observations []*Observation
+}
+
+// scores returns the scores of every request.
+func (v *View) scores() [][]float64 {
+	out := make([][]float64, len(v.Observations))
+	for j, s := range v.Observations {
+		out[j] = s.Scores
+	}
+	return out
 }
 
 // scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the
@@ -109,9 +119,7 @@ func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	if s.Reply, err = reply.MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	for _, m := range reply.Matches {
-		s.Returned = append(s.Returned, m.Record)
-	}
+	s.Returned = measure.MatchRecords(reply)
 	space, err := score.NewSpace(c.index, q)
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)

@@ -15,6 +15,7 @@ import (
 	"cpar/internal/hint"
 	"cpar/kdforest"
 	"cpar/model/profile"
+	"cpar/model/rank"
 	"cpar/model/vector"
 	"cpar/user"
 )
@@ -92,7 +93,7 @@ type baselineRun struct {
 	rows    [][]int16
 	addends []int64
 	asks    [][]int16
-	scores  [][]int64
+	truth   [][]uint32 // the nearest records of every request, by score
 	table   *vectorTable
 }
 
@@ -156,7 +157,7 @@ func (p *baselineRun) lay(b *user.Builder, n int) error {
 		if err != nil {
 			return err
 		}
-		p.asks, p.scores = append(p.asks, u), append(p.scores, scores)
+		p.asks, p.truth = append(p.asks, u), append(p.truth, nearestScores(scores))
 		p.table.requests = append(p.table.requests, floats(u, -1)) // sealed negates requests
 	}
 	p.table.setTruth(min(peerNear, n))
@@ -172,6 +173,7 @@ func (p *baselineRun) add(r BaselineRow) {
 	p.Rows = append(p.Rows, r)
 }
 
+// nearestScores returns the ten records with the smallest scores, ties by record.
 func nearestScores(scores []int64) []uint32 {
 	queue := kdforest.NewQueue(peerNear)
 	for record, score := range scores {
@@ -187,29 +189,16 @@ func hitRecords(hits []kdforest.Hit) (out []uint32) {
 	return out
 }
 
-func shareOf(found, truth []uint32) float64 {
-	n := 0
-	for _, x := range truth {
-		if slices.Contains(found, x) {
-			n++
-		}
-	}
-	return float64(n) / float64(len(truth))
-}
-
 func (p *baselineRun) sealed(ctx context.Context) error {
 	r := BaselineRow{Search: "sealed", Index: p.session.Manifest.Bytes(), Leaks: "nothing; lies are noticed"}
+	near := make([][]rank.Neighbour, len(p.vectors))
 	for i, v := range p.vectors {
-		near, err := p.session.Nearest(ctx, v, peerNear)
-		if err != nil {
+		var err error
+		if near[i], err = p.session.Nearest(ctx, v, peerNear); err != nil {
 			return err
 		}
-		var found []uint32
-		for _, n := range near {
-			found = append(found, n.Record)
-		}
-		r.Recall += shareOf(found, nearestScores(p.scores[i])) / float64(len(p.vectors))
 	}
+	r.Recall = measure.RecallAt10(measure.TopRecords(near), p.truth)
 	times, err := p.session.Time(ctx, p.vectors[:min(sealedRequests, len(p.vectors))], nil)
 	r.Request, r.Reply, r.Cloud, r.Owner = times.Request, times.Reply, times.Cloud, times.Encrypt+times.Read
 	p.add(r)
@@ -225,20 +214,21 @@ func (p *baselineRun) scan(ctx context.Context) error {
 	}
 	// ‖x − y‖²/2 = ‖x‖²/2 − ⟨x, y⟩ + ‖y‖²/2. The last term is the same for all
 	// x.
-	recall := 0.0
-	ms, err := measure.MedianMS(ctx, len(p.table.requests), func(i int) error {
-		y := p.table.requests[i%len(p.table.requests)]
+	found := make([][]uint32, len(p.table.requests))
+	ms, err := measure.MedianMS(ctx, len(found), func(i int) error {
+		y := p.table.requests[i%len(found)]
 		queue := kdforest.NewQueue(peerNear)
 		for j, half := range halves {
 			queue.Push(kdforest.Hit{Record: uint32(j), Score: int64(2*half - 2*f32.Dot(memory[j*d:(j+1)*d], y))})
 		}
-		if i > 0 { // the first warms up
-			recall += shareOf(hitRecords(queue.Hits()), p.table.truth[i%len(p.table.requests)])
-		}
+		found[i%len(found)] = hitRecords(queue.Hits())
 		return nil
 	})
-	p.add(BaselineRow{Search: "scan of float32, Go", Index: uint64(4*len(memory) + 4*len(halves)), Cloud: ms, Recall: recall / float64(len(p.table.requests))})
-	return err
+	if err != nil {
+		return err
+	}
+	p.add(BaselineRow{Search: "scan of float32, Go", Index: uint64(4*len(memory) + 4*len(halves)), Cloud: ms, Recall: measure.RecallAt10(found, p.table.truth)})
+	return nil
 }
 
 // flann bounds visits where possible, because bounded searches are several
@@ -283,6 +273,7 @@ func (p *baselineRun) bgv(ctx context.Context) error {
 	}
 	r := BaselineRow{Search: "BGV of lattigo, ciphertext × ciphertext", Index: x.bytes(), Leaks: "nothing; lies are not noticed"}
 	n := min(bgvRequests, len(p.asks))
+	found := make([][]uint32, n)
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -305,8 +296,9 @@ func (p *baselineRun) bgv(ctx context.Context) error {
 		r.Owner += 1e3 * (asked.Sub(begun) + time.Since(answered)).Seconds() / float64(n)
 		r.Cloud += 1e3 * answered.Sub(asked).Seconds() / float64(n)
 		r.Request, r.Reply = bytesOfAll(request), bytesOfAll(reply)
-		r.Recall += shareOf(nearestScores(scores), nearestScores(p.scores[i])) / float64(n)
+		found[i] = nearestScores(scores)
 	}
+	r.Recall = measure.RecallAt10(found, p.truth[:n])
 	p.add(r)
 	return nil
 }

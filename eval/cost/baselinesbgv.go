@@ -2,6 +2,7 @@ package cost
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tuneinsight/lattigo/v6/core/rlwe"
 	"github.com/tuneinsight/lattigo/v6/schemes/bgv"
@@ -70,13 +71,11 @@ func (x *bgvIndex) encrypt(values []int64) (*rlwe.Ciphertext, error) {
 
 func (x *bgvIndex) request(u []int16) (out []*rlwe.Ciphertext, err error) {
 	for j := range len(u) + 1 {
-		values := make([]int64, x.params.MaxSlots())
-		for i := range values {
-			if values[i] = 1; j < len(u) {
-				values[i] = int64(u[j])
-			}
+		value := int64(1)
+		if j < len(u) {
+			value = int64(u[j])
 		}
-		ct, err := x.encrypt(values)
+		ct, err := x.encrypt(slices.Repeat([]int64{value}, x.params.MaxSlots()))
 		if err != nil {
 			return nil, err
 		}

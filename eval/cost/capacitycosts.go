@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
-	"sync"
 	"time"
 
 	"cpar"
@@ -13,8 +11,8 @@ import (
 	"cpar/cloud/shard"
 	"cpar/eval/measure"
 	"cpar/internal/modq"
+	"cpar/internal/parallel"
 	"cpar/model/profile"
-	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -97,31 +95,14 @@ func opaqueCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	requests := measure.VectorsOf(s.Owner, c, capacityRequests)
 	if opt.Scheme == cpar.SchemeLocal {
 		out.held = 0
-		out.owner, err = timeLocalScan(s, requests)
+		ms, err := localScanMS(ctx, s, requests)
+		out.owner = ms / 1e3
 		return out, err
 	}
 	out.read = float64(measure.SegmentBytes(s.Manifest, cpar.SegmentVectors))
 	times, err := s.Time(ctx, requests, func(int) (time.Duration, error) { return 0, ctx.Err() })
 	out.request, out.reply, out.core, out.owner = float64(times.Request), float64(times.Reply), times.Cloud/1e3, (times.Encrypt+times.Read)/1e3
 	return out, err
-}
-
-func timeLocalScan(s *measure.SealedSession, requests []*vector.Vector) (seconds float64, err error) {
-	var ns []int64
-	for i := range 2 * len(requests) {
-		begun := time.Now()
-		pending, _, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
-		if err == nil {
-			_, err = pending.Neighbours(nil)
-		}
-		if err != nil {
-			return 0, err
-		}
-		if took := time.Since(begun).Nanoseconds(); i >= len(requests) { // the first round warms up
-			ns = append(ns, took)
-		}
-	}
-	return float64(measure.Median(ns)) / 1e9, nil
 }
 
 // At the schemes' default approximation.
@@ -175,24 +156,14 @@ func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 // per second.
 func ThisHost() Host {
 	h := Host{Cores: runtime.NumCPU(), Memory: float64(measure.ProcField("/proc/meminfo", "MemTotal")) * 1024, Network: 10e9 / 8}
-	h.Read = readRate(make([]uint64, 1<<27))
-	return h
-}
-
-// The best of five rounds.
-func readRate(words []uint64) (best float64) {
+	words := make([]uint64, 1<<27)
 	for i := range words {
 		words[i] = uint64(i) // all untouched pages share one physical page
 	}
-	share := (len(words) + runtime.NumCPU() - 1) / runtime.NumCPU()
-	for range 5 {
+	for range 5 { // the best of five rounds
 		begun := time.Now()
-		var work sync.WaitGroup
-		for some := range slices.Chunk(words, share) {
-			work.Go(func() { _ = modq.SumFour(some) })
-		}
-		work.Wait()
-		best = max(best, 8*float64(len(words))/time.Since(begun).Seconds())
+		parallel.Ranges(len(words), runtime.NumCPU(), func(from, to int) { _ = modq.SumFour(words[from:to]) })
+		h.Read = max(h.Read, 8*float64(len(words))/time.Since(begun).Seconds())
 	}
-	return best
+	return h
 }

@@ -1,3 +1,10 @@
+// Package cost measures time, bytes and memory: of searches, builds and
+// requests, by size of index, beside other libraries (folder driver) and
+// beside the paper. It also plans clusters from these costs (PlanCapacity).
+//
+//	measure.Lab ─▶ Measure…, …Step ─▶ a Result: Tables, Figures
+//
+// It imports measure, and neither quality, attack nor report.
 package cost
 
 import (
@@ -104,9 +111,7 @@ func MeasureCost(ctx context.Context, l *measure.Lab, n int) (*Cost, error) {
 	if out.Roofline, err = measureRoofline(b.Session, scans); err != nil {
 		return nil, fmt.Errorf("measuring batches: %w", err)
 	}
-	if row, ok := out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)); ok {
-		out.Rows = append(out.Rows, row)
-	}
+	out.Rows = append(out.Rows, out.Roofline.row(out.Rows[0].Bytes, out.Rows[0].NS, uint32(n)))
 	if out.Request, err = requestCost(b, ctx, c); err != nil {
 		return nil, fmt.Errorf("measuring a request: %w", err)
 	}
@@ -126,12 +131,7 @@ func costRows(s *measure.Session, ctx context.Context, progress user.Progress) (
 			return nil, 0, fmt.Errorf("%s: %w", conf.Name, err)
 		}
 	}
-	tell := func(done, total int) {
-		if progress != nil {
-			progress("searches", done, total)
-		}
-	}
-	times, err := s.TimeSearches(ctx, prepared, tell, nil)
+	times, err := s.TimeSearches(ctx, prepared, func(done, total int) { progress.Report("searches", done, total) }, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -190,53 +190,52 @@ func requestCost(b *measure.Built, ctx context.Context, c *measure.Corpus) (r Re
 		return r, err
 	}
 	q := list[0].Request
-	request, err := q.MarshalBinary()
-	if err != nil {
+	if r.Bytes, r.Reply, err = measure.BytesOf(q, replies[0]); err != nil {
 		return r, err
 	}
-	reply, err := replies[0].MarshalBinary()
-	if err != nil {
-		return r, err
-	}
-	r.Bytes, r.Reply = len(request), len(reply)
 	r.Vector, r.Order = 8*len(q.Vector), int(b.Cloud.Manifest.OrderBytes)*len(q.Order)
 	p.Search, p.Prune = cpar.SearchDepthFirst, true
 	if _, q, err = b.Builder.RequestVector(b.Requests[0], p); err != nil {
 		return r, err
 	}
 	pruning, err := q.MarshalBinary()
-	r.Planes = len(pruning) - len(request)
+	r.Planes = len(pruning) - r.Bytes
 	return r, err
 }
 
-// On random content, which does not affect the cost.
+// vectorOperations returns the operations of inner-product encryption on vectors
+// of dim elements, on arbitrary content, which does not affect the cost.
+func vectorOperations(dim int) (record, request, score func(int) error, err error) {
+	secret := [32]byte{'c', 'o', 's', 't'}
+	p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
+	k, err := ive.NewKey(secret, p)
+	noise := ive.NewNoise(secret)
+	plain, c, t := make([]int64, dim), make([]uint64, dim), make([]uint64, dim)
+	for i := range plain {
+		plain[i] = int64(i%199 - 99)
+	}
+	return func(int) error { return k.EncryptRecord(c, plain, noise) },
+		func(int) error { return k.EncryptRequest(t, plain, noise) },
+		func(int) error { p.Score(c, t); return nil }, err
+}
+
 func primitiveCost(ctx context.Context, fields int) (t PrimitiveCost, err error) {
 	const times = 15
-	secret := [32]byte{'c', 'o', 's', 't'}
-	noise := ive.NewNoise(secret)
-	vectors := func(dim int) (func(int) error, error) {
-		k, err := ive.NewKey(secret, ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift})
-		v, dst := make([]int64, dim), make([]uint64, dim)
-		for i := range v {
-			v[i] = int64(i%199 - 99)
-		}
-		return func(int) error { return k.EncryptRecord(dst, v, noise) }, err
-	}
 	boxes := scorevector.Paper()
 	t.VectorDim, t.BoxedDim = boxes.JL+boxes.KL+3, 2*boxes.JL+2
 	for _, part := range []struct {
 		to  *float64
 		dim int
 	}{{&t.Vector, t.VectorDim}, {&t.Plane, fields + 1}, {&t.BoxedPlane, t.BoxedDim}} {
-		f, err := vectors(part.dim)
+		record, _, _, err := vectorOperations(part.dim)
 		if err != nil {
 			return t, err
 		}
-		if *part.to, err = measure.MedianMS(ctx, times, f); err != nil {
+		if *part.to, err = measure.MedianMS(ctx, times, record); err != nil {
 			return t, err
 		}
 	}
-	key, err := ope.NewKey(secret, vector.Beta)
+	key, err := ope.NewKey([32]byte{'c', 'o', 's', 't'}, vector.Beta)
 	if err != nil {
 		return t, err
 	}
@@ -258,12 +257,7 @@ func (c *Cost) Tables() []measure.Table {
 		t.Rows = append(t.Rows, []string{r.Name, measure.FormatNonZero(r.Approx, 1), measure.FormatDecimal(float64(r.NS)/1e6, 3), measure.FormatDecimal(float64(r.Bytes)/1e6, 2), measure.FormatDecimal(r.Visits, 0),
 			measure.FormatDecimal(r.StreamRatio, 3), measure.FormatDecimal(r.Speedup, 2), measure.FormatDecimal(r.Bound, 1), measure.FormatNonZero(r.MemoryBound, 2)})
 	}
-	owner := measure.Table{Name: "cost-owner", Title: "The owner's side: building on all cores, the rest on one", Columns: []string{"what", "value", "unit"}}
-	for _, row := range []struct {
-		what  string
-		value float64
-		unit  string
-	}{
+	owner := quantityTable("cost-owner", "The owner's side: building on all cores, the rest on one", []quantity{
 		{"PCA", c.Build.PCA, "s"}, {"vectors", c.Build.Vectors, "s"}, {"projection", c.Build.Project, "s"},
 		{"lists", c.Build.Lists, "s"}, {"forest", c.Build.Forest, "s"}, {"encrypted index", c.Build.Encrypt, "s"},
 		{"all of it", c.Build.Whole, "s"}, {"all but PCA", c.Build.Whole - c.Build.PCA, "s"}, {"peak memory", c.Build.PeakMB, "MB"},
@@ -274,14 +268,27 @@ func (c *Cost) Tables() []measure.Table {
 		{"selection of keywords", c.Request.Rank, "ms"}, {"encryption of a vector", c.Primitives.Vector, "ms"},
 		{"encryption of a plane", c.Primitives.Plane, "ms"}, {"encryption of a boxed plane", c.Primitives.BoxedPlane, "ms"},
 		{"order-preserving encryption of a request", c.Primitives.OPE, "ms"},
-	} {
-		owner.Rows = append(owner.Rows, []string{row.what, measure.FormatDecimal(row.value, 3), row.unit})
-	}
+	})
 	tables := []measure.Table{t, owner}
 	if c.Roofline != nil {
 		tables = append(tables, c.Roofline.table(c.Records))
 	}
 	return tables
+}
+
+// A quantity is one line of a table of single values.
+type quantity struct {
+	what  string
+	value float64
+	unit  string
+}
+
+func quantityTable(name, title string, list []quantity) measure.Table {
+	t := measure.Table{Name: name, Title: title, Columns: []string{"what", "value", "unit"}}
+	for _, q := range list {
+		t.Rows = append(t.Rows, []string{q.what, measure.FormatDecimal(q.value, 3), q.unit})
+	}
+	return t
 }
 
 func (c *Cost) Figures() []plot.Figure {

@@ -3,13 +3,13 @@ package cost
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,19 +120,8 @@ func flannArguments(trees, builds int, checks []int) []string {
 // run calls line for every result as it arrives.
 func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, line func(driverLine)) error {
 	args := []string{filepath.Join(p.folder, "records"), filepath.Join(p.folder, "requests"), filepath.Join(p.folder, "truth")}
-	bits := func(rows [][]float32) [][]uint32 {
-		out := make([][]uint32, len(rows))
-		for i, row := range rows {
-			for _, x := range row {
-				out[i] = append(out[i], math.Float32bits(x))
-			}
-		}
-		return out
-	}
-	for i, rows := range [][][]uint32{bits(t.records), bits(t.requests), t.truth} {
-		if err := writeTable(args[i], rows); err != nil {
-			return err
-		}
+	if err := cmp.Or(writeTable(args[0], t.records), writeTable(args[1], t.requests), writeTable(args[2], t.truth)); err != nil {
+		return err
 	}
 	args = append(args, arguments...)
 	cmd := exec.CommandContext(ctx, p.program, args...)
@@ -165,13 +154,11 @@ func (p *driver) run(ctx context.Context, t *vectorTable, arguments []string, li
 }
 
 // writeTable writes n, d and n·d values, little-endian, four bytes each.
-func writeTable(name string, rows [][]uint32) error {
+func writeTable[T uint32 | float32](name string, rows [][]T) error {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(rows)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(rows[0])))
 	for _, row := range rows {
-		for _, x := range row {
-			b = binary.LittleEndian.AppendUint32(b, x)
-		}
+		b, _ = binary.Append(b, binary.LittleEndian, row) // T has a fixed size
 	}
 	if err := os.WriteFile(name, b, 0o600); err != nil {
 		return fmt.Errorf("writing vectors for a driver: %w: %w", cpar.ErrStorage, err)

@@ -170,7 +170,8 @@ type vectorTable struct {
 }
 
 func jlTable(s *measure.Session) (*vectorTable, error) {
-	t := &vectorTable{name: "jl1296", d: s.Builder.Profile().Layout().JL}
+	d := s.Builder.Profile().Layout().JL
+	t := &vectorTable{name: fmt.Sprintf("jl%d", d), d: d}
 	for _, part := range []struct {
 		vectors []*vector.Vector
 		to      *[][]float32
@@ -180,15 +181,8 @@ func jlTable(s *measure.Session) (*vectorTable, error) {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
 		for _, row := range z {
-			x := make([]float32, len(row))
-			for j, v := range row {
-				x[j] = float32(v)
-			}
-			*part.to = append(*part.to, x)
+			*part.to = append(*part.to, toFloat32s(row))
 		}
-	}
-	if t.d != 1296 {
-		t.name = fmt.Sprintf("jl%d", t.d)
 	}
 	return t, nil
 }
@@ -212,17 +206,16 @@ func pcaTable(s *measure.Session) (*vectorTable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w", err)
 	}
-	t := &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims}
-	for _, x := range records {
-		t.records = append(t.records, toFloat32s(basis.Project(nil, x)))
+	project := func(list [][]float32) (out [][]float32) {
+		for _, x := range list {
+			out = append(out, toFloat32s(basis.Project(nil, x)))
+		}
+		return out
 	}
-	for _, x := range requests {
-		t.requests = append(t.requests, toFloat32s(basis.Project(nil, x)))
-	}
-	return t, nil
+	return &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims, records: project(records), requests: project(requests)}, nil
 }
 
-func toFloat32s(x []float64) []float32 {
+func toFloat32s[T int16 | float64](x []T) []float32 {
 	out := make([]float32, len(x))
 	for j, v := range x {
 		out[j] = float32(v)

@@ -9,6 +9,7 @@ import (
 
 	"cpar"
 	"cpar/cloud/search"
+	"cpar/eval/distance"
 	"cpar/eval/measure"
 	"cpar/kdforest"
 	"cpar/user"
@@ -41,12 +42,6 @@ type flannRun struct {
 	*FLANN
 	peer     *driver
 	progress user.Progress
-}
-
-func (m *flannRun) report(stage string, done, total int) {
-	if m.progress != nil {
-		m.progress(stage, done, total)
-	}
 }
 
 func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
@@ -95,7 +90,7 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 		s.Visited += l.Visited
 		sum[l.Checks] = s
 		done++
-		m.report(stage, done, total)
+		m.progress.Report(stage, done, total)
 	})
 	if err != nil {
 		return err
@@ -114,8 +109,9 @@ func (m *flannRun) flann(ctx context.Context, t *vectorTable, visits []int) erro
 // the space.
 func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, space kdforest.Space, ask func(i int), build func(int) (*kdforest.Forest, error), opt kdforest.Options, visits []int) error {
 	type mean struct {
-		visited, hits int
-		spent         time.Duration
+		visited int
+		recall  float64
+		spent   time.Duration
 	}
 	sums := make([]mean, len(visits))
 	opt.L = m.Neighbours
@@ -131,6 +127,7 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 				return err
 			}
 			opt.Visits = visits[v]
+			found := make([][]uint32, len(t.requests))
 			for i := range t.requests {
 				begin := time.Now()
 				ask(i)
@@ -140,18 +137,15 @@ func (m *flannRun) plain(ctx context.Context, c FLANNCurve, t *vectorTable, spac
 					return fmt.Errorf("searching request %d: %w", i, err)
 				}
 				sums[v].visited += stats.Visited
-				for _, h := range hits {
-					if slices.Contains(t.truth[i], h.Record) {
-						sums[v].hits++
-					}
-				}
+				found[i] = hitRecords(hits)
 			}
-			m.report(stage, b*len(visits)+v+1, m.Builds*len(visits))
+			sums[v].recall += measure.RecallAt10(found, t.truth)
+			m.progress.Report(stage, b*len(visits)+v+1, m.Builds*len(visits))
 		}
 	}
 	for v, s := range sums {
 		asked := float64(m.Builds * m.Requests)
-		m.row(c, visits[v], float64(s.visited)/asked, float64(s.hits)/(asked*float64(m.Neighbours)), s.spent.Seconds()/asked)
+		m.row(c, visits[v], float64(s.visited)/asked, s.recall/float64(m.Builds), s.spent.Seconds()/asked)
 	}
 	return nil
 }
@@ -187,7 +181,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 // its scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
 	queries := make([]*cpar.Request, len(s.Requests))
-	truth := make([][]uint32, len(s.Requests))
+	var truth [][]uint32 // the records that the scan finds
 	for i, v := range s.Requests {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -197,10 +191,10 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-		m.report("encrypted requests", i+1, len(queries))
+		m.progress.Report("encrypted requests", i+1, len(queries))
 	}
-	run := func(c FLANNCurve, tenths int, prepare func(q cpar.Request) cpar.Request, learn bool) error {
-		hits, spent := 0, time.Duration(0)
+	run := func(c FLANNCurve, visits int, prepare func(q cpar.Request) cpar.Request) error {
+		found, spent := make([][]uint32, len(queries)), time.Duration(0)
 		for i, q := range queries {
 			asked := prepare(*q)
 			begin := time.Now()
@@ -209,28 +203,19 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 			if err != nil {
 				return fmt.Errorf("request %d: %w", i, err)
 			}
-			for _, match := range reply.Matches {
-				if learn {
-					truth[i] = append(truth[i], match.Record)
-				}
-				if slices.Contains(truth[i], match.Record) {
-					hits++
-				}
-			}
+			found[i] = measure.MatchRecords(reply)
 		}
-		visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
-		if err != nil {
-			return fmt.Errorf("searching ciphertexts: %w", err)
+		if truth == nil {
+			truth = found
 		}
-		n := float64(len(queries))
-		m.row(c, visits, float64(visits), float64(hits)/(n*float64(m.Neighbours)), spent.Seconds()/n)
+		m.row(c, visits, float64(visits), measure.RecallAt10(found, truth), spent.Seconds()/float64(len(queries)))
 		return ctx.Err()
 	}
 	c := FLANNCurve{Space: space, Library: LibraryEncrypted, Search: searchScan, Splits: splitsLevels}
-	if err := run(c, 1000, func(q cpar.Request) cpar.Request {
+	if err := run(c, m.Records, func(q cpar.Request) cpar.Request {
 		q.Params.Scheme, q.Order = cpar.SchemeCAPIA, nil
 		return q
-	}, true); err != nil {
+	}); err != nil {
 		return err
 	}
 	for _, how := range []struct {
@@ -248,13 +233,13 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 				continue
 			}
 			last = visits
-			if err := run(c, tenths, func(q cpar.Request) cpar.Request {
+			if err := run(c, visits, func(q cpar.Request) cpar.Request {
 				q.Params.Search, q.Params.Approx = how.search, uint16(tenths)
 				return q
-			}, false); err != nil {
+			}); err != nil {
 				return err
 			}
-			m.report(c.Library+", "+how.name, done+1, len(flannVisitShares))
+			m.progress.Report(c.Library+", "+how.name, done+1, len(flannVisitShares))
 		}
 	}
 	return nil
@@ -263,32 +248,13 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 // setTruth uses brute force in float64, free of either library's rounding.
 func (t *vectorTable) setTruth(k int) {
 	t.truth = make([][]uint32, len(t.requests))
-	exact := &exactSpace{records: t.records}
 	for i, request := range t.requests {
-		exact.request = request
-		hits, err := kdforest.Scan(exact, len(t.records), k)
-		if err != nil {
-			panic(err) // k and n are our own
+		queue := kdforest.NewQueue(k)
+		for j, record := range t.records {
+			bits := math.Float64bits(distance.SquaredL2(record, request)) // non-negative: bits have the order of values
+			queue.Push(kdforest.Hit{Record: uint32(j), Score: int64(bits)})
 		}
-		for _, h := range hits {
-			t.truth[i] = append(t.truth[i], h.Record)
-		}
-	}
-}
-
-type exactSpace struct {
-	records [][]float32
-	request []float32
-}
-
-func (s *exactSpace) Score(records []uint32, scores []int64) {
-	for i, r := range records {
-		sum := 0.0
-		for j, x := range s.records[r] {
-			d := float64(x) - float64(s.request[j])
-			sum += d * d
-		}
-		scores[i] = int64(math.Float64bits(sum)) // non-negative: bits have the order of values
+		t.truth[i] = hitRecords(queue.Hits())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"cpar/eval/measure"
 	"cpar/eval/plot"
+	"cpar/internal/paper"
 )
 
 func (c FLANNCurve) String() string {
@@ -20,11 +21,10 @@ func (c FLANNCurve) String() string {
 // Rows returns the header and the points of all curves.
 func (f *FLANN) Rows() ([]string, [][]string) {
 	head := []string{"space", "library", "search", "splits", "visits", "approx", "visited", "recall_at_10", "us_per_request"}
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	var rows [][]string
 	for _, r := range f.Points {
 		rows = append(rows, []string{r.Space, r.Library, r.Search, r.Splits, strconv.Itoa(r.Visits),
-			number(r.Approx), number(r.Visited), number(r.Recall), number(r.Micros)})
+			paper.Digits(r.Approx), paper.Digits(r.Visited), paper.Digits(r.Recall), paper.Digits(r.Micros)})
 	}
 	return head, rows
 }

@@ -1,16 +1,15 @@
 package cost
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"cpar/eval/measure"
 	"cpar/internal/paper"
 	"cpar/letter"
 	"cpar/user"
-	"cpar/user/ive"
 	"cpar/user/scorevector"
 )
 
@@ -53,17 +52,9 @@ type LetterBox struct {
 
 // LetterStep measures package letter over the first Plan.LiteralN images.
 func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
-	x, err := measure.RunStep(ctx, r, m.Name, r.LiteralN, func(ctx context.Context) (*Letter, error) {
-		c, err := r.Lab.Corpus(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, r.Lab.Progress)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	return resultOf(measure.RunStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
+		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, progress)
+	})))
 }
 
 // MeasureLetter builds the literal index of n images, sends a few requests and
@@ -80,11 +71,7 @@ func MeasureLetter(ctx context.Context, c *measure.Corpus, n int, alpha float64,
 		return nil, err
 	}
 	tell := func(what string) func(done, total int) {
-		return func(done, total int) {
-			if progress != nil {
-				progress(what, done, total)
-			}
-		}
+		return func(done, total int) { progress.Report(what, done, total) }
 	}
 	images := letterImages(train, few.Train)
 	tell("keys")(0, 1)
@@ -194,21 +181,11 @@ func (x *letterCosts) box(name string, elements int, formula int64, stated strin
 		b.DotPaper = &formula
 	}
 	if stated != "" {
-		value := statedMS(stated)
+		value := paper.Values().Number(stated).Value
 		b.MSPaper = &value
 	}
 	x.out.Boxes = append(x.out.Boxes, b)
 	return nil
-}
-
-// From the paper's text, in milliseconds.
-func statedMS(id string) float64 {
-	for _, n := range paper.Values().Numbers {
-		if n.ID == id && n.Unit == "ms" {
-			return n.Value
-		}
-	}
-	panic("no time called " + id + " in the paper")
 }
 
 const noFormula = -1
@@ -234,6 +211,10 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	one := func(what func(i int) (any, error)) func(int) error {
 		return func(i int) error { _, err := what(i); return err }
 	}
+	l1 := one(func(int) (any, error) { return u.L1.Vector(plain.L1) })
+	l1Plane := one(func(i int) (any, error) { return u.L1.Plane(plain.L1, i) })
+	divergence := one(func(int) (any, error) { return u.KL.Vector(plain.KL) })
+	divergencePlane := one(func(i int) (any, error) { return u.KL.Plane(plain.KL, i) })
 	for _, b := range []struct {
 		name     string
 		elements int64
@@ -241,12 +222,12 @@ func (x *letterCosts) boxes(request letter.Image) error {
 		stated   string
 		f        func(i int) error
 	}{
-		{"PL1C-RF Enc", v, v, "", one(func(int) (any, error) { return u.L1.Vector(plain.L1) })},
-		{"PL1C-RF Enc, hyperplane", h, h, "", one(func(i int) (any, error) { return u.L1.Plane(plain.L1, i) })},
-		{"PKLC-RF Enc", kl, kl, "", one(func(int) (any, error) { return u.KL.Vector(plain.KL) })},
-		{"PKLC-RF Enc, hyperplane", kl, kl, "", one(func(i int) (any, error) { return u.KL.Plane(plain.KL, i) })},
-		{"Enc, both tools", v + kl, v + kl, "vector_encrypt", func(int) error { return encryptBoth(u, plain, noFormula) }},
-		{"Enc, hyperplane, both tools", h + kl, h + kl, "plane_encrypt", func(i int) error { return encryptBoth(u, plain, i) }},
+		{"PL1C-RF Enc", v, v, "", l1},
+		{"PL1C-RF Enc, hyperplane", h, h, "", l1Plane},
+		{"PKLC-RF Enc", kl, kl, "", divergence},
+		{"PKLC-RF Enc, hyperplane", kl, kl, "", divergencePlane},
+		{"Enc, both tools", v + kl, v + kl, "vector_encrypt", func(i int) error { return cmp.Or(l1(i), divergence(i)) }},
+		{"Enc, hyperplane, both tools", h + kl, h + kl, "plane_encrypt", func(i int) error { return cmp.Or(l1Plane(i), divergencePlane(i)) }},
 		{"OPE of one value", 1, 0, "ope", one(func(i int) (any, error) { return u.Order(plain, i%len(u.Fields)) })},
 		{"SᵀS_s, all three", v*v + h*h + kl*kl, noFormula, "", func(int) error { u.L1.Evaluations(); u.KL.Evaluation(); return nil }},
 		{"PL1C-RF Request", v + h, v + h, "", one(func(int) (any, error) { return u.L1.Request(plain.L1, memory.Scale) })},
@@ -266,64 +247,38 @@ func (x *letterCosts) boxes(request letter.Image) error {
 	return nil
 }
 
-func encryptBoth(u *letter.User, x letter.Prepared, field int) error {
-	if field < 0 {
-		if _, err := u.L1.Vector(x.L1); err != nil {
-			return err
-		}
-		_, err := u.KL.Vector(x.KL)
-		return err
-	}
-	if _, err := u.L1.Plane(x.L1, field); err != nil {
-		return err
-	}
-	_, err := u.KL.Plane(x.KL, field)
-	return err
-}
-
 // product adds the product's replacements: one vector for both distances, and
 // folded requests. Inner products are computed, not counted.
 func (x *letterCosts) product() error {
 	v, h, kl := x.dims()
 	layout := scorevector.Paper()
 	dim, planes := layout.JL+layout.KL+3, len(x.user.Fields)+1
-	noise := ive.NewNoise([32]byte{'l'})
-	type operation func(i int) error
-	ofKey := func(dim int) (record, request, score operation, err error) {
-		p := ive.Params{Dim: dim, RecordShift: ive.DistanceShift, RequestShift: ive.DistanceShift}
-		k, err := ive.NewKey([32]byte{'l'}, p)
-		plain, c, t := make([]int64, dim), make([]uint64, dim), make([]uint64, dim)
-		return func(int) error { return k.EncryptRecord(c, plain, noise) },
-			func(int) error { return k.EncryptRequest(t, plain, noise) },
-			func(int) error { p.Score(c, t); return nil }, err
-	}
-	record, request, score, err := ofKey(dim)
+	record, request, score, err := vectorOperations(dim)
 	if err != nil {
 		return err
 	}
-	plane, planeRequest, planeScore, err := ofKey(planes)
+	plane, planeRequest, planeScore, err := vectorOperations(planes)
 	if err != nil {
 		return err
 	}
 	for _, b := range []struct {
 		name     string
 		elements int
-		dot      int64
 		formula  int64
 		stated   string
-		f        operation
+		f        func(i int) error
 	}{
-		{"product: Enc", dim, int64(dim), v + kl, "vector_encrypt", record},
-		{"product: Enc, hyperplane", planes, int64(planes), h + kl, "plane_encrypt", plane},
-		{"product: request", dim, int64(dim), v + h + kl, "request_time", request},
-		{"product: request for hyperplanes", planes, int64(planes), h, "", planeRequest},
-		{"product: Comp", 1, 1, v + kl + 2, "", score},
-		{"product: Comp_h", 1, 1, h + kl + 2, "", planeScore},
+		{"product: Enc", dim, v + kl, "vector_encrypt", record},
+		{"product: Enc, hyperplane", planes, h + kl, "plane_encrypt", plane},
+		{"product: request", dim, v + h + kl, "request_time", request},
+		{"product: request for hyperplanes", planes, h, "", planeRequest},
+		{"product: Comp", 1, v + kl + 2, "", score},
+		{"product: Comp_h", 1, h + kl + 2, "", planeScore},
 	} {
 		if err := x.box(b.name, b.elements, b.formula, b.stated, b.f); err != nil {
 			return err
 		}
-		x.out.Boxes[len(x.out.Boxes)-1].Dot = b.dot
+		x.out.Boxes[len(x.out.Boxes)-1].Dot = int64(b.elements) // one inner product for each
 	}
 	return nil
 }
@@ -343,5 +298,5 @@ func (l *Letter) Tables() []measure.Table {
 	}
 	found := measure.Table{Name: "letter-found", Title: "The literal system beside its search in the clear", Columns: []string{"what", "value"}, Rows: [][]string{
 		{"places alike", measure.FormatDecimal(l.Place, 4)}, {"type-2 comparisons", measure.FormatInt(l.Planes)}, {"of these, sides pruned", measure.FormatInt(l.Pruned)}}}
-	return slices.Clip([]measure.Table{boxes, found})
+	return []measure.Table{boxes, found}
 }

@@ -11,6 +11,7 @@ import (
 	"cpar/eval/measure"
 	"cpar/model/feature"
 	"cpar/model/profile"
+	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -30,13 +31,9 @@ type ProfileGrowthRow struct {
 	Records  int     `json:"n"`
 	Cloud    float64 `json:"cloud_ms"` // one core
 	CloudAll float64 `json:"cloud_all_cores_ms"`
-	Encrypt  float64 `json:"owner_request_ms"`
-	Read     float64 `json:"owner_read_ms"`
-	Request  int     `json:"request_bytes"`
-	Reply    int     `json:"reply_bytes"`
-	Hints    uint64  `json:"hints_bytes"`
-	Table    uint64  `json:"table_bytes"` // keywords
-	Index    uint64  `json:"index_bytes"`
+	OwnerCost
+	Table uint64 `json:"table_bytes"` // keywords
+	Index uint64 `json:"index_bytes"`
 	// PeakMB is the memory of the process, owner and server together, while it
 	// answers, and AddMB while it adds records, which takes Add seconds.
 	PeakMB float64 `json:"peak_rss_mb"`
@@ -63,13 +60,18 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 		n := max(r.N, 100) // learning needs 100 photos
 		sizes = []int{n, 2 * n}
 	}
-	g, err := measure.RunStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+	return resultOf(measure.RunStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
 		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
-	})
+	}))
+}
+
+// resultOf returns nil after an error, not an interface that holds a nil
+// pointer.
+func resultOf[R measure.Result](x R, err error) (measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	return x, nil
 }
 
 // More keywords than dimensions, so that a fitted profile uses all dimensions
@@ -149,24 +151,25 @@ func (row *ProfileGrowthRow) measure(ctx context.Context, s *measure.SealedSessi
 	}
 	// Read memory first, because times are taken without garbage collection.
 	row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
-	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) {
-		_, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
-		if err != nil {
-			return 0, err
-		}
-		begun := time.Now()
-		_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
-		return time.Since(begun), err
-	})
+	m, err := s.Time(ctx, requests, func(i int) (time.Duration, error) { return onAllCores(ctx, s, requests[i%len(requests)]) })
 	if err != nil {
 		return err
 	}
-	var size SealedCost
-	size.sizes(s.Manifest)
-	row.Cloud, row.CloudAll, row.Encrypt, row.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
-	row.Request, row.Reply = m.Request, m.Reply
-	row.Hints, row.Table, row.Index = size.Hints, size.Table, size.Index
+	row.Cloud, row.CloudAll = m.Cloud, m.Beside
+	row.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
+	row.Table, row.Index = measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords), s.Manifest.Bytes()
 	return nil
+}
+
+// onAllCores times the server's answer to one request.
+func onAllCores(ctx context.Context, s *measure.SealedSession, v *vector.Vector) (time.Duration, error) {
+	_, q, err := s.Owner.RequestVector(v, s.Params(10))
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
+	return time.Since(begun), err
 }
 
 func (g *ProfileGrowth) Tables() []measure.Table {

@@ -3,6 +3,7 @@ package cost
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"cpar"
@@ -102,15 +103,11 @@ func multiplies(dim int) float64 {
 	return float64(rows*requests*dim) / float64(measure.Median(ns))
 }
 
-func (r *Roofline) row(bytes, base int64, records uint32) (CostRow, bool) {
-	for _, p := range r.Points {
-		if p.Batch == costBatch {
-			stream := float64(bytes) / r.BandwidthGBs
-			return CostRow{Name: fmt.Sprintf("batch%d", costBatch), NS: p.NS, Bytes: bytes, Visits: float64(records),
-				StreamRatio: measure.RoundTo(stream/float64(p.NS), 3), Speedup: measure.RoundTo(costBatch*float64(base)/float64(p.NS), 3), Bound: costBatch}, true
-		}
-	}
-	return CostRow{}, false
+func (r *Roofline) row(bytes, base int64, records uint32) CostRow {
+	p := r.Points[slices.Index(BatchSizes, costBatch)]
+	stream := float64(bytes) / r.BandwidthGBs
+	return CostRow{Name: fmt.Sprintf("batch%d", costBatch), NS: p.NS, Bytes: bytes, Visits: float64(records),
+		StreamRatio: measure.RoundTo(stream/float64(p.NS), 3), Speedup: measure.RoundTo(costBatch*float64(base)/float64(p.NS), 3), Bound: costBatch}
 }
 
 func (r *Roofline) table(records int) measure.Table {

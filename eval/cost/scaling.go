@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"cpar"
 	"cpar/eval/measure"
@@ -57,7 +60,7 @@ type Scaling struct {
 // ScalingSteps runs one step per size. If one fails, the result holds the
 // smaller sizes.
 func ScalingSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
-	sizes := Sizes(r.MaxN)
+	sizes := slices.DeleteFunc(slices.Clone(ScalingSizes), func(n int) bool { return n > r.MaxN })
 	if len(sizes) == 0 {
 		return nil, fmt.Errorf("scaling: %w: the smallest size is %d", cpar.ErrInput, ScalingSizes[0])
 	}
@@ -118,11 +121,7 @@ func MeasureScale(ctx context.Context, l *measure.Lab, n int) (*ScalingRow, erro
 
 // FitScaling fits exponents to measured rows.
 func FitScaling(rows []ScalingRow) *Scaling {
-	s := &Scaling{Rows: rows}
-	for _, part := range []struct {
-		what string
-		of   func(ScalingRow) float64
-	}{
+	return &Scaling{rows, fitAll(rows, []growing[ScalingRow]{
 		{"build", func(r ScalingRow) float64 { return r.Build }},
 		{"index bytes", func(r ScalingRow) float64 { return float64(r.IndexBytes) }},
 		{"scan", func(r ScalingRow) float64 { return float64(r.Scan) }},
@@ -130,36 +129,42 @@ func FitScaling(rows []ScalingRow) *Scaling {
 		{FixedVisitsName, func(r ScalingRow) float64 { return float64(r.Fixed) }},
 		{"recall@10 at AP-10", func(r ScalingRow) float64 { return r.RecallAP10 }},
 		{"recall@10 at " + FixedVisitsName, func(r ScalingRow) float64 { return r.RecallFixed }},
-	} {
-		if f, ok := fitPower(rows, part.of); ok {
-			f.What = part.what
-			s.Fits = append(s.Fits, f)
-		}
-	}
-	return s
+	})}
 }
 
 type sized interface{ size() int }
 
 func (r ScalingRow) size() int { return r.Records }
 
-func fitPower[R sized](rows []R, of func(R) float64) (Fit, bool) {
-	var sx, sy, sxx, sxy, n float64
+// A growing is a quantity that grows with the number of records.
+type growing[R sized] struct {
+	what string
+	of   func(R) float64
+}
+
+func fitAll[R sized](rows []R, quantities []growing[R]) (fits []Fit) {
+	for _, q := range quantities {
+		if f, ok := fitPower(rows, q.of); ok {
+			f.What = q.what
+			fits = append(fits, f)
+		}
+	}
+	return fits
+}
+
+func fitPower[R sized](rows []R, of func(R) float64) (f Fit, ok bool) {
+	var x, y []float64
 	for _, r := range rows {
-		x, y := math.Log(float64(r.size())), math.Log(of(r))
-		sx, sy, sxx, sxy, n = sx+x, sy+y, sxx+x*x, sxy+x*y, n+1
+		x, y = append(x, math.Log(float64(r.size()))), append(y, math.Log(of(r)))
 	}
-	spread := n*sxx - sx*sx
-	if !(spread > 0) || math.IsInf(sy, 0) || math.IsNaN(sy) {
-		return Fit{}, false
+	at, slope := stat.LinearRegression(x, y, nil, false)
+	if math.IsInf(slope, 0) || math.IsNaN(slope) {
+		return f, false
 	}
-	f := Fit{Exponent: (n*sxy - sx*sy) / spread}
-	at := (sy - f.Exponent*sx) / n
-	for _, r := range rows {
-		off := math.Abs(math.Log(of(r)) - at - f.Exponent*math.Log(float64(r.size())))
-		f.Deviation = max(f.Deviation, math.Exp(off))
+	for i := range x {
+		f.Deviation = max(f.Deviation, math.Exp(math.Abs(y[i]-at-slope*x[i])))
 	}
-	f.Exponent, f.Deviation = measure.RoundTo(f.Exponent, 3), measure.RoundTo(f.Deviation, 3)
+	f.Exponent, f.Deviation = measure.RoundTo(slope, 3), measure.RoundTo(f.Deviation, 3)
 	return f, true
 }
 
@@ -175,16 +180,6 @@ func (s *Scaling) Tables() []measure.Table {
 		f.Rows = append(f.Rows, []string{x.What, measure.FormatDecimal(x.Exponent, 3), measure.FormatDecimal(x.Deviation, 2)})
 	}
 	return []measure.Table{t, f}
-}
-
-func Sizes(most int) []int {
-	var out []int
-	for _, n := range ScalingSizes {
-		if n <= most {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 func (s *Scaling) Figures() []plot.Figure {

@@ -9,9 +9,7 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
-	"cpar/kdforest"
 	"cpar/model/rank"
-	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -109,11 +107,11 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-		same, err := sameAsTwin(twin, v, near)
+		scores, err := twin.Scores(v)
 		if err != nil {
 			return fmt.Errorf("request %d in the clear: %w", i, err)
 		}
-		if same {
+		if slices.EqualFunc(near, nearestScores(scores), func(n rank.Neighbour, record uint32) bool { return n.Record == record }) {
 			equal.Add(1)
 		}
 		for k := range found {
@@ -136,20 +134,6 @@ func (out *Sealed) measure(ctx context.Context, c *measure.Corpus, scheme cpar.S
 			measure.QualityRow{Scheme: scheme.String(), Neighbours: k, Quality: measure.MeasureQuality(found[k], truth)})
 	}
 	return nil
-}
-
-// sameAsTwin reports whether near holds the ten records with the smallest
-// plaintext scores, ties by record.
-func sameAsTwin(twin *user.RowsTwin, v *vector.Vector, near []rank.Neighbour) (bool, error) {
-	scores, err := twin.Scores(v)
-	if err != nil {
-		return false, err
-	}
-	queue := kdforest.NewQueue(10)
-	for record, score := range scores {
-		queue.Push(kdforest.Hit{Record: uint32(record), Score: score})
-	}
-	return slices.EqualFunc(near, queue.Hits(), func(n rank.Neighbour, h kdforest.Hit) bool { return n.Record == h.Record }), nil
 }
 
 func (s *Sealed) Tables() []measure.Table {
@@ -188,12 +172,7 @@ func (s *Sealed) Tables() []measure.Table {
 }
 
 func (c *SealedCost) table() measure.Table {
-	t := measure.Table{Name: "sealed-cost", Title: fmt.Sprintf("What scheme sealed costs, n = %d", c.Records), Columns: []string{"what", "value", "unit"}}
-	for _, row := range []struct {
-		what  string
-		value float64
-		unit  string
-	}{
+	return quantityTable("sealed-cost", fmt.Sprintf("What scheme sealed costs, n = %d", c.Records), []quantity{
 		{"cloud, a request, one core", c.Cloud, "ms"}, {"capia in the same run", c.Capia, "ms"}, {"sealed over capia", c.OverCapia, ""},
 		{"owner: a request of a vector", c.Encrypt, "ms"}, {"owner: reading and checking the reply", c.Read, "ms"},
 		{"request", float64(c.Request) / 1e3, "kB"}, {"reply", float64(c.Reply) / 1e3, "kB"},
@@ -201,8 +180,5 @@ func (c *SealedCost) table() measure.Table {
 		{"index", float64(c.Index) / 1e6, "MB"}, {"index of capia", float64(c.CapiaIndex) / 1e6, "MB"}, {"sealed over capia, bytes", float64(c.Index) / float64(c.CapiaIndex), ""},
 		{"build, all cores", c.Build, "s"}, {"of it PCA", c.PCA, "s"}, {"peak memory of the build", c.PeakMB, "MB"},
 		{"scheme local: index, once", float64(c.LocalIndex) / 1e6, "MB"}, {"scheme local: scan at home", c.LocalScan, "ms"},
-	} {
-		t.Rows = append(t.Rows, []string{row.what, measure.FormatDecimal(row.value, 3), row.unit})
-	}
-	return t
+	})
 }

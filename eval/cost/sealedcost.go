@@ -9,6 +9,7 @@ import (
 	"cpar"
 	"cpar/cloud/search"
 	"cpar/eval/measure"
+	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -23,15 +24,8 @@ type SealedCost struct {
 	Capia   float64 `json:"capia_ms"`
 	// OverCapia is Cloud over Capia.
 	OverCapia float64 `json:"over_capia"`
-	// Encrypt makes a request from a vector. Read decrypts and checks all
-	// scores and ranks them, on all cores.
-	Encrypt float64 `json:"owner_request_ms"`
-	Read    float64 `json:"owner_read_ms"`
-	Request int     `json:"request_bytes"`
-	Reply   int     `json:"reply_bytes"`
-	// Hints and Table (the keywords) are fetched once, and after an update only
-	// what is new.
-	Hints uint64 `json:"hints_bytes"`
+	OwnerCost
+	// Table (the keywords) is fetched like the hints.
 	Table uint64 `json:"table_bytes"`
 	// Profile is fetched once in every scheme, and hardly grows with n.
 	Profile    uint64 `json:"profile_bytes"`
@@ -42,6 +36,18 @@ type SealedCost struct {
 	LocalIndex uint64  `json:"local_index_bytes"`
 	LocalScan  float64 `json:"local_scan_ms"`
 	PeakMB     float64 `json:"peak_rss_mb"`
+}
+
+// An OwnerCost is the owner's part of the cost of scheme sealed.
+type OwnerCost struct {
+	// Encrypt makes a request from a vector. Read decrypts and checks all
+	// scores and ranks them, on all cores.
+	Encrypt float64 `json:"owner_request_ms"`
+	Read    float64 `json:"owner_read_ms"`
+	Request int     `json:"request_bytes"`
+	Reply   int     `json:"reply_bytes"`
+	// Hints are fetched once, and after an update only what is new.
+	Hints uint64 `json:"hints_bytes"`
 }
 
 // sealedRequests is the number of requests behind a median.
@@ -72,7 +78,9 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	defer s.Close()
 	out.Build, out.PCA = measure.RoundTo(time.Since(begun).Seconds(), 2), measure.RoundTo(clock.Spans["pca"].Seconds(), 2)
 	out.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
-	out.sizes(s.Manifest)
+	out.Index = s.Manifest.Bytes()
+	out.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
+	out.Profile = measure.SegmentBytes(s.Manifest, cpar.SegmentLedger, cpar.SegmentProfile)
 	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
 	list, err := capia.Prepare(ctx, measure.SearchConfigurations()[0].P, min(sealedRequests, len(capia.Requests)))
 	if err != nil {
@@ -86,16 +94,10 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	if err != nil {
 		return nil, err
 	}
-	out.Cloud, out.Capia, out.Encrypt, out.Read = m.Cloud, m.Beside, m.Encrypt, m.Read
-	out.Request, out.Reply = m.Request, m.Reply
+	out.Cloud, out.Capia = m.Cloud, m.Beside
+	out.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
 	out.OverCapia = measure.RoundTo(out.Cloud/out.Capia, 3)
 	return out, nil
-}
-
-func (out *SealedCost) sizes(m *cpar.Manifest) {
-	out.Index = m.Bytes()
-	out.Hints, out.Table = measure.SegmentBytes(m, cpar.SegmentHints), measure.SegmentBytes(m, cpar.SegmentKeywords)
-	out.Profile = measure.SegmentBytes(m, cpar.SegmentLedger, cpar.SegmentProfile)
 }
 
 func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
@@ -105,24 +107,24 @@ func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
 	}
 	defer s.Close()
 	out.LocalIndex = s.Manifest.Bytes()
-	requests := measure.VectorsOf(s.Owner, c, sealedRequests)
-	out.LocalScan, err = measure.MedianMS(ctx, len(requests), func(i int) error {
+	out.LocalScan, err = localScanMS(ctx, s, measure.VectorsOf(s.Owner, c, sealedRequests))
+	return err
+}
+
+// localScanMS returns the median time of requests to an index of scheme local.
+func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vector.Vector) (float64, error) {
+	return measure.MedianMS(ctx, len(requests), func(i int) error {
 		_, err := s.Nearest(ctx, requests[i%len(requests)], 10)
 		return err
 	})
-	return err
 }
 
 // A SealedGrowthRow is one size of growth.
 type SealedGrowthRow struct {
 	Records int     `json:"n"`
 	Cloud   float64 `json:"cloud_ms"`
-	Encrypt float64 `json:"owner_request_ms"`
-	Read    float64 `json:"owner_read_ms"`
-	Request int     `json:"request_bytes"`
-	Reply   int     `json:"reply_bytes"`
-	Hints   uint64  `json:"hints_bytes"`
-	Index   uint64  `json:"index_bytes"`
+	OwnerCost
+	Index uint64 `json:"index_bytes"`
 	// Add is the time in seconds to add the records that the previous size
 	// lacks.
 	Add float64 `json:"add_s,omitempty"`
@@ -161,33 +163,22 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Se
 		if err != nil {
 			return nil, fmt.Errorf("%d records: %w", n, err)
 		}
-		row.Cloud, row.Encrypt, row.Read, row.Request, row.Reply = m.Cloud, m.Encrypt, m.Read, m.Request, m.Reply
-		var size SealedCost
-		size.sizes(s.Manifest)
-		row.Hints, row.Index = size.Hints, size.Index
+		row.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
+		row.Cloud, row.Index = m.Cloud, s.Manifest.Bytes()
 		row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
 		out = append(out, row)
 	}
 	return out, nil
 }
 
-func fitSealed(rows []SealedGrowthRow) (fits []Fit) {
-	for _, part := range []struct {
-		what string
-		of   func(SealedGrowthRow) float64
-	}{
+func fitSealed(rows []SealedGrowthRow) []Fit {
+	return fitAll(rows, []growing[SealedGrowthRow]{
 		{"cloud", func(r SealedGrowthRow) float64 { return r.Cloud }},
 		{"owner, reading", func(r SealedGrowthRow) float64 { return r.Read }},
 		{"reply", func(r SealedGrowthRow) float64 { return float64(r.Reply) }},
 		{"hints", func(r SealedGrowthRow) float64 { return float64(r.Hints) }},
 		{"index", func(r SealedGrowthRow) float64 { return float64(r.Index) }},
-	} {
-		if f, ok := fitPower(rows, part.of); ok {
-			f.What = part.what
-			fits = append(fits, f)
-		}
-	}
-	return fits
+	})
 }
 
 // A TransferRow compares the bytes that an owner sends and receives under

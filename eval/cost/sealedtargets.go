@@ -102,11 +102,9 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 		n := max(r.N, 100) // learning needs 100 photos
 		plan = TargetSizes{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
 	}
-	s, err := measure.RunStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) { return MeasureSealedTargets(ctx, r.Lab, plan) })
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return resultOf(measure.RunStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) {
+		return MeasureSealedTargets(ctx, r.Lab, plan)
+	}))
 }
 
 // MeasureSealedTargets measures the sizes of plan.
@@ -201,13 +199,7 @@ func (m *LargeIndex) measure(ctx context.Context, made []user.Photo, fit *profil
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		_, q, err := s.Owner.RequestVector(requests[i%len(requests)], s.Params(10))
-		if err != nil {
-			return 0, err
-		}
-		begun := time.Now()
-		_, err = s.Cloud.Annotate(ctx, 0, []*cpar.Request{q})
-		return time.Since(begun), err
+		return onAllCores(ctx, s, requests[i%len(requests)])
 	})
 	m.Sent, m.Received, m.Cloud, m.CloudAll = times.Request, times.Reply, times.Cloud, times.Beside
 	m.Request, m.Read, m.Owner = times.Encrypt, times.Read, measure.RoundTo(times.Encrypt+times.Read, 3)

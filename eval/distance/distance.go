@@ -24,11 +24,6 @@ func sameLength(a, b int) {
 	}
 }
 
-// Dis returns L1(recordL1, requestL1) + KL(recordKL, requestKL).
-func Dis(recordL1, requestL1, recordKL, requestKL []float64) float64 {
-	return L1(recordL1, requestL1) + KL(recordKL, requestKL)
-}
-
 // L1 returns Σ|a − b|.
 func L1(a, b []float64) float64 {
 	sameLength(len(a), len(b))
@@ -51,11 +46,11 @@ func L1Levels(a, b []uint16) int {
 }
 
 // SquaredL2 returns Σ(a − b)².
-func SquaredL2(a, b []float64) float64 {
+func SquaredL2[T float32 | float64](a, b []T) float64 {
 	sameLength(len(a), len(b))
 	sum := 0.0
 	for i, v := range a {
-		d := v - b[i]
+		d := float64(v) - float64(b[i])
 		sum += d * d
 	}
 	return sum
@@ -83,37 +78,6 @@ func KL(record, request []float64) float64 {
 	for i, a := range record {
 		if a != 0 {
 			sum += a * math.Log(a/request[i])
-		}
-	}
-	return sum
-}
-
-// A ZeroRule defines the logarithm of 0 in KLPaper.
-type ZeroRule int
-
-const (
-	// LogZeroIsZero is the paper's rule, log 0 = 0. A bin a that is empty in
-	// the request adds a·log a − a·0, which is negative.
-	LogZeroIsZero ZeroRule = iota
-	// SkipZeroTerms skips such bins: they add 0.
-	SkipZeroTerms
-)
-
-// KLPaper is the divergence of unsmoothed histograms as the paper computes it,
-// from Σ a·log a and log c. It exists for comparison and can be negative under
-// either rule. For disjoint histograms, which are as far apart as possible,
-// SkipZeroTerms gives 0 and LogZeroIsZero gives −(entropy of a). Photos that
-// share no colour with the request therefore rank first.
-func KLPaper(record, request []float64, rule ZeroRule) float64 {
-	sameLength(len(record), len(request))
-	sum := 0.0
-	for i, a := range record {
-		if a == 0 || request[i] == 0 && rule == SkipZeroTerms {
-			continue
-		}
-		sum += a * math.Log(a)
-		if request[i] != 0 {
-			sum -= a * math.Log(request[i])
 		}
 	}
 	return sum

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"sort"
 )
 
 // An Estimate is the cost of a lattice attack that was not run.
@@ -76,19 +77,10 @@ func (p LWE) Primal() Estimate {
 			return left <= float64(2*block-d-1)*math.Log2(hermite(block))+volume
 		}
 		// δ falls with β, so fits changes from false to true once.
-		low, high := 2, min(d, 4096)
-		if !fits(high) {
-			continue
-		}
-		for low < high {
-			if mid := (low + high) / 2; fits(mid) {
-				high = mid
-			} else {
-				low = mid + 1
-			}
-		}
-		if best.BlockSize == 0 || low < best.BlockSize {
-			best = Estimate{Samples: spent + m, Dimension: d, BlockSize: low, Delta: hermite(low), Bits: CoreClassical.Cost(low, d)}
+		largest := min(d, 4096)
+		block := 2 + sort.Search(largest-1, func(i int) bool { return fits(2 + i) })
+		if block <= largest && (best.BlockSize == 0 || block < best.BlockSize) {
+			best = Estimate{Samples: spent + m, Dimension: d, BlockSize: block, Delta: hermite(block), Bits: CoreClassical.Cost(block, d)}
 		}
 	}
 	return best

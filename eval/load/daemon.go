@@ -48,13 +48,15 @@ type daemon struct {
 	cancel       context.CancelFunc
 	log          *logTail
 	ended        chan error
-	stopping     sync.Once
-	stopped      error
+	// stop ends the process and waits for it. It returns an error if the process
+	// ended earlier or failed.
+	stop func() error
 }
 
 func start(ctx context.Context, program, folder string, flags ...string) (*daemon, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	d := &daemon{cancel: cancel, log: new(logTail), ended: make(chan error, 1)}
+	d.stop = sync.OnceValue(d.end)
 	args := append([]string{"serve", "--data", dataFolder(folder), "--listen", "127.0.0.1:0", "--log-level", "error"}, flags...)
 	d.cmd = exec.CommandContext(ctx, program, args...)
 	d.cmd.Stderr = d.log
@@ -102,24 +104,19 @@ func start(ctx context.Context, program, folder string, flags ...string) (*daemo
 	return nil, d.explain(fmt.Errorf("starting %s: %w: %w", program, cpar.ErrCloud, err))
 }
 
-// stop ends the process and waits for it. It returns an error if the process
-// ended earlier or failed.
-func (d *daemon) stop() error {
-	d.stopping.Do(func() {
-		select {
-		case err := <-d.ended:
-			d.stopped = fmt.Errorf("%w: cpard ended by itself: %v", cpar.ErrCloud, err)
-			d.cancel()
-			return
-		default:
-		}
-		d.cancel()
-		// Wait returns ctx's error unless the program exits first.
-		if err := <-d.ended; err != nil && !errors.Is(err, context.Canceled) {
-			d.stopped = fmt.Errorf("%w: stopping cpard: %w", cpar.ErrCloud, err)
-		}
-	})
-	return d.stopped
+func (d *daemon) end() error {
+	defer d.cancel()
+	select {
+	case err := <-d.ended:
+		return fmt.Errorf("%w: cpard ended by itself: %v", cpar.ErrCloud, err)
+	default:
+	}
+	d.cancel()
+	// Wait returns ctx's error unless the program exits first.
+	if err := <-d.ended; err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: stopping cpard: %w", cpar.ErrCloud, err)
+	}
+	return nil
 }
 
 func (d *daemon) explain(err error) error {

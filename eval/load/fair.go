@@ -37,14 +37,14 @@ const tenantsOf = 2
 const fairWait = 2
 
 // fair measures each scheme at the first size.
-func (b *builder) fair(ctx context.Context, photos *measure.Corpus, o Options) ([]FairnessRow, error) {
-	c, err := photos.Mixed(ctx, o.Records[0], o.Progress)
+func (b *builder) fair(ctx context.Context, photos *measure.Corpus) ([]FairnessRow, error) {
+	c, err := photos.Mixed(ctx, b.Records[0], b.Progress)
 	if err != nil {
 		return nil, err
 	}
 	var out []FairnessRow
-	for _, scheme := range o.Schemes {
-		f, err := b.measureFairness(ctx, c, scheme, o)
+	for _, scheme := range b.Schemes {
+		f, err := b.measureFairness(ctx, c, scheme)
 		if err != nil {
 			return nil, fmt.Errorf("scheme %v, two tenants: %w", scheme, err)
 		}
@@ -53,7 +53,7 @@ func (b *builder) fair(ctx context.Context, photos *measure.Corpus, o Options) (
 	return out, nil
 }
 
-func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme, o Options) (f FairnessRow, err error) {
+func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) (f FairnessRow, err error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
 		return f, err
@@ -67,7 +67,7 @@ func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme
 	if err != nil {
 		return f, err
 	}
-	d, err := start(ctx, o.Cpard, x.Folder)
+	d, err := start(ctx, b.Cpard, x.Folder)
 	if err != nil {
 		return f, err
 	}
@@ -80,18 +80,18 @@ func (b *builder) measureFairness(ctx context.Context, c *measure.Corpus, scheme
 	if err := x.recordAnswers(ctx, d, one); err != nil {
 		return f, err
 	}
-	alone, err := x.ask(ctx, d, o.Length, clientGroup{one, 1})
+	alone, err := x.ask(ctx, d, b.Length, clientGroup{one, 1})
 	if err != nil {
 		return f, d.explain(err)
 	}
-	both, err := x.ask(ctx, d, o.Length, clientGroup{one, 1}, clientGroup{many, crowdClients})
+	both, err := x.ask(ctx, d, b.Length, clientGroup{one, 1}, clientGroup{many, crowdClients})
 	if err != nil {
 		return f, d.explain(err)
 	}
 	f = FairnessRow{Scheme: scheme.String(), Records: x.records,
 		AloneP50: percentile(alone[0].took, 0.5), AloneP99: percentile(alone[0].took, 0.99),
 		BesideP50: percentile(both[0].took, 0.5), BesideP99: percentile(both[0].took, 0.99),
-		Crowd: measure.RoundTo(float64(len(both[1].took))/o.Length.Seconds(), 1)}
+		Crowd: measure.RoundTo(float64(len(both[1].took))/b.Length.Seconds(), 1)}
 	for _, t := range append(alone, both...) {
 		f.Errors, f.Shed = f.Errors+t.errors, f.Shed+t.shed
 	}

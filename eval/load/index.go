@@ -47,26 +47,15 @@ func (x *index) prepare(ctx context.Context, c *measure.Corpus) (err error) {
 		return err
 	}
 	x.pool = make([]pooledRequest, min(poolSize, len(c.Test)))
-	return measure.Each(ctx, len(x.pool), func(i int) (err error) {
-		if x.pool[i], err = x.request(c.Test[i]); err != nil {
+	return measure.Each(ctx, len(x.pool), func(i int) error {
+		pending, q, err := x.owner.Request(c.Test[i].Vectors, x.owner.DefaultParams())
+		if err != nil {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
-		return nil
+		x.pool[i].pending = pending
+		x.pool[i].body, err = q.MarshalBinary()
+		return err
 	})
-}
-
-func (x *index) request(photo user.Photo) (a pooledRequest, err error) {
-	v, err := x.owner.Vector(photo.Vectors)
-	if err != nil {
-		return a, err
-	}
-	pending, q, err := x.owner.RequestVector(v, x.owner.DefaultParams())
-	if err != nil {
-		return a, err
-	}
-	a.pending = pending
-	a.body, err = q.MarshalBinary()
-	return a, err
 }
 
 func (x *index) push(ctx context.Context, d *daemon, token bearer.Token) error {

@@ -141,7 +141,7 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 		}
 	}
 	out := &Load{Machine: measure.Machine(), Seconds: o.Length.Seconds(), Photos: o.Photos}
-	b := &builder{progress: o.Progress}
+	b := &builder{Options: o}
 	photos, err := measure.LoadSample(ctx, o.Data, o.Cache, o.Photos, poolSize, o.Progress)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 			return nil, err
 		}
 		for _, scheme := range o.Schemes {
-			rows, err := b.rows(ctx, c, scheme, o)
+			rows, err := b.rows(ctx, c, scheme)
 			if err != nil {
 				return nil, fmt.Errorf("scheme %v, %d records: %w", scheme, n, err)
 			}
@@ -160,7 +160,7 @@ func Measure(ctx context.Context, o Options) (*Load, error) {
 		}
 	}
 	if o.Fair {
-		if out.Fair, err = b.fair(ctx, photos, o); err != nil {
+		if out.Fair, err = b.fair(ctx, photos); err != nil {
 			return nil, err
 		}
 	}
@@ -182,19 +182,19 @@ func (l *Load) wrong() error {
 }
 
 type builder struct {
-	progress progress.Func
-	fitted   *profile.Fitted
+	Options
+	fitted *profile.Fitted
 }
 
 // rows builds an index, pushes it to a cloud of its own, and measures it with
 // every number of clients.
-func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme, o Options) ([]Row, error) {
+func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) ([]Row, error) {
 	x, err := b.build(ctx, c, scheme)
 	if err != nil {
 		return nil, err
 	}
 	defer x.Close()
-	d, err := start(ctx, o.Cpard, x.Folder)
+	d, err := start(ctx, b.Cpard, x.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -206,15 +206,15 @@ func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Schem
 		return nil, err
 	}
 	var out []Row
-	for _, n := range o.Clients {
-		t, err := x.ask(ctx, d, o.Length, clientGroup{clients: n})
+	for _, n := range b.Clients {
+		t, err := x.ask(ctx, d, b.Length, clientGroup{clients: n})
 		if err != nil {
 			return nil, d.explain(err)
 		}
-		row := Row{Scheme: scheme.String(), Records: x.records, Clients: n}
-		t[0].fill(&row, o.Length)
-		if o.Done != nil {
-			o.Done(row)
+		row := t[0].row(b.Length)
+		row.Scheme, row.Records, row.Clients = scheme.String(), x.records, n
+		if b.Done != nil {
+			b.Done(row)
 		}
 		out = append(out, row)
 	}
@@ -222,7 +222,7 @@ func (b *builder) rows(ctx context.Context, c *measure.Corpus, scheme cpar.Schem
 }
 
 func (b *builder) build(ctx context.Context, c *measure.Corpus, scheme cpar.Scheme) (*index, error) {
-	made, owner, err := measure.BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.progress})
+	made, owner, err := measure.BuildIndex(ctx, user.NewKey(cpar.Schemes()...), c.Train, user.Options{Scheme: scheme, Fitted: b.fitted, Progress: b.Progress})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/eval/measure"
 	"cpar/internal/bearer"
+	"cpar/internal/parallel"
 )
 
 const (
@@ -111,7 +112,7 @@ func (x *index) until(end context.Context, c *client, number int) (t tally) {
 			t.fail(got, err)
 			wait = errorPause
 		}
-		if wait > 0 && !sleep(end, wait) {
+		if wait > 0 && parallel.Sleep(end, wait) != nil {
 			return t
 		}
 	}
@@ -134,17 +135,6 @@ func (t *tally) fail(got answer, err error) {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // waitIdle waits for two consecutive answers, after which the cloud has dropped
 // the cancelled requests.
 func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) error {
@@ -161,7 +151,7 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 			answered++
 		case !got.overloaded():
 			return fmt.Errorf("waiting for the cloud to be idle: %w: status %d, %.300q", cpar.ErrCloud, got.status, got.body)
-		case !sleep(ctx, max(got.after, errorPause)):
+		case parallel.Sleep(ctx, max(got.after, errorPause)) != nil:
 			return ctx.Err()
 		}
 	}
@@ -171,29 +161,24 @@ func (x *index) waitIdle(ctx context.Context, d *daemon, token bearer.Token) err
 // watch samples the cloud's memory until the returned function is called, which
 // returns the maximum.
 func (d *daemon) watch() (greatest func() float64) {
-	stop, result := make(chan struct{}), make(chan float64)
+	ctx, stop := context.WithCancel(context.Background())
+	result := make(chan float64)
 	go func() {
 		most := d.anonymousMB()
-		tick := time.NewTicker(memoryEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				most = max(most, d.anonymousMB())
-			case <-stop:
-				result <- max(most, d.anonymousMB())
-				return
-			}
+		for parallel.Sleep(ctx, memoryEvery) == nil {
+			most = max(most, d.anonymousMB())
 		}
+		result <- max(most, d.anonymousMB())
 	}()
-	return func() float64 { close(stop); return <-result }
+	return func() float64 {
+		stop()
+		return <-result
+	}
 }
 
-func (t *tally) fill(r *Row, length time.Duration) {
-	r.Rate = measure.RoundTo(float64(len(t.took))/length.Seconds(), 1)
-	r.P50, r.P99 = percentile(t.took, 0.5), percentile(t.took, 0.99)
-	r.Errors, r.Shed, r.RSS = t.errors, t.shed, measure.RoundTo(t.rss, 1)
-	r.First = t.first
+func (t *tally) row(length time.Duration) Row {
+	return Row{Rate: measure.RoundTo(float64(len(t.took))/length.Seconds(), 1), P50: percentile(t.took, 0.5), P99: percentile(t.took, 0.99),
+		Errors: t.errors, Shed: t.shed, RSS: measure.RoundTo(t.rss, 1), First: t.first}
 }
 
 func percentile(took []time.Duration, share float64) float64 {

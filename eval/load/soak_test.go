@@ -26,6 +26,7 @@ import (
 	"cpar/cparhttp"
 	"cpar/eval/measure"
 	"cpar/internal/bearer"
+	"cpar/internal/parallel"
 	"cpar/model/feature"
 	"cpar/user"
 )
@@ -198,7 +199,7 @@ func (s *soak) raw(ctx context.Context, read bool, pause time.Duration, parts ..
 		if _, err := io.WriteString(conn, part); err != nil {
 			return nil, err
 		}
-		sleep(ctx, pause)
+		parallel.Sleep(ctx, pause)
 	}
 	if !read {
 		return nil, nil
@@ -291,7 +292,7 @@ func (s *soak) run(ctx context.Context, pause time.Duration, once bool) {
 					return
 				}
 				s.done[name].Add(1)
-				if once || !sleep(ctx, pause) {
+				if once || parallel.Sleep(ctx, pause) != nil {
 					return
 				}
 			}
@@ -361,7 +362,7 @@ func TestSoak(t *testing.T) {
 	go func() {
 		defer close(watched)
 		begun := time.Now()
-		for sleep(ctx, length/60) {
+		for parallel.Sleep(ctx, length/60) == nil {
 			r := s.read(t)
 			r.minutes = time.Since(begun).Minutes()
 			readings = append(readings, r)

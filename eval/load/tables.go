@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +24,8 @@ func (l *Load) Tables() []measure.Table {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
 			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), number(r.RSS)})
 	}
-	return append(append([]measure.Table{t}, l.shared()...), l.fair()...)
+	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
+	return append([]measure.Table{t}, others...)
 }
 
 // sharingClients together should get sharingGoal times the rate of one client
@@ -33,7 +35,7 @@ const (
 	sharingGoal    = 3
 )
 
-func (l *Load) shared() []measure.Table {
+func (l *Load) shared() measure.Table {
 	t := measure.Table{Name: "load-shared", Title: fmt.Sprintf("Answers of capia a second at %d clients over those at one (at least %d)", sharingClients, sharingGoal),
 		Columns: []string{"records", "one client", fmt.Sprintf("%d clients", sharingClients), "times"}}
 	for _, many := range l.Rows {
@@ -43,23 +45,17 @@ func (l *Load) shared() []measure.Table {
 			}
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return []measure.Table{t}
+	return t
 }
 
-func (l *Load) fair() []measure.Table {
+func (l *Load) fair() measure.Table {
 	t := measure.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
 	for _, f := range l.Fair {
 		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
 			number(f.Wait), number(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return []measure.Table{t}
+	return t
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

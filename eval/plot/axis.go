@@ -74,10 +74,8 @@ func (a Axis) ticks(low, high float64) []float64 {
 	if !a.Log {
 		return roundTicks(low, high)
 	}
-	steps := []float64{1, 2, 5}
-	switch decades := math.Log10(high / low); {
-	case decades > 5:
-		steps = nil
+	decades, steps := math.Log10(high/low), []float64{1, 2, 5}
+	switch {
 	case decades > 3:
 		steps = []float64{1}
 	case decades > 1.2:
@@ -85,10 +83,7 @@ func (a Axis) ticks(low, high float64) []float64 {
 	}
 	var out []float64
 	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
-		if steps == nil {
-			if math.Mod(e, 2) == 0 {
-				out = append(out, power(e))
-			}
+		if decades > 5 && math.Mod(e, 2) != 0 {
 			continue
 		}
 		for _, s := range steps {

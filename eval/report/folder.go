@@ -13,6 +13,7 @@ import (
 
 	"cpar"
 	"cpar/eval/measure"
+	"cpar/internal/paper"
 )
 
 // A resultFolder holds tables as CSV, and plots. A missing table or row means
@@ -127,8 +128,7 @@ func (f *resultFolder) span(table, column string, where ...string) (string, erro
 	if err != nil || len(values) == 0 {
 		return notMeasured, err
 	}
-	write := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	low, high := write(slices.Min(values)), write(slices.Max(values))
+	low, high := paper.Digits(slices.Min(values)), paper.Digits(slices.Max(values))
 	if low == high {
 		return low, nil
 	}

@@ -10,12 +10,15 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"cpar"
+	"cpar/eval/attack"
+	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/measure"
 	"cpar/eval/plot"
@@ -31,10 +34,15 @@ const (
 // Write writes the tables and plots of r into folder and returns the names of
 // the files. Errors wrap cpar.ErrStorage.
 func Write(folder string, r *measure.Results) ([]string, error) {
-	w := &writer{folder: folder}
-	for _, dir := range []string{folder, filepath.Join(folder, plotsName)} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, fmt.Errorf("writing the report: %w: %w", cpar.ErrStorage, err)
+	if err := os.MkdirAll(filepath.Join(folder, plotsName), 0o755); err != nil {
+		return nil, fmt.Errorf("writing the report: %w: %w", cpar.ErrStorage, err)
+	}
+	var files []string
+	var failed error
+	write := func(name string, b []byte) {
+		if failed == nil {
+			failed = durable.WriteFile(filepath.Join(folder, filepath.FromSlash(name)), b, 0o644)
+			files = append(files, name)
 		}
 	}
 	for _, result := range r.Each {
@@ -43,7 +51,7 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 			if err := t.WriteCSV(&buf); err != nil {
 				return nil, err
 			}
-			w.write(t.Name+".csv", buf.Bytes())
+			write(t.Name+".csv", buf.Bytes())
 		}
 	}
 	for _, f := range Figures(r) {
@@ -51,27 +59,14 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
 		}
-		w.write(plotsName+"/"+f.Name+".svg", svg)
-		w.write(plotsName+"/"+f.Name+".png", png)
+		write(plotsName+"/"+f.Name+".svg", svg)
+		write(plotsName+"/"+f.Name+".png", png)
 	}
-	w.write(machineName, []byte(r.Machine+"\n"))
-	if w.err != nil {
-		return nil, fmt.Errorf("writing the report: %w", w.err)
+	write(machineName, []byte(r.Machine+"\n"))
+	if failed != nil {
+		return nil, fmt.Errorf("writing the report: %w", failed)
 	}
-	return w.files, nil
-}
-
-type writer struct {
-	folder string
-	files  []string
-	err    error
-}
-
-func (w *writer) write(name string, b []byte) {
-	if w.err == nil {
-		w.err = durable.WriteFile(filepath.Join(w.folder, filepath.FromSlash(name)), b, 0o644)
-		w.files = append(w.files, name)
-	}
+	return files, nil
 }
 
 // Figures returns the plots of all results, in the order of a report.
@@ -94,5 +89,49 @@ func Figures(r *measure.Results) []plot.Figure {
 		}
 		out = append(out, list...)
 	}
+	return out
+}
+
+// Measurements is the table of all measurements, in the order of a report. A
+// row determines the command and the steps of a measurement, and its Result the
+// tables, figures and kept JSON. Get is a separate function for rows with
+// several steps and for rows computed from others.
+func Measurements() []measure.Measurement {
+	return []measure.Measurement{
+		{Name: "sweep", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSweep), Views: []measure.View{
+			{Name: "speedup", Short: "measure cpar over capia against AP"},
+			{Name: "recall", Short: "measure accuracy against AP"},
+			{Name: "tradeoff", Short: "measure speedup against accuracy"},
+		}},
+		{Name: "cost", Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureCost), Short: "measure cloud time against AP, the build and a request"},
+		{Name: "alphagamma", Get: measure.InCorpus(quality.MeasureAlphaGamma), Short: "measure error and size of the L1 approximation against α and γ"},
+		{Name: "pca", Get: measure.InCorpus(quality.MeasurePCA), Short: "measure the accuracy lost by PCA"},
+		{Name: "sealed", Needs: measure.NeedsSize, Get: cost.SealedSteps, Short: "measure quality and cost of schemes sealed and local"},
+		{Name: "profiles", Needs: measure.NeedsSize | measure.NeedsModel, Get: measure.OfSize(quality.MeasureProfiles), Short: "compare the quality and cost of profiles"},
+		{Name: "draws", Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.DrawSteps, Short: "measure quality as mean and range over draws of key and order"},
+		{Name: "small", Needs: measure.NeedsModel | measure.NeedsDraws, Get: quality.SmallStep, Short: "measure calibration after few photos"},
+		{Name: "profile-growth", Needs: measure.NeedsSize, Get: cost.ProfileGrowthStep, Short: "measure scheme sealed with short vectors, up to a million records"},
+		{Name: "sealed-size", Needs: measure.NeedsSize | measure.NeedsModel, Get: cost.SealedTargetsStep, Short: "measure scheme sealed at the sizes of its documented targets"},
+		{Name: "clusters", Needs: measure.NeedsModel, Get: measure.InCorpus(quality.MeasureCells), Short: "measure recall when a request searches one hidden cell"},
+		{Name: "structures", Get: measure.InCorpus(quality.MeasureStructures), Short: "measure recall by structure and search of an index"},
+		{Name: "corel5k", Needs: measure.NeedsIndex, Get: quality.Corel5kStep, Short: "measure annotation quality by the standard protocol"},
+		{Name: "samples", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureSamples), Short: "annotate a few test images"},
+		{Name: "flann", Get: measure.InCorpus(cost.MeasureFLANNOfCorpus), Short: "compare the forests with FLANN's"},
+		{Name: "peers", Needs: measure.NeedsSize, Get: measure.OfSize(cost.MeasureBaselines), Short: "compare sealed with plaintext searches and with BGV"},
+		{Name: "scaling", Needs: measure.NeedsMaxN, Get: cost.ScalingSteps, Short: "measure growth with n"},
+		{Name: "numbers", Needs: measure.NeedsSize, Get: numbersStep, Short: "compare the numbers in the paper's text with ours"},
+		{Name: "agreement", Needs: measure.NeedsIndex, Get: measure.InSession(quality.MeasureAgreement), Short: "compare the encrypted search with its plaintext twin"},
+		{Name: "letter", Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
+		{Name: "attacks", Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
+	}
+}
+
+// Kept returns the kept results in a folder, for any program, machine and
+// collection.
+func Kept(runner *checkpoint.Runner) *measure.Results {
+	r := (&measure.Plan{Lab: new(measure.Lab), Runner: runner, Measurements: Measurements(), MaxN: slices.Max(cost.ScalingSizes)}).NewRun()
+	r.OnlyKept = true
+	out, _ := r.All(context.Background())
+	out.Failed = nil // a missing result is not a failure
 	return out
 }

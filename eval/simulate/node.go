@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -87,10 +88,6 @@ func (n *node) fetch() {
 	})
 }
 
-// A view holds the nodes that routers know: all present ones, and those that
-// remain.
-type view struct{ all, remaining *placement.Map }
-
 func (f *cluster) refreshView() {
 	var all, stay []placement.Node
 	for _, n := range f.sorted() {
@@ -102,17 +99,13 @@ func (f *cluster) refreshView() {
 			stay = append(stay, all[len(all)-1])
 		}
 	}
-	f.view = view{placement.New(all), placement.New(stay)}
-}
-
-func (v view) replicas(s placement.Slot) []string {
-	return placement.Candidates(v.remaining, v.all, s, Replicas)
+	f.all, f.remaining = placement.New(all), placement.New(stay)
 }
 
 func (f *cluster) assign(hold func(n *node, s shard)) {
 	for _, s := range f.shards {
-		for _, i := range f.view.remaining.Nodes(s.slot, Replicas) {
-			if n := f.nodes[f.view.remaining.Name(i)]; !n.holds[s.number] {
+		for _, i := range f.remaining.Nodes(s.slot, Replicas) {
+			if n := f.nodes[f.remaining.Name(i)]; !n.holds[s.number] {
 				hold(n, s)
 			}
 		}
@@ -143,10 +136,5 @@ func (f *cluster) fullest(of func(*node) float64) float64 {
 }
 
 func (f *cluster) sorted() []*node {
-	var out []*node
-	for _, n := range f.nodes {
-		out = append(out, n)
-	}
-	slices.SortFunc(out, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	return out
+	return slices.SortedFunc(maps.Values(f.nodes), func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 }

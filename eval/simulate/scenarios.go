@@ -10,7 +10,7 @@ import (
 	"cpar/internal/progress"
 )
 
-// A Scenario is a failure or a change.
+// A Scenario is a failure or a change, which begins at scenarioStart.
 type Scenario struct {
 	Name  string
 	begin func(*cluster)
@@ -21,38 +21,30 @@ const scenarioStart = 10 * time.Second
 // Scenarios lists all simulated scenarios. A tenth of the nodes is 30 of 300.
 var Scenarios = []Scenario{
 	{"nothing happens", func(*cluster) {}},
-	{"one node is killed", func(f *cluster) { f.schedule(scenarioStart, func() { f.kill(f.sorted()[:1], false) }) }},
+	{"one node is killed", func(f *cluster) { f.kill(f.sorted()[:1], false) }},
 	{"a rack loses its power", func(f *cluster) {
-		f.schedule(scenarioStart, func() {
-			f.kill(slices.DeleteFunc(f.sorted(), func(n *node) bool { return n.rack != "rack-0" }), true)
-		})
+		f.kill(slices.DeleteFunc(f.sorted(), func(n *node) bool { return n.rack != "rack-0" }), true)
 	}},
 	{"a tenth more nodes join within ten seconds", func(f *cluster) {
 		for i := range f.o.Nodes / 10 {
-			f.schedule(scenarioStart+time.Duration(i)*10*time.Second/time.Duration(f.o.Nodes/10), func() {
+			f.schedule(f.now+time.Duration(i)*10*time.Second/time.Duration(f.o.Nodes/10), func() {
 				f.add(f.o.Nodes + i).late = true
 				f.changed()
 			})
 		}
 	}},
 	{"a tenth of the nodes is drained at once", func(f *cluster) {
-		f.schedule(scenarioStart, func() {
-			for _, n := range f.sorted()[:f.o.Nodes/10] {
-				n.leaving = true
-			}
-			f.changed()
-		})
+		for _, n := range f.sorted()[:f.o.Nodes/10] {
+			n.leaving = true
+		}
+		f.changed()
 	}},
 	{"one in twenty is ten times slower", func(f *cluster) {
-		f.schedule(scenarioStart, func() {
-			for _, n := range f.sorted()[:f.o.Nodes/20] {
-				n.slow = 10
-			}
-		})
+		for _, n := range f.sorted()[:f.o.Nodes/20] {
+			n.slow = 10
+		}
 	}},
-	{"one node stands still for eight seconds", func(f *cluster) {
-		f.schedule(scenarioStart, func() { f.sorted()[0].frozen = scenarioStart + 8*time.Second })
-	}},
+	{"one node stands still for eight seconds", func(f *cluster) { f.sorted()[0].frozen = f.now + 8*time.Second }},
 }
 
 // kill ends nodes. Routers learn of it when the lease expires. The system

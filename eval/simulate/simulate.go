@@ -68,13 +68,15 @@ type shard struct {
 }
 
 type cluster struct {
-	o         Options
-	rng       *rand.Rand
-	now       time.Duration
-	events    events
-	nodes     map[string]*node
-	shards    []shard
-	view      view
+	o      Options
+	rng    *rand.Rand
+	now    time.Duration
+	events events
+	nodes  map[string]*node
+	shards []shard
+	// The nodes that routers know: all present ones, and those that remain.
+	all, remaining *placement.Map
+
 	busy      scatter.NodeLoad
 	recent    scatter.Latencies
 	out       Row
@@ -104,7 +106,7 @@ func run(o Options, s Scenario) Row {
 	f.refreshView()
 	f.assign(func(n *node, s shard) { n.holds[s.number] = true })
 	f.out.FullestHeld = f.fullest(func(n *node) float64 { return float64(len(n.holds)) })
-	s.begin(f)
+	f.schedule(scenarioStart, func() { s.begin(f) })
 	f.arrive()
 	for f.events.Len() > 0 {
 		e := heap.Pop(&f.events).(event)
@@ -140,7 +142,9 @@ func (f *cluster) arrive() {
 
 func (f *cluster) startRequest(index int) {
 	shards := f.shards[index*f.o.Shards:][:f.o.Shards]
-	q := scatter.New(len(shards), func(i int) []string { return f.busy.Order(f.view.replicas(shards[i].slot), Replicas, f.clock()) }, scatter.Options{
+	q := scatter.New(len(shards), func(i int) []string {
+		return f.busy.Order(placement.Candidates(f.remaining, f.all, shards[i].slot, Replicas), Replicas, f.clock())
+	}, scatter.Options{
 		Hedge: f.recent.Hedge(), Patience: f.recent.Patience(), Pause: 50 * time.Millisecond, Deadline: f.clock().Add(10 * time.Second), Slow: func(node string) { f.busy.MarkSlow(node, f.clock()) },
 	})
 	began, over := f.now, false
