@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,7 +37,7 @@ type annotateFlags struct {
 	ranker       string
 	ranking      user.Ranking
 	maxKeywords  int
-	probability  float64
+	likely       likelyFlags
 	saveRequests string
 	onErrors     string
 	again        bool
@@ -46,12 +47,11 @@ type annotateFlags struct {
 	tell         io.Writer       // receives notes about the network, may be nil
 }
 
-// By default annotate gives a short list of keywords that are more likely right
-// than wrong. Weights are not probabilities and have no threshold.
+// By default annotate gives a short list of likely keywords. Weights are not
+// probabilities and have no threshold.
 const (
 	maxKeywords = 12
 	maxWeights  = 10
-	likely      = 0.5
 )
 
 func annotateCommand() *cobra.Command {
@@ -79,10 +79,12 @@ An interrupted run continues where it stopped: photos with known answers are rec
 their content, even after a move (--again asks again). --dry-run sends requests, remembers
 the answers and shows the changes. Without --write nothing is remembered.
 
-By default annotate uses keywords that are more likely right than wrong, at most twelve.
-An index with a calibrated ranker (cpar build --profile learned or network, or --ranker
-calibrated) gives the probability that a keyword fits, learnt from your collection.
---min-probability sets another threshold. --rare prefers rare keywords, which say more but
+By default annotate uses likely keywords, at most twelve (--most, 0 for all). An index with
+a calibrated ranker (cpar build --profile learned or network, or --ranker calibrated) gives
+the probability that a keyword fits, learnt from your collection. Likely are keywords above
+a threshold such that of all keywords above it about two in three are right. --right asks
+for another share, --min-probability for a threshold. --json lists the others as "maybe".
+--rare prefers rare keywords, which say more but
 are right less often. Without such a ranker the number is the weight W_t: ten neighbours
 that all have the keyword add up to about 9. To write such keywords, set their number with
 --most. Names of people are suggested only if the index was built with them.
@@ -129,11 +131,11 @@ need only the key and, for an index of profile network, the same image network (
 	f.search.add(c)
 	f.model.add(c)
 	f.words.add(c)
-	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo (10 by default if they have weights)")
+	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (as the index was built)")
-	c.Flags().Float64Var(&f.probability, "min-probability", likely, "minimum probability of a keyword, 0 to 1 (needs an index with a calibrated ranker)")
+	f.likely.add(c)
 	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "prefer rare keywords (needs an index with a calibrated ranker)")
 	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "number of photos read at once, 0 for one per processor")
 	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "on unreadable photos: continue, stop at the first, or tolerate a number of them")
@@ -253,10 +255,14 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if f.ranking.Ranker, err = rank.ParseKind(f.ranker); err != nil {
 		return err
 	}
-	f.ranking.MaxKeywords = f.maxKeywords
-	if cmd.Flags().Changed("min-probability") {
-		f.ranking.MinProbability = f.probability
+	if f.maxKeywords == 0 {
+		f.maxKeywords = math.MaxInt
 	}
+	f.ranking.MaxKeywords = f.maxKeywords
+	if err := f.likely.parse(cmd); err != nil {
+		return err
+	}
+	f.ranking.MinProbability = f.likely.least
 	f.write.counted = cmd.Flags().Changed("most") || cmd.Flags().Changed("keywords")
 	if err := f.ranking.Check(); err != nil {
 		return err
@@ -326,9 +332,11 @@ func (f *annotateFlags) wanted(x *device.Index) library.Options {
 	o.Where, o.Style, o.KeepMtime = f.write.where(), metadata.Style(f.write.style), f.write.keepTime
 	o.Again, o.Lean = f.again || f.exact || f.saveRequests != "", true
 	o.MaxKeywords = f.maxKeywords
+	o.Everything = f.maxKeywords > library.MostKept
 	switch {
 	case likelihoods(x, f.ranking):
-		o.MinProbability = f.probability
+		o.MinProbability = f.likely.minProbability(x.Owner)
+		o.Everything = o.Everything || f.likely.set && f.likely.least < library.LeastKept
 	case !f.write.counted:
 		o.MaxKeywords = maxWeights
 	}

@@ -21,7 +21,8 @@ import (
 type annotated struct {
 	Photo    string           `json:"photo"`
 	Also     []string         `json:"also,omitempty"`
-	Keywords []rank.Keyword   `json:"keywords"` // empty if nothing is likely
+	Keywords []rank.Keyword   `json:"keywords"` // likely, what --write writes
+	Maybe    []rank.Keyword   `json:"maybe"`    // the others
 	Words    []zeroshot.Score `json:"words,omitempty"`
 	Doubt    string           `json:"words_doubt,omitempty"` // why the words may be due to chance
 	Error    string           `json:"error,omitempty"`
@@ -41,7 +42,7 @@ type annotated struct {
 }
 
 func annotatedOf(r *library.Result) annotated {
-	a := annotated{Photo: r.Path, Also: r.Also, Keywords: append([]rank.Keyword{}, r.Keywords...), Sent: r.Asked.Sent, Received: r.Asked.Received,
+	a := annotated{Photo: r.Path, Also: r.Also, Keywords: append([]rank.Keyword{}, r.Keywords...), Maybe: append([]rank.Keyword{}, r.Maybe...), Sent: r.Asked.Sent, Received: r.Asked.Received,
 		Visited: r.Asked.Visited, Touched: r.Asked.Touched, CloudMS: float64(r.Asked.Took.Answer.Microseconds()) / 1000,
 		Known: r.Known, Added: r.Added, Files: r.Files, Run: r.Run}
 	if r.Err != nil {
@@ -159,7 +160,7 @@ func (p *annotatePrinter) print(r *library.Result, w photoWords) {
 		fmt.Fprintln(out, sanitize.Text(r.Path))
 		printKeywords(p.cmd, r.Keywords, "")
 		if len(r.Keywords) == 0 {
-			fmt.Fprintln(out, "  no keyword is more likely right than wrong")
+			fmt.Fprintln(out, "  no keyword is likely")
 		}
 		w.print(p.cmd)
 	}
@@ -221,6 +222,9 @@ func (p *annotatePrinter) close(sum library.Summary) {
 	}
 	if p.beside > 0 {
 		fmt.Fprintf(notes, "note: %s cannot hold keywords; they are in sidecars\n", photosOf(p.beside))
+	}
+	if p.guesses && !p.f.likely.set {
+		fmt.Fprintf(notes, "note: likely are keywords of at least %s, of which about %s are right in your collection (--right)\n", percent(p.o.MinProbability), percent(p.f.likely.share))
 	}
 	if sum.Nothing > 0 && p.guesses && p.o.MinProbability > 0 {
 		fmt.Fprintf(notes, "note: for %s nothing is %s probable; --min-probability 0 shows guesses\n", photosOf(sum.Nothing), percent(p.o.MinProbability))

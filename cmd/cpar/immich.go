@@ -68,7 +68,7 @@ func immichCommand() *cobra.Command {
 		Short: "tag the photos of an Immich library",
 		Long: `immich tags the photos of an Immich library with your keywords below the tag auto, as
 auto/dog. It fetches Immich's previews, sends the cloud encrypted requests as cpar
-annotate does, and adds the tags that are more likely right than wrong. Your own tags stay
+annotate does, and adds the likely tags (--right). Your own tags stay
 unchanged and are not repeated.
 
 Photos already annotated with this generation of the index are skipped, so the command can
@@ -103,10 +103,10 @@ Immich sees the tags. The cloud does not.`,
 }
 
 func (f *immichFlags) run(cmd *cobra.Command) error {
-	if err := f.ask.check(); err != nil {
+	if err := f.ask.check(cmd); err != nil {
 		return err
 	}
-	o := immich.Options{Filter: immich.Filter{Albums: f.albums}, DryRun: f.dryRun, Again: f.again, Annotate: f.ask.annotateOptions()}
+	o := immich.Options{Filter: immich.Filter{Albums: f.albums}, DryRun: f.dryRun, Again: f.again}
 	if f.since != "" {
 		day, err := time.ParseInLocation("2006-01-02", f.since, time.Local)
 		if err != nil {
@@ -127,6 +127,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	var first error
+	o.Annotate = f.ask.annotateOptions()
 	o.Annotate.Progress = bar.On(cmd.ErrOrStderr())
 	o.Each = func(r immich.Result) {
 		if r.Err != nil {

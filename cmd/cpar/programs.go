@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"github.com/spf13/cobra"
 
 	"cpar/internal/progress/bar"
@@ -16,6 +18,7 @@ type askFlags struct {
 	model   modelFlags
 	cloud   cloudFlags
 	cache   cacheFlags
+	likely  likelyFlags
 	ranking user.Ranking
 }
 
@@ -25,14 +28,19 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.cloud.addIndex(c)
 	f.cache.addAsking(c)
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo")
-	c.Flags().Float64Var(&f.ranking.MinProbability, "min-probability", likely, "minimum probability of a keyword, 0 to 1")
+	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit")
+	f.likely.add(c)
 }
 
 // check checks the flags before anything is opened. The index must give
 // probabilities, because a photo program cannot interpret weights.
-func (f *askFlags) check() error {
-	f.ranking.Ranker = rank.KindCalibrated
+func (f *askFlags) check(cmd *cobra.Command) error {
+	if err := f.likely.parse(cmd); err != nil {
+		return err
+	}
+	if f.ranking.Ranker = rank.KindCalibrated; f.ranking.MaxKeywords == 0 {
+		f.ranking.MaxKeywords = math.MaxInt
+	}
 	if err := f.ranking.Check(); err != nil {
 		return err
 	}
@@ -63,6 +71,7 @@ func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device
 		if err := o.CheckRanking(f.ranking); err != nil {
 			return err
 		}
+		f.ranking.MinProbability = f.likely.minProbability(o)
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	}

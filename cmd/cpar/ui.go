@@ -32,6 +32,7 @@ type uiFlags struct {
 	search searchFlags
 	write  placeFlags
 	page   ui.LibraryOptions
+	likely likelyFlags
 	port   int
 	open   bool
 	dryRun bool
@@ -69,7 +70,7 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 	f.cache.addAsking(c)
 	f.model.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
-	c.Flags().Float64Var(&f.page.Threshold, "min-probability", likely, "keywords of at least this probability are sure and written without confirmation, 0 to 1 (needs an index with a calibrated ranker)")
+	f.likely.add(c)
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
@@ -78,7 +79,7 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 }
 
 // check checks the flags before asking for a passphrase.
-func (f *uiFlags) check(folders []string) error {
+func (f *uiFlags) check(cmd *cobra.Command, folders []string) error {
 	if err := f.write.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (f *uiFlags) check(folders []string) error {
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
 	}
-	if err := (user.Ranking{MaxKeywords: 1, MinProbability: f.page.Threshold}).Check(); err != nil {
+	if err := f.likely.parse(cmd); err != nil {
 		return err
 	}
 	for _, folder := range folders {
@@ -106,7 +107,7 @@ func (f *uiFlags) check(folders []string) error {
 }
 
 func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
-	if err := f.check(folders); err != nil {
+	if err := f.check(cmd, folders); err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -129,6 +130,7 @@ func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
 	}
 	opening.Progress = bar.On(cmd.ErrOrStderr())
 	opening.Ready = func(o *user.Owner) error {
+		f.page.Threshold = f.likely.minProbability(o)
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
 	}

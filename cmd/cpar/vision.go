@@ -33,8 +33,8 @@ func visionCommand() *cobra.Command {
 		Short: "serve labels to PhotoPrism",
 		Long: `vision-serve implements the protocol of PhotoPrism's vision services, so that PhotoPrism
 labels its photos with your keywords. PhotoPrism sends it small images. vision-serve sends
-the cloud encrypted requests, as cpar annotate does, and answers with the keywords that are
-more likely right than wrong.
+the cloud encrypted requests, as cpar annotate does, and answers with the likely
+keywords (--right).
 
 It listens only on this machine. Every request needs a key, which is created at the first
 start and kept in a file that only you can read, unless you name one (--token-file, or
@@ -75,7 +75,7 @@ a name. docs/PROGRAMS.md has the steps.`,
 }
 
 func (f *visionFlags) run(cmd *cobra.Command) error {
-	if err := f.ask.check(); err != nil {
+	if err := f.ask.check(cmd); err != nil {
 		return err
 	}
 	var level slog.Level

@@ -41,13 +41,52 @@ type SmallRow struct {
 	// effect.
 	Pooled float64 `json:"ece_five_pooled"`
 	All    float64 `json:"ece_all_words"` // mean over draws
-	// Found is the mean number of human keywords among the five.
-	Found float64 `json:"found"`
+	// Found is the number of human keywords among five that are forced, by draw.
+	Found []float64 `json:"found_of_five"`
+	// Likely keywords are those above the threshold that cpar annotate uses by
+	// default.
+	Likely LikelyRow `json:"likely"`
 }
 
-// smallSizes are the sizes of collection for which the documents state
-// calibration errors.
-var smallSizes = []int{80, 200, 500}
+// A LikelyRow describes the keywords that cpar annotate writes. Values are by
+// draw.
+type LikelyRow struct {
+	Threshold []float64 `json:"threshold"`
+	Written   []float64 `json:"written"` // keywords per photo
+	Right     []float64 `json:"right"`   // share of them
+	Found     []float64 `json:"found"`   // share of the human keywords
+	Without   []float64 `json:"without"` // share of photos without a keyword
+}
+
+// likelyShare is the default of cpar annotate --right.
+const likelyShare = 2.0 / 3
+
+func (r *LikelyRow) add(said [][]rank.Keyword, truth [][]string, threshold float64) {
+	var written, right, human, without float64
+	for i, list := range said {
+		none := true
+		for _, k := range list {
+			if k.Probability >= threshold {
+				none = false
+				written++
+				if slices.Contains(truth[i], k.Word) {
+					right++
+				}
+			}
+		}
+		if none {
+			without++
+		}
+		human += float64(len(truth[i]))
+	}
+	n := float64(len(said))
+	r.Threshold, r.Written = append(r.Threshold, threshold), append(r.Written, written/n)
+	r.Right, r.Found = append(r.Right, right/max(1, written)), append(r.Found, right/human)
+	r.Without = append(r.Without, without/n)
+}
+
+// smallSizes are the numbers of tagged photos.
+var smallSizes = []int{30, 100, 300, 1000}
 
 // SmallStep runs a single step, because its fits take seconds.
 func SmallStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
@@ -94,11 +133,11 @@ func MeasureSmallCollections(ctx context.Context, c *measure.Corpus, draws int, 
 
 func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profile.Kind, draws int, told func()) error {
 	truth := measure.Keywords(c.Test)
-	var all, found, chance []float64
+	var all, chance []float64
 	var pooled [][]rank.Keyword
 	var pooledTruth [][]string
 	for d := 1; d <= draws; d++ {
-		said, err := probableKeywords(ctx, c.InOrderOf(d).Train[:row.Records], c.Test, kind)
+		said, threshold, err := probableKeywords(ctx, c.InOrderOf(d).Train[:row.Records], c.Test, kind)
 		if err != nil {
 			return err
 		}
@@ -107,6 +146,7 @@ func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profil
 			return err
 		}
 		all = append(all, off)
+		row.Likely.add(said, truth, threshold)
 		for i := range said {
 			said[i] = said[i][:min(measure.StandardKeywords, len(said[i]))]
 		}
@@ -117,22 +157,23 @@ func (row *SmallRow) measure(ctx context.Context, c *measure.Corpus, kind profil
 		if off, err = chanceCalibrationError(said, d); err != nil {
 			return err
 		}
-		chance, found = append(chance, off), append(found, measure.MeanKeywordsFound(measure.KeywordsOf(said), truth))
+		chance, row.Found = append(chance, off), append(row.Found, measure.MeanKeywordsFound(measure.KeywordsOf(said), truth))
 		pooled, pooledTruth = append(pooled, said...), append(pooledTruth, truth...)
 		told()
 	}
-	row.All, row.Found, row.Chance = measure.RoundTo(measure.Mean(all), 4), measure.RoundTo(measure.Mean(found), 3), measure.RoundTo(measure.Mean(chance), 4)
+	row.All, row.Chance = measure.RoundTo(measure.Mean(all), 4), measure.RoundTo(measure.Mean(chance), 4)
 	var err error
 	_, row.Pooled, err = reliability(pooled, pooledTruth, measure.StandardKeywords)
 	return err
 }
 
 // probableKeywords fits a profile to train, and returns all keywords of the
-// neighbours of test with their probabilities, the most probable first.
-func probableKeywords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, error) {
+// neighbours of test with their probabilities, in the order of cpar annotate,
+// and its default threshold.
+func probableKeywords(ctx context.Context, train, test []user.Photo, kind profile.Kind) ([][]rank.Keyword, float64, error) {
 	fit, err := fitProfile(ctx, &measure.Corpus{Train: train}, kind, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	vectors := func(images []user.Photo) (out []*vector.Vector, err error) {
 		out = make([]*vector.Vector, len(images))
@@ -145,11 +186,11 @@ func probableKeywords(ctx context.Context, train, test []user.Photo, kind profil
 	}
 	records, err := vectors(train)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	asked, err := vectors(test)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	keywords, out := measure.Keywords(train), make([][]rank.Keyword, len(test))
 	parallel.For(len(test), func(i int) {
@@ -159,7 +200,7 @@ func probableKeywords(ctx context.Context, train, test []user.Photo, kind profil
 		}
 		out[i] = fit.Ranker.ByScore(measure.NearestRecords(dis, keywords, fit.Ranker.Neighbours()), asked[i].Guess, measure.AllKeywords)
 	})
-	return out, nil
+	return out, fit.Ranker.Threshold(likelyShare), nil
 }
 
 // chanceCalibrationError returns the mean calibration error of true
@@ -187,16 +228,26 @@ func chanceCalibrationError(said [][]rank.Keyword, seed int) (float64, error) {
 	return sum, nil
 }
 
+func (r *LikelyRow) cells() []string {
+	mean := func(x []float64, times float64, digits int) string {
+		return measure.FormatDecimal(times*measure.Mean(x), digits)
+	}
+	right := meanRange(r.Right)
+	return []string{mean(r.Written, 1, 2), mean(r.Right, 100, 0), measure.FormatDecimal(100*right.low, 0), measure.FormatDecimal(100*right.high, 0),
+		mean(r.Found, 100, 0), mean(r.Without, 100, 0)}
+}
+
 // Tables implements Result. Minimum and maximum follow the error by draw.
 func (s *SmallCollections) Tables() []measure.Table {
 	t := measure.Table{Name: "small", Title: fmt.Sprintf("What probabilities are worth after few photos, %d requests in the clear: calibration error of the five most probable words, mean, least and greatest of %d draws", s.Requests, s.Draws),
-		Columns: []string{"profile", "photos", "error", "low", "high", "by chance", "all draws together", "error, all words", "words found"}}
+		Columns: []string{"profile", "photos", "error", "low", "high", "by chance", "all draws together", "error, all words", "found of five", "low", "high",
+			"written", "right %", "low", "high", "human words %", "without a word %"}}
 	for _, x := range s.Skipped {
 		t.Title += fmt.Sprintf("; profile %s was left out: %s", x.Profile, x.Reason)
 	}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, slices.Concat([]string{r.Profile, measure.FormatInt(r.Records)}, meanRange(r.ECE).cells(4),
-			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4), measure.FormatDecimal(r.Found, 2)}))
+			[]string{measure.FormatDecimal(r.Chance, 4), measure.FormatDecimal(r.Pooled, 4), measure.FormatDecimal(r.All, 4)}, meanRange(r.Found).cells(2), r.Likely.cells()))
 	}
 	return []measure.Table{t}
 }

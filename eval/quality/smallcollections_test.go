@@ -28,7 +28,7 @@ func TestMeasureSmall(t *testing.T) {
 			t.Errorf("row %d: %+v", i, r)
 		}
 		// Half of the keywords are unpredictable.
-		if r.Found <= 0 || r.Found > 1.5 || r.Chance <= 0 || r.Pooled > max(r.ECE[0], r.ECE[1])+1e-4 || r.All <= 0 || r.All >= 0.5 {
+		if slices.Min(r.Found) <= 0 || slices.Max(r.Found) > 1.5 || len(r.Likely.Right) != 2 || r.Chance <= 0 || r.Pooled > max(r.ECE[0], r.ECE[1])+1e-4 || r.All <= 0 || r.All >= 0.5 {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
@@ -45,7 +45,7 @@ func TestMeasureSmall(t *testing.T) {
 
 func TestProbableKeywordsMatchPlaintextIndex(t *testing.T) {
 	c := measuretest.Learnable(60, 10)
-	said, err := probableKeywords(t.Context(), c.Train, c.Test, profile.Learned)
+	said, _, err := probableKeywords(t.Context(), c.Train, c.Test, profile.Learned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +88,9 @@ func TestChanceCalibrationError(t *testing.T) {
 }
 
 func TestSmallTable(t *testing.T) {
-	s := &SmallCollections{Requests: 9, Draws: 2, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: 0.95}}}
-	if got, want := s.Tables()[0].Rows[0], []string{"learned", "80", "0.02", "0.01", "0.03", "0.012", "0.015", "0.005", "0.95"}; !slices.Equal(got, want) {
+	s := &SmallCollections{Requests: 9, Draws: 2, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: []float64{0.9, 1},
+		Likely: LikelyRow{Written: []float64{0.5, 0.7}, Right: []float64{0.6, 0.8}, Found: []float64{0.1, 0.3}, Without: []float64{0.04, 0.06}}}}}
+	if got, want := s.Tables()[0].Rows[0], []string{"learned", "80", "0.02", "0.01", "0.03", "0.012", "0.015", "0.005", "0.95", "0.9", "1", "0.6", "70", "60", "80", "20", "5"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

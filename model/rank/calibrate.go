@@ -130,7 +130,7 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	c.neighbours, c.decay, c.loudnessExponent = ks[chosen], decayChoices[at[chosen][0]], exponentChoices[at[chosen][1]]
 	nearMerit := quality.Merit()
 	if n.guessed() {
-		quality = c.chooseGuessShare(n, quality, keep)
+		quality = c.chooseGuessShare(n, keep)
 	}
 	voted := n.vote(c.neighbours, c.decay, c.guessShare)
 	c.setLoudness(n, voted)
@@ -145,65 +145,6 @@ func Calibrate(ctx context.Context, samples []Sample, collection [][]string, kee
 	c.evidence.count(len(samples), p, y)
 	quality.Distances = nearMerit
 	return c, quality, nil
-}
-
-// chooseGuessShare chooses the guess's share, and the rarity again.
-func (c *Calibrated) chooseGuessShare(n *indexedSamples, best Quality, keep int) Quality {
-	quality := make([]Quality, len(guessShareChoices))
-	most := 0.0
-	for i, own := range guessShareChoices {
-		quality[i], _ = n.bestExponent(n.vote(c.neighbours, c.decay, own), keep)
-		most = max(most, quality[i].Merit())
-	}
-	least := most * (1 - fewSamples/float64(len(n.dis)))
-	chosen := slices.IndexFunc(quality, func(q Quality) bool { return q.Merit() >= least })
-	c.guessShare = guessShareChoices[chosen]
-	best, c.loudnessExponent = n.bestExponent(n.vote(c.neighbours, c.decay, c.guessShare), keep)
-	return best
-}
-
-// mostFoundLost is the share of the right words that rare words may displace.
-const mostFoundLost = 0.03
-
-var rareBonusChoices = []float64{0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5}
-
-// chooseRareBonus chooses the weight's part in the ranking, in units of the mean
-// weight of the first keep words. p are the probabilities of the votes.
-func (c *Calibrated) chooseRareBonus(n *indexedSamples, votes [][]wordVote, p []float64, keep int) {
-	loud := n.loudnessOutOfFold(votes)
-	weights := make([][]wordVote, len(votes))
-	mean, count := 0.0, 0.0
-	for f, fold := range n.folds {
-		due := make([]float64, len(n.share))
-		for w, l := range loud[f] {
-			due[w] = math.Pow(l, -c.loudnessExponent)
-		}
-		for _, s := range fold {
-			for _, v := range votes[s] {
-				weights[s] = append(weights[s], wordVote{v.word, v.vote * due[v.word]})
-			}
-			for _, v := range topWords(votes[s], due, keep) {
-				mean, count = mean+v.vote, count+1
-			}
-		}
-	}
-	mean /= max(1, count)
-	var best Quality
-	most := 0.0
-	for _, bonus := range rareBonusChoices {
-		scores, rest := make([][]wordVote, len(votes)), p
-		for s, list := range weights {
-			for i, v := range list {
-				scores[s] = append(scores[s], wordVote{v.word, rest[i] + bonus*v.vote/mean})
-			}
-			rest = rest[len(list):]
-		}
-		q := n.measure(scores, loud, 0, keep)
-		most = max(most, q.Found)
-		if bonus == 0 || q.Found >= most*(1-mostFoundLost) && q.Merit() > best.Merit() {
-			best, c.rareBonus = q, bonus/mean
-		}
-	}
 }
 
 func (n *indexedSamples) guessed() bool {
@@ -356,24 +297,6 @@ func (n *indexedSamples) measure(votes [][]wordVote, loud [][]float64, rarity fl
 	}
 	mean.P, mean.R, mean.Nplus, mean.Words = mean.P/folds, mean.R/folds, mean.Nplus/folds, mean.Words/folds
 	return mean
-}
-
-// bestExponent returns the exponent of the largest merit, with Found for
-// exponent 0.
-func (n *indexedSamples) bestExponent(votes [][]wordVote, keep int) (best Quality, exponent float64) {
-	loud := n.loudnessOutOfFold(votes)
-	found := 0.0
-	for i, e := range exponentChoices {
-		q := n.measure(votes, loud, e, keep)
-		if i == 0 {
-			found = q.Found
-		}
-		if i == 0 || q.Merit() > best.Merit() {
-			best, exponent = q, e
-		}
-	}
-	best.Found = found
-	return best, exponent
 }
 
 // topWords returns the keep words with the largest vote times due, in the order

@@ -45,6 +45,9 @@ type Options struct {
 	// MinProbability has no effect without calibrated probabilities.
 	MinProbability float64
 	MaxKeywords    int
+	// Everything asks for and stores all keywords of the neighbours, where
+	// otherwise at most MostKept of at least probability LeastKept are known.
+	Everything bool
 	// Suggest, if not nil, returns further words to write into a photo, given
 	// its keywords. Suggests identifies the configuration of Suggest.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
@@ -66,7 +69,7 @@ type Result struct {
 	Path     string
 	Also     []string         // other files of the same shot
 	Keywords []rank.Keyword   // that meet the limits
-	Guesses  int              // number of other keywords
+	Maybe    []rank.Keyword   // the others
 	Near     []rank.Neighbour // nearest first
 	Added    []string         // words written, or planned
 	Files    []string         // files written, or planned
@@ -172,7 +175,11 @@ func keyOf(x *device.Index, o Options) (string, error) {
 		}
 	}
 	state := x.Digest()
-	return shortDigest(x.Origin(), state, params, o.Ranker, o.Rare), nil
+	parts := []any{x.Origin(), state, params, o.Ranker, o.Rare}
+	if o.Everything {
+		parts = append(parts, "everything")
+	}
+	return shortDigest(parts...), nil
 }
 
 func (w *annotator) wanted(key string) string {
@@ -307,7 +314,7 @@ func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) e
 		}
 	}
 	o := device.AnnotateOptions{Params: w.o.Params, AllCells: w.o.AllCells,
-		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: wordsAskedOf}}
+		Ranking: user.Ranking{Ranker: w.o.Ranker, Rare: w.o.Rare, MaxKeywords: w.o.asked()}}
 	if tell := w.o.Sending; tell != nil {
 		o.Sending = func(i int, q *cpar.Request) error { return tell(queue[i-first].at, q) }
 	}
@@ -339,7 +346,7 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 		if a.Err != nil {
 			w.fail(j, a.Err)
 		} else {
-			known := newAnswer(a.Keywords, a.Near)
+			known := newAnswer(a.Keywords, a.Near, w.o.Everything)
 			j.answer, j.fresh = &known, true
 		}
 		a.Pending, a.Keywords, a.Near = nil, nil, nil

@@ -126,9 +126,10 @@ func (w *annotator) tell(j *job) {
 	for _, k := range all {
 		if len(r.Keywords) < w.o.MaxKeywords && (k.Probability == 0 || k.Probability >= w.o.MinProbability) {
 			r.Keywords = append(r.Keywords, k)
+		} else {
+			r.Maybe = append(r.Maybe, k)
 		}
 	}
-	r.Guesses = len(all) - len(r.Keywords)
 	if !w.o.Lean {
 		r.Near = j.answer.near()
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -155,18 +156,26 @@ type neighbour struct {
 	Words  []string `json:"w"`
 }
 
-// Bounds of a stored answer. No more is ever shown.
+// Bounds of a stored answer, without Options.Everything.
 const (
-	maxKeptKeywords = 24
-	keptNear        = 10
-	minKept         = 0.02
-	wordsAskedOf    = 60
+	MostKept     = 24
+	LeastKept    = 0.02
+	keptNear     = 10
+	wordsAskedOf = 60
 )
 
-func newAnswer(words []rank.Keyword, near []rank.Neighbour) answer {
+// asked returns the number of keywords to rank.
+func (o Options) asked() int {
+	if o.Everything {
+		return math.MaxInt
+	}
+	return wordsAskedOf
+}
+
+func newAnswer(words []rank.Keyword, near []rank.Neighbour, everything bool) answer {
 	var a answer
 	for _, k := range words {
-		if len(a.Keywords) < maxKeptKeywords && (k.Probability == 0 || k.Probability >= minKept) {
+		if everything || len(a.Keywords) < MostKept && (k.Probability == 0 || k.Probability >= LeastKept) {
 			a.Keywords = append(a.Keywords, keyword{k.Word, float32(k.Probability), float32(k.Weight)})
 		}
 	}
