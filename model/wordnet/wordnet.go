@@ -31,10 +31,9 @@ const Classes = 1000
 type span struct{ first, last int }
 
 type table struct {
-	nodes    [][]span          // classes below each node
-	words    map[string][]int  // nodes that a word means
-	plurals  map[string]string // irregular ones
-	everyday []string          // frequent words, in the order of their classes
+	nodes   [][]span          // classes below each node
+	words   map[string][]int  // nodes that a word means
+	plurals map[string]string // irregular ones
 }
 
 var parsed = sync.OnceValue(func() *table {
@@ -52,11 +51,7 @@ var parsed = sync.OnceValue(func() *table {
 			spans = append(spans, s)
 		}
 		for word := range strings.SplitSeq(words, ";") {
-			word, everyday := strings.CutPrefix(word, "*")
-			if everyday {
-				t.everyday = append(t.everyday, word)
-			}
-			if word != "" {
+			if word = strings.TrimPrefix(word, "*"); word != "" { // everyday words are marked
 				t.words[word] = append(t.words[word], len(t.nodes))
 			}
 		}
@@ -93,10 +88,6 @@ func cumulative(classes []float32) []float64 {
 	return until
 }
 
-// Knows reports whether some class is an instance of word, a noun in lower or
-// upper case, singular or plural.
-func Knows(word string) bool { return len(meanings(word)) > 0 }
-
 // Probability returns the sum over the classes that are instances of word, 0 if
 // there are none.
 func Probability(word string, classes []float32) float32 {
@@ -117,10 +108,6 @@ func Probability(word string, classes []float32) float32 {
 	}
 	return sum
 }
-
-// Everyday returns common words that name instances of some class, to suggest
-// for a photo when no other words are known.
-func Everyday() []string { return parsed().everyday }
 
 // singulars are the endings of regular plurals, and of their singulars, in the
 // order in which WordNet tries them.

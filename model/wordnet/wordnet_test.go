@@ -35,7 +35,7 @@ func TestProbability(t *testing.T) {
 	if got := Probability("bird", even); math.Abs(float64(got)-0.059) > 1e-6 {
 		t.Errorf("of all classes, %g are birds, want 59 in 1000", got)
 	}
-	if !Knows("wolves") || !Knows("geese") || Knows("festival") {
+	if Probability("wolves", even) == 0 || Probability("geese", even) == 0 || Probability("festival", even) != 0 {
 		t.Error("other known words")
 	}
 }
@@ -61,18 +61,6 @@ func TestNodes(t *testing.T) {
 	}
 	if above < 8 { // tiger, big cat, feline, carnivore, placental, mammal, vertebrate, animal
 		t.Errorf("%d concepts above a tiger", above)
-	}
-}
-
-func TestEverydayWordsAreKnown(t *testing.T) {
-	words := Everyday()
-	if len(words) < 150 || !slices.Contains(words, "dog") {
-		t.Errorf("%d words: %v", len(words), words)
-	}
-	for _, w := range words {
-		if !Knows(w) {
-			t.Errorf("%q is unknown", w)
-		}
 	}
 }
 
