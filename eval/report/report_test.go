@@ -77,7 +77,7 @@ func syntheticResults() *measure.Results {
 	growth := &cost.ProfileGrowth{Dim: 128, Rows: []cost.ProfileGrowthRow{{Records: 20000, Cloud: 2}, {Records: 1000000, Cloud: 100}}}
 	return &measure.Results{Machine: "a machine", Steps: []checkpoint.Record{{Name: "sweep", Seconds: 12}},
 		Failed: []measure.Failure{{Step: "none <really>", Error: "it & that"}},
-		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Draws: 1, Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}}}}, growth, structures, corel5k, samples, flann, scaling,
+		Each: []measure.Result{sweep, measured, approximation, loss, sealed, syntheticProfiles(), &cost.Letter{Boxes: []cost.LetterBox{{Box: "PL1C-RF Enc", Elements: 1299, Bytes: 10392, Dot: 1299, MS: 1}}, Place: 1, Planes: 10}, &quality.Draws{Draws: []quality.Draw{draw, draw}}, &quality.SmallCollections{Draws: 1, Rows: []quality.SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.02}, Found: []float64{1.5}, Likely: quality.LikelyRow{Written: []float64{1}, Right: []float64{0.7}, Found: []float64{0.3}, Without: []float64{0.2}}}}}, growth, structures, corel5k, samples, flann, scaling,
 			CollectNumbers(paper.Values(), measured, approximation, loss), &quality.Agreement{Records: 300, Requests: 20}, attacks,
 			&cost.SealedTargets{Million: cost.LargeIndex{Records: 1_000_000, CellCount: 8}}, &quality.Cells{Records: 300, Rows: []measure.CellRow{{Cells: 8, Copies: 1.72}}},
 			&cost.Baselines{Rows: []cost.BaselineRow{{Search: "sealed", Dim: 96}}}}}
