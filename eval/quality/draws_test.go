@@ -31,7 +31,7 @@ func TestMeasureDraw(t *testing.T) {
 		plain := d.Rows[i-i%len(drawSchemes)]
 		most := 12.
 		if row.Scheme == "cpar@10" || row.Scheme == "cpar-rank@10" { // ten neighbours of twelve visits
-			most = 25
+			most = 35 // P alone loses up to 28 of 63 in eight runs
 		}
 		if row.Scheme != drawSchemes[i%len(drawSchemes)] || plain.Scheme != "plain" || plain.R < 30 || plain.R > 90 || math.Abs(row.P-plain.P) > most || math.Abs(row.R-plain.R) > most || row.Found <= 0 || row.Found > 2 {
 			t.Errorf("%+v, in the clear %+v", row, plain)

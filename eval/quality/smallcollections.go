@@ -53,7 +53,7 @@ type SmallRow struct {
 type LikelyRow struct {
 	Threshold []float64 `json:"threshold"`
 	Written   []float64 `json:"written"` // keywords per photo
-	Right     []float64 `json:"right"`   // share of them
+	Right     []float64 `json:"right"`   // share of them; 0 if there are none
 	Found     []float64 `json:"found"`   // share of the human keywords
 	Without   []float64 `json:"without"` // share of photos without a keyword
 }
@@ -232,9 +232,25 @@ func (r *LikelyRow) cells() []string {
 	mean := func(x []float64, times float64, digits int) string {
 		return measure.FormatDecimal(times*measure.Mean(x), digits)
 	}
-	right := meanRange(r.Right)
-	return []string{mean(r.Written, 1, 2), mean(r.Right, 100, 0), measure.FormatDecimal(100*right.low, 0), measure.FormatDecimal(100*right.high, 0),
-		mean(r.Found, 100, 0), mean(r.Without, 100, 0)}
+	return append([]string{mean(r.Written, 1, 2)}, append(r.rightCells(), mean(r.Found, 100, 0), mean(r.Without, 100, 0))...)
+}
+
+// rightCells returns the share of right keywords over all draws together, and
+// its range over the draws that write any.
+func (r *LikelyRow) rightCells() []string {
+	var right, written float64
+	var shares []float64
+	for d, w := range r.Written {
+		right, written = right+w*r.Right[d], written+w
+		if w > 0 {
+			shares = append(shares, r.Right[d])
+		}
+	}
+	if written == 0 {
+		return []string{"", "", ""}
+	}
+	percent := func(share float64) string { return measure.FormatDecimal(100*share, 0) }
+	return []string{percent(right / written), percent(slices.Min(shares)), percent(slices.Max(shares))}
 }
 
 // Tables implements Result. Minimum and maximum follow the error by draw.

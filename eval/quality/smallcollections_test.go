@@ -87,10 +87,12 @@ func TestChanceCalibrationError(t *testing.T) {
 	}
 }
 
+// The draw that writes more weighs more, and one that writes nothing has no
+// share.
 func TestSmallTable(t *testing.T) {
-	s := &SmallCollections{Requests: 9, Draws: 2, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: []float64{0.9, 1},
-		Likely: LikelyRow{Written: []float64{0.5, 0.7}, Right: []float64{0.6, 0.8}, Found: []float64{0.1, 0.3}, Without: []float64{0.04, 0.06}}}}}
-	if got, want := s.Tables()[0].Rows[0], []string{"learned", "80", "0.02", "0.01", "0.03", "0.012", "0.015", "0.005", "0.95", "0.9", "1", "0.6", "70", "60", "80", "20", "5"}; !slices.Equal(got, want) {
+	s := &SmallCollections{Requests: 9, Draws: 3, Rows: []SmallRow{{Profile: "learned", Records: 80, ECE: []float64{0.01, 0.03}, Chance: 0.012, Pooled: 0.015, All: 0.005, Found: []float64{0.9, 1},
+		Likely: LikelyRow{Written: []float64{0.5, 0.7, 0}, Right: []float64{0.6, 0.8, 0}, Found: []float64{0.1, 0.3, 0}, Without: []float64{0.04, 0.06, 1}}}}}
+	if got, want := s.Tables()[0].Rows[0], []string{"learned", "80", "0.02", "0.01", "0.03", "0.012", "0.015", "0.005", "0.95", "0.9", "1", "0.4", "72", "60", "80", "13", "37"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
