@@ -26,33 +26,31 @@ import (
 // Kernels extends avo's context with a few idioms.
 type Kernels struct{ *build.Context }
 
-// New begins a file that build tag purego leaves out.
-func New() Kernels {
-	k := Kernels{build.NewContext()}
-	k.ConstraintExpr("!purego")
-	return k
-}
-
-// Files compiles the kernels and returns the text of their two files. generator
-// is the folder of the command that writes them.
-func (k Kernels) Files(generator, pkg, name string) (map[string][]byte, error) {
-	file, err := k.Result()
-	if err != nil {
-		return nil, fmt.Errorf("writing the kernels for %s: %w", name, err)
-	}
-	if err := pass.Compile.Execute(file); err != nil {
-		return nil, fmt.Errorf("compiling the kernels for %s: %w", name, err)
-	}
+// Files compiles the kernels of a package, one function for each processor
+// level, and returns the text of each level's two files by name.
+func Files(pkg string, levels map[string]func(Kernels)) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	cfg := printer.Config{Name: generator, Pkg: pkg}
-	for suffix, p := range map[string]printer.Printer{
-		"_amd64.s": printer.NewGoAsm(cfg), "_amd64.go": printer.NewStubs(cfg),
-	} {
-		text, err := p.Print(file)
+	for name, level := range levels {
+		k := Kernels{build.NewContext()}
+		k.ConstraintExpr("!purego")
+		level(k)
+		file, err := k.Result()
 		if err != nil {
-			return nil, fmt.Errorf("printing %s%s: %w", name, suffix, err)
+			return nil, fmt.Errorf("writing the kernels for %s: %w", name, err)
 		}
-		files[name+suffix] = bytes.TrimLeft(text, "\n")
+		if err := pass.Compile.Execute(file); err != nil {
+			return nil, fmt.Errorf("compiling the kernels for %s: %w", name, err)
+		}
+		cfg := printer.Config{Name: "internal/" + pkg + "/gen", Pkg: pkg}
+		for suffix, p := range map[string]printer.Printer{
+			"_amd64.s": printer.NewGoAsm(cfg), "_amd64.go": printer.NewStubs(cfg),
+		} {
+			text, err := p.Print(file)
+			if err != nil {
+				return nil, fmt.Errorf("printing %s%s: %w", name, suffix, err)
+			}
+			files[name+suffix] = bytes.TrimLeft(text, "\n")
+		}
 	}
 	return files, nil
 }
@@ -123,13 +121,21 @@ func Jumps(files map[string][]byte) (out []string) {
 	return out
 }
 
-// Begin opens a function without a stack frame, whose pointers do not escape.
-func (k Kernels) Begin(name, signature, doc string) {
+// Begin opens a function without a stack frame, whose pointers do not escape,
+// and loads the named parameters like Params. Its comment is the name and doc.
+func (k Kernels) Begin(name, signature, doc string, params ...string) []reg.GPVirtual {
 	k.Function(name)
 	k.Attributes(attr.NOSPLIT)
 	k.Pragma("noescape")
 	k.SignatureExpr(signature)
-	k.Doc(doc)
+	k.Doc(name + " " + doc)
+	return k.Params(params...)
+}
+
+// End closes a function.
+func (k Kernels) End() {
+	k.VZEROUPPER()
+	k.RET()
 }
 
 // Params loads one-word parameters into registers.

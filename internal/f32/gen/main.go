@@ -15,7 +15,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
@@ -40,17 +39,16 @@ var levels = []level{{"AVX2", 8, 6, 4}, {"AVX512", 16, 12, 8}}
 
 // generate returns the text of each file by name.
 func generate() (map[string][]byte, error) {
-	files := map[string][]byte{}
+	emit := map[string]func(kernelgen.Kernels){}
 	for _, l := range levels {
-		k := kernels{Kernels: kernelgen.New(), level: l, constants: &constants{}}
-		k.all()
-		name := strings.ToLower(l.name)
-		written, err := k.Files("internal/f32/gen", "f32", name)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(files, written)
-		files[name+"_tiles_amd64.go"] = tileTable(l)
+		emit[strings.ToLower(l.name)] = func(k kernelgen.Kernels) { kernels{k, l, &constants{}}.all() }
+	}
+	files, err := kernelgen.Files("f32", emit)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range levels {
+		files[strings.ToLower(l.name)+"_tiles_amd64.go"] = tileTable(l)
 	}
 	return files, nil
 }
@@ -110,13 +108,6 @@ func (k kernels) all() {
 	k.times()
 	k.larger()
 	k.largest()
-}
-
-func (k kernels) begin(name, signature, doc string) { k.Begin(name, signature, name+" "+doc) }
-
-func (k kernels) end() {
-	k.VZEROUPPER()
-	k.RET()
 }
 
 func (k kernels) bytes() int { return 4 * k.lanes }

@@ -15,10 +15,9 @@ func (l level) tileName(rows, vectors int) string {
 // sums in registers. 6 rows of 2 registers take 8 loads in the 6 cycles of 12
 // operations, which keeps the multipliers busy.
 func (k kernels) tile(rows, vectors int) {
-	k.begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
+	p := k.Begin(k.tileName(rows, vectors), "func(k int, a, b, c *float32, ldc int, from *float32, step int, lo, hi float32)", fmt.Sprintf(
 		"sets %d×%d values at c, rows ldc bytes apart to the values at from plus aᵀ·b, within lo and hi. Rows at from are step "+
-			"bytes apart; with step −1 there is one value for each row.", rows, vectors*k.lanes))
-	p := k.Params("k", "a", "b", "from", "step")
+			"bytes apart; with step −1 there is one value for each row.", rows, vectors*k.lanes), "k", "a", "b", "from", "step")
 	n, a, b, from, step := p[0], p[1], p[2], p[3], p[4]
 	acc := make([][]reg.VecVirtual, rows)
 	for r := range acc {
@@ -80,13 +79,12 @@ func (k kernels) tile(rows, vectors int) {
 			k.ADDQ(q[1], q[0])
 		}
 	}
-	k.end()
+	k.End()
 }
 
 func (k kernels) packRows(vectors int) {
-	k.begin(fmt.Sprintf("pack%d%s", vectors*k.lanes, k.name), "func(dst, src *float32, offsets *int, rows int)",
-		fmt.Sprintf("copies %d values from each src + offsets[i] to row i of dst.", vectors*k.lanes))
-	p := k.Params("dst", "src", "offsets", "rows")
+	p := k.Begin(fmt.Sprintf("pack%d%s", vectors*k.lanes, k.name), "func(dst, src *float32, offsets *int, rows int)",
+		fmt.Sprintf("copies %d values from each src + offsets[i] to row i of dst.", vectors*k.lanes), "dst", "src", "offsets", "rows")
 	dst, src, offsets, rows := p[0], p[1], p[2], p[3]
 	k.Count("row", rows, func() {
 		i := k.GP64()
@@ -97,15 +95,14 @@ func (k kernels) packRows(vectors int) {
 		k.Advance(vectors*k.bytes(), dst)
 		k.Advance(8, offsets)
 	})
-	k.end()
+	k.End()
 }
 
 // taps is a depthwise convolution of a channel laid out so that each tap reads
 // one run. A sum stays in its register until it is complete.
 func (k kernels) taps() {
-	k.begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
-		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes))
-	p := k.Params("out", "x", "vectors")
+	p := k.Begin("taps"+k.name, "func(out, x *float32, offsets *int, weights *float32, taps, vectors int, bias, lo, hi float32)", fmt.Sprintf(
+		"sets out, of vectors·%d values, to bias + Σ weights[t]·x[offsets[t]:], within lo and hi.", k.lanes), "out", "x", "vectors")
 	out, x, n := p[0], p[1], p[2]
 	bias, lo, hi := k.number("bias"), k.number("lo"), k.number("hi")
 	block := func(label string, wide int) {
@@ -140,7 +137,7 @@ func (k kernels) taps() {
 		block(label+"_taps", wide)
 		k.Label(label + "_none")
 	}
-	k.end()
+	k.End()
 }
 
 func (l level) wideName(rows int) string {
@@ -153,9 +150,8 @@ const wideVectors = 3
 // operations.
 func (k kernels) wide(rows int) {
 	width := wideVectors * k.lanes / 2
-	k.begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(
-		"adds aᵀ·b to %d×%d values at c, rows ldc bytes apart.", rows, width))
-	p := k.Params("k", "a", "b", "c", "ldc")
+	p := k.Begin(k.wideName(rows), "func(k int, a, b, c *float64, ldc int)", fmt.Sprintf(
+		"adds aᵀ·b to %d×%d values at c, rows ldc bytes apart.", rows, width), "k", "a", "b", "c", "ldc")
 	n, a, b, c, ldc := p[0], p[1], p[2], p[3], p[4]
 	row := k.GP64()
 	k.MOVQ(c, row)
@@ -193,5 +189,5 @@ func (k kernels) wide(rows int) {
 			k.ADDQ(ldc, c)
 		}
 	}
-	k.end()
+	k.End()
 }

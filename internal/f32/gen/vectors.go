@@ -8,8 +8,7 @@ import (
 )
 
 func (k kernels) dot() {
-	k.begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot over whole registers.")
-	p := k.Params("x", "y", "vectors")
+	p := k.Begin("dot"+k.name, "func(x, y *float32, vectors int) float32", "is Dot over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	acc := k.zeros(4)
 	k.four(n, func(i int) { k.VFMADD231PS(at(y, i*k.bytes()), k.load(at(x, i*k.bytes())), acc[i]) }, x, y)
@@ -28,12 +27,11 @@ func (k kernels) dot() {
 	k.VHADDPS(low, low, low)
 	k.VHADDPS(low, low, low)
 	k.Store(low, k.ReturnIndex(0))
-	k.end()
+	k.End()
 }
 
 func (k kernels) axpy() {
-	k.begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy over whole registers.")
-	p := k.Params("x", "y", "vectors")
+	p := k.Begin("axpy"+k.name, "func(a float32, x, y *float32, vectors int)", "is Axpy over whole registers.", "x", "y", "vectors")
 	x, y, n := p[0], p[1], p[2]
 	a := k.number("a")
 	k.four(n, func(i int) {
@@ -41,7 +39,7 @@ func (k kernels) axpy() {
 		k.VFMADD231PS(at(x, i*k.bytes()), a, sum)
 		k.VMOVUPS(sum, at(y, i*k.bytes()))
 	}, x, y)
-	k.end()
+	k.End()
 }
 
 // four emits step for registers 0 to 3 while at least four remain, then for one
@@ -60,8 +58,7 @@ func (k kernels) four(n reg.GPVirtual, step func(i int), pointers ...reg.GPVirtu
 }
 
 func (k kernels) line() {
-	k.begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line over whole registers.")
-	p := k.Params("out", "in", "vectors")
+	p := k.Begin("line"+k.name, "func(out, in *float32, by, plus, lo, hi float32, vectors int)", "is Line over whole registers.", "out", "in", "vectors")
 	by, plus, lo, hi := k.number("by"), k.number("plus"), k.number("lo"), k.number("hi")
 	k.four(p[2], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
@@ -71,25 +68,23 @@ func (k kernels) line() {
 		k.VMINPS(x, hi, x)
 		k.VMOVUPS(x, at(p[0], i*k.bytes()))
 	}, p[0], p[1])
-	k.end()
+	k.End()
 }
 
 func (k kernels) times() {
-	k.begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times over whole registers.")
-	p := k.Params("out", "x", "y", "vectors")
+	p := k.Begin("times"+k.name, "func(out, x, y *float32, vectors int)", "is Times over whole registers.", "out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
 		x := k.load(at(p[1], i*k.bytes()))
 		k.VMULPS(at(p[2], i*k.bytes()), x, x)
 		k.VMOVUPS(x, at(p[0], i*k.bytes()))
 	}, p[0], p[1], p[2])
-	k.end()
+	k.End()
 }
 
 // larger takes the maximum in both operand orders and combines the bits,
 // because the instruction returns the second source if an operand is NaN.
 func (k kernels) larger() {
-	k.begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.")
-	p := k.Params("out", "x", "y", "vectors")
+	p := k.Begin("larger"+k.name, "func(out, x, y *float32, vectors int)", "is Larger over whole registers.", "out", "x", "y", "vectors")
 	k.four(p[3], func(i int) {
 		x, y, z := k.load(at(p[1], i*k.bytes())), k.load(at(p[2], i*k.bytes())), k.vec()
 		k.VMAXPS(x, y, z)
@@ -97,12 +92,11 @@ func (k kernels) larger() {
 		k.VORPS(z, x, x)
 		k.VMOVUPS(x, at(p[0], i*k.bytes()))
 	}, p[0], p[1], p[2])
-	k.end()
+	k.End()
 }
 
 func (k kernels) largest() {
-	k.begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest over whole registers.")
-	p := k.Params("x", "vectors")
+	p := k.Begin("largest"+k.name, "func(x *float32, vectors int) float32", "is Largest over whole registers.", "x", "vectors")
 	acc := make([]reg.VecVirtual, 4)
 	for i := range acc {
 		acc[i] = k.load(k.float(float32(math.Inf(-1))))
@@ -126,13 +120,12 @@ func (k kernels) largest() {
 	k.VMOVSHDUP(low, high)
 	k.VMAXPS(high, low, low)
 	k.Store(low, k.ReturnIndex(0))
-	k.end()
+	k.End()
 }
 
 // widen adds float32 to float64, half a register at a time.
 func (k kernels) widen() {
-	k.begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.")
-	p := k.Params("sum", "x", "vectors")
+	p := k.Begin("widen"+k.name, "func(sum *float64, x *float32, vectors int)", "is AddTo64 over whole registers.", "sum", "x", "vectors")
 	k.Count("one", p[2], func() {
 		for half := range 2 {
 			wide := k.vec()
@@ -143,7 +136,7 @@ func (k kernels) widen() {
 		k.Advance(2*k.bytes(), p[0])
 		k.Advance(k.bytes(), p[1])
 	})
-	k.end()
+	k.End()
 }
 
 // less returns a mask of the lanes in which x < y, which excludes NaN.
@@ -171,8 +164,7 @@ func (k kernels) choose(mask reg.Register, yes, no reg.VecVirtual) reg.VecVirtua
 
 // centre computes half a register at a time, with differences in float64.
 func (k kernels) centre() {
-	k.begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre over whole registers.")
-	p := k.Params("out", "x", "mean", "vectors")
+	p := k.Begin("centre"+k.name, "func(out, x *float32, mean *float64, scale float64, vectors int)", "is Centre over whole registers.", "out", "x", "mean", "vectors")
 	scale := k.vec()
 	k.VBROADCASTSD(k.Address("scale"), scale)
 	k.Count("one", p[3], func() {
@@ -194,5 +186,5 @@ func (k kernels) centre() {
 		k.Advance(2*k.bytes(), p[2])
 		k.Advance(k.bytes(), p[0], p[1])
 	})
-	k.end()
+	k.End()
 }

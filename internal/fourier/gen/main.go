@@ -21,11 +21,11 @@ func main() { kernelgen.Main(generate) }
 var at = kernelgen.At
 
 func generate() (map[string][]byte, error) {
-	k := kernels{kernelgen.New()}
-	k.pass4()
-	k.pass3()
-	k.scale()
-	return k.Files("internal/fourier/gen", "fourier", "avx2")
+	return kernelgen.Files("fourier", map[string]func(kernelgen.Kernels){"avx2": func(k kernelgen.Kernels) {
+		kernels{k}.pass4()
+		kernels{k}.pass3()
+		kernels{k}.scale()
+	}})
 }
 
 type kernels struct{ kernelgen.Kernels }
@@ -129,14 +129,13 @@ func (k kernels) pass(radix int, body func(in []reg.VecVirtual, w []factor) []re
 			k.ADDQ(bytes, x)
 		}
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 const signature = "func(x, y, twiddles *complex128, done, stride int)"
 
 func (k kernels) pass4() {
-	k.Begin("pass4AVX2", signature, "pass4AVX2 is a pass of radix 4. stride is even.")
+	k.Begin("pass4AVX2", signature, "is a pass of radix 4. stride is even.")
 	k.pass(4, func(in []reg.VecVirtual, w []factor) []reg.VecVirtual {
 		a, b, c, d := in[0], in[1], in[2], in[3]
 		k.times(b, w[0])
@@ -154,7 +153,7 @@ func (k kernels) pass3() {
 	for i, v := range []float64{0.5, math.Sqrt(3) / 2} {
 		k.AddDatum(8*i, U64(math.Float64bits(v)))
 	}
-	k.Begin("pass3AVX2", signature, "pass3AVX2 is a pass of radix 3. stride is even.")
+	k.Begin("pass3AVX2", signature, "is a pass of radix 3. stride is even.")
 	half, sin60 := k.YMM(), k.YMM()
 	k.VBROADCASTSD(constants.Offset(0), half)
 	k.VBROADCASTSD(constants.Offset(8), sin60)
@@ -173,8 +172,7 @@ func (k kernels) pass3() {
 
 // scale takes four values of each row.
 func (k kernels) scale() {
-	k.Begin("scaleAVX2", "func(dst, src *complex128, by *float64, rows, ld int)", "scaleAVX2 is ScaleLanes.")
-	p := k.Params("dst", "src", "by", "rows", "ld")
+	p := k.Begin("scaleAVX2", "func(dst, src *complex128, by *float64, rows, ld int)", "is ScaleLanes.", "dst", "src", "by", "rows", "ld")
 	dst, src, by, rows, ld := p[0], p[1], p[2], p[3], p[4]
 	values := k.GP64()
 	k.MOVQ(ld, values)
@@ -192,6 +190,5 @@ func (k kernels) scale() {
 		k.ADDQ(values, src)
 		k.ADDQ(ld, by)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }

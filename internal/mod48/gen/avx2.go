@@ -15,7 +15,7 @@ import (
 // halves of eight lanes, and the sums b₀+b₁ of two groups of four in the halves
 // of four more lanes. Upper halves are read at an offset of four bytes.
 
-func avx2(k kernels) {
+func (k kernels) avx2() {
 	k.foursAVX2()
 	k.cutAVX2()
 	k.fieldsAVX2()
@@ -26,9 +26,8 @@ func avx2(k kernels) {
 }
 
 func (k kernels) foursAVX2() {
-	k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"foursAVX2 is Rows for rows of blocks·16 words.")
-	p := k.Params("c", "dst", "rows", "x", "blocks")
+	p := k.Begin("foursAVX2", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+		"is Rows for rows of blocks·16 words.", "c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")
 	var acc [4][3]reg.VecVirtual
@@ -66,8 +65,7 @@ func (k kernels) foursAVX2() {
 		k.VMOVDQU(k.closeAVX2(c, s), at(dst, 0))
 		k.Advance(32, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // fmaAVX2 adds the products of the four packed words at m, unpacked by places,

@@ -12,7 +12,7 @@ import (
 // products to one sum and the high bits to another. Sums of up to 2,048
 // products fit, even after adding up eight lanes.
 
-func ifma(k kernels) {
+func (k kernels) ifma() {
 	k.foursIFMA()
 	k.tileIFMA("tile8IFMA", 1)
 	k.tileIFMA("tile16IFMA", 2)
@@ -123,9 +123,8 @@ func (k kernels) close(c reg.GPVirtual, s sum, carry reg.Register) reg.VecVirtua
 }
 
 func (k kernels) foursIFMA() {
-	k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
-		"foursIFMA is Rows for rows of blocks·16 words.")
-	p := k.Params("c", "dst", "rows", "x", "blocks")
+	p := k.Begin("foursIFMA", "func(c *[85]uint64, dst *[4]uint64, rows int, r0, r1, r2, r3 *byte, x *uint64, blocks int)",
+		"is Rows for rows of blocks·16 words.", "c", "dst", "rows", "x", "blocks")
 	c, dst, rows, x, blocks := p[0], p[1], p[2], p[3], p[4]
 	r := k.Params("r0", "r1", "r2", "r3")
 	spread, acc, carry := k.spreader(c), k.sums(4), k.YMM()
@@ -151,8 +150,7 @@ func (k kernels) foursIFMA() {
 		k.clear(acc)
 		k.Advance(32, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // tileRows is the number of rows in a tile. Each needs two sums for each of two
@@ -163,9 +161,8 @@ const tileRows = 6
 // lane sums one request, so nothing is added across lanes. The rows' words are
 // unpacked sixteen at a time into room and broadcast from there one by one.
 func (k kernels) tileIFMA(name string, groups int) {
-	k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
-		fmt.Sprintf("%s multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", name, 8*groups))
-	p := k.Params("c", "room", "rows", "ahead", "x", "blocks", "from")
+	p := k.Begin(name, fmt.Sprintf("func(c *[85]uint64, dst *[6][%d]uint64, room *[6][16]uint64, rows, ahead *[6]*byte, from int, x *uint64, blocks int)", 8*groups),
+		fmt.Sprintf("multiplies six rows of blocks·16 words, beginning at byte from, by %d requests.", 8*groups), "c", "room", "rows", "ahead", "x", "blocks", "from")
 	c, room, rows, ahead, x, blocks, from := p[0], p[1], p[2], p[3], p[4], p[5], p[6]
 	acc, carry := k.sums(tileRows*groups), k.ZMM() // acc[q*groups+g]
 	k.Count(name+"_16", blocks, func() {
@@ -207,6 +204,5 @@ func (k kernels) tileIFMA(name string, groups int) {
 	for i, s := range acc {
 		k.VMOVDQU64(k.close(c, s, carry), at(dst, 64*i))
 	}
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }

@@ -9,8 +9,6 @@
 package main
 
 import (
-	"maps"
-
 	"github.com/mmcloughlin/avo/reg"
 
 	"cpar/internal/kernelgen"
@@ -21,20 +19,10 @@ func main() { kernelgen.Main(generate) }
 var at = kernelgen.At
 
 func generate() (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, level := range []struct {
-		name  string
-		write func(kernels)
-	}{{"ifma", ifma}, {"avx2", avx2}} {
-		k := kernels{kernelgen.New()}
-		level.write(k)
-		written, err := k.Files("internal/mod48/gen", "mod48", level.name)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(files, written)
-	}
-	return files, nil
+	return kernelgen.Files("mod48", map[string]func(kernelgen.Kernels){
+		"ifma": func(k kernelgen.Kernels) { kernels{k}.ifma() },
+		"avx2": func(k kernelgen.Kernels) { kernels{k}.avx2() },
+	})
 }
 
 type kernels struct{ kernelgen.Kernels }

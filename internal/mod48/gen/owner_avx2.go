@@ -6,9 +6,8 @@ import (
 )
 
 func (k kernels) cutAVX2() {
-	k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
-		"cutAVX2 is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.")
-	p := k.Params("c", "dst", "b", "sixteens", "over")
+	p := k.Begin("cutAVX2", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
+		"is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.", "c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.constant(c, atLast, k.YMM()), k.constant(c, atDrop, k.YMM()), k.YMM()
 	k.VPXOR(all, all, all)
@@ -24,14 +23,12 @@ func (k kernels) cutAVX2() {
 		k.Advance(128, b, dst)
 	})
 	k.VMOVDQU(all, at(over, 0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) fieldsAVX2() {
-	k.Begin("fieldsAVX2", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
-		"fieldsAVX2 is Fields of blocks·16 numbers.")
-	p := k.Params("c", "dst", "b", "blocks")
+	p := k.Begin("fieldsAVX2", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
+		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.YMM(), k.YMM(), k.YMM()
 	k.VMOVDQU(at(c, atFieldShifts), shifts)
@@ -57,8 +54,7 @@ func (k kernels) fieldsAVX2() {
 		k.Advance(52, b)
 		k.Advance(128, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // Transforms use float64, four words at once. All values are integers, and all
@@ -84,8 +80,7 @@ func (k kernels) wordsAVX2(p, sixteens reg.GPVirtual, body func(x reg.VecVirtual
 		}
 		k.Advance(128, p)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // float broadcasts the number at an offset of the constants into every lane.
@@ -98,9 +93,8 @@ func (k kernels) float(p reg.GPVirtual, off int) reg.VecVirtual {
 // floatsAVX2 converts words to float64: the bits of a word are the mantissa of
 // 2⁵² plus the word.
 func (k kernels) floatsAVX2() {
-	k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"floatsAVX2 converts sixteens·16 words to float64, all below 2⁵².")
-	a := k.Params("c", "p", "sixteens")
+	a := k.Begin("floatsAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
+		"converts sixteens·16 words to float64, all below 2⁵².", "c", "p", "sixteens")
 	zero := k.float(a[0], atFloat52)
 	k.wordsAVX2(a[1], a[2], func(x reg.VecVirtual) {
 		k.VORPD(zero, x, x)
@@ -110,9 +104,8 @@ func (k kernels) floatsAVX2() {
 
 // reduceAVX2 inverts floatsAVX2 modulo q.
 func (k kernels) reduceAVX2() {
-	k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"reduceAVX2 converts sixteens·16 float64 integers of up to 7q to words below q.")
-	a := k.Params("c", "p", "sixteens")
+	a := k.Begin("reduceAVX2", "func(c *[85]uint64, p *uint64, sixteens int)",
+		"converts sixteens·16 float64 integers of up to 7q to words below q.", "c", "p", "sixteens")
 	q, inverse, zero, none := k.float(a[0], atFloat), k.float(a[0], atInverse), k.float(a[0], atFloat52), k.YMM()
 	k.VXORPD(none, none, none)
 	k.wordsAVX2(a[1], a[2], func(x reg.VecVirtual) {
@@ -129,9 +122,8 @@ func (k kernels) reduceAVX2() {
 }
 
 func (k kernels) levelAVX2() {
-	k.Begin("levelAVX2", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
-		"levelAVX2 computes one level of butterflies. Half a block has sixteens·16 float64.")
-	a := k.Params("c", "p", "roots", "blocks", "sixteens")
+	a := k.Begin("levelAVX2", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
+		"computes one level of butterflies. Half a block has sixteens·16 float64.", "c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q := k.float(c, atFloat)
 	other := k.Part(sixteens, 0, 0)
@@ -164,16 +156,14 @@ func (k kernels) levelAVX2() {
 		k.ADDQ(span, p)
 		k.ADDQ(span, other)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // productsAVX2 multiplies half words like foursAVX2, two rows at once, in two
 // turns.
 func (k kernels) productsAVX2() {
-	k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
-		"productsAVX2 is Products of fours·4 rows of vectors·4 words.")
-	p := k.Params("c", "dst", "fours", "a", "b", "vectors")
+	p := k.Begin("productsAVX2", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
+		"is Products of fours·4 rows of vectors·4 words.", "c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)
 	k.SHLQ(Imm(5), row)
@@ -207,8 +197,7 @@ func (k kernels) productsAVX2() {
 		k.VMOVDQU(k.closeAVX2(c, s), at(dst, 0))
 		k.Advance(32, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // productAVX2 adds the products of four words like fmaAVX2.

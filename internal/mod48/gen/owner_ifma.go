@@ -7,9 +7,8 @@ import (
 
 // cutIFMA cuts eight words at once. q − 1 − x is negative if x is too large.
 func (k kernels) cutIFMA() {
-	k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
-		"cutIFMA is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.")
-	p := k.Params("c", "dst", "b", "sixteens", "over")
+	p := k.Begin("cutIFMA", "func(c *[85]uint64, dst *uint64, b *byte, sixteens int, over *[8]uint64)",
+		"is Cut of sixteens·16 words. It sets the sign of a word of over if a word is too large.", "c", "dst", "b", "sixteens", "over")
 	c, dst, b, sixteens, over := p[0], p[1], p[2], p[3], p[4]
 	last, drop, all := k.ZMM(), k.ZMM(), k.ZMM()
 	k.VPBROADCASTQ(at(c, atLast), last)
@@ -27,16 +26,14 @@ func (k kernels) cutIFMA() {
 		k.Advance(128, b, dst)
 	})
 	k.VMOVDQU64(all, at(over, 0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // fieldsIFMA reads eight fields at once: a byte shuffle moves each to its own
 // word.
 func (k kernels) fieldsIFMA() {
-	k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
-		"fieldsIFMA is Fields of blocks·16 numbers.")
-	p := k.Params("c", "dst", "b", "blocks")
+	p := k.Begin("fieldsIFMA", "func(c *[85]uint64, dst *uint64, b *byte, up, blocks int)",
+		"is Fields of blocks·16 numbers.", "c", "dst", "b", "blocks")
 	c, dst, b, blocks := p[0], p[1], p[2], p[3]
 	shifts, mask, up := k.ZMM(), k.ZMM(), k.ZMM()
 	k.VMOVDQU64(at(c, atFieldShifts), shifts)
@@ -61,8 +58,7 @@ func (k kernels) fieldsIFMA() {
 		k.Advance(52, b)
 		k.Advance(128, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // levelIFMA computes butterflies of words below 4q, which stay below 4q
@@ -70,9 +66,8 @@ func (k kernels) fieldsIFMA() {
 //
 //	x, y ─▶ x + w·y, x − w·y     w·y mod q, below 2q, is w·y − ⌊⌊w·2⁵²/q⌋·y/2⁵²⌋·q in 52 bits
 func (k kernels) levelIFMA() {
-	k.Begin("levelIFMA", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
-		"levelIFMA computes one level of butterflies. Half a block has sixteens·16 words.")
-	a := k.Params("c", "p", "roots", "blocks", "sixteens")
+	a := k.Begin("levelIFMA", "func(c *[85]uint64, p *uint64, roots *[5]uint64, blocks, sixteens int)",
+		"computes one level of butterflies. Half a block has sixteens·16 words.", "c", "p", "roots", "blocks", "sixteens")
 	c, p, roots, blocks, sixteens := a[0], a[1], a[2], a[3], a[4]
 	q, twice, low := k.ZMM(), k.ZMM(), k.ZMM()
 	k.VPBROADCASTQ(at(c, atQ), q)
@@ -115,14 +110,12 @@ func (k kernels) levelIFMA() {
 		k.ADDQ(span, p)
 		k.ADDQ(span, other)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) reduceIFMA() {
-	k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
-		"reduceIFMA reduces sixteens·16 words below 4q modulo q.")
-	a := k.Params("c", "p", "sixteens")
+	a := k.Begin("reduceIFMA", "func(c *[85]uint64, p *uint64, sixteens int)",
+		"reduces sixteens·16 words below 4q modulo q.", "c", "p", "sixteens")
 	c, p, sixteens := a[0], a[1], a[2]
 	q, twice := k.ZMM(), k.ZMM()
 	k.VPBROADCASTQ(at(c, atQ), q)
@@ -139,14 +132,12 @@ func (k kernels) reduceIFMA() {
 		}
 		k.Advance(128, p)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) productsIFMA() {
-	k.Begin("productsIFMA", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
-		"productsIFMA is Products of fours·4 rows of vectors·8 words.")
-	p := k.Params("c", "dst", "fours", "a", "b", "vectors")
+	p := k.Begin("productsIFMA", "func(c *[85]uint64, dst *uint64, fours int, a, b *uint64, vectors int)",
+		"is Products of fours·4 rows of vectors·8 words.", "c", "dst", "fours", "a", "b", "vectors")
 	c, dst, fours, a, b, vectors := p[0], p[1], p[2], p[3], p[4], p[5]
 	row := k.Part(vectors, 0, 0)
 	k.SHLQ(Imm(6), row)
@@ -170,8 +161,7 @@ func (k kernels) productsIFMA() {
 		k.ADDQ(rows, b)
 		k.Advance(32, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // rowOf returns the address of row i of four at p, where row is the length of a

@@ -12,7 +12,7 @@ import (
 // The low and the high products are summed separately and combined once at the
 // end. Tails of fewer than four words use the scalar multiplier.
 
-func avx2(k kernels) {
+func (k kernels) avx2() {
 	k.dot2()
 	k.axpy2()
 	k.sum2()
@@ -100,16 +100,13 @@ func (k kernels) product2(label string, a, b, n reg.GPVirtual, ahead func(off in
 const sumAhead, rowsAhead = 4096, 4096
 
 func (k kernels) dot2() {
-	k.Begin("dotAVX2", "func(a, b *uint64, n int) uint64", "dotAVX2 is Dot of n words.")
-	p := k.Params("a", "b", "n")
+	p := k.Begin("dotAVX2", "func(a, b *uint64, n int) uint64", "is Dot of n words.", "a", "b", "n")
 	k.Store(k.product2("dot", p[0], p[1], p[2], nil, nil), k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) axpy2() {
-	k.Begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX2 is Axpy of n words.")
-	p := k.Params("alpha", "x", "y", "n")
+	p := k.Begin("axpyAVX2", "func(alpha uint64, x, y *uint64, n int)", "is Axpy of n words.", "alpha", "x", "y", "n")
 	alpha, x, y, n := p[0], p[1], p[2], p[3]
 	a, ah := k.YMM(), k.YMM()
 	k.VMOVQ(alpha, a.AsX())
@@ -149,8 +146,7 @@ func (k kernels) axpy2() {
 }
 
 func (k kernels) sum2() {
-	k.Begin("sumAVX2", "func(x *uint64, n int) uint64", "sumAVX2 is Sum of n words.")
-	p := k.Params("x", "n")
+	p := k.Begin("sumAVX2", "func(x *uint64, n int) uint64", "is Sum of n words.", "x", "n")
 	x, n := p[0], p[1]
 	acc := make([]reg.VecVirtual, 8)
 	for i := range acc {
@@ -176,27 +172,24 @@ func (k kernels) sum2() {
 		k.Advance(8, x)
 	})
 	k.Store(sum, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) rows2() {
-	k.Begin("rowsAVX2", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"rowsAVX2 is Rows for rows of n words. It prefetches across the ends of rows.")
-	p := k.Params("dst", "rows", "matrix", "n")
+	p := k.Begin("rowsAVX2", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+		"is Rows for rows of n words. It prefetches across the ends of rows.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	k.Count("row", rows, func() {
 		sum := k.product2("rows", a, k.Params("x")[0], n, func(off int) { k.PREFETCHT0(at(a, off+rowsAhead)) }, nil)
 		k.MOVQ(sum, at(dst, 0))
 		k.Advance(8, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) gather2() {
 	k.Begin("gatherAVX2", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
-		"gatherAVX2 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
+		"is Gather for rows of n words. While it multiplies a row it prefetches the next.")
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
 		sum := k.product2("gather", a, x, n, func(off int) { k.PREFETCHT0(at(ahead, off)) }, ahead)
 		k.MOVQ(sum, dst)
@@ -204,8 +197,7 @@ func (k kernels) gather2() {
 }
 
 func (k kernels) lanes2() {
-	k.Begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX2 is DotLanes of n words.")
-	p := k.Params("sum", "row", "x", "n")
+	p := k.Begin("lanesAVX2", "func(sum *[8]uint64, row, x *uint64, n int)", "is DotLanes of n words.", "sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.wides(2)
 	k.Count("lanes_1", n, func() {
@@ -222,15 +214,14 @@ func (k kernels) lanes2() {
 		k.VPADDQ(at(sum, 32*i), acc[i].lo, acc[i].lo)
 		k.VMOVDQU(acc[i].lo, at(sum, 32*i))
 	}
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // tile2 is tile512 for eight vectors, two rows at a time because there are only
 // sixteen registers.
 func (k kernels) tile2() {
 	k.Begin("tile8AVX2", "func(dst *[4][8]uint64, r0, r1, r2, r3, x0 *uint64, n int, p0 *[8]uint64, ahead uintptr)",
-		"tile8AVX2 is Tile for 8 vectors.")
+		"is Tile for 8 vectors.")
 	for half, names := range [][]string{{"r0", "r1"}, {"r2", "r3"}} {
 		label := "tile8_" + names[0]
 		r, p := k.Params(names...), k.Params("x0", "n", "ahead")
@@ -286,6 +277,5 @@ func (k kernels) tile2() {
 			}
 		}
 	}
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }

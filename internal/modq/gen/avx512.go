@@ -11,7 +11,7 @@ import (
 // is a fourth, and two ports share them: two cycles for eight products. Tails
 // are loaded under a mask, which reads nothing beyond the slice.
 
-func avx512(k kernels) {
+func (k kernels) avx512() {
 	k.dot512()
 	k.axpy512()
 	k.axpyRows512()
@@ -104,19 +104,17 @@ func (k kernels) product512(label string, acc []reg.VecVirtual, a, b, n reg.GPVi
 }
 
 func (k kernels) dot512() {
-	k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "dotAVX512 is Dot of n words.")
-	p := k.Params("a", "b", "n")
+	p := k.Begin("dotAVX512", "func(a, b *uint64, n int) uint64", "is Dot of n words.", "a", "b", "n")
 	acc := k.zeros(4)
 	k.product512("dot", acc, p[0], p[1], p[2], k.tailMask(p[2]), nil, nil)
 	sum := k.GP64()
 	k.VMOVQ(k.fold(acc), sum)
 	k.Store(sum, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) axpy512() {
-	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "axpyAVX512 is Axpy of n words.")
+	k.Begin("axpyAVX512", "func(alpha uint64, x, y *uint64, n int)", "is Axpy of n words.")
 	alpha := k.ZMM()
 	k.VPBROADCASTQ(k.Params("alpha")[0], alpha)
 	p := k.Params("x", "y", "n")
@@ -144,15 +142,14 @@ func (k kernels) axpy512() {
 	k.VPMULLQ(zx, alpha, zx)
 	k.VPADDQ(zx, zy, zy)
 	k.VMOVDQU64(zy, mask, at(y, 0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // axpyRows512 reads and writes y once for four rows. It prefetches the same
 // amount of data as it reads.
 func (k kernels) axpyRows512() {
 	k.Begin("axpyRowsAVX512", "func(alpha *[4]uint64, r0, r1, r2, r3, y *uint64, n int, ahead uintptr)",
-		"axpyRowsAVX512 is AxpyRows of n words.")
+		"is AxpyRows of n words.")
 	from := k.Params("alpha")[0]
 	alpha := make([]reg.VecVirtual, 4)
 	for q := range alpha {
@@ -184,8 +181,7 @@ func (k kernels) axpyRows512() {
 		k.VPADDQ(z, sum, sum)
 	}
 	k.VMOVDQU64(sum, mask, at(y, 0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // streams pages are summed side by side, which uses more memory bandwidth than
@@ -193,8 +189,7 @@ func (k kernels) axpyRows512() {
 const streams, page = 8, 4096
 
 func (k kernels) sum512() {
-	k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "sumAVX512 is Sum of n words, eight pages side by side.")
-	p := k.Params("x", "n")
+	p := k.Begin("sumAVX512", "func(x *uint64, n int) uint64", "is Sum of n words, eight pages side by side.", "x", "n")
 	x, n := p[0], p[1]
 	mask := k.tailMask(n)
 	acc := k.zeros(2 * streams)
@@ -219,14 +214,12 @@ func (k kernels) sum512() {
 	k.VPADDQ(z, acc[1], acc[1])
 	k.VMOVQ(k.fold(acc), sum)
 	k.Store(sum, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // sumFour512 reads in the order of quarters512.
 func (k kernels) sumFour512() {
-	k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "sumFourAVX512 is Sum of 4·n words, n from each quarter at once, a multiple of 16.")
-	p := k.Params("x", "n")
+	p := k.Begin("sumFourAVX512", "func(x *uint64, n int) uint64", "is Sum of 4·n words, n from each quarter at once, a multiple of 16.", "x", "n")
 	n, r, acc := p[1], []reg.GPVirtual{p[0], k.GP64(), k.GP64(), k.GP64()}, k.zeros(8)
 	for q := 1; q < len(r); q++ {
 		k.LEAQ(Mem{Base: r[q-1], Index: n, Scale: 8}, r[q])
@@ -243,8 +236,7 @@ func (k kernels) sumFour512() {
 	sum := k.GP64()
 	k.VMOVQ(k.fold(acc), sum)
 	k.Store(sum, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // fourRows emits the inner products of four rows and x, advances x, the rows
@@ -283,9 +275,8 @@ func (k kernels) fourRows(label string, r []reg.GPVirtual, x, n reg.GPVirtual, m
 }
 
 func (k kernels) rows512() {
-	k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"rowsAVX512 is Rows for rows of n words, one by one.")
-	p := k.Params("dst", "rows", "matrix", "n")
+	p := k.Begin("rowsAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+		"is Rows for rows of n words, one by one.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	k.Count("row", rows, func() {
@@ -295,8 +286,7 @@ func (k kernels) rows512() {
 		k.VMOVQ(k.fold(acc), at(dst, 0))
 		k.Advance(8, dst)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 const quartersAhead = 2048
@@ -304,9 +294,8 @@ const quartersAhead = 2048
 // quarters512 takes one row from each quarter of the matrix, as four continuous
 // memory streams, and loads x once for all.
 func (k kernels) quarters512() {
-	k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
-		"quartersAVX512 is Rows for 4·rows rows of n words, one from each quarter at once.")
-	p := k.Params("dst", "rows", "matrix", "n")
+	p := k.Begin("quartersAVX512", "func(dst *uint64, rows int, matrix, x *uint64, n int)",
+		"is Rows for 4·rows rows of n words, one from each quarter at once.", "dst", "rows", "matrix", "n")
 	dst, rows, a, n := p[0], p[1], p[2], p[3]
 	mask := k.tailMask(n)
 	gap := k.GP64()
@@ -329,25 +318,23 @@ func (k kernels) quarters512() {
 		}
 		k.Advance(8, to...)
 	})
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) four512() {
 	k.Begin("fourAVX512", "func(dst *[4]uint64, r0, r1, r2, r3, x *uint64, n int, a0, a1, a2, a3 uintptr)",
-		"fourAVX512 is Gather for four rows of n words. It prefetches four others.")
+		"is Gather for four rows of n words. It prefetches four others.")
 	p, r, ahead := k.Params("x", "n"), k.Params("r0", "r1", "r2", "r3"), k.Params("a0", "a1", "a2", "a3")
 	x, n := p[0], p[1]
 	dst := k.Params("dst")[0]
 	k.fourRows("four", r, x, n, k.tailMask(n), k.zeros(8), func(q, off int) Mem { return at(ahead[q], off) },
 		func(q int) Mem { return at(dst, 8*q) }, ahead...)
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 func (k kernels) gather512() {
 	k.Begin("gatherAVX512", "func(dst, matrix *uint64, index *uint32, rows int, x *uint64, n int)",
-		"gatherAVX512 is Gather for rows of n words. While it multiplies a row it prefetches the next.")
+		"is Gather for rows of n words. While it multiplies a row it prefetches the next.")
 	mask := k.tailMask(k.Params("n")[0])
 	k.gather(func(a, x, n, ahead reg.GPVirtual, dst Mem) {
 		acc := k.zeros(4)
@@ -357,8 +344,7 @@ func (k kernels) gather512() {
 }
 
 func (k kernels) lanes512() {
-	k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "lanesAVX512 is DotLanes of n words.")
-	p := k.Params("sum", "row", "x", "n")
+	p := k.Begin("lanesAVX512", "func(sum *[8]uint64, row, x *uint64, n int)", "is DotLanes of n words.", "sum", "row", "x", "n")
 	sum, row, x, n := p[0], p[1], p[2], p[3]
 	acc := k.zeros(4)
 	k.VMOVDQU64(at(sum, 0), acc[0])
@@ -384,8 +370,7 @@ func (k kernels) lanes512() {
 	k.VPADDQ(acc[1], acc[0], acc[0])
 	k.VPADDQ(acc[2], acc[0], acc[0])
 	k.VMOVDQU64(acc[0], at(sum, 0))
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
 
 // tile512 writes the product of four rows and groups of eight interleaved
@@ -396,7 +381,7 @@ func (k kernels) tile512(name string, groups int) {
 		dstOf, vectors, pairsOf = "[2][4][8]uint64", "x0, x1", "p0, p1"
 	}
 	k.Begin(name, fmt.Sprintf("func(dst *%s, r0, r1, r2, r3, %s *uint64, n int, %s *[8]uint64, ahead uintptr)", dstOf, vectors, pairsOf),
-		fmt.Sprintf("%s is Tile for %d vectors.", name, 8*groups))
+		fmt.Sprintf("is Tile for %d vectors.", 8*groups))
 	r := k.Params("r0", "r1", "r2", "r3")
 	x := k.Params([]string{"x0", "x1"}[:groups]...)
 	p := k.Params("n", "ahead")
@@ -456,6 +441,5 @@ func (k kernels) tile512(name string, groups int) {
 			k.VMOVDQU64(z, at(dst, 256*g+64*q))
 		}
 	}
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }

@@ -9,8 +9,6 @@
 package main
 
 import (
-	"maps"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
@@ -22,20 +20,10 @@ func main() { kernelgen.Main(generate) }
 var at = kernelgen.At
 
 func generate() (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for _, level := range []struct {
-		name  string
-		write func(kernels)
-	}{{"avx512", avx512}, {"avx2", avx2}} {
-		k := kernels{kernelgen.New()}
-		level.write(k)
-		written, err := k.Files("internal/modq/gen", "modq", level.name)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(files, written)
-	}
-	return files, nil
+	return kernelgen.Files("modq", map[string]func(kernelgen.Kernels){
+		"avx512": func(k kernelgen.Kernels) { kernels{k}.avx512() },
+		"avx2":   func(k kernelgen.Kernels) { kernels{k}.avx2() },
+	})
 }
 
 type kernels struct{ kernelgen.Kernels }
@@ -69,6 +57,5 @@ func (k kernels) gather(product func(a, x, n, ahead reg.GPVirtual, dst operand.M
 	k.DECQ(rows)
 	k.JNZ(operand.LabelRef("gather_row"))
 	k.Label("gather_end")
-	k.VZEROUPPER()
-	k.RET()
+	k.End()
 }
