@@ -144,20 +144,6 @@ func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	return nearest
 }
 
-func mean(rows [][]float32, members []uint32) []float32 {
-	sum := make([]float64, len(rows[0]))
-	for _, i := range members {
-		for j, x := range rows[i] {
-			sum[j] += float64(x)
-		}
-	}
-	out := make([]float32, len(sum))
-	for j, s := range sum {
-		out[j] = float32(s / float64(len(members)))
-	}
-	return out
-}
-
 // The encoding of BalancedCells takes one bit per record and cell. Record
 // numbers would take four times as much at a million records. Numbers are
 // little-endian. The length depends only on the four counts.
@@ -172,9 +158,7 @@ func (c *BalancedCells) AppendBinary(b []byte, n int) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(x))
 	}
 	for _, centroid := range c.Centroids {
-		for _, x := range centroid {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
+		b, _ = binary.Append(b, binary.LittleEndian, centroid) // a slice of numbers has no error
 	}
 	for _, records := range c.Records {
 		set := make([]byte, (n+7)/8)

@@ -38,7 +38,7 @@ func choose(ctx context.Context, rows [][]float32, clusters, size int, seed [32]
 		}
 		c := new(BalancedCells)
 		for list := range clusters {
-			c.Centroids = append(c.Centroids, mean(some, lists.Members(list)))
+			c.Centroids = append(c.Centroids, mean(func(i int) []float32 { return some[i] }, lists.Members(list)))
 		}
 		c.fill(some, size)
 		if found := c.countFound(some, near); found > most {

@@ -46,7 +46,7 @@ func TestBestDivisionIsChosen(t *testing.T) {
 		}
 		c := new(BalancedCells)
 		for list := range clusters {
-			c.Centroids = append(c.Centroids, mean(rows, lists.Members(list)))
+			c.Centroids = append(c.Centroids, mean(func(i int) []float32 { return rows[i] }, lists.Members(list)))
 		}
 		c.fill(rows, size)
 		most, least = max(most, count(c)), min(least, count(c))

@@ -18,16 +18,15 @@ type Options struct {
 	// Cells is k, the number of cells, capped at the number of rows. 0 means
 	// DefaultCells in FitPhotos and is invalid in Fit.
 	Cells int
-	// Iterations bounds the rounds of Lloyd's algorithm, 0 for 12. It stops
-	// earlier once no row changes its cell.
-	Iterations int
 	// Seed is the only source of randomness. Equal rows, options and seed give
 	// equal cells on any number of cores.
 	Seed [32]byte
 }
 
 const (
-	defaultIterations = 12
+	// rounds bounds Lloyd's algorithm, which stops earlier once no row changes
+	// its cell.
+	rounds = 12
 	// maxRows keeps row numbers within the uint32 of an index.
 	maxRows = 1 << 31
 	none    = ^uint32(0)
@@ -35,35 +34,24 @@ const (
 	chunkRows = 512
 )
 
-func (opt Options) withDefaults(n int) (Options, error) {
-	if opt.Iterations == 0 {
-		opt.Iterations = defaultIterations
-	}
-	if opt.Cells < 1 || opt.Iterations < 1 {
-		return opt, fmt.Errorf("%w: %d cells in %d iterations", cpar.ErrInput, opt.Cells, opt.Iterations)
-	}
-	opt.Cells = min(opt.Cells, n)
-	return opt, nil
-}
-
 // Fit divides rows (n×d, read-only) into at most opt.Cells non-empty cells by
 // Lloyd's algorithm, so that rows are near the centroid of their cell by
 // squared L2. It starts from rows drawn by k-means++ (Arthur and Vassilvitskii
 // 2007). Errors wrap cpar.ErrInput.
 //
-// It takes O(iterations·n·k·d) time on all cores, and memory for a copy of the
+// It takes O(n·k·d) time per round on all cores, and memory for a copy of the
 // rows.
 func Fit(ctx context.Context, rows [][]float32, opt Options) (*Partition, error) {
 	points, err := newPoints(rows)
 	if err != nil {
 		return nil, fmt.Errorf("clustering: %w", err)
 	}
-	if opt, err = opt.withDefaults(points.n); err != nil {
-		return nil, fmt.Errorf("clustering: %w", err)
+	if opt.Cells < 1 {
+		return nil, fmt.Errorf("clustering: %w: %d cells", cpar.ErrInput, opt.Cells)
 	}
-	m := &lloyd{points: points, k: opt.Cells, rng: newRand(opt.Seed)}
+	m := &lloyd{points: points, k: min(opt.Cells, points.n), rng: newRand(opt.Seed)}
 	m.start()
-	for range opt.Iterations {
+	for range rounds {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -226,7 +214,6 @@ func (m *lloyd) assign() int {
 			}
 		}
 	})
-	m.count()
 	m.fill()
 	changed := 0
 	for i, l := range m.cell {
@@ -237,16 +224,13 @@ func (m *lloyd) assign() int {
 	return changed
 }
 
-func (m *lloyd) count() {
+// fill moves into every empty cell the row farthest from its centroid among
+// cells of at least two rows, ties to the largest cell.
+func (m *lloyd) fill() {
 	clear(m.size)
 	for _, l := range m.cell {
 		m.size[l]++
 	}
-}
-
-// fill moves into every empty cell the row farthest from its centroid among
-// cells of at least two rows, ties to the largest cell.
-func (m *lloyd) fill() {
 	for empty := range m.size {
 		if m.size[empty] > 0 {
 			continue
@@ -272,21 +256,25 @@ func (m *lloyd) fill() {
 func (m *lloyd) update() {
 	lists := newPartition(m.cell, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {
-		sum := make([]float64, m.d)
 		for c := from; c < to; c++ {
-			clear(sum)
-			members := lists.Members(c)
-			for _, i := range members {
-				for j, x := range m.row(int(i)) {
-					sum[j] += float64(x)
-				}
-			}
-			to := m.centroids[c*m.d:][:m.d]
-			for j, s := range sum {
-				to[j] = float32(s / float64(len(members)))
-			}
+			copy(m.centroids[c*m.d:], mean(m.row, lists.Members(c)))
 		}
 	})
+}
+
+// mean returns the mean of the rows of a non-empty cell.
+func mean(row func(i int) []float32, members []uint32) []float32 {
+	out := make([]float32, len(row(int(members[0]))))
+	sum := make([]float64, len(out))
+	for _, i := range members {
+		for j, x := range row(int(i)) {
+			sum[j] += float64(x)
+		}
+	}
+	for j, s := range sum {
+		out[j] = float32(s / float64(len(members)))
+	}
+	return out
 }
 
 func squaredL2(a, b []float32) float32 {

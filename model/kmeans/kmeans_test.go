@@ -211,7 +211,6 @@ func TestFillSplitsTheWorstCell(t *testing.T) {
 		"two lists at one time": {[]uint32{2, 2, 2}, []float32{1, 2, 3}, []uint32{2, 1, 0}},
 	} {
 		m := &lloyd{points: &points{n: len(c.list)}, k: 3, cell: c.list, distance: c.distance, size: make([]int, 3)}
-		m.count()
 		m.fill()
 		if !slices.Equal(m.cell, c.want) {
 			t.Errorf("%s: %v, want %v", name, m.cell, c.want)
@@ -308,14 +307,14 @@ func TestKMeansRefuses(t *testing.T) {
 		rows [][]float32
 		opt  Options
 	}{
-		"no rows":          {nil, Options{Cells: 2}},
-		"no dimensions":    {[][]float32{{}, {}}, Options{Cells: 2}},
-		"ragged":           {[][]float32{{1, 2}, {3}}, Options{Cells: 2}},
-		"not a number":     {[][]float32{{1, 2}, {nan, 3}}, Options{Cells: 2}},
-		"infinite":         {[][]float32{{1, 2}, {inf, 3}}, Options{Cells: 2}},
-		"too large":        {[][]float32{{1e30}, {-1e30}}, Options{Cells: 2}},
-		"lists below 0":    {ok, Options{Cells: -1}},
-		"iterations below": {ok, Options{Iterations: -1}},
+		"no rows":       {nil, Options{Cells: 2}},
+		"no dimensions": {[][]float32{{}, {}}, Options{Cells: 2}},
+		"ragged":        {[][]float32{{1, 2}, {3}}, Options{Cells: 2}},
+		"not a number":  {[][]float32{{1, 2}, {nan, 3}}, Options{Cells: 2}},
+		"infinite":      {[][]float32{{1, 2}, {inf, 3}}, Options{Cells: 2}},
+		"too large":     {[][]float32{{1e30}, {-1e30}}, Options{Cells: 2}},
+		"lists below 0": {ok, Options{Cells: -1}},
+		"no lists":      {ok, Options{}},
 	} {
 		if l, err := Fit(context.Background(), c.rows, c.opt); !errors.Is(err, cpar.ErrInput) || l != nil {
 			t.Errorf("%s: %v, %v", name, l, err)
