@@ -137,9 +137,7 @@ func decodeVectors(body []byte) *Vectors {
 }
 
 func appendFloats(b []byte, values []float32) []byte {
-	for _, x := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
+	b, _ = binary.Append(b, binary.LittleEndian, values) // a slice of numbers has no error
 	return b
 }
 

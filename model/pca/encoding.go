@@ -34,9 +34,7 @@ func (b *Basis) AppendBinary(data []byte) ([]byte, error) {
 		data = binary.LittleEndian.AppendUint32(data, uint32(n))
 	}
 	for _, values := range [][]float32{b.mean, b.components} {
-		for _, v := range values {
-			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
-		}
+		data, _ = binary.Append(data, binary.LittleEndian, values) // a slice of numbers has no error
 	}
 	return data, nil
 }
