@@ -230,23 +230,24 @@ func (p *Page) Window(theme string, width, height int64) {
 }
 
 // Picture returns a screenshot as a PNG file.
-func (p *Page) Picture() (png []byte) {
+func (p *Page) Picture() []byte {
 	p.t.Helper()
-	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		png, err = page.CaptureScreenshot().Do(ctx)
-		return err
-	}))
-	return png
+	return p.screenshot(page.CaptureScreenshot())
 }
 
 // Drawing returns a screenshot as a JPEG file, which is smaller.
-func (p *Page) Drawing() (jpeg []byte) {
+func (p *Page) Drawing() []byte {
+	p.t.Helper()
+	return p.screenshot(page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatJpeg).WithQuality(86))
+}
+
+func (p *Page) screenshot(take *page.CaptureScreenshotParams) (file []byte) {
 	p.t.Helper()
 	p.Do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		jpeg, err = page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatJpeg).WithQuality(86).Do(ctx)
+		file, err = take.Do(ctx)
 		return err
 	}))
-	return jpeg
+	return file
 }
 
 // Broken returns the rules of axe-core that the page breaks now, with

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,20 +125,37 @@ func (f *FS) find(path string) (*node, string) {
 	return n, parts[len(parts)-1]
 }
 
-func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
+// do counts an operation, performs it, and records its effect.
+func (f *FS) do(operation func() error, effect func()) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.step(); err != nil {
-		return nil, err
+	err := f.step()
+	if err == nil {
+		err = operation()
 	}
-	real, err := durable.OS.Create(path, perm)
+	if err == nil {
+		effect()
+	}
+	return err
+}
+
+// link gives a node a name, or removes the name if n is nil.
+func (f *FS) link(path string, n *node) {
+	if parent, name := f.find(path); n != nil {
+		parent.now[name] = n
+	} else {
+		delete(parent.now, name)
+	}
+}
+
+func (f *FS) Create(path string, perm fs.FileMode) (durable.File, error) {
+	w := &file{fs: f, node: &node{}}
+	err := f.do(func() (err error) { w.File, err = durable.OS.Create(path, perm); return err },
+		func() { f.link(path, w.node) })
 	if err != nil {
 		return nil, err
 	}
-	n := &node{}
-	parent, name := f.find(path)
-	parent.now[name] = n
-	return &file{File: real, fs: f, node: n}, nil
+	return w, nil
 }
 
 func (f *FS) Rename(from, to string) error { return f.rename(from, to, durable.OS.Rename) }
@@ -145,62 +163,31 @@ func (f *FS) Rename(from, to string) error { return f.rename(from, to, durable.O
 func (f *FS) RenameNew(from, to string) error { return f.rename(from, to, durable.OS.RenameNew) }
 
 func (f *FS) rename(from, to string, rename func(from, to string) error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.step(); err != nil {
-		return err
-	}
-	if err := rename(from, to); err != nil {
-		return err
-	}
-	a, nameA := f.find(from)
-	b, nameB := f.find(to)
-	n := a.now[nameA]
-	delete(a.now, nameA)
-	b.now[nameB] = n
-	return nil
+	return f.do(func() error { return rename(from, to) }, func() {
+		parent, name := f.find(from)
+		n := parent.now[name]
+		f.link(from, nil)
+		f.link(to, n)
+	})
 }
 
 func (f *FS) Remove(path string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.step(); err != nil {
-		return err
-	}
-	if err := durable.OS.Remove(path); err != nil {
-		return err
-	}
-	parent, name := f.find(path)
-	delete(parent.now, name)
-	return nil
+	return f.do(func() error { return durable.OS.Remove(path) }, func() { f.link(path, nil) })
 }
 
 func (f *FS) Mkdir(path string, perm fs.FileMode) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.step(); err != nil {
-		return err
-	}
-	if err := durable.OS.Mkdir(path, perm); err != nil {
-		return err
-	}
-	parent, name := f.find(path)
-	parent.now[name] = &node{dir: true, now: map[string]*node{}, durable: map[string]*node{}}
-	return nil
+	return f.do(func() error { return durable.OS.Mkdir(path, perm) }, func() {
+		f.link(path, &node{dir: true, now: map[string]*node{}, durable: map[string]*node{}})
+	})
 }
 
+func nothing() error { return nil }
+
 func (f *FS) SyncDir(path string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.step(); err != nil {
-		return err
-	}
-	n, _ := f.find(filepath.Join(path, "x"))
-	clear(n.durable)
-	for name, child := range n.now {
-		n.durable[name] = child
-	}
-	return nil
+	return f.do(nothing, func() {
+		n, _ := f.find(filepath.Join(path, "x"))
+		n.durable = maps.Clone(n.now)
+	})
 }
 
 type file struct {
@@ -225,20 +212,12 @@ func (w *file) Write(p []byte) (int, error) {
 }
 
 func (w *file) Sync() error {
-	w.fs.mu.Lock()
-	defer w.fs.mu.Unlock()
-	if err := w.fs.step(); err != nil {
-		return err
-	}
-	w.node.synced = w.bytes
-	return nil
+	return w.fs.do(nothing, func() { w.node.synced = w.bytes })
 }
 
 func (w *file) Close() error {
-	w.fs.mu.Lock()
-	defer w.fs.mu.Unlock()
 	w.File.Close() // a killed process holds no file open
-	return w.fs.step()
+	return w.fs.do(nothing, func() {})
 }
 
 // Settle leaves the root in the state that the next process finds.

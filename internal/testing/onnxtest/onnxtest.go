@@ -187,10 +187,7 @@ func (f *File) Floats(name string, values []float32, dims ...int64) *File {
 }
 
 func FloatTensor(name string, values []float32, dims ...int64) Proto {
-	var raw []byte
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
+	raw, _ := binary.Append(nil, binary.LittleEndian, values) // a slice of numbers has no error
 	return Tensor(name, Float, raw, dims...)
 }
 
@@ -205,10 +202,7 @@ func (f *File) Ints(name string, values ...int64) *File {
 }
 
 func IntTensor(name string, values []int64, dims ...int64) Proto {
-	var raw []byte
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
-	}
+	raw, _ := binary.Append(nil, binary.LittleEndian, values)
 	return Tensor(name, Int64, raw, dims...)
 }
 
