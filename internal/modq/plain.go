@@ -25,31 +25,17 @@ func DotGeneric(a, b []uint64) uint64 {
 }
 
 func axpyPlain(alpha uint64, x, y []uint64) {
-	for len(x) >= 4 && len(y) >= 4 {
-		y[0] += alpha * x[0]
-		y[1] += alpha * x[1]
-		y[2] += alpha * x[2]
-		y[3] += alpha * x[3]
-		x, y = x[4:], y[4:]
-	}
-	for i := range x {
-		y[i] += alpha * x[i]
+	y = y[:len(x)]
+	for i, w := range x {
+		y[i] += alpha * w
 	}
 }
 
-func sumPlain(x []uint64) uint64 {
-	var s0, s1, s2, s3 uint64
-	for len(x) >= 4 {
-		s0 += x[0]
-		s1 += x[1]
-		s2 += x[2]
-		s3 += x[3]
-		x = x[4:]
-	}
+func sumPlain(x []uint64) (s uint64) {
 	for _, w := range x {
-		s0 += w
+		s += w
 	}
-	return s0 + s1 + s2 + s3
+	return s
 }
 
 func dotLanesPlain(sum *[Lanes]uint64, row, x []uint64) {
