@@ -10,11 +10,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cpar"
 	"cpar/user/localstore"
@@ -85,22 +83,6 @@ func TestCacheStorage(t *testing.T) {
 	}
 	if v, err := NewExtractor().Photo(encodePNG(t, synthetic(9, 9)), Options{Cache: NewCache(dirStore{file})}); err != nil || v == nil {
 		t.Error(err)
-	}
-	// Only old temporary files are removed.
-	odd := filepath.Join(dir, "odd[1]*")
-	old, young := filepath.Join(odd, "ab", cacheTemp+"1"), filepath.Join(odd, "ab", cacheTemp+"2")
-	os.MkdirAll(filepath.Dir(old), 0o700)
-	os.WriteFile(old, []byte("x"), 0o600)
-	os.WriteFile(young, []byte("x"), 0o600)
-	os.Chtimes(old, time.Time{}, time.Now().Add(-2*staleAfter))
-	if _, err := OpenCache(odd); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(old); err == nil {
-		t.Error("the old temporary file is still there")
-	}
-	if _, err := os.Stat(young); err != nil {
-		t.Error("the young temporary file is gone")
 	}
 }
 
@@ -224,38 +206,8 @@ func TestCacheShared(t *testing.T) {
 	}
 	group.Wait()
 	left, _ := filepath.Glob(filepath.Join(cache.store.(dirStore).dir, "*", "*"))
-	if len(left) != 1 || strings.Contains(left[0], cacheTemp) {
+	if len(left) != 1 {
 		t.Errorf("left behind: %v", left)
-	}
-}
-
-func TestOpenCacheRemovesOnlyItsFiles(t *testing.T) {
-	dir := t.TempDir()
-	old := time.Now().Add(-2 * staleAfter)
-	kept := []string{"project/tmp-results.csv", "tmp-notes", "ab/notes"}
-	ours := filepath.Join(dir, "ab", cacheTemp+"123")
-	for _, name := range append(kept, "ab/"+cacheTemp+"123") {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := OpenCache(dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range kept {
-		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-			t.Errorf("%s is gone: %v", name, err)
-		}
-	}
-	if _, err := os.Stat(ours); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a stale file of ours is still there: %v", err)
 	}
 }
 

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"cpar"
 )
@@ -23,22 +20,19 @@ import (
 //	                             value · CRC-32C of the preceding bytes (4)
 //
 // Numbers are little-endian. The file name is the hex of the first 32 bytes of
-// the entry's name, and of up to 8 more. Files appear by rename, so a process
-// killed while writing leaves only a temporary file, which OpenCache removes.
-// They are not synced to disk: a power failure may lose some, and the checksum
-// detects torn ones. The checksum protects against accidents, not against an
-// attacker with write access. Files have mode 0600, folders 0700.
+// the entry's name, and of up to 8 more. The checksum detects entries that a
+// killed process or a power failure cut off, and those that another process is
+// writing. They count as missing. It does not protect against an attacker with
+// write access. Files have mode 0600, folders 0700.
 type dirStore struct{ dir string }
 
 const (
-	cacheTemp    = "tmp-"
 	cacheMagic   = "cparkept"
-	staleAfter   = time.Hour
 	maxNameBytes = 32
 )
 
-// OpenCache opens a plaintext cache in a folder, creating it if necessary, and
-// removes old temporary files. Errors wrap cpar.ErrInput or cpar.ErrStorage.
+// OpenCache opens a plaintext cache in a folder, creating it if necessary.
+// Errors wrap cpar.ErrInput or cpar.ErrStorage.
 func OpenCache(dir string) (*Cache, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("opening feature cache: %w: no folder given", cpar.ErrInput)
@@ -46,23 +40,7 @@ func OpenCache(dir string) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening feature cache: %w: %w", cpar.ErrStorage, err)
 	}
-	// Look only in folders of entries, because the folder may hold other
-	// things.
-	stale, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "[0-9a-f][0-9a-f]", cacheTemp+"*"))
-	for _, path := range stale {
-		// A recent one may belong to a process that is still writing.
-		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
-			os.Remove(path)
-		}
-	}
 	return NewCache(dirStore{dir}), nil
-}
-
-func escapeGlob(path string) string {
-	if filepath.Separator == '\\' {
-		return path // Windows has no escaping, so a stale file may remain
-	}
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 type entry struct {
@@ -93,22 +71,10 @@ func (f dirStore) Get(kind string, name []byte) ([]byte, bool) {
 
 func (f dirStore) Put(kind string, name, value []byte) error {
 	e := f.entry(kind, name)
-	parent := filepath.Dir(e.path)
-	if err := os.Mkdir(parent, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(parent, cacheTemp)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(e.encode(value))
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), e.path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
-	return err
+	return os.WriteFile(e.path, e.encode(value), 0o600)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
