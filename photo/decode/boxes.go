@@ -77,8 +77,8 @@ func isAVIF(data []byte) bool {
 	return slices.ContainsFunc(brands(data), func(brand string) bool { return strings.HasPrefix(brand, "avi") })
 }
 
-// heifProperties returns the properties of all images in a file: the primary
-// one, its tiles and its thumbnail.
+// heifProperties returns the properties of all images in a file, also of tiles
+// and thumbnails.
 func heifProperties(data []byte) []byte {
 	meta := box(data, "meta")
 	if len(meta) < 4 {

@@ -26,18 +26,17 @@ const (
 	maxFileBytes = 1 << 30
 
 	// An image of more than maxUncheckedPixels must have a byte for every
-	// pixelsPerByte pixels. A blank progressive 4:2:0 JPEG reaches about 500
-	// and a blank PNG 1000 (the limit of deflate at one byte per pixel). Only
-	// files made to exhaust memory exceed 2048.
+	// pixelsPerByte pixels. A blank PNG reaches 1000, the limit of deflate, and
+	// only files made to exhaust memory exceed 2048.
 	maxUncheckedPixels = 4 << 20
 	pixelsPerByte      = 2048
 
-	// maxScans bounds the scans of a progressive JPEG, because each scan visits
-	// all blocks even if it has few bytes. Encoders write about ten.
+	// maxScans bounds the scans of a progressive JPEG, each of which visits all
+	// blocks. Encoders write about ten.
 	maxScans = 500
 
-	// Images of at least minReducedPixels are reduced while they are read, and
-	// so is every HEIC, because no feature needs all pixels (jpegreduced.go).
+	// Images of at least minReducedPixels, and every HEIC, are reduced while
+	// they are read, because no feature needs all pixels (jpegreduced.go).
 	minReducedPixels = 24 << 20
 )
 

@@ -7,11 +7,10 @@ import (
 	"hash"
 )
 
-// ContentDigest returns a digest of the image without its metadata. Editing the
-// keywords of a JPEG or PNG keeps the digest, and changing its pixels or
-// orientation changes it. Other formats are hashed as whole files. It decodes
-// nothing, so it runs at the speed of SHA-256 and accepts files that no decoder
-// would.
+// ContentDigest returns a digest of the image without its metadata, and of
+// other formats than JPEG and PNG as whole files. Editing keywords keeps the
+// digest, and changing pixels or orientation changes it. It decodes nothing, so
+// it accepts files that no decoder would.
 func ContentDigest(data []byte) (digest [32]byte) {
 	h := sha256.New()
 	switch {

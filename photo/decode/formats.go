@@ -36,8 +36,7 @@ func timesSamples(n int64) func(image.Config, []byte) int64 {
 	}
 }
 
-// pngBytes adds half an image for interlaced files, whose last pass lies beside
-// the whole.
+// pngBytes adds half an image for the last pass of interlaced files.
 func pngBytes(claim image.Config, data []byte) int64 {
 	n := timesSamples(1)(claim, data)
 	if len(data) > 28 && data[28] != 0 {
@@ -56,8 +55,8 @@ func webpBytes(claim image.Config, _ []byte) int64 {
 }
 
 // heicBytes is the measured demand of libheif: seven bytes per pixel for a
-// single HEVC image, less for the tiles that phones write. The largest files
-// get the rest of the budget beside the decoded image.
+// single HEVC image, less for tiles. The largest files get the rest of the
+// budget beside the decoded image.
 func heicBytes(claim image.Config, data []byte) int64 {
 	pixels := int64(claim.Width) * int64(claim.Height)
 	least, most := 5*pixels, 16<<20+2*int64(len(data))+8*pixels
@@ -72,8 +71,8 @@ func heicDecode(data []byte, use func(image.Image) error) error {
 	return heif.Decode(data, heicBytes(claim, data), use)
 }
 
-// webpConfig checks the frame as well as the canvas, because an extended header
-// may claim a canvas far smaller than the frame.
+// webpConfig checks the frame too, because an extended header may claim a far
+// smaller canvas.
 func webpConfig(data []byte) (image.Config, error) {
 	cfg, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -95,8 +94,8 @@ func webpConfig(data []byte) (image.Config, error) {
 	return cfg, nil
 }
 
-// jpegConfig also counts the scan markers. They cannot occur in entropy-coded
-// data, so the count is an upper bound.
+// jpegConfig also counts scan markers, which cannot occur in entropy-coded
+// data. The count is an upper bound.
 func jpegConfig(data []byte) (image.Config, error) {
 	if n := bytes.Count(data, []byte{0xff, 0xda}); n > maxScans {
 		return image.Config{}, fmt.Errorf("it has %d scans, more than the %d accepted", n, maxScans)
@@ -104,8 +103,8 @@ func jpegConfig(data []byte) (image.Config, error) {
 	return jpeg.DecodeConfig(bytes.NewReader(data))
 }
 
-// jpegDecode treats four-component files without Adobe's marker as CMYK, as
-// other programs do. image/jpeg rejects them, so jpegDecode inserts the marker.
+// jpegDecode reads four components without Adobe's marker as CMYK, as other
+// programs do. image/jpeg requires the marker, so jpegDecode inserts it.
 func jpegDecode(data []byte) (image.Image, error) {
 	img, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil && strings.Contains(err.Error(), "APP14") {

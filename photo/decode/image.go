@@ -47,9 +47,8 @@ func (p *Image) RGBA() *image.RGBA {
 	return m
 }
 
-// ReadFile reads an image file. It checks the size first, so that a huge file
-// cannot exhaust memory. Errors wrap cpar.ErrInput and omit the path, which the
-// caller adds in printable form.
+// ReadFile reads an image file after checking its size. Errors wrap
+// cpar.ErrInput and omit the path, which the caller adds in printable form.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -104,8 +103,8 @@ func rowsOf(format string, img image.Image) rowReader {
 	}
 }
 
-// padPalette extends a palette with white, because image panics on an index
-// beyond its end and damaged files have such indices.
+// padPalette extends a palette with white, because damaged files have indices
+// beyond its end, on which image panics.
 func padPalette(m *image.Paletted) *image.Paletted {
 	whole := *m
 	whole.Palette = make(color.Palette, 256)
@@ -147,8 +146,8 @@ func upright(read rowReader, w, h int, o orientation) *Image {
 	return p
 }
 
-// meansOf returns a reader of the means of cells of side×side pixels. The cells
-// of the last column and row may be smaller.
+// meansOf returns a reader of the means of cells of side×side pixels, smaller
+// in the last column and row.
 func meansOf(read rowReader, w, h, side int) (means rowReader, columns, rows int) {
 	if side == 1 {
 		return read, w, h

@@ -16,9 +16,8 @@ type bitReader struct {
 func (r *bitReader) refill() {
 	if r.pos+8 <= len(r.data) {
 		v := binary.BigEndian.Uint64(r.data[r.pos:])
-		// Without a byte of 0xff (a zero byte in the complement) there is
-		// neither stuffing nor a marker, so whole bytes can be taken at once.
-		// The remaining bits are read again next time, with the same values.
+		// Without a byte of 0xff (a zero byte in the complement) whole bytes
+		// can be taken at once. The remaining bits are read again next time.
 		if c := ^v; (c-0x0101010101010101)&^c&0x8080808080808080 == 0 {
 			r.acc |= v >> r.n
 			taken := (64 - r.n) / 8

@@ -9,26 +9,24 @@ import (
 
 // This file decodes large JPEGs at reduced size.
 //
-// Features are averages over areas of some 30×30 pixels in a phone's photo, and
-// networks use small images, so decoding every pixel would be wasted work. The
-// mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in the coefficients of a
-// block (jpegfold.go). The decoder therefore reads coefficients as usual, but
-// transforms them to cells, which leaves far fewer values to convert to RGB.
+// Features are averages over some 30×30 pixels of a phone's photo, and networks
+// use small images. The mean over a cell of 2×2, 4×4 or 8×8 pixels is linear in
+// the coefficients of a block (jpegfold.go), so the decoder transforms
+// coefficients to cells, which leaves far fewer values to convert to RGB.
 //
-// A cell equals the mean of the fully decoded pixels, with three differences.
-// Pixels that quantisation drove out of 0 … 255 are not clipped before
-// averaging. Chroma is averaged as stored, before the triangle filter. Colours
-// are converted and rounded once per cell.
+// A cell equals the mean of the fully decoded pixels with three differences:
+// pixels that quantisation drove out of 0 … 255 are not clipped, chroma is
+// averaged before the triangle filter, and colours are rounded once per cell.
 //
 // The decoder supports what cameras and phones write: 8 bits, grey or YCbCr,
-// sequential or progressive, Huffman codes. Any other file, and any that looks
-// damaged, goes to image/jpeg, which alone decides whether to reject it.
+// sequential or progressive, Huffman codes. Every other or damaged file goes to
+// image/jpeg, which alone decides whether to reject it.
 
 // errIrregular sends a file to image/jpeg.
 var errIrregular = errors.New("not a JPEG that can be decoded at reduced size")
 
-// Minimum sides of a reduced image: three times the feature resolution, which
-// is 256 pixels on the longer side for colours and 128 on both for grey.
+// Minimum sides of a reduced image: three times the feature resolution, 256
+// pixels on the longer side for colours and 128 on both for grey.
 const (
 	reducedLonger  = 3 * 256
 	reducedShorter = 3 * 128

@@ -79,8 +79,8 @@ type jpegScan struct {
 }
 
 // check validates a scan against earlier ones. Each bit of a coefficient must
-// come once, the most significant first. That bounds the number of scans and
-// permits storing sums instead of coefficients.
+// come once, the most significant first, which bounds the scans and permits
+// storing sums instead of coefficients.
 func (s *jpegScan) check() error {
 	refining := s.high > 0
 	switch {
@@ -215,7 +215,7 @@ func (s *jpegScan) dcFirst(p *scanComponent, sums []int32) bool {
 	return true
 }
 
-// acSequential dominates the decoding time, so it keeps the reader's state in
+// acSequential dominates the decoding time. It keeps the reader's state in
 // registers and looks up short codes together with their coefficients.
 func (s *jpegScan) acSequential(p *scanComponent, sums *[64]int32) bool {
 	r, ac, fold := &s.d.bits, p.ac, &p.c.fold

@@ -7,11 +7,10 @@ import (
 	"image"
 )
 
-// This file decodes JPEGs whose end is missing, as after an interrupted copy.
-// Their tables and first rows are intact, and most of a photo shows most of its
-// keywords. If at least half of the rows exist, they become the image, because
-// grey filler rows would count as colours. A progressive file often has all
-// rows and lacks only detail.
+// This file decodes JPEGs that are cut off, as after an interrupted copy. If at
+// least half of the rows exist, they become the image, because most of a photo
+// shows most of its keywords, and grey filler rows would count as colours. A
+// progressive file often has all rows and lacks only detail.
 
 // errTooFewRows reports that less than half of the rows exist.
 var errTooFewRows = errors.New("less than half of its rows are there")
@@ -116,8 +115,8 @@ func reducedBytes(data []byte, w, h, cell int) int64 {
 	return n
 }
 
-// Truncated reports whether a JPEG ends before its end marker, as interrupted
-// copies do. Decode may still return an image. It decodes nothing.
+// Truncated reports whether a JPEG ends before its end marker. Decode may still
+// return an image. Truncated decodes nothing.
 func Truncated(data []byte) bool {
 	if !bytes.HasPrefix(data, []byte("\xff\xd8\xff")) {
 		return false

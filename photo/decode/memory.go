@@ -9,13 +9,12 @@ import (
 )
 
 // decodeBudget bounds the bytes of all concurrent decodings. The process may
-// use 500 MB, and 120 MB remain for files, features, a network and the index.
-// The budget suffices for 400 megapixels of JPEG decoded in cells, 94 of PNG,
-// or 50 of HEIC.
+// use 500 MB, of which files, features, a network and the index need 120. The
+// budget suffices for 400 megapixels of JPEG, 94 of PNG, or 50 of HEIC.
 const decodeBudget = 360 << 20
 
-// largeDecode is the size from which memory returns to the system at once.
-// Otherwise the collector would let garbage grow to the size of the decoding.
+// largeDecode is the size from which memory returns to the system at once,
+// before garbage grows to the size of the decoding.
 const largeDecode = 64 << 20
 
 var decoding = semaphore.NewWeighted(decodeBudget)

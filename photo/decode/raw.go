@@ -12,8 +12,8 @@ import (
 	"cpar"
 )
 
-// RAW photos hold sensor data and one or more JPEG previews developed by the
-// camera. The largest decodable preview is used.
+// RAW photos hold sensor data and JPEG previews, of which the largest decodable
+// one is used.
 //
 //	DNG, CR2, NEF, ARW   TIFF: rawtiff.go
 //	CR3                  ISO boxes, below
@@ -75,10 +75,9 @@ func (r *rawPhoto) decode() (*Image, error) {
 	return nil, fmt.Errorf("decoding raw image: %w: %w", cpar.ErrInput, err)
 }
 
-// previewOrientation returns the orientation of a preview. A preview with EXIF
-// of its own uses that. Otherwise it lies as the sensor stored it and takes the
-// orientation of the RAW file, unless it already stands upright where the
-// sensor image lies on its side.
+// previewOrientation returns the orientation in the preview's own EXIF. Without
+// one, the preview lies as the sensor stored it and takes the RAW file's,
+// unless it already stands upright where the sensor image lies on its side.
 func (r *rawPhoto) previewOrientation(preview []byte, size image.Config) orientation {
 	if own := readOrientation("jpeg", preview); own != 1 {
 		return own

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A tiffBlock is a TIFF structure: a TIFF file, EXIF, or most RAW formats. It
-// is untrusted, and references beyond its end count as absent.
+// A tiffBlock is an untrusted TIFF structure: a TIFF file, EXIF, or most RAW
+// formats. References beyond its end count as absent.
 type tiffBlock struct {
 	data  []byte
 	order binary.ByteOrder

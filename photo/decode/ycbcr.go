@@ -2,10 +2,10 @@ package decode
 
 import "image"
 
-// Chroma planes are often half as wide or high as luma. They are interpolated
-// with a triangle filter, three parts of the nearer sample to one of the
-// farther, as in libjpeg and OpenCV. Package image repeats samples instead,
-// which changes the hsv histograms of photos by up to 0.1 in L1.
+// Chroma planes with fewer samples than luma are interpolated with a triangle
+// filter, three parts of the nearer sample to one of the farther, as in libjpeg
+// and OpenCV. Repeating samples, as package image does, changes the hsv
+// histograms of photos by up to 0.1 in L1.
 
 type convertRow func(rgb, y, cb, cr []byte)
 

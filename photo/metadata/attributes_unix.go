@@ -16,9 +16,8 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// copyAttributes copies extended attributes: tags and ratings of Dolphin and
-// Finder, access control lists of Linux. It skips those that only the system
-// may set.
+// copyAttributes copies extended attributes, such as tags of Dolphin and Finder
+// and access control lists of Linux, except those that only the system may set.
 func copyAttributes(from, to string) error { return copyAttributesBy(unix.Setxattr, from, to) }
 
 func copyAttributesBy(set func(path, name string, value []byte, flags int) error, from, to string) error {
@@ -49,8 +48,7 @@ func copyAttributesBy(set func(path, name string, value []byte, flags int) error
 	return nil
 }
 
-// readGrowing queries the length and then reads, and repeats if the value grew
-// between the calls.
+// readGrowing reads a value after its length, and again if it grew in between.
 func readGrowing(read func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := read(nil)

@@ -22,8 +22,7 @@ func (t *target) read() source {
 }
 
 // copies holds a person's keywords in the notation of each list. Programs read
-// only the first list they find, so a new list would hide keywords of the other
-// lists unless it repeats them.
+// only the first list they find, so a new list must repeat those of the others.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {

@@ -37,9 +37,9 @@ func (e *Edit) Undo() *Edit {
 	return &Edit{Path: e.Path, Created: e.New == nil, Old: e.New, New: e.Old, Before: e.After, After: e.Before, mode: e.mode}
 }
 
-// Apply writes the file atomically. It keeps permissions and extended
-// attributes, and with keepMtime the modification time. It returns ErrChanged
-// if the file differs from the one that was planned for.
+// Apply writes the file atomically, with its permissions and extended
+// attributes, and with keepMtime its modification time. It returns ErrChanged
+// if the file differs from the planned one.
 func (e *Edit) Apply(keepMtime bool) error {
 	var err error
 	switch {
@@ -56,8 +56,8 @@ func (e *Edit) Apply(keepMtime bool) error {
 	return nil
 }
 
-// create writes a new file. The name appears atomically with all its bytes and
-// never replaces a file that another program creates at the same moment.
+// create writes a new file atomically and never replaces one that another
+// program creates at the same moment.
 func (e *Edit) create() error {
 	mode := e.mode
 	if mode == 0 {
@@ -138,8 +138,8 @@ func (e *Edit) replace(keepMtime bool) error {
 	return restore(e.Path, info, keepMtime)
 }
 
-// restore restores the permissions that the umask removed, the owner where
-// permitted, and the modification time.
+// restore restores permissions, the owner where permitted, and the modification
+// time.
 func restore(path string, was fs.FileInfo, keepMtime bool) error {
 	chown(path, was)
 	if err := os.Chmod(path, was.Mode().Perm()); err != nil {

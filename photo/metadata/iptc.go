@@ -80,9 +80,9 @@ func (m *iim) bytes() []byte {
 
 func (d dataset) isKeyword() bool { return d.record == 2 && d.number == 25 }
 
-// text decodes a value and ignores the declared character set. The default is
-// Latin-1, but many programs write UTF-8 without declaring it, and the reverse
-// happens too. Latin-1 text beyond ASCII is hardly ever valid UTF-8 by chance.
+// text decodes a value and ignores the declared character set, which programs
+// often get wrong. The default is Latin-1, and Latin-1 text beyond ASCII is
+// hardly ever valid UTF-8.
 func (m *iim) text(value []byte) string {
 	if !utf8.Valid(value) {
 		value, _ = charmap.Windows1252.NewDecoder().Bytes(value) // maps every byte
@@ -100,8 +100,8 @@ func (m *iim) keywords() []string {
 	return words
 }
 
-// append adds a keyword at the end and reports whether it fits. Longer
-// keywords, and those outside the block's character set, go to XMP only.
+// append adds a keyword at the end. It returns false for keywords that are too
+// long or outside the block's character set, which go to XMP only.
 func (m *iim) append(word string) bool {
 	if len(m.sets) == 0 {
 		m.sets = []dataset{newDataset(1, 90, iimUTF8), newDataset(2, 0, "\x00\x04")}

@@ -55,7 +55,7 @@ func (p path) below(roots map[string]bool) bool {
 }
 
 // placed reports whether a person chose the position of the word. darktable
-// creates a top-level keyword for each flat one, so a top-level path says
+// creates a top-level keyword for each flat one, so a top-level path proves
 // nothing if the word also lies below auto.
 func (p path) placed(marked *wordSet) bool {
 	return len(p.parts) > 1 || !marked.has(p.leaf())

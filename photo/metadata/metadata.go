@@ -1,5 +1,5 @@
-// Package metadata reads the keywords in and beside photos. It also writes
-// keywords in the notations of other programs and preserves all other metadata.
+// Package metadata reads the keywords in and beside photos. It writes keywords
+// in the notations of other programs and preserves all other metadata.
 //
 //	photo: IPTC, XMP, EXIF ─┐
 //	photo.jpg.xmp           ├─▶ ReadFile ─▶ Keywords
@@ -14,14 +14,13 @@
 //	digiKam:TagsList         auto/word   digiKam, Immich
 //	IPTC 2:25                flat        inside JPEG files only
 //
-// A flat list cannot mark machine keywords by a root, so they are also listed
-// in our own namespace, urn:cpar:xmp:1.0/. ReadFile uses both marks to keep
-// suggestions of this program out of training data unless a person accepted
-// them.
+// A flat list cannot mark machine keywords by a root, so our own namespace,
+// urn:cpar:xmp:1.0/, lists them too. Both marks keep suggestions that no person
+// accepted out of training data.
 //
-// The package decodes no image. A damaged block does not affect the reading of
-// other blocks and is never written to. Memory is bounded by the file size, and
-// by 32 MiB for an XMP packet.
+// The package decodes no image. A damaged block is never written to and does
+// not affect the reading of others. Memory is bounded by the file size, and by
+// 32 MiB for an XMP packet.
 //
 // Formats: XMP parts 1 and 3 (ISO 16684-1), IPTC-NAA IIM 4.2, Metadata Working
 // Group, Guidelines for handling image metadata 2.0, and docs/FORMAT.md,

@@ -15,11 +15,10 @@ import (
 // difference returns the bytes from the beginning of the file to the end of the
 // last changed segment, before and after the change.
 //
-// The function corrects or preserves every offset into the file. EXIF offsets
-// count from their own segment, Google's and Samsung's from the end of the
-// file. Those of the Multi-Picture Format (CIPA DC-007) are corrected. Files
-// with other data behind the image are rejected, because a maker note could
-// refer to it.
+// EXIF offsets count from their own segment, Google's and Samsung's from the
+// end of the file, and those of the Multi-Picture Format (CIPA DC-007) are
+// corrected. Files with other data behind the image are rejected, because a
+// maker note could refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {
 	length := func(segments []segment) (n int) {
 		for _, s := range segments {

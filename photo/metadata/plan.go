@@ -15,10 +15,9 @@ import (
 )
 
 // Plan computes the edit that applies a change to the photo's sidecar or to the
-// photo itself. It returns nil if nothing would change, and never writes.
-//
-// Plan does not suggest words that a person already gave or rejected, compared
-// by Fold across all lists.
+// photo itself. It returns nil if nothing would change, and never writes. Words
+// that a person already gave or rejected in any list, compared by Fold, are not
+// suggested.
 func Plan(photo string, w Where, s Style, c Change) (*Edit, error) {
 	e, err := plan(photo, w, s, c)
 	if err != nil {
@@ -69,8 +68,8 @@ func NewSidecar(name string, data []byte, c Change) ([]byte, error) {
 }
 
 // Retract computes the edit that removes the words of a run from a sidecar or
-// JPEG file. It keeps later changes and words that a person accepted or put
-// into a hierarchy. It returns nil if no word is left to remove.
+// JPEG file, except those that a person accepted or put into a hierarchy. It
+// returns nil if no word is left to remove.
 func Retract(path, run string, words []string) (*Edit, error) {
 	change := func(t *target) []string { t.retract(run, words); return nil }
 	var e *Edit

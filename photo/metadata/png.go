@@ -70,8 +70,7 @@ func (b *blocks) readText(kind string, data []byte) error {
 	return nil
 }
 
-// readProfile identifies a profile by its content first, because names are
-// unreliable.
+// readProfile goes by a profile's content first, because names are unreliable.
 func (b *blocks) readProfile(name string, raw []byte) {
 	exif := bytes.TrimPrefix(raw, []byte(signatureExif))
 	switch {

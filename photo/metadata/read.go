@@ -22,8 +22,8 @@ type blocks struct {
 	packed   int64 // decompressed bytes so far
 }
 
-// spend rejects overlapping blocks, because a small file could refer to the
-// same bytes again and again.
+// spend rejects overlapping blocks, with which a small file could refer to the
+// same bytes many times.
 func (b *blocks) spend(n int64) error {
 	if b.left -= n; b.left < 0 {
 		return errors.New("it overlaps other blocks")

@@ -74,8 +74,8 @@ func readSidecar(name string) (string, []byte, error) {
 	return name, data, err
 }
 
-// open opens a regular file and returns its size. A pipe would block until
-// another process writes to it, so open looks before and after.
+// open opens a regular file and returns its size. It looks before and after,
+// because a pipe would block.
 func open(name string) (*os.File, int64, error) {
 	info, err := os.Stat(name)
 	var f *os.File

@@ -4,14 +4,14 @@
 //	          │ libheif and libde265, compiled to WebAssembly (heif.wasm.gz)
 //	          └ bounded memory, no files, no clock, two minutes
 //
-// HEVC is too complex to reimplement, and its decoders have had vulnerabilities
-// that a photo could exploit. In the sandbox such a photo reaches only the
-// decoder's own memory, which is discarded afterwards.
+// HEVC is too complex to reimplement, and a photo could exploit vulnerabilities
+// of a decoder. In the sandbox it reaches only memory that is discarded
+// afterwards.
 //
-// heif.wasm.gz is the file of github.com/gen2brain/heic v0.4.5, whose Makefile
-// builds it from libheif 1.18.2 and libde265 1.0.15. Only tests use that
-// module's Go code. It gives the decoder four gigabytes and unlimited time, and
-// at start-up it prefers the system's libheif.so, outside any sandbox.
+// heif.wasm.gz is the file of github.com/gen2brain/heic v0.4.5, built from
+// libheif 1.18.2 and libde265 1.0.15. Only tests use that module's Go code,
+// which gives the decoder four gigabytes and unlimited time and prefers the
+// system's libheif.so, outside any sandbox.
 package heif
 
 import (
@@ -71,9 +71,8 @@ var compile = sync.OnceValues(func() (*compiledDecoder, error) {
 })
 
 // Decode decodes a photo in at most `memory` bytes beyond those of the program
-// and passes the image to use. The pixels lie in the sandbox and are valid
-// until use returns. YCbCr is as stored, and the caller applies the range
-// declared in the file.
+// and passes the image, whose pixels are valid until use returns. YCbCr is as
+// stored, and the caller applies the range declared in the file.
 func Decode(data []byte, memory int64, use func(image.Image) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), decodeTimeout)
 	defer cancel()

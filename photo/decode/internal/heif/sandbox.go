@@ -81,8 +81,7 @@ func padded(pixels, bytes int64) int64 {
 }
 
 // A region is the sandbox's memory, mapped outside Go's heap. It grows without
-// copying, uses only touched pages, and is released when the photo is done
-// rather than by the collector.
+// copying and is released when the photo is done.
 type region struct{ mapped mmap.MMap }
 
 // newRegion reserves the maximum size. wazero panics if that is less than the
