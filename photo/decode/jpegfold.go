@@ -117,29 +117,29 @@ var foldCosines = func() (t [2][8][4]int64) {
 	return t
 }()
 
+// unfold transforms k sums to cells. Even frequencies are symmetric about the
+// middle and odd ones antisymmetric, so each product serves two cells.
 func unfold(k int, x []int64, stride int) {
-	const half = 1 << (foldBits - 1)
-	switch k {
-	case 2:
-		a, b := x[0], x[stride]
-		x[0], x[stride] = a+b, a-b
-	case 4:
-		a, b, c, d := x[0]<<foldBits+half, x[stride], x[2*stride], x[3*stride]
-		t := &foldCosines[0]
-		even0, even1 := a+c*t[2][0], a+c*t[2][1]
-		odd0, odd1 := b*t[1][0]+d*t[3][0], b*t[1][1]+d*t[3][1]
-		x[0], x[stride] = (even0+odd0)>>foldBits, (even1+odd1)>>foldBits
-		x[2*stride], x[3*stride] = (even1-odd1)>>foldBits, (even0-odd0)>>foldBits
-	case 8:
-		var in [8]int64
-		for f := range in {
-			in[f] = x[f*stride]
+	if k == 1 {
+		return
+	}
+	if k == 2 {
+		x[0], x[stride] = x[0]+x[stride], x[0]-x[stride]
+		return
+	}
+	var in [8]int64
+	for f := range k {
+		in[f] = x[f*stride]
+	}
+	t := &foldCosines[k/8]
+	for j := range k / 2 {
+		even, odd := in[0]<<foldBits+1<<(foldBits-1), int64(0)
+		for f := 1; f < k; f += 2 {
+			odd += in[f] * t[f][j]
 		}
-		t := &foldCosines[1]
-		for j := range 4 {
-			even := in[0]<<foldBits + half + in[2]*t[2][j] + in[4]*t[4][j] + in[6]*t[6][j]
-			odd := in[1]*t[1][j] + in[3]*t[3][j] + in[5]*t[5][j] + in[7]*t[7][j]
-			x[j*stride], x[(7-j)*stride] = (even+odd)>>foldBits, (even-odd)>>foldBits
+		for f := 2; f < k; f += 2 {
+			even += in[f] * t[f][j]
 		}
+		x[j*stride], x[(k-1-j)*stride] = (even+odd)>>foldBits, (even-odd)>>foldBits
 	}
 }
