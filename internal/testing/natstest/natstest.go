@@ -168,24 +168,20 @@ jetstream { store_dir: %q, sync_interval: always }
 `, i, s.ports[i], tls, s.store(i), cluster, s.user)
 }
 
+// certificates writes a certificate that signs itself, for servers and clients.
 func (s *Servers) certificates() {
 	s.CA = filepath.Join(s.folder, "ca.pem")
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageCertSign}
-	server := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: authority.NotBefore, NotAfter: authority.NotAfter, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	caKey, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	key, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err1 != nil || err2 != nil {
-		s.t.Fatal(err1, err2)
-	}
-	ca, err1 := x509.CreateCertificate(rand.Reader, authority, authority, &caKey.PublicKey, caKey)
-	cert, err2 := x509.CreateCertificate(rand.Reader, server, authority, &key.PublicKey, caKey)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nats"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
+	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, err2 := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	der, err3 := x509.MarshalPKCS8PrivateKey(key)
 	if err1 != nil || err2 != nil || err3 != nil {
 		s.t.Fatal(err1, err2, err3)
 	}
-	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: ca}, "server.pem": {Type: "CERTIFICATE", Bytes: cert}, "server.key": {Type: "PRIVATE KEY", Bytes: der}} {
+	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: cert}, "server.pem": {Type: "CERTIFICATE", Bytes: cert}, "server.key": {Type: "PRIVATE KEY", Bytes: der}} {
 		if err := os.WriteFile(filepath.Join(s.folder, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			s.t.Fatal(err)
 		}
