@@ -160,10 +160,8 @@ func (p *Projection) MHat() int { return p.mhat }
 const redacted = "embed projection (redacted)"
 
 func (Projection) String() string               { return redacted }
-func (Projection) GoString() string             { return redacted }
 func (Projection) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 func (Projection) Format(f fmt.State, _ rune)   { fmt.Fprint(f, redacted) }
-func (Projection) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
 func (p *Projection) rowBytes() int { return (p.mhat + 127) / 128 * aes.BlockSize }
 

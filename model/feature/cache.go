@@ -62,13 +62,7 @@ func cached[T any](c *Cache, kind string, name []byte, decode func([]byte) (T, b
 }
 
 func (c *Cache) vectors(content [sha256.Size]byte, compute func() (*Vectors, error)) (*Vectors, error) {
-	decode := func(b []byte) (*Vectors, bool) {
-		if len(b) != vectorsSize {
-			return nil, false
-		}
-		return decodeVectors(b), true
-	}
-	return cached(c, vectorsKind, content[:], decode, compute, encodeVectors)
+	return cached(c, vectorsKind, content[:], decodeVectors, compute, encodeVectors)
 }
 
 // Embedding returns the embedding of the image with this content by a network.
@@ -120,7 +114,10 @@ func encodeVectors(v *Vectors) []byte {
 	return body
 }
 
-func decodeVectors(body []byte) *Vectors {
+func decodeVectors(body []byte) (*Vectors, bool) {
+	if len(body) != vectorsSize {
+		return nil, false
+	}
 	v := New()
 	for _, b := range blocks {
 		values := b.Of(v)
@@ -133,7 +130,7 @@ func decodeVectors(body []byte) *Vectors {
 		}
 		body = body[b.size():]
 	}
-	return v
+	return v, true
 }
 
 func appendFloats(b []byte, values []float32) []byte {

@@ -102,7 +102,7 @@ func FuzzEntry(f *testing.F) {
 				t.Fatal("another body from the same file")
 			}
 		}
-		if len(b) == vectorsSize && !bytes.Equal(encodeVectors(decodeVectors(b)), b) {
+		if v, ok := decodeVectors(b); ok && !bytes.Equal(encodeVectors(v), b) {
 			t.Fatal("other vectors")
 		}
 	})
