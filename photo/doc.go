@@ -16,8 +16,8 @@
 // No package here sees a key or a vector, and none may import user/, cloud/,
 // model/ or encoder/.
 //
-// List opens no file, because the extension decides what counts as a photo. A
-// file named by the caller is taken whatever its name. Below a named folder:
+// List opens no file. The extension decides what counts as a photo, except for
+// a file named by the caller. Below a named folder:
 //
 //   - Hidden folders and the folders of programs are not entered: trash,
 //     thumbnails of a NAS (@eaDir), files recovered by a disk check.

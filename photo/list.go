@@ -192,8 +192,8 @@ func Cause(err error) error {
 	return err
 }
 
-// groupShots merges the RAW files of a shot and the image beside them into one
-// Photo. The image becomes Path, because the photographer chose how it looks.
+// groupShots merges the RAW files of a shot with the image beside them, which
+// becomes Path, because the photographer chose how it looks.
 func groupShots(files []string) []Photo {
 	of := map[string][]string{} // by path without extension
 	for _, f := range files {
@@ -220,9 +220,8 @@ func groupShots(files []string) []Photo {
 	return all
 }
 
-// newPhoto merges the RAW files of a group with its best image. Other images of
-// the group stay separate, because they may show something different: a scan, a
-// crop, a drawing.
+// newPhoto merges the RAW files of a group with its best image. Other images
+// stay separate, because they may show something different, such as a crop.
 func newPhoto(group []string) Photo {
 	best := slices.MinFunc(group, func(a, b string) int { return cmp.Compare(preference(a), preference(b)) })
 	p := Photo{Path: best}

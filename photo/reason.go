@@ -57,8 +57,8 @@ func (r Reason) text() reasonText {
 }
 
 // Summary counts the omissions, one line per reason, in text that is safe to
-// print: "left out: 2 videos". Unreadable files are named with their cause.
-// Summary returns "" if every omission is one that users expect.
+// print: "left out: 2 videos". Unreadable files are named with their cause. It
+// returns "" if users expect every omission.
 func (l *Listing) Summary() string {
 	const named = 5
 	by := map[Reason][]Skipped{}

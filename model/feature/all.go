@@ -29,12 +29,11 @@ type Photo struct {
 }
 
 // ExtractAll computes the vectors of n images on all cores. load returns the
-// bytes of image i and is called concurrently. The photos are in the order of
-// the images and have no keywords. If image i cannot be loaded or decoded,
-// errs[i] is set and the others continue.
+// bytes of image i and is called concurrently. If image i cannot be loaded or
+// decoded, errs[i] is set and the others continue.
 //
-// When ctx ends, ExtractAll starts no further image and returns the photos so
-// far with ctx's error, which is also the error of images not started.
+// When ctx ends, ExtractAll starts no further image. ctx's error is then also
+// the error of images not started.
 func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) (photos []Photo, errs []error, err error) {
 	photos, errs = make([]Photo, n), make([]error, n)
 	var mu sync.Mutex // guards done and calls of Progress

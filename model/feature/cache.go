@@ -13,9 +13,9 @@ import (
 //
 // A Cache lives in a localstore.Store, encrypted under the owner's key and
 // bounded in size (NewCache), or in a plaintext folder for measurements
-// (OpenCache). Damaged entries and those of another version count as missing. A
-// Cache is safe for concurrent use, also by several processes. A nil *Cache
-// stores nothing.
+// (OpenCache). Damaged entries and those of another version count as missing.
+// Several goroutines and processes may use a Cache. A nil *Cache stores
+// nothing.
 type Cache struct {
 	store    store
 	readOnly bool

@@ -74,9 +74,8 @@ func (c *colorCounts) write(v *Vectors) {
 
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
-	// Dividing by slightly more avoids 0/0 for greys and black. It also moves
-	// ratios of small integers, which are often at the edge of a bin, just
-	// below the edge.
+	// Dividing by slightly more avoids 0/0 for greys. It also moves ratios of
+	// small integers, often at the edge of a bin, just below it.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)

@@ -43,9 +43,8 @@ func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 func gaborHalf(wavelength float64) int { return int(3*wavelength) / 2 }
 
 // gaborSpectrum returns the transfer function of a kernel without the mean of
-// its real part, fftSide², divided by its number of elements so that filtered
-// images need no scaling. It is real, since a kernel k is conjugate-symmetric
-// about its centre: k(−d) = conj k(d).
+// its real part, fftSide², divided by its number of elements. It is real, since
+// a kernel k is conjugate-symmetric about its centre: k(−d) = conj k(d).
 func gaborSpectrum(f *fft, wavelength float64, orientation int) []float64 {
 	const n = fftSide
 	half := gaborHalf(wavelength)
@@ -222,9 +221,8 @@ func (s *gaborScratch) collect(orientation int) {
 //
 // A response with a negative real part and a noise-only imaginary part could
 // have the angle +π or −π. It counts as their mean, 0, and so does a response
-// of noise alone, because noise differs between machines. Such responses occur
-// in flat and striped areas and in the outermost lines, which is why gaborq
-// differs from OpenCV mostly in border blocks.
+// of noise alone, because noise differs between machines. This is why gaborq
+// differs from OpenCV, mostly in border blocks.
 func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 	const run = 8 // 1e-11 to the power of 8 is well within float64
 	turns := 0
@@ -247,8 +245,8 @@ func blockRow(responses *[gaborBlock]complex128) (magnitude, angle float64) {
 
 // turnsLost returns, from the imaginary parts of two factors and their product,
 // the number of turns by which the product's angle falls short of the sum of
-// angles. Two factors in the upper half-plane (angles 0…π) whose product lies
-// below have passed π. Two factors below with a product above have passed −π.
+// angles: two factors in the upper half-plane whose product lies below have
+// passed π, and the reverse −π.
 func turnsLost(a, b, product float64) int {
 	sa, sb, sp := math.Float64bits(a)>>63, math.Float64bits(b)>>63, math.Float64bits(product)>>63
 	return int(sp&^(sa|sb)) - int(sa&sb&^sp)

@@ -3,9 +3,8 @@ package feature
 import "slices"
 
 // An image is reduced as by OpenCV's INTER_AREA, which is linear and separable,
-// so one pass over the rows serves any number of reductions. A run of pixels
-// with the same weights in all reductions is first summed in integers, and only
-// the sums are multiplied by weights.
+// so one pass over the rows serves any number of reductions. Runs of pixels
+// with equal weights are first summed in integers.
 
 type tap struct {
 	dst int

@@ -26,9 +26,8 @@ import (
 //	train2017/000000000009.jpg
 //
 // A photo's keywords are the distinct categories of its objects. The published
-// files have half a gigabyte, mostly outlines, so they are read as a stream
-// that keeps a name and a few numbers per photo. The photos of instances_val…
-// are the test half.
+// files have half a gigabyte, mostly outlines, so they are read as a stream.
+// The photos of instances_val… are the test half.
 const (
 	instancesFolder = "annotations"
 	instancesStart  = "instances_"

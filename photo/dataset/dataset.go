@@ -15,7 +15,7 @@
 //	  or the published halves         ──▶ Collection.Split, otherwise HeldOut
 //
 // The table importers gives the order in which formats are tried. The paper's
-// own collection is IAPR TC-12 with the labels of SAIAPR TC-12.
+// collection is IAPR TC-12 with the labels of SAIAPR TC-12.
 //
 // The package decodes no image. It validates names and keywords, so that the
 // rest of the program can rely on them:
@@ -29,8 +29,7 @@
 //     are merged into the most frequent spelling of the collection.
 //
 // Everything skipped or shortened is reported as a [Warning], and files that
-// are not photos in Collection.Skipped. Time is linear in the input and memory
-// in the number of photos, because large files are read as streams.
+// are not photos in Collection.Skipped. Large files are read as streams.
 //
 // Formats: RFC 4180 (CSV), Guillaumin et al., TagProp (2009), vec_read.m, Lin
 // et al., Microsoft COCO (2014), Kuznetsova et al., The Open Images Dataset V4
@@ -106,8 +105,7 @@ type Options struct {
 
 // Open reads the collection in the folder dir: from its manifest.csv, otherwise
 // as a known data set, otherwise from the keywords in and beside its photos. It
-// fails if no photo is usable. Errors wrap cpar.ErrInput and carry a hint
-// (package hint).
+// fails if no photo is usable. Errors wrap cpar.ErrInput and carry a hint.
 func Open(ctx context.Context, dir string, opts Options) (*Collection, error) {
 	abs, root, err := openFolder(dir)
 	if err != nil {
@@ -214,8 +212,8 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	if errors.Is(first, fs.ErrNotExist) {
 		return "", newWarning(Missing, r.name, "%s", r.where)
 	}
-	// os.Root rejects links that lead out of the folder. If the path opens
-	// without os.Root, such a link is the only possible cause.
+	// os.Root rejects links that lead out of the folder, the only possible
+	// cause if the path opens without it.
 	if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(r.name))); err == nil {
 		return "", newWarning(Outside, r.name, "%s: a symbolic link leads out of the collection", r.where)
 	}

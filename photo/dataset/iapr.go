@@ -26,10 +26,9 @@ import (
 // It has no keywords. The literature (Makadia et al. 2008, 291 words) uses the
 // frequent nouns of the descriptions, found by a part-of-speech tagger that we
 // lack. We use all words of DESCRIPTION except function words
-// (descriptionWords). A photo therefore has more and rarer keywords, including
-// colours and verbs, and results are not comparable with the literature. TITLE,
-// NOTES and LOCATION are ignored, because they are mostly names that no image
-// shows. The labels of SAIAPR TC-12 are better keywords where available.
+// (descriptionWords). A photo therefore has more and rarer keywords, and
+// results are not comparable with the literature. TITLE, NOTES and LOCATION are
+// ignored, because they are mostly names that no image shows.
 const (
 	descriptionsName = "annotations_complete_eng"
 	photosName       = "images"
@@ -84,9 +83,8 @@ func (c *reading) readIAPR() error {
 	return nil
 }
 
-// readDescription returns the keywords of an annotation. stem is the photo
-// implied by the file's path, images/00/116. The annotation must not name
-// another.
+// readDescription returns the keywords of an annotation. It must not name
+// another photo than stem, which the file's path implies, images/00/116.
 func readDescription(b []byte, stem string) ([]string, error) {
 	var doc struct {
 		XMLName     struct{} `xml:"DOC"`
@@ -103,8 +101,7 @@ func readDescription(b []byte, stem string) ([]string, error) {
 }
 
 // descriptionWords returns the words of a text in lower case and in order: runs
-// of at least two letters and hyphens, without function words. Plurals,
-// adjectives and verbs stay, because removing them requires a tagger.
+// of at least two letters and hyphens, without function words.
 func descriptionWords(text string) []string {
 	text = strings.ToLower(norm.NFC.String(text))
 	var words []string

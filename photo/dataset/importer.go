@@ -55,10 +55,9 @@ type reading struct {
 	halvesFrom string
 }
 
-// importers are tried in this order. manifest.csv comes first, so that an owner
-// can override the rest. SAIAPR TC-12 and the LEAR packs precede IAPR TC-12,
-// whose photos they annotate: the former has the labels of the paper's Table 1,
-// the latter the nouns used in the literature.
+// importers are tried in this order. manifest.csv lets an owner override the
+// rest. SAIAPR TC-12 and the LEAR packs precede IAPR TC-12, whose photos they
+// annotate with better keywords.
 var importers = []importer{
 	{Manifest, firstOf(isManifest, "."), (*reading).readManifest},
 	{SAIAPR, findSAIAPR, (*reading).readSAIAPR},
@@ -102,8 +101,8 @@ func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// isManifest does not follow links, because a broken link is a damaged manifest
-// rather than a missing one.
+// isManifest does not follow links, because a broken link is a damaged
+// manifest.
 func isManifest(root *os.Root, _ string) bool {
 	_, err := root.Lstat(ManifestName)
 	return !errors.Is(err, fs.ErrNotExist)
@@ -241,8 +240,8 @@ func readLimited(root *os.Root, name string, limit int64) ([]byte, error) {
 }
 
 // decodeText returns UTF-8 text. Invalid UTF-8 is taken for Windows-1252, the
-// de facto meaning of ISO-8859-1. Latin text beyond ASCII is hardly ever valid
-// UTF-8 by chance.
+// de facto meaning of ISO-8859-1, because Latin text beyond ASCII is hardly
+// ever valid UTF-8.
 func decodeText(b []byte) string {
 	if !utf8.Valid(b) {
 		b, _ = charmap.Windows1252.NewDecoder().Bytes(b) // maps every byte
@@ -251,8 +250,7 @@ func decodeText(b []byte) string {
 }
 
 // decodeXML parses the first element of a file. It accepts bare ampersands and
-// HTML entities, because annotations were written by hand or by scripts without
-// escaping.
+// HTML entities, which hand-written annotations have.
 func decodeXML(b []byte, into any) error {
 	d := xml.NewDecoder(strings.NewReader(decodeText(b)))
 	d.Strict = false

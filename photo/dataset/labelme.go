@@ -19,7 +19,7 @@ import (
 //	Images/FOLDER/NAME.jpg
 //
 // A photo's keywords are the distinct names of its objects as typed, without
-// deleted objects. FOLDER may have several elements, as in users/name/beach.
+// deleted objects. FOLDER may have several elements.
 const (
 	annotationsName = "Annotations"
 	imagesName      = "Images"

@@ -25,7 +25,7 @@ import (
 //	                              word, all uint16, little-endian
 //
 // Packs contain no photos. They are found anywhere in the collection by the end
-// of their path. The row format is defined by vec_read.m in each pack.
+// of their path.
 const (
 	annotationsEnd = "_annot.hvecs"
 	listEnd        = "_list.txt"
@@ -118,8 +118,8 @@ type learPack struct {
 	photos *pathIndex
 }
 
-// readHalf reads one half. It reads list and annotations in parallel, so that
-// truncation of one leaves the earlier rows valid.
+// readHalf reads list and annotations in parallel, so that truncation of one
+// leaves the earlier rows valid.
 func (p *learPack) readHalf(half, list, annotations string) error {
 	b, err := readLimited(p.root, list, maxList)
 	if err != nil {

@@ -26,8 +26,7 @@ import (
 // A photo's keywords are its labels of confidence 1, which a person confirmed.
 // Confidence 0 means that a person denied the label. Release files have a
 // prefix (oidv6-, oidv7-), and labels with boxes a suffix (-boxable). Both
-// count. Missing photos are no problem, since users rarely have all. validation
-// and test form the test half.
+// count. Users rarely have all photos. validation and test form the test half.
 const (
 	labelsMark       = "-annotations-human-imagelabels"
 	descriptionsMark = "class-descriptions"
@@ -186,8 +185,7 @@ func (o *openImages) finish() {
 }
 
 // eachRow calls each for every row of a table with at least the given number of
-// fields. Callers must clone fields they keep, because a field retains the
-// whole row.
+// fields. Callers must clone fields they keep, because a field retains its row.
 func (o *openImages) eachRow(file string, fields int, each func(line int, fields []string)) error {
 	f, err := openRegular(o.root, file)
 	if err != nil {

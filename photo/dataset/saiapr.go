@@ -23,8 +23,8 @@ import (
 //
 // A photo's keywords are the distinct labels of its regions, as in the paper's
 // Table 1. They are fewer than the paper states: 99,535 regions are five per
-// photo, and its mean of 5.7 keywords matches the noun list of the literature
-// (iapr.go). The published archive unpacks to saiaprtc12ok/benchmark.
+// photo, and its mean of 5.7 matches the noun list of the literature (iapr.go).
+// The published archive unpacks to saiaprtc12ok/benchmark.
 const (
 	wordListName = "wlist.txt"
 	labelsName   = "labels.txt"
@@ -35,9 +35,8 @@ const (
 	maxLabels   = 16 << 20
 )
 
-// findSAIAPR accepts either half of the data set, so that readSAIAPR can report
-// the missing half. If the user names saiapr_tc-12 itself, readSAIAPR hints at
-// the folder above.
+// findSAIAPR accepts either half of the data set, and saiapr_tc-12 itself, so
+// that readSAIAPR can report what is missing.
 func findSAIAPR(root *os.Root) string {
 	place := firstOf(func(root *os.Root, place string) bool {
 		return isFile(root, path.Join(place, wordListName)) || isFolder(root, path.Join(place, regionsName))

@@ -98,16 +98,14 @@ func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	return train, test, true, nil
 }
 
-// HeldOut puts about one photo in every into test, by a hash of its name, so
-// that adding photos never moves one between the halves. Given two or more
-// photos, each half gets at least one. If every is below 2, test is empty.
+// HeldOut puts about one photo in every into test, by a hash of its name
+// relative to the opened folder, so that adding photos never moves one between
+// the halves. Given two or more photos, each half gets at least one. If every
+// is below 2, test is empty.
 //
-// The paper's data sets are divided in the same way, because they are published
-// in one piece. The paper requested 50 photos of IAPR TC-12, each with two or
-// more related images, without listing them. cpar-eval requests the whole tenth
-// and excludes photos with fewer related images only from the paper's protocol.
-// The hash depends on the name relative to the opened folder, so a collection
-// must always be opened at the same level.
+// The paper requested 50 photos of IAPR TC-12, each with two or more related
+// images, without listing them. cpar-eval requests the whole tenth and excludes
+// photos with fewer related images only from the paper's protocol.
 func HeldOut(c *Collection, every int) (train, test []Photo) {
 	if every < 2 || len(c.Photos) < 2 {
 		return append(train, c.Photos...), nil

@@ -63,8 +63,6 @@ func (c *Collection) names() map[string]bool {
 
 // Uncertain returns the warnings behind which a photo may exist without being
 // in Photos. Callers that treat absence as deletion must check them first.
-// Photos without keywords, and photos that a table names but the disk lacks,
-// are certain.
 func (c *Collection) Uncertain() (list []Warning) {
 	items := c.names()
 	for _, w := range c.Warnings {

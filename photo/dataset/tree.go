@@ -85,10 +85,9 @@ type photoKeywords struct {
 	warnings []Warning
 }
 
-// readKeywords reads the keywords in and beside all files of a shot. Partly
-// damaged metadata yields a warning, and the photo is kept. Machine keywords
-// are excluded, because learning from the program's own answers would reinforce
-// them.
+// readKeywords reads the keywords in and beside all files of a shot. Machine
+// keywords are excluded, because learning from the program's own answers would
+// reinforce them.
 func (c *Collection) readKeywords(p photo.Photo) (t photoKeywords) {
 	name := c.name(p.Path)
 	var human, people []string
