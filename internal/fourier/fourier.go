@@ -5,12 +5,12 @@
 // It uses decimation in time in Stockham's form: each pass goes from one buffer
 // to the other, without a permutation (C. Van Loan, "Computational Frameworks
 // for the Fast Fourier Transform", 1992, section 1.7). The lanes are adjacent,
-// so that each twiddle factor is loaded once for all of them, the columns of a
-// matrix need no transposition, and an AVX2 register holds two lanes.
+// so that they share each twiddle factor, the columns of a matrix need no
+// transposition, and an AVX2 register holds two.
 //
 // plain.go defines the passes. Package gen writes them for AVX2 with fused
-// products and sums, so the two agree up to rounding. Build tag purego leaves
-// the assembly out.
+// products and sums, equal up to rounding. Build tag purego leaves the assembly
+// out.
 package fourier
 
 import (

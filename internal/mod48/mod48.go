@@ -18,10 +18,9 @@
 //
 // The server's rows consist of whole blocks of sixteen words, 96 bytes.
 // Functions in plain Go, named …Plain, define the operations. On amd64 they run
-// in assembly for AVX2, or AVX-512 with IFMA and VBMI, which package
-// gen writes and build tag purego leaves out. To change a kernel, edit gen and
-// run go generate. Tests compare every kernel that the processor supports with
-// big integers.
+// in assembly for AVX2, or AVX-512 with IFMA and VBMI, which package gen writes
+// and build tag purego leaves out. Tests compare every kernel that the
+// processor supports with big integers.
 //
 // Per core with IFMA, Rows is limited by memory, and a Tile of sixteen requests
 // by the multiplier, at one cycle for eight products.

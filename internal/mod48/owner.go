@@ -16,8 +16,8 @@ const (
 )
 
 // prepareFields computes the positions of fields. Eight fields are 26 bytes.
-// Reads extend past a field, so the second eight and the last four fields are
-// read such that the read ends with the last of sixteen fields.
+// Reads extend past a field, so the second eight and the last four are read
+// such that the read ends with the last of sixteen.
 func (c *constants) prepareFields() {
 	c.fieldMask = 1<<FieldBits - 1
 	for i := range 8 {

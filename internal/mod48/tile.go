@@ -11,8 +11,7 @@ const (
 )
 
 // A Tile holds one row of each of up to MaxRequests requests, prepared for
-// multiplication by many rows. With four requests or more it is faster than
-// Rows for each.
+// multiplication by many rows. From four requests on it is faster than Rows.
 type Tile struct {
 	m        *Modulus
 	requests [][]uint64

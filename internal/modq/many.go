@@ -46,7 +46,7 @@ func SumPairs(pairs *[Lanes]uint64, x []uint64) {
 //	Σ r[k]·x[k] = Σ (r[2j]+x[2j+1])·(r[2j+1]+x[2j]) − Σ r[2j]·r[2j+1] − Σ x[2j]·x[2j+1]
 //
 // The second sum depends only on the row and the third only on the vector
-// (Pairs), so neither is recomputed per product. The results are identical.
+// (Pairs). The results are identical.
 //
 // ahead is the memory that is read next, if known, and is prefetched.
 func Tile(dst *Block, rows *[TileRows][]uint64, groups []Group, ahead []uint64) {

@@ -4,11 +4,10 @@
 //	out  words of the same ring, or signed integers read from them
 //
 // Unsigned words wrap in Go, so every sum and product is exact modulo q. A
-// result is an integer again only if the caller knows that the true value lies
-// in [-2⁶³, 2⁶³).
+// result is an integer again only if the true value lies in [-2⁶³, 2⁶³).
 //
-// The owner uses it to encrypt, the server to score. It handles no keys.
-// Running time depends only on lengths and on the rows that Gather reads.
+// The owner uses it to encrypt, the server to score. Running time depends only
+// on lengths and on the rows that Gather reads.
 //
 //	one vector     Dot, Axpy; Rows for a whole matrix in order, Gather for some rows
 //	a few vectors  RowsMany on packed requests: the matrix is read once
@@ -16,19 +15,17 @@
 //	none           Sum and SumFour, which only read: the faster gives the speed of memory
 //
 // Plain Go (plain.go) defines the operations. On amd64 they run in assembly for
-// AVX2 or AVX-512, which package gen writes and build tag purego leaves out. To
-// change a kernel, edit gen and run go generate. Tests compare every kernel
-// that the processor supports with plain multiplication.
+// AVX2 or AVX-512, which package gen writes and build tag purego leaves out.
+// Tests compare every kernel that the processor supports with plain
+// multiplication.
 //
-// Per core with AVX-512, Dot, Rows and Gather are limited by memory, and so is
-// Axpy on rows beyond the caches. RowsMany is limited by the multiplier from
-// about eight requests on: it takes 1.4 times as long as one scan for eight,
-// 2.4 times for sixteen.
+// Per core with AVX-512, Dot, Rows and Gather are limited by memory. RowsMany
+// is limited by the multiplier from about eight requests on: it takes 1.4 times
+// as long as one scan for eight, 2.4 times for sixteen.
 package modq
 
 // RoundShift reads x as a signed word and divides it by 2^shift, rounding to
-// the nearest integer and ties towards +∞. It cannot overflow: the rounding bit
-// is taken from the word and added after the shift.
+// the nearest integer and ties towards +∞. It cannot overflow.
 func RoundShift(x uint64, shift uint) int64 {
 	if shift == 0 {
 		return int64(x)

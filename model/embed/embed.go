@@ -10,14 +10,12 @@
 //
 // This package forms neither the unary vector nor the matrix. The projection of
 // a unary vector is a sum over the coordinates of a walk of x steps, each of m̂
-// signs. Starting all walks at a common baseline instead of 0 changes no
-// difference:
+// signs, and starting all walks at a common baseline changes no difference:
 //
 //	z(x) = Σ_d [ Σ_{l = base_d+1 … x_d} step(d, l) − Σ_{l = x_d+1 … base_d} step(d, l) ]
 //
-// So only the steps between a photo and the baseline are needed. Steps are read
-// from a keyed stream by position, so they also exist for a later photo outside
-// the collection's range.
+// So only the steps between a photo and the baseline are needed. They are read
+// from a keyed stream by position, so they also exist for a later photo.
 //
 // ‖z_a − z_b‖²/m̂ has the L1 distance in levels as its mean, and a mean
 // relative error of √(4/(π·m̂)), 3.1 % for 1296, at every distance. β/2 levels
@@ -70,16 +68,16 @@ func Dimension(m, beta int, alpha, gamma float64) int {
 // paper. A photo is at most B = 6·β/2 + m/2 from the middle level: six features
 // of norm at most 1, β/2 levels per unit, and half a level of rounding per
 // coordinate. A median is on average at most twice as far from any point as the
-// photos are, because half of them are at least as far, on the same side. So
-// baselines are at most 2B away and a photo at most 3B = 10,287 from them. The
-// result is at most 32,767, which keeps the sums of EmbedAll exact.
+// photos are. So baselines are at most 2B away and a photo at most 3B = 10,287
+// from them. The result is at most 32,767, which keeps the sums of EmbedAll
+// exact.
 func MaxSteps(m, beta int) int {
 	return min(3*(l1Features*beta+m)/2, math.MaxInt16)
 }
 
 // Baselines returns the median level of each coordinate, the lower one of an
-// even number. Medians minimise the number of steps. All of levels must have
-// one length and be at most beta. Errors wrap cpar.ErrInput.
+// even number, which minimises the number of steps. All of levels must have one
+// length and be at most beta. Errors wrap cpar.ErrInput.
 func Baselines(levels [][]uint16, beta int) ([]uint16, error) {
 	if len(levels) == 0 {
 		return nil, fmt.Errorf("finding baselines: %w: no vectors", cpar.ErrInput)

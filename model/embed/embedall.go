@@ -38,13 +38,11 @@ type coordinate struct {
 // photo. It generates every step of the stream at most once. Errors wrap
 // cpar.ErrInput.
 //
-// In addition to levels and result it needs 2·m bytes per photo and m̂/8 for
-// every level within the range of a coordinate, at most 152 MB with the paper's
+// In addition to levels and result it needs at most 152 MB with the paper's
 // numbers.
 //
-// Four values share a 64-bit word. Sums of words are sums of their lanes if the
-// final value of every lane is within ±32,767, which MaxSteps ensures. Borrows
-// between lanes are linear too and cancel.
+// Four values share a 64-bit word. Borrows between lanes are linear and cancel
+// if the final value of every lane is within ±32,767, which MaxSteps ensures.
 func (p *Projection) EmbedAll(levels [][]uint16) ([][]int16, error) {
 	for i, x := range levels {
 		if err := p.check(x); err != nil {

@@ -15,9 +15,8 @@ import (
 )
 
 // BalancedCells divides a collection into cells with the same number of slots,
-// so that cell sizes reveal nothing about the collection. Every record is in
-// its own cell, and in other cells that it nearly belongs to, until no slot is
-// empty.
+// so that cell sizes reveal nothing. Every record is in its own cell, and in
+// others that it nearly belongs to, until no slot is empty.
 //
 //	rows ─▶ the best of several Fits (choose.go) ─▶ Centroids
 //	     ─▶ each cell takes the records nearest to belonging to it ─▶ Records
@@ -144,9 +143,9 @@ func (c *BalancedCells) distances(to []float32, row []float32) (nearest int) {
 	return nearest
 }
 
-// The encoding of BalancedCells takes one bit per record and cell. Record
-// numbers would take four times as much at a million records. Numbers are
-// little-endian. The length depends only on the four counts.
+// The encoding of BalancedCells takes one bit per record and cell, a quarter of
+// record numbers at a million records. Numbers are little-endian. The length
+// depends only on the four counts.
 //
 //	records (4)  cells (4)  slots of a cell (4)  d (4)
 //	centroids, d float32 each

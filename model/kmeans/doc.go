@@ -8,21 +8,17 @@
 //
 //	members of a cell ─▶ mean of z, rounded, and mean of v ─▶ Centroid: a record like any other
 //
-// The package handles plaintext, which stays with the owner. It must not import
-// user/ or cloud/.
-//
 // The distance of two photos is ‖z_a − z_b‖² + F·KL(v_a‖v_b) in squared JL
 // units (package user/scorevector), but k-means needs a squared L2 distance.
 // For near histograms, KL is to second order twice the squared L2 distance of
-// their square roots, so a row of z followed by √(2F)·√v has the right
-// distances. Its 48 principal components keep the variance that separates cells
-// and drop the noise of the projection. Learnt vectors are short and are
+// their square roots, so rows of z followed by √(2F)·√v have the right
+// distances. Their 48 principal components keep the variance that separates
+// cells and drop the noise of the projection. Learnt vectors are short and are
 // clustered as they are.
 //
-// Share of the true ten nearest found among the visited records, on Corel-5k
-// (4,500 records, 499 requests), by the integers of user/scorevector. The k
-// centroids that a request also reads do not count as visits. Means of two to
-// four seeds, which differ by 0.01:
+// Share of the true ten nearest found among the visited records, centroids not
+// counted, on Corel-5k (4,500 records, 499 requests). Means of two to four
+// seeds, which differ by 0.01:
 //
 //	                                               AP-2.5  AP-5  AP-10  AP-20
 //	PCA-64 of levels                      k = 256    0.68  0.82   0.93   0.98
@@ -32,7 +28,4 @@
 //	  the same                            k = 134    0.66  0.82   0.93   0.98
 //	  the same                            k = 256    0.72  0.86   0.95   0.99
 //	  the same, 20,000 (augmented)        k = 283    0.81  0.92   0.98   1.00
-//
-// A mean of projections errs less than the projection of the mean levels, which
-// would lose 0.01 to 0.02.
 package kmeans

@@ -40,8 +40,8 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 // DefaultCells returns the number of cells for a collection of n photos of
 // width numbers each. For long vectors, as in profile paper, it is 2·√n: 134
 // for 4,500 and 283 for 20,000. More cells find more with the same visits, but
-// every request reads their centroids too. By rows read, visits and centroids
-// together, the share found of the true ten nearest is
+// every request reads their centroids too. By rows read, the share found of the
+// true ten nearest is
 //
 //	rows read          5 %   7.5 %   10 %   20 %           5 %   7.5 %   10 %   20 %
 //	4,500   k =  64   0.66    0.80   0.87   0.97   k = 96  0.66    0.81   0.88   0.98
@@ -51,8 +51,8 @@ func (l *Partition) Members(list int) []uint32 { return l.Order[l.Starts[list]:l
 //
 // For short vectors, as in profiles learned and network, it is 6·√n, but at
 // least ten photos per cell unless 2·√n gives more cells: 402 for 4,500. Their
-// centroids are cheap to read, and their ranker uses up to eighty neighbours,
-// of which AP-10 visits 0.92 to 0.96 with 402 cells and 0.88 to 0.94 with 134.
+// centroids are cheap to read, and AP-10 visits 0.92 to 0.96 of the eighty
+// neighbours that their ranker uses, against 0.88 to 0.94 with 134 cells.
 func DefaultCells(n, width int) int {
 	few := math.Round(2 * math.Sqrt(float64(n)))
 	if width > maxShort {

@@ -19,12 +19,11 @@ const (
 	projectedRows = 4096
 )
 
-// FitPhotos divides a collection into cells by the distance of its records. z
-// holds the n Johnson–Lindenstrauss vectors, histograms the n smoothed
-// histograms, and unit is F, squared JL units per unit of distance
-// (scorevector.Budget.Unit). All are read-only. Errors wrap cpar.ErrInput.
-//
-// The result depends only on the arguments. Cells are numbered at random.
+// FitPhotos divides a collection into cells by the distance of its records and
+// numbers the cells at random. z holds the n Johnson–Lindenstrauss vectors,
+// histograms the n smoothed histograms, and unit is F, squared JL units per unit
+// of distance (scorevector.Budget.Unit). All are read-only. Errors wrap
+// cpar.ErrInput.
 func FitPhotos(ctx context.Context, z [][]int16, histograms [][]float64, unit float64, opt Options) (*Partition, error) {
 	if len(z) == 0 || len(z) != len(histograms) {
 		return nil, fmt.Errorf("clustering photos: %w: %d vectors and %d histograms", cpar.ErrInput, len(z), len(histograms))
@@ -100,8 +99,7 @@ func (p *photoRows) rows(first, last, step int) [][]float32 {
 
 // Centroid returns a cell's centroid as a record: z is the rounded mean of the
 // members' vectors and v the mean of their histograms. A mean is never farther
-// from the baseline than its farthest member, and Budget.Clamp absorbs the
-// rounding.
+// from the baseline than its farthest member.
 func (l *Partition) Centroid(list int, z [][]int16, histograms [][]float64) (mean []int16, v []float64) {
 	members := l.Members(list)
 	sums := make([]int64, len(z[0]))

@@ -45,10 +45,9 @@ func (b *Basis) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary decodes data without keeping it. It rejects anything that
-// could make a projection overflow: non-finite values, and components whose
-// length is neither 1 nor 0. It does not check orthogonality, so data from an
-// untrusted source must be authenticated first. On error b is unchanged. Errors
-// wrap cpar.ErrCorrupt or cpar.ErrVersion.
+// could make a projection overflow, but does not check orthogonality, so data
+// from an untrusted source must be authenticated first. On error b is
+// unchanged. Errors wrap cpar.ErrCorrupt or cpar.ErrVersion.
 func (b *Basis) UnmarshalBinary(data []byte) error {
 	if len(data) < headerSize || string(data[:len(magic)]) != magic {
 		return fmt.Errorf("decoding a PCA basis: %w: wrong header", cpar.ErrCorrupt)

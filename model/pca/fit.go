@@ -19,10 +19,9 @@ import (
 const MaxIn = 1 << 16
 
 // The Krylov space has krylovFactor·out + krylovExtra dimensions. It grows by
-// out/4 at a time, within minBlock and maxBlock. On the haarq of Corel-5k,
-// whose variances fall slowly, 128 components capture 0.998 of the variance of
-// the best ones, on haar 0.99999. Narrower blocks would do better but read the
-// rows more often.
+// out/4 at a time, within minBlock and maxBlock. 128 components then capture
+// 0.998 of the variance of the best ones on the haarq of Corel-5k. Narrower
+// blocks would do better but read the rows more often.
 const (
 	krylovFactor = 3
 	krylovExtra  = 64
@@ -36,9 +35,8 @@ const minVarianceShare = 1e-6
 
 // Fit returns the out directions of largest variance of rows (n × in,
 // read-only). Collections of up to 3·out + 64 rows are decomposed exactly. The
-// result depends only on rows, out and seed, up to the rounding of the
-// processor architecture. The seed is not secret. Errors wrap cpar.ErrInput or
-// are ctx's.
+// result depends only on rows, out and the public seed, up to the rounding of
+// the processor. Errors wrap cpar.ErrInput or are ctx's.
 //
 // Fit needs about 50·in·(out+64) bytes in addition to the rows.
 func Fit(ctx context.Context, rows [][]float32, out int, seed uint64) (*Basis, error) {

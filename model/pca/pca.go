@@ -10,17 +10,16 @@
 //
 // Fit is the randomised block Krylov method of Musco and Musco, "Randomized
 // block Krylov methods for stronger and faster approximate singular value
-// decomposition" (2015), algorithm 2. It is approximate, and exact for rows so
-// short that the Krylov space is the whole space.
+// decomposition" (2015), algorithm 2. It is exact for rows so short that the
+// Krylov space is the whole space.
 //
 // # Conventions
 //
-// The sign of a component is arbitrary. Here its entry of largest magnitude is
-// positive. If a collection has fewer directions than requested, because of too
-// few or dependent rows, the remaining components are rows of zeros and project
-// everything to 0. An orthonormal completion would be arbitrary and would only
-// add a new photo's noise to every distance. Rank returns the number of
-// non-zero components.
+// The sign of a component is arbitrary, so its entry of largest magnitude is
+// made positive. If a collection has fewer directions than requested, the
+// remaining components are zeros. An orthonormal completion would only add a
+// new photo's noise to every distance. Rank returns the number of non-zero
+// components.
 package pca
 
 import (
@@ -65,8 +64,7 @@ func (b *Basis) Component(i int) []float32 { return b.components[i*b.in : (i+1)*
 func (b *Basis) Mean() []float32 { return b.mean }
 
 // Project writes the out components of x into dst, or into a new slice if dst
-// is too small, and returns them. It panics unless x has In values, because
-// decoding a basis has checked the lengths of features.
+// is too small, and returns them. It panics unless x has In values.
 func (b *Basis) Project(dst []float64, x []float32) []float64 {
 	if len(x) != b.in {
 		panic(fmt.Sprintf("pca: projecting %d values on a basis of %d", len(x), b.in))

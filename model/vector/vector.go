@@ -8,14 +8,13 @@
 // coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the
 // paper's dimensions m_L1 = 864 and m_KL = 48.
 //
-// Each of the six L1 features is normalised separately, so every element lies
-// in [-1, 1], Σ|L1| is at most 6, and the distance of two photos at most 12.
-// Levels are the elements as integers 0 to β = 999 for the paper's unary map:
-// β/2 levels are one unit of L1.
+// Each of the six L1 features is normalised separately, so elements lie in [-1,
+// 1], and the distance of two photos is at most 12. Levels are the elements as
+// integers 0 to β = 999 for the paper's unary map.
 //
 // lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
-// first added to every bin so that no logarithm of 0 occurs. The paper counts
-// log 0 as 0 instead, which makes photos without a common colour identical.
+// added to every bin so that no logarithm of 0 occurs. The paper counts log 0
+// as 0, which makes photos without a common colour identical.
 package vector
 
 import (

@@ -3,9 +3,8 @@
 //
 //	go generate cpar/internal/mod48
 //
-// No kernel branches on the words it multiplies or uses them as addresses,
-// calls a function, or has a stack frame. Kernels read only their slices. A
-// prefetch may name an address beyond them, on which no processor faults.
+// As in package modq, no kernel branches on the words it multiplies, uses them
+// as addresses, calls a function, or has a stack frame.
 package main
 
 import (

@@ -4,8 +4,8 @@
 //	go generate cpar/internal/modq
 //
 // No kernel branches on the words it multiplies or uses them as addresses,
-// calls a function, or has a stack frame. Kernels read only their slices. A
-// prefetch may name an address beyond them, on which no processor faults.
+// calls a function, or has a stack frame. A prefetch may name an address beyond
+// a slice, on which no processor faults.
 package main
 
 import (

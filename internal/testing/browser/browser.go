@@ -65,8 +65,8 @@ type Page struct {
 	strangers  []string
 }
 
-// profile returns a folder for the browser's profile. The browser's last
-// processes still write while the folder is removed.
+// profile returns a folder for the browser's profile, into which its last
+// processes still write while it is removed.
 func profile(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cpar-browser-")

@@ -1,16 +1,16 @@
 // Package crash stops a program after any of its file operations, for tests.
 //
-// An FS passes operations on to the real file system below a root folder,
-// counts them, and stops after a given number: that operation and all later
-// ones fail, as if the process had ended. Settle then leaves the folder in the
-// state that the next process finds:
+// An FS passes operations on to the real file system below a root folder, and
+// stops after a given number: that operation and all later ones fail, as if the
+// process had ended. Settle then leaves the folder in the state that the next
+// process finds:
 //
 //	Killed    everything done so far is there, and a cut write left half its bytes
 //	PowerLoss only synced data are there: bytes by Sync of the file, names
 //	          by SyncDir of the folder, and unsynced files are empty
 //
-// A real disk ends up between the two. Code that survives both extremes at
-// every step orders its syncs and renames correctly.
+// A real disk ends up between the two. Code that survives both at every step
+// orders its syncs and renames correctly.
 //
 // A Full is a disk with a given number of bytes left.
 package crash
