@@ -42,9 +42,8 @@ func (s Skipped) String() string {
 
 // Options control which files List leaves out.
 type Options struct {
-	// Exclude holds patterns of path.Match. Each is matched against the
-	// slash-separated path below the root and against the base name. Matching
-	// folders are not entered.
+	// Exclude holds patterns of path.Match, for the slash-separated path below
+	// the root or the base name. Matching folders are not entered.
 	Exclude []string
 }
 

@@ -1,9 +1,6 @@
-// Package kernelgen supports the generators of assembly kernels: idioms over
-// avo, and functions that write the files and compare them with the repository.
+// Package kernelgen supports the generators of assembly kernels.
 //
 //	a context of kernels ─▶ NAME_amd64.s and NAME_amd64.go, its declarations
-//
-// Only generators import it, which run before a build.
 package kernelgen
 
 import (
@@ -93,9 +90,8 @@ func Differences(dir string, files map[string][]byte) (out []string) {
 }
 
 // Jumps lists the instructions at which order or time may depend on a kernel's
-// words. Every jump must depend on a count or a length, and flags must come
-// from registers that hold only these. It also reports files without jumps,
-// because parsing them must have failed.
+// words: jumps must depend on a count or a length in registers. It also reports
+// files without jumps, because parsing them must have failed.
 func Jumps(files map[string][]byte) (out []string) {
 	for name, text := range files {
 		if !strings.HasSuffix(name, ".s") {

@@ -26,7 +26,7 @@ func best() level {
 func (c *constants) all() *[85]uint64 { return (*[85]uint64)(unsafe.Pointer(c)) }
 
 // multiply implements Rows for len(dst) rows of n words, at most limit, from
-// word from on. It passes on addresses of slices with checked lengths.
+// word from on.
 func (o *Operand) multiply(dst [][Streams]uint64, matrices *[Streams][]byte, from, n int) {
 	to, c := (*[4]uint64)(unsafe.SliceData(dst)), o.m.c.all()
 	var r [Streams]*byte

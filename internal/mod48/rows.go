@@ -9,8 +9,8 @@ type Operand struct {
 	x    []uint64 // the request's rows
 	rows int
 	// halves is the operand of the AVX2 kernels. For each eight words it has
-	// the lower and upper halves of each word in one word, then four words with
-	// the sums of the halves of the first four and of the last four.
+	// the lower and upper half of each in one word, then four words with the
+	// sums of the halves of the first four and of the last four.
 	halves []uint64
 }
 

@@ -99,6 +99,6 @@ func (t *Tile) Times(dst [][MaxRequests]uint64, rows, ahead [][]byte) {
 	}
 }
 
-// Tiles reports whether the processor has tile kernels. Sixteen requests take
-// two or three times as long as one with them, and fifteen times without.
+// Tiles reports whether the processor has tile kernels, with which sixteen
+// requests take two or three times as long as one.
 func Tiles() bool { return active == withIFMA }

@@ -7,8 +7,8 @@ func Dot(a, b []uint64) uint64 { return dot(a, b[:len(a)]) }
 // x and y may be the same slice but must not overlap otherwise.
 func Axpy(alpha uint64, x, y []uint64) { axpy(alpha, x, y[:len(x)]) }
 
-// AxpyRows adds Σ alpha[q]·rows[q] to y. The rows have the length of y. ahead
-// is the memory that is read next, if known, and is prefetched.
+// AxpyRows adds Σ alpha[q]·rows[q] to y, of equal lengths. ahead is the memory
+// that is read next, if known, and is prefetched.
 func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint64) {
 	for _, r := range rows {
 		if len(r) != len(y) {
@@ -23,7 +23,7 @@ func AxpyRows(alpha *[TileRows]uint64, rows *[TileRows][]uint64, y, ahead []uint
 func Sum(x []uint64) uint64 { return sum(x) }
 
 // SumFour is Sum in another order: with AVX-512 it reads the four quarters of x
-// at once, like Rows. The faster one depends on the machine.
+// at once, like Rows.
 func SumFour(x []uint64) uint64 { return sumFour(x) }
 
 // DotLanes adds to sum[l] the inner product of row and lane l of x. x holds
@@ -31,11 +31,11 @@ func SumFour(x []uint64) uint64 { return sumFour(x) }
 func DotLanes(sum *[Lanes]uint64, row, x []uint64) { dotLanes(sum, row, x[:len(row)*Lanes]) }
 
 // Rows sets dst[i] = ⟨row i of matrix, x⟩ for len(dst) contiguous rows of
-// len(x) words. One core reads the matrix at memory speed.
+// len(x) words.
 func Rows(dst, matrix, x []uint64) { rows(dst, matrix[:len(dst)*len(x)], x) }
 
 // Gather sets dst[i] = ⟨row index[i] of matrix, x⟩ for rows of len(x) words.
-// dst must not be shorter than index. index may have any order and repeat rows.
+// index may have any order and repeat rows.
 func Gather(dst, matrix []uint64, index []uint32, x []uint64) {
 	var last uint32
 	for _, i := range index {

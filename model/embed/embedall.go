@@ -11,7 +11,7 @@ const (
 	laneBits = 16
 	lanes    = 64 / laneBits
 	// tileWords words of z, a cache line, are summed over all coordinates at a
-	// time. For 20,000 photos they take 1.3 MB and stay in a core's cache.
+	// time, so that the sums of 20,000 photos stay in a core's cache.
 	tileWords         = 8
 	tileCols          = tileWords * lanes
 	tileBytes         = tileCols / 8
@@ -35,8 +35,7 @@ type coordinate struct {
 }
 
 // EmbedAll embeds a collection on all cores: n × m̂ values, one slice per
-// photo. It generates every step of the stream at most once. Errors wrap
-// cpar.ErrInput.
+// photo. Errors wrap cpar.ErrInput.
 //
 // In addition to levels and result it needs at most 152 MB with the paper's
 // numbers.

@@ -7,9 +7,8 @@ import (
 	"math"
 )
 
-// A Cache stores vectors and embeddings. Entries of a photo are named by
-// decode.ContentDigest, so they survive renaming and changed keywords, but not
-// edits of the image.
+// A Cache stores vectors and embeddings by decode.ContentDigest, so they
+// survive renaming and changed keywords.
 //
 // A Cache lives in a localstore.Store, encrypted under the owner's key and
 // bounded in size (NewCache), or in a plaintext folder for measurements

@@ -27,8 +27,8 @@ var gaborWavelengths = [3]float64{4, 8, 16}
 
 // gaborKernel is cv2.getGaborKernel at offset (dx, dy) from the anchor, real
 // part (ψ = 0) and imaginary part (ψ = π/2), before the mean of the real part
-// is removed. OpenCV fills the kernel back to front, which only changes the
-// sign of the odd part, and filter2D correlates.
+// is removed. OpenCV fills the kernel back to front, which only negates the odd
+// part.
 func gaborKernel(wavelength float64, orientation, dx, dy int) (re, im float64) {
 	sigma := wavelength / 2
 	sin, cos := math.Sincos(float64(orientation) * math.Pi / 4)
@@ -99,7 +99,7 @@ func newGaborScratch() *gaborScratch {
 }
 
 // respond writes the magnitudes and quantised phases of a 128×128 grey image in
-// [0, 1], averaged over the pixels of a block and the three scales.
+// [0, 1], averaged over a block and the three scales.
 func (s *gaborScratch) respond(grey []float64, magnitude, quantised []float32) {
 	clear(s.mag[:])
 	clear(s.phase[:])

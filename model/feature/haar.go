@@ -8,11 +8,11 @@ const (
 	haarZero   = 1e-3 // smaller magnitudes count as 0 in haarq
 )
 
-// haarTransform writes the full 2-D Haar decomposition of a 64×64 grey image in
-// [0, 1] to out, in the layout of pywt.coeffs_to_array: at each level the
-// average is top left, details along x top right, along y bottom left, along
-// both bottom right. It is orthonormal, so one level is (±a ±b ±c ±d)/2. The
-// sign of a detail is first minus second, as in PyWavelets.
+// haarTransform writes the full orthonormal 2-D Haar decomposition of a 64×64
+// grey image in [0, 1] to out, in the layout of pywt.coeffs_to_array: at each
+// level the average is top left, details along x top right, along y bottom
+// left, along both bottom right. The sign of a detail is first minus second, as
+// in PyWavelets.
 func haarTransform(grey, out []float64) {
 	var average [haarSide * haarSide]float64
 	copy(average[:], grey)

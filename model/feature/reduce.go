@@ -12,8 +12,7 @@ type tap struct {
 }
 
 // areaTaps returns the taps of each of n source positions for d ≤ n
-// destinations. A destination averages the positions it covers, the outer ones
-// in part.
+// destinations, which average the positions they cover.
 func areaTaps(n, d int) [][]tap {
 	taps := make([][]tap, n)
 	for i := range n { // source i covers i·d … (i+1)·d, destination j covers j·n … (j+1)·n

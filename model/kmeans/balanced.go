@@ -29,7 +29,7 @@ type BalancedCells struct {
 
 // Balance divides rows (n×d, read-only) into cells of size slots each, by
 // squared L2. There must be at least n slots in all and at most n per cell. The
-// result depends only on the rows and the seed. Errors wrap cpar.ErrInput.
+// result depends only on rows and seed. Errors wrap cpar.ErrInput.
 func Balance(ctx context.Context, rows [][]float32, clusters, size int, seed [32]byte) (*BalancedCells, error) {
 	n := len(rows)
 	if clusters < 1 || size < 1 || size > n || clusters > n || clusters*size < n {
@@ -83,8 +83,8 @@ func (c *BalancedCells) fill(rows [][]float32, size int) {
 	})
 }
 
-// reassignOverfull moves records out of cells that own more records than they
-// have slots, starting with the records nearest to a cell with room.
+// reassignOverfull moves records out of cells with more records than slots,
+// those nearest to a cell with room first.
 func (c *BalancedCells) reassignOverfull(own []uint32, beyond []float32, size int) {
 	k := len(c.Centroids)
 	count := make([]int, k)

@@ -35,9 +35,8 @@ const (
 )
 
 // Fit divides rows (n×d, read-only) into at most opt.Cells non-empty cells by
-// Lloyd's algorithm, so that rows are near the centroid of their cell by
-// squared L2. It starts from rows drawn by k-means++ (Arthur and Vassilvitskii
-// 2007). Errors wrap cpar.ErrInput.
+// Lloyd's algorithm under squared L2, from rows drawn by k-means++ (Arthur and
+// Vassilvitskii 2007). Errors wrap cpar.ErrInput.
 //
 // It takes O(n·k·d) time per round on all cores, and memory for a copy of the
 // rows.
@@ -251,8 +250,8 @@ func (m *lloyd) fill() {
 	}
 }
 
-// update moves every centroid to the mean of its rows. One goroutine sums each
-// cell in row order, so the number of cores has no effect.
+// update moves every centroid to the mean of its rows, which one goroutine sums
+// in row order, on any number of cores.
 func (m *lloyd) update() {
 	lists := newPartition(m.cell, m.k)
 	parallel.Ranges(m.k, 0, func(from, to int) {

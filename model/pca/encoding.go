@@ -16,8 +16,6 @@ import (
 //	16  out uint32, 1 to in
 //	20  mean, in × float32
 //	 …  components, out × in × float32, row by row
-//
-// Every basis has exactly one encoding, without trailing bytes.
 const (
 	magic      = "cpar.pca"
 	version    = 1

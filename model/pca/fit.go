@@ -30,7 +30,7 @@ const (
 )
 
 // minVarianceShare is the share of the total variance below which a direction
-// may be rounding error of the float32 products, about 10⁻⁷ of the total.
+// may be rounding error of float32.
 const minVarianceShare = 1e-6
 
 // Fit returns the out directions of largest variance of rows (n × in,

@@ -11,7 +11,7 @@ import (
 
 const (
 	// panel is the number of products that the kernels of package f32 sum in
-	// float32, one after the other. Longer panels would round more.
+	// float32.
 	panel = 128
 	// forwardRows rows of X are multiplied at a time.
 	forwardRows  = 128

@@ -15,9 +15,7 @@ import (
 )
 
 // Erratum: the colour features are called 3-D histograms, but m_L1 = 864 and
-// m_KL = 48 leave 16 bins per channel, where a 3-D histogram has 4,096. Images
-// whose channels have the same values in different combinations therefore have
-// the same rgb feature.
+// m_KL = 48 leave 16 bins per channel, where a 3-D histogram has 4,096.
 func TestErratumSixteenBinsAChannel(t *testing.T) {
 	// 864 − 2·256 − 2·128 = 96 are left for rgb and hsv, 48 each.
 	if Dimension(128) != 864 || DimensionKL != 48 {

@@ -6,7 +6,7 @@
 //	                  ─▶ user/internal/rows: noise budgets
 //
 // It holds public numbers only. The scales and offsets that an index keeps
-// secret are in package user/scorevector, which this package must not import.
+// secret are in package user/scorevector.
 package vectorlayout
 
 const (
@@ -31,9 +31,8 @@ type Params struct {
 	Shift uint    // log₂ w of records and requests, set by scorevector.NewLargestScale
 }
 
-// L1KL returns Params for a distance of L1, through jl Johnson–Lindenstrauss
-// coordinates, plus KL of kl bins. beta is the highest quantisation level over
-// [0, 2].
+// L1KL returns Params for L1, through jl Johnson–Lindenstrauss coordinates,
+// plus KL of kl bins. beta is the highest quantisation level over [0, 2].
 func L1KL(jl, kl, beta int) Params {
 	return Params{JL: jl, KL: kl, Unit: float64(jl) * float64(beta) / 2, Max: MaxDistance}
 }

@@ -89,16 +89,14 @@ type Collection struct {
 
 // Options changes how a collection is read. The zero value is lenient.
 type Options struct {
-	// Strict makes Open fail instead of warn. The error is a *StrictError with
-	// every warning. Notes and Spellings do not fail, because they skip
-	// nothing.
+	// Strict makes Open fail with a *StrictError instead of warning, unless
+	// nothing was skipped.
 	Strict bool
 	// IncludePeople counts names of people, found by faces, among the keywords
 	// of a folder tree.
 	IncludePeople bool
 	// Machine, if not nil, returns the words of a file that this program
-	// suggested. They do not count as keywords, nor do those marked in the file
-	// itself.
+	// suggested. Like those marked in the file, they do not count as keywords.
 	Machine  func(path string) []string
 	Progress progress.Func
 }
@@ -189,8 +187,8 @@ func (r *reading) resolveRows() {
 	}
 }
 
-// resolve finds the file of a row. It tries both Unicode normal forms, because
-// manifest and disk may differ for a collection that was on a Mac.
+// resolve finds the file of a row, in either Unicode normal form, because
+// manifest and disk may differ after a time on a Mac.
 func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	var first error
 	for _, name := range slices.Compact([]string{r.name, norm.NFC.String(r.name), norm.NFD.String(r.name)}) {
@@ -220,8 +218,7 @@ func resolve(root *os.Root, dir string, r row) (string, *Warning) {
 	return "", newWarning(Unreadable, r.name, "%s: %v", r.where, photo.Cause(first))
 }
 
-// openRegular opens a file of the collection. It rejects folders and pipes,
-// whose reading would fail obscurely or block.
+// openRegular opens a file of the collection. It rejects folders and pipes.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	info, err := root.Stat(name)
 	if err == nil && !info.Mode().IsRegular() {

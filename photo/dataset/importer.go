@@ -81,8 +81,8 @@ func firstOf(holds func(root *os.Root, place string) bool, places ...string) fun
 	}
 }
 
-// read reads the photos with the first importer that recognises the folder.
-// Photos are sorted by name, except those of a manifest, which keep its order.
+// read uses the first importer that recognises the folder. Photos are sorted by
+// name, except those of a manifest.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	r := &reading{Collection: c, ctx: ctx, root: root, halves: map[string]string{}}
 	at := slices.IndexFunc(importers, func(im importer) bool {

@@ -82,9 +82,8 @@ func firstForbidden(s string) (rune, bool) {
 	return 0, false
 }
 
-// mergeSpellings merges keywords of the collection that differ only in case
-// into the most frequent spelling, so that Dog, DOG and dog are learnt from all
-// their photos.
+// mergeSpellings merges keywords that differ only in case into the most
+// frequent spelling, so that they are learnt together.
 func (c *Collection) mergeSpellings() {
 	type spelling struct{ photos, first int }
 	spellings := map[string]map[string]*spelling{} // by folded word

@@ -54,8 +54,8 @@ func (r *reading) readManifestFrom(in io.Reader) error {
 }
 
 // readTable reads a CSV file with the columns path and column. It calls each
-// for every row with the name inside dir and the value, or with a warning if
-// they are invalid. An error means that the file is not such a table.
+// for every row with the name inside dir and the value, or with a warning. An
+// error means that the file is not such a table.
 func readTable(r io.Reader, file, column, dir string, each func(line int, name, value string, bad *Warning)) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	head, _ := br.Peek(3)

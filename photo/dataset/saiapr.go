@@ -131,8 +131,8 @@ func (c *reading) labelledPhotos(folder string, labels []photoLabels, words map[
 	return nil
 }
 
-// readWordList reads lines of a number and a name. A number without a name is
-// skipped without a warning, as other readers of the list do.
+// readWordList reads lines of a number and a name. It skips a number without a
+// name, as other readers do.
 func (c *Collection) readWordList(text, file string) map[int]string {
 	words := map[int]string{}
 	eachLine(text, func(line int, fields []string) {

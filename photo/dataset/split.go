@@ -73,9 +73,8 @@ func (c *Collection) setSplit(split map[string]string, from string) {
 }
 
 // Split divides the photos by split.csv or into the published halves. ok is
-// false if the collection has neither. The caller then uses HeldOut. Split
-// ignores unknown names in split.csv, and leaves photos missing from split.csv
-// out of both halves (Open has warned about them). Errors wrap cpar.ErrInput.
+// false if the collection has neither. Photos missing from split.csv are in
+// neither half. Errors wrap cpar.ErrInput.
 func (c *Collection) Split() (train, test []Photo, ok bool, err error) {
 	if c.splitErr != nil {
 		return nil, nil, false, c.splitErr

@@ -37,8 +37,7 @@ type Halves struct {
 	Test  int    `json:"test"`
 }
 
-// LeftOut counts the photos found or named that are not in Photos, because they
-// lack keywords, are missing or unreadable, or have an unsupported format.
+// LeftOut counts the photos found or named that are not in Photos.
 func (c *Collection) LeftOut() int {
 	items := c.names()
 	left := map[string]bool{}

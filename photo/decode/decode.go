@@ -17,9 +17,8 @@ import (
 	"cpar"
 )
 
-// Limits on the resources that an image may use. The header's claims are
-// checked against them before anything is allocated. The memory limit is in
-// memory.go.
+// Limits on an image, checked against the header before anything is allocated.
+// The memory limit is in memory.go.
 const (
 	maxPixels    = 400 << 20 // per image: the largest sensors and phone panoramas
 	maxSide      = 1 << 16   // JPEG's own limit

@@ -25,8 +25,7 @@ import (
 
 // An Image is a decoded, upright image.
 type Image struct {
-	// Width and Height are in pixels, after the reduction of large photos to a
-	// half, a quarter or an eighth of each side (jpegreduced.go).
+	// Width and Height are in pixels, after the reduction of large photos.
 	Width, Height int
 	// RGB holds 3·Width·Height bytes, row by row from the top left.
 	RGB []byte

@@ -290,7 +290,7 @@ func (d *reducedJPEG) image() (image.Image, error) {
 }
 
 // ratios maps the luma columns and rows per chroma sample to subsampling
-// ratios. Cells need few of them, because a subsampled block covers more cells.
+// ratios.
 var ratios = map[[2]int]image.YCbCrSubsampleRatio{
 	{1, 1}: image.YCbCrSubsampleRatio444, {2, 1}: image.YCbCrSubsampleRatio422, {2, 2}: image.YCbCrSubsampleRatio420,
 	{1, 2}: image.YCbCrSubsampleRatio440, {4, 1}: image.YCbCrSubsampleRatio411, {4, 2}: image.YCbCrSubsampleRatio410,

@@ -87,8 +87,8 @@ func (e *Edit) delete() error {
 	return durable.OS.SyncDir(filepath.Dir(e.Path))
 }
 
-// replace writes the new beginning and the old rest to a temporary file and
-// renames it over the old one if the result has the planned digest.
+// replace writes a temporary file and renames it over the old one if it has the
+// planned digest.
 func (e *Edit) replace(keepMtime bool) error {
 	info, err := os.Lstat(e.Path)
 	switch {

@@ -148,7 +148,7 @@ func checkTrailer(file io.ReaderAt, scan, size int64) error {
 }
 
 // imageEnd returns the length of the image data from the first scan to the end
-// marker, or to the end of the file if there is none.
+// marker or the end of the file.
 func imageEnd(r io.Reader) (n int64, err error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	next := func() byte {

@@ -8,9 +8,8 @@ import (
 )
 
 // The kernels for AVX-512 with IFMA and VBMI. VPERMB unpacks words. VPMADD52
-// multiplies eight of them by eight others and adds the low 52 bits of the
-// products to one sum and the high bits to another. Sums of up to 2,048
-// products fit, even after adding up eight lanes.
+// adds the low 52 bits of eight products to one sum and the high bits to
+// another. Sums of up to 2,048 products fit, even after adding up eight lanes.
 
 func (k kernels) ifma() {
 	k.foursIFMA()

@@ -1,5 +1,5 @@
-// Command gen writes the kernels of package mod48 in Go assembly: for each
-// processor level one file of kernels and one of declarations.
+// Command gen writes the kernels of package mod48 in Go assembly for each
+// processor level.
 //
 //	go generate cpar/internal/mod48
 //

@@ -103,7 +103,7 @@ func (f *FS) step() error {
 }
 
 // find returns the folder that holds path, and path's name in it. A folder
-// created outside the FS, for a lock, counts as durable.
+// created outside the FS counts as durable.
 func (f *FS) find(path string) (*node, string) {
 	rel, err := filepath.Rel(f.root, path)
 	if err != nil || strings.HasPrefix(rel, "..") {

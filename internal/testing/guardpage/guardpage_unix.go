@@ -1,8 +1,7 @@
 //go:build unix
 
 // Package guardpage gives tests of kernels memory that ends or begins at an
-// inaccessible page. Assembly that reads beyond a slice then ends the test
-// program.
+// inaccessible page, so that assembly that reads beyond a slice ends the test.
 package guardpage
 
 import (

@@ -1,5 +1,5 @@
-// Package natstest starts stock NATS servers on loopback as a cluster has them:
-// three, with TLS and nkeys. Tests can kill, stop and restart them.
+// Package natstest starts stock NATS servers on loopback as a cluster has them,
+// with TLS and nkeys.
 package natstest
 
 import (

@@ -1,9 +1,8 @@
 // Package oracle locates external test inputs: golden vectors made by other
-// people's code, real photographs, and programs and files named in the
-// environment.
+// people's code, real photographs, programs and files.
 //
-// A test skips if its input is missing. If the environment marks the input as
-// required, as CI does, the test fails instead.
+// A test skips if its input is missing, and fails if the environment marks it
+// as required, as CI does.
 package oracle
 
 import (

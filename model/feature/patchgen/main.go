@@ -1,8 +1,7 @@
 // Command patchgen computes the patch words of package feature by k-means on
-// the sphere of whitened patches of synthetic images. The images are dead
-// leaves, which occlude each other as objects do (Lee, Mumford, Huang,
-// "Occlusion models for natural images", IJCV 2001), with shades and gratings
-// on them.
+// the sphere of whitened patches of synthetic images: dead leaves, which
+// occlude each other as objects do (Lee, Mumford, Huang, "Occlusion models for
+// natural images", IJCV 2001), with shades and gratings.
 package main
 
 import (

@@ -114,11 +114,10 @@ func (r *region) Free() {
 	}
 }
 
-// Compiled WebAssembly runs until it returns. Go can neither preempt it nor
-// collect garbage meanwhile, so one photo would block all others. wazero's own
-// remedy checks the deadline at every loop iteration and takes 2.3 times as
-// long. Here the check is at the entry of all functions except the most
-// frequent, which are short.
+// Go can neither preempt compiled WebAssembly nor collect garbage meanwhile, so
+// one photo would block all others. wazero's own remedy checks the deadline at
+// every loop iteration and takes 2.3 times as long. Here the check is at the
+// entry of all functions except the most frequent, which are short.
 
 // hotFunctions are the functions of heif.wasm.gz that a 12-megapixel photo
 // calls more than 100,000 times, up to 22 million: bits, coefficients, samples,
