@@ -1,10 +1,12 @@
 package feature
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"sync"
 
+	"cpar/internal/parallel"
 	"cpar/photo/decode"
 )
 
@@ -54,4 +56,60 @@ func (e *Extractor) photo(data []byte, key [sha256.Size]byte, opts Options) (*Ve
 		return nil, fmt.Errorf("computing the embedding: %w", err)
 	}
 	return v, nil
+}
+
+// Options configures extraction.
+type Options struct {
+	// Cache, if set, is consulted before an image is decoded.
+	Cache *Cache
+	// Network, if set, also computes an embedding of every image.
+	Network Encoder
+	// Progress, if set, is called serially after every image, including failed
+	// ones, with done rising by one.
+	Progress func(done, total int)
+}
+
+// A Photo is one photo of a collection on its way from a file into an index.
+type Photo struct {
+	Vectors  *Vectors // nil until they are computed, or if the image is unusable
+	Keywords []string
+	Content  [sha256.Size]byte // decode.ContentDigest of the file, zero if unknown
+}
+
+// ExtractAll computes the vectors of n images on all cores. load returns the
+// bytes of image i and is called concurrently. If image i cannot be loaded or
+// decoded, errs[i] is set and the others continue.
+//
+// When ctx ends, ExtractAll starts no further image. ctx's error is then also
+// the error of images not started.
+func ExtractAll(ctx context.Context, n int, load func(i int) ([]byte, error), opts Options) (photos []Photo, errs []error, err error) {
+	photos, errs = make([]Photo, n), make([]error, n)
+	var mu sync.Mutex // guards done and calls of Progress
+	done := 0
+	parallel.Each(n, func() func(int) {
+		e := NewExtractor()
+		return func(i int) {
+			p := &photos[i]
+			if ctx.Err() != nil {
+				errs[i] = fmt.Errorf("extracting features: %w", context.Cause(ctx))
+				return
+			}
+			if data, err := load(i); err != nil {
+				errs[i] = fmt.Errorf("loading image: %w", err)
+			} else {
+				p.Content = decode.ContentDigest(data)
+				p.Vectors, errs[i] = e.photo(data, p.Content, opts)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if opts.Progress != nil {
+				opts.Progress(done, n)
+			}
+		}
+	})
+	if done < n {
+		return photos, errs, fmt.Errorf("extracting features: %w", context.Cause(ctx))
+	}
+	return photos, errs, nil
 }

@@ -3,7 +3,7 @@
 //	go generate cpar/internal/fourier
 //
 // A register holds two complex values, of two adjacent lanes. The steps equal
-// plain.go's.
+// the plain passes'.
 package main
 
 import (
