@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
 )
 
 // A Cache stores vectors and embeddings by decode.ContentDigest, so they
@@ -81,7 +80,7 @@ func decodeEmbedding(b []byte) ([]float32, bool) {
 		return nil, false
 	}
 	values := make([]float32, len(b)/4)
-	readFloats(values, b)
+	binary.Decode(b, binary.LittleEndian, values)
 	return values, true
 }
 
@@ -121,7 +120,7 @@ func decodeVectors(body []byte) (*Vectors, bool) {
 	for _, b := range blocks {
 		values := b.Of(v)
 		if b.Kind != Quantised {
-			readFloats(values, body)
+			binary.Decode(body, binary.LittleEndian, values)
 		} else {
 			for i := range values {
 				values[i] = float32(int8(body[i]))
@@ -135,10 +134,4 @@ func decodeVectors(body []byte) (*Vectors, bool) {
 func appendFloats(b []byte, values []float32) []byte {
 	b, _ = binary.Append(b, binary.LittleEndian, values) // a slice of numbers has no error
 	return b
-}
-
-func readFloats(to []float32, b []byte) {
-	for i := range to {
-		to[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
 )
@@ -63,11 +64,9 @@ func (b *Basis) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("decoding a PCA basis: %w: %d bytes, want %d", cpar.ErrCorrupt, len(data), want)
 	}
 	values := make([]float32, in+out*in)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[headerSize+4*i:]))
-		if !finite(values[i]) {
-			return fmt.Errorf("decoding a PCA basis: %w: value %d is %v", cpar.ErrCorrupt, i, values[i])
-		}
+	binary.Decode(data[headerSize:], binary.LittleEndian, values) // the lengths agree
+	if i := slices.IndexFunc(values, func(v float32) bool { return !finite(v) }); i >= 0 {
+		return fmt.Errorf("decoding a PCA basis: %w: value %d is %v", cpar.ErrCorrupt, i, values[i])
 	}
 	decoded := Basis{in: int(in), out: int(out), mean: values[:in:in], components: values[in:]}
 	for k := range decoded.out {

@@ -268,20 +268,10 @@ func eigenvectors(t blas64.General, out int, least float64) (blas64.General, []f
 
 func (b *Basis) setComponents(found blas64.General) {
 	for i := range found.Rows {
-		v := row(found, i).Data
-		sign := signOf(v)
-		for j, x := range v {
+		v := row(found, i)
+		sign := math.Copysign(1, v.Data[blas64.Iamax(v)])
+		for j, x := range v.Data {
 			b.components[i*b.in+j] = float32(sign * x)
 		}
 	}
-}
-
-func signOf(row []float64) float64 {
-	best := 0
-	for j, v := range row {
-		if math.Abs(v) > math.Abs(row[best]) {
-			best = j
-		}
-	}
-	return math.Copysign(1, row[best])
 }

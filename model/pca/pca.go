@@ -25,6 +25,7 @@ package pca
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"cpar"
 	"cpar/internal/f32"
@@ -47,11 +48,8 @@ func (b *Basis) Out() int { return b.out }
 func (b *Basis) Rank() int {
 	rank := 0
 	for i := range b.out {
-		for _, v := range b.Component(i) {
-			if v != 0 {
-				rank++
-				break
-			}
+		if slices.ContainsFunc(b.Component(i), func(v float32) bool { return v != 0 }) {
+			rank++
 		}
 	}
 	return rank

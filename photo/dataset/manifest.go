@@ -193,16 +193,12 @@ func localName(p, dir string, line int) (string, *Warning) {
 // WriteManifest writes photos as a manifest.csv that Open reads back unchanged.
 func WriteManifest(w io.Writer, items []Photo) error {
 	cw := csv.NewWriter(w)
-	if err := cw.Write([]string{"path", "keywords"}); err != nil {
-		return fmt.Errorf("writing %s: %w", ManifestName, err)
-	}
+	cw.Write([]string{"path", "keywords"}) // Error returns the first error
 	for _, it := range items {
 		if it.Name != strings.TrimSpace(it.Name) || strings.Contains(it.Name, `\`) {
 			return fmt.Errorf("writing %s: %w: it cannot hold %q: names must not contain backslashes or begin or end with a space", ManifestName, cpar.ErrInput, it.Name)
 		}
-		if err := cw.Write([]string{it.Name, strings.Join(it.Keywords, separator)}); err != nil {
-			return fmt.Errorf("writing %s: %w", ManifestName, err)
-		}
+		cw.Write([]string{it.Name, strings.Join(it.Keywords, separator)})
 	}
 	cw.Flush()
 	if err := cw.Error(); err != nil {
