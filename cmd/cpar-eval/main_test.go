@@ -122,9 +122,9 @@ func TestSecurity(t *testing.T) {
 			LogQ int        `json:"log_q"`
 			Core [2]float64 `json:"primal_core"`
 		}
-		Formats, Rows, Million []map[string]any
+		Formats []map[string]any
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Formats) == 0 || len(got.Rows) == 0 || len(got.Million) == 0 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Formats) == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	said := 0
