@@ -54,22 +54,6 @@ func (s *Sweep) tradeoffs(p *paper.Paper) []plot.Figure {
 		"R at five keywords in % of capia's", func(row SweepRow) measure.Interval { return row.RelativeStandard })}
 }
 
-// LargeTradeoff combines the speed of the large index with the accuracy of the
-// real one, because the large one derives from the same photos and its own
-// accuracy would flatter.
-func (s *Sweep) LargeTradeoff(records int, speedups map[string]float64) plot.Figure {
-	f := plot.Figure{Name: "tradeoff-large", Title: fmt.Sprintf("The same, speed at n = %s", measure.FormatThousands(records)),
-		Caption: fmt.Sprintf("Speed of an index of %s images made from the same photographs; accuracy of the index of untouched images, at the same AP.", measure.FormatThousands(records)),
-		X:       plot.Axis{Label: "accuracy in % of capia's, the paper's protocol"}, Y: plot.Axis{Label: "times faster than capia", Log: true}}
-	for _, how := range measure.PlottedSearches {
-		f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point {
-			return plot.Point{X: row.Relative.Value, XLow: row.Relative.Low, XHigh: row.Relative.High, Y: speedups[row.Name]}
-		})})
-	}
-	f.Series = append(f.Series, publishedTradeoff(paper.Values()))
-	return f
-}
-
 func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 	figure := func(name, title, caption, y string, of func(SweepRow) measure.Interval) plot.Figure {
 		f := plot.Figure{Name: name, Title: title, Caption: caption, X: measure.APAxis(), Y: plot.Axis{Label: y}}

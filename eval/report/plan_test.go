@@ -159,8 +159,8 @@ func TestSealedKeepsStepsAfterFailure(t *testing.T) {
 			return err
 		},
 		"sealed-growth": func() error {
-			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]cost.SealedGrowthRow, error) {
-				return &[]cost.SealedGrowthRow{{Records: 50}, {Records: 100}}, nil
+			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed-growth", []any{"made", []int{50, 100}}, func(context.Context) (*[]cost.GrowthRow, error) {
+				return &[]cost.GrowthRow{{Records: 50}, {Records: 100}}, nil
 			})
 			return err
 		},

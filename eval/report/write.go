@@ -70,24 +70,11 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 }
 
 // Figures returns the plots of all results, in the order of a report.
-// tradeoff-large comes second, because it combines two results.
-func Figures(r *measure.Results) []plot.Figure {
-	var out []plot.Figure
+func Figures(r *measure.Results) (out []plot.Figure) {
 	for _, x := range r.Each {
-		d, ok := x.(measure.Drawn)
-		if !ok {
-			continue
+		if d, ok := x.(measure.Drawn); ok {
+			out = append(out, d.Figures()...)
 		}
-		list := d.Figures()
-		s, isSweep := x.(*quality.Sweep)
-		if c := measure.Of[*cost.Cost](r); isSweep && c != nil {
-			speedups := map[string]float64{}
-			for _, row := range c.Rows {
-				speedups[row.Name] = row.Speedup
-			}
-			list = slices.Insert(list, 1, s.LargeTradeoff(c.Records, speedups))
-		}
-		out = append(out, list...)
 	}
 	return out
 }
