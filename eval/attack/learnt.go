@@ -19,10 +19,8 @@ import (
 // Attacks on the profiles learned and network, which have short vectors and
 // distances learnt from private photos and keywords.
 //
-// The owner indexes half of the collection. The attacker learns a projection
-// from the other half with the same program. The index has scheme capia: cpar
-// has the same scores, and the leakage of its forest does not depend on the
-// profile.
+// The owner indexes half of the collection, with scheme capia. The attacker
+// learns a projection from the other half with the same program.
 
 const (
 	minLearnt = 40
@@ -193,9 +191,8 @@ type standIn struct {
 }
 
 // standIns returns the paper's distance, the distance of embeddings (the
-// network is public), and the distance that the program learns from the
+// network is public), and the distance that the public program learns from the
 // attacker's photos or from the collection, if it is public with its keywords.
-// The program is public, and its only random choice is the order of the photos.
 func (l *learnedAttack) standIns(ctx context.Context) ([]standIn, error) {
 	r := l.run
 	paper, err := distances(ctx, r.trainPhotos, r.testPhotos)

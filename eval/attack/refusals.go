@@ -16,8 +16,7 @@ import (
 
 // Refusals: the cloud adds errors of its choice to replies of scheme sealed,
 // observes which replies the owner refuses, and links photos with equal
-// refusals. Where replies are rounded, an error of half a unit of a score is
-// refused or not depending on the noise, which depends on the photo.
+// refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100

@@ -23,7 +23,6 @@ import (
 // records computes the distances of each candidate photo from them and takes
 // the candidate whose distances correlate best with the k scores. Knowing only
 // the photos leaves the error of the secret projection, 3 % per distance.
-// Knowing the records' projected vectors leaves no error.
 //
 // Candidates are not even necessary. A score is linear in the record's vector,
 //

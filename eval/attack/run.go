@@ -235,8 +235,8 @@ func count(n int, right func(i int) bool) (sum int) {
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927). It treats trials as independent. Trials on one index are not
-// quite, so another key or collection may differ by more.
+// 22, 1927). It treats trials as independent, which trials on one index are not
+// quite.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1
