@@ -65,12 +65,7 @@ published, and --docs FILE writes a page of Markdown that links to them.`,
 			return nil
 		},
 	}
-	f.add(c, "results")
-	f.addSize(c)
-	f.addMaxN(c)
-	f.addLiteralN(c, "few")
-	f.addDraws(c)
-	f.addModel(c)
+	f.add(c, "results", ^measure.Needs(0))
 	f.addShow(c)
 	return c
 }
@@ -87,7 +82,7 @@ func reportCommand() *cobra.Command {
 			return writeReport(cmd, &f, report.Kept(&checkpoint.Runner{Dir: f.out}))
 		},
 	}
-	f.add(c, "results")
+	f.add(c, "results", 0)
 	f.addShow(c)
 	return c
 }

@@ -51,16 +51,9 @@ func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
 	}
-	c, err := dataset.Open(ctx, l.Data, dataset.Options{})
+	train, test, err := itemsOf(ctx, l.Data)
 	if err != nil {
 		return "", err
-	}
-	train, test, ok, err := c.Split()
-	if err != nil {
-		return "", err
-	}
-	if !ok {
-		train, test = dataset.HeldOut(c, 10)
 	}
 	h := sha256.New()
 	for _, half := range [][]dataset.Photo{train, test} {
