@@ -81,9 +81,7 @@ func (r *run) tamper(ctx context.Context) error {
 		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, told)
 	}
 	photos := measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)])
-	rows, err := linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos)
-	r.add(rows...)
-	return err
+	return r.record(linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos))
 }
 
 // linkRefusals requests photos, half of them twice, with every tampering each

@@ -285,8 +285,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	if err != nil {
 		return nil, nil, err
 	}
-	truth, err := compare(ctx, pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) })
-	return v, truth, err
+	return v, compare(pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) }), nil
 }
 
 // readUpToOffset counts the photos whose distances were read up to r. got has

@@ -294,7 +294,7 @@ func quantityTable(name, title string, list []quantity) measure.Table {
 func (c *Cost) Figures() []plot.Figure {
 	p := paper.Values()
 	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", measure.FormatThousands(c.Records)),
-		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; hollow points are those for which it states a value.", c.Requests),
+		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; triangles are those for which it states a value.", c.Requests),
 		X:       measure.APAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
 	flat := func(name string, colour plot.Colour, y float64) plot.Series {
 		return plot.Series{Name: name, Colour: colour, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: y}, {X: 100, Y: y}}}
@@ -308,7 +308,7 @@ func (c *Cost) Figures() []plot.Figure {
 		}
 		f.Series = append(f.Series, s)
 	}
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, q := range p.Cost {
 		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
 	}

@@ -26,7 +26,7 @@ func (s *Sweep) Figures() []plot.Figure {
 }
 
 func publishedTradeoff(p *paper.Paper) plot.Series {
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, x := range p.TradeOff {
 		theirs.Points = append(theirs.Points, plot.Point{X: x.Relative, Y: x.Speedup})
 	}
@@ -68,7 +68,7 @@ func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 	main := figure("recall", "Accuracy against AP, the paper's protocol",
 		"All keywords of the ten neighbours; recall averaged over the words that were output. The paper's points are from another collection: compare how the curves fall, not where they are.",
 		"recall, %", func(row SweepRow) measure.Interval { return row.Paper })
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, q := range p.Recall {
 		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
 	}
@@ -113,7 +113,7 @@ func (a *AlphaGamma) Figures() []plot.Figure {
 		if !strings.Contains(name, "error") {
 			ours.Name, theory.Points = "α·m·log_γ(β+1)", nil
 		}
-		f.Series = []plot.Series{theory, ours, {Name: "the paper", Colour: plot.Orange, Style: plot.Hollow, Points: []plot.Point{{X: at, Y: theirs}}}}
+		f.Series = []plot.Series{theory, ours, {Name: "the paper", Colour: plot.Orange, Style: plot.Triangles, Points: []plot.Point{{X: at, Y: theirs}}}}
 		return f
 	}
 	byAlpha := func(r AlphaGammaRow) (float64, bool) { return r.Alpha, r.Gamma == 100 }
