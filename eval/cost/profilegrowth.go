@@ -77,7 +77,7 @@ func resultOf[R measure.Result](x R, err error) (measure.Result, error) {
 // More keywords than dimensions, so that a fitted profile uses all dimensions
 // that it may have.
 func syntheticPhotos(n int) []user.Photo {
-	rng := rand.New(rand.NewPCG(measure.AugmentSeed+3, 0))
+	rng := rand.New(rand.NewPCG(4, 0))
 	zeros := feature.New()
 	histogram := func() []float32 {
 		h, sum := make([]float32, feature.ColorDim), float32(0)

@@ -133,14 +133,14 @@ func digestOf(t *testing.T, inputs any) string {
 }
 
 func TestScalingKeepsSmallerSizesAfterFailure(t *testing.T) {
-	p := &measure.Plan{Measurements: Measurements(), Lab: measuretest.NewLab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, MaxN: 2500}
+	p := &measure.Plan{Measurements: Measurements(), Lab: measuretest.NewLab(t, 0, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, MaxN: 2500}
 	_, _, err := checkpoint.Do(t.Context(), p.Runner, "scaling-1250", []any{"made", 1250}, func(context.Context) (*cost.ScalingRow, error) {
 		return &cost.ScalingRow{Records: 1250, Scan: 5}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Synthetic images cannot be augmented.
+	// An empty collection cannot be enlarged.
 	r := p.NewRun()
 	s, err := measure.ResultFrom[*cost.Scaling](t.Context(), r, "scaling")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || len(s.Rows) != 1 || s.Rows[0].Scan != 5 || len(r.Steps) != 1 {
@@ -152,7 +152,7 @@ func TestScalingKeepsSmallerSizesAfterFailure(t *testing.T) {
 }
 
 func TestSealedKeepsStepsAfterFailure(t *testing.T) {
-	p := &measure.Plan{Measurements: Measurements(), Lab: measuretest.NewLab(t, 40, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
+	p := &measure.Plan{Measurements: Measurements(), Lab: measuretest.NewLab(t, 0, 5), Runner: &checkpoint.Runner{Dir: t.TempDir(), Identity: "test a machine"}, N: 50}
 	for name, keep := range map[string]func() error{
 		"sealed": func() error {
 			_, _, err := checkpoint.Do(t.Context(), p.Runner, "sealed", []any{"made", nil}, func(context.Context) (*cost.Sealed, error) { return &cost.Sealed{Requests: 5}, nil })
@@ -169,7 +169,7 @@ func TestSealedKeepsStepsAfterFailure(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	// Synthetic images cannot be augmented.
+	// An empty collection cannot be enlarged.
 	s, err := measure.ResultFrom[*cost.Sealed](t.Context(), p.NewRun(), "sealed")
 	if !errors.Is(err, cpar.ErrInput) || s == nil || s.Requests != 5 || s.Cost != nil || len(s.Growth) != 2 {
 		t.Errorf("%+v, %v", s, err)
