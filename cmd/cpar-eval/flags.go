@@ -129,6 +129,29 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 	}
 }
 
+// resultCommand completes a command that prints one result, as text or as JSON.
+// run may return a result and an error.
+func resultCommand[R interface {
+	measure.Result
+	comparable
+}](c *cobra.Command, run func(cmd *cobra.Command, asJSON bool) (R, error)) *cobra.Command {
+	var none R
+	var asJSON bool
+	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch result, err := run(cmd, asJSON); {
+		case result == none:
+			return err
+		case asJSON:
+			return errors.Join(printJSON(cmd.OutOrStdout(), result), err)
+		default:
+			return errors.Join(measure.PrintTables(cmd.OutOrStdout(), result.Tables()), err)
+		}
+	}
+	return c
+}
+
 func printJSON(w io.Writer, x any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

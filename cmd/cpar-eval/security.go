@@ -4,13 +4,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/eval/attack"
-	"cpar/eval/measure"
-	"cpar/internal/exitcode"
 )
 
 func securityCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return resultCommand(&cobra.Command{
 		Use:   "security",
 		Short: "compute security, failure rates and bytes of scheme sealed",
 		Long: `security computes and measures nothing. It needs no collection and prints the same everywhere.
@@ -21,18 +18,5 @@ usual assumptions of the literature, and leave out attacks on sparse secrets, be
 dense. Failure rates are upper bounds for all vectors within the norms.`,
 		Example: `  $ cpar-eval security
   $ cpar-eval security --json`,
-		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := attack.ComputeSecurity()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
-			}
-			return measure.PrintTables(cmd.OutOrStdout(), s.Tables())
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	}, func(*cobra.Command, bool) (*attack.Security, error) { return attack.ComputeSecurity() })
 }

@@ -60,18 +60,9 @@ func ProfileGrowthStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 		n := max(r.N, 100) // learning needs 100 photos
 		sizes = []int{n, 2 * n}
 	}
-	return resultOf(measure.RunStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
+	return measure.OneStep(ctx, r, m.Name, sizes, func(ctx context.Context) (*ProfileGrowth, error) {
 		return MeasureProfileGrowth(ctx, sizes, r.Lab.Progress)
-	}))
-}
-
-// resultOf returns nil after an error, not an interface that holds a nil
-// pointer.
-func resultOf[R measure.Result](x R, err error) (measure.Result, error) {
-	if err != nil {
-		return nil, err
-	}
-	return x, nil
+	})
 }
 
 // More keywords than dimensions, so that a fitted profile uses all dimensions

@@ -104,9 +104,9 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 		n := max(r.N, 100) // learning needs 100 photos
 		plan = TargetSizes{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
 	}
-	return resultOf(measure.RunStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) {
+	return measure.OneStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) {
 		return MeasureSealedTargets(ctx, r.Lab, plan)
-	}))
+	})
 }
 
 // MeasureSealedTargets measures the sizes of plan.
