@@ -67,12 +67,6 @@ func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	}
 }
 
-// addShow adds flags for commands that write a report.
-func (f *flags) addShow(c *cobra.Command) {
-	c.Flags().StringVar(&f.publish, "publish", "", "also write the tables and plots to this `folder`")
-	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
-}
-
 // plan returns the plan of a run. The caller closes its lab.
 func (f *flags) plan(cmd *cobra.Command) (*measure.Plan, error) {
 	if f.data == "" {

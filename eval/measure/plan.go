@@ -102,9 +102,8 @@ func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} 
 // A Run performs each measurement once, even if others are computed from it.
 type Run struct {
 	*Plan
-	OnlyKept bool // use kept results only
-	cache    map[string]cached
-	Steps    []checkpoint.Record
+	cache map[string]cached
+	Steps []checkpoint.Record
 }
 
 type cached struct {
@@ -164,16 +163,12 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 // depends on inputs and on the collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
-	if r.OnlyKept {
-		x, record, err = checkpoint.Load[T](r.Runner, name)
-	} else {
-		var digest string
-		if digest, err = r.Lab.Digest(ctx); err == nil {
-			if r.Lab.Draw != 0 {
-				digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
-			}
-			x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
+	digest, err := r.Lab.Digest(ctx)
+	if err == nil {
+		if r.Lab.Draw != 0 {
+			digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
 		}
+		x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
 	}
 	record.Name = name
 	if err == nil {

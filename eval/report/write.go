@@ -10,15 +10,12 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"cpar"
 	"cpar/eval/attack"
-	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/measure"
 	"cpar/eval/plot"
@@ -111,14 +108,4 @@ func Measurements() []measure.Measurement {
 		{Name: "letter", Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
 		{Name: "attacks", Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
 	}
-}
-
-// Kept returns the kept results in a folder, for any program, machine and
-// collection.
-func Kept(runner *checkpoint.Runner) *measure.Results {
-	r := (&measure.Plan{Lab: new(measure.Lab), Runner: runner, Measurements: Measurements(), MaxN: slices.Max(cost.ScalingSizes)}).NewRun()
-	r.OnlyKept = true
-	out, _ := r.All(context.Background())
-	out.Failed = nil // a missing result is not a failure
-	return out
 }
