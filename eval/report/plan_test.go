@@ -60,8 +60,8 @@ func TestPlanAll(t *testing.T) {
 	if len(measured) != len(steps) {
 		t.Errorf("measured %v", measured)
 	}
-	if measure.Of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 || len(measure.Of[*quality.Draws](first).Draws) != 2 {
-		t.Errorf("numbers %v, %d steps, %d results", measure.Of[*Numbers](first), len(first.Steps), len(first.Each))
+	if of[*Numbers](first) == nil || len(first.Steps) != len(steps) || len(first.Each) != len(Measurements())-2 || len(of[*quality.Draws](first).Draws) != 2 {
+		t.Errorf("numbers %v, %d steps, %d results", of[*Numbers](first), len(first.Steps), len(first.Each))
 	}
 	// Measurements that share an index run first.
 	if at := func(name string) int {
@@ -69,16 +69,16 @@ func TestPlanAll(t *testing.T) {
 	}; at("agreement") > at("pca") || at("attacks") > at("cost") {
 		t.Errorf("steps %v", first.Steps)
 	}
-	checkSweep(t, measure.Of[*quality.Sweep](first), 120)
+	checkSweep(t, of[*quality.Sweep](first), 120)
 	// Projection and encryption hardly change the keywords.
 	found := map[string]measure.Quality{}
-	for _, row := range measure.Of[*quality.Corel5kBeside](first).Rows[:5] {
+	for _, row := range of[*quality.Corel5kBeside](first).Rows[:5] {
 		found[row.Scheme] = row.Quality
 	}
 	if q := found["plain-jl"]; q.R < found["capia"].R-3 || q.R > found["capia"].R+3 || found["plain-exact"].R < q.R/2 {
 		t.Errorf("found in the clear and encrypted: %v", found)
 	}
-	checkCost(t, measure.Of[*cost.Cost](first), 100)
+	checkCost(t, of[*cost.Cost](first), 100)
 
 	// The second run must not need the lab.
 	p.Lab.Close()

@@ -246,3 +246,13 @@ func TestProfileFigures(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// of returns the result of type R, or nil.
+func of[R measure.Result](r *measure.Results) (none R) {
+	for _, x := range r.Each {
+		if x, ok := x.(R); ok {
+			return x
+		}
+	}
+	return none
+}
