@@ -1,19 +1,16 @@
 package kdforest
 
 // The order BestBin is the search of FLANN's randomized trees (Muja and Lowe,
-// "Fast approximate nearest neighbors with automatic algorithm configuration",
-// Silpa-Anan and Hartley). It descends every tree once, then always the nearest
-// bin of any tree. A bin's distance is the sum over the planes crossed to get
-// there. A dimension crossed twice counts twice, as in FLANN
-// (KDTreeIndex::searchLevel).
-//
-// Options.Visits corresponds to FLANN's bound on checks: both count distinct
-// records, and finding a record in a second tree is free.
+// "Fast approximate nearest neighbors with automatic algorithm configuration").
+// It descends every tree once, then always the nearest bin of any tree. A bin's
+// distance is the sum over the planes crossed to get there, in which a
+// dimension crossed twice counts twice, as in FLANN. Options.Visits corresponds
+// to FLANN's bound on checks.
 //
 // Prune, always on in FLANN, ends the search at the first bin beyond
-// Metric.Reach of the worst hit. Because planes of one dimension add up, the
-// sum may overestimate and miss a true neighbour. FLANN checks after every
-// record, this search after every batch, and so it may end up to a batch later.
+// Metric.Reach of the worst hit. Because planes of one dimension add up, it may
+// miss a true neighbour. FLANN checks after every record, this search after
+// every batch.
 
 func (s *searcher) startBestBin() {
 	s.bins, s.ahead, s.fresh = s.bins[:0], bin{step: step{far: None}}, 0

@@ -32,24 +32,10 @@
 //	built with                        searched   AP-2.5  AP-5  AP-10  AP-20
 //	the defaults                      DepthFirst  0.54   0.67   0.79   0.89
 //	                                  ByRank      0.76   0.87   0.95   0.99
-//	Top 5                             DepthFirst  0.50   0.63   0.75   0.85
-//	                                  ByRank      0.72   0.85   0.93   0.98
 //	Top 5, DrawEvenly, SplitMedian    DepthFirst  0.48   0.60   0.73   0.84
 //	                                  ByRank      0.72   0.85   0.94   0.98
 //
-// Floats instead of a thousand levels change DepthFirst by 0.01. With distances
-// after a Johnson–Lindenstrauss projection to 1,296 dimensions it finds 0.02 to
-// 0.05 less.
-//
-// PlaceLeaf and BestBin allow a comparison with FLANN 1.9.2. The table gives
-// the records visited until 0.8 and 0.9 of the true ten nearest are found, on
-// Corel-5k with squared L2, ten trees, FLANN's choices (Top 5, Sample 101,
-// DrawEvenly), means of three seeds (cpar-eval flann):
-//
-//	vectors                            FLANN        PlaceLeaf    PlaceNode
-//	1,296 dimensions (JL)              1296  1928   1300  1945   1615  2323
-//	64 principal components of 864      100   185    102   189    166   265
-//
+// PlaceLeaf and BestBin allow a comparison with FLANN (cpar-eval flann).
 // PlaceNode costs visits, because all requests visit the records near the
 // roots.
 //

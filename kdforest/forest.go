@@ -2,8 +2,8 @@ package kdforest
 
 import "errors"
 
-// This package imports only the standard library, so that package cpar can
-// embed a Forest. Callers add cpar.ErrInput or cpar.ErrCorrupt to these errors.
+// The package imports only the standard library, so that package cpar can embed
+// a Forest. Callers add cpar.ErrInput or cpar.ErrCorrupt to these errors.
 var (
 	// ErrInput reports unusable rows or options.
 	ErrInput = errors.New("kdforest: unusable input")

@@ -107,10 +107,8 @@ func Visits(tenths, n, l int) (int, error) {
 // wrap ErrInput.
 //
 // The trees advance in lock step. In every round each tree in turn moves to its
-// next record that no tree has visited, and the round is scored as one batch. A
-// round of BestBin has as many records as there are trees, and a round of
-// ByRank DefaultBatch, ascending. The visits depend on the Space's answers
-// alone.
+// next record that no tree has visited, and the round is scored as one batch.
+// ByRank scores DefaultBatch records in a round, ascending.
 //
 // With opt.Visits ≥ n (AP-100) the result equals Scan's. Search then ignores
 // opt.Prune, because the Space's bounds may be estimates.

@@ -5,11 +5,8 @@ import "fmt"
 // Validate checks an untrusted forest for Search. Every tree holds every record
 // exactly once, every node but the root is the child of exactly one earlier
 // node, and all numbers are within range. Depth is unbounded. Validate refuses
-// forests of PlaceLeaf (ValidateLeaves).
-//
-// The side of records relative to planes cannot be checked without values, but
-// a wrong forest only finds wrong records. Validate takes linear time, and
-// memory independent of Records.
+// forests of PlaceLeaf (ValidateLeaves). A forest with records on the wrong
+// side of a plane only finds wrong records.
 func (f *Forest) Validate() error { return f.validate(PlaceNode) }
 
 // ValidateLeaves is Validate for forests built with PlaceLeaf: every record is

@@ -6,14 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/eval/checkpoint"
 	"cpar/eval/measure"
 	"cpar/eval/report"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 )
 
-// summary is the JSON output of all and report.
+// summary is the JSON output.
 type summary struct {
 	Machine string            `json:"machine"`
 	Steps   []stepLine        `json:"steps"`
@@ -37,7 +36,8 @@ as SVG and PNG, and machine.txt, which describes the machine.
 
 Finished steps are kept in --out. A second run measures only steps that are missing
 or that another build of this program, another machine or other images produced.
-Interrupting a run loses only the step in progress.
+Interrupting a run loses only the step in progress. With --any-build, steps of
+other builds and machines are kept too, for example to draw plots again.
 
 --publish FOLDER also writes the tables and plots there, to be committed or
 published, and --docs FILE writes a page of Markdown that links to them.`,
@@ -65,30 +65,9 @@ published, and --docs FILE writes a page of Markdown that links to them.`,
 			return nil
 		},
 	}
-	f.add(c, "results")
-	f.addSize(c)
-	f.addMaxN(c)
-	f.addLiteralN(c, "few")
-	f.addDraws(c)
-	f.addModel(c)
-	f.addShow(c)
-	return c
-}
-
-func reportCommand() *cobra.Command {
-	var f flags
-	c := &cobra.Command{
-		Use:   "report",
-		Short: "write the report again from kept results, without measuring",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.out == "" {
-				return errNoOut
-			}
-			return writeReport(cmd, &f, report.Kept(&checkpoint.Runner{Dir: f.out}))
-		},
-	}
-	f.add(c, "results")
-	f.addShow(c)
+	f.add(c, "results", ^measure.Needs(0))
+	c.Flags().StringVar(&f.publish, "publish", "", "also write the tables and plots to this `folder`")
+	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
 	return c
 }
 
@@ -97,7 +76,7 @@ func resultsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "results",
 		Short: "write the page of results (Markdown) from a folder of tables",
-		Long: `results writes a page of Markdown from the CSV files that all and report write, such
+		Long: `results writes a page of Markdown from the CSV files that all writes, such
 as the published ones. It needs neither the collection nor the kept results of a run.`,
 		Example: "  $ cpar-eval results --from eval/results --out docs/results.md",
 		Args:    func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },

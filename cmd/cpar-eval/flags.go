@@ -36,7 +36,8 @@ type flags struct {
 	network           networkflags.Flags
 }
 
-func (f *flags) add(c *cobra.Command, out string) {
+// add adds the flags of measurements with these needs.
+func (f *flags) add(c *cobra.Command, out string, needs measure.Needs) {
 	c.Flags().StringVar(&f.data, "data", "", "`folder` of the collection (required)")
 	c.Flags().StringVar(&f.cache, "cache", filepath.Join("results", "features"), "`folder` that keeps features between runs; empty for none")
 	c.Flags().StringVar(&f.out, "out", out, "`folder` that keeps results between runs; empty for none")
@@ -44,36 +45,26 @@ func (f *flags) add(c *cobra.Command, out string) {
 	c.Flags().BoolVar(&f.anyBuild, "any-build", false, "also accept kept results of another build of this program or another machine")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print JSON instead of text")
 	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
-}
-
-// addSize adds flags for measurements on enlarged collections.
-func (f *flags) addSize(c *cobra.Command) {
-	c.Flags().IntVar(&f.n, "n", measure.DefaultN, "images in the index for measuring cost")
-}
-
-// addLiteralN adds flags for the literal index, which is slow.
-func (f *flags) addLiteralN(c *cobra.Command, name string) {
-	c.Flags().IntVar(&f.literalN, name, cost.DefaultLiteralN, "images in the literal index")
-}
-
-func (f *flags) addMaxN(c *cobra.Command) {
-	c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
-}
-
-func (f *flags) addDraws(c *cobra.Command) {
-	c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order behind means and ranges of quality")
-}
-
-// addShow adds flags for commands that write a report.
-func (f *flags) addShow(c *cobra.Command) {
-	c.Flags().StringVar(&f.publish, "publish", "", "also write the tables and plots to this `folder`")
-	c.Flags().StringVar(&f.docs, "docs", "", "also write the page of results to this `file`, like the command results")
-}
-
-// addModel adds flags for measurements of profile network.
-func (f *flags) addModel(c *cobra.Command) {
-	c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is skipped")
-	f.network.Add(c.Flags())
+	if needs&measure.NeedsSize != 0 {
+		c.Flags().IntVar(&f.n, "n", measure.DefaultN, "images in the index for measuring cost")
+	}
+	if needs&measure.NeedsLiteralN != 0 { // the literal index is slow
+		name := "n"
+		if needs&measure.NeedsSize != 0 {
+			name = "few"
+		}
+		c.Flags().IntVar(&f.literalN, name, cost.DefaultLiteralN, "images in the literal index")
+	}
+	if needs&measure.NeedsMaxN != 0 {
+		c.Flags().IntVar(&f.maxN, "most", measure.DefaultMaxN, "images in the largest index of scaling")
+	}
+	if needs&measure.NeedsDraws != 0 {
+		c.Flags().IntVar(&f.draws, "draws", quality.DefaultDraws, "`number` of draws of key and order behind means and ranges of quality")
+	}
+	if needs&measure.NeedsModel != 0 {
+		c.Flags().StringVar(&f.model, "model", "", "`file` of an image network (ONNX) for profile network; without it that profile is skipped")
+		f.network.Add(c.Flags())
+	}
 }
 
 // plan returns the plan of a run. The caller closes its lab.
@@ -130,6 +121,29 @@ func stepReporter(w io.Writer) func(checkpoint.Record, error) {
 			fmt.Fprintf(w, "%-14s %v\n", r.Name, took)
 		}
 	}
+}
+
+// resultCommand completes a command that prints one result, as text or as JSON.
+// run may return a result and an error.
+func resultCommand[R interface {
+	measure.Result
+	comparable
+}](c *cobra.Command, run func(cmd *cobra.Command, asJSON bool) (R, error)) *cobra.Command {
+	var none R
+	var asJSON bool
+	c.Args = func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) }
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch result, err := run(cmd, asJSON); {
+		case result == none:
+			return err
+		case asJSON:
+			return errors.Join(printJSON(cmd.OutOrStdout(), result), err)
+		default:
+			return errors.Join(measure.PrintTables(cmd.OutOrStdout(), result.Tables()), err)
+		}
+	}
+	return c
 }
 
 func printJSON(w io.Writer, x any) error {

@@ -5,16 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"cpar/eval/measure"
 	"cpar/eval/simulate"
-	"cpar/internal/exitcode"
 	"cpar/internal/progress/bar"
 )
 
 func simulateCommand() *cobra.Command {
 	o, seconds := simulate.Default, simulate.Default.Length.Seconds()
-	var asJSON bool
-	c := &cobra.Command{
+	c := resultCommand(&cobra.Command{
 		Use:   "fleet",
 		Short: "simulate a cluster of hundreds of machines, with failures",
 		Long: `fleet simulates a cluster and measures nothing. Nodes hold shards of indexes in memory, requests arrive
@@ -23,23 +20,13 @@ on placement, on the node for each request, on hedging and on timeouts. Nodes, n
 model. The same seed gives the same events.`,
 		Example: `  $ cpar-eval fleet
   $ cpar-eval fleet --nodes 30 --per-rack 0 --indexes 2000 --json`,
-		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Length = time.Duration(seconds * float64(time.Second))
-			if err := o.Check(); err != nil {
-				return err
-			}
-			r := &simulate.Result{Options: o}
-			var err error
-			if r.Rows, err = simulate.Simulate(cmd.Context(), o, bar.On(cmd.ErrOrStderr())); err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), r)
-			}
-			return measure.PrintTables(cmd.OutOrStdout(), r.Tables())
-		},
-	}
+	}, func(cmd *cobra.Command, _ bool) (*simulate.Result, error) {
+		o.Length = time.Duration(seconds * float64(time.Second))
+		if err := o.Check(); err != nil {
+			return nil, err
+		}
+		return simulated(cmd, o)
+	})
 	c.Flags().IntVar(&o.Nodes, "nodes", o.Nodes, "`number` of nodes")
 	c.Flags().IntVar(&o.PerRack, "per-rack", o.PerRack, "`nodes` in a rack, which may be lost together; 0 for no racks")
 	c.Flags().IntVar(&o.Indexes, "indexes", o.Indexes, "`number` of indexes")
@@ -47,6 +34,13 @@ model. The same seed gives the same events.`,
 	c.Flags().Float64Var(&o.Busy, "busy", o.Busy, "`share` of their time that nodes are busy without failures")
 	c.Flags().Float64Var(&seconds, "seconds", seconds, "simulated `seconds` of each scenario")
 	c.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "`number` that seeds the random events")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
+}
+
+func simulated(cmd *cobra.Command, o simulate.Options) (*simulate.Result, error) {
+	rows, err := simulate.Simulate(cmd.Context(), o, bar.On(cmd.ErrOrStderr()))
+	if err != nil {
+		return nil, err
+	}
+	return &simulate.Result{Options: o, Rows: rows}, nil
 }

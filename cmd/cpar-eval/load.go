@@ -10,7 +10,6 @@ import (
 
 	"cpar"
 	"cpar/eval/load"
-	"cpar/eval/measure"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
@@ -20,9 +19,8 @@ func loadCommand() *cobra.Command {
 	var docs, soak string
 	var schemes []string
 	var seconds float64
-	var asJSON bool
 	o := load.Options{}
-	c := &cobra.Command{
+	c := resultCommand(&cobra.Command{
 		Use:   "load",
 		Short: "measure a real cpard under the load of many clients",
 		Long: `load starts cpard as a separate process on loopback, pushes an index of each scheme
@@ -45,44 +43,33 @@ are read instead of 4,500, so that a run takes less than five minutes. If a repl
 wrong, the command fails after it has printed all rows.`,
 		Example: `  $ cpar-eval load --data corel5k --json
   $ cpar-eval load --data corel5k --schemes capia --clients 1,64 --seconds 3`,
-		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Data == "" {
-				return hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
+	}, func(cmd *cobra.Command, asJSON bool) (*load.Load, error) {
+		if o.Data == "" {
+			return nil, hint.Add(exitcode.UsageError(errors.New("no collection was named")), "pass --data FOLDER")
+		}
+		for _, name := range schemes {
+			s, err := cpar.ParseScheme(name)
+			if err != nil {
+				return nil, err
 			}
-			for _, name := range schemes {
-				s, err := cpar.ParseScheme(name)
-				if err != nil {
-					return err
-				}
-				o.Schemes = append(o.Schemes, s)
-			}
-			o.Length = time.Duration(seconds * float64(time.Second))
-			if asJSON && !cmd.Flags().Changed("seconds") {
-				o.Length = load.ShortLength
-			}
-			if asJSON && !cmd.Flags().Changed("photos") {
-				o.Photos = load.ShortPhotos
-			}
-			o.Fair = o.Fair && !asJSON
-			o.Done = func(r load.Row) { fmt.Fprintln(cmd.ErrOrStderr(), r) }
-			o.Progress = bar.On(cmd.ErrOrStderr())
-			result, failed := load.Measure(cmd.Context(), o)
-			if result == nil {
-				return failed
-			}
-			if docs != "" && failed == nil {
-				if err := result.WritePage(docs, soak, time.Now()); err != nil {
-					return err
-				}
-			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return errors.Join(printJSON(w, result), failed)
-			}
-			return errors.Join(measure.PrintTables(w, result.Tables()), failed)
-		},
-	}
+			o.Schemes = append(o.Schemes, s)
+		}
+		o.Length = time.Duration(seconds * float64(time.Second))
+		if asJSON && !cmd.Flags().Changed("seconds") {
+			o.Length = load.ShortLength
+		}
+		if asJSON && !cmd.Flags().Changed("photos") {
+			o.Photos = load.ShortPhotos
+		}
+		o.Fair = o.Fair && !asJSON
+		o.Done = func(r load.Row) { fmt.Fprintln(cmd.ErrOrStderr(), r) }
+		o.Progress = bar.On(cmd.ErrOrStderr())
+		result, err := load.Measure(cmd.Context(), o)
+		if docs != "" && err == nil {
+			err = result.WritePage(docs, soak, time.Now())
+		}
+		return result, err
+	})
 	var names []string
 	for _, s := range load.DefaultSchemes {
 		names = append(names, s.String())
@@ -98,6 +85,5 @@ wrong, the command fails after it has printed all rows.`,
 	c.Flags().BoolVar(&o.Fair, "fair", true, "also measure one client of a tenant beside many of another, not with --json")
 	c.Flags().StringVar(&docs, "docs", "", "also write the page of this measurement to this `file`")
 	c.Flags().StringVar(&soak, "soak", filepath.Join("eval", "results", "load", "soak.csv"), "figures of a soak for that page, a `file`; it may be missing")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }

@@ -19,7 +19,6 @@ import (
 const long = `cpar-eval measures CPAR on an annotated collection, as the paper does.
 
   $ cpar-eval all --data corel5k --out results/    measure everything and write a report
-  $ cpar-eval report --data corel5k --out results/ write the report again from kept results
   $ cpar-eval results                              write docs/results.md from eval/results
   $ cpar-eval load --data corel5k                  load a real cpard with many clients
   $ cpar-eval security                             compute bits, failure rates and bytes of scheme sealed
@@ -63,7 +62,7 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{Use: "cpar-eval", Short: "measure CPAR on an annotated collection", Long: long + exitcode.Line(),
 		SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exitcode.UsageError(err) })
-	root.AddCommand(allCommand(), reportCommand(), resultsCommand(), loadCommand(), securityCommand(), planCommand(), simulateCommand())
+	root.AddCommand(allCommand(), resultsCommand(), loadCommand(), securityCommand(), planCommand(), simulateCommand())
 	root.AddCommand(measureCommands()...)
 	version.Add(root)
 	return root

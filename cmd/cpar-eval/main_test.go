@@ -16,7 +16,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"cpar"
+	"cpar/eval/checkpoint"
+	"cpar/eval/measure"
+	"cpar/eval/quality"
 	"cpar/eval/simulate"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
@@ -58,7 +63,7 @@ func TestSimulateReportsItsOptions(t *testing.T) {
 
 func TestCommands(t *testing.T) {
 	for _, c := range rootCommand().Commands() {
-		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"fleet", "load", "plan", "report", "results", "security", "version"}, c.Name()) {
+		if _, ok := measuring[c.Name()]; !ok && !slices.Contains([]string{"fleet", "load", "plan", "results", "security", "version"}, c.Name()) {
 			t.Errorf("%s: an unexpected command", c.Name())
 		}
 	}
@@ -94,10 +99,8 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%s below 0: %v", flag, err)
 		}
 	}
-	for _, name := range []string{"all", "report"} {
-		if _, err := invoke(t, name, "--data", ".", "--out", ""); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--out") {
-			t.Errorf("%s without a folder for results: %v", name, err)
-		}
+	if _, err := invoke(t, "all", "--data", ".", "--out", ""); exitcode.Of(err) != exitcode.Usage || !strings.Contains(hint.Of(err), "--out") {
+		t.Errorf("all without a folder for results: %v", err)
 	}
 	help, err := invoke(t, "--help")
 	for name := range measuring {
@@ -122,9 +125,9 @@ func TestSecurity(t *testing.T) {
 			LogQ int        `json:"log_q"`
 			Core [2]float64 `json:"primal_core"`
 		}
-		Formats, Rows, Million []map[string]any
+		Formats []map[string]any
 	}
-	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Formats) == 0 || len(got.Rows) == 0 || len(got.Million) == 0 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || len(got.Formats) == 0 {
 		t.Fatalf("%v: %s", err, out)
 	}
 	said := 0
@@ -262,8 +265,8 @@ func collection(t *testing.T, n int) string {
 	return dir
 }
 
-// A kept result is reused and reported. A changed photo is measured again.
-func TestSamplesThenReport(t *testing.T) {
+// A kept result is reused. A changed photo is measured again.
+func TestKeptResultIsReused(t *testing.T) {
 	data, out := collection(t, 40), t.TempDir()
 	args := []string{"samples", "--data", data, "--out", out, "--cache", filepath.Join(out, "features"), "--json"}
 	first, err := invoke(t, args...)
@@ -285,25 +288,6 @@ func TestSamplesThenReport(t *testing.T) {
 	if after, err := os.Stat(state); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the second run measured again (%v)", err)
 	}
-	if text, err := invoke(t, "report", "--out", out, "--data", data, "--json"); err != nil || !strings.Contains(text, `"samples"`) || !strings.Contains(text, "samples.csv") {
-		t.Errorf("%s, %v", text, err)
-	}
-	published, docs, again := filepath.Join(t.TempDir(), "published"), filepath.Join(t.TempDir(), "docs", "results.md"), filepath.Join(t.TempDir(), "again.md")
-	if text, err := invoke(t, "report", "--out", out, "--data", data, "--publish", published, "--docs", docs); err != nil {
-		t.Errorf("%s, %v", text, err)
-	}
-	if b, err := os.ReadFile(docs); err != nil || !bytes.Contains(b, []byte("/published/samples.csv)")) {
-		t.Errorf("%s, %v", b, err)
-	}
-	if text, err := invoke(t, "results", "--from", out, "--out", again); err != nil || !strings.Contains(text, again) {
-		t.Errorf("%s, %v", text, err)
-	}
-	if b, err := os.ReadFile(again); err != nil || !bytes.Contains(b, []byte("/samples.csv)")) {
-		t.Errorf("%s, %v", b, err)
-	}
-	if _, err := invoke(t, "results", "--from", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("results of nothing: %v", err)
-	}
 	photo := filepath.Join(data, samples.Rows[0].Name)
 	other, err := os.ReadFile(filepath.Join(data, "paa.png"))
 	if samples.Rows[0].Name == "paa.png" {
@@ -320,5 +304,28 @@ func TestSamplesThenReport(t *testing.T) {
 	}
 	if after, err := os.Stat(state); err != nil || os.SameFile(before, after) {
 		t.Errorf("another photograph, and not measured again (%v)", err)
+	}
+}
+
+func TestReportIsPublished(t *testing.T) {
+	out, published, docs, again := t.TempDir(), filepath.Join(t.TempDir(), "published"), filepath.Join(t.TempDir(), "docs", "results.md"), filepath.Join(t.TempDir(), "again.md")
+	var text bytes.Buffer
+	c := &cobra.Command{}
+	c.SetOut(&text)
+	r := &measure.Results{Machine: "a machine", Each: []measure.Result{&quality.Samples{}}, Steps: []checkpoint.Record{{Name: "samples", Seconds: 1}}}
+	if err := writeReport(c, &flags{out: out, publish: published, docs: docs, asJSON: true}, r); err != nil || !strings.Contains(text.String(), `"samples"`) || !strings.Contains(text.String(), "samples.csv") {
+		t.Errorf("%s, %v", text.String(), err)
+	}
+	if b, err := os.ReadFile(docs); err != nil || !bytes.Contains(b, []byte("/published)")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if text, err := invoke(t, "results", "--from", out, "--out", again); err != nil || !strings.Contains(text, again) {
+		t.Errorf("%s, %v", text, err)
+	}
+	if b, err := os.ReadFile(again); err != nil || !bytes.Contains(b, []byte(filepath.Base(out)+")")) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if _, err := invoke(t, "results", "--from", t.TempDir()); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("results of nothing: %v", err)
 	}
 }

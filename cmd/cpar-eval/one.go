@@ -47,22 +47,9 @@ func measureCommand(m measure.Measurement, v measure.View) *cobra.Command {
 			}))
 		},
 	}
-	f.add(c, "")
+	f.add(c, "", m.Needs)
 	if m.Needs&measure.NeedsSize != 0 {
-		f.addSize(c)
 		c.Example = fmt.Sprintf("  $ cpar-eval %s --data corel5k --n 20000 --json", v.Name)
-	}
-	if m.Needs&measure.NeedsLiteralN != 0 {
-		f.addLiteralN(c, "n")
-	}
-	if m.Needs&measure.NeedsModel != 0 {
-		f.addModel(c)
-	}
-	if m.Needs&measure.NeedsDraws != 0 {
-		f.addDraws(c)
-	}
-	if m.Needs&measure.NeedsMaxN != 0 {
-		f.addMaxN(c)
 	}
 	return c
 }

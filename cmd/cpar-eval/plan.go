@@ -11,7 +11,6 @@ import (
 	"cpar/eval/measure"
 	"cpar/eval/simulate"
 	"cpar/internal/durable"
-	"cpar/internal/exitcode"
 	"cpar/internal/progress"
 	"cpar/internal/progress/bar"
 	"cpar/internal/settings"
@@ -20,11 +19,10 @@ import (
 
 func planCommand() *cobra.Command {
 	var n cost.Need
-	var asJSON bool
 	var docs string
 	var memory, network int64
 	cores := 0
-	c := &cobra.Command{
+	c := resultCommand(&cobra.Command{
 		Use:   "plan --records N --tenants T --qps Q",
 		Short: "plan the machines of a cluster from costs measured here",
 		Long: `plan builds indexes of 5,000 and 25,000 synthetic photos, searches them on one core, measures memory
@@ -36,37 +34,32 @@ and to hold two copies of every shard.
 --cores, --memory and --network describe other machines, with this machine's memory bandwidth per core.`,
 		Example: `  $ cpar-eval plan --records 100000 --tenants 5000 --qps 50
   $ cpar-eval plan --records 1000000 --tenants 1 --qps 1 --scheme capia --profile paper --json`,
-		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report := bar.On(cmd.ErrOrStderr())
-			if docs != "" {
-				return writePlans(cmd, docs, report)
-			}
-			if err := n.Check(); err != nil {
-				return err
-			}
-			h := cost.ThisHost()
-			if cores > 0 {
-				h.Read *= float64(cores) / float64(h.Cores)
-				h.Cores = cores
-			}
-			if memory > 0 {
-				h.Memory = float64(memory)
-			}
-			if network > 0 {
-				h.Network = float64(network)
-			}
-			costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
-			if err != nil {
-				return err
-			}
-			p := cost.PlanCapacity(n, h, costs)
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), p)
-			}
-			return measure.PrintTables(cmd.OutOrStdout(), p.Tables())
-		},
-	}
+	}, func(cmd *cobra.Command, _ bool) (*cost.Capacity, error) {
+		report := bar.On(cmd.ErrOrStderr())
+		if docs != "" {
+			return nil, writePlans(cmd, docs, report)
+		}
+		if err := n.Check(); err != nil {
+			return nil, err
+		}
+		h := cost.ThisHost()
+		if cores > 0 {
+			h.Read *= float64(cores) / float64(h.Cores)
+			h.Cores = cores
+		}
+		if memory > 0 {
+			h.Memory = float64(memory)
+		}
+		if network > 0 {
+			h.Network = float64(network)
+		}
+		costs, err := cost.MeasureUnitCosts(cmd.Context(), n.Scheme, n.Profile, cost.CapacityRecords, report)
+		if err != nil {
+			return nil, err
+		}
+		p := cost.PlanCapacity(n, h, costs)
+		return &p, nil
+	})
 	c.Flags().IntVar(&n.Records, "records", 0, "`photos` of each tenant (required)")
 	c.Flags().IntVar(&n.Tenants, "tenants", 1, "`number` of tenants")
 	c.Flags().Float64Var(&n.Rate, "qps", 1, "`requests` a second of all tenants together")
@@ -76,7 +69,6 @@ and to hold two copies of every shard.
 	c.Flags().Var(settings.Size(&memory, "0"), "memory", "memory of a machine; 0 for that of this one")
 	c.Flags().Var(settings.Size(&network, "0"), "network", "bytes a second of a machine's connection; 0 for ten gigabits")
 	c.Flags().StringVar(&docs, "docs", "", "instead, write the page of all schemes to this `file`")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
 	return c
 }
 
@@ -91,9 +83,8 @@ func writePlans(cmd *cobra.Command, file string, report progress.Func) error {
 		}
 		tables = append(tables, cost.CapacityTable(costs, n, h))
 	}
-	r := &simulate.Result{Options: simulate.Default}
-	var err error
-	if r.Rows, err = simulate.Simulate(cmd.Context(), simulate.Default, report); err != nil {
+	r, err := simulated(cmd, simulate.Default)
+	if err != nil {
 		return err
 	}
 	page, err := cost.ScalePage(h, time.Now(), tables, r.Tables())

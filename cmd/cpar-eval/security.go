@@ -4,34 +4,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/eval/attack"
-	"cpar/eval/measure"
-	"cpar/internal/exitcode"
 )
 
 func securityCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return resultCommand(&cobra.Command{
 		Use:   "security",
-		Short: "compute security, failure rates and bytes of scheme sealed for its rings and for others",
+		Short: "compute security, failure rates and bytes of scheme sealed",
 		Long: `security computes and measures nothing. It needs no collection and prints the same everywhere.
 
 Bits of security are estimates: of the primal attack (unique SVP) and the dual attack on ring-LWE,
 priced by core-SVP and by the models of the Homomorphic Encryption Standard of 2018. They make the
 usual assumptions of the literature, and leave out attacks on sparse secrets, because these secrets are
-dense. Failure rates are upper bounds for all vectors within the norms.
-
-The quality and speed of formats are measured by other commands.`,
+dense. Failure rates are upper bounds for all vectors within the norms.`,
 		Example: `  $ cpar-eval security
   $ cpar-eval security --json`,
-		Args: func(c *cobra.Command, args []string) error { return exitcode.UsageError(cobra.NoArgs(c, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := attack.ComputeSecurity()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
-			}
-			return measure.PrintTables(cmd.OutOrStdout(), s.Tables())
-		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON instead of text")
-	return c
+	}, func(*cobra.Command, bool) (*attack.Security, error) { return attack.ComputeSecurity() })
 }

@@ -17,8 +17,8 @@ import (
 
 // This file guesses which of C hidden cells a request asks. The cloud measures
 // how far a request, in every position, and its reply deviate from uniform
-// words. It guesses the largest deviation, or compares with requests whose cell
-// it knows, such as those for photos that it supplied itself.
+// words. It guesses the largest deviation, or compares with requests for photos
+// that it supplied itself.
 const (
 	// cellCount is C.
 	cellCount = 8

@@ -18,16 +18,16 @@ import (
 // C = S⁻¹(w·V + e), so ⟨s, C⟩ = w·V[j] + e[j] for row j of S. A pair of known C
 // and V gives an equation in the m words of s. Without noise, m equations give
 // the row by elimination. With noise they are m LWE samples with modulus 2⁶⁴
-// and an error of 3.2, and elimination fails. Lattice reduction succeeds at a
+// and an error of 3.2. Elimination fails, and lattice reduction succeeds at a
 // cost that this file estimates.
 
 const toyDim = 48
 
 // eliminate solves rows·x = right modulo 2⁶⁴ for every column of right: rows is
 // k×m, right k×t, the result t×m. The pivot of a column is a word with the
-// fewest factors of 2. With v of them, the rows determine an unknown only
-// modulo 2^(64−v), and eliminate takes the smallest value. It returns nil if
-// the rows are dependent. The result is meaningless if there is no solution.
+// fewest factors of 2. With v of them, an unknown is determined modulo
+// 2^(64−v), and eliminate takes the smallest value. It returns nil if the rows
+// are dependent. The result is meaningless if there is no solution.
 func eliminate(rows, right [][]uint64) [][]uint64 {
 	k, m, t := len(rows), len(rows[0]), len(right[0])
 	a := make([][]uint64, k)

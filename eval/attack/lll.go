@@ -18,12 +18,11 @@ import (
 // all D·s modulo 2⁶⁴ contains one column of differences for every element of a
 // vector, each with K elements of w times the variation of z, some 2²¹. A
 // random lattice of its volume has no vector that short, so LLL finds these, up
-// to signs and small multiples of each other. For each column, elimination
-// gives the row of S that reads it from every record.
+// to signs and small multiples of each other. Elimination then gives the row of
+// S that reads a column from every record.
 //
-// (A. K. Lenstra, H. W. Lenstra, L. Lovász, Math. Ann. 261, 1982, in floating
-// point and with insertions as C. P. Schnorr, M. Euchner, Math. Programming 66,
-// 1994.)
+// (Lenstra, Lenstra, Lovász, Math. Ann. 261, 1982, with insertions as in
+// Schnorr, Euchner, Math. Programming 66, 1994.)
 
 // modulusBits leaves room for sums in int64. A lattice modulo 2⁶⁴ is also one
 // modulo any smaller power.

@@ -15,18 +15,16 @@ import (
 //
 // Record i has a row of k scores, for k requests for unknown photos. A photo
 // has a row of distances to R photos that the attacker picks. Both rows sample
-// the same geometry: x·x′ averaged over requests and over picks estimates one
-// kernel, provided that users request photos of the kind they store. The
-// leading eigenvectors of both therefore nearly agree, up to signs, and record
-// i is the photo with the nearest coordinates.
+// the same geometry, provided that users request photos of the kind they store.
+// The leading eigenvectors of both therefore nearly agree, up to signs, and
+// record i is the photo with the nearest coordinates.
 //
 // All signs of the first few eigenvectors are tried. From each start the
 // rotation between the two bases is repeatedly fitted to its nearest
-// neighbours, and the best start is extended by some eigenvectors at a time.
-// (As ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38, 2019.)
-//
-// With few requests the eigenvectors are poor and a wrong start stays wrong.
-// Then hardly any record is matched, otherwise most are.
+// neighbours, and the best start is extended by some eigenvectors at a time (as
+// ZoomOut does for surfaces: Melzi and others, ACM Trans. Graph. 38, 2019).
+// With few requests the eigenvectors are poor, a wrong start stays wrong, and
+// hardly any record is matched.
 
 // spectrum returns the leading eigenvectors of rows, n×p, each as long as its
 // singular value. Centring and scaling the columns removes the secret scale and

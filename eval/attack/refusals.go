@@ -16,8 +16,7 @@ import (
 
 // Refusals: the cloud adds errors of its choice to replies of scheme sealed,
 // observes which replies the owner refuses, and links photos with equal
-// refusals. Where replies are rounded, an error of half a unit of a score is
-// refused or not depending on the noise, which depends on the photo.
+// refusals.
 const (
 	liesTold  = 16
 	maxLiedTo = 100
@@ -82,9 +81,7 @@ func (r *run) tamper(ctx context.Context) error {
 		return cloud.refuses(ctx, t.Owner.(*indexOwner).Owner, f, told)
 	}
 	photos := measure.FeaturesOf(r.c.Test[:min(2*maxLiedTo, len(r.c.Test)/2*2)])
-	rows, err := linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos)
-	r.add(rows...)
-	return err
+	return r.record(linkRefusals(ctx, refuses, tamperings(cloud.params, cloud.stored.Records), photos))
 }
 
 // linkRefusals requests photos, half of them twice, with every tampering each

@@ -12,6 +12,7 @@ import (
 	"cpar"
 	"cpar/eval/distance"
 	"cpar/eval/measure"
+	"cpar/internal/parallel"
 	"cpar/model/feature"
 	"cpar/model/vector"
 	"cpar/user"
@@ -23,7 +24,6 @@ import (
 // records computes the distances of each candidate photo from them and takes
 // the candidate whose distances correlate best with the k scores. Knowing only
 // the photos leaves the error of the secret projection, 3 % per distance.
-// Knowing the records' projected vectors leaves no error.
 //
 // Candidates are not even necessary. A score is linear in the record's vector,
 //
@@ -88,19 +88,19 @@ func vectorsOf[V any](ctx context.Context, p func(*feature.Vectors) (V, error), 
 }
 
 // compare returns a row of distances from all records for each request.
-func compare[R any](ctx context.Context, records, requests []R, distance func(record, request R) float64) ([][]float64, error) {
+func compare[R any](records, requests []R, distance func(record, request R) float64) [][]float64 {
 	out := make([][]float64, len(requests))
-	return out, measure.Each(ctx, len(requests), func(i int) error {
+	parallel.For(len(requests), func(i int) {
 		out[i] = make([]float64, len(records))
 		for j, r := range records {
 			out[i][j] = distance(r, requests[i])
 		}
-		return nil
 	})
+	return out
 }
 
-func distances(ctx context.Context, records, requests []*vector.Vector) ([][]float64, error) {
-	return compare(ctx, records, requests, func(r, q *vector.Vector) float64 {
+func distances(records, requests []*vector.Vector) [][]float64 {
+	return compare(records, requests, func(r, q *vector.Vector) float64 {
 		return float64(distance.L1Levels(r.Levels, q.Levels))*2/vector.Beta + distance.KL(r.KL, q.KL)
 	})
 }

@@ -106,6 +106,12 @@ func (r *run) add(rows ...Row) {
 	}
 }
 
+// record adds the rows of an attack that may fail.
+func (r *run) record(rows []Row, err error) error {
+	r.add(rows...)
+	return err
+}
+
 func (r *run) index(ctx context.Context) (err error) {
 	if r.b, err = build(ctx, r.c.Train, user.Options{Scheme: cpar.SchemeCPAR, WithLists: true, PCA: r.o.PCA}); err != nil {
 		return err
@@ -163,8 +169,8 @@ func (r *run) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.compared, err = distances(ctx, collection, pick(collection, sample(len(collection), picks, 2)))
-	return err
+	r.compared = distances(collection, pick(collection, sample(len(collection), picks, 2)))
+	return nil
 }
 
 func (r *run) project(list []*vector.Vector) ([]*projected, error) {
@@ -235,8 +241,8 @@ func count(n int, right func(i int) bool) (sum int) {
 }
 
 // Wilson returns the 95 % score interval of a proportion (E. B. Wilson, JASA
-// 22, 1927). It treats trials as independent. Trials on one index are not
-// quite, so another key or collection may differ by more.
+// 22, 1927). It treats trials as independent, which trials on one index are not
+// quite.
 func Wilson(right, trials int) (low, high float64) {
 	if trials == 0 {
 		return 0, 1

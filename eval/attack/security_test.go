@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"cpar"
-	"cpar/eval/estimate"
 	"cpar/eval/measure"
 	"cpar/eval/measure/measuretest"
 	"cpar/internal/lattice"
@@ -26,8 +25,8 @@ func TestSecurityIsQuoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(string(b)), " ")
-	r := ringBits(ourRings[0])
-	c := ringBits(ourRings[1])
+	r := ringBits(ringOf(lattice.Fast))
+	c := ringBits(ringOf(lattice.Careful))
 	want := fmt.Sprintf("block size %d (%d with `--careful`): %.0f bits (%.0f) against classical and %.0f (%.0f) against quantum computers by core-SVP (the dual attack: %.0f and %.0f; %.0f and %.0f), %.0f and %.0f (%.0f and %.0f) by the standard's own models",
 		r.BlockSize, c.BlockSize, r.Primal[0], c.Primal[0], r.Primal[1], c.Primal[1],
 		r.Dual[0], r.Dual[1], c.Dual[0], c.Dual[1], r.Standard[0], r.Standard[1], c.Standard[0], c.Standard[1])
@@ -36,66 +35,8 @@ func TestSecurityIsQuoted(t *testing.T) {
 	}
 }
 
-func TestFormatsInUseMatchIndexes(t *testing.T) {
-	for _, c := range []struct {
-		vectors estimate.Vectors
-		corpus  *measure.Corpus
-		kind    profile.Kind
-	}{
-		{paperVectors, measuretest.SyntheticCorpus(1, 70, 1), profile.Paper},
-		{shortVectors, measuretest.Learnable(160, 1), profile.Network},
-	} {
-		s, _, err := measure.OpenSealed(t.Context(), c.corpus.Train, user.Options{Scheme: cpar.SchemeSealed, Profile: c.kind})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		p, err := lattice.DecodeParams(s.Files.Segment(cpar.SegmentParams))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := estimate.Vectors{Dim: c.vectors.Dim, RecordNorm: float64(p.RecordNorm), RequestNorm: float64(p.RequestNorm), Addend: float64(p.Addend), LogT: p.LogT}
-		if c.vectors != want {
-			t.Errorf("%v: %+v, an index has %+v", c.kind, c.vectors, want)
-		}
-		found := false
-		for _, f := range ComputeSecurity().Formats {
-			if f.Ring == ourRings[0] && f.Vectors == want && f.Block == p.Block {
-				found = math.Abs(f.LogFailure-p.LogFailure()) < 0.1 && f.HintBytes == float64(p.HintBytes())/float64(p.Records())
-			}
-		}
-		if !found {
-			t.Errorf("%v: no format of the command is %+v, which fails with 2^%.1f", c.kind, p, p.LogFailure())
-		}
-	}
-}
-
-// No format can wrap, and hints use as few bits as the failure rate permits.
 func TestSecurityTables(t *testing.T) {
-	s := ComputeSecurity()
-	for _, f := range s.Formats {
-		if !f.Fit() {
-			t.Errorf("scores of %+v wrap", f)
-		}
-	}
-	var row *MultiRecordFailure
-	for i, r := range s.Rows {
-		if r.N == 2048 && r.LogQ == 48 && r.LogT == 16 && r.InRow == 8 {
-			row = &s.Rows[i]
-		}
-	}
-	if row == nil || math.Abs(row.LogFailure[26]+81) > 1 {
-		t.Errorf("eight records in a row: %+v", row)
-	}
-	for _, m := range s.Million {
-		if m.N != 2048 || m.LogQ != 48 || m.RecordsPerRow != 8 || m.Block != 32 || m.Copies != 1.5 {
-			continue
-		}
-		// 25 blocks of 2048 words of six bytes; 187,500 words; 2,929.7 groups of 2048 numbers.
-		if m.RequestBytes != 25*2048*6 || m.Reply != 187500*6 || math.Abs(m.Hints-187500*32*float64(m.HintBits)/8) > 1 || m.LogFailure > rareFailure {
-			t.Errorf("a million: %+v", m)
-		}
-	}
+	s := computed(t)
 	for _, table := range s.Tables() {
 		for _, r := range table.Rows {
 			if len(r) != len(table.Columns) {
@@ -106,6 +47,26 @@ func TestSecurityTables(t *testing.T) {
 			t.Errorf("%s has %d rows", table.Name, len(table.Rows))
 		}
 	}
+	// Eight records of 98 numbers with a norm of 128 in a row, in blocks of 32:
+	// Δ = 2³⁵, Δ_db = 2¹⁷, K·C = 512, B = 25, hints of 26 bits.
+	f := formatsInUse[2]
+	f.LogN, f.Block = lattice.Fast.LogN, 32
+	c, err := formatCost(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Dim != 784 || c.RequestBytes != 25*2048*lattice.WordBytes || c.HintBytes != 2048*26./8/512 || c.RecordBytes != float64(c.RequestBytes)/512 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func computed(t *testing.T) *Security {
+	t.Helper()
+	s, err := ComputeSecurity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // As in profiles without a histogram.
@@ -124,7 +85,7 @@ func TestUnitVectors(t *testing.T) {
 			q := math.RoundToEven(125 * c / math.Sqrt(norm))
 			square += q * q
 		}
-		if a := math.Abs(square/2 - 7812.5); square > shortVectors.RecordNorm*shortVectors.RecordNorm || a > shortVectors.Addend {
+		if a := math.Abs(square/2 - 7812.5); square > float64(shortVectors.RecordNorm*shortVectors.RecordNorm) || a > float64(shortVectors.Addend) {
 			t.Errorf("a square of %g is out of bounds", square)
 		}
 		squares = append(squares, square)
@@ -134,35 +95,48 @@ func TestUnitVectors(t *testing.T) {
 	}
 }
 
-// cpar build offers every ring, block width and number of cells.
-func TestTablesCoverEveryBuildOption(t *testing.T) {
-	c, s := measuretest.Learnable(120, 1), ComputeSecurity()
-	fit, err := profile.Fit(t.Context(), profile.Network, measure.FeaturesOf(c.Train), measure.Keywords(c.Train), profile.Options{})
+// cpar build offers every ring and block width, with and without cells.
+func TestFormatsCoverEveryBuildOption(t *testing.T) {
+	s := computed(t)
+	covered := func(what string, p lattice.Params) {
+		t.Helper()
+		if !slices.ContainsFunc(s.Formats, func(f FormatCost) bool { return f.Params == p }) {
+			t.Errorf("%s: no format of the command is %+v", what, p)
+		}
+	}
+	learnable := measuretest.Learnable(160, 1)
+	network, err := profile.Fit(t.Context(), profile.Network, measure.FeaturesOf(learnable.Train), measure.Keywords(learnable.Train), profile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, ring := range ourRings {
-		for _, block := range blocks {
-			x, _, err := measure.OpenSealed(t.Context(), c.Train, user.Options{Scheme: cpar.SchemeSealed, Fitted: fit, Careful: i == 1, Block: block, Cells: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer x.Close()
-			parts, err := lattice.DecodeSections(x.Files.Segment(cpar.SegmentParams))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := parts.Clustered
-			if !slices.ContainsFunc(s.Rows, func(r MultiRecordFailure) bool {
-				return r.Ring == ring && r.Block == p.Block && r.InRow == p.Slots() && r.LogT == p.LogT && math.Abs(r.LogFailure[estimate.HintBits]-p.LogFailure()) < 0.1
-			}) {
-				t.Errorf("no row of ring %+v, blocks of %d: %+v fails with 2^%.1f", ring, block, p, p.LogFailure())
-			}
-			if !slices.ContainsFunc(s.Formats, func(f FormatCost) bool {
-				return f.Ring == ring && f.Block == block && f.Dim == paperVectors.Dim
-			}) {
-				t.Errorf("no format of ring %+v, blocks of %d", ring, block)
+	photos := measuretest.SyntheticCorpus(1, 70, 1).Train
+	paper, err := profile.Fit(t.Context(), profile.Paper, measure.FeaturesOf(photos), measure.Keywords(photos), profile.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for careful := range 2 {
+		for _, block := range append([]int{0}, blocks...) {
+			opt := user.Options{Scheme: cpar.SchemeSealed, Fitted: network, Careful: careful == 1, Block: block, Cells: 8}
+			parts := sectionsOf(t, learnable.Train[:120], opt)
+			covered("alone", parts.Open)
+			covered("in cells", *parts.Clustered)
+			if opt.Fitted, opt.Cells = paper, 0; block == 0 { // narrow blocks make its requests too long
+				covered("profile paper", sectionsOf(t, photos, opt).Open)
 			}
 		}
 	}
+}
+
+func sectionsOf(t *testing.T, photos []user.Photo, opt user.Options) lattice.Sections {
+	t.Helper()
+	x, _, err := measure.OpenSealed(t.Context(), photos, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	parts, err := lattice.DecodeSections(x.Files.Segment(cpar.SegmentParams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
 }

@@ -23,25 +23,19 @@ import (
 //	r_s·x − 3ε + (rounding of the request's logarithms) + noise,   x = F·Dis − r
 //
 // with the same x and ε, so the slope of one request's scores over another's is
-// r_s/r_s′, a fraction of integers from 1,024 to 2,047. The number of requests
-// needed follows from three facts:
-//
-//   - Rounding dominates. A logarithm is off by up to ½ and is multiplied by a bin
-//     of up to 2¹⁸. On Corel-5k the 48 of them change a slope by 9·10⁻⁶ (root mean
-//     square). Some sixteen fractions are that near, too many for two requests. Of
-//     the 1,024 values of one r_s each further request fits one in forty by
-//     chance, so three or four requests are enough.
-//   - Slopes give the r_s up to a common factor. If they were exact, only one
-//     factor would be in range with probability 80, 96.6, 99.5 and 99.9 % for 2,
-//     3, 4 and 5 requests.
-//   - Twenty records do as well as 4,500, since rounding does not average out.
+// r_s/r_s′, a fraction of integers from 1,024 to 2,047. Rounding dominates the
+// error: a logarithm is off by up to ½ and is multiplied by a bin of up to 2¹⁸.
+// On Corel-5k some sixteen fractions are near enough, too many for two requests,
+// but each further request fits one wrong r_s in forty, so three or four are
+// enough. Slopes give the r_s up to a common factor, of which mostly one is in
+// range. Twenty records do as well as 4,500, since rounding does not average
+// out.
 //
 // Rounding can be removed if many photos are requested more than once. It adds
 // to the scores a combination of 48 columns, the records' histograms, the same
 // in every request, and ε adds one more. The residuals of a regression on the
 // scores span these columns. Slopes outside that space are better, and so are
-// their residuals, until they are accurate to 10⁻⁹. Then two requests are
-// enough, up to common factors.
+// their residuals, until two requests are enough, up to common factors.
 //
 // With known r_s, scores are complete distances up to r. Requests for an
 // indexed photo also give r, because its smallest distance is 0.
@@ -291,8 +285,7 @@ func (r *run) repeatView(ctx context.Context, t *Target, photos []user.Photo, ve
 	if err != nil {
 		return nil, nil, err
 	}
-	truth, err := compare(ctx, pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) })
-	return v, truth, err
+	return v, compare(pick(r.train, t.TrainIndex), vectors[:len(photos)], func(p, q *projected) float64 { return r.unit() * p.from(q) }), nil
 }
 
 // readUpToOffset counts the photos whose distances were read up to r. got has

@@ -27,16 +27,13 @@ func (r *run) schemes(ctx context.Context) error {
 
 func (r *run) scheme(ctx context.Context, t *Target) error {
 	photos := measure.FeaturesOf(r.c.Test)
-	rows, err := link(ctx, t, photos[:r.linked()], nil)
-	if err != nil {
+	if err := r.record(link(ctx, t, photos[:r.linked()], nil)); err != nil {
 		return err
 	}
-	r.add(rows...)
 	if r.changed != nil {
-		if rows, err = link(ctx, t, photos[:r.linked()], r.changed); err != nil {
+		if err := r.record(link(ctx, t, photos[:r.linked()], r.changed)); err != nil {
 			return err
 		}
-		r.add(rows...)
 	}
 	if err := r.repeated(ctx, t); err != nil {
 		return err
@@ -81,32 +78,22 @@ func (r *run) typical() float64 {
 // known.
 func (r *run) requests(ctx context.Context, t *Target, v *View) error {
 	records := pick(r.train, t.TrainIndex)
-	rows, err := guessing("request-by-vectors", v, knownVectors, func(known []int) ([][]float64, error) {
-		return compare(ctx, pick(records, known), r.test, (*projected).from)
-	})
-	if err != nil {
-		return err
-	}
-	r.add(rows...)
-	rows, err = guessing("request-by-photos", v, knownPhotos, func(known []int) ([][]float64, error) {
-		return distances(ctx, pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
-	})
-	if err != nil {
-		return err
-	}
-	r.add(rows...)
+	r.add(guessing("request-by-vectors", v, knownVectors, func(known []int) [][]float64 {
+		return compare(pick(records, known), r.test, (*projected).from)
+	})...)
+	r.add(guessing("request-by-photos", v, knownPhotos, func(known []int) [][]float64 {
+		return distances(pick(r.trainPhotos, pick(t.TrainIndex, known)), r.testPhotos)
+	})...)
 	shares := solvingShares
 	if t != r.targets[0] {
 		shares = shares[1:2]
 	}
-	rows, err = solving(ctx, v, shares, records, r.test, solveRequests)
-	r.add(rows...)
-	return err
+	return r.record(solving(ctx, v, shares, records, r.test, solveRequests))
 }
 
 // guessing guesses requests from several draws of each number of known records.
 // Candidate i is right for request i.
-func guessing(attack string, v *View, numbers []int, predict func(known []int) ([][]float64, error)) (rows []Row, err error) {
+func guessing(attack string, v *View, numbers []int, predict func(known []int) [][]float64) (rows []Row) {
 	for _, k := range upTo(numbers, v.Records) {
 		draws := 1
 		if k < manyDraws {
@@ -115,17 +102,14 @@ func guessing(attack string, v *View, numbers []int, predict func(known []int) (
 		right, chance := 0, 0.0
 		for seed := range draws {
 			known := sample(v.Records, k, 100+uint64(seed))
-			predicted, err := predict(known)
-			if err != nil {
-				return nil, err
-			}
+			predicted := predict(known)
 			guesses := guess(v, known, predicted)
 			right += count(len(guesses), func(i int) bool { return guesses[i] == i })
 			chance = 1 / float64(len(predicted))
 		}
 		rows = append(rows, proportion(attack, v.Scheme, k, right, draws*len(v.Observations), chance))
 	}
-	return rows, nil
+	return rows
 }
 
 // solving solves for the requests with each share of known records per unknown

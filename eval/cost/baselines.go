@@ -87,12 +87,10 @@ func MeasureBaselines(ctx context.Context, l *measure.Lab, n int) (*Baselines, e
 }
 
 type baselineRun struct {
-	*Baselines
+	*measure.Integers
+	out     *Baselines
 	session *measure.SealedSession
 	vectors []*vector.Vector
-	rows    [][]int16
-	addends []int64
-	asks    [][]int16
 	truth   [][]uint32 // the nearest records of every request, by score
 	table   *vectorTable
 }
@@ -104,7 +102,7 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 		return err
 	}
 	defer s.Close()
-	p := &baselineRun{Baselines: out, session: s, vectors: measure.VectorsOf(s.Owner, c, peerRequests)}
+	p := &baselineRun{out: out, session: s, vectors: measure.VectorsOf(s.Owner, c, peerRequests)}
 	if err := p.lay(b, len(c.Train)); err != nil {
 		return err
 	}
@@ -129,48 +127,29 @@ func (out *Baselines) measure(ctx context.Context, c *measure.Corpus, fit *profi
 }
 
 // lay takes the integers of the index from its twin.
-func (p *baselineRun) lay(b *user.Builder, n int) error {
-	twin, err := b.Twin()
-	if err != nil {
+func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
+	if p.Integers, err = measure.IntegersOf(b, n, p.vectors); err != nil {
 		return err
 	}
-	rows, _ := twin.Rows()
 	p.table = &vectorTable{name: "sealed", d: int(p.session.Manifest.Dim)}
-	floats := func(row []int16, sign float32) []float32 {
-		out := make([]float32, len(row))
-		for i, x := range row {
-			out[i] = sign * float32(x)
-		}
-		return out
+	for _, row := range p.Rows {
+		p.table.records = append(p.table.records, measure.Floats(row, 1))
 	}
-	for i := range n {
-		row, addend := rows.Row(i)
-		p.rows, p.addends = append(p.rows, slices.Clone(row)), append(p.addends, addend)
-		p.table.records = append(p.table.records, floats(row, 1))
-	}
-	for _, v := range p.vectors {
-		u, err := rows.Request(v)
-		if err != nil {
-			return err
-		}
-		scores, err := rows.Scores(v)
-		if err != nil {
-			return err
-		}
-		p.asks, p.truth = append(p.asks, u), append(p.truth, nearestScores(scores))
-		p.table.requests = append(p.table.requests, floats(u, -1)) // sealed negates requests
+	for i, u := range p.Requests {
+		p.truth = append(p.truth, nearestScores(p.Scores[i]))
+		p.table.requests = append(p.table.requests, measure.Floats(u, -1))
 	}
 	p.table.setTruth(min(peerNear, n))
 	return nil
 }
 
 func (p *baselineRun) add(r BaselineRow) {
-	r.Dim, r.Records = p.table.d, len(p.rows)
+	r.Dim, r.Records = p.table.d, len(p.Rows)
 	if r.Leaks == "" {
 		r.Leaks, r.Request, r.Reply = inTheClear, 4*r.Dim, 8*peerNear // numbers and distances
 	}
 	r.Cloud, r.Owner, r.Recall = measure.RoundTo(r.Cloud, 4), measure.RoundTo(r.Owner, 3), measure.RoundTo(r.Recall, 3)
-	p.Rows = append(p.Rows, r)
+	p.out.Rows = append(p.out.Rows, r)
 }
 
 // nearestScores returns the ten records with the smallest scores, ties by record.
@@ -208,7 +187,7 @@ func (p *baselineRun) sealed(ctx context.Context) error {
 // scan uses the kernel of the image networks.
 func (p *baselineRun) scan(ctx context.Context) error {
 	d := p.table.d
-	memory, halves := make([]float32, 0, d*len(p.rows)), make([]float32, len(p.rows))
+	memory, halves := make([]float32, 0, d*len(p.Rows)), make([]float32, len(p.Rows))
 	for i, row := range p.table.records {
 		memory, halves[i] = append(memory, row...), f32.Dot(row, row)/2
 	}
@@ -234,7 +213,7 @@ func (p *baselineRun) scan(ctx context.Context) error {
 // flann bounds visits where possible, because bounded searches are several
 // times faster than a scan.
 func (p *baselineRun) flann(ctx context.Context) error {
-	checks := max(peerNear, len(p.rows)/10)
+	checks := max(peerNear, len(p.Rows)/10)
 	return p.library(ctx, flannLibrary, flannArguments(flannTrees, 1, []int{checks, peerScan}), map[string]string{
 		"kdtree": "FLANN, kd-forest, a tenth visited", "scan": "FLANN, scan"})
 }
@@ -244,7 +223,7 @@ func (p *baselineRun) hnsw(ctx context.Context) error {
 }
 
 func (p *baselineRun) faiss(ctx context.Context) error {
-	lists := max(1, len(p.rows)/150)
+	lists := max(1, len(p.Rows)/150)
 	return p.library(ctx, faissLibrary, []string{strconv.Itoa(lists), strconv.Itoa(max(1, lists/10))}, map[string]string{
 		"flat": "faiss, scan", "ivf": "faiss, inverted file, a tenth of the lists"})
 }
@@ -267,19 +246,19 @@ func (p *baselineRun) library(ctx context.Context, l library, arguments []string
 
 // bgv multiplies ciphertexts with the library lattigo (baselinesbgv.go).
 func (p *baselineRun) bgv(ctx context.Context) error {
-	x, err := newBGV(p.rows, p.addends)
+	x, err := newBGV(p.Rows, p.Addends)
 	if err != nil {
 		return err
 	}
 	r := BaselineRow{Search: "BGV of lattigo, ciphertext × ciphertext", Index: x.bytes(), Leaks: "nothing; lies are not noticed"}
-	n := min(bgvRequests, len(p.asks))
+	n := min(bgvRequests, len(p.Requests))
 	found := make([][]uint32, n)
 	for i := range n {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		begun := time.Now()
-		request, err := x.request(p.asks[i])
+		request, err := x.request(p.Requests[i])
 		if err != nil {
 			return err
 		}

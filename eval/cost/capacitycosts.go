@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/search"
 	"cpar/cloud/shard"
 	"cpar/eval/measure"
 	"cpar/internal/modq"
@@ -114,41 +113,29 @@ func scoredCosts(ctx context.Context, c *measure.Corpus, opt user.Options) (cost
 	defer s.Close()
 	m := s.Cloud.Manifest
 	out := stored(m, s.Builder.Owner)
-	var cloud, owner []int64
-	err = measure.WithoutGC(func() error {
-		for i := range 3 * len(s.Requests) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			begun := time.Now()
-			pending, q, err := s.Builder.RequestVector(s.Requests[i%len(s.Requests)], m.DefaultParams())
-			if err != nil {
-				return err
-			}
-			asked := time.Now()
-			reply, err := search.Annotate(s.Cloud, q)
-			if err != nil {
-				return err
-			}
-			replied := time.Now()
-			if _, err := pending.Neighbours(reply); err != nil {
-				return err
-			}
-			if i >= len(s.Requests) { // the first round warms up
-				cloud = append(cloud, replied.Sub(asked).Nanoseconds())
-				owner = append(owner, (asked.Sub(begun) + time.Since(replied)).Nanoseconds())
-			}
-			sent, received, err := measure.BytesOf(q, reply)
-			if err != nil {
-				return err
-			}
-			out.request, out.reply, out.read = float64(sent), float64(received), float64(reply.Touched)
-		}
-		return nil
-	})
-	if err == nil {
-		out.core, out.owner = float64(measure.Median(cloud))/1e9, float64(measure.Median(owner))/1e9
+	list, err := s.Prepare(ctx, m.DefaultParams(), len(s.Requests))
+	if err != nil {
+		return costs{}, err
 	}
+	replies := make([]*cpar.Reply, len(list))
+	times, err := s.TimeSearches(ctx, [][]measure.PreparedRequest{list}, nil, func(_, i int, reply *cpar.Reply) { replies[i] = reply })
+	if err != nil {
+		return costs{}, err
+	}
+	ms, err := measure.MedianMS(ctx, 2*len(list), func(i int) error {
+		i %= len(list)
+		if _, _, err := s.Builder.RequestVector(s.Requests[i], m.DefaultParams()); err != nil {
+			return err
+		}
+		_, err := list[i].Pending.Neighbours(replies[i])
+		return err
+	})
+	if err != nil {
+		return costs{}, err
+	}
+	sent, received, err := measure.BytesOf(list[0].Request, replies[0])
+	out.core, out.owner = float64(measure.Median(times[0].Ns))/1e9, ms/1e3
+	out.request, out.reply, out.read = float64(sent), float64(received), measure.Mean(times[0].Bytes)
 	return out, err
 }
 

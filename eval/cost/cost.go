@@ -293,46 +293,28 @@ func quantityTable(name, title string, list []quantity) measure.Table {
 
 func (c *Cost) Figures() []plot.Figure {
 	p := paper.Values()
-	n := measure.FormatThousands(c.Records)
-	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", n),
-		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; hollow points are those for which it states a value.", c.Requests),
+	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", measure.FormatThousands(c.Records)),
+		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; triangles are those for which it states a value.", c.Requests),
 		X:       measure.APAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
-	speeds := plot.Figure{Name: "cost-speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", n),
-		Caption: "Dashed: what fewer visits would allow if a visit cost as much as a record in the scan; purple: what remains if the same rows are read in the order of the visits and nothing else is done. The paper's points are quotients of its seconds.",
-		X:       measure.APAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
-	var scan float64
+	flat := func(name string, colour plot.Colour, y float64) plot.Series {
+		return plot.Series{Name: name, Colour: colour, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: y}, {X: 100, Y: y}}}
+	}
 	for _, how := range measure.PlottedSearches {
-		s, q := plot.Series{Name: how.Name, Colour: how.Colour}, plot.Series{Name: how.Name, Colour: how.Colour}
-		bound := plot.Series{Name: "visits alone", Colour: plot.Grey, Style: plot.Dashed}
-		memory := plot.Series{Name: "rows in that order", Colour: plot.Purple, Style: plot.Dashed}
+		s := plot.Series{Name: how.Name, Colour: how.Colour}
 		for _, row := range c.Rows {
-			if row.Approx == 0 {
-				scan = float64(row.NS) / 1e9
+			if row.Search == how.Search.String() {
+				s.Points = append(s.Points, plot.Point{X: row.Approx, Y: float64(row.NS) / 1e9})
 			}
-			if row.Approx == 0 || row.Search != how.Search.String() {
-				continue
-			}
-			s.Points = append(s.Points, plot.Point{X: row.Approx, Y: float64(row.NS) / 1e9})
-			q.Points = append(q.Points, plot.Point{X: row.Approx, Y: row.Speedup})
-			bound.Points = append(bound.Points, plot.Point{X: row.Approx, Y: row.Bound})
-			memory.Points = append(memory.Points, plot.Point{X: row.Approx, Y: row.MemoryBound})
 		}
 		f.Series = append(f.Series, s)
-		if how.Search == cpar.SearchDepthFirst {
-			speeds.Series = append(speeds.Series, bound, memory)
-		}
-		speeds.Series = append(speeds.Series, q)
 	}
-	f.Series = append(f.Series, plot.Series{Name: "capia", Colour: plot.Grey, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: scan}, {X: 100, Y: scan}}})
-	theirs, quotients := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}, plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, q := range p.Cost {
 		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
-		quotients.Points = append(quotients.Points, plot.Point{X: q.AP, Y: p.CapiaSeconds / q.Value})
 	}
-	f.Series = append(f.Series, theirs, plot.Series{Name: "the paper's CAPIA", Colour: plot.Orange, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: p.CapiaSeconds}, {X: 100, Y: p.CapiaSeconds}}})
-	speeds.Series = append(speeds.Series, quotients)
+	f.Series = append(f.Series, flat("capia", plot.Grey, float64(c.Rows[0].NS)/1e9), theirs, flat("the paper's CAPIA", plot.Orange, p.CapiaSeconds))
 	if c.Roofline == nil {
-		return []plot.Figure{f, speeds}
+		return []plot.Figure{f}
 	}
-	return []plot.Figure{f, speeds, c.Roofline.figure(c.Records)}
+	return []plot.Figure{f, c.Roofline.figure(c.Records)}
 }

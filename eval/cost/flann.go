@@ -59,10 +59,6 @@ type FLANN struct {
 	Points []FLANNRow   `json:"rows"`
 	Equal  []FLANNEqual `json:"equal_recall"`
 	Price  []FLANNPrice `json:"price_of_privacy"`
-	// LeafWithin10 reports whether our forest with records in leaves visits at
-	// most a tenth more than FLANN, at every recall and in every space
-	// compared.
-	LeafWithin10 bool `json:"leaf_visits_within_10_percent"`
 }
 
 // A FLANNRow is one point of a curve.
@@ -265,7 +261,6 @@ func (f *FLANN) at(c FLANNCurve, recall float64) (visited, micros float64, ok bo
 
 // compare interpolates at flannRecalls.
 func (f *FLANN) compare() {
-	f.LeafWithin10 = true
 	var curves []FLANNCurve
 	for _, r := range f.Points {
 		if r.Search != searchScan && !slices.Contains(curves, r.FLANNCurve) {
@@ -289,13 +284,8 @@ func (f *FLANN) compare() {
 		}
 		var best *FLANNEqual // best of the encrypted searches
 		for _, c := range curves {
-			switch e, ok := found[c]; c.Library {
-			case LibraryLeaf:
-				f.LeafWithin10 = f.LeafWithin10 && ok && e.VisitsOverFLANN > 0 && e.VisitsOverFLANN <= 1.1
-			case LibraryEncrypted:
-				if ok && (best == nil || e.Micros < best.Micros) {
-					best = &e
-				}
+			if e, ok := found[c]; ok && c.Library == LibraryEncrypted && (best == nil || e.Micros < best.Micros) {
+				best = &e
 			}
 		}
 		for _, c := range curves {

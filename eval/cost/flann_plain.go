@@ -180,23 +180,42 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 // encrypted times only the server's part, on one core. Recall is relative to
 // its scan.
 func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Session) error {
-	queries := make([]*cpar.Request, len(s.Requests))
+	queries, err := s.Prepare(ctx, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000}, len(s.Requests))
+	if err != nil {
+		return err
+	}
+	type step struct {
+		name   string
+		params cpar.Params
+		visits int
+	}
+	steps := []step{{searchScan, cpar.Params{Scheme: cpar.SchemeCAPIA, L: uint16(m.Neighbours), Approx: 1000}, m.Records}}
+	for _, how := range []struct {
+		name   string
+		search cpar.Search
+	}{{searchByRank, cpar.SearchByRank}, {searchDepthFirst, cpar.SearchDepthFirst}} {
+		for _, tenths := range flannVisitShares {
+			visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
+			if err != nil {
+				return fmt.Errorf("searching ciphertexts: %w", err)
+			}
+			if last := steps[len(steps)-1]; last.name != how.name || last.visits != visits {
+				steps = append(steps, step{how.name, cpar.Params{Scheme: cpar.SchemeCPAR, Search: how.search, L: uint16(m.Neighbours), Approx: uint16(tenths)}, visits})
+			}
+		}
+	}
 	var truth [][]uint32 // the records that the scan finds
-	for i, v := range s.Requests {
+	for done, x := range steps {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var err error
-		_, queries[i], err = s.Builder.RequestVector(v, cpar.Params{Scheme: cpar.SchemeCPAR, L: uint16(m.Neighbours), Approx: 1000})
-		if err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
-		}
-		m.progress.Report("encrypted requests", i+1, len(queries))
-	}
-	run := func(c FLANNCurve, visits int, prepare func(q cpar.Request) cpar.Request) error {
 		found, spent := make([][]uint32, len(queries)), time.Duration(0)
 		for i, q := range queries {
-			asked := prepare(*q)
+			asked := *q.Request
+			asked.Params = x.params
+			if x.name == searchScan {
+				asked.Order = nil
+			}
 			begin := time.Now()
 			reply, err := search.Annotate(s.Cloud, &asked)
 			spent += time.Since(begin)
@@ -208,39 +227,9 @@ func (m *flannRun) encrypted(ctx context.Context, space string, s *measure.Sessi
 		if truth == nil {
 			truth = found
 		}
-		m.row(c, visits, float64(visits), measure.RecallAt10(found, truth), spent.Seconds()/float64(len(queries)))
-		return ctx.Err()
-	}
-	c := FLANNCurve{Space: space, Library: LibraryEncrypted, Search: searchScan, Splits: splitsLevels}
-	if err := run(c, m.Records, func(q cpar.Request) cpar.Request {
-		q.Params.Scheme, q.Order = cpar.SchemeCAPIA, nil
-		return q
-	}); err != nil {
-		return err
-	}
-	for _, how := range []struct {
-		name   string
-		search cpar.Search
-	}{{searchByRank, cpar.SearchByRank}, {searchDepthFirst, cpar.SearchDepthFirst}} {
-		c.Search = how.name
-		last := 0
-		for done, tenths := range flannVisitShares {
-			visits, err := kdforest.Visits(tenths, m.Records, m.Neighbours)
-			if err != nil {
-				return fmt.Errorf("searching ciphertexts: %w", err)
-			}
-			if visits == last {
-				continue
-			}
-			last = visits
-			if err := run(c, visits, func(q cpar.Request) cpar.Request {
-				q.Params.Search, q.Params.Approx = how.search, uint16(tenths)
-				return q
-			}); err != nil {
-				return err
-			}
-			m.progress.Report(c.Library+", "+how.name, done+1, len(flannVisitShares))
-		}
+		c := FLANNCurve{Space: space, Library: LibraryEncrypted, Search: x.name, Splits: splitsLevels}
+		m.row(c, x.visits, float64(x.visits), measure.RecallAt10(found, truth), spent.Seconds()/float64(len(queries)))
+		m.progress.Report(c.Library+", "+x.name, done+1, len(steps))
 	}
 	return nil
 }

@@ -52,9 +52,9 @@ type LetterBox struct {
 
 // LetterStep measures package letter over the first Plan.LiteralN images.
 func LetterStep(ctx context.Context, r *measure.Run, m measure.Measurement) (measure.Result, error) {
-	return resultOf(measure.RunStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
+	return measure.OneStep(ctx, r, m.Name, r.LiteralN, measure.WithCorpus(r, func(ctx context.Context, c *measure.Corpus, progress user.Progress) (*Letter, error) {
 		return MeasureLetter(ctx, c, r.LiteralN, r.LiteralAlpha, progress)
-	})))
+	}))
 }
 
 // MeasureLetter builds the literal index of n images, sends a few requests and

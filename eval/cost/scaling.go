@@ -3,14 +3,10 @@ package cost
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 
 	"cpar"
 	"cpar/eval/measure"
-	"cpar/eval/plot"
 )
 
 // ScalingSizes are the measured sizes of index.
@@ -21,9 +17,6 @@ const (
 	// fixedVisits is a whole number of tenths of a percent of every size.
 	fixedVisits = 400
 )
-
-// FixedVisitsName names the fit of the search with fixedVisits visits.
-var FixedVisitsName = fmt.Sprintf("%d visits", fixedVisits)
 
 // A ScalingRow is one size.
 type ScalingRow struct {
@@ -43,18 +36,9 @@ type ScalingRow struct {
 	RecallFixed float64 `json:"recall_fixed"`
 }
 
-// A Fit is y = c·n^Exponent, by least squares of the logarithms.
-type Fit struct {
-	What     string  `json:"what"`
-	Exponent float64 `json:"exponent"`
-	// Deviation is the largest factor between a point and the fitted line.
-	Deviation float64 `json:"deviation"`
-}
-
 // Scaling is the growth of costs with n.
 type Scaling struct {
 	Rows []ScalingRow `json:"rows"`
-	Fits []Fit        `json:"fits"`
 }
 
 // ScalingSteps runs one step per size. If one fails, the result holds the
@@ -64,18 +48,18 @@ func ScalingSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (m
 	if len(sizes) == 0 {
 		return nil, fmt.Errorf("scaling: %w: the smallest size is %d", cpar.ErrInput, ScalingSizes[0])
 	}
-	var rows []ScalingRow
+	out := new(Scaling)
 	for _, n := range sizes {
 		row, err := measure.RunStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, n), n, func(ctx context.Context) (*ScalingRow, error) { return MeasureScale(ctx, r.Lab, n) })
 		switch {
-		case err != nil && len(rows) == 0:
+		case err != nil && len(out.Rows) == 0:
 			return nil, err
 		case err != nil:
-			return FitScaling(rows), err
+			return out, err
 		}
-		rows = append(rows, *row)
+		out.Rows = append(out.Rows, *row)
 	}
-	return FitScaling(rows), nil
+	return out, nil
 }
 
 // MeasureScale measures one size.
@@ -119,114 +103,12 @@ func MeasureScale(ctx context.Context, l *measure.Lab, n int) (*ScalingRow, erro
 	return row, nil
 }
 
-// FitScaling fits exponents to measured rows.
-func FitScaling(rows []ScalingRow) *Scaling {
-	return &Scaling{rows, fitAll(rows, []growing[ScalingRow]{
-		{"build", func(r ScalingRow) float64 { return r.Build }},
-		{"index bytes", func(r ScalingRow) float64 { return float64(r.IndexBytes) }},
-		{"scan", func(r ScalingRow) float64 { return float64(r.Scan) }},
-		{"AP-10", func(r ScalingRow) float64 { return float64(r.AP10) }},
-		{FixedVisitsName, func(r ScalingRow) float64 { return float64(r.Fixed) }},
-		{"recall@10 at AP-10", func(r ScalingRow) float64 { return r.RecallAP10 }},
-		{"recall@10 at " + FixedVisitsName, func(r ScalingRow) float64 { return r.RecallFixed }},
-	})}
-}
-
-type sized interface{ size() int }
-
-func (r ScalingRow) size() int { return r.Records }
-
-// A growing is a quantity that grows with the number of records.
-type growing[R sized] struct {
-	what string
-	of   func(R) float64
-}
-
-func fitAll[R sized](rows []R, quantities []growing[R]) (fits []Fit) {
-	for _, q := range quantities {
-		if f, ok := fitPower(rows, q.of); ok {
-			f.What = q.what
-			fits = append(fits, f)
-		}
-	}
-	return fits
-}
-
-func fitPower[R sized](rows []R, of func(R) float64) (f Fit, ok bool) {
-	var x, y []float64
-	for _, r := range rows {
-		x, y = append(x, math.Log(float64(r.size()))), append(y, math.Log(of(r)))
-	}
-	at, slope := stat.LinearRegression(x, y, nil, false)
-	if math.IsInf(slope, 0) || math.IsNaN(slope) {
-		return f, false
-	}
-	for i := range x {
-		f.Deviation = max(f.Deviation, math.Exp(math.Abs(y[i]-at-slope*x[i])))
-	}
-	f.Exponent, f.Deviation = measure.RoundTo(slope, 3), measure.RoundTo(f.Deviation, 3)
-	return f, true
-}
-
 func (s *Scaling) Tables() []measure.Table {
-	t := measure.Table{Name: "scaling", Title: "Growth with n", Columns: []string{"n", "images", "build s", "PCA s", "forest s", "encryption s", "index MB", "scan ms", "AP-10 ms", FixedVisitsName + " ms", "AP of these", "recall@10 AP-10 %", "recall@10 fixed %"}}
+	t := measure.Table{Name: "scaling", Title: "Growth with n", Columns: []string{"n", "images", "build s", "PCA s", "forest s", "encryption s", "index MB", "scan ms", "AP-10 ms", fmt.Sprintf("%d visits ms", fixedVisits), "AP of these", "recall@10 AP-10 %", "recall@10 fixed %"}}
 	for _, r := range s.Rows {
 		t.Rows = append(t.Rows, []string{measure.FormatInt(r.Records), r.Kind, measure.FormatDecimal(r.Build, 2), measure.FormatDecimal(r.PCA, 2), measure.FormatDecimal(r.Forest, 2), measure.FormatDecimal(r.Encrypt, 2),
 			measure.FormatDecimal(float64(r.IndexBytes)/1e6, 1), measure.FormatDecimal(float64(r.Scan)/1e6, 3), measure.FormatDecimal(float64(r.AP10)/1e6, 3), measure.FormatDecimal(float64(r.Fixed)/1e6, 3),
 			measure.FormatDecimal(r.FixedAP, 1), measure.FormatDecimal(r.RecallAP10, 1), measure.FormatDecimal(r.RecallFixed, 1)})
 	}
-	f := measure.Table{Name: "scaling-fits", Title: "Fitted: y = c·n^k", Columns: []string{"what", "k", "greatest factor off the line"}}
-	for _, x := range s.Fits {
-		f.Rows = append(f.Rows, []string{x.What, measure.FormatDecimal(x.Exponent, 3), measure.FormatDecimal(x.Deviation, 2)})
-	}
-	return []measure.Table{t, f}
-}
-
-func (s *Scaling) Figures() []plot.Figure {
-	if len(s.Rows) < 2 {
-		return nil
-	}
-	axis := plot.Axis{Label: "n, images in the index", Log: true, Ticks: []float64{1250, 5000, 20000, 80000}, Names: []string{"1,250", "5,000", "20,000", "80,000"}}
-	exponent := map[string]float64{}
-	for _, f := range s.Fits {
-		exponent[f.What] = f.Exponent
-	}
-	type line struct {
-		name, fit string
-		colour    plot.Colour
-		of        func(ScalingRow) float64
-	}
-	figure := func(name, title, y string, log bool, lines ...line) plot.Figure {
-		f := plot.Figure{Name: name, Title: title, X: axis, Y: plot.Axis{Label: y, Log: log}}
-		for _, l := range lines {
-			label := l.name
-			if k, ok := exponent[l.fit]; ok && log {
-				label = fmt.Sprintf("%s ~ n^%.2f", l.name, k)
-			}
-			series := plot.Series{Name: label, Colour: l.colour}
-			for _, row := range s.Rows {
-				series.Points = append(series.Points, plot.Point{X: float64(row.Records), Y: l.of(row)})
-			}
-			f.Series = append(f.Series, series)
-		}
-		return f
-	}
-	ms := func(ns int64) float64 { return float64(ns) / 1e6 }
-	fixed := FixedVisitsName
-	return []plot.Figure{
-		figure("scaling-cloud", "Cloud time a request", "ms, one core", true,
-			line{"scan", "scan", plot.Grey, func(r ScalingRow) float64 { return ms(r.Scan) }},
-			line{"AP-10", "AP-10", plot.Blue, func(r ScalingRow) float64 { return ms(r.AP10) }},
-			line{fixed, fixed, plot.Green, func(r ScalingRow) float64 { return ms(r.Fixed) }}),
-		figure("scaling-build", "Building", "s, all cores", true,
-			line{"all", "build", plot.Blue, func(r ScalingRow) float64 { return r.Build }},
-			line{"PCA", "", plot.Purple, func(r ScalingRow) float64 { return r.PCA }},
-			line{"encryption", "", plot.Green, func(r ScalingRow) float64 { return r.Encrypt }},
-			line{"forest", "", plot.Red, func(r ScalingRow) float64 { return r.Forest }}),
-		figure("scaling-index", "Index", "MB", true,
-			line{"index", "index bytes", plot.Blue, func(r ScalingRow) float64 { return float64(r.IndexBytes) / 1e6 }}),
-		figure("scaling-recall", "Of the ten nearest found", "recall@10, %", false,
-			line{"AP-10", "", plot.Blue, func(r ScalingRow) float64 { return r.RecallAP10 }},
-			line{fixed, "", plot.Green, func(r ScalingRow) float64 { return r.RecallFixed }}),
-	}
+	return []measure.Table{t}
 }

@@ -25,13 +25,9 @@ type Sealed struct {
 	// Quality compares sealed with the same profile in plaintext and not
 	// quantised (plain-jl), through one projection.
 	Quality []measure.QualityRow `json:"quality"`
-	// Cost is the cost of one index, Growth the cost of increasing sizes, with
-	// fitted exponents.
-	Cost   *SealedCost       `json:"cost,omitempty"`
-	Growth []SealedGrowthRow `json:"growth,omitempty"`
-	Fits   []Fit             `json:"fits,omitempty"`
-	// Transfers compares sealed with local by number of records and requests.
-	Transfers []TransferRow `json:"homes,omitempty"`
+	// Cost is the cost of one index, Growth the cost of increasing sizes.
+	Cost   *SealedCost `json:"cost,omitempty"`
+	Growth []GrowthRow `json:"growth,omitempty"`
 }
 
 // SealedSteps runs three steps, because each is slow.
@@ -45,22 +41,15 @@ func SealedSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (me
 	if r.N < sizes[0] {
 		sizes = []int{r.N, 2 * r.N}
 	}
-	growth, failed := measure.RunStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]SealedGrowthRow, error) {
+	growth, failed := measure.RunStep(ctx, r, m.Name+"-growth", sizes, func(ctx context.Context) (*[]GrowthRow, error) {
 		rows, err := MeasureSealedGrowth(ctx, r.Lab, sizes)
 		return &rows, err
 	})
-	if growth == nil {
-		growth = new([]SealedGrowthRow)
+	out.Cost = cost
+	if growth != nil {
+		out.Growth = *growth
 	}
-	out.with(cost, *growth)
 	return out, errors.Join(err, failed)
-}
-
-func (s *Sealed) with(c *SealedCost, growth []SealedGrowthRow) {
-	s.Cost, s.Growth, s.Fits = c, growth, fitSealed(growth)
-	if c != nil {
-		s.Transfers = c.homes()
-	}
 }
 
 // MeasureSealed measures the quality of schemes sealed and local on the real
@@ -154,30 +143,18 @@ func (s *Sealed) Tables() []measure.Table {
 			growth.Rows = append(growth.Rows, []string{measure.FormatInt(r.Records), measure.FormatDecimal(r.Cloud, 1), measure.FormatDecimal(r.Encrypt, 1), measure.FormatDecimal(r.Read, 1), measure.FormatDecimal(float64(r.Request)/1e3, 0),
 				measure.FormatDecimal(float64(r.Reply)/1e3, 0), measure.FormatDecimal(float64(r.Hints)/1e6, 1), measure.FormatDecimal(float64(r.Index)/1e6, 0), measure.FormatDecimal(r.PeakMB, 0), measure.FormatNonZero(r.Add, 1)})
 		}
-		fits := measure.Table{Name: "sealed-fits", Title: "Growth of scheme sealed: exponents of n", Columns: []string{"what", "exponent", "greatest factor off"}}
-		for _, f := range s.Fits {
-			fits.Rows = append(fits.Rows, []string{f.What, measure.FormatDecimal(f.Exponent, 3), measure.FormatDecimal(f.Deviation, 3)})
-		}
-		out = append(out, growth, fits)
-	}
-	if len(s.Transfers) > 0 {
-		homes := measure.Table{Name: "sealed-local", Title: "What crosses the wall in all, and what is kept at home: sealed beside local, in MB, computed from the measured sizes",
-			Columns: []string{"n", "requests", "sealed, moved", "local, moved", "sealed, kept", "local, kept"}}
-		for _, r := range s.Transfers {
-			homes.Rows = append(homes.Rows, []string{measure.FormatInt(r.Records), measure.FormatInt(r.Requests), measure.FormatDecimal(r.Sealed, 1), measure.FormatDecimal(r.Local, 1), measure.FormatDecimal(r.SealedStored, 1), measure.FormatDecimal(r.LocalStored, 1)})
-		}
-		out = append(out, homes)
+		out = append(out, growth)
 	}
 	return out
 }
 
 func (c *SealedCost) table() measure.Table {
 	return quantityTable("sealed-cost", fmt.Sprintf("What scheme sealed costs, n = %d", c.Records), []quantity{
-		{"cloud, a request, one core", c.Cloud, "ms"}, {"capia in the same run", c.Capia, "ms"}, {"sealed over capia", c.OverCapia, ""},
+		{"cloud, a request, one core", c.Cloud, "ms"},
 		{"owner: a request of a vector", c.Encrypt, "ms"}, {"owner: reading and checking the reply", c.Read, "ms"},
 		{"request", float64(c.Request) / 1e3, "kB"}, {"reply", float64(c.Reply) / 1e3, "kB"},
 		{"profile, once, as in every scheme", float64(c.Profile) / 1e6, "MB"}, {"hints, once", float64(c.Hints) / 1e6, "MB"}, {"keyword table, once", float64(c.Table) / 1e6, "MB"},
-		{"index", float64(c.Index) / 1e6, "MB"}, {"index of capia", float64(c.CapiaIndex) / 1e6, "MB"}, {"sealed over capia, bytes", float64(c.Index) / float64(c.CapiaIndex), ""},
+		{"index", float64(c.Index) / 1e6, "MB"},
 		{"build, all cores", c.Build, "s"}, {"of it PCA", c.PCA, "s"}, {"peak memory of the build", c.PeakMB, "MB"},
 		{"scheme local: index, once", float64(c.LocalIndex) / 1e6, "MB"}, {"scheme local: scan at home", c.LocalScan, "ms"},
 	})

@@ -7,30 +7,25 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/search"
 	"cpar/eval/measure"
 	"cpar/model/vector"
 	"cpar/user"
 )
 
-// A SealedCost is the cost of one index of scheme sealed beside one of capia
-// over the same photos, which take turns in one run. Times are medians in
-// milliseconds on one core unless stated otherwise.
+// A SealedCost is the cost of one index of scheme sealed. Times are medians in
+// milliseconds on one core unless stated otherwise. SealedTargets has capia
+// beside it.
 type SealedCost struct {
 	Records int     `json:"n"`
 	Build   float64 `json:"build_s"` // from raw features, all cores
 	PCA     float64 `json:"pca_s"`
 	Cloud   float64 `json:"cloud_ms"`
-	Capia   float64 `json:"capia_ms"`
-	// OverCapia is Cloud over Capia.
-	OverCapia float64 `json:"over_capia"`
 	OwnerCost
 	// Table (the keywords) is fetched like the hints.
 	Table uint64 `json:"table_bytes"`
 	// Profile is fetched once in every scheme, and hardly grows with n.
-	Profile    uint64 `json:"profile_bytes"`
-	Index      uint64 `json:"index_bytes"`
-	CapiaIndex uint64 `json:"capia_index_bytes"`
+	Profile uint64 `json:"profile_bytes"`
+	Index   uint64 `json:"index_bytes"`
 	// Scheme local fetches LocalIndex, and its scan on the device takes
 	// LocalScan.
 	LocalIndex uint64  `json:"local_index_bytes"`
@@ -63,11 +58,6 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	if err := out.local(ctx, c); err != nil {
 		return nil, fmt.Errorf("scheme local: %w", err)
 	}
-	capia, err := measure.OpenSession(ctx, c, user.Options{Scheme: cpar.SchemeCAPIA, Progress: l.Progress})
-	if err != nil {
-		return nil, err
-	}
-	defer capia.Close()
 	clock := measure.StageClock{Report: l.Progress, Spans: map[string]time.Duration{}}
 	measure.ResetPeakMemory()
 	begun := time.Now()
@@ -81,23 +71,10 @@ func MeasureSealedCost(ctx context.Context, l *measure.Lab, n int) (*SealedCost,
 	out.Index = s.Manifest.Bytes()
 	out.Table = measure.SegmentBytes(s.Manifest, cpar.SegmentKeywords)
 	out.Profile = measure.SegmentBytes(s.Manifest, cpar.SegmentLedger, cpar.SegmentProfile)
-	out.CapiaIndex = capia.Cloud.Manifest.Bytes()
-	list, err := capia.Prepare(ctx, measure.SearchConfigurations()[0].P, min(sealedRequests, len(capia.Requests)))
-	if err != nil {
-		return nil, err
-	}
-	m, err := s.Time(ctx, measure.VectorsOf(s.Owner, c, sealedRequests), func(i int) (time.Duration, error) {
-		begun := time.Now()
-		_, err := search.Annotate(capia.Cloud, list[i%len(list)].Request)
-		return time.Since(begun), err
-	})
-	if err != nil {
-		return nil, err
-	}
-	out.Cloud, out.Capia = m.Cloud, m.Beside
+	m, err := s.Time(ctx, measure.VectorsOf(s.Owner, c, sealedRequests), nil)
+	out.Cloud = m.Cloud
 	out.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
-	out.OverCapia = measure.RoundTo(out.Cloud/out.Capia, 3)
-	return out, nil
+	return out, err
 }
 
 func (out *SealedCost) local(ctx context.Context, c *measure.Corpus) error {
@@ -119,26 +96,12 @@ func localScanMS(ctx context.Context, s *measure.SealedSession, requests []*vect
 	})
 }
 
-// A SealedGrowthRow is one size of growth.
-type SealedGrowthRow struct {
-	Records int     `json:"n"`
-	Cloud   float64 `json:"cloud_ms"`
-	OwnerCost
-	Index uint64 `json:"index_bytes"`
-	// Add is the time in seconds to add the records that the previous size
-	// lacks.
-	Add float64 `json:"add_s,omitempty"`
-	// PeakMB is the memory of the process, owner and server together.
-	PeakMB float64 `json:"peak_rss_mb"`
-}
-
-func (r SealedGrowthRow) size() int { return r.Records }
-
+// SealedGrowthSizes are the sizes of scheme sealed with profile paper.
 var SealedGrowthSizes = []int{20000, 40000, 80000, 200000}
 
 // MeasureSealedGrowth adds the same photos again and again, because costs
 // depend on the number of records, not on their content.
-func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]SealedGrowthRow, error) {
+func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]GrowthRow, error) {
 	c, err := l.Collection(ctx, min(sizes[0], measure.DefaultN))
 	if err != nil {
 		return nil, err
@@ -148,37 +111,7 @@ func MeasureSealedGrowth(ctx context.Context, l *measure.Lab, sizes []int) ([]Se
 		return nil, err
 	}
 	defer s.Close()
-	var out []SealedGrowthRow
-	for i, n := range sizes {
-		measure.ResetPeakMemory()
-		row := SealedGrowthRow{Records: n}
-		begun := time.Now()
-		if err := s.Grow(ctx, c.Train, n, len(c.Train), l.Progress); err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			row.Add = measure.RoundTo(time.Since(begun).Seconds(), 1)
-		}
-		m, err := s.Time(ctx, measure.VectorsOf(s.Owner, c, 7), nil)
-		if err != nil {
-			return nil, fmt.Errorf("%d records: %w", n, err)
-		}
-		row.OwnerCost = OwnerCost{m.Encrypt, m.Read, m.Request, m.Reply, measure.SegmentBytes(s.Manifest, cpar.SegmentHints)}
-		row.Cloud, row.Index = m.Cloud, s.Manifest.Bytes()
-		row.PeakMB = measure.RoundTo(measure.PeakMB(), 0)
-		out = append(out, row)
-	}
-	return out, nil
-}
-
-func fitSealed(rows []SealedGrowthRow) []Fit {
-	return fitAll(rows, []growing[SealedGrowthRow]{
-		{"cloud", func(r SealedGrowthRow) float64 { return r.Cloud }},
-		{"owner, reading", func(r SealedGrowthRow) float64 { return r.Read }},
-		{"reply", func(r SealedGrowthRow) float64 { return float64(r.Reply) }},
-		{"hints", func(r SealedGrowthRow) float64 { return float64(r.Hints) }},
-		{"index", func(r SealedGrowthRow) float64 { return float64(r.Index) }},
-	})
+	return grow(ctx, s, c, sizes, len(c.Train), l.Progress)
 }
 
 // A TransferRow compares the bytes that an owner sends and receives under
@@ -233,10 +166,4 @@ func (h TransferSizes) Rows() (rows []TransferRow) {
 func (h TransferSizes) Crossing(n int) int {
 	sealed, local, each := h.once(n)
 	return max(0, int(math.Floor((local-sealed)/each))+1)
-}
-
-func (c *SealedCost) homes() []TransferRow {
-	n := float64(c.Records)
-	return TransferSizes{Profile: float64(c.Profile), Request: float64(c.Request), Reply: float64(c.Reply) / n,
-		Sealed: float64(c.Hints+c.Table) / n, Local: float64(c.LocalIndex-c.Profile) / n}.Rows()
 }

@@ -3,7 +3,9 @@ package cost
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"cpar"
@@ -102,9 +104,9 @@ func SealedTargetsStep(ctx context.Context, r *measure.Run, m measure.Measuremen
 		n := max(r.N, 100) // learning needs 100 photos
 		plan = TargetSizes{Million: 4 * n, Paper: n, Update: 2 * n, Clusters: 8}
 	}
-	return resultOf(measure.RunStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) {
+	return measure.OneStep(ctx, r, m.Name, []any{plan, network}, func(ctx context.Context) (*SealedTargets, error) {
 		return MeasureSealedTargets(ctx, r.Lab, plan)
-	}))
+	})
 }
 
 // MeasureSealedTargets measures the sizes of plan.
@@ -230,40 +232,19 @@ func (out *ScanCost) measure(ctx context.Context, c *measure.Corpus, plan Target
 	if err != nil {
 		return err
 	}
-	requests := make([]*cpar.Request, len(list))
-	for i, v := range measure.VectorsOf(s.Owner, photos, len(list)) {
-		if _, requests[i], err = s.Owner.RequestVector(v, s.Params(10)); err != nil {
-			return err
-		}
-	}
-	var sealed, other []int64
-	var read [2][]int64
+	requests := measure.VectorsOf(s.Owner, photos, len(list))
 	bytes, memory := measure.SegmentBytes(s.Manifest, cpar.SegmentVectors), measure.NewStream(s.Files)
-	err = measure.WithoutGC(func() error {
-		for round := range scanRounds + 1 { // round 0 warms up
-			progress.Report("scans", round, scanRounds)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			i, begun := round%len(list), time.Now()
-			if _, err := s.Cloud.Annotate(ctx, 1, requests[i:i+1]); err != nil {
-				return err
-			}
-			sealed = append(sealed, time.Since(begun).Nanoseconds())
-			begun = time.Now()
-			if _, err := search.Annotate(capia.Cloud, list[i].Request); err != nil {
-				return err
-			}
-			other = append(other, time.Since(begun).Nanoseconds())
-			memory.ReadTwice(bytes, &read)
-		}
-		return nil
+	var read [2][]int64
+	times, err := s.Time(ctx, slices.Repeat(requests, (scanRounds+len(requests)-1)/len(requests)), func(i int) (time.Duration, error) {
+		progress.Report("scans", i, scanRounds)
+		begun := time.Now()
+		_, err := search.Annotate(capia.Cloud, list[i%len(list)].Request)
+		took := time.Since(begun)
+		memory.ReadTwice(bytes, &read)
+		return took, errors.Join(err, ctx.Err())
 	})
-	if err != nil {
-		return err
-	}
-	out.Sealed, out.Capia, out.Read = measure.Median(sealed[1:]), measure.Median(other[1:]), min(measure.Median(read[0][1:]), measure.Median(read[1][1:]))
-	return nil
+	out.Sealed, out.Capia, out.Read = int64(1e6*times.Cloud), int64(1e6*times.Beside), min(measure.Median(read[0]), measure.Median(read[1]))
+	return err
 }
 
 // measure adds single photos, as cpar add does.

@@ -1,10 +1,6 @@
-// Package estimate computes properties of parameters that are not measured: the
-// cost of lattice attacks, and the failure probability and sizes of formats of
-// scheme sealed.
+// Package estimate computes the cost of lattice attacks that are not run.
 //
-//	LWE ─▶ Primal, Dual, Dense ─▶ Estimate, priced by a Model        heuristics
-//	Format ─▶ Failure                                                 a bound
-//	Format ─▶ HintBytes, RecordBytes, RequestBytes, ReplyBytes        exact
+//	LWE ─▶ Primal, Dual, Dense ─▶ Estimate, priced by a Model
 //
 // Costs are heuristics by which the literature compares schemes, not proofs.
 // They assume that BKZ shapes bases by the geometric series assumption and that
@@ -14,8 +10,4 @@
 // exclude later refinements of the dual attack (Guo and Johansson, ASIACRYPT
 // 2021, and MATZOV 2022), which claim a few bits more under assumptions since
 // refuted (Ducas and Pulles, CRYPTO 2023).
-//
-// Failure bounds the probability of a wrong score for the worst record and
-// request within the norms. The proof from the distribution of noise and
-// secrets is in internal/lattice/noise.go.
 package estimate

@@ -3,7 +3,22 @@ package estimate
 import (
 	"math"
 	"sort"
+
+	"cpar/internal/lattice"
 )
+
+// A Ring is Z[X]/(X^N+1) modulo a prime just below 2^LogQ, with noise of
+// lattice.Sigma and ternary secrets.
+type Ring struct {
+	N    int `json:"n"`
+	LogQ int `json:"log_q"`
+}
+
+// LWE returns the problem behind requests and records of the ring, with one
+// sample per record.
+func (r Ring) LWE() LWE {
+	return LWE{Dim: r.N, LogQ: float64(r.LogQ), Sigma: lattice.Sigma, Secret: Ternary}
+}
 
 // An Estimate is the cost of a lattice attack that was not run.
 type Estimate struct {

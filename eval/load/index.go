@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 
 	"cpar"
 	"cpar/cparhttp"
 	"cpar/eval/measure"
 	"cpar/internal/bearer"
-	"cpar/model/feature"
-	"cpar/model/profile"
-	"cpar/model/vector"
 	"cpar/user"
 )
 
@@ -107,41 +103,4 @@ func (x *index) read(a *pooledRequest) error {
 		return fmt.Errorf("%w: %d neighbours instead of %d", cpar.ErrCloud, len(near), want)
 	}
 	return nil
-}
-
-// memoizedProfile computes each photo's vector once, because the indexes of a
-// run share their photos and vectors dominate the time to build one.
-type memoizedProfile struct {
-	profile.Profile
-	mu   sync.Mutex
-	made map[*feature.Vectors]*vector.Vector
-}
-
-func memoize(fitted *profile.Fitted) *profile.Fitted {
-	out := *fitted
-	out.Profile = &memoizedProfile{Profile: fitted.Profile, made: map[*feature.Vectors]*vector.Vector{}}
-	return &out
-}
-
-func (r *memoizedProfile) Vectors(photos []*feature.Vectors) ([]*vector.Vector, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var fresh []*feature.Vectors
-	for _, photo := range photos {
-		if r.made[photo] == nil {
-			fresh = append(fresh, photo)
-		}
-	}
-	made, err := r.Profile.Vectors(fresh)
-	if err != nil {
-		return nil, err
-	}
-	for i, photo := range fresh {
-		r.made[photo] = made[i]
-	}
-	out := make([]*vector.Vector, len(photos))
-	for i, photo := range photos {
-		out[i] = r.made[photo]
-	}
-	return out, nil
 }

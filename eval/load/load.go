@@ -227,7 +227,7 @@ func (b *builder) build(ctx context.Context, c *measure.Corpus, scheme cpar.Sche
 		return nil, err
 	}
 	if b.fitted == nil {
-		b.fitted = memoize(owner.Fitted())
+		b.fitted = owner.Fitted()
 	}
 	x := &index{Index: made, records: len(c.Train)}
 	if err := x.prepare(ctx, c); err != nil {

@@ -8,17 +8,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"reflect"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"cpar"
-	"cpar/eval/measure"
 	"cpar/internal/bearer"
-	"cpar/model/feature"
 )
 
 func cloudOf(t *testing.T, answer func(k int, w http.ResponseWriter, body string)) *daemon {
@@ -127,33 +123,5 @@ func TestPercentile(t *testing.T) {
 		if got := percentile(took[:c.n], c.share); got != c.want {
 			t.Errorf("%v of %d: %v, want %v", c.share, c.n, got, c.want)
 		}
-	}
-}
-
-func TestMemoizedVectors(t *testing.T) {
-	c := &measure.Corpus{Train: noise(5, 30), Test: noise(6, 2)}
-	b := new(builder)
-	for range 2 {
-		x, err := b.build(t.Context(), c, cpar.SchemeSealed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.Close()
-	}
-	memory := b.fitted.Profile.(*memoizedProfile)
-	if len(memory.made) != len(c.Train) {
-		t.Errorf("%d of %d vectors are remembered", len(memory.made), len(c.Train))
-	}
-	var photos []*feature.Vectors
-	for _, im := range append(slices.Clone(c.Test), c.Train...) { // some are new
-		photos = append(photos, im.Vectors)
-	}
-	got, err := memory.Vectors(photos)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := memory.Profile.Vectors(photos)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("other vectors are remembered than made (%v)", err)
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"cpar"
 	"cpar/eval/measure"
 	"cpar/internal/durable"
+	"cpar/internal/paper"
 )
 
 func (l *Load) Tables() []measure.Table {
-	t := measure.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", number(l.Seconds)),
+	t := measure.Table{Name: "load", Title: fmt.Sprintf("Clients that ask at once, each one request after the other, %s s a row", paper.Digits(l.Seconds)),
 		Columns: []string{"records", "scheme", "clients", "answers/s", "p50 ms", "p99 ms", "errors", "shed", "memory MB"}}
 	for _, r := range l.Rows {
-		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99),
-			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), number(r.RSS)})
+		t.Rows = append(t.Rows, []string{measure.FormatThousands(r.Records), r.Scheme, measure.FormatThousands(r.Clients), paper.Digits(r.Rate), paper.Digits(r.P50), paper.Digits(r.P99),
+			measure.FormatThousands(r.Errors), measure.FormatThousands(r.Shed), paper.Digits(r.RSS)})
 	}
 	others := slices.DeleteFunc([]measure.Table{l.shared(), l.fair()}, func(t measure.Table) bool { return len(t.Rows) == 0 })
 	return append([]measure.Table{t}, others...)
@@ -41,7 +41,7 @@ func (l *Load) shared() measure.Table {
 	for _, many := range l.Rows {
 		for _, one := range l.Rows {
 			if many.Scheme == cpar.SchemeCAPIA.String() && one.Scheme == many.Scheme && one.Records == many.Records && many.Clients == sharingClients && one.Clients == 1 && one.Rate > 0 {
-				t.Rows = append(t.Rows, []string{measure.FormatThousands(one.Records), number(one.Rate), number(many.Rate), number(measure.RoundTo(many.Rate/one.Rate, 2))})
+				t.Rows = append(t.Rows, []string{measure.FormatThousands(one.Records), paper.Digits(one.Rate), paper.Digits(many.Rate), paper.Digits(measure.RoundTo(many.Rate/one.Rate, 2))})
 			}
 		}
 	}
@@ -52,17 +52,15 @@ func (l *Load) fair() measure.Table {
 	t := measure.Table{Name: "load-fair", Title: fmt.Sprintf("One client beside %d of another tenant; its wait is over the time that half of the cloud would take (at most %d)", crowdClients, fairWait),
 		Columns: []string{"records", "scheme", "p50 alone ms", "p99 alone ms", "p50 beside ms", "p99 beside ms", "wait", "the others' answers/s", "errors", "shed"}}
 	for _, f := range l.Fair {
-		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, number(f.AloneP50), number(f.AloneP99), number(f.BesideP50), number(f.BesideP99),
-			number(f.Wait), number(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
+		t.Rows = append(t.Rows, []string{measure.FormatThousands(f.Records), f.Scheme, paper.Digits(f.AloneP50), paper.Digits(f.AloneP99), paper.Digits(f.BesideP50), paper.Digits(f.BesideP99),
+			paper.Digits(f.Wait), paper.Digits(f.Crowd), measure.FormatThousands(f.Errors), measure.FormatThousands(f.Shed)})
 	}
 	return t
 }
 
-func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-
 // String formats a row in one line for progress output.
 func (r Row) String() string {
-	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, measure.FormatThousands(r.Records), measure.FormatThousands(r.Clients), number(r.Rate), number(r.P50), number(r.P99), number(r.RSS))
+	s := fmt.Sprintf("%-6s  %6s records  %5s clients  %8s answers/s  p50 %s ms  p99 %s ms  %s MB", r.Scheme, measure.FormatThousands(r.Records), measure.FormatThousands(r.Clients), paper.Digits(r.Rate), paper.Digits(r.P50), paper.Digits(r.P99), paper.Digits(r.RSS))
 	if r.Shed > 0 {
 		s += fmt.Sprintf("  %s shed", measure.FormatThousands(r.Shed))
 	}

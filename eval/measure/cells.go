@@ -64,40 +64,71 @@ func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRu
 }
 
 func (m *cellRun) score() error {
-	plain, err := m.Owner.Twin()
+	for _, im := range m.corpus.Test {
+		v, err := m.Owner.Vector(im.Vectors)
+		if err != nil {
+			return fmt.Errorf("reading a test image: %w", err)
+		}
+		m.vectors = append(m.vectors, v)
+	}
+	x, err := IntegersOf(m.Owner, len(m.corpus.Train), m.vectors)
 	if err != nil {
 		return err
 	}
-	twin, _ := plain.Rows()
-	m.dis = twin.Dis
-	floats := func(row []int16, sign float32) []float32 {
-		out := make([]float32, len(row))
-		for i, x := range row {
-			out[i] = sign * float32(x)
-		}
-		return out
-	}
-	for i := range m.corpus.Train {
-		row, _ := twin.Row(i)
-		m.rows = append(m.rows, floats(row, 1))
+	m.dis, m.scores = x.Dis, x.Scores
+	for i, row := range x.Rows {
+		m.rows = append(m.rows, Floats(row, 1))
 		m.keywords = append(m.keywords, m.corpus.Train[m.Owner.PhotoOf(uint32(i))].Keywords)
 	}
-	for i, im := range m.corpus.Test {
-		v, err := m.Owner.Vector(im.Vectors)
-		if err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
-		}
+	for _, u := range x.Requests {
+		m.requests = append(m.requests, Floats(u, -1))
+	}
+	return nil
+}
+
+// Integers are the vectors that scheme sealed encrypts.
+type Integers struct {
+	Rows     [][]int16
+	Addends  []int64
+	Requests [][]int16
+	// Scores has a score per request and record. Dis converts one.
+	Scores [][]int64
+	Dis    func(v *vector.Vector, score int64) (float64, error)
+}
+
+// IntegersOf returns the integers of n records and of requests.
+func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, error) {
+	plain, err := b.Twin()
+	if err != nil {
+		return nil, err
+	}
+	twin, _ := plain.Rows()
+	x := &Integers{Dis: twin.Dis}
+	for i := range n {
+		row, addend := twin.Row(i)
+		x.Rows, x.Addends = append(x.Rows, slices.Clone(row)), append(x.Addends, addend)
+	}
+	for i, v := range requests {
 		u, err := twin.Request(v)
 		if err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
+			return nil, fmt.Errorf("request %d: %w", i, err)
 		}
 		scores, err := twin.Scores(v)
 		if err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
+			return nil, fmt.Errorf("request %d: %w", i, err)
 		}
-		m.vectors, m.requests, m.scores = append(m.vectors, v), append(m.requests, floats(u, -1)), append(m.scores, scores)
+		x.Requests, x.Scores = append(x.Requests, u), append(x.Scores, scores)
 	}
-	return nil
+	return x, nil
+}
+
+// Floats returns sign·row. Scheme sealed negates requests.
+func Floats(row []int16, sign float32) []float32 {
+	out := make([]float32, len(row))
+	for i, x := range row {
+		out[i] = sign * float32(x)
+	}
+	return out
 }
 
 // Row partitions the collection several times and searches each partition.

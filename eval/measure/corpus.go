@@ -2,7 +2,7 @@
 // from them, statistics, and a plan that runs measurements and keeps their
 // results.
 //
-//	collection   ─▶ Lab: corpus, augmented images, indexes (Session) ─▶ measurement
+//	collection   ─▶ Lab: corpus, mixed images, indexes (Session) ─▶ measurement
 //	Measurements ─▶ Plan, Run: kept steps (package checkpoint) ─▶ Results: tables, figures
 //
 // It runs the owner and the server in one process, beside a plaintext twin of

@@ -37,7 +37,6 @@ type Lab struct {
 	network *encoder.Encoder
 	digest  string
 	session *Session
-	extra   []user.Photo // images beyond the real ones, in order
 }
 
 // LabOf returns a lab of a corpus in memory, for tests.
@@ -51,16 +50,9 @@ func (l *Lab) Digest(ctx context.Context) (string, error) {
 	if l.digest != "" {
 		return l.digest, nil
 	}
-	c, err := dataset.Open(ctx, l.Data, dataset.Options{})
+	train, test, err := itemsOf(ctx, l.Data)
 	if err != nil {
 		return "", err
-	}
-	train, test, ok, err := c.Split()
-	if err != nil {
-		return "", err
-	}
-	if !ok {
-		train, test = dataset.HeldOut(c, 10)
 	}
 	h := sha256.New()
 	for _, half := range [][]dataset.Photo{train, test} {
@@ -143,49 +135,22 @@ func (l *Lab) Session(ctx context.Context) (*Session, *Corpus, error) {
 	return l.session, c, nil
 }
 
-// Collection returns n training images, real ones first and then augmented
-// ones, and the real test images.
+// Collection returns n training images, real ones first and then mixed ones,
+// and the real test images.
 func (l *Lab) Collection(ctx context.Context, n int) (*Corpus, error) {
-	c, err := l.ReadCorpus(ctx)
+	c, err := l.Corpus(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := *c.InOrderOf(l.Draw)
-	if n <= len(c.Train) {
-		out.Train, out.TrainItems = out.Train[:n], nil
-		return &out, nil
-	}
-	if missing := n - len(c.Train); len(l.extra) < missing {
-		pixels := min(missing, max(0, pixelLimit-len(c.Train)))
-		if len(l.extra) < pixels {
-			if l.extra, err = l.augmented(ctx, c, pixels); err != nil {
-				return nil, err
-			}
-			EmbedAugmented(c, l.extra)
-		}
-		if rest := missing - pixels; rest > 0 {
-			base := append(append([]user.Photo(nil), c.Train...), l.extra[:pixels]...)
-			mixed, err := MixFeatures(ctx, base, rest, l.Progress)
-			if err != nil {
-				return nil, fmt.Errorf("mixing features: %w", err)
-			}
-			l.extra = append(l.extra[:pixels:pixels], mixed...)
-		}
-	}
-	out.Train = append(append(make([]user.Photo, 0, n), out.Train...), l.extra[:n-len(c.Train)]...)
-	out.TrainItems = nil
-	return &out, nil
+	return c.Mixed(ctx, n, l.Progress)
 }
 
 // Kind returns the origin of the n images of a Collection.
 func (c *Corpus) Kind(n int) string {
-	switch {
-	case n <= len(c.Train):
+	if n <= len(c.Train) {
 		return "real"
-	case n <= max(pixelLimit, len(c.Train)):
-		return "augmented"
 	}
-	return "augmented and mixed"
+	return "real and mixed"
 }
 
 // A Built is an index with the cost of building it.

@@ -102,9 +102,8 @@ func (p *Plan) NewRun() *Run { return &Run{Plan: p, cache: map[string]cached{}} 
 // A Run performs each measurement once, even if others are computed from it.
 type Run struct {
 	*Plan
-	OnlyKept bool // use kept results only
-	cache    map[string]cached
-	Steps    []checkpoint.Record
+	cache map[string]cached
+	Steps []checkpoint.Record
 }
 
 type cached struct {
@@ -164,16 +163,12 @@ func ResultFrom[R Result](ctx context.Context, r *Run, name string) (R, error) {
 // depends on inputs and on the collection.
 func RunStep[T any](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (*T, error)) (x *T, err error) {
 	var record checkpoint.Record
-	if r.OnlyKept {
-		x, record, err = checkpoint.Load[T](r.Runner, name)
-	} else {
-		var digest string
-		if digest, err = r.Lab.Digest(ctx); err == nil {
-			if r.Lab.Draw != 0 {
-				digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
-			}
-			x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
+	digest, err := r.Lab.Digest(ctx)
+	if err == nil {
+		if r.Lab.Draw != 0 {
+			digest += fmt.Sprintf(" in order %d", r.Lab.Draw)
 		}
+		x, record, err = checkpoint.Do(ctx, r.Runner, name, []any{digest, inputs}, measure)
 	}
 	record.Name = name
 	if err == nil {
@@ -190,18 +185,22 @@ type resultOf[T any] interface {
 	Result
 }
 
-// singleStep measures a result with a single step, whose inputs follow from
-// m.Needs.
-func singleStep[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
-	inputs, err := r.Inputs(m.Needs)
-	if err != nil {
-		return nil, err
-	}
-	x, err := RunStep(ctx, r, m.Name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
+// OneStep measures a result that has a single step, or returns the kept one.
+func OneStep[T any, R resultOf[T]](ctx context.Context, r *Run, name string, inputs any, measure func(context.Context) (R, error)) (Result, error) {
+	x, err := RunStep(ctx, r, name, inputs, func(ctx context.Context) (*T, error) { return measure(ctx) })
 	if err != nil {
 		return nil, err
 	}
 	return R(x), nil
+}
+
+// needed is OneStep with the inputs that follow from m.Needs.
+func needed[T any, R resultOf[T]](ctx context.Context, r *Run, m Measurement, measure func(context.Context) (R, error)) (Result, error) {
+	inputs, err := r.Inputs(m.Needs)
+	if err != nil {
+		return nil, err
+	}
+	return OneStep(ctx, r, m.Name, inputs, measure)
 }
 
 // Inputs returns the inputs of a step: N, the network, or both.
@@ -231,7 +230,7 @@ func (p *Plan) Inputs(needs Needs) (any, error) {
 // InSession is a step that searches the index of the real images.
 func InSession[T any, R resultOf[T]](measure func(context.Context, *Session, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
-		return singleStep(ctx, r, m, WithSession(r, measure))
+		return needed(ctx, r, m, WithSession(r, measure))
 	}
 }
 
@@ -248,7 +247,7 @@ func WithSession[R any](r *Run, measure func(context.Context, *Session, *Corpus,
 // InCorpus is a step that uses only the real images.
 func InCorpus[T any, R resultOf[T]](measure func(context.Context, *Corpus, user.Progress) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
-		return singleStep(ctx, r, m, WithCorpus(r, measure))
+		return needed(ctx, r, m, WithCorpus(r, measure))
 	}
 }
 
@@ -265,6 +264,6 @@ func WithCorpus[R any](r *Run, measure func(context.Context, *Corpus, user.Progr
 // OfSize is a step that builds an index of N images.
 func OfSize[T any, R resultOf[T]](measure func(context.Context, *Lab, int) (R, error)) Getter {
 	return func(ctx context.Context, r *Run, m Measurement) (Result, error) {
-		return singleStep(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })
+		return needed(ctx, r, m, func(ctx context.Context) (R, error) { return measure(ctx, r.Lab, r.N) })
 	}
 }

@@ -25,16 +25,6 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-// Of returns the result of type R, or nil.
-func Of[R Result](r *Results) (none R) {
-	for _, x := range r.Each {
-		if x, ok := x.(R); ok {
-			return x
-		}
-	}
-	return none
-}
-
 // Machines names the machines that measured the steps. Kept results may come
 // from others than this one. Without steps it names this machine.
 func machines(steps []checkpoint.Record) string {

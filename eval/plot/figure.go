@@ -62,11 +62,11 @@ type Point struct {
 type Style int
 
 const (
-	Marked  Style = iota // line and dots
-	Dashed               // line only: a bound or theory
-	Hollow               // hollow diamonds: the paper's points
-	Crossed              // crosses: a scan, beside the curves of searches
-	Bars                 // vertical bars from 0 at X = 1, 2, 3 …
+	Marked    Style = iota // line and dots
+	Dashed                 // line only: a bound or theory
+	Triangles              // the paper's points
+	Crossed                // crosses: a scan, beside the curves of searches
+	Bars                   // vertical bars from 0 at X = 1, 2, 3 …
 )
 
 // Colour is a role of the palette.
@@ -188,28 +188,14 @@ func (s *Series) line() draw.LineStyle {
 func (s *Series) glyph() draw.GlyphStyle {
 	g := draw.GlyphStyle{Color: palette[s.Colour], Radius: 3.4, Shape: draw.CircleGlyph{}}
 	switch s.Style {
-	case Hollow:
-		g.Shape, g.Radius = diamond{}, 5
+	case Triangles:
+		g.Shape, g.Radius = draw.PyramidGlyph{}, 5
 	case Crossed:
 		g.Shape, g.Radius = draw.CrossGlyph{}, 5
 	case Bars:
 		g.Shape, g.Radius = draw.BoxGlyph{}, 5
 	}
 	return g
-}
-
-type diamond struct{}
-
-func (diamond) DrawGlyph(c *draw.Canvas, sty draw.GlyphStyle, pt vg.Point) {
-	c.SetLineStyle(draw.LineStyle{Color: sty.Color, Width: 2})
-	r := sty.Radius
-	var p vg.Path
-	p.Move(vg.Point{X: pt.X, Y: pt.Y + r})
-	p.Line(vg.Point{X: pt.X + r, Y: pt.Y})
-	p.Line(vg.Point{X: pt.X, Y: pt.Y - r})
-	p.Line(vg.Point{X: pt.X - r, Y: pt.Y})
-	p.Close()
-	c.Stroke(p)
 }
 
 func (f *Figure) plot() (*gonum.Plot, error) {

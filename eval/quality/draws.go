@@ -2,9 +2,7 @@ package quality
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
 	"cpar/eval/measure"
@@ -71,7 +69,7 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 	if err != nil {
 		return nil, err
 	}
-	for d := 1; r.OnlyKept || d <= r.Draws; d++ {
+	for d := 1; d <= r.Draws; d++ {
 		draw, err := measure.RunStep(ctx, r, fmt.Sprintf("%s-%d", m.Name, d), []any{network, d}, func(ctx context.Context) (*Draw, error) {
 			c, err := r.Lab.ReadCorpus(ctx)
 			if err != nil {
@@ -89,8 +87,6 @@ func DrawSteps(ctx context.Context, r *measure.Run, m measure.Measurement) (meas
 			out.Draws = append(out.Draws, *draw)
 		case d == 1:
 			return nil, err
-		case r.OnlyKept && errors.Is(err, fs.ErrNotExist):
-			return out, nil // the last draws
 		default:
 			return out, err
 		}

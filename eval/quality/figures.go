@@ -26,7 +26,7 @@ func (s *Sweep) Figures() []plot.Figure {
 }
 
 func publishedTradeoff(p *paper.Paper) plot.Series {
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, x := range p.TradeOff {
 		theirs.Points = append(theirs.Points, plot.Point{X: x.Relative, Y: x.Speedup})
 	}
@@ -54,22 +54,6 @@ func (s *Sweep) tradeoffs(p *paper.Paper) []plot.Figure {
 		"R at five keywords in % of capia's", func(row SweepRow) measure.Interval { return row.RelativeStandard })}
 }
 
-// LargeTradeoff combines the speed of the large index with the accuracy of the
-// real one, because the large one derives from the same photos and its own
-// accuracy would flatter.
-func (s *Sweep) LargeTradeoff(records int, speedups map[string]float64) plot.Figure {
-	f := plot.Figure{Name: "tradeoff-large", Title: fmt.Sprintf("The same, speed at n = %s", measure.FormatThousands(records)),
-		Caption: fmt.Sprintf("Speed of an index of %s images made from the same photographs; accuracy of the index of untouched images, at the same AP.", measure.FormatThousands(records)),
-		X:       plot.Axis{Label: "accuracy in % of capia's, the paper's protocol"}, Y: plot.Axis{Label: "times faster than capia", Log: true}}
-	for _, how := range measure.PlottedSearches {
-		f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point {
-			return plot.Point{X: row.Relative.Value, XLow: row.Relative.Low, XHigh: row.Relative.High, Y: speedups[row.Name]}
-		})})
-	}
-	f.Series = append(f.Series, publishedTradeoff(paper.Values()))
-	return f
-}
-
 func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 	figure := func(name, title, caption, y string, of func(SweepRow) measure.Interval) plot.Figure {
 		f := plot.Figure{Name: name, Title: title, Caption: caption, X: measure.APAxis(), Y: plot.Axis{Label: y}}
@@ -84,7 +68,7 @@ func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
 	main := figure("recall", "Accuracy against AP, the paper's protocol",
 		"All keywords of the ten neighbours; recall averaged over the words that were output. The paper's points are from another collection: compare how the curves fall, not where they are.",
 		"recall, %", func(row SweepRow) measure.Interval { return row.Paper })
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Hollow}
+	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, q := range p.Recall {
 		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
 	}
@@ -129,7 +113,7 @@ func (a *AlphaGamma) Figures() []plot.Figure {
 		if !strings.Contains(name, "error") {
 			ours.Name, theory.Points = "α·m·log_γ(β+1)", nil
 		}
-		f.Series = []plot.Series{theory, ours, {Name: "the paper", Colour: plot.Orange, Style: plot.Hollow, Points: []plot.Point{{X: at, Y: theirs}}}}
+		f.Series = []plot.Series{theory, ours, {Name: "the paper", Colour: plot.Orange, Style: plot.Triangles, Points: []plot.Point{{X: at, Y: theirs}}}}
 		return f
 	}
 	byAlpha := func(r AlphaGammaRow) (float64, bool) { return r.Alpha, r.Gamma == 100 }

@@ -18,7 +18,6 @@ import (
 	"cpar/eval/distance"
 	"cpar/eval/measure"
 	"cpar/eval/measure/measuretest"
-	"cpar/model/feature"
 	"cpar/model/profile"
 	"cpar/model/rank"
 	"cpar/user"
@@ -238,7 +237,7 @@ func TestProfilesOfPhotos(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, inputs := result.(*Profiles), record.Inputs
-	if len(first.Skipped) != 0 || len(first.Details) != 3 || first.Runtime != "fake" || first.CostRecords != 24 || first.CostKind != "augmented" {
+	if len(first.Skipped) != 0 || len(first.Details) != 3 || first.Runtime != "fake" || first.CostRecords != 24 || first.CostKind != "real and mixed" {
 		t.Errorf("%+v", first)
 	}
 	digest := network.Digest()
@@ -301,20 +300,5 @@ func TestMixedEmbeddings(t *testing.T) {
 		if !reflect.DeepEqual(im, without[i]) {
 			t.Errorf("image %d has other features than without embeddings", i)
 		}
-	}
-	extra := func(from *measure.Corpus) []user.Photo {
-		out := make([]user.Photo, 30)
-		for i := range out {
-			out[i].Vectors = new(feature.Vectors)
-		}
-		measure.EmbedAugmented(from, out)
-		return out
-	}
-	a := extra(c)
-	if !reflect.DeepEqual(a, extra(c)) || reflect.DeepEqual(a[0], a[12]) || a[3].Vectors.Embedding.Network != ([32]byte{7}) {
-		t.Error("augmented photos must have the same embeddings in every run, and not the same as each other")
-	}
-	if b := extra(bare); b[0].Vectors.Embedding != nil {
-		t.Error("an embedding of nothing")
 	}
 }

@@ -62,7 +62,7 @@ func renderResults(path, link string) ([]byte, error) {
 	}
 	f := &resultFolder{path, link}
 	t, err := template.New("results").Funcs(template.FuncMap{
-		"by": measuredBy, "cell": f.cell, "csv": f.markdown, "files": f.files, "have": f.have, "home": f.transferSizes, "interval": f.interval, "link": func() string { return link },
+		"by": measuredBy, "cell": f.cell, "csv": f.markdown, "have": f.have, "home": f.transferSizes, "interval": f.interval, "link": func() string { return link },
 		"machine": func() string { return string(bytes.TrimSpace(machine)) }, "over": func(a, b float64) string { return humanfmt.Digits(a / b) },
 		"plot": f.plot, "scheme": schemeName, "span": f.span, "thousands": thousands, "times": f.times, "words": func(x ...string) []string { return x },
 	}).Parse(resultsSource)
@@ -118,17 +118,6 @@ func (f *resultFolder) plot(name, what string) string {
 		return ""
 	}
 	return fmt.Sprintf("![%s](%s/%s)", what, f.link, file)
-}
-
-// files returns links to the files with a suffix in a folder.
-func (f *resultFolder) files(dir, suffix string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(f.path, dir, "*"+suffix))
-	var out []string
-	for _, name := range names {
-		way, _ := filepath.Rel(f.path, name)
-		out = append(out, fmt.Sprintf("[%s](%s/%s)", filepath.Base(name[:len(name)-len(suffix)]), f.link, filepath.ToSlash(way)))
-	}
-	return out, err
 }
 
 // A transferComparison compares schemes sealed and local with short vectors.

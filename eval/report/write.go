@@ -10,15 +10,12 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"cpar"
 	"cpar/eval/attack"
-	"cpar/eval/checkpoint"
 	"cpar/eval/cost"
 	"cpar/eval/measure"
 	"cpar/eval/plot"
@@ -70,24 +67,11 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 }
 
 // Figures returns the plots of all results, in the order of a report.
-// tradeoff-large comes second, because it combines two results.
-func Figures(r *measure.Results) []plot.Figure {
-	var out []plot.Figure
+func Figures(r *measure.Results) (out []plot.Figure) {
 	for _, x := range r.Each {
-		d, ok := x.(measure.Drawn)
-		if !ok {
-			continue
+		if d, ok := x.(measure.Drawn); ok {
+			out = append(out, d.Figures()...)
 		}
-		list := d.Figures()
-		s, isSweep := x.(*quality.Sweep)
-		if c := measure.Of[*cost.Cost](r); isSweep && c != nil {
-			speedups := map[string]float64{}
-			for _, row := range c.Rows {
-				speedups[row.Name] = row.Speedup
-			}
-			list = slices.Insert(list, 1, s.LargeTradeoff(c.Records, speedups))
-		}
-		out = append(out, list...)
 	}
 	return out
 }
@@ -124,14 +108,4 @@ func Measurements() []measure.Measurement {
 		{Name: "letter", Needs: measure.NeedsLiteralN, Get: cost.LetterStep, Short: "run the paper's boxes and Algorithm 1 as printed and measure their cost"},
 		{Name: "attacks", Needs: measure.NeedsModel, Get: measure.InCorpus(attack.MeasureAttacks), Short: "attack the schemes as a curious server, as SECURITY.md describes"},
 	}
-}
-
-// Kept returns the kept results in a folder, for any program, machine and
-// collection.
-func Kept(runner *checkpoint.Runner) *measure.Results {
-	r := (&measure.Plan{Lab: new(measure.Lab), Runner: runner, Measurements: Measurements(), MaxN: slices.Max(cost.ScalingSizes)}).NewRun()
-	r.OnlyKept = true
-	out, _ := r.All(context.Background())
-	out.Failed = nil // a missing result is not a failure
-	return out
 }

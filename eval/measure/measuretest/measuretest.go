@@ -125,12 +125,7 @@ func RandomFeatures(rng *rand.Rand, centre *feature.Vectors) *feature.Vectors {
 // MustSession builds an index with a forest, and 8 requests.
 func MustSession(t *testing.T, records int) *measure.Session {
 	t.Helper()
-	s, err := measure.NewSession(context.Background(), SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return NewSession(t, SyntheticCorpus(1, records, 8), user.Options{PCA: 128})
 }
 
 func RequestFor(t *testing.T, s *measure.Session, i int, p cpar.Params) *cpar.Request {

@@ -13,29 +13,6 @@ import (
 	"cpar/model/feature"
 )
 
-func TestAugmentedPhotosAreTheSameInEveryRun(t *testing.T) {
-	c := measuretest.Photos(t, 3)
-	l := &measure.Lab{Cache: t.TempDir()}
-	a, err := l.Augmented(context.Background(), c, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, other := range map[string]*measure.Lab{"from the cache": l, "without a cache": {}} {
-		b, err := other.Augmented(context.Background(), c, 7)
-		if err != nil || !reflect.DeepEqual(a, b) {
-			t.Errorf("another run %s makes others (%v)", what, err)
-		}
-	}
-	if reflect.DeepEqual(a[0].Vectors.RGB, a[3].Vectors.RGB) || reflect.DeepEqual(a[0].Vectors.Gabor, a[3].Vectors.Gabor) {
-		t.Error("two images of one photo are alike")
-	}
-	for i, im := range a {
-		if im.Keywords[0] != c.TrainItems[i%3].Keywords[0] {
-			t.Errorf("image %d has keywords %v", i, im.Keywords)
-		}
-	}
-}
-
 func TestCollectionGrowsToRequestedSize(t *testing.T) {
 	l := measuretest.NewLab(t, 40, 5)
 	real, err := l.Corpus(context.Background())
@@ -46,11 +23,11 @@ func TestCollectionGrowsToRequestedSize(t *testing.T) {
 	if err != nil || len(c.Train) != 30 || real.Kind(30) != "real" {
 		t.Fatal(len(c.Train), err)
 	}
-	if _, err := l.Collection(context.Background(), 50); !errors.Is(err, cpar.ErrInput) {
-		t.Errorf("photos that are no files were augmented: %v", err)
+	if c, err = l.Collection(context.Background(), 50); err != nil || len(c.Train) != 50 || real.Kind(50) != "real and mixed" {
+		t.Errorf("%d images, %v", len(c.Train), err)
 	}
-	if a, b := real.Kind(20000), real.Kind(20001); a != "augmented" || b != "augmented and mixed" {
-		t.Errorf("%q and %q", a, b)
+	if _, err := measuretest.NewLab(t, 0, 5).Collection(context.Background(), 50); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("no images were mixed: %v", err)
 	}
 	mixed, err := measure.MixFeatures(context.Background(), real.Train, 3, nil)
 	if err != nil {
