@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -26,13 +25,14 @@ const (
 
 // paint makes a collection of painted images.
 func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err error) {
-	const n = sceneCount + shown
+	count := min(sceneCount, s.Photos)
+	n := count + shown
 	s.result.Collection = "painted scenes"
 	folder := s.path("pictures")
-	_, err = s.step(func() string {
-		return fmt.Sprintf("paint %d scenes", n)
+	err = s.step(func() string {
+		return fmt.Sprintf("paint %d photos", n)
 	}, func() error {
-		return writeScenes(ctx, folder, n, func(done int) { s.tell("paint", done, n) })
+		return writeScenes(ctx, folder, n, func(done int) { s.Progress.Report("paint", done, n) })
 	})
 	if err != nil {
 		return nil, nil, err
@@ -41,7 +41,7 @@ func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.Photos[:sceneCount], c.Photos[sceneCount:], nil
+	return c.Photos[:count], c.Photos[count:], nil
 }
 
 // writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on, and then
@@ -76,13 +76,4 @@ func writeScenes(ctx context.Context, dir string, n int, progress func(done int)
 		return err
 	}
 	return dataset.WriteManifestFile(dir, items)
-}
-
-// title returns the kind of a painted scene, or the name of a photo.
-func (s *session) title(it dataset.Photo) string {
-	var i int
-	if _, err := fmt.Sscanf(path.Base(it.Name), "%04d.jpg", &i); s.Data == "" && err == nil {
-		return scene.Kind(sceneSeed, i)
-	}
-	return it.Name
 }

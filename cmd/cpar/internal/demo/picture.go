@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"html/template"
 	"image"
-	"image/color"
 	"image/jpeg"
 	"image/png"
 	"math"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/image/draw"
 
 	photo "cpar/photo/decode"
-	"cpar/user"
 )
 
 const (
@@ -22,28 +20,33 @@ const (
 	thumbSide   = 144
 )
 
-// A picture is an image as a data: URI, so that the page needs no other file.
+// A picture is an image, also as a data: URI, so that the page needs no other
+// file.
 type picture struct {
 	URL           template.URL
 	Width, Height int
+	pixels        image.Image
 }
 
 // loadPictures loads the page's images while the painted files exist. Images
 // that cannot be shown are left out.
-func (s *session) loadPictures() error {
-	r := &s.result
-	r.thumbs = map[uint32]picture{}
-	for i := range r.Photos {
-		p := &r.Photos[i]
-		p.picture, _ = loadPicture(p.path, pictureSide)
-		for _, near := range p.nearest() {
-			if _, ok := r.thumbs[near.Record]; ok || int(near.Record) >= len(s.records) {
-				continue
-			}
-			r.thumbs[near.Record], _ = loadPicture(s.records[s.indexes[user.DefaultScheme].builder.PhotoOf(near.Record)].Path, thumbSide)
+func (s *session) loadPictures() {
+	thumb := func(it *item) item {
+		if it.Picture.URL == "" {
+			it.Picture, _ = loadPicture(it.Path, thumbSide)
+		}
+		return *it
+	}
+	for i := range s.result.Photos {
+		p := &s.result.Photos[i]
+		p.Picture, _ = loadPicture(s.fresh[i].Path, pictureSide)
+		for _, near := range p.Nearest[:min(shownNear, len(p.Nearest))] {
+			p.Near = append(p.Near, thumb(&s.train[s.builder.PhotoOf(near.Record)]))
 		}
 	}
-	return nil
+	for _, it := range spread(s.train, shownAlbum) {
+		s.result.Album = append(s.result.Album, thumb(&it))
+	}
 }
 
 // loadPicture reads an image file, upright and scaled down to at most side.
@@ -67,16 +70,16 @@ func loadPicture(path string, side int) (picture, error) {
 	if err := jpeg.Encode(&out, small, &jpeg.Options{Quality: 85}); err != nil {
 		return picture{}, err
 	}
-	return newPicture("image/jpeg", out.Bytes(), size), nil
+	return newPicture("image/jpeg", out.Bytes(), small), nil
 }
 
-func newPicture(kind string, b []byte, size image.Point) picture {
+func newPicture(kind string, b []byte, pixels image.Image) picture {
 	url := "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(b)
-	return picture{template.URL(url), size.X, size.Y}
+	return picture{template.URL(url), pixels.Bounds().Dx(), pixels.Bounds().Dy(), pixels}
 }
 
-// noise draws bytes as grey pixels in the shape of another picture, as an
-// observer without the key sees them.
+// noise draws bytes as full rows of grey pixels in the shape of another picture,
+// as an observer without the key sees them.
 func noise(b []byte, shape picture) picture {
 	ratio := 4.0 / 3
 	if shape.Width > 0 && shape.Height > 0 {
@@ -84,14 +87,11 @@ func noise(b []byte, shape picture) picture {
 	}
 	// An odd width keeps the eight-byte numbers from lining up as stripes.
 	w := max(1, int(math.Round(math.Sqrt(float64(len(b))*ratio)))) | 1
-	h := (len(b) + w - 1) / w
-	img := image.NewNRGBA(image.Rect(0, 0, w, h))
-	for i, x := range b {
-		img.SetNRGBA(i%w, i/w, color.NRGBA{x, x, x, 255})
-	}
+	img := image.NewGray(image.Rect(0, 0, w, len(b)/w))
+	copy(img.Pix, b)
 	var out bytes.Buffer
 	if err := png.Encode(&out, img); err != nil {
 		return picture{}
 	}
-	return newPicture("image/png", out.Bytes(), image.Pt(w, h))
+	return newPicture("image/png", out.Bytes(), img)
 }

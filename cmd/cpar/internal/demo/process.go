@@ -35,8 +35,8 @@ type cloudProcess struct {
 }
 
 func (s *session) startCloud(ctx context.Context) error {
-	_, err := s.step(func() string {
-		return fmt.Sprintf("start a cloud without the key: process %d, %s", s.cloud.cmd.Process.Pid, strings.TrimPrefix(s.cloud.url, "http://"))
+	err := s.step(func() string {
+		return fmt.Sprintf("start a server without the key: process %d, %s", s.cloud.cmd.Process.Pid, strings.TrimPrefix(s.cloud.url, "http://"))
 	}, func() (err error) {
 		s.cloud, err = startCloud(ctx, s.path("cloud"), s.path("cloud.log"))
 		return err
@@ -50,7 +50,7 @@ func (s *session) startCloud(ctx context.Context) error {
 
 func startCloud(ctx context.Context, data, log string) (*cloudProcess, error) {
 	fail := func(err error) (*cloudProcess, error) {
-		return nil, fmt.Errorf("starting the cloud's process: %w: %w", cpar.ErrCloud, err)
+		return nil, fmt.Errorf("starting the server's process: %w: %w", cpar.ErrCloud, err)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -68,7 +68,7 @@ func startCloud(ctx context.Context, data, log string) (*cloudProcess, error) {
 		return fail(err)
 	}
 	if p.log, err = os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("starting the cloud's process: %w: %w", cpar.ErrStorage, err)
+		return nil, fmt.Errorf("starting the server's process: %w: %w", cpar.ErrStorage, err)
 	}
 	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {
@@ -134,7 +134,7 @@ func (p *cloudProcess) stop() error {
 	select {
 	case err := <-p.ended:
 		if err != nil {
-			return fmt.Errorf("ending the cloud's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log.Name()))
+			return fmt.Errorf("ending the server's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log.Name()))
 		}
 		return nil
 	case <-time.After(stopPatience):
