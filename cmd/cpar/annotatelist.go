@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,24 +34,14 @@ func (f *annotateFlags) photos(cmd *cobra.Command, args []string) ([]photo.Photo
 
 // readList reads names, one per line or NUL-terminated as from find -print0.
 func readList(r io.Reader) (names []string, err error) {
-	s := bufio.NewScanner(r)
-	s.Buffer(nil, 1<<20)
-	s.Split(func(data []byte, atEnd bool) (int, []byte, error) {
-		if i := bytes.IndexAny(data, "\x00\n"); i >= 0 {
-			return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
-		}
-		if atEnd && len(data) > 0 {
-			return len(data), data, nil
-		}
-		return 0, nil, nil
-	})
-	for s.Scan() {
-		if name := s.Text(); name != "" {
+	all, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("reading the list of photos: %w: %w", cpar.ErrInput, err)
+	}
+	for name := range strings.FieldsFuncSeq(string(all), func(c rune) bool { return c == 0 || c == '\n' }) {
+		if name = strings.TrimSuffix(name, "\r"); name != "" {
 			names = append(names, name)
 		}
-	}
-	if s.Err() != nil {
-		return nil, fmt.Errorf("reading the list of photos: %w: %w", cpar.ErrInput, s.Err())
 	}
 	return names, nil
 }

@@ -64,12 +64,9 @@ func (r *cached) print(out io.Writer) {
 			fmt.Fprintf(out, "%8s  %s\n", size(uint64(k.Bytes)), k.What)
 		}
 	}
-	verb := "kept in"
-	switch {
-	case r.Cleared:
+	verb := either(r.DryRun, "would be removed from", "kept in")
+	if r.Cleared {
 		verb = "removed from"
-	case r.DryRun:
-		verb = "would be removed from"
 	}
 	fmt.Fprintf(out, "%8s  %s %s\n", size(uint64(total)), verb, r.Folder)
 }

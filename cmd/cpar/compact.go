@@ -32,7 +32,7 @@ until push has sent the new one and, with --replaces, deleted the old.`,
 				r.Update, err = user.Compact(ctx, o.key, f.index, user.UpdateOptions{DryRun: f.dryRun, Progress: bar.On(cmd.ErrOrStderr())})
 				return err
 			}, func(out io.Writer, r *updated) {
-				fmt.Fprintf(out, "%s %s: %s\n", f.would("compact", "compacted"), f.index, f.wrote(r))
+				fmt.Fprintf(out, "%s %s: %s\n", either(f.dryRun, "would compact", "compacted"), f.index, f.wrote(r))
 				if r.Written {
 					fmt.Fprintf(out, "index %s, which takes the place of %s\n", r.ID, r.Was)
 					next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 --replaces %s", f.index, r.Was)
@@ -71,7 +71,7 @@ stored encrypted: the cloud sees an update, as after add, and not the name.`,
 					fmt.Fprintf(out, "%s is called %s already; nothing was written\n", f.index, was)
 					return
 				}
-				fmt.Fprintf(out, "%s %s to %s: %s\n", f.would("rename", "renamed"), f.index, args[0], f.wrote(r))
+				fmt.Fprintf(out, "%s %s to %s: %s\n", either(f.dryRun, "would rename", "renamed"), f.index, args[0], f.wrote(r))
 				if r.Written {
 					nextPush(cmd, f.index)
 				}

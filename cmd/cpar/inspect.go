@@ -87,29 +87,11 @@ func inspect(path string) (*inspected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspecting %s: %w: %w", shown, cpar.ErrInput, err)
 	}
-	if q, err := cpar.DecodeRequest(b); err == nil {
-		r, err := inspectRequest(q, b)
-		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", shown, err)
-		}
-		return r, err
-	} else if bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")) {
+	r, err := inspectMessage(b)
+	if err != nil {
 		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
 	}
-	if bytes.HasPrefix(b, []byte("CPARM")) {
-		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", shown, cpar.ErrInput), "name the folder that it lies in")
-	}
-	if a, err := cpar.DecodeReply(b); err == nil {
-		r, err := inspectReply(a, b)
-		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", shown, err)
-		}
-		return r, err
-	} else if bytes.HasPrefix(b, []byte("CPAR")) {
-		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
-	}
-	return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is no index, request or reply", shown, cpar.ErrCorrupt),
-		"pass the folder that build wrote, or a file of annotate --save-requests")
+	return r, nil
 }
 
 func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
@@ -117,18 +99,32 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
-func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
-	parts, err := leakage.Request(q, b)
-	return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
-}
-
-func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
-	scheme := ""
-	if s, ok := a.Scheme(); ok {
-		scheme = s.String()
+// inspectMessage describes an encoded request or reply.
+func inspectMessage(b []byte) (*inspected, error) {
+	q, err := cpar.DecodeRequest(b)
+	switch {
+	case err == nil:
+		parts, err := leakage.Request(q, b)
+		return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
+	case bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")):
+		return nil, err
+	case bytes.HasPrefix(b, []byte("CPARM")):
+		return nil, hint.Add(fmt.Errorf("%w: it is the manifest of an index", cpar.ErrInput), "name the folder that it lies in")
 	}
-	parts, err := leakage.Reply(a, b)
-	return newInspected("reply", scheme, a.Index, parts), err
+	a, err := cpar.DecodeReply(b)
+	switch {
+	case err == nil:
+		scheme := ""
+		if s, ok := a.Scheme(); ok {
+			scheme = s.String()
+		}
+		parts, err := leakage.Reply(a, b)
+		return newInspected("reply", scheme, a.Index, parts), err
+	case bytes.HasPrefix(b, []byte("CPAR")):
+		return nil, err
+	}
+	return nil, hint.Add(fmt.Errorf("%w: it is no index, request or reply", cpar.ErrCorrupt),
+		"pass the folder that build wrote, or a file of annotate --save-requests")
 }
 
 func newInspected(kind, scheme string, id cpar.IndexID, parts []leakage.Observation) *inspected {

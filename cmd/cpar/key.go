@@ -71,11 +71,7 @@ the file cannot extend them.`,
 				}
 			}
 			return output(cmd, asJSON, map[string]any{"key": path, "allows": policy, "dry_run": dryRun}, func() {
-				verb := "allows"
-				if dryRun {
-					verb = "would allow"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %v\n", path, verb, policy)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %v\n", path, either(dryRun, "would allow", "allows"), policy)
 			})
 		},
 	}

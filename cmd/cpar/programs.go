@@ -1,25 +1,26 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"github.com/spf13/cobra"
 
+	"cpar/cparhttp"
 	"cpar/internal/progress/bar"
 	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
 )
 
-// askFlags configure annotation for a photo program: the key, the index and the
-// minimum probability.
+// askFlags name an index at a cloud, its key and its image network, and
+// determine which keywords are likely.
 type askFlags struct {
-	keys    keyFlags
-	model   modelFlags
-	cloud   cloudFlags
-	cache   cacheFlags
-	likely  likelyFlags
-	ranking user.Ranking
+	keys   keyFlags
+	model  modelFlags
+	cloud  cloudFlags
+	cache  cacheFlags
+	likely likelyFlags
 }
 
 func (f *askFlags) add(c *cobra.Command) {
@@ -28,20 +29,12 @@ func (f *askFlags) add(c *cobra.Command) {
 	f.cloud.addIndex(c)
 	f.cache.addAsking(c)
 	f.model.add(c)
-	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit")
 	f.likely.add(c)
 }
 
-// check checks the flags before anything is opened. The index must give
-// probabilities, because a photo program cannot interpret weights.
+// check checks the flags before anything is opened.
 func (f *askFlags) check(cmd *cobra.Command) error {
 	if err := f.likely.parse(cmd); err != nil {
-		return err
-	}
-	if f.ranking.Ranker = rank.KindCalibrated; f.ranking.MaxKeywords == 0 {
-		f.ranking.MaxKeywords = math.MaxInt
-	}
-	if err := f.ranking.Check(); err != nil {
 		return err
 	}
 	if err := f.cache.check(); err != nil {
@@ -50,36 +43,73 @@ func (f *askFlags) check(cmd *cobra.Command) error {
 	return f.model.Check()
 }
 
-func (f *askFlags) index(cmd *cobra.Command) (*user.Key, *device.Device, *device.Index, error) {
-	client, err := f.cloud.client()
-	if err != nil {
-		return nil, nil, nil, err
+// An asker opens an index at a cloud.
+type asker struct {
+	key     *user.Key
+	this    *device.Device
+	client  *cparhttp.Client
+	options device.OpenOptions
+}
+
+func (f *askFlags) asker(cmd *cobra.Command) (a asker, err error) {
+	if a.client, err = f.cloud.client(); err != nil {
+		return a, err
 	}
-	opening, err := f.cloud.opening()
-	if err != nil {
-		return nil, nil, nil, err
+	if a.options, err = f.cloud.opening(); err != nil {
+		return a, err
 	}
-	key, this, err := f.keys.read()
-	if err != nil {
-		return nil, nil, nil, err
+	if a.key, a.this, err = f.keys.read(); err != nil {
+		return a, err
 	}
-	if err := f.cache.opening(this, key, &opening); err != nil {
-		return nil, nil, nil, err
+	a.options.Progress = bar.On(cmd.ErrOrStderr())
+	return a, f.cache.opening(a.this, a.key, &a.options)
+}
+
+// open opens the index unless ready refuses it.
+func (a *asker) open(ctx context.Context, ready func(*user.Owner) error) (*device.Index, error) {
+	a.options.Ready = ready
+	return a.this.Open(ctx, a.client, a.key, a.options)
+}
+
+// programFlags configure annotation for a photo program.
+type programFlags struct {
+	askFlags
+	ranking user.Ranking
+}
+
+func (f *programFlags) add(c *cobra.Command) {
+	f.askFlags.add(c)
+	c.Flags().IntVar(&f.ranking.MaxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit")
+}
+
+// check checks the flags before anything is opened. The index must give
+// probabilities, because a photo program cannot interpret weights.
+func (f *programFlags) check(cmd *cobra.Command) error {
+	if f.ranking.Ranker = rank.KindCalibrated; f.ranking.MaxKeywords == 0 {
+		f.ranking.MaxKeywords = math.MaxInt
 	}
-	opening.Progress = bar.On(cmd.ErrOrStderr())
-	opening.Ready = func(o *user.Owner) error {
+	if err := f.ranking.Check(); err != nil {
+		return err
+	}
+	return f.askFlags.check(cmd)
+}
+
+func (f *programFlags) index(cmd *cobra.Command) (a asker, x *device.Index, err error) {
+	if a, err = f.asker(cmd); err != nil {
+		return a, nil, err
+	}
+	x, err = a.open(cmd.Context(), func(o *user.Owner) error {
 		if err := o.CheckRanking(f.ranking); err != nil {
 			return err
 		}
 		f.ranking.MinProbability = f.likely.minProbability(o)
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
-	}
-	x, err := this.Open(cmd.Context(), client, key, opening)
-	return key, this, x, err
+	})
+	return a, x, err
 }
 
 // annotateOptions returns the options for annotating photos.
-func (f *askFlags) annotateOptions() device.AnnotateOptions {
+func (f *programFlags) annotateOptions() device.AnnotateOptions {
 	return device.AnnotateOptions{Ranking: f.ranking}
 }

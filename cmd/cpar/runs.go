@@ -38,12 +38,12 @@ undo runs until you forget them.`,
 					case r.Undone:
 						state = "  (undone)"
 					case r.Left > 0:
-						state = fmt.Sprintf("  (undone but for %s)", count(r.Left, "file"))
+						state = fmt.Sprintf("  (undone but for %s)", counted(r.Left, "file"))
 					case r.Forgotten:
 						state = "  (forgotten)"
 					}
 					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s, %s  %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"),
-						count(r.Files, "file"), count(r.Keywords, "word"), sanitize.Text(r.Command), state)
+						counted(r.Files, "file"), counted(r.Keywords, "word"), sanitize.Text(r.Command), state)
 				}
 				if len(all) == 0 {
 					fmt.Fprintln(cmd.ErrOrStderr(), "no run has written anything yet")
@@ -84,11 +84,7 @@ does not learn from them.`,
 				Forgotten []string `json:"forgotten"`
 				DryRun    bool     `json:"dry_run"`
 			}{ids, dryRun}, func() {
-				if dryRun {
-					fmt.Fprintf(cmd.OutOrStdout(), "would forget how to undo %s; nothing was written\n", count(len(ids), "run"))
-					return
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "forgot how to undo %s\n", count(len(ids), "run"))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s how to undo %s%s\n", either(dryRun, "would forget", "forgot"), counted(len(ids), "run"), either(dryRun, "; nothing was written", ""))
 			})
 		},
 	}

@@ -37,10 +37,7 @@ be changed are named, and the exit code is 8.`,
 			if f.last == (len(args) == 1) {
 				return hint.Add(usageOf("cpar undo needs one run"), "name one that cpar runs lists, or pass --last")
 			}
-			id := ""
-			if len(args) == 1 {
-				id = args[0]
-			}
+			id := runOf(args)
 			if strings.HasPrefix(id, "immich-") {
 				return hint.Add(usageOf("that is a run over an Immich library"), "cpar immich undo %s", sanitize.Text(id))
 			}
@@ -58,7 +55,7 @@ be changed are named, and the exit code is 8.`,
 			}{u, f.dryRun}, func() { printUndone(cmd, u, f.dryRun) }); err != nil || len(u.Left) == 0 {
 				return err
 			}
-			return hint.Add(fmt.Errorf("undoing run %s: %w: %s could not be changed", u.Run, cpar.ErrStorage, count(len(u.Left), "file")),
+			return hint.Add(fmt.Errorf("undoing run %s: %w: %s could not be changed", u.Run, cpar.ErrStorage, counted(len(u.Left), "file")),
 				"remove the obstacle, then run the same command again")
 		},
 	}
@@ -80,12 +77,6 @@ func openLibrary(keys *keyFlags) (*library.Library, error) {
 
 func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	would, end := "", ""
-	restored, took := "restored", "took"
-	if dryRun {
-		would, end = "would ", "; nothing was written"
-		restored, took = "restore", "take"
-	}
 	if dryRun || verbose(cmd) {
 		for _, path := range u.Restored {
 			fmt.Fprintln(out, sanitize.Text(path))
@@ -97,17 +88,17 @@ func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
 	for _, left := range u.Left {
 		fmt.Fprintf(notes, "%s: %s\n", sanitize.Text(left.Path), left.Reason)
 	}
-	fmt.Fprintf(out, "%s%s %s of run %s%s\n", would, restored, count(len(u.Restored), "file"), u.Run, end)
+	fmt.Fprintf(out, "%s %s of run %s%s\n", either(dryRun, "would restore", "restored"), counted(len(u.Restored), "file"), u.Run, either(dryRun, "; nothing was written", ""))
 	if n := len(u.Retracted); n > 0 {
-		fmt.Fprintf(out, "%s%s the run's words out of %s changed since\n", would, took, count(n, "file"))
+		fmt.Fprintf(out, "%s the run's words out of %s changed since\n", either(dryRun, "would take", "took"), counted(n, "file"))
 	}
 	if n := len(u.Untouched); n > 0 {
-		fmt.Fprintf(notes, "note: %s held none of its words\n", count(n, "file"))
+		fmt.Fprintf(notes, "note: %s held none of its words\n", counted(n, "file"))
 	}
 	if n := len(u.Gone); n > 0 {
-		fmt.Fprintf(notes, "note: %s not where the run left them\n", count(n, "file"))
+		fmt.Fprintf(notes, "note: %s not where the run left them\n", counted(n, "file"))
 	}
 	if u.Damaged > 0 {
-		fmt.Fprintf(notes, "note: %s of the journal could not be read; what they say of is left\n", count(u.Damaged, "part"))
+		fmt.Fprintf(notes, "note: %s of the journal could not be read; what they say of is left\n", counted(u.Damaged, "part"))
 	}
 }

@@ -122,16 +122,5 @@ func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, open
 
 // wrote ends the line of an update: the size of the index and the next push.
 func (f *updateFlags) wrote(r *updated) string {
-	if f.dryRun {
-		return fmt.Sprintf("%s, %s to push; nothing was written", photosOf(r.Records), size(r.Bytes))
-	}
-	return fmt.Sprintf("%s, %s to push", photosOf(r.Records), size(r.Bytes))
-}
-
-// would returns "would add" in a dry run, otherwise "added".
-func (f *updateFlags) would(verb, past string) string {
-	if f.dryRun {
-		return "would " + verb
-	}
-	return past
+	return fmt.Sprintf("%s, %s to push%s", photosOf(r.Records), size(r.Bytes), either(f.dryRun, "; nothing was written", ""))
 }
