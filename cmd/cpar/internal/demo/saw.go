@@ -93,13 +93,12 @@ func (s *session) lookAtCloud() error {
 // needles searches for many words in a single scan.
 type needles struct {
 	count int
-	by    map[[4]byte][]string
-	first [1 << 16]bool // first two bytes of any word
+	by    map[[shortest]byte][]string
 	there map[string]bool
 }
 
 func newNeedles(words []string) *needles {
-	n := &needles{by: map[[4]byte][]string{}, there: map[string]bool{}}
+	n := &needles{by: map[[shortest]byte][]string{}, there: map[string]bool{}}
 	known := map[string]bool{}
 	for _, w := range strings.Fields(logWords) {
 		known[w] = true
@@ -110,19 +109,15 @@ func newNeedles(words []string) *needles {
 		}
 		known[w] = true
 		n.count++
-		start := [4]byte([]byte(w))
+		start := [shortest]byte([]byte(w))
 		n.by[start] = append(n.by[start], w)
-		n.first[int(w[0])<<8|int(w[1])] = true
 	}
 	return n
 }
 
 func (n *needles) search(b []byte) {
 	for i := 0; i+shortest <= len(b); i++ {
-		if !n.first[int(b[i])<<8|int(b[i+1])] {
-			continue
-		}
-		for _, w := range n.by[[4]byte(b[i:])] {
+		for _, w := range n.by[[shortest]byte(b[i:])] {
 			if bytes.HasPrefix(b[i:], []byte(w)) {
 				n.there[w] = true
 			}
