@@ -166,7 +166,7 @@ func (f *addFlags) line(r *updated) string {
 	if r.Added+r.Changed+r.Removed == 0 {
 		return fmt.Sprintf("nothing to add to %s: it holds the %s of the collection that can be used, with these keywords; nothing was written", f.index, photosOf(r.Unchanged))
 	}
-	also := []string{fmt.Sprintf("%s %s to %s", f.would("add", "added"), photosOf(r.Added), f.index)}
+	also := []string{fmt.Sprintf("%s %s to %s", either(f.dryRun, "would add", "added"), photosOf(r.Added), f.index)}
 	if r.Changed > 0 {
 		also = append(also, fmt.Sprintf("%d with other keywords", r.Changed))
 	}

@@ -17,7 +17,6 @@ import (
 	"cpar/internal/durable"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
 	"cpar/model/rank"
 	"cpar/photo/metadata"
@@ -27,17 +26,13 @@ import (
 )
 
 type annotateFlags struct {
-	keys         keyFlags
-	model        modelFlags
-	cloud        cloudFlags
-	cache        cacheFlags
+	askFlags
 	search       searchFlags
 	write        writeFlags
 	words        wordsFlags
 	ranker       string
 	ranking      user.Ranking
 	maxKeywords  int
-	likely       likelyFlags
 	saveRequests string
 	onErrors     string
 	again        bool
@@ -123,19 +118,14 @@ need only the key and, for an index of profile network, the same image network (
 		Args: someArgs("a photo, or a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	f.keys.add(c)
-	f.cloud.add(c)
-	f.cloud.addIndex(c)
-	f.cache.addAsking(c)
+	f.askFlags.add(c)
 	f.write.add(c)
 	f.search.add(c)
-	f.model.add(c)
 	f.words.add(c)
 	c.Flags().IntVar(&f.maxKeywords, "most", maxKeywords, "maximum number of keywords per photo, 0 for no limit (10 by default if they have weights)")
 	c.Flags().IntVar(&f.maxKeywords, "keywords", maxKeywords, "the same as --most")
 	_ = c.Flags().MarkHidden("keywords")
 	c.Flags().StringVar(&f.ranker, "ranker", "default", "how keywords are ranked: paper (weights W_t), calibrated (probabilities), or default (as the index was built)")
-	f.likely.add(c)
 	c.Flags().BoolVar(&f.ranking.Rare, "rare", false, "prefer rare keywords (needs an index with a calibrated ranker)")
 	c.Flags().IntVar(&f.options.Jobs, "jobs", 0, "number of photos read at once, 0 for one per processor")
 	c.Flags().StringVar(&f.onErrors, "on-errors", "continue", "on unreadable photos: continue, stop at the first, or tolerate a number of them")
@@ -156,30 +146,18 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	key, this, err := f.keys.read()
+	a, err := f.asker(cmd)
 	if err != nil {
 		return err
 	}
-	client, err := f.cloud.client()
-	if err != nil {
-		return err
-	}
-	opening, err := f.cloud.opening()
-	if err != nil {
-		return err
-	}
-	if err := f.cache.opening(this, key, &opening); err != nil {
-		return err
-	}
-	report := bar.On(cmd.ErrOrStderr())
+	report := a.options.Progress
 	f.tell = unlessJSON(cmd, f.asJSON)
 	if f.words.shown(cmd, f) {
-		if err := f.words.open(cmd, &f.model, opening.Cache, f.tell, report); err != nil {
+		if err := f.words.open(cmd, &f.model, a.options.Cache, f.tell, report); err != nil {
 			return err
 		}
 	}
-	opening.Ready, opening.Progress = f.ready, report
-	x, err := this.Open(cmd.Context(), client, key, opening)
+	x, err := a.open(cmd.Context(), f.ready)
 	if err != nil {
 		return err
 	}
@@ -194,7 +172,7 @@ func (f *annotateFlags) run(cmd *cobra.Command, args []string) error {
 	p := &annotatePrinter{cmd: cmd, f: f, o: o, guesses: likelihoods(x, f.ranking)}
 	work := library.Ask
 	if f.write.to != "" {
-		l, err := library.Open(key, this)
+		l, err := library.Open(a.key, a.this)
 		if err != nil {
 			return err
 		}
@@ -259,7 +237,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 		f.maxKeywords = math.MaxInt
 	}
 	f.ranking.MaxKeywords = f.maxKeywords
-	if err := f.likely.parse(cmd); err != nil {
+	if err := f.check(cmd); err != nil {
 		return err
 	}
 	f.ranking.MinProbability = f.likely.least
@@ -280,12 +258,6 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 		return exitcode.UsageError(fmt.Errorf("--jobs %d; 0 means one per processor", f.options.Jobs))
 	}
 	if err := f.write.parse(f.options.DryRun); err != nil {
-		return err
-	}
-	if err := f.cache.check(); err != nil {
-		return err
-	}
-	if err := f.model.Check(); err != nil {
 		return err
 	}
 	if err := f.words.parse(f.model.path, f.write.to != ""); err != nil {

@@ -211,11 +211,8 @@ func (p *annotatePrinter) close(sum library.Summary) {
 	}
 	notes := p.cmd.ErrOrStderr()
 	if p.o.Where != "" {
-		verb, end := "wrote", ""
-		if p.o.DryRun {
-			verb, end = "would write", "; nothing was written"
-		}
-		fmt.Fprintf(p.cmd.OutOrStdout(), "%s %s for %s into %s%s\n", verb, count(sum.Keywords, "word"), photosOf(sum.Written), count(sum.Files, "file"), end)
+		verb, end := either(p.o.DryRun, "would write", "wrote"), either(p.o.DryRun, "; nothing was written", "")
+		fmt.Fprintf(p.cmd.OutOrStdout(), "%s %s for %s into %s%s\n", verb, counted(sum.Keywords, "word"), photosOf(sum.Written), counted(sum.Files, "file"), end)
 		if sum.Known > 0 {
 			fmt.Fprintf(notes, "note: the answers for %s were known; --again asks once more\n", photosOf(sum.Known))
 		}
@@ -232,13 +229,6 @@ func (p *annotatePrinter) close(sum library.Summary) {
 	if sum.Run != "" {
 		next(p.cmd, "cpar undo %s takes it back", sum.Run)
 	}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // percent formats a probability and never prints 100 %.

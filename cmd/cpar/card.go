@@ -44,11 +44,7 @@ A new device without a card believes the first index that a cloud shows.`,
 					}
 				}
 				return output(cmd, asJSON, map[string]any{"card": card.Card(), "dry_run": dryRun}, func() {
-					verb := "from now on this device accepts"
-					if dryRun {
-						verb = "this device would accept"
-					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one, with key %.8s…\n", verb, card.Origin, card.Generation, key.Fingerprint())
+					fmt.Fprintf(cmd.OutOrStdout(), "%s index %v in generation %d, or a later one, with key %.8s…\n", either(dryRun, "this device would accept", "from now on this device accepts"), card.Origin, card.Generation, key.Fingerprint())
 				})
 			}
 			seen, ok, err := d.InUse(key)

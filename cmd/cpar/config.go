@@ -1,6 +1,16 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"cpar/cmd/internal/encoderflags"
+	"cpar/encoder/bundled"
+	"cpar/internal/settings"
+)
 
 func configCommand() *cobra.Command {
 	var asJSON bool
@@ -35,3 +45,48 @@ names a cloud beside the token, no other cloud is shown the token.
 	jsonFlag(c, &asJSON)
 	return c
 }
+
+// table lists the flags that the environment and a file may set. Help, manual
+// pages and docs/COMMANDS.md are generated from it.
+var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []settings.Setting{
+	{Name: "cloud", What: "address of the cloud", None: "none"},
+	{Name: "index", What: "name or id of the index at the cloud", None: "the one in use", Except: []string{"add", "remove", "compact", "rename"}},
+	{Name: "key", What: "key file", None: "cpar/key in the configuration folder", Path: true, Except: []string{"inspect"}},
+	{Name: "passphrase-file", What: "file with the passphrase of the key file", None: "the keyring, or the terminal", Path: true},
+	{Name: "slot", What: "slot of the key file that the passphrase opens", None: "all are tried"},
+	{Name: "token-file", What: "file with the token of the cloud", None: "none", Path: true, Except: []string{"vision-serve"}},
+	{Name: "cloud-ca", What: "file with the certificates to trust for the cloud, such as a self-signed one", None: "the system's", Path: true},
+	{Name: "cloud-cert", What: "file with a certificate to show the cloud", None: "none", Path: true},
+	{Name: "cloud-cert-key", What: "file with the key of that certificate", None: "none", Path: true},
+	{Name: "model", What: "image network, an ONNX file, bundled, or none", None: "bundled, the one inside cpar", Path: true, Names: []string{bundled.Name}},
+	{Name: "preprocessing", What: "how images are prepared for the network: a preset or a file", None: "as the model specifies"},
+	{Name: "text-model", What: "text half of the image network, an ONNX file", None: "none", Path: true},
+	{Name: "runtime", What: "runtime of the network: go, onnxruntime or auto", None: "go"},
+	{Name: "embedding", What: "the network's tensor by which photos are compared", None: "chosen and printed"},
+	{Name: "pool", What: "pooling of a grid of tokens: class or mean", None: "chosen and printed"},
+	{Name: "side", What: "height and width of the network's images, if it leaves them open", None: "as its configuration specifies"},
+	{Name: "views", What: "number of views of an image that the network embeds: 1 or 2", None: "2"},
+	{Name: "limit-file", What: "maximum size of a network file", None: encoderflags.DefaultFileBytes},
+	{Name: "limit-memory", What: "maximum memory of a network for its weights, and per photo", None: encoderflags.DefaultMemory},
+	{Name: "limit-work", What: "maximum billions of multiply-adds of a network per photo", None: fmt.Sprint(encoderflags.DefaultWorkBillions)},
+	{Name: "cache", What: "folder that keeps features unencrypted, or none to keep nothing", None: "encrypted, in the cache folder", Path: true},
+	{Name: "right", What: "share of all likely keywords that is right", None: "2/3"},
+	{Name: "min-probability", What: "the least probability of a likely keyword", None: "by right"},
+	{Name: "write", What: "where annotate writes keywords", None: "nowhere"},
+	{Name: "sidecar-style", What: "how sidecars are named", None: "the command's"},
+	{Name: "keep-mtime", What: "whether photos keep their modification time when keywords are written", None: "false"},
+	{Name: "exclude", What: "photos that are passed over", None: "none"},
+	{Name: "jobs", What: "photos that are worked on at once", None: "the command's"},
+}}
+
+// configPlaces returns the path of the optional configuration file.
+func configPlaces() []string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return nil // no file
+	}
+	return []string{filepath.Join(dir, "cpar", "config.toml")}
+}
+
+// applySettings sets a command's flags from the environment and the file.
+func applySettings(c *cobra.Command) error { return table.Apply(c, "") }

@@ -153,14 +153,9 @@ func (r *deleted) text() string {
 }
 
 func (f *deleteFlags) print(out io.Writer, r *deleted) {
-	verb := "deleted"
-	switch {
-	case f.dryRun && r.There:
-		verb = "would delete"
-	case f.dryRun:
-		verb = "would forget"
-	case !r.There:
-		verb = "forgot"
+	verb := either(f.dryRun, "would forget", "forgot")
+	if r.There {
+		verb = either(f.dryRun, "would delete", "deleted")
 	}
 	fmt.Fprintf(out, "%s %s\n", verb, r.text())
 	if r.InUse && !f.dryRun {

@@ -9,8 +9,6 @@ import (
 
 	"cpar"
 	"cpar/cmd/cpar/internal/demo"
-	"cpar/cmd/internal/encoderflags"
-	"cpar/internal/exitcode"
 	"cpar/internal/hint"
 	"cpar/internal/progress/bar"
 	"cpar/model/feature"
@@ -28,30 +26,29 @@ func demoCommand() *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "show all of cpar, with painted images or your photos",
-		Long: `demo shows everything once and needs no preparation: it paints 360 images with
-keywords, makes a key, encrypts the images into an index of the default scheme, starts
-a cloud as a separate process without the key, and gets keywords for 8 new images over
-HTTP, some sure and some uncertain. Then it compares the other schemes with the default
-one, its costs with the figures of the paper, and shows the cloud's view. It also writes
-the results as a page for a browser.
+		Short: "show all of cpar, with painted photos or your own",
+		Long: `demo shows everything once and needs no preparation: it paints 360 photos with
+keywords, makes a key, encrypts the photos into an index of the default scheme, starts a
+server as a separate process without the key, and finds keywords for 12 new photos over
+HTTP, some likely and some uncertain. It shows the server's view, and writes the results
+as a page for a browser.
 
-It takes fifteen to twenty-five seconds. At the end, or on ^C, it removes its temporary
-files and stops the cloud. Nothing leaves this machine.
+Photos are compared as in cpar build: by the image network inside cpar, another one that
+--model names, or without a network (--model none) by colours and textures.
 
-With --data it uses a part of your collection (--photos) and compares profiles, which
-determine how photos are compared. It finds keywords for up to 80 photos that are not in
-the index: photos marked as test in split.csv, otherwise a tenth that it holds out. It
-compares the paper's colours and textures with a projection learnt from your keywords and
-with the image network inside cpar or the one that --model names. The rest of the demo
-uses the profile that finds most. With a thousand photos this takes one to two minutes.`,
+It takes about twenty seconds. At the end, or on ^C, it removes its temporary files and
+stops the server. Nothing leaves this machine.
+
+With --data it uses a part of your collection (--photos). The new photos are then chosen
+from those marked as test in split.csv, otherwise from a tenth that it holds out. With a
+thousand photos this takes about a minute.`,
 		Example: `  $ cpar demo
   $ cpar demo --data photos/ --out photos.html
   $ cpar demo --data photos/ --model mobilenetv2-12.onnx
-  $ cpar demo --keep demo/ && cpar inspect demo/paper`,
+  $ cpar demo --keep demo/ && cpar inspect demo/index`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
 			if f.dryRun {
@@ -61,33 +58,24 @@ uses the profile that finds most. With a thousand photos this takes one to two m
 		},
 	}
 	c.Flags().StringVar(&f.Data, "data", "", "use the annotated collection in this `folder`")
-	c.Flags().IntVar(&f.Photos, "photos", demo.DefaultPhotos, "index at most this many photos of --data, evenly chosen")
+	c.Flags().IntVar(&f.Photos, "photos", demo.DefaultPhotos, "index at most this many photos, evenly chosen")
 	f.model.add(c)
 	c.Flags().StringVar(&f.page, "out", "cpar-demo.html", "write the page to this `file`")
-	c.Flags().StringVar(&f.poster, "picture", "", "also draw four of the images, as you and the cloud see them, into this PNG `file`")
-	c.Flags().StringVar(&f.Keep, "keep", "", "keep key, index, the cloud's data and log in this `folder`")
-	c.Flags().IntVar(&f.Keywords, "keywords", demo.Likely, "maximum number of keywords per image")
-	c.Flags().StringVar(&f.cache, "cache", "", "keep the features of --data between runs in this `folder`, in the clear")
+	c.Flags().StringVar(&f.poster, "picture", "", "also draw four of the photos, as you and the server see them, into this PNG `file`")
+	c.Flags().StringVar(&f.Keep, "keep", "", "keep key, index, the server's data and log in this `folder`")
+	c.Flags().IntVar(&f.Keywords, "keywords", demo.Likely, "maximum number of keywords per photo")
+	c.Flags().StringVar(&f.cache, "cache", "", "keep features between runs in this `folder`, in the clear")
 	dryRunFlag(c, &f.dryRun)
 	jsonFlag(c, &f.asJSON)
 	return c
 }
 
-func (f *demoFlags) check(cmd *cobra.Command) error {
+func (f *demoFlags) check() error {
 	if f.Keywords < 1 {
 		return fmt.Errorf("%w: --keywords %d", cpar.ErrInput, f.Keywords)
 	}
 	if f.Photos < 1 {
 		return fmt.Errorf("%w: --photos %d: it must be at least 1", cpar.ErrInput, f.Photos)
-	}
-	if f.Data == "" {
-		for _, name := range append(encoderflags.Names(), "model", "photos") {
-			if cmd.Flags().Changed(name) {
-				return hint.Add(exitcode.UsageError(fmt.Errorf("--%s needs a collection of photos, and none was named", name)), "pass --data FOLDER")
-			}
-		}
-		f.model.path = "" // $CPAR_MODEL is for photos
-		return f.model.Check()
 	}
 	err := f.model.Check()
 	f.model.orBundled()
@@ -96,29 +84,29 @@ func (f *demoFlags) check(cmd *cobra.Command) error {
 
 func (f *demoFlags) wouldRun(cmd *cobra.Command) error {
 	return output(cmd, f.asJSON, map[string]any{"page": f.page, "data": f.Data, "keep": f.Keep, "dry_run": true}, func() {
-		what := "paint images"
+		what := "paint photos"
 		if f.Data != "" {
 			what = "read " + f.Data
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "would %s, encrypt them, start a cloud on loopback, annotate new images and write %s; nothing was done\n", what, f.page)
+		fmt.Fprintf(cmd.OutOrStdout(), "would %s, encrypt them, start a server on loopback, annotate new photos and write %s; nothing was done\n", what, f.page)
 	})
 }
 
 func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	out := cmd.OutOrStdout()
-	if f.Data != "" && f.cache != "" {
+	if f.cache != "" {
 		if f.Cache, err = feature.OpenCache(f.cache); err != nil {
 			return hint.Add(err, "pass --cache FOLDER, or --cache= for none")
 		}
 	}
 	if f.model.path != "" {
-		if f.Network, err = f.model.open(unlessJSON(cmd, f.asJSON)); err != nil {
+		if f.Network, err = f.model.open(nil); err != nil {
 			return err
 		}
 	}
 	f.Progress = bar.On(cmd.ErrOrStderr())
 	if !f.asJSON {
-		fmt.Fprintf(out, "cpar demo: a cloud that cannot read an encrypted collection finds keywords for new images\n\n")
+		fmt.Fprintf(out, "cpar demo: a server that cannot read an encrypted collection finds keywords for new photos\n\n")
 		f.Step = func(what string, took time.Duration) {
 			fmt.Fprintf(out, "  %-60s %9s\n", what, demo.Duration(float64(took.Microseconds())/1000))
 		}
@@ -141,8 +129,8 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	return output(cmd, f.asJSON, r, func() {
 		r.Print(out)
 		if r.Kept != "" {
-			fmt.Fprintf(out, "\nKept in %s: key, index, the cloud's folder and its log.\n", r.Kept)
+			fmt.Fprintf(out, "\nKept in %s: key, index, the server's folder and its log.\n", r.Kept)
 		}
-		fmt.Fprintf(out, "\nThe same with images, for a browser: %s\n", r.Page)
+		fmt.Fprintf(out, "\nThe same with photos, for a browser: %s\n", r.Page)
 	})
 }

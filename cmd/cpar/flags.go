@@ -19,6 +19,14 @@ func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "print what would be done, and write nothing")
 }
 
+// either returns the words for a dry run or for work that was done.
+func either(dryRun bool, would, done string) string {
+	if dryRun {
+		return would
+	}
+	return done
+}
+
 // usageOf returns a usage error that gets its own hint.
 func usageOf(text string) error { return exitcode.UsageError(errors.New(text)) }
 
@@ -54,11 +62,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// verboseFlag adds --verbose to commands that read photos.
-func verboseFlag(root *cobra.Command) {
-	root.PersistentFlags().BoolP("verbose", "v", false, "name every file left out, with the reason")
-}
-
+// verbose reports whether every file left out is named.
 func verbose(c *cobra.Command) bool {
 	on, err := c.Flags().GetBool("verbose")
 	return err == nil && on

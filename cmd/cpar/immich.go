@@ -52,7 +52,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 }
 
 type immichFlags struct {
-	ask    askFlags
+	ask    programFlags
 	server serverFlags
 	albums []string
 	since  string
@@ -118,11 +118,11 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	key, this, x, err := f.ask.index(cmd)
+	a, x, err := f.ask.index(cmd)
 	if err != nil {
 		return err
 	}
-	journal, err := immich.OpenJournal(key, this)
+	journal, err := immich.OpenJournal(a.key, a.this)
 	if err != nil {
 		return err
 	}
@@ -182,11 +182,7 @@ func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) error {
 		printLine(out, s)
 		return nil
 	}
-	verb := "tagged"
-	if f.dryRun {
-		verb = "would tag"
-	}
-	fmt.Fprintf(out, "%s %s with %s, %s known\n", verb, photosOf(s.Done), count(s.Tags, "tag"), were(s.Known))
+	fmt.Fprintf(out, "%s %s with %s, %s known\n", either(f.dryRun, "would tag", "tagged"), photosOf(s.Done), counted(s.Tags, "tag"), were(s.Known))
 	if s.Foreign > 0 {
 		fmt.Fprintf(notes, "note: %s of other people, which only they can tag\n", photosOf(s.Foreign))
 	}

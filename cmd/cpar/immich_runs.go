@@ -95,18 +95,18 @@ An interrupted run can be undone like any other. If undo is interrupted, run it 
 func (f *runFlags) undone(cmd *cobra.Command, u immich.Undone) {
 	out := cmd.OutOrStdout()
 	if f.dryRun {
-		fmt.Fprintf(out, "would undo run %s: %s to be taken off photos\n", u.Run, count(u.Removed, "tag"))
+		fmt.Fprintf(out, "would undo run %s: %s to be taken off photos\n", u.Run, counted(u.Removed, "tag"))
 		return
 	}
-	fmt.Fprintf(out, "run %s is undone: %s taken off photos, %s removed\n", u.Run, count(u.Removed, "tag"), count(u.Tags, "tag"))
+	fmt.Fprintf(out, "run %s is undone: %s taken off photos, %s removed\n", u.Run, counted(u.Removed, "tag"), counted(u.Tags, "tag"))
 	if u.Gone > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s off already, or the photo is gone\n", were(u.Gone))
 	}
 	if u.Left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: Immich did not let go of %s\n", count(u.Left, "tag"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: Immich did not let go of %s\n", counted(u.Left, "tag"))
 	}
 	if u.Kept > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "note: the API key may not remove %s without photos (tag.delete); Immich does so every night\n", count(u.Kept, "tag"))
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: the API key may not remove %s without photos (tag.delete); Immich does so every night\n", counted(u.Kept, "tag"))
 	}
 }
 
@@ -131,11 +131,7 @@ a person and is left alone.`,
 				return err
 			}
 			return output(cmd, f.asJSON, s, func() {
-				put := "put back"
-				if f.dryRun {
-					put = "to put back"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "run %s: %s, %d whole, %d %s, %d changed by a person, %d gone\n", s.Run, photosOf(s.Photos), s.Whole, s.PutBack, put, s.Taken, s.Gone)
+				fmt.Fprintf(cmd.OutOrStdout(), "run %s: %s, %d whole, %d %s, %d changed by a person, %d gone\n", s.Run, photosOf(s.Photos), s.Whole, s.PutBack, either(f.dryRun, "to put back", "put back"), s.Taken, s.Gone)
 			})
 		},
 	}
@@ -160,7 +156,7 @@ func immichRunsCommand() *cobra.Command {
 				return err
 			}
 			if damaged > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the journal cannot be read\n", count(damaged, "part"))
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %s of the journal cannot be read\n", counted(damaged, "part"))
 			}
 			if runs == nil {
 				runs = []*immich.Run{}
@@ -171,7 +167,7 @@ func immichRunsCommand() *cobra.Command {
 					if r.Undone {
 						undone = ", undone"
 					}
-					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s, %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"), sanitize.Text(r.Server), photosOf(r.Photos), count(r.Tags, "tag"), undone)
+					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s  %s, %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"), sanitize.Text(r.Server), photosOf(r.Photos), counted(r.Tags, "tag"), undone)
 				}
 			})
 		},

@@ -68,11 +68,7 @@ words, or reads them from standard input.`,
 				}
 			}
 			return output(cmd, asJSON, map[string]any{"key": path, "fingerprint": key.Fingerprint(), "passphrase": !noPassphrase, "allows": key.Policy(), "dry_run": dryRun}, func() {
-				verb := "wrote"
-				if dryRun {
-					verb = "would write"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s; keep a copy in a safe place\n", verb, path)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s; keep a copy in a safe place\n", either(dryRun, "would write", "wrote"), path)
 				next(cmd, "cpar build FOLDER%s --out FOLDER.index", keys.again())
 			})
 		},

@@ -14,6 +14,7 @@ import (
 	"cpar/internal/indexdir"
 	"cpar/internal/leakage"
 	"cpar/internal/sanitize"
+	"cpar/user/device"
 )
 
 type inspected struct {
@@ -87,29 +88,11 @@ func inspect(path string) (*inspected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspecting %s: %w: %w", shown, cpar.ErrInput, err)
 	}
-	if q, err := cpar.DecodeRequest(b); err == nil {
-		r, err := inspectRequest(q, b)
-		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", shown, err)
-		}
-		return r, err
-	} else if bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")) {
+	r, err := inspectMessage(b)
+	if err != nil {
 		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
 	}
-	if bytes.HasPrefix(b, []byte("CPARM")) {
-		return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is the manifest of an index", shown, cpar.ErrInput), "name the folder that it lies in")
-	}
-	if a, err := cpar.DecodeReply(b); err == nil {
-		r, err := inspectReply(a, b)
-		if err != nil {
-			err = fmt.Errorf("inspecting %s: %w", shown, err)
-		}
-		return r, err
-	} else if bytes.HasPrefix(b, []byte("CPAR")) {
-		return nil, fmt.Errorf("inspecting %s: %w", shown, err)
-	}
-	return nil, hint.Add(fmt.Errorf("inspecting %s: %w: it is no index, request or reply", shown, cpar.ErrCorrupt),
-		"pass the folder that build wrote, or a file of annotate --save-requests")
+	return r, nil
 }
 
 func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
@@ -117,18 +100,32 @@ func inspectIndex(m *cpar.Manifest, segments [][]byte) (*inspected, error) {
 	return newInspected("index", m.Scheme.String(), m.ID, parts), err
 }
 
-func inspectRequest(q *cpar.Request, b []byte) (*inspected, error) {
-	parts, err := leakage.Request(q, b)
-	return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
-}
-
-func inspectReply(a *cpar.Reply, b []byte) (*inspected, error) {
-	scheme := ""
-	if s, ok := a.Scheme(); ok {
-		scheme = s.String()
+// inspectMessage describes an encoded request or reply.
+func inspectMessage(b []byte) (*inspected, error) {
+	q, err := cpar.DecodeRequest(b)
+	switch {
+	case err == nil:
+		parts, err := leakage.Request(q, b)
+		return newInspected("request", q.Params.Scheme.String(), q.Index, parts), err
+	case bytes.HasPrefix(b, []byte("CPARQ")) || bytes.HasPrefix(b, []byte("CPARq")):
+		return nil, err
+	case bytes.HasPrefix(b, []byte("CPARM")):
+		return nil, hint.Add(fmt.Errorf("%w: it is the manifest of an index", cpar.ErrInput), "name the folder that it lies in")
 	}
-	parts, err := leakage.Reply(a, b)
-	return newInspected("reply", scheme, a.Index, parts), err
+	a, err := cpar.DecodeReply(b)
+	switch {
+	case err == nil:
+		scheme := ""
+		if s, ok := a.Scheme(); ok {
+			scheme = s.String()
+		}
+		parts, err := leakage.Reply(a, b)
+		return newInspected("reply", scheme, a.Index, parts), err
+	case bytes.HasPrefix(b, []byte("CPAR")):
+		return nil, err
+	}
+	return nil, hint.Add(fmt.Errorf("%w: it is no index, request or reply", cpar.ErrCorrupt),
+		"pass the folder that build wrote, or a file of annotate --save-requests")
 }
 
 func newInspected(kind, scheme string, id cpar.IndexID, parts []leakage.Observation) *inspected {
@@ -158,4 +155,56 @@ func prefixed(prefix, s string) string {
 		return ""
 	}
 	return prefix + s
+}
+
+// keyView is the part of an index that only a key reveals.
+type keyView struct {
+	Name       string `json:"name,omitempty"`
+	Profile    string `json:"profile"`
+	Dimensions int    `json:"dimensions"`
+	Ranker     string `json:"ranker"`
+	Neighbours int    `json:"neighbours"`
+	// Network is the digest of the encoder, empty if none is needed.
+	Network    string `json:"network,omitempty"`
+	Records    int    `json:"records"`
+	Words      int    `json:"words"`
+	Generation uint64 `json:"generation,omitempty"`
+}
+
+// openFolder opens an index folder with a key.
+func openFolder(path, kind string, keys *keyFlags) (*keyView, error) {
+	if kind != "index" {
+		return nil, hint.Add(usageOf("--key is for the folder of an index; this is a "+kind), "leave --key out")
+	}
+	key, _, err := keys.read()
+	if err != nil {
+		return nil, err
+	}
+	o, _, err := device.OpenFolder(key, path)
+	if err != nil {
+		return nil, err
+	}
+	r := &keyView{Name: o.Name(), Profile: o.Profile().Kind().String(), Dimensions: o.Profile().Dimensions(), Ranker: o.Ranker().Kind().String(), Neighbours: o.Ranker().Neighbours(),
+		Records: o.Records(), Words: len(o.Keywords()), Generation: o.Generation()}
+	if digest, ok := o.Profile().Network(); ok {
+		r.Network = fmt.Sprintf("%x", digest)
+	}
+	return r, nil
+}
+
+func (r *keyView) print(w io.Writer) {
+	fmt.Fprintf(w, "\nwhat only your key shows\n")
+	if r.Name != "" {
+		fmt.Fprintf(w, "  called %s\n", r.Name)
+	}
+	fmt.Fprintf(w, "  profile %s, %d dimensions\n", r.Profile, r.Dimensions)
+	fmt.Fprintf(w, "  ranker %s, which wants %d neighbours\n", r.Ranker, r.Neighbours)
+	if r.Network != "" {
+		fmt.Fprintf(w, "  image network %s (the model file with its preprocessing)\n", r.Network)
+	}
+	fmt.Fprintf(w, "  %s with keywords out of %s", photosOf(r.Records), counted(r.Words, "word"))
+	if r.Generation > 0 {
+		fmt.Fprintf(w, ", generation %d", r.Generation)
+	}
+	fmt.Fprintln(w)
 }

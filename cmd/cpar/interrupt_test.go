@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-var cloudLine = regexp.MustCompile(`start a cloud without the key: process ([0-9]+), (127\.0\.0\.1:[0-9]+) `)
+var cloudLine = regexp.MustCompile(`start a server without the key: process ([0-9]+), (127\.0\.0\.1:[0-9]+) `)
 
 // interrupt sends `cpar demo ARGS…` INT or KILL once its cloud serves, and
 // waits for both processes to end.

@@ -2,9 +2,14 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"cpar"
+	"cpar/internal/hint"
 	"cpar/user"
 	"cpar/user/device"
 )
@@ -71,16 +76,303 @@ the file cannot extend them.`,
 				}
 			}
 			return output(cmd, asJSON, map[string]any{"key": path, "allows": policy, "dry_run": dryRun}, func() {
-				verb := "allows"
-				if dryRun {
-					verb = "would allow"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %v\n", path, verb, policy)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s %s %v\n", path, either(dryRun, "would allow", "allows"), policy)
 			})
 		},
 	}
 	keys.add(c)
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
+	return c
+}
+
+// keyFlagsMore are the common flags of the commands under key.
+type keyFlagsMore struct {
+	keyFlags
+	newFile              string
+	weak, dryRun, asJSON bool
+}
+
+func (f *keyFlagsMore) add(c *cobra.Command) {
+	f.keyFlags.add(c)
+	jsonFlag(c, &f.asJSON)
+}
+
+// addWriter adds the flags of commands that change the file.
+func (f *keyFlagsMore) addWriter(c *cobra.Command) {
+	f.add(c)
+	dryRunFlag(c, &f.dryRun)
+}
+
+// addNew adds the flags of commands that ask for a new passphrase.
+func (f *keyFlagsMore) addNew(c *cobra.Command) {
+	f.addWriter(c)
+	c.Flags().StringVar(&f.newFile, "new-passphrase-file", "", "read the new passphrase from this `file` instead of the terminal")
+	c.Flags().BoolVar(&f.weak, "weak-passphrase", false, "accept a passphrase that is easy to guess")
+}
+
+func (f *keyFlagsMore) asked() (string, error) { return f.newPassphrase(f.newFile, f.weak) }
+
+// change changes a key file, except in a dry run, and prints a sentence with
+// the verb done or would.
+func (f *keyFlagsMore) change(work func(path string, d *device.Device) error, done, would string, more map[string]any) error {
+	path, err := f.file()
+	if err != nil {
+		return err
+	}
+	d, err := device.This()
+	if err != nil {
+		return err
+	}
+	said := done
+	if f.dryRun {
+		said = would
+		if _, err := user.Slots(path); err != nil { // the file must exist
+			return err
+		}
+	} else if err := work(path, d); err != nil {
+		return err
+	}
+	result := map[string]any{"key": path, "dry_run": f.dryRun}
+	for name, v := range more {
+		result[name] = v
+	}
+	if !f.dryRun {
+		if result["slots"], err = slotsOf(path); err != nil {
+			return err
+		}
+	}
+	return output(f.cmd, f.asJSON, result, func() {
+		fmt.Fprintf(f.cmd.OutOrStdout(), "%s\n", strings.ReplaceAll(said, "KEY", path))
+	})
+}
+
+func slotsOf(path string) ([]string, error) {
+	names, err := user.Slots(path)
+	return append([]string{}, names...), err
+}
+
+func keyPassphraseCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "passphrase",
+		Short: "change the passphrase of a key file",
+		Long: `passphrase atomically replaces the key file by one with the same key under another
+passphrase. In a file with slots it changes the slot whose passphrase you type. A file
+that was not encrypted becomes encrypted.
+
+Copies of the file keep the old passphrase: anyone with a copy and that passphrase has the
+key. If the key may be known to others, make a new one and build again.`,
+		Example: `  $ cpar key passphrase
+  passphrase of …/cpar/key: ‹the old one›
+  new passphrase: ‹typed twice›
+  …/cpar/key has another passphrase; copies of the file keep the old one`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.change(func(path string, d *device.Device) error {
+				_, err := user.SetPassphrase(path, f.unlock(d, path), f.asked)
+				return err
+			}, "KEY has another passphrase; copies of the file keep the old one", "would give KEY another passphrase; nothing was written", nil)
+		},
+	}
+	f.addNew(c)
+	return c
+}
+
+func keySlotsCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "slots",
+		Short: "list the slots of a key file",
+		Long: `slots lists the names of the passphrases that open a key file. The names are not
+encrypted, so no passphrase is needed.`,
+		Example: `  $ cpar key slots
+  first
+  office`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := f.file()
+			if err != nil {
+				return err
+			}
+			names, err := slotsOf(path)
+			if err != nil {
+				return err
+			}
+			d, err := device.This()
+			if err != nil {
+				return err
+			}
+			remembered, err := d.Remembers(path)
+			if err != nil {
+				return err
+			}
+			return output(cmd, f.asJSON, map[string]any{"key": path, "slots": names, "remembered": remembered}, func() {
+				out := cmd.OutOrStdout()
+				for _, name := range names {
+					fmt.Fprintln(out, name)
+				}
+				if len(names) == 0 {
+					fmt.Fprintf(out, "%s has no slots: one passphrase opens it, or none\n", path)
+				}
+				if remembered {
+					fmt.Fprintln(out, "remembered by the system's keyring (cpar key forget)")
+				}
+			})
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func keySlotCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "slot",
+		Short: "add or remove a passphrase of a key file",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(keySlotAddCommand(), keySlotRemoveCommand())
+	return c
+}
+
+func keySlotAddCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "add a passphrase to a key file",
+		Long: `add adds a slot: the key file then opens with any of its passphrases, and each of them
+allows everything that the key allows, including changes to it. Slot names are not
+encrypted. Every passphrase tried costs about a second, and --slot selects one. There are
+at most eight slots.
+
+The first added slot turns a file with one passphrase into a file with two slots, the
+first of them called "first". Earlier versions of cpar cannot read such a file.`,
+		Example: `  $ cpar key slot add office
+  passphrase of …/cpar/key: ‹the one that you have›
+  new passphrase: ‹typed twice›
+  …/cpar/key opens with another passphrase, too: slot office`,
+		Args: oneArg("a name for the slot"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.change(func(path string, d *device.Device) error {
+				_, err := user.AddSlot(path, f.unlock(d, path), args[0], f.asked)
+				return err
+			}, "KEY opens with another passphrase, too: slot "+args[0], "would add slot "+args[0]+" to KEY; nothing was written", map[string]any{"slot": args[0]})
+		},
+	}
+	f.addNew(c)
+	return c
+}
+
+func keySlotRemoveCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "remove a passphrase from a key file",
+		Long: `remove removes a slot from the key file. Older copies still open with its passphrase, and
+all copies hold the same key. A person who had the slot and kept such a copy can also open
+later versions of this file. If that matters, make a new key and build again. The last
+slot cannot be removed.`,
+		Example: `  $ cpar key slot remove office
+  …/cpar/key no longer opens with the passphrase of slot office; copies from before do`,
+		Args: oneArg("the name of a slot"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.change(func(path string, d *device.Device) error {
+				_, err := user.RemoveSlot(path, f.unlock(d, path), args[0])
+				return err
+			}, "KEY no longer opens with the passphrase of slot "+args[0]+"; copies from before do",
+				"would remove slot "+args[0]+" from KEY; nothing was written", map[string]any{"slot": args[0]})
+		},
+	}
+	f.addWriter(c)
+	return c
+}
+
+func keyRememberCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "remember",
+		Short: "open a key file with the system's keyring",
+		Long: `remember asks for the passphrase once and stores a secret that opens the key file, not the
+passphrase, in the keyring of your system: Secret Service, Keychain or Credential Manager.
+While you are logged in, no command on this machine asks for the passphrase of this file
+again. Programs that run as you can then use the key, too (SECURITY.md).
+
+Without a keyring nothing is remembered, not even in a file. A file with one passphrase
+becomes one with slots (cpar key slot add --help).`,
+		Example: `  $ cpar key remember
+  passphrase of …/cpar/key: ‹typed once›
+  …/cpar/key is remembered by the system's keyring`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.change(func(path string, d *device.Device) error {
+				return d.Remember(f.context(), ring, path, f.unlock(d, path))
+			}, "KEY is remembered by the system's keyring", "would have the system's keyring remember KEY; nothing was written", map[string]any{"remembered": !f.dryRun})
+		},
+	}
+	f.addWriter(c)
+	return c
+}
+
+func keyForgetCommand() *cobra.Command {
+	var f keyFlagsMore
+	c := &cobra.Command{
+		Use:   "forget",
+		Short: "remove a key file from the system's keyring",
+		Long: `forget removes the secret of cpar key remember from the keyring. Commands then ask for the
+passphrase.`,
+		Example: `  $ cpar key forget
+  …/cpar/key is not remembered`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.change(func(path string, d *device.Device) error {
+				_, err := d.Forget(f.context(), ring, path)
+				return err
+			}, "KEY is not remembered", "would have the system's keyring forget KEY; nothing was done", nil)
+		},
+	}
+	f.addWriter(c)
+	return c
+}
+
+func keyPhraseCommand() *cobra.Command {
+	var f keyFlagsMore
+	var yes bool
+	c := &cobra.Command{
+		Use:   "phrase",
+		Short: "print the key as 24 words, for paper",
+		Long: `phrase prints the key as 24 English words (BIP-39). The words are the key itself, without
+a passphrase: anyone who reads them can read every index made with it. Write them on
+paper, keep it like money, and close the window. cpar init --from-phrase restores the key
+file. The words do not include the allowed schemes.
+
+It prints only to a terminal unless --yes confirms that the output is safe.`,
+		Example: `  $ cpar key phrase
+  legal winner thank year …`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes && !term.IsTerminal(int(os.Stdout.Fd())) {
+				return hint.Add(fmt.Errorf("printing the phrase: %w: the output is no terminal", cpar.ErrInput),
+					"whoever reads the words has the key; pass --yes if the output goes where it should")
+			}
+			key, _, err := f.read()
+			if err != nil {
+				return err
+			}
+			phrase, err := key.Phrase()
+			if err != nil {
+				return err
+			}
+			return output(cmd, f.asJSON, map[string]any{"phrase": strings.Fields(phrase), "fingerprint": key.Fingerprint()}, func() {
+				words := strings.Fields(phrase)
+				for i := 0; i < len(words); i += 6 { // easiest to copy
+					fmt.Fprintln(cmd.OutOrStdout(), strings.Join(words[i:min(i+6, len(words))], " "))
+				}
+				fmt.Fprintln(cmd.ErrOrStderr(), "note: whoever reads these words has the key; keep them on paper, and close this window")
+			})
+		},
+	}
+	f.add(c)
+	c.Flags().BoolVar(&yes, "yes", false, "print even if the output is no terminal")
 	return c
 }

@@ -112,7 +112,7 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
 	how := user.Unlock{Slot: k.slot, Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
-			return k.fromFile()
+			return passphraseFrom(k.passphraseFile)
 		}
 		of := path
 		if k.slot != "" {
@@ -173,8 +173,6 @@ func (k *keyFlags) typed(file string) (string, error) {
 	}
 	return first, nil
 }
-
-func (k *keyFlags) fromFile() (string, error) { return passphraseFrom(k.passphraseFile) }
 
 func passphraseFrom(file string) (string, error) {
 	b, err := os.ReadFile(file)

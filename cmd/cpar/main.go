@@ -108,7 +108,7 @@ func newRoot() *cobra.Command {
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return applySettings(c) },
 	}
 	root.SuggestionsMinimumDistance = 2
-	verboseFlag(root)
+	root.PersistentFlags().BoolP("verbose", "v", false, "name every file left out, with the reason")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usageError(c, err) })
 	root.AddCommand(commands()...)
 	version.Add(root)

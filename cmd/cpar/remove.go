@@ -74,7 +74,7 @@ func (f *updateFlags) remove(cmd *cobra.Command, args []string) error {
 		notFound = r.NotFound
 		return nil
 	}, func(out io.Writer, r *updated) {
-		fmt.Fprintf(out, "%s %s from %s: %s\n", f.would("remove", "removed"), photosOf(r.Removed), f.index, f.wrote(r))
+		fmt.Fprintf(out, "%s %s from %s: %s\n", either(f.dryRun, "would remove", "removed"), photosOf(r.Removed), f.index, f.wrote(r))
 		if r.Written {
 			nextPush(cmd, f.index)
 		}

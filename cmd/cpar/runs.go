@@ -2,10 +2,17 @@ package main
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
+	"cpar/user/device"
+	"cpar/user/library"
 )
 
 func runsCommand() *cobra.Command {
@@ -38,12 +45,12 @@ undo runs until you forget them.`,
 					case r.Undone:
 						state = "  (undone)"
 					case r.Left > 0:
-						state = fmt.Sprintf("  (undone but for %s)", count(r.Left, "file"))
+						state = fmt.Sprintf("  (undone but for %s)", counted(r.Left, "file"))
 					case r.Forgotten:
 						state = "  (forgotten)"
 					}
 					fmt.Fprintf(cmd.OutOrStdout(), "%s  %s  %s, %s  %s%s\n", r.ID, r.Began.Local().Format("2006-01-02 15:04"),
-						count(r.Files, "file"), count(r.Keywords, "word"), sanitize.Text(r.Command), state)
+						counted(r.Files, "file"), counted(r.Keywords, "word"), sanitize.Text(r.Command), state)
 				}
 				if len(all) == 0 {
 					fmt.Fprintln(cmd.ErrOrStderr(), "no run has written anything yet")
@@ -84,11 +91,7 @@ does not learn from them.`,
 				Forgotten []string `json:"forgotten"`
 				DryRun    bool     `json:"dry_run"`
 			}{ids, dryRun}, func() {
-				if dryRun {
-					fmt.Fprintf(cmd.OutOrStdout(), "would forget how to undo %s; nothing was written\n", count(len(ids), "run"))
-					return
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "forgot how to undo %s\n", count(len(ids), "run"))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s how to undo %s%s\n", either(dryRun, "would forget", "forgot"), counted(len(ids), "run"), either(dryRun, "; nothing was written", ""))
 			})
 		},
 	}
@@ -97,4 +100,116 @@ does not learn from them.`,
 	dryRunFlag(c, &dryRun)
 	jsonFlag(c, &asJSON)
 	return c
+}
+
+func undoCommand() *cobra.Command {
+	var f struct {
+		keys         keyFlags
+		last         bool
+		dryRun, json bool
+	}
+	c := &cobra.Command{
+		Use:   "undo RUN|--last",
+		Short: "undo a run of annotate",
+		Long: `undo reverts a run. It restores files that are unchanged since the run, and removes files
+that the run created. From files changed since, it removes exactly the keywords of the run,
+except those that you have accepted, and keeps all other changes.
+
+cpar runs lists the runs. The same command continues an interrupted undo. Files that cannot
+be changed are named, and the exit code is 8.`,
+		Example: `  $ cpar undo --last --dry-run
+  would restore 1901 files of run 20260712-k7pm; nothing was written
+  $ cpar undo 20260712-k7pm
+  restored 1901 files of run 20260712-k7pm`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.last == (len(args) == 1) {
+				return hint.Add(usageOf("cpar undo needs one run"), "name one that cpar runs lists, or pass --last")
+			}
+			id := runOf(args)
+			if strings.HasPrefix(id, "immich-") {
+				return hint.Add(usageOf("that is a run over an Immich library"), "cpar immich undo %s", sanitize.Text(id))
+			}
+			l, err := openLibrary(&f.keys)
+			if err != nil {
+				return err
+			}
+			u, err := l.Undo(cmd.Context(), id, f.dryRun, bar.On(cmd.ErrOrStderr()))
+			if err != nil {
+				return err
+			}
+			if err := output(cmd, f.json, struct {
+				library.Undone
+				DryRun bool `json:"dry_run"`
+			}{u, f.dryRun}, func() { printUndone(cmd, u, f.dryRun) }); err != nil || len(u.Left) == 0 {
+				return err
+			}
+			return hint.Add(fmt.Errorf("undoing run %s: %w: %s could not be changed", u.Run, cpar.ErrStorage, counted(len(u.Left), "file")),
+				"remove the obstacle, then run the same command again")
+		},
+	}
+	f.keys.add(c)
+	c.Flags().BoolVar(&f.last, "last", false, "the last run not yet undone")
+	dryRunFlag(c, &f.dryRun)
+	jsonFlag(c, &f.json)
+	return c
+}
+
+// openLibrary opens this device's memory of photos.
+func openLibrary(keys *keyFlags) (*library.Library, error) {
+	key, this, err := keys.read()
+	if err != nil {
+		return nil, err
+	}
+	return library.Open(key, this)
+}
+
+func printUndone(cmd *cobra.Command, u library.Undone, dryRun bool) {
+	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if dryRun || verbose(cmd) {
+		for _, path := range u.Restored {
+			fmt.Fprintln(out, sanitize.Text(path))
+		}
+		for _, path := range u.Retracted {
+			fmt.Fprintf(out, "%s: changed since\n", sanitize.Text(path))
+		}
+	}
+	for _, left := range u.Left {
+		fmt.Fprintf(notes, "%s: %s\n", sanitize.Text(left.Path), left.Reason)
+	}
+	fmt.Fprintf(out, "%s %s of run %s%s\n", either(dryRun, "would restore", "restored"), counted(len(u.Restored), "file"), u.Run, either(dryRun, "; nothing was written", ""))
+	if n := len(u.Retracted); n > 0 {
+		fmt.Fprintf(out, "%s the run's words out of %s changed since\n", either(dryRun, "would take", "took"), counted(n, "file"))
+	}
+	if n := len(u.Untouched); n > 0 {
+		fmt.Fprintf(notes, "note: %s held none of its words\n", counted(n, "file"))
+	}
+	if n := len(u.Gone); n > 0 {
+		fmt.Fprintf(notes, "note: %s not where the run left them\n", counted(n, "file"))
+	}
+	if u.Damaged > 0 {
+		fmt.Fprintf(notes, "note: %s of the journal could not be read; what they say of is left\n", counted(u.Damaged, "part"))
+	}
+}
+
+// machine returns the keywords in a photo's files that annotate wrote on this
+// device, so that an index never learns from itself. It asks for the key at the
+// first photo. It returns nil if annotate has written nothing here.
+func (k *keyFlags) machine() func(path string) []string {
+	if d, err := device.This(); err != nil || !d.HasJournals() {
+		return nil
+	}
+	open := sync.OnceValue(func() *library.Library {
+		l, err := openLibrary(k)
+		if err != nil {
+			return nil // commands that need the key report the error
+		}
+		return l
+	})
+	return func(path string) []string {
+		if l := open(); l != nil {
+			return l.Machine(path)
+		}
+		return nil
+	}
 }

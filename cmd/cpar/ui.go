@@ -14,7 +14,6 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
-	"cpar/internal/progress/bar"
 	"cpar/internal/sanitize"
 	"cpar/photo"
 	"cpar/photo/metadata"
@@ -25,14 +24,10 @@ import (
 )
 
 type uiFlags struct {
-	keys   keyFlags
-	model  modelFlags
-	cloud  cloudFlags
-	cache  cacheFlags
+	askFlags
 	search searchFlags
 	write  placeFlags
 	page   ui.LibraryOptions
-	likely likelyFlags
 	port   int
 	open   bool
 	dryRun bool
@@ -64,13 +59,8 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 		Args: someArgs("a folder of photos"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	f.keys.add(c)
-	f.cloud.add(c)
-	f.cloud.addIndex(c)
-	f.cache.addAsking(c)
-	f.model.add(c)
+	f.askFlags.add(c)
 	f.write.add(c, string(metadata.Sidecar), "where to write keywords: sidecar, or embedded in JPEG files")
-	f.likely.add(c)
 	c.Flags().IntVar(&f.port, "port", 0, "port of the page, 0 for any free port")
 	c.Flags().BoolVar(&f.open, "open", false, "open the page in your browser")
 	dryRunFlag(c, &f.dryRun)
@@ -78,8 +68,8 @@ keywords, so do not pass it on. End the page with ^C, which makes the secret wor
 	return c
 }
 
-// check checks the flags before asking for a passphrase.
-func (f *uiFlags) check(cmd *cobra.Command, folders []string) error {
+// parse checks the flags before asking for a passphrase.
+func (f *uiFlags) parse(cmd *cobra.Command, folders []string) error {
 	if err := f.write.parse(string(metadata.Sidecar), string(metadata.Embedded)); err != nil {
 		return err
 	}
@@ -87,9 +77,6 @@ func (f *uiFlags) check(cmd *cobra.Command, folders []string) error {
 	f.page.KeepMtime, f.page.List.Exclude = f.write.keepTime, f.write.exclude
 	if f.port < 0 || f.port > 65535 {
 		return exitcode.UsageError(fmt.Errorf("--port %d; ports are 0 to 65535", f.port))
-	}
-	if err := f.likely.parse(cmd); err != nil {
-		return err
 	}
 	for _, folder := range folders {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -100,49 +87,33 @@ func (f *uiFlags) check(cmd *cobra.Command, folders []string) error {
 	if err := f.search.parse(); err != nil {
 		return err
 	}
-	if err := f.cache.check(); err != nil {
-		return err
-	}
-	return f.model.Check()
+	return f.askFlags.check(cmd)
 }
 
 func (f *uiFlags) run(cmd *cobra.Command, folders []string) error {
-	if err := f.check(cmd, folders); err != nil {
+	if err := f.parse(cmd, folders); err != nil {
 		return err
 	}
 	if f.dryRun {
 		return f.wouldServe(cmd, folders)
 	}
-	client, err := f.cloud.client()
+	a, err := f.asker(cmd)
 	if err != nil {
 		return err
 	}
-	opening, err := f.cloud.opening()
-	if err != nil {
-		return err
-	}
-	key, this, err := f.keys.read()
-	if err != nil {
-		return err
-	}
-	if err := f.cache.opening(this, key, &opening); err != nil {
-		return err
-	}
-	opening.Progress = bar.On(cmd.ErrOrStderr())
-	opening.Ready = func(o *user.Owner) error {
+	x, err := a.open(cmd.Context(), func(o *user.Owner) error {
 		f.page.Threshold = f.likely.minProbability(o)
 		_, err := f.model.forOwner(o, cmd.ErrOrStderr())
 		return err
-	}
-	x, err := this.Open(cmd.Context(), client, key, opening)
+	})
 	if err != nil {
 		return err
 	}
-	l, err := library.Open(key, this)
+	l, err := library.Open(a.key, a.this)
 	if err != nil {
 		return err
 	}
-	f.page.Folders, f.page.Cloud = folders, client.URL()
+	f.page.Folders, f.page.Cloud = folders, a.client.URL()
 	f.page.Params = func(x *device.Index) (cpar.Params, error) {
 		return f.search.params(x.Manifest, x.Ranker().Neighbours())
 	}

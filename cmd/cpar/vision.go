@@ -18,7 +18,7 @@ import (
 )
 
 type visionFlags struct {
-	ask       askFlags
+	ask       programFlags
 	listen    string
 	hosts     []string
 	tokenFile string
@@ -96,7 +96,7 @@ func (f *visionFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer l.Close()
-	_, _, x, err := f.ask.index(cmd)
+	_, x, err := f.ask.index(cmd)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 // A kind composes one kind of scene in one of several moods. Keywords follow
 // from the layers that remain visible.
 type kind struct {
-	name  string
 	hours hours
 	paint func(*painting)
 }
@@ -15,14 +14,14 @@ type kind struct {
 type hours []func(*rand.Rand) mood
 
 var kinds = []kind{
-	{"beach", hours{day, day, sunset}, beach},
-	{"sailing", hours{day, day, sunset}, sailing},
-	{"city", hours{day, sunset, night, night}, city},
-	{"snowy mountains", hours{day, day, sunset, night}, snowyMountains},
-	{"firs in fog", hours{overcast, overcast, day}, foggyFirs},
-	{"flower meadow", hours{day}, meadow},
-	{"balloons", hours{day, day, sunset}, balloons},
-	{"dunes", hours{day, day, sunset, night}, dunes},
+	{hours{day, day, sunset}, beach},
+	{hours{day, day, sunset}, sailing},
+	{hours{day, sunset, night, night}, city},
+	{hours{day, day, sunset, night}, snowyMountains},
+	{hours{overcast, overcast, day}, foggyFirs},
+	{hours{day}, meadow},
+	{hours{day, day, sunset}, balloons},
+	{hours{day, day, sunset, night}, dunes},
 }
 
 // adapt brightens an evening or a night, as the eye adapts.

@@ -48,9 +48,6 @@ func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 	return b.Bytes(), keywords, nil
 }
 
-// Kind names the kind of scene in image i, such as "beach".
-func Kind(seed uint64, i int) string { return kinds[kindOf(seed, i)].name }
-
 func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	kind, rng := kinds[kindOf(seed, i)], stream(seed, uint64(i), "picture")
 	p := newPainting(rng, pick(rng, kind.hours...)(rng))

@@ -7,6 +7,7 @@ import (
 	"image/jpeg"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func TestKeywordsOfACollection(t *testing.T) {
 	count := map[string]int{}
 	for i, keywords := range lists {
 		if len(keywords) < 3 || len(keywords) > 12 {
-			t.Errorf("picture %d, %s: %q", i, Kind(1, i), keywords)
+			t.Errorf("picture %d, kind %d: %q", i, kindOf(1, i), keywords)
 		}
 		for k, word := range keywords {
 			if slices.Contains(keywords[:k], word) {
@@ -57,7 +58,7 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 			// Fewer pixels differ where two layers of one colour overlap or a
 			// thing is hazy.
 			if differ < minPixels(word)*2/3 {
-				t.Errorf("picture %d, %s: without %s only %d pixels differ", i, Kind(1, i), word, differ)
+				t.Errorf("picture %d, kind %d: without %s only %d pixels differ", i, kindOf(1, i), word, differ)
 			}
 		}
 	})
@@ -145,11 +146,11 @@ func TestRenderJPEG(t *testing.T) {
 func TestKindsAreDealtEvenly(t *testing.T) {
 	orders := map[string]bool{}
 	for deal := range 5 {
-		seen, order := map[string]bool{}, ""
+		seen, order := map[int]bool{}, ""
 		for i := range kinds {
-			k := Kind(3, deal*len(kinds)+i)
+			k := kindOf(3, deal*len(kinds)+i)
 			seen[k] = true
-			order += k
+			order += strconv.Itoa(k) + " "
 		}
 		orders[order] = true
 		if len(seen) != len(kinds) {

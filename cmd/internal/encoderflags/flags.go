@@ -42,11 +42,6 @@ var (
 	DefaultWorkBillions = encoder.DefaultLimits.Work / 1e9
 )
 
-// Names returns the names of the flags.
-func Names() []string {
-	return []string{"preprocessing", "runtime", "embedding", "pool", "side", "views", "limit-file", "limit-memory", "limit-work"}
-}
-
 // Add adds the flags to a command.
 func (f *Flags) Add(to *pflag.FlagSet) {
 	to.StringVar(&f.Preprocessing, "preprocessing", "", "the preprocessing of images for the network: "+strings.Join(prepare.Presets(), ", ")+" or a `file` (default: the configuration beside the network, its metadata, or its known digest)")

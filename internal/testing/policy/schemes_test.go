@@ -16,7 +16,6 @@ var schemesNamed = []struct{ file, why string }{
 	{"internal/leakage/reveal.go", "what a cloud learns under each, worded once"},
 	{"user/scheme.go", "the owner's table"},
 	{"user/tune/", "it chooses between schemes, and says how large an index of each is"},
-	{"cmd/cpar/internal/demo/", "it shows the schemes side by side"},
 	{"internal/testing/indexsample/", "indexes made up for tests"},
 	{"eval/", "it measures and attacks the schemes"},
 }

@@ -3,13 +3,17 @@ package demo
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"cpar"
-	"cpar/encoder"
 	"cpar/internal/hint"
+	"cpar/internal/scene"
 	"cpar/model/feature"
 	"cpar/photo/dataset"
 	"cpar/user"
@@ -18,51 +22,32 @@ import (
 // An item is one photo with its keywords and features.
 type item struct {
 	dataset.Photo
-	title   string
 	vectors *feature.Vectors
+	Picture picture // small
 }
 
-// readCollection fills records, held and asked.
-func (s *session) readCollection(ctx context.Context) error {
-	s.clock = clock{}
-	train, test, err := s.divide(ctx)
+// spare is the number of additional new photos that are read, in case some
+// cannot be decoded.
+const spare = 4
+
+// openCollection opens or paints the collection and chooses photos to index and
+// new photos.
+func (s *session) openCollection(ctx context.Context) error {
+	train, fresh, err := s.divide(ctx)
 	if err != nil {
 		return err
 	}
 	s.result.Available = len(train)
-	train = spread(train, s.Photos)
-	total := len(train) + len(test)
-	_, err = s.step(func() string {
-		if s.Network != nil {
-			return fmt.Sprintf("extract the features of %d pictures, embed %d", total, len(train))
-		}
-		return fmt.Sprintf("extract the features of %d pictures", total)
-	}, func() error {
-		if s.records, err = s.extract(ctx, train, s.Network); err != nil {
-			return err
-		}
-		// Held-out photos are embedded and timed when they are annotated.
-		s.held, err = s.extract(ctx, test, nil)
-		s.held = spread(s.held, heldOut)
-		s.asked = spread(s.held, shown)
-		return err
-	})
-	if err != nil {
-		return err
+	for _, p := range spread(train, s.Photos) {
+		s.train = append(s.train, item{Photo: p})
 	}
-	words := map[string]bool{}
-	for _, it := range s.records {
-		for _, w := range it.Keywords {
-			words[w] = true
-		}
+	for _, p := range spread(fresh, shown+spare) {
+		s.fresh = append(s.fresh, item{Photo: p})
 	}
-	s.result.Records, s.result.Words = len(s.records), len(words)
 	return nil
 }
 
-// divide opens or paints the collection and splits it. test may be larger than
-// necessary, in case some photos cannot be decoded.
-func (s *session) divide(ctx context.Context) (train, test []dataset.Photo, err error) {
+func (s *session) divide(ctx context.Context) (train, fresh []dataset.Photo, err error) {
 	if s.Data == "" {
 		return s.paint(ctx)
 	}
@@ -71,22 +56,19 @@ func (s *session) divide(ctx context.Context) (train, test []dataset.Photo, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	train, test, ok, err := c.Split()
+	train, fresh, ok, err := c.Split()
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		train, test = dataset.HeldOut(c, 10)
+		train, fresh = dataset.HeldOut(c, 10)
 	}
-	if len(train) == 0 || len(test) == 0 {
+	if len(train) == 0 || len(fresh) == 0 {
 		return nil, nil, hint.Add(fmt.Errorf("reading the collection: %w: it has %d annotated image; one to index and one to ask for are the least", cpar.ErrInput, len(c.Photos)),
 			"leave --data away to see painted pictures")
 	}
-	return train, spread(test, heldOut+spare), nil
+	return train, fresh, nil
 }
-
-// spare is the number of additional photos that are read.
-const spare = 8
 
 // spread chooses at most n evenly spaced elements, in order.
 func spread[T any](list []T, n int) []T {
@@ -98,29 +80,97 @@ func spread[T any](list []T, n int) []T {
 	return out
 }
 
-// extract returns the photos with features, in order.
-func (s *session) extract(ctx context.Context, items []dataset.Photo, encoder *encoder.Encoder) ([]item, error) {
-	images, skipped, err := user.ReadPhotos(ctx, items, user.ReadOptions{Cache: s.Cache, Network: encoder, Progress: s.tell})
+// readPhotos extracts features and drops photos that cannot be decoded.
+func (s *session) readPhotos(ctx context.Context) error {
+	return s.step(func() string {
+		return fmt.Sprintf("extract the features of %d photos", len(s.train)+len(s.fresh))
+	}, func() (err error) {
+		if s.train, err = s.extract(ctx, s.train); err != nil {
+			return err
+		}
+		s.fresh, err = s.extract(ctx, s.fresh)
+		s.fresh = spread(s.fresh, shown)
+		return err
+	})
+}
+
+func (s *session) extract(ctx context.Context, items []item) (read []item, err error) {
+	photos := make([]dataset.Photo, len(items))
+	for i, it := range items {
+		photos[i] = it.Photo
+	}
+	images, skipped, err := user.ReadPhotos(ctx, photos, user.ReadOptions{Cache: s.Cache, Network: s.Network, Progress: s.Progress})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]item, 0, len(images))
 	for _, it := range items {
-		if slices.ContainsFunc(skipped, func(x user.Skipped) bool { return x.Name == it.Name }) {
-			continue
+		if !slices.ContainsFunc(skipped, func(x user.Skipped) bool { return x.Name == it.Name }) {
+			it.vectors = images[len(read)].Vectors
+			read = append(read, it)
 		}
-		out = append(out, item{Photo: it, title: s.title(it), vectors: images[len(out)].Vectors})
 	}
-	return out, nil
+	return read, nil
 }
 
-var telling sync.Mutex // several goroutines report while painting
+const (
+	// sceneSeed is arbitrary but fixed, so that every run shows the same
+	// images.
+	sceneSeed = 1
+	// sceneCount is the number of painted images in the index.
+	sceneCount = 360
+)
 
-func (s *session) tell(stage string, done, total int) {
-	telling.Lock()
-	defer telling.Unlock()
-	s.clock.report(stage, done, total)
-	if s.Progress != nil {
-		s.Progress(stage, done, total)
+// paint makes a collection of painted images.
+func (s *session) paint(ctx context.Context) (train, test []dataset.Photo, err error) {
+	count := min(sceneCount, s.Photos)
+	n := count + shown
+	s.result.Collection = "painted scenes"
+	folder := s.path("pictures")
+	err = s.step(func() string {
+		return fmt.Sprintf("paint %d photos", n)
+	}, func() error {
+		return writeScenes(ctx, folder, n, func(done int) { s.Progress.Report("paint", done, n) })
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	c, err := dataset.Open(ctx, folder, dataset.Options{Strict: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.Photos[:count], c.Photos[count:], nil
+}
+
+// writeScenes writes images 0 to n-1 as dir/images/0000.jpg and so on, and then
+// manifest.csv, whose presence marks a complete folder. Several goroutines call
+// progress.
+func writeScenes(ctx context.Context, dir string, n int, progress func(done int)) error {
+	if err := os.MkdirAll(filepath.Join(dir, "images"), 0o755); err != nil {
+		return fmt.Errorf("writing scenes: %w: %w", cpar.ErrStorage, err)
+	}
+	items := make([]dataset.Photo, n)
+	var done atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range items {
+		g.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			jpg, keywords, err := scene.RenderJPEG(sceneSeed, i)
+			if err != nil {
+				return err
+			}
+			items[i] = dataset.Photo{Name: fmt.Sprintf("images/%04d.jpg", i), Keywords: keywords}
+			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(items[i].Name)), jpg, 0o644); err != nil {
+				return fmt.Errorf("writing scene %d: %w: %w", i, cpar.ErrStorage, err)
+			}
+			progress(int(done.Add(1)))
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return dataset.WriteManifestFile(dir, items)
 }

@@ -1,18 +1,12 @@
-// Package demo runs all of cpar once, for a person watching:
+// Package demo shows cpar to a newcomer:
 //
-//	collection ─▶ features ─▶ forest ─▶ encrypted indexes ─▶ push ║ cloud process
-//	new photos ─▶ requests ║─▶ replies ║─▶ keywords, beside the truth
+//	photos ─▶ features ─▶ encrypted index ─▶ push ║ server, a separate process
+//	new photos ─▶ requests ║─▶ replies ║─▶ keywords with probabilities
 //
-// It encrypts the collection under the default scheme with every suitable
-// profile and continues with the best one: under the other schemes for
-// comparison, and once as the paper does, for its costs. The cloud is a
-// separate process with a clean environment. It gets only a folder and the
-// bytes sent over HTTP.
-//
-// The Result has the findings of each profile for held-out photos, keywords
-// with weights, times and bytes beside the paper's, the agreement of the
-// encrypted search with the same search in the clear, and the cloud's view.
-// Print writes it for a terminal and WritePage as an HTML page.
+// The server has a clean environment, no key, and only a folder and the bytes
+// sent over HTTP. The Result has the keywords of the new photos beside those
+// that people gave, and the server's view. Print writes it for a terminal,
+// WritePage as an HTML page, and WritePoster as a PNG image.
 package demo
 
 import (
@@ -29,13 +23,16 @@ import (
 	"cpar/internal/progress"
 	"cpar/model/feature"
 	"cpar/user"
+	"cpar/user/device"
 )
 
 const (
-	// shown is the number of new photos shown with their keywords.
-	shown = 8
-	// shownNear is the number of neighbours shown.
-	shownNear = 10
+	// shown is the number of new photos.
+	shown = 12
+	// shownNear is the number of neighbours shown for a new photo.
+	shownNear = 5
+	// shownAlbum is the number of indexed photos shown.
+	shownAlbum = 20
 	// DefaultPhotos is the maximum number of indexed photos. Learning from
 	// their keywords dominates the time.
 	DefaultPhotos = 1000
@@ -43,21 +40,20 @@ const (
 	Likely = 12
 )
 
-// Options configures Run. The zero value paints its own collection and leaves
-// nothing behind.
+// Options configures Run.
 type Options struct {
 	// Data is the folder of a collection. "" paints one.
 	Data string
-	// Photos is the maximum number of indexed photos, 0 for DefaultPhotos.
+	// Photos is the maximum number of indexed photos.
 	Photos int
-	// Network adds profile `network`. It may be nil.
+	// Network compares photos by their content. It may be nil.
 	Network *encoder.Encoder
-	// Cache keeps the features of Data between runs. It may be nil.
+	// Cache keeps features between runs. It may be nil.
 	Cache *feature.Cache
-	// Keep is a new or empty folder for the key, the indexes, the cloud's data
+	// Keep is a new or empty folder for the key, the index, the server's data
 	// and its log. "" keeps nothing.
 	Keep string
-	// Keywords is the maximum number of keywords per photo, 0 for Likely.
+	// Keywords is the maximum number of keywords per photo.
 	Keywords int
 	// Progress reports on a stage, Step its end and duration. Both may be nil.
 	Progress progress.Func
@@ -67,31 +63,31 @@ type Options struct {
 // A Result holds the findings of a run.
 type Result struct {
 	Collection string `json:"collection"`
-	// Records is n, out of Available. Words is the number of different
-	// keywords.
+	// Records is the number of indexed photos, out of Available. Words is the
+	// number of their different keywords.
 	Records   int `json:"records"`
 	Available int `json:"available"`
 	Words     int `json:"keywords"`
 	// MaxKeywords is the maximum number of keywords per photo.
-	MaxKeywords int `json:"keywords_each"`
-	// Profiles are the compared profiles, HeldOut the photos used to compare
-	// them, and LeftOut the profiles that could not learn from the collection.
-	Profiles []Profile `json:"profiles"`
-	HeldOut  []HeldOut `json:"held_out"`
-	LeftOut  []LeftOut `json:"left_out"`
-	// Chosen is the profile of all following fields except Costs.
-	Chosen string `json:"profile"`
-	// Photos are the photos of HeldOut annotated by every search.
-	Photos    []Photo     `json:"photos"`
-	Costs     []Cost      `json:"costs"`
-	Agreement []Agreement `json:"agreement"`
-	Schemes   []Scheme    `json:"schemes"`
-	Saw       CloudView   `json:"cloud_saw"`
-	Page      string      `json:"page,omitempty"`
-	Kept      string      `json:"kept,omitempty"`
+	MaxKeywords int    `json:"keywords_each"`
+	Profile     string `json:"profile"`
+	// Probable reports whether keywords have probabilities.
+	Probable bool    `json:"probabilities"`
+	Photos   []Photo `json:"photos"`
+	// Stored is the size of the encrypted index. Fetched is the part that the
+	// device downloads once.
+	Stored  uint64 `json:"bytes_stored"`
+	Fetched uint64 `json:"bytes_fetched_once"`
+	// DeviceMS covers the request and the reply on this device, CloudMS the
+	// HTTP round trip. Both are medians per photo.
+	DeviceMS float64   `json:"home_ms"`
+	CloudMS  float64   `json:"cloud_ms"`
+	Saw      CloudView `json:"cloud_saw"`
+	Page     string    `json:"page,omitempty"`
+	Kept     string    `json:"kept,omitempty"`
 
-	painted, network bool               // for Advice
-	thumbs           map[uint32]picture // of records, for the page
+	Painted bool   `json:"-"`
+	Album   []item `json:"-"` // some of the indexed photos
 }
 
 // A session is the state of a run.
@@ -99,41 +95,29 @@ type session struct {
 	Options
 	result Result
 	folder string // for all files of the run
-	clock  clock
 
-	records []item // the indexed photos
-	held    []item // the new photos
-	asked   []item // the new photos that are shown
+	train   []item // the photos to index
+	fresh   []item // the new photos
 	key     *user.Key
-	// profiles are indexes of the default scheme. indexes has the chosen one
-	// and the other schemes. paper serves to measure costs.
-	profiles []*indexed
-	indexes  map[cpar.Scheme]*indexed
-	paper    *indexed
-	cloud    *cloudProcess
-	took     times
-	client   *cparhttp.Client
-	sent     [][]byte // every request
+	builder *user.Builder
+	index   *cpar.Manifest
+	opened  *device.Index // by a device that has only the key
+	cloud   *cloudProcess
+	client  *cparhttp.Client
 }
 
-// Run runs the demonstration. When it returns, the cloud process has ended and
-// temporary files are gone.
+// Run runs the demonstration. When it returns, the server's process has ended
+// and temporary files are gone.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
-	if o.Keywords == 0 {
-		o.Keywords = Likely
-	}
-	if o.Photos == 0 {
-		o.Photos = DefaultPhotos
-	}
-	s := &session{Options: o, indexes: map[cpar.Scheme]*indexed{}}
-	s.result.painted, s.result.network = o.Data == "", o.Network != nil
-	s.result.MaxKeywords = o.Keywords
-	s.result.LeftOut = []LeftOut{}
+	s := &session{Options: o, key: user.NewKey()}
+	s.result = Result{Painted: o.Data == "", MaxKeywords: o.Keywords, Kept: o.Keep}
 	if s.folder, err = workFolder(o.Keep); err != nil {
 		return nil, err
 	}
 	if o.Keep == "" {
 		defer os.RemoveAll(s.folder)
+	} else if err := s.key.WriteFile(s.path("key"), ""); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if e := s.cloud.stop(); e != nil && err == nil {
@@ -141,8 +125,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		s.readCollection, s.makeKey, s.buildProfiles, s.startCloud, s.pushProfiles, s.compareProfiles, s.choose,
-		s.buildSchemes, s.pushSchemes, s.annotate,
+		s.openCollection, s.startCloud, s.readPhotos, s.buildIndex, s.pushIndex, s.openIndex, s.annotate,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -155,10 +138,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := s.lookAtCloud(); err != nil {
 		return nil, err
 	}
-	s.compareSchemes()
-	s.compareCosts()
-	s.result.Kept = o.Keep
-	return &s.result, s.loadPictures()
+	s.loadPictures()
+	return &s.result, nil
 }
 
 // workFolder creates the folder of a run. A folder to keep must be new or
@@ -183,37 +164,13 @@ func workFolder(keep string) (string, error) {
 func (s *session) path(name string) string { return filepath.Join(s.folder, name) }
 
 // step runs one stage and reports its duration.
-func (s *session) step(what func() string, do func() error) (time.Duration, error) {
+func (s *session) step(what func() string, do func() error) error {
 	start := time.Now()
 	if err := do(); err != nil {
-		return 0, err
+		return err
 	}
-	took := time.Since(start)
 	if s.Step != nil {
-		s.Step(what(), took)
+		s.Step(what(), time.Since(start))
 	}
-	return took, nil
-}
-
-// A clock times stages by their progress reports.
-type clock map[string]*stopwatch
-
-type stopwatch struct{ start, end time.Time }
-
-func (c clock) report(stage string, done, total int) {
-	w := c[stage]
-	if w == nil {
-		w = &stopwatch{start: time.Now()}
-		c[stage] = w
-	}
-	if done == total {
-		w.end = time.Now()
-	}
-}
-
-func (c clock) took(stage string) time.Duration {
-	if w := c[stage]; w != nil && !w.end.IsZero() {
-		return w.end.Sub(w.start)
-	}
-	return 0
+	return nil
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"image"
 	"image/color"
@@ -60,7 +61,7 @@ func TestSpreadChoosesFromEverywhere(t *testing.T) {
 func TestFiguresForPeople(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{Duration(0.034), "0.03 ms"}, {Duration(8.4), "8.40 ms"}, {Duration(534.2), "534 ms"},
-		{Duration(28_560), "28.6 s"}, {Duration(74.78 * 60_000), "74.8 min"},
+		{Duration(28_560), "28.6 s"},
 		{Bytes(488), "488 B"}, {Bytes(11_216), "11.2 kB"}, {Bytes(86_000_000), "86.0 MB"},
 		{count(360), "360"}, {count(20_000), "20,000"}, {count(1_234_567), "1,234,567"},
 	} {
@@ -68,12 +69,9 @@ func TestFiguresForPeople(t *testing.T) {
 			t.Errorf("%s, want %s", c.got, c.want)
 		}
 	}
-	if got := wrap("of these all", 5, "  "); got != "of\n  these\n  all" {
-		t.Errorf("wrapped %q", got)
-	}
 }
 
-func TestNoiseHoldsEveryByte(t *testing.T) {
+func TestNoiseDrawsTheBytes(t *testing.T) {
 	request := make([]byte, 1001)
 	for i := range request {
 		request[i] = byte(i * 7)
@@ -83,7 +81,11 @@ func TestNoiseHoldsEveryByte(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, b := range request {
+	pixels := p.Width * p.Height
+	if pixels > len(request) || pixels <= len(request)-p.Width {
+		t.Errorf("%d of %d bytes are drawn", pixels, len(request))
+	}
+	for i, b := range request[:pixels] {
 		if r, _, _, _ := img.At(i%p.Width, i/p.Width).RGBA(); byte(r>>8) != b {
 			t.Fatalf("pixel %d is %d, byte %d", i, r>>8, b)
 		}
@@ -137,30 +139,18 @@ func TestPicturesAreScaledAndUpright(t *testing.T) {
 
 func TestPageEscapes(t *testing.T) {
 	evil := `<script>alert("x")</script>`
-	said := func(profile string) Suggestion {
-		return *newSuggestion(profile, []rank.Keyword{{Word: evil}, {Word: "wrong"}}, []string{evil, "missed", "late"})
-	}
-	found := marked([]rank.Keyword{{Word: evil, Weight: 1, Probability: 0.9}, {Word: "wrong", Probability: 0.3}}, []string{evil})
-	r := &Result{Collection: evil, Photos: []Photo{{Name: evil, Title: evil, Truth: []string{evil, "missed"}}},
-		HeldOut:  []HeldOut{{Name: evil, Truth: []string{evil, "missed", "late"}, Suggestions: []Suggestion{said("paper"), said("learned")}}},
-		Profiles: []Profile{{Name: "one way", Photos: 1}, {Name: evil, Photos: 1, Sent: 10_900}},
-		LeftOut:  []LeftOut{{"network", evil}}, Chosen: "learned",
-		Schemes: []Scheme{{Name: hero, Count: Count{true, 2, 1, 1, 1}, Sent: 360_488, Learnt: evil}, {Name: "local"}}}
-	for _, how := range searches {
-		r.Photos[0].Answers = append(r.Photos[0].Answers, Answer{Search: how.name, Keywords: found, Nearest: []rank.Neighbour{{Keywords: []string{evil}}}})
-	}
-	for i := range r.Profiles {
-		r.Profiles[i].add(&r.HeldOut[0].Suggestions[i], r.HeldOut[0].Truth)
-	}
-	checkPage(t, r, []string{"<b>1 of 3</b> found", "<span>✓</span>&lt;script&gt;", "<span>·</span>wrong", "people wrote:</span> &lt;script&gt;",
-		"<b>1.0 of 3.0</b>", "width:33", "<td>–</td><td>1 of 2 by weight</td>", "<td>10.9 kB</td>", "Profile network was left out: &lt;script&gt;", "--model FILE.onnx",
-		"the default. Looked at: learnt from your keywords", "for measuring only"})
-	// With one profile of painted images there is no comparison.
-	r.Profiles, r.HeldOut[0].Suggestions, r.painted = r.Profiles[:1], r.HeldOut[0].Suggestions[:1], true
-	checkPage(t, r, []string{"<b>1 of 3</b> found", "finds 1.0 of 3.0 keywords; 1 of 2 suggestions are right", "painted:</span>", "cpar demo --data FOLDER"})
+	found := []rank.Keyword{{Word: evil, Weight: 8, Probability: 0.9}, {Word: "wrong", Weight: 5, Probability: 0.3}}
+	photo := Photo{Name: evil, Truth: []string{evil, "missed"}, Sent: 360_488, Near: []item{{Photo: dataset.Photo{Keywords: []string{evil}}, Picture: picture{URL: "data:,"}}}}
+	photo.Keywords = marked(found, true, 10, photo.Truth)
+	r := &Result{Collection: evil, Records: 2, Probable: true, Photos: []Photo{photo}, Painted: true, Saw: CloudView{Log: []string{evil}, Found: []string{evil}, Searched: 1234}}
+	checkPage(t, r, "<p class=\"label\">likely</p>", "<small>90 %</small>", "<p class=\"label\">maybe</p>", "<b>1 of 1</b>", "<b>1 of 1,234</b>", "cpar demo --data FOLDER", "at least 50 %")
+	// Without probabilities keywords have weights.
+	r.Photos[0].Keywords = marked([]rank.Keyword{{Word: evil, Weight: 8}, {Word: "wrong", Weight: 5}}, false, 10, photo.Truth)
+	r.Probable, r.Painted = false, false
+	checkPage(t, r, "<p class=\"label\">by weight</p>", "<small>8.0</small>", "<b>1 of 2</b>", "which is no probability", "people wrote: &lt;script&gt;")
 }
 
-func checkPage(t *testing.T, r *Result, more []string) {
+func checkPage(t *testing.T, r *Result, more ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
 	if err := r.WritePage(path); err != nil {
@@ -175,10 +165,48 @@ func checkPage(t *testing.T, r *Result, more []string) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
-	for _, good := range append(more, "✓ &lt;script&gt;", "not among them: missed", "1 of 1 sure keywords are right, 100 %; of the maybes 0 of 1", "<td>1 of 1</td><td>0 of 1</td>", "<td>360 kB</td>", "<td>not asked</td>") {
+	for _, good := range append(more, "✓ &lt;script&gt;", "not found: missed", "<b>360 kB</b>", ">wrong<", "title=\"&lt;script&gt;") {
 		if !bytes.Contains(b, []byte(good)) {
 			t.Errorf("the page lacks %q", good)
 		}
+	}
+}
+
+func groupsOf(keywords []Keyword) (got string) {
+	for _, g := range (Photo{Keywords: keywords}).Groups() {
+		got += g.Name
+		for _, k := range g.Keywords {
+			got += fmt.Sprintf(" %s %s %t,", k.Word, k.Figure(), k.Correct)
+		}
+	}
+	return got
+}
+
+func TestSureAndMaybe(t *testing.T) {
+	words := []rank.Keyword{{Word: "sky", Probability: 0.997}, {Word: "sea", Probability: 0.5}, {Word: "boat", Probability: 0.49}}
+	shown := marked(words, true, 10, []string{"sky", "boat"})
+	if got, want := groupsOf(shown), "likely sky 99 % true, sea 50 % false,maybe boat 49 % true,"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := (&Result{Probable: true, Photos: []Photo{{Keywords: shown}}}).Verdict(), "1 of 2 likely keywords are right"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// No weight is shown as certain, and keywords of few neighbours are hidden.
+func TestWeightsAreNoProbabilities(t *testing.T) {
+	shown := marked([]rank.Keyword{{Word: "sky", Weight: 9}, {Word: "sea", Weight: 4.5}, {Word: "boat", Weight: 4.4}}, false, 10, []string{"sea"})
+	if got, want := groupsOf(shown), "by weight sky 9.0 false, sea 4.5 true,"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := (&Result{Photos: []Photo{{Keywords: shown}}}).Verdict(), "1 of 2 suggestions are right; weights are no probabilities"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := marked([]rank.Keyword{{Word: "sky", Weight: 1}}, false, 1, nil); len(got) != 1 {
+		t.Error("the only neighbour has no say")
+	}
+	if got := groupsOf(nil); got != "" {
+		t.Errorf("of nothing: %s", got)
 	}
 }
 

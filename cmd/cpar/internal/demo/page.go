@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"cpar/internal/durable"
-	"cpar/model/profile"
-	"cpar/model/rank"
 )
 
 //go:embed page.html
@@ -19,120 +17,12 @@ var pageText string
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"join":  func(words []string) string { return strings.Join(words, ", ") },
 	"count": count,
-	"bytes": func(n int) string { return Bytes(float64(n)) },
 }).Parse(pageText))
-
-// pageData is the input of the page's template.
-type pageData struct {
-	*Result
-	PaperRecords int
-	ProfileHead  []string
-	Best         string // name of the best profile, "" in doubt
-	Chosen       string // name of the chosen profile
-	Hero         Scheme
-	Painted      bool
-	Measuring    bool // with this profile the peers are safe only for measuring
-	Looks        []look
-	Cards        []card
-	Tiles        []tile
-	SawLines     []string
-	SchemeHead   []string
-	CaveatLines  []string
-}
-
-// A tile is one summary figure.
-type tile struct{ Figure, Of, What string }
-
-// A card is one new photo.
-type card struct {
-	Photo
-	Shown, Noise picture
-	Hero         cardAnswer
-	Peers        []cardAnswer
-	Near         []cardNear
-	Sent         int
-}
-
-type cardAnswer struct {
-	Answer
-	Groups []Group
-	Count  Count
-	Missed []string
-}
-
-type cardNear struct {
-	rank.Neighbour
-	picture
-}
-
-// A look is one new photo with the keywords of every profile.
-type look struct {
-	Name, Title string
-	Picture     picture
-	// Says is the text that introduces Truth.
-	Says    string
-	Truth   []string
-	Columns []lookColumn
-}
-
-type lookColumn struct {
-	Suggestion
-	Name string // empty for a single profile
-	Of   int
-}
-
-func (r *Result) looks() []look {
-	var out []look
-	for _, p := range r.Photos {
-		i := slices.IndexFunc(r.HeldOut, func(h HeldOut) bool { return h.Name == p.Name })
-		if i < 0 {
-			continue
-		}
-		h := r.HeldOut[i]
-		l := look{Name: p.Name, Title: p.Title, Picture: p.picture, Says: "people wrote:", Truth: h.Truth}
-		if r.painted {
-			l.Says = "painted:"
-		}
-		for j, s := range h.Suggestions {
-			c := lookColumn{Suggestion: s, Of: len(h.Truth)}
-			if len(h.Suggestions) > 1 {
-				c.Name = r.Profiles[j].Name
-			}
-			l.Columns = append(l.Columns, c)
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-// enough is the number of photos needed to call one profile the best.
-const enough = 20
-
-// best returns the position of the profile that finds the most keywords, or -1
-// if its lead may be due to chance.
-func (r *Result) best() int {
-	if len(r.Profiles) < 2 || len(r.HeldOut) < enough {
-		return -1
-	}
-	first, second := 0, -1
-	for i := 1; i < len(r.Profiles); i++ {
-		switch {
-		case r.Profiles[i].Found > r.Profiles[first].Found:
-			first, second = i, first
-		case second < 0 || r.Profiles[i].Found > r.Profiles[second].Found:
-			second = i
-		}
-	}
-	if lead := float64(r.Profiles[first].Found - r.Profiles[second].Found); lead <= r.Chance()*float64(len(r.HeldOut)) {
-		return -1
-	}
-	return first
-}
 
 // WritePage writes the result as one self-contained page.
 func (r *Result) WritePage(path string) error {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, r.page()); err != nil {
+	if err := pageTemplate.Execute(&b, r); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}
 	if err := durable.WriteFile(path, b.Bytes(), 0o644); err != nil {
@@ -141,64 +31,81 @@ func (r *Result) WritePage(path string) error {
 	return nil
 }
 
-func (r *Result) page() pageData {
-	d := pageData{Result: r, PaperRecords: paperRecords(), ProfileHead: profileHead, Looks: r.looks(),
-		Chosen: r.chosenName(), Hero: r.scheme(hero), Painted: r.painted, Measuring: r.Chosen != profile.Paper.String(),
-		SawLines: r.SawLines(), SchemeHead: schemeHead, CaveatLines: strings.Split(r.Caveat(), "\n")}
-	if i := r.best(); i >= 0 {
-		d.Best = r.Profiles[i].Name
-	}
-	for i := range r.Photos {
-		d.Cards = append(d.Cards, r.card(&r.Photos[i]))
-	}
-	same, places := 0, 0
-	for _, g := range r.Agreement {
-		same += g.Same
-		places += g.Places
-	}
-	all := d.Hero.Count
-	for _, p := range r.Profiles {
-		if p.Profile == r.Chosen {
-			all = p.Count // of all held-out photos
-		}
-	}
-	right := tile{count(all.SureRight), "of " + count(all.Sure), "sure keywords are right"}
-	if !all.Probable {
-		right = tile{count(all.Found), "of " + count(all.Given), "keywords are right"}
-	}
-	d.Tiles = []tile{
-		right,
-		{count(same), "of " + count(places), "places filled as without encryption"},
-		{Bytes(float64(r.Photos[0].answer(hero).Sent)), "", "leave this machine for a picture"},
-		{count(len(r.Saw.Found)), fmt.Sprintf("of %s", count(r.Saw.Searched)), "of your words and file names reached the cloud"},
-	}
-	return d
-}
-
 // noiseBytes is the number of request bytes drawn. More would look the same and
 // enlarge the page.
 const noiseBytes = 12_288
 
-func (r *Result) card(p *Photo) card {
-	c := card{Photo: *p, Shown: p.picture, Noise: noise(p.request[:min(noiseBytes, len(p.request))], p.picture), Sent: len(p.request),
-		Hero: newCardAnswer(p.answer(hero), p.Truth)}
-	for _, name := range []string{peer, "capia"} {
-		c.Peers = append(c.Peers, newCardAnswer(p.answer(name), p.Truth))
-	}
-	for _, near := range p.nearest() {
-		c.Near = append(c.Near, cardNear{near, r.thumbs[near.Record]})
-	}
-	return c
+// Noise draws the request.
+func (p Photo) Noise() picture { return noise(p.request[:min(noiseBytes, len(p.request))], p.Picture) }
+
+// Missed returns the keywords of people that were not found.
+func (p Photo) Missed() []string {
+	return slices.DeleteFunc(slices.Clone(p.Truth), func(w string) bool {
+		return slices.ContainsFunc(p.Keywords, func(k Keyword) bool { return k.Word == w })
+	})
 }
 
-func newCardAnswer(a *Answer, truth []string) cardAnswer {
-	c := cardAnswer{Answer: *a, Groups: groups(a.Keywords)}
-	c.Count.Probable = !slices.ContainsFunc(a.Keywords, func(k Keyword) bool { return k.Probability == 0 })
-	c.Count.add(a.Keywords)
-	for _, w := range truth {
-		if !slices.ContainsFunc(a.Keywords, func(k Keyword) bool { return k.Word == w }) {
-			c.Missed = append(c.Missed, w)
+// A Group is a list of keywords under one heading.
+type Group struct {
+	Name     string
+	Keywords []Keyword
+}
+
+// Groups returns the non-empty groups: likely, maybe, or by weight.
+func (p Photo) Groups() []Group {
+	all := []Group{{Name: "likely"}, {Name: "maybe"}, {Name: "by weight"}}
+	for _, k := range p.Keywords {
+		g := &all[1]
+		switch {
+		case k.Sure:
+			g = &all[0]
+		case k.Probability == 0:
+			g = &all[2]
+		}
+		g.Keywords = append(g.Keywords, k)
+	}
+	return slices.DeleteFunc(all, func(g Group) bool { return len(g.Keywords) == 0 })
+}
+
+// Share counts the likely keywords and the right ones among them, or all
+// keywords if they have no probabilities.
+func (r *Result) Share() string {
+	right, given := 0, 0
+	for _, p := range r.Photos {
+		for _, k := range p.Keywords {
+			if k.Sure == r.Probable {
+				given++
+				if k.Correct {
+					right++
+				}
+			}
 		}
 	}
-	return c
+	return fmt.Sprintf("%d of %d", right, given)
 }
+
+// A Figure is one row of the page's table.
+type Figure struct{ What, Value string }
+
+// Figures returns the sizes and times of the run.
+func (r *Result) Figures() []Figure {
+	sent, received := 0, 0
+	for _, p := range r.Photos {
+		sent += p.Sent
+		received += p.Received
+	}
+	n := len(r.Photos)
+	return []Figure{
+		{"how photos are compared", "profile " + r.Profile},
+		{"encrypted index", Bytes(r.Stored)},
+		{"of this, for each indexed photo", Bytes(r.Stored / uint64(r.Records))},
+		{"downloaded once by a device with the key", Bytes(r.Fetched)},
+		{"sent for each new photo", Bytes(uint64(sent / n))},
+		{"received for each new photo", Bytes(uint64(received / n))},
+		{"encryption and decryption on this machine, for each new photo", Duration(r.DeviceMS)},
+		{"search by the server and transfer, for each new photo", Duration(r.CloudMS)},
+	}
+}
+
+// Request returns the size of a request.
+func (r *Result) Request() string { return Bytes(uint64(r.Photos[0].Sent)) }

@@ -3,9 +3,7 @@ package demo
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -22,21 +20,21 @@ import (
 // input.
 const CloudCommand = "demo-cloud"
 
-const startPatience = 20 * time.Second
+// patience is the time that the process has to serve, and to end.
+const patience = 20 * time.Second
 
-// A cloudProcess is the cloud. It ends with this process, however that happens,
-// because the pipe to its standard input closes then.
+// A cloudProcess is the server. It ends with this process, however that
+// happens, because the pipe to its standard input closes then.
 type cloudProcess struct {
-	cmd   *exec.Cmd
-	alive io.Closer
-	log   *os.File
-	ended chan error
-	url   string
+	cmd *exec.Cmd
+	end context.CancelFunc
+	log string
+	url string
 }
 
 func (s *session) startCloud(ctx context.Context) error {
-	_, err := s.step(func() string {
-		return fmt.Sprintf("start a cloud without the key: process %d, %s", s.cloud.cmd.Process.Pid, strings.TrimPrefix(s.cloud.url, "http://"))
+	err := s.step(func() string {
+		return fmt.Sprintf("start a server without the key: process %d, %s", s.cloud.cmd.Process.Pid, strings.TrimPrefix(s.cloud.url, "http://"))
 	}, func() (err error) {
 		s.cloud, err = startCloud(ctx, s.path("cloud"), s.path("cloud.log"))
 		return err
@@ -48,57 +46,45 @@ func (s *session) startCloud(ctx context.Context) error {
 	return err
 }
 
-func startCloud(ctx context.Context, data, log string) (*cloudProcess, error) {
+func startCloud(ctx context.Context, data, log string) (p *cloudProcess, err error) {
 	fail := func(err error) (*cloudProcess, error) {
-		return nil, fmt.Errorf("starting the cloud's process: %w: %w", cpar.ErrCloud, err)
+		return nil, fmt.Errorf("starting the server's process: %w: %w", cpar.ErrCloud, err)
 	}
 	program, err := os.Executable()
 	if err != nil {
 		return fail(err)
 	}
-	p := &cloudProcess{cmd: exec.Command(program, CloudCommand, "--data", data), ended: make(chan error, 1)}
-	p.cmd.Env = cleanEnvironment()
+	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("starting the server's process: %w: %w", cpar.ErrStorage, err)
+	}
+	defer file.Close()
+	p = &cloudProcess{log: log}
+	ctx, p.end = context.WithCancel(ctx)
+	p.cmd = exec.CommandContext(ctx, program, CloudCommand, "--data", data)
+	p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = cleanEnvironment(), file, patience
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {
 		return fail(err)
 	}
-	p.alive = stdin
+	p.cmd.Cancel = stdin.Close
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return fail(err)
 	}
-	if p.log, err = os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err != nil {
-		return nil, fmt.Errorf("starting the cloud's process: %w: %w", cpar.ErrStorage, err)
-	}
-	p.cmd.Stderr = p.log
 	if err := p.cmd.Start(); err != nil {
-		p.log.Close()
 		return fail(err)
 	}
-	said := make(chan string, 1)
-	go func() {
-		r := bufio.NewReader(stdout)
-		line, _ := r.ReadString('\n')
-		said <- line
-		io.Copy(io.Discard, r)
-		p.ended <- p.cmd.Wait()
-	}()
-	select {
-	case line := <-said:
-		url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-		if !ok {
-			p.stop()
-			return fail(fmt.Errorf("it ended without serving; its log: %s", lastLine(log)))
-		}
-		p.url = url
-		return p, nil
-	case <-ctx.Done():
-		p.stop()
-		return nil, ctx.Err()
-	case <-time.After(startPatience):
-		p.stop()
-		return fail(errors.New("it says nothing"))
+	late := time.AfterFunc(patience, p.end)
+	defer late.Stop()
+	line, _ := bufio.NewReader(stdout).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		_ = p.stop() // the next line has the reason
+		return fail(fmt.Errorf("it ended without serving; its log: %s", lastLine(log)))
 	}
+	p.url = url
+	return p, nil
 }
 
 // cleanEnvironment returns a minimal environment, which above all names no
@@ -120,26 +106,16 @@ func lastLine(path string) string {
 	return lines[len(lines)-1]
 }
 
-const stopPatience = 5 * time.Second
-
 // stop ends the process and waits for it. It may be called repeatedly, and for
 // a process that never started.
 func (p *cloudProcess) stop() error {
-	if p == nil || p.alive == nil {
+	if p == nil || p.cmd.ProcessState != nil {
 		return nil
 	}
-	p.alive.Close()
-	p.alive = nil
-	defer p.log.Close()
-	select {
-	case err := <-p.ended:
-		if err != nil {
-			return fmt.Errorf("ending the cloud's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log.Name()))
-		}
-		return nil
-	case <-time.After(stopPatience):
-		p.cmd.Process.Kill()
-		<-p.ended
-		return nil
+	p.end()
+	// Wait also reports the context that end has cancelled.
+	if err := p.cmd.Wait(); p.cmd.ProcessState == nil || !p.cmd.ProcessState.Success() {
+		return fmt.Errorf("ending the server's process: %w: %w; its log: %s", cpar.ErrCloud, err, lastLine(p.log))
 	}
+	return nil
 }

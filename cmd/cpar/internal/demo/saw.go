@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 	"cpar"
 )
 
-// CloudView is the view of the cloud's process, from its log and its folder.
+// CloudView is the view of the server's process, from its log and its folder.
 type CloudView struct {
 	// Stored counts the bytes in its folder, Requests the HTTP requests in its
 	// log, Annotations the annotation requests among them, and Received their
@@ -24,11 +25,8 @@ type CloudView struct {
 	Requests    int   `json:"requests"`
 	Annotations int   `json:"annotations"`
 	Received    int   `json:"bytes_received"`
-	// Log holds the log lines of two annotations.
+	// Log holds log lines of two annotations.
 	Log []string `json:"log"`
-	// Returned are the record numbers returned for the first photo under scheme
-	// cpar.
-	Returned []uint32 `json:"returned"`
 	// Searched is the number of the owner's words and names searched for in
 	// Haystack bytes: folder, log and all requests. Found are the ones that
 	// occur.
@@ -47,7 +45,7 @@ const logWords = "request manifest segments annotate missing health indexes serv
 func (s *session) lookAtCloud() error {
 	saw := &s.result.Saw
 	var secrets []string
-	for _, list := range [][]item{s.records, s.held} {
+	for _, list := range [][]item{s.train, s.fresh} {
 		for _, it := range list {
 			secrets = append(secrets, it.Keywords...)
 			secrets = append(secrets, it.Path, path.Base(it.Name))
@@ -83,13 +81,10 @@ func (s *session) lookAtCloud() error {
 			}
 		}
 	}
-	for _, b := range s.sent {
-		needles.search(b)
-		saw.Haystack += int64(len(b))
-		saw.Received += len(b)
-	}
-	for _, near := range s.result.Photos[0].answer(peer).Nearest {
-		saw.Returned = append(saw.Returned, near.Record)
+	for _, p := range s.result.Photos {
+		needles.search(p.request)
+		saw.Haystack += int64(len(p.request))
+		saw.Received += len(p.request)
 	}
 	saw.Found = needles.found()
 	return nil
@@ -98,13 +93,12 @@ func (s *session) lookAtCloud() error {
 // needles searches for many words in a single scan.
 type needles struct {
 	count int
-	by    map[[4]byte][]string
-	first [1 << 16]bool // first two bytes of any word
+	by    map[[shortest]byte][]string
 	there map[string]bool
 }
 
 func newNeedles(words []string) *needles {
-	n := &needles{by: map[[4]byte][]string{}, there: map[string]bool{}}
+	n := &needles{by: map[[shortest]byte][]string{}, there: map[string]bool{}}
 	known := map[string]bool{}
 	for _, w := range strings.Fields(logWords) {
 		known[w] = true
@@ -115,19 +109,15 @@ func newNeedles(words []string) *needles {
 		}
 		known[w] = true
 		n.count++
-		start := [4]byte([]byte(w))
+		start := [shortest]byte([]byte(w))
 		n.by[start] = append(n.by[start], w)
-		n.first[int(w[0])<<8|int(w[1])] = true
 	}
 	return n
 }
 
 func (n *needles) search(b []byte) {
 	for i := 0; i+shortest <= len(b); i++ {
-		if !n.first[int(b[i])<<8|int(b[i+1])] {
-			continue
-		}
-		for _, w := range n.by[[4]byte(b[i:])] {
+		for _, w := range n.by[[shortest]byte(b[i:])] {
 			if bytes.HasPrefix(b[i:], []byte(w)) {
 				n.there[w] = true
 			}
@@ -136,10 +126,5 @@ func (n *needles) search(b []byte) {
 }
 
 func (n *needles) found() []string {
-	out := []string{}
-	for w := range n.there {
-		out = append(out, w)
-	}
-	slices.Sort(out)
-	return out
+	return append([]string{}, slices.Sorted(maps.Keys(n.there))...)
 }

@@ -23,8 +23,8 @@ func TestPoster(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := bytes.Repeat([]byte{7, 250}, 2000)
-	photo := Photo{picture: newPicture("image/png", b.Bytes(), img.Bounds().Size()), request: request}
-	photo.Answers = []Answer{{Search: hero, Keywords: marked([]rank.Keyword{{Word: "WWW", Probability: 0.9}, {Word: "MMM", Probability: 0.4}}, []string{"WWW"})}}
+	photo := Photo{Picture: newPicture("image/png", b.Bytes(), img), request: request,
+		Keywords: marked([]rank.Keyword{{Word: "WWW", Probability: 0.9}, {Word: "MMM", Probability: 0.4}}, true, 10, []string{"WWW"})}
 	path := filepath.Join(t.TempDir(), "poster.png")
 	if err := (&Result{Photos: []Photo{photo, photo}}).WritePoster(path); err != nil {
 		t.Fatal(err)
