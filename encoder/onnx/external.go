@@ -18,16 +18,7 @@ const maxEntries = 16 // of external_data
 
 // entry reads a StringStringEntryProto of external_data.
 func (l *location) entry(b []byte) error {
-	var key, value string
-	err := eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			key, err = f.text()
-		case 2:
-			value, err = f.text()
-		}
-		return err
-	})
+	key, value, err := textPair(b)
 	if err != nil {
 		return err
 	}

@@ -1,31 +1,10 @@
 package onnx
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // An outline is a file's structure without weights, sufficient to choose the
 // embedding. The decoder skips unknown operators and element types, which ONNX
 // Runtime may support, but inspects everything that can hold a tensor.
-
-// ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
-// nodes no attributes. It refuses damage known to crash that runtime.
-func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
-	limits = limits.OrDefault()
-	if int64(len(data)) > limits.FileBytes {
-		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
-	}
-	d := &decoder{limits: limits, outline: true, external: external, empty: map[string]bool{}}
-	m, err := d.model(data)
-	if err == nil {
-		err = d.checkEmpty()
-	}
-	if err != nil {
-		return nil, err
-	}
-	m.Bytes = d.bytes
-	return m, nil
-}
 
 func (d *decoder) countOutline(t *Tensor) error {
 	size := int64(len(t.raw))
@@ -79,43 +58,15 @@ var mustBePositive = map[string]bool{
 	"blocksize": true, "upscale_factor": true,
 }
 
-func (d *decoder) outlineAttribute(b []byte, n *Node) error {
-	a := &Attribute{}
-	err := eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			a.Name, err = f.text()
-		case 3:
-			a.I, err = int64(f.bits), f.want(wireVarint)
-		case 5, 10: // t, tensors
-			return message(f, "tensor", func(b []byte) error {
-				t := &Tensor{}
-				err := d.tensor(b, t, nil)
-				n.empty = n.empty || t.empty()
-				return err
-			})
-		case 6, 11: // g, graphs
-			n.HasGraph = true
-			g := &Graph{}
-			err := message(f, "graph", func(b []byte) error { return d.graph(b, g) })
-			n.inner = append(n.inner, g.names()...)
-			return err
-		case 8: // ints, never long for image operators
-			a.Ints, err = f.repeatedInts(a.Ints, maxInts)
-		case 20:
-			a.Kind, err = Kind(f.bits), f.want(wireVarint)
-		case 22, 23: // sparse_tensor, sparse_tensors
-			return errSparse
-		}
-		return err
-	})
-	if err != nil || !mustBePositive[a.Name] {
-		return err
+func (a *Attribute) checkPositive() error {
+	if !mustBePositive[a.Name] {
+		return nil
 	}
-	if a.Kind == KindInt || a.Kind == 0 && len(a.Ints) == 0 {
-		a.Ints = append(a.Ints, a.I) // 0 if omitted
+	list := a.Ints
+	if a.Kind == KindInt || a.Kind == 0 && len(list) == 0 {
+		list = append(list, a.I) // 0 if omitted
 	}
-	for _, v := range a.Ints {
+	for _, v := range list {
 		if v < 1 {
 			return fmt.Errorf("%s holds %d", a.Name, v)
 		}

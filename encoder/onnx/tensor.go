@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Type is TensorProto.DataType.
@@ -55,7 +57,7 @@ func (t Type) width() int {
 	return 0
 }
 
-func (t Type) list() int {
+func (t Type) list() protowire.Number {
 	switch t {
 	case Float:
 		return 4
@@ -125,62 +127,44 @@ func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	return err
 }
 
+// lists counts the elements of a tensor's typed lists by field number.
 type lists [12]int
 
 func (l *lists) add(f field) error {
-	width, kind := 0, wireVarint // one element per field
-	switch f.number {
-	case 4:
-		width, kind = 4, wireFixed32
-	case 10:
-		width, kind = 8, wireFixed64
+	if f.number == 6 { // strings
+		l[f.number]++
+		return f.want(protowire.BytesType)
 	}
-	switch {
-	case f.kind != wireBytes:
+	for _, err := range f.numbers(listKind(f.number)) {
+		if err != nil {
+			return err
+		}
 		l[f.number]++
-		return f.want(kind)
-	case f.number == 6: // strings
-		l[f.number]++
-	case width > 0:
-		if len(f.bytes)%width != 0 {
-			return errTruncated
-		}
-		l[f.number] += len(f.bytes) / width
-	default:
-		for _, b := range f.bytes {
-			if b < 0x80 { // the last byte of an integer
-				l[f.number]++
-			}
-		}
-		if n := len(f.bytes); n > 0 && f.bytes[n-1] >= 0x80 {
-			return errTruncated
-		}
 	}
 	return nil
 }
 
+func listKind(number protowire.Number) protowire.Type {
+	switch number {
+	case 4:
+		return protowire.Fixed32Type
+	case 10:
+		return protowire.Fixed64Type
+	}
+	return protowire.VarintType
+}
+
 // bits calls f with the bits of every element in any encoding.
 func (t *Tensor) bits(f func(i int, bits uint64)) error {
-	le := binary.LittleEndian
 	switch {
 	case t.isRaw && len(t.raw) == t.Count()*t.Type.width():
-		switch t.Type.width() {
-		case 1:
-			for i, b := range t.raw {
-				f(i, uint64(b))
+		width := t.Type.width()
+		for i := range t.Count() {
+			var v uint64
+			for k, b := range t.raw[i*width:][:width] {
+				v |= uint64(b) << (8 * k)
 			}
-		case 2:
-			for i := range len(t.raw) / 2 {
-				f(i, uint64(le.Uint16(t.raw[2*i:])))
-			}
-		case 4:
-			for i := range len(t.raw) / 4 {
-				f(i, uint64(le.Uint32(t.raw[4*i:])))
-			}
-		case 8:
-			for i := range len(t.raw) / 8 {
-				f(i, le.Uint64(t.raw[8*i:]))
-			}
+			f(i, v)
 		}
 		return nil
 	case t.isRaw:
@@ -201,35 +185,18 @@ func (t *Tensor) bits(f func(i int, bits uint64)) error {
 
 func (t *Tensor) listed(f func(i int, bits uint64)) error {
 	i, n := 0, t.Count()
-	next := func(bits uint64) {
-		if i < n {
-			f(i, bits)
-		}
-		i++
-	}
 	err := eachField(t.body, func(at field) error {
 		if at.number != t.Type.list() {
 			return nil
 		}
-		if at.kind != wireBytes {
-			next(at.bits)
-			return nil
-		}
-		for b := at.bytes; len(b) > 0; {
-			var bits uint64
-			size := 0
-			switch at.number {
-			case 4:
-				bits, size = uint64(binary.LittleEndian.Uint32(b)), 4
-			case 10:
-				bits, size = binary.LittleEndian.Uint64(b), 8
-			default:
-				if bits, size = binary.Uvarint(b); size <= 0 {
-					return errTruncated
-				}
+		for v, err := range at.numbers(listKind(at.number)) {
+			if err != nil {
+				return err
 			}
-			next(bits)
-			b = b[size:]
+			if i < n {
+				f(i, v)
+			}
+			i++
 		}
 		return nil
 	})
