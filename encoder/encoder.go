@@ -220,10 +220,10 @@ func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 // RuntimeName describes the runtime for display, with a library's release and
 // file.
 func (n *Encoder) RuntimeName() string {
-	if s, ok := n.embedder.(*Session); ok {
-		return s.Library()
+	if m, ok := n.embedder.(*Model); ok {
+		return m.name
 	}
-	return "plain Go"
+	return n.embedder.Runtime()
 }
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }

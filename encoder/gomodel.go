@@ -4,15 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"cpar"
 	"cpar/encoder/engine"
 )
-
-// A Model is a network ready to run in plain Go. It is safe for concurrent use.
-type Model struct {
-	fileInfo
-	program *engine.Program
-}
 
 // errUnknownShape reports a tensor of unknown shape.
 type errUnknownShape struct{ name string }
@@ -39,52 +32,10 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{s.fileInfo, program}, nil
-}
-
-// Runtime returns Go.
-func (m *Model) Runtime() string { return Go }
-
-// Close does nothing, because there is nothing to free.
-func (m *Model) Close() error { return nil }
-
-var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
-
-// Embed computes the embedding of one image: 3·H·W values in the order channel,
-// row, column. The caller owns the result. Errors wrap cpar.ErrInput.
-func (m *Model) Embed(image []float32) ([]float32, error) {
-	embedding, err := m.embed(image)
-	if err != nil {
-		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
+	input, output := s.input.name, s.choice.Name
+	run := func(image []float32) ([]float32, error) {
+		results, err := program.Run(map[string][]float32{input: image}, []string{output})
+		return results[output], err
 	}
-	return embedding, nil
-}
-
-func (m *Model) embed(image []float32) ([]float32, error) {
-	if err := m.input.check(image); err != nil {
-		return nil, err
-	}
-	results, err := m.program.Run(map[string][]float32{m.input.name: m.input.arranged(image)}, []string{m.choice.Name})
-	if err != nil {
-		return nil, err
-	}
-	return m.finish(results[m.choice.Name])
-}
-
-func (a *fileInfo) finish(values []float32) ([]float32, error) {
-	embedding, err := a.pooling.apply(values)
-	if err == nil && !finite(embedding) {
-		err = errNotFinite
-	}
-	return embedding, err
-}
-
-// finite reports whether all values are finite.
-func finite(x []float32) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
+	return &Model{s.fileInfo, Go, "plain Go", run, func() error { return nil }}, nil
 }

@@ -23,17 +23,9 @@ type imageInput struct {
 // findInput finds the input of a graph that can hold an image. It ignores
 // further inputs, such as the text of an image-text network.
 func findInput(g *onnx.Graph) (imageInput, error) {
-	constants := map[string]bool{}
-	for _, t := range g.Constants {
-		constants[t.Name] = true
-	}
 	var found []imageInput
-	var inputs []onnx.ValueInfo
-	for _, in := range g.Inputs {
-		if constants[in.Name] {
-			continue // before IR 4, constants were also listed as inputs
-		}
-		inputs = append(inputs, in)
+	inputs := g.FreeInputs()
+	for _, in := range inputs {
 		if image, ok := asImage(in); ok {
 			found = append(found, image)
 		}

@@ -4,21 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"cpar"
 	"cpar/encoder/onnx"
 	"cpar/encoder/onnxruntime"
 )
 
-// A Session is a network ready to run in ONNX Runtime.
-type Session struct {
-	fileInfo
-	session *onnxruntime.Session
-	library *onnxruntime.Library
-}
-
 // startSession loads the part of the graph that the embedding needs into ONNX
 // Runtime. A run on zeros measures undeclared shapes.
-func startSession(s *parsedModel, options Options) (_ *Session, err error) {
+func startSession(s *parsedModel, options Options) (_ *Model, err error) {
 	library, err := onnxruntime.Open(options.Library)
 	if err != nil {
 		return nil, err
@@ -40,7 +32,11 @@ func startSession(s *parsedModel, options Options) (_ *Session, err error) {
 	if !slices.Equal(shape, s.choice.Shape) {
 		return nil, fmt.Errorf("its tensor %.80q has shape %s where the file says %s", s.choice.Name, formatShape(shape), formatShape(s.choice.Shape))
 	}
-	return &Session{s.fileInfo, t.session, library}, nil
+	run := func(image []float32) ([]float32, error) {
+		values, _, err := t.session.Run(image)
+		return values, err
+	}
+	return &Model{s.fileInfo, ONNXRuntime, library.String(), run, t.session.Close}, nil
 }
 
 // A shapeProber measures the shapes of a graph's tensors with ONNX Runtime. It
@@ -96,31 +92,3 @@ func (t *shapeProber) probe(name string) ([]int, error) {
 	t.name, t.known[name] = name, shape
 	return shape, nil
 }
-
-// Embed computes the embedding of one image (see Embedder).
-func (s *Session) Embed(image []float32) ([]float32, error) {
-	err := s.input.check(image)
-	var embedding []float32
-	if err == nil {
-		embedding, _, err = s.session.Run(s.input.arranged(image))
-	}
-	if err == nil {
-		embedding, err = s.finish(embedding)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
-	}
-	return embedding, nil
-}
-
-// Runtime returns ONNXRuntime.
-func (s *Session) Runtime() string { return ONNXRuntime }
-
-// Library names the release and the file of ONNX Runtime.
-func (s *Session) Library() string { return s.library.String() }
-
-// String names the model by its digest, and the library.
-func (s *Session) String() string { return s.fileInfo.String() + " in " + s.library.String() }
-
-// Close waits for running calls and frees the network. Later calls fail.
-func (s *Session) Close() error { return s.session.Close() }

@@ -163,11 +163,7 @@ func Compile(m *onnx.Model, o Options) (*Program, error) {
 	if b.opset < minOpset || b.opset > maxOpset {
 		return nil, onnx.Unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
 	}
-	constant := map[string]bool{}
-	for _, t := range m.Graph.Constants {
-		constant[t.Name] = true
-	}
-	if err := b.readInputs(m.Graph.Inputs, constant, o.Inputs); err != nil {
+	if err := b.readInputs(m.Graph.FreeInputs(), o.Inputs); err != nil {
 		return nil, err
 	}
 	if err := b.graph(m.Graph.Nodes, m.Graph.Constants); err != nil {
@@ -191,12 +187,8 @@ func constantOf(name string, t *onnx.Tensor) *value {
 	return v
 }
 
-// readInputs makes values of the non-constant inputs.
-func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, shapes map[string][]int) error {
+func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) error {
 	for _, in := range inputs {
-		if constant[in.Name] {
-			continue // before IR 4, constants were also listed as inputs
-		}
 		if b.values[in.Name] != nil {
 			return fmt.Errorf("it has two inputs %.80q", in.Name)
 		}
@@ -210,11 +202,7 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, 
 			v.kind = ints
 		}
 		if shape := shapes[in.Name]; shape != nil {
-			fits := len(shape) == len(in.Dims) || !in.HasShape
-			for i := 0; fits && in.HasShape && i < len(shape); i++ {
-				fits = in.Dims[i] == -1 || in.Dims[i] == shape[i]
-			}
-			if !fits {
+			if !in.Fits(shape) {
 				return fmt.Errorf("its input %.80q has shape %v where the file says %v", in.Name, shape, in.Dims)
 			}
 			v.shape = slices.Clone(shape)
@@ -343,15 +331,7 @@ func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo
 		return nil, errors.New("it has no output")
 	}
 	for _, out := range outputs {
-		v := wanted[out.Name]
-		if v == nil || !out.HasShape || len(out.Dims) == 0 {
-			continue
-		}
-		agrees := len(out.Dims) == len(v.shape)
-		for i := 0; agrees && i < len(out.Dims); i++ {
-			agrees = out.Dims[i] == -1 || out.Dims[i] == v.shape[i]
-		}
-		if !agrees {
+		if v := wanted[out.Name]; v != nil && len(out.Dims) > 0 && !out.Fits(v.shape) {
 			return nil, fmt.Errorf("its output %.80q has shape %v where the file says %v", out.Name, v.shape, out.Dims)
 		}
 	}

@@ -71,6 +71,16 @@ type Graph struct {
 	Inputs, Outputs []ValueInfo
 }
 
+// FreeInputs returns the inputs that are not constants. Before IR 4, constants
+// were also listed as inputs.
+func (g *Graph) FreeInputs() []ValueInfo {
+	constants := map[string]bool{}
+	for _, t := range g.Constants {
+		constants[t.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(g.Inputs), func(in ValueInfo) bool { return constants[in.Name] })
+}
+
 func (g *Graph) names() (names []string) {
 	for _, n := range g.Nodes {
 		names = append(names, n.Reads()...)
@@ -162,6 +172,11 @@ type ValueInfo struct {
 	Type     Type
 	Dims     []int
 	HasShape bool
+}
+
+// Fits reports whether a tensor of this shape agrees with the declared one.
+func (v ValueInfo) Fits(shape []int) bool {
+	return !v.HasShape || slices.EqualFunc(v.Dims, shape, func(declared, n int) bool { return declared == -1 || declared == n })
 }
 
 // An UnsupportedError reports a possibly valid file that plain Go cannot run.

@@ -24,8 +24,8 @@ func eachField(message []byte, f func(field) error) error {
 		// Other parsers truncate numbers beyond the maximum and would see
 		// another field.
 		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return fmt.Errorf("%w: %w", errTruncated, protowire.ParseError(n))
+		if n < 0 || number > protowire.MaxValidNumber {
+			return fmt.Errorf("%w: field number %d", errTruncated, number)
 		}
 		message = message[n:]
 		at := field{number: number, kind: kind}

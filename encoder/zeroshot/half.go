@@ -208,18 +208,12 @@ func (h *TextModel) compile(length int) (*program, error) {
 }
 
 func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error) {
-	constant := map[string]bool{}
-	for _, t := range g.Constants {
-		constant[t.Name] = true
-	}
 	shapes := map[string][]int{}
 	var whole []onnx.ValueInfo
-	for _, in := range g.Inputs {
-		switch {
-		case constant[in.Name]:
-		case in.Type.Floating():
+	for _, in := range g.FreeInputs() {
+		if in.Type.Floating() {
 			shapes[in.Name] = imageShape(in) // input of the image half, if the file holds both
-		default:
+		} else {
 			whole = append(whole, in)
 		}
 	}
