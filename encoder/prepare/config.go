@@ -1,6 +1,7 @@
 package prepare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -46,32 +47,24 @@ func readConfig(data []byte, height, width int) (p Preprocessing, kind string, e
 	}
 	switch {
 	case f.has("pretrained_cfg"):
-		kind = "timm"
-		if f, err = f.object("pretrained_cfg"); err == nil {
-			p, err = readTimm(f, height, width)
-		}
+		kind, p = "timm", readTimm(f.object("pretrained_cfg"), height, width)
 	case f.has("input_size"): // timm, before pretrained_cfg
-		kind = "timm"
-		p, err = readTimm(f, height, width)
+		kind, p = "timm", readTimm(f, height, width)
 	case f.has("preprocess_cfg"):
-		kind = "open_clip"
-		p, err = readOpenCLIPConfig(f, height, width)
+		// The size is apart from the preprocessing.
+		side := f.object("model_cfg").object("vision_cfg").size("image_size")
+		kind, p = "open_clip", readOpenCLIP(f.object("preprocess_cfg"), side, height, width)
 	case f.has("resize_mode", "fill_color", "mode"), f.has("interpolation") && !f.has("preset", "resize", "shorter", "scale", "color", "offset", "fill"):
-		kind = "open_clip"
-		p, err = readOpenCLIP(f, nil, height, width)
+		kind, p = "open_clip", readOpenCLIP(f, nil, height, width)
 	case f.has("image_processor"): // Hugging Face's processor_config.json
-		kind = "Hugging Face"
-		if f, err = f.object("image_processor"); err == nil {
-			p, err = readHuggingFace(f, height, width)
-		}
+		kind, p = "Hugging Face", readHuggingFace(f.object("image_processor"), height, width)
 	case f.has("image_processor_type", "feature_extractor_type", "image_mean", "do_resize", "do_normalize"):
-		kind = "Hugging Face"
-		p, err = readHuggingFace(f, height, width)
+		kind, p = "Hugging Face", readHuggingFace(f, height, width)
 	case f.has("model_type", "architectures", "architecture", "vision_cfg", "model_cfg", "tokenizer_class", "transformers_version"):
-		err = errNoPreprocessing
+		f.fail(errNoPreprocessing)
 	default:
 		kind = "sidecar"
 		p, err = readSidecar(data, height, width)
 	}
-	return p, kind, err
+	return p, kind, cmp.Or(err, *f.err)
 }

@@ -1,42 +1,23 @@
 package prepare
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // readTimm reads the preprocessing in timm's config.json (timm/data/config.py
 // and transforms_factory.py: transforms_imagenet_eval).
-func readTimm(f fields, height, width int) (Preprocessing, error) {
+func readTimm(f fields, height, width int) Preprocessing {
 	p := plain(height, width)
 	p.Mean, p.Std = imagenetMean, imagenetStd
-	h, w, pct, err := timmSize(f, height, width)
-	if err != nil {
-		return p, err
-	}
-	if err := p.sized(h, w, height, width); err != nil {
-		return p, err
-	}
-	if err := p.channels(f, "mean", "std"); err != nil {
-		return p, err
-	}
-	filter, err := f.text("interpolation", "bicubic")
-	if err != nil {
-		return p, err
-	}
-	if p.Interpolation, err = interpolation(filter); err != nil {
-		return p, err
-	}
-	mode, err := f.text("crop_mode", "center")
-	if err != nil {
-		return p, err
-	}
+	h, w, pct := timmSize(f, height, width)
+	f.fail(p.sized(h, w, height, width))
+	p.channels(f, "mean", "std")
+	p.filter(f, f.text("interpolation", "bicubic"))
+	mode := f.text("crop_mode", "center")
 	resized := [2]int{floor(float64(h) / pct), floor(float64(w) / pct)}
 	same := resized == [2]int{h, w}
 	switch {
 	case mode == "squash" && same: // nothing is cropped
 	case h != w:
-		return p, fmt.Errorf("crop_mode %.20q for %d×%d is not supported", mode, w, h)
+		f.failf("crop_mode %.20q for %d×%d is not supported", mode, w, h)
 	case mode == "squash":
 		p.Shorter = resized[0]
 	case mode == "border" && same:
@@ -47,42 +28,33 @@ func readTimm(f fields, height, width int) (Preprocessing, error) {
 	case mode == "center" || mode == "":
 		p.Resize, p.Shorter = ResizeCrop, resized[0]
 	default:
-		return p, fmt.Errorf("crop_mode %.20q with crop_pct %g is not supported; center and squash are, and border with 1", mode, pct)
+		f.failf("crop_mode %.20q with crop_pct %g is not supported; center and squash are, and border with 1", mode, pct)
 	}
-	return p, nil
+	return p
 }
 
 // timmSize returns the image size and the share of the resized image that a
 // crop keeps. The network's size decides, or the training size if it is open.
-func timmSize(f fields, height, width int) (h, w int, pct float64, err error) {
+func timmSize(f fields, height, width int) (h, w int, pct float64) {
 	h, w = size(nil).sides(height, width)
-	if h, w, err = chw(f, "input_size", h, w); err != nil {
-		return 0, 0, 0, err
-	}
-	if pct, err = f.number("crop_pct", 0.875); err != nil {
-		return 0, 0, 0, err
-	}
-	th, tw, err := chw(f, "test_input_size", h, w)
-	if err != nil {
-		return 0, 0, 0, err
-	}
-	test, err := f.number("test_crop_pct", pct)
-	if err == nil && (th != h || tw != w) && th == height && tw == width {
+	h, w = f.chw("input_size", h, w)
+	pct = f.number("crop_pct", 0.875)
+	th, tw := f.chw("test_input_size", h, w)
+	if test := f.number("test_crop_pct", pct); (th != h || tw != w) && th == height && tw == width {
 		h, w, pct = th, tw, test
 	}
-	if err == nil && !(pct > 0 && pct <= 1) {
-		err = fmt.Errorf("crop_pct %g; it lies between 0 and 1", pct)
+	if !(pct > 0 && pct <= 1) {
+		f.failf("crop_pct %g; it lies between 0 and 1", pct)
 	}
-	return h, w, pct, err
+	return h, w, pct
 }
 
-func chw(f fields, name string, height, width int) (h, w int, err error) {
+func (f fields) chw(name string, height, width int) (h, w int) {
 	shape := []int{3, height, width}
-	if err := f.read(name, &shape, "three whole numbers"); err != nil {
-		return 0, 0, err
-	}
+	f.read(name, &shape, "three whole numbers")
 	if len(shape) != 3 || shape[0] != 3 {
-		return 0, 0, fmt.Errorf("its %q is %v; pictures of 3 channels are supported", name, shape)
+		f.failf("its %q is %v; pictures of 3 channels are supported", name, shape)
+		return height, width
 	}
-	return shape[1], shape[2], nil
+	return shape[1], shape[2]
 }
