@@ -283,6 +283,8 @@ func (c *call) compile() error {
 		compile = func(c *call) error { return c.compileFunction(f) }
 	} else if compile == nil || !c.node.Standard() {
 		return onnx.Unsupported("this operator is not supported by the built-in runtime")
+	} else if most := maxInputs[c.node.Op]; most > 0 && len(c.in) > most {
+		return fmt.Errorf("it has %d inputs", len(c.in))
 	}
 	err := compile(c)
 	if err = cmp.Or(c.err, err); err != nil {

@@ -63,9 +63,6 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 // compileMatMul multiplies the last two axes of two tensors and broadcasts the
 // others.
 func compileMatMul(c *call) error {
-	if err := c.inputs(2, 2); err != nil {
-		return err
-	}
 	return c.setOutput(c.matMul(c.input(0), c.input(1)))
 }
 
@@ -144,9 +141,6 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 // compileGemm computes alpha·a·b + beta·c of matrices. a and b may be
 // transposed.
 func compileGemm(c *call) error {
-	if err := c.inputs(2, 3); err != nil {
-		return err
-	}
 	a, b := c.input(0), c.input(1)
 	of := c.factors([]string{"alpha", "beta"}, 1, 1)
 	if !finite(of) {
