@@ -48,15 +48,12 @@ func NewRanker(words []string, vectors [][]float32, offered int) (*Ranker, error
 	return r, nil
 }
 
-// Dim returns the length of the vectors.
-func (r *Ranker) Dim() int { return len(r.vectors[0]) }
-
 // Rank returns the keywords nearest to a photo's embedding, best first: at most
 // most, each with a score of at least least, and none in known.
 func (r *Ranker) Rank(embedding []float32, most int, least float64, known []string) ([]Score, error) {
 	photo, err := normalised(embedding)
-	if err == nil && len(photo) != r.Dim() {
-		err = dimMismatch(len(photo), r.Dim())
+	if dim := len(r.vectors[0]); err == nil && len(photo) != dim {
+		err = dimMismatch(len(photo), dim)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ranking words: %w", err)
