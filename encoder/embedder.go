@@ -89,7 +89,9 @@ func finite(x []float32) bool {
 func (m *Model) Runtime() string { return m.runtime }
 
 // String names the model by its digest, and the runtime.
-func (m *Model) String() string { return "network " + hex.EncodeToString(m.digest[:8]) + " in " + m.name }
+func (m *Model) String() string {
+	return "network " + hex.EncodeToString(m.digest[:8]) + " in " + m.name
+}
 
 // Close waits for running calls and frees the network.
 func (m *Model) Close() error { return m.close() }
