@@ -72,7 +72,7 @@ func (t *shapeProber) probe(name string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	input := onnxruntime.Input{Name: t.input.name, Element: int32(t.input.elements)}
+	input := onnxruntime.Input{Name: t.input.name, Element: t.input.elements}
 	for _, d := range t.input.shape() {
 		input.Shape = append(input.Shape, int64(d))
 	}

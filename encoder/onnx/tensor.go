@@ -226,7 +226,7 @@ func (t *Tensor) Floats() ([]float32, error) {
 		}
 		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits)) })
 	case Float16:
-		halves := halfFloats()
+		halves := Halves()
 		err = t.bits(func(i int, bits uint64) { out[i] = halves[uint16(bits)] })
 	case BFloat16:
 		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits) << 16) })
@@ -292,33 +292,24 @@ func (t *Tensor) Ints() ([]int64, error) {
 	return out, nil
 }
 
-// halfFloats tabulates halfFloat.
-var halfFloats = sync.OnceValue(func() *[1 << 16]float32 {
+// Halves tabulates the values of IEEE 754 binary16 by their bits.
+var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	all := &[1 << 16]float32{}
 	for h := range all {
-		all[h] = halfFloat(uint16(h))
+		exponent, fraction := h>>10&31, float64(h&1023)
+		v := math.Ldexp(1024+fraction, exponent-25)
+		switch {
+		case exponent == 0:
+			v = math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			v = math.Inf(1)
+		case exponent == 31:
+			v = math.NaN()
+		}
+		all[h] = float32(math.Copysign(v, float64(1-2*(h>>15))))
 	}
 	return all
 })
-
-// halfFloat widens an IEEE 754 binary16 exactly.
-func halfFloat(h uint16) float32 {
-	sign := float32(1)
-	if h&0x8000 != 0 {
-		sign = -1
-	}
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	switch exponent {
-	case 0:
-		return sign * float32(math.Ldexp(fraction, -24))
-	case 31:
-		if fraction != 0 {
-			return float32(math.NaN())
-		}
-		return sign * float32(math.Inf(1))
-	}
-	return sign * float32(math.Ldexp(1024+fraction, exponent-25))
-}
 
 // Volume returns the number of elements of a shape, at most limit.
 func Volume(shape []int, limit int) (int, error) {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"unsafe"
+
+	"cpar/encoder/onnx"
 )
 
 // sessionConfig (onnxruntime_session_options_config_keys.h) makes the library
@@ -90,12 +92,12 @@ func (l *Library) floats(value uintptr) ([]float32, []int, error) {
 		return nil, nil, err
 	}
 	defer l.release(releaseTensorTypeAndShapeInfo, info)
-	var element int32
+	var element onnx.Type
 	if err := l.call(getTensorElementType, info, uintptr(unsafe.Pointer(&element))); err != nil {
 		return nil, nil, err
 	}
-	if element != elementFloat && element != elementFloat16 {
-		return nil, nil, fmt.Errorf("%w: its elements are of type %d", errKind, element)
+	if element != onnx.Float && element != onnx.Float16 {
+		return nil, nil, fmt.Errorf("%w: its elements are of type %d", errKind, int32(element))
 	}
 	shape, n, err := l.dimensions(info)
 	if err != nil || n == 0 {
@@ -105,7 +107,7 @@ func (l *Library) floats(value uintptr) ([]float32, []int, error) {
 	if err := l.call(getTensorMutableData, value, uintptr(unsafe.Pointer(&data))); err != nil {
 		return nil, nil, err
 	}
-	if element == elementFloat16 {
+	if element == onnx.Float16 {
 		return widened(unsafe.Slice((*uint16)(data), n)), shape, nil
 	}
 	return slices.Clone(unsafe.Slice((*float32)(data), n)), shape, nil
