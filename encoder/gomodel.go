@@ -34,7 +34,7 @@ func startGo(s *parsedModel, options Options) (*Model, error) {
 	}
 	input, output := s.input.name, s.choice.Name
 	run := func(image []float32) ([]float32, error) {
-		results, err := program.Run(map[string][]float32{input: image}, []string{output})
+		results, err := program.Run(map[string][]float32{input: image})
 		return results[output], err
 	}
 	return &Model{s.fileInfo, Go, "plain Go", run, func() error { return nil }}, nil

@@ -11,17 +11,17 @@ package engine
 // Without a stride these are few, because the padding at the end of a row also
 // starts the next.
 type layout struct {
+	window
 	phase       [][]int // number of phase (a, b), or −1
 	phases      int
 	rows, pitch int   // of a phase
 	offsets     []int // of the taps of all channels of a group, the rows of the product
-	outH, outW  int
-	slack       int  // zeros after the last plane, for padding and for kernels that read whole registers
-	direct      bool // the image is used in place
+	slack       int   // zeros after the last plane, for padding and for kernels that read whole registers
+	direct      bool  // the image is used in place
 }
 
-func (w *window) layout() layout {
-	l := layout{outH: w.outH, outW: w.outW}
+func (w window) layout() layout {
+	l := layout{window: w}
 	l.rows = w.outH + (w.kh-1)*w.dh/w.sh
 	// Columns that the last window of a row reads beyond the image.
 	right := max(0, (w.outW-1)*w.sw+w.wide()-w.left-w.inW)
@@ -53,13 +53,13 @@ func (w *window) layout() layout {
 	return l
 }
 
-func (l *layout) tapsOf(w *window, channels int) {
+func (l *layout) setOffsets(channels int) {
 	for c := range channels {
-		for dy := range w.kh {
-			for dx := range w.kw {
-				y, x := dy*w.dh, dx*w.dw
-				phase := c*l.phases + l.phase[y%w.sh][x%w.sw]
-				l.offsets = append(l.offsets, (phase*l.rows+y/w.sh)*l.pitch+x/w.sw)
+		for dy := range l.kh {
+			for dx := range l.kw {
+				y, x := dy*l.dh, dx*l.dw
+				phase := c*l.phases + l.phase[y%l.sh][x%l.sw]
+				l.offsets = append(l.offsets, (phase*l.rows+y/l.sh)*l.pitch+x/l.sw)
 			}
 		}
 	}
@@ -75,37 +75,36 @@ func (l *layout) contiguous() bool { return l.pitch == l.outW || l.outH == 1 }
 // columns is the number of computed pixels.
 func (l *layout) columns() int { return (l.outH-1)*l.pitch + l.outW }
 
-func (v *conv) lay(to, x []float32) {
-	clear(to)
-	plane, size := int(v.laid.plane()), v.inH*v.inW
-	for c := range len(x) / size {
-		v.layPlane(to[c*plane:], x[c*size:][:size])
-	}
-}
-
-// layPlane lays out one channel. Padding must already be zero.
-func (v *conv) layPlane(to, x []float32) {
-	l := &v.laid
-	for y := range v.inH {
-		row := (y + v.top) / v.sh
+// layPlane lays out one channel. Padding must already be there.
+func (l *layout) layPlane(to, x []float32) {
+	for y := range l.inH {
+		row := (y + l.top) / l.sh
 		if row >= l.rows {
 			break
 		}
-		from := x[y*v.inW:][:v.inW]
-		for b, number := range l.phase[(y+v.top)%v.sh] {
+		from := x[y*l.inW:][:l.inW]
+		for b, number := range l.phase[(y+l.top)%l.sh] {
 			if number < 0 {
 				continue
 			}
 			line := to[(number*l.rows+row)*l.pitch:]
-			if v.sw == 1 {
-				copy(line[v.left:], from)
+			if l.sw == 1 {
+				copy(line[l.left:], from)
 				continue
 			}
-			first := (b - v.left%v.sw + v.sw) % v.sw
+			first := (b - l.left%l.sw + l.sw) % l.sw
 			if first < len(from) {
-				copyStrided(line[(first+v.left)/v.sw:], from[first:], v.sw)
+				copyStrided(line[(first+l.left)/l.sw:], from[first:], l.sw)
 			}
 		}
+	}
+}
+
+// collect copies the pixels among the computed columns.
+func (l *layout) collect(to, from []float32) {
+	for i := 0; i < len(to); i += l.outW {
+		copy(to[i:][:l.outW], from)
+		from = from[min(l.pitch, len(from)):]
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 type Program struct {
 	plan   *plan
 	inputs []*value
+	reads  []bool // of each input, whether the wanted tensors depend on it
 	wanted map[string]*value
 	shapes map[string][]int
 	arenas sync.Pool
-	needs  sync.Map // *dependencies by requested tensors
 }
 
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
@@ -43,6 +43,9 @@ func (b *builder) program(wanted map[string]*value) (*Program, error) {
 			}
 		}
 	}
+	for _, v := range b.inputs {
+		p.reads = append(p.reads, wanted[v.name] == v || slices.ContainsFunc(b.steps, func(s *step) bool { return slices.Contains(s.in, v) }))
+	}
 	var err error
 	p.plan, err = newPlan(b)
 	return p, err
@@ -71,15 +74,6 @@ func (p *Program) Shape(name string) ([]int, bool) {
 	return slices.Clone(shape), ok
 }
 
-// Inputs returns the names of the inputs.
-func (p *Program) Inputs() []string {
-	var names []string
-	for _, v := range p.inputs {
-		names = append(names, v.name)
-	}
-	return names
-}
-
 type arena struct {
 	slots   [][]float32
 	scratch []float32
@@ -105,14 +99,10 @@ func (a *arena) tensor(v *value) []float32 {
 	return v.floats
 }
 
-// Run computes tensors among those that Compile was asked for. Inputs that they
-// do not depend on may be omitted. Integers and booleans are whole numbers up
-// to 2²⁴. The caller owns the results.
-func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string][]float32, error) {
-	need, err := p.need(wanted)
-	if err != nil {
-		return nil, err
-	}
+// Run computes the wanted tensors. Inputs that they do not depend on may be
+// omitted. Integers and booleans are whole numbers up to 2²⁴. The caller owns
+// the results.
+func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error) {
 	a, _ := p.arenas.Get().(*arena)
 	if a == nil {
 		a = p.plan.newArena()
@@ -126,7 +116,7 @@ func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string]
 	for i, v := range p.inputs {
 		data, given := inputs[v.name]
 		switch {
-		case !given && need.inputs[i]:
+		case !given && p.reads[i]:
 			return nil, fmt.Errorf("the input %.80q is missing", v.name)
 		case given && len(data) != count(v.shape):
 			return nil, fmt.Errorf("the input %.80q has %d values, its shape is %v", v.name, len(data), v.shape)
@@ -137,17 +127,14 @@ func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string]
 		}
 		a.inputs[i] = data
 	}
-	for i, s := range p.plan.steps {
-		if !need.steps[i] {
-			continue
-		}
+	for _, s := range p.plan.steps {
 		if err := a.step(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.label, err)
 		}
 	}
 	results := map[string][]float32{}
-	for _, name := range wanted {
-		results[name] = slices.Clone(a.tensor(p.wanted[name]))
+	for name, v := range p.wanted {
+		results[name] = slices.Clone(a.tensor(v))
 	}
 	return results, nil
 }
@@ -177,34 +164,4 @@ func checkIntegers(x []float32) error {
 		}
 	}
 	return nil
-}
-
-type dependencies struct{ steps, inputs []bool }
-
-func (p *Program) need(wanted []string) (*dependencies, error) {
-	key := fmt.Sprintf("%q", wanted)
-	if n, ok := p.needs.Load(key); ok {
-		return n.(*dependencies), nil
-	}
-	values := map[*value]bool{}
-	for _, name := range wanted {
-		v := p.wanted[name]
-		if v == nil {
-			return nil, fmt.Errorf("the tensor %.80q is not among those that were wanted", name)
-		}
-		values[v] = true
-	}
-	n := &dependencies{make([]bool, len(p.plan.steps)), make([]bool, len(p.inputs))}
-	for i, s := range slices.Backward(p.plan.steps) {
-		if n.steps[i] = values[s.out]; n.steps[i] {
-			for _, v := range s.in {
-				values[v] = true
-			}
-		}
-	}
-	for i, v := range p.inputs {
-		n.inputs[i] = values[v]
-	}
-	p.needs.Store(key, n)
-	return n, nil
 }

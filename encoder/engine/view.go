@@ -33,21 +33,8 @@ func (v view) whole(n int) bool {
 }
 
 func (v view) merged() view {
-	m := view{offset: v.offset}
-	for k, n := range v.shape {
-		last := len(m.shape) - 1
-		switch {
-		case n == 1:
-		case last >= 0 && m.steps[last] == v.steps[k]*n:
-			m.shape[last], m.steps[last] = m.shape[last]*n, v.steps[k]
-		default:
-			m.shape, m.steps = append(m.shape, n), append(m.steps, v.steps[k])
-		}
-	}
-	if len(m.shape) == 0 {
-		m.shape, m.steps = []int{count(v.shape)}, []int{1}
-	}
-	return m
+	m := broadcast{v.shape, [][]int{v.steps}}.merged()
+	return view{m.shape, m.steps[0], v.offset}
 }
 
 // read writes the view of in to out. v must be merged.

@@ -67,7 +67,7 @@ func TestTextHalvesMatchONNXRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Run(inputs, []string{g.Embedding})
+			got, err := p.Run(inputs)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -165,7 +165,7 @@ func (h *TextModel) Text(text string) ([]float32, error) {
 	fill(h.in.ids, func(i int) float32 { return float32(ids[i]) }) // exact, because a vocabulary is smaller than 2²⁴
 	fill(h.in.mask, func(i int) float32 { return float32(min(1, max(0, used-i))) })
 	fill(h.in.positions, func(i int) float32 { return float32(i) })
-	out, err := p.Run(in, []string{p.output})
+	out, err := p.Run(in)
 	if err != nil {
 		return nil, fmt.Errorf("running the text half: %w: %w", cpar.ErrInput, err)
 	}
