@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"cpar/encoder/onnx"
 	"cpar/internal/hint"
@@ -84,22 +86,18 @@ func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	return image, true
 }
 
+// formatDims writes a shape with ? for open dimensions.
 func formatDims(dims []int) string {
 	if len(dims) == 0 {
 		return "unknown"
 	}
-	text := ""
+	words := make([]string, len(dims))
 	for i, d := range dims {
-		if i > 0 {
-			text += "×"
-		}
-		if d < 0 {
-			text += "?"
-		} else {
-			text += fmt.Sprint(d)
+		if words[i] = "?"; d >= 0 {
+			words[i] = strconv.Itoa(d)
 		}
 	}
-	return text
+	return strings.Join(words, "×")
 }
 
 func (in imageInput) isOpen() bool { return in.height == 0 || in.width == 0 }

@@ -49,7 +49,7 @@ func Inspect(path string, opt OpenOptions) (Report, error) {
 			}
 			r.Embedding, err = s.choice, nil
 		}
-		r.Input = fmt.Sprintf("%s, %s", formatShape(s.input.shape()), s.input.elements)
+		r.Input = fmt.Sprintf("%s, %s", formatDims(s.input.shape()), s.input.elements)
 		if !s.input.isOpen() {
 			r.Preprocessing, r.From, r.PreprocessingErr = how.forSize(s.input.height, s.input.width)
 		}

@@ -186,7 +186,7 @@ func (s *parsedModel) declared(name string) []int {
 func (s *parsedModel) agrees(name string, shape []int) error {
 	declared := s.declared(name)
 	if !(onnx.ValueInfo{Dims: declared, HasShape: len(declared) > 0}).Fits(shape) {
-		return fmt.Errorf("its output %.80q has shape %s where the file says %s", name, formatShape(shape), formatDims(declared))
+		return fmt.Errorf("its output %.80q has shape %s where the file says %s", name, formatDims(shape), formatDims(declared))
 	}
 	return nil
 }

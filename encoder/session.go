@@ -30,7 +30,7 @@ func startSession(s *parsedModel, options Options) (_ *Model, err error) {
 		return nil, err
 	}
 	if !slices.Equal(shape, s.choice.Shape) {
-		return nil, fmt.Errorf("its tensor %.80q has shape %s where the file says %s", s.choice.Name, formatShape(shape), formatShape(s.choice.Shape))
+		return nil, fmt.Errorf("its tensor %.80q has shape %s where the file says %s", s.choice.Name, formatDims(shape), formatDims(s.choice.Shape))
 	}
 	run := func(image []float32) ([]float32, error) {
 		values, _, err := t.session.Run(image)
@@ -81,7 +81,7 @@ func (t *shapeProber) probe(name string) ([]int, error) {
 	}
 	_, shape, err := t.session.Run(make([]float32, 3*t.input.height*t.input.width))
 	if err == nil && slices.Contains(shape, 0) {
-		err = fmt.Errorf("its tensor %.80q is empty, of shape %s", name, formatShape(shape))
+		err = fmt.Errorf("its tensor %.80q is empty, of shape %s", name, formatDims(shape))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trying it on an image of zeros: %w", err)

@@ -176,15 +176,18 @@ func Compile(m *onnx.Model, o Options) (*Program, error) {
 	return b.program(wanted)
 }
 
-func constantOf(name string, t *onnx.Tensor) *value {
-	v := &value{name: name, shape: t.Dims, tensor: t}
+func kindOf(t onnx.Type) kind {
 	switch {
-	case t.Type == onnx.Bool:
-		v.kind = bools
-	case !t.Type.Floating():
-		v.kind = ints
+	case t == onnx.Bool:
+		return bools
+	case t.Floating():
+		return floats
 	}
-	return v
+	return ints
+}
+
+func constantOf(name string, t *onnx.Tensor) *value {
+	return &value{name: name, kind: kindOf(t.Type), shape: t.Dims, tensor: t}
 }
 
 func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) error {
@@ -192,15 +195,10 @@ func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) e
 		if b.values[in.Name] != nil {
 			return fmt.Errorf("it has two inputs %.80q", in.Name)
 		}
-		v := &value{name: in.Name, shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
-		switch {
-		case in.Type == onnx.Bool:
-			v.kind = bools
-		case in.Type == onnx.String || in.Type == 0:
+		if in.Type == onnx.String || in.Type == 0 {
 			return onnx.Unsupported("its input %.80q holds %s, which is not supported", in.Name, in.Type)
-		case !in.Type.Floating():
-			v.kind = ints
 		}
+		v := &value{name: in.Name, kind: kindOf(in.Type), shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
 		if shape := shapes[in.Name]; shape != nil {
 			if !in.Fits(shape) {
 				return fmt.Errorf("its input %.80q has shape %v where the file says %v", in.Name, shape, in.Dims)

@@ -199,13 +199,8 @@ func compileCast(c *call) error {
 	for _, name := range []string{"saturate", "round_mode"} { // only for float8
 		delete(c.attributes, name)
 	}
-	k := ints
-	switch {
-	case to.Floating():
-		k = floats
-	case to == onnx.Bool:
-		k = bools
-	case to == onnx.String || to.String() == "" || to < onnx.Uint8 || to > onnx.Uint64:
+	k := kindOf(to)
+	if k == ints && (to == onnx.String || to < onnx.Uint8 || to > onnx.Uint64) {
 		return onnx.Unsupported("a cast to %s is not supported", to)
 	}
 	s := &step{in: []*value{x}, inPlace: true}

@@ -10,6 +10,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -31,22 +32,7 @@ var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27,
 // OrDefault replaces zero fields.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits
-	if l.FileBytes > 0 {
-		d.FileBytes = l.FileBytes
-	}
-	if l.Nodes > 0 {
-		d.Nodes = l.Nodes
-	}
-	if l.Elements > 0 {
-		d.Elements = l.Elements
-	}
-	if l.Memory > 0 {
-		d.Memory = l.Memory
-	}
-	if l.Work > 0 {
-		d.Work = l.Work
-	}
-	return d
+	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}
 }
 
 // A Model is a parsed file with its own names.
