@@ -3,30 +3,23 @@
 //	onnx.Model ─▶ Compile ─▶ Program
 //	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
 //
-// Compile transforms a list of steps, one for each remaining operator:
+// Compile turns nodes into steps, one for each operator that remains:
 //
 //	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// The first phase determines every shape. It computes operators of constants
-// (fold.go), with integers exact in 64 bits, which covers the shape arithmetic
-// of exporters. At run time every tensor is float32. Integers and booleans that
-// depend on the input are checked to be exact up to 2²⁴.
+// Operators of constants are computed at once (fold.go), with integers exact in
+// 64 bits, as the shape arithmetic of exporters needs. At run time every tensor
+// is float32, and integers and booleans are checked to be exact up to 2²⁴.
 //
-// Operators follow the ONNX operator specification, opsets 7 to 25
-// (github.com/onnx/onnx, docs/Operators.md). Unimplemented operators and
-// attributes are refused by name, because an almost correct network would give
-// plausible but wrong vectors.
+// Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
+// Others are refused by name, because an almost correct network would give
+// plausible but wrong vectors. Files are untrusted: Compile checks sizes, work
+// and memory against onnx.Limits before allocating, and a run allocates only
+// the counted memory and the results.
 //
-// Files are untrusted. Compile checks sizes, work and memory against
-// onnx.Limits before allocating, and a run allocates no more than the counted
-// scratch memory and the results.
-//
-// A convolution is a matrix product of packed weights and runs of the image in
-// place (layout.go, package internal/f32), and so are linear layers. A
-// depthwise convolution sums its taps in registers. Batch normalisation, biases
-// and clips fold into the preceding product, and fuse.go merges the long
-// patterns of older exporters. One image uses one core, and goroutines may
-// share a Program.
+// Convolutions (layout.go) and linear layers are products of packed weights
+// (package internal/f32), into which normalisation, biases and clips fold. One
+// image uses one core, and goroutines may share a Program.
 package engine
 
 import (

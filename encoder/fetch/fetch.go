@@ -9,9 +9,9 @@
 // section 14). The digest detects a part of another file, which is then fetched
 // from the start.
 //
-// The server's file name and length are untrusted. Files other than ONNX are
-// refused by name and first bytes before anything is written, because PyTorch
-// files hold programs (pickles).
+// The server is untrusted. Files other than ONNX are refused by name and first
+// bytes before anything is written, because PyTorch files hold programs
+// (pickles).
 package fetch
 
 import (

@@ -5,8 +5,7 @@
 //	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a rewritten file        for another runtime
 //
 // Files are untrusted. Limits and the constants in read.go bound what is
-// decoded. Data of constants are decoded on demand, so reading takes little
-// more memory than the file.
+// decoded. Data of constants are decoded on demand.
 package onnx
 
 import (

@@ -11,9 +11,8 @@ import (
 
 // Two halves of equal length may come from different models and then rank
 // keywords by chance, which the files do not reveal. The check embeds
-// single-colour images and the names of the colours. A foreign pair names each
-// correctly with probability 1/6 and reaches three matches with 6 %, so few
-// matches are a reason for doubt.
+// single-colour images and the names of the colours. A foreign pair reaches
+// three matches of six with a probability of 6 %.
 var colours = []struct {
 	name string
 	rgb  [3]byte
