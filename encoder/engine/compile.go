@@ -17,7 +17,7 @@
 // and memory against onnx.Limits before allocating, and a run allocates only
 // the counted memory and the results.
 //
-// Convolutions (layout.go) and linear layers are products of packed weights
+// Convolutions (window.go) and linear layers are products of packed weights
 // (package internal/f32), into which normalisation, biases and clips fold. One
 // image uses one core, and goroutines may share a Program.
 package engine

@@ -238,76 +238,11 @@ func (d *decoder) node(b []byte, n *Node) error {
 	})
 }
 
-// errSparse refuses sparse tensors, in which a few bytes can request any amount
-// of memory.
-var errSparse = errors.New("sparse tensors are not supported; save the model without them")
-
 func (f field) elements() (Type, error) {
 	if f.bits > 1000 {
 		return 0, fmt.Errorf("elements of type %d", int64(f.bits))
 	}
 	return Type(f.bits), f.want(protowire.VarintType)
-}
-
-// attributeOf reads an attribute of a node, or of a function that has none.
-func (d *decoder) attributeOf(f field, n *Node, list *[]*Attribute) error {
-	if len(*list) >= maxAttributes {
-		return fmt.Errorf("more than %d attributes", maxAttributes)
-	}
-	a := &Attribute{}
-	err := message(f, "attribute", func(b []byte) error { return d.attribute(b, n, a) })
-	if !d.outline {
-		*list = append(*list, a)
-	} else if err == nil {
-		err = a.checkPositive()
-	}
-	return err
-}
-
-func (d *decoder) attribute(b []byte, n *Node, a *Attribute) error {
-	limit := maxList
-	if d.outline {
-		limit = maxInts
-	}
-	return eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			a.Name, err = f.text()
-		case 2:
-			a.F, err = math.Float32frombits(uint32(f.bits)), f.want(protowire.Fixed32Type)
-		case 3:
-			a.I, err = f.integer()
-		case 4:
-			if !d.outline { // it may be long
-				a.S, err = f.text()
-			}
-		case 5, 10: // t, tensors
-			a.Other = a.Other || a.Tensor != nil || f.number == 10
-			a.Tensor = &Tensor{}
-			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor, nil) })
-			n.empty = n.empty || a.Tensor.empty()
-		case 6, 11: // g, graphs
-			a.Other = a.Other || a.Graph != nil || f.number == 11
-			a.Graph = &Graph{}
-			err = message(f, "graph", func(b []byte) error { return d.graph(b, a.Graph) })
-			n.HasGraph, n.inner = true, append(n.inner, a.Graph.names()...)
-		case 7:
-			a.Floats, err = f.repeatedFloats(a.Floats, limit)
-		case 8:
-			a.Ints, err = f.repeatedInts(a.Ints, limit)
-		case 20:
-			var kind int64
-			kind, err = f.integer()
-			a.Kind = Kind(kind)
-		case 21:
-			a.Reference, err = f.text()
-		case 22, 23: // sparse_tensor, sparse_tensors
-			err = errSparse
-		case 9, 14, 15:
-			a.Other = true
-		}
-		return err
-	})
 }
 
 // tensor reads a TensorProto. Only constants of the outer graph may use other

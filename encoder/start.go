@@ -1,9 +1,12 @@
 package encoder
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 
+	"cpar/encoder/engine"
 	"cpar/encoder/onnx"
 	"cpar/encoder/onnxruntime"
 )
@@ -91,4 +94,70 @@ func (t *shapeProber) probe(name string) ([]int, error) {
 	}
 	t.name, t.known[name] = name, shape
 	return shape, nil
+}
+
+// errUnknownShape reports a tensor of unknown shape.
+type errUnknownShape struct{ name string }
+
+func (e errUnknownShape) Error() string {
+	return fmt.Sprintf("the shape of %.80q is not known", e.name)
+}
+
+func startGo(s *parsedModel, options Options) (*Model, error) {
+	choose := func(shape func(string) ([]int, bool)) ([]string, error) {
+		c := s.chooser(func(name string) ([]int, error) {
+			if dims, ok := shape(name); ok {
+				return dims, s.agrees(name, dims)
+			}
+			return nil, errUnknownShape{name}
+		})
+		err := s.choose(c, options)
+		if unknown := (errUnknownShape{}); errors.As(err, &unknown) {
+			return []string{unknown.name}, nil // Compile reports why
+		}
+		return []string{s.choice.Name}, err
+	}
+	program, err := engine.Compile(s.model, engine.Options{Limits: s.limits, Inputs: map[string][]int{s.input.name: s.input.shape()}, Choose: choose})
+	if err != nil {
+		return nil, err
+	}
+	input, output := s.input.name, s.choice.Name
+	run := func(image []float32) ([]float32, error) {
+		results, err := program.Run(map[string][]float32{input: image})
+		return results[output], err
+	}
+	return &Model{s.fileInfo, Go, "plain Go", run, func() error { return nil }}, nil
+}
+
+// OpenWith and LoadWith open networks without preprocessing, for tests and
+// measurements that prepare their own input. The commands use Open.
+
+// OpenWith opens a model file and the files it names, to run in the requested
+// runtime: Auto, Go or ONNXRuntime. Errors wrap cpar.ErrInput.
+func OpenWith(runtime, path string, options Options) (e Embedder, err error) {
+	err = withModel(path, OpenOptions{Options: options, Runtime: runtime}, func(s *parsedModel, runtime string) (err error) {
+		e, err = s.start(runtime, options, options.Side)
+		return err
+	})
+	return e, err
+}
+
+// LoadWith reads the bytes of an ONNX file, which it does not keep, to run in
+// the requested runtime. The file must not name others. Errors wrap
+// cpar.ErrInput.
+func LoadWith(runtime string, data []byte, options Options) (Embedder, error) {
+	runtime, err := resolve(runtime, options.Library)
+	if err != nil {
+		return nil, errLoading(err)
+	}
+	s, err := read(data, runtime, options, nil)
+	if err != nil {
+		return nil, errLoading(err)
+	}
+	s.digest = sha256.Sum256(data)
+	e, err := s.start(runtime, options, options.Side)
+	if err != nil {
+		return nil, errLoading(err)
+	}
+	return e, nil
 }
