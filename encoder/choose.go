@@ -28,15 +28,7 @@ type Choice struct {
 
 // String describes the choice in one line.
 func (c Choice) String() string {
-	return fmt.Sprintf("%.80q, %d values (%s; of shape %s)", c.Name, c.Size, c.Reason, formatShape(c.Shape))
-}
-
-func formatShape(shape []int) string {
-	words := make([]string, len(shape))
-	for i, d := range shape {
-		words[i] = fmt.Sprint(d)
-	}
-	return strings.Join(words, "×")
+	return fmt.Sprintf("%.80q, %d values (%s; of shape %s)", c.Name, c.Size, c.Reason, formatDims(c.Shape))
 }
 
 // An origin is the set of inputs that a tensor depends on.
@@ -309,7 +301,7 @@ func (c *chooser) complete(name, reason, pool string) (Choice, error) {
 		err = fmt.Errorf("it would have %d values, and no embedding has more than %d", p.size, maxEmbedding)
 	}
 	if err != nil {
-		return Choice{}, c.advise(fmt.Errorf("its tensor %.80q of shape %s cannot be the embedding: %w", name, formatShape(shape), err))
+		return Choice{}, c.advise(fmt.Errorf("its tensor %.80q of shape %s cannot be the embedding: %w", name, formatDims(shape), err))
 	}
 	choice.Size, choice.Pool = p.size, p.kind
 	if p.what != "" {

@@ -16,21 +16,16 @@
 // This package finds the image input (input.go) and the embedding tensor
 // (choose.go), tries the network (trial.go), and selects the runtime.
 //
-// Plain Go is the default. ONNX Runtime is an optional C++ library that runs
-// nearly every ONNX file, including networks of 8-bit integers, and runs
-// faster. Both choose the same tensor. Their values agree within
-// 1e-4·(1+|value|) but not bit for bit, because they sum in different orders.
-// One build of one runtime on one processor is deterministic.
+// Plain Go is the default. ONNX Runtime is an optional C++ library that is
+// faster and runs nearly every ONNX file. Both choose the same tensor. Their
+// values agree within 1e-4·(1+|value|), because they sum in different orders.
 //
-// Model files are untrusted. Loading checks sizes, work and memory against
-// Limits before it allocates, and a run allocates no more than was counted.
+// Model files are untrusted. Limits bound what loading and running allocate.
 // Files that a model names are read only from the model's own folder.
 //
 // ONNX Runtime runs only if the user names it or its library
-// (CPAR_ONNXRUNTIME). It receives a graph that onnx.Extract rewrites: the nodes
-// the embedding needs, one input, one output, and no other files. Limits cover
-// the file's size, nodes and weights, but not memory and work per image. It is
-// C++ in this process. Damage known to crash it is refused, but of randomly
-// damaged files that pass, about one in 300,000 still crashed version 1.22. Use
-// it only for trusted files.
+// (CPAR_ONNXRUNTIME). It receives the part of the graph that the embedding needs
+// (onnx.Extract). Limits do not cover its memory and work per image. Damage known
+// to crash it is refused, but of randomly damaged files that pass, about one in
+// 300,000 still crashed version 1.22. Use it only for trusted files.
 package encoder

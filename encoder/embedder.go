@@ -2,9 +2,11 @@ package encoder
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"cpar"
 	"cpar/encoder/onnx"
@@ -45,10 +47,54 @@ type Embedder interface {
 	Close() error
 }
 
-var (
-	_ Embedder = (*Model)(nil)
-	_ Embedder = (*Session)(nil)
-)
+// A Model is a network ready to run in one of the runtimes.
+type Model struct {
+	fileInfo
+	runtime string
+	name    string // of the runtime, for display
+	run     func(arranged []float32) ([]float32, error)
+	close   func() error
+}
+
+var _ Embedder = (*Model)(nil)
+
+// Embed computes the embedding of one image (see Embedder). Errors wrap
+// cpar.ErrInput.
+func (m *Model) Embed(image []float32) ([]float32, error) {
+	err := m.input.check(image)
+	var values []float32
+	if err == nil {
+		values, err = m.run(m.input.arranged(image))
+	}
+	if err == nil {
+		values, err = m.pooling.apply(values)
+	}
+	if err == nil && !finite(values) {
+		err = errNotFinite
+	}
+	if err != nil {
+		return nil, fmt.Errorf("running network: %w: %w", cpar.ErrInput, err)
+	}
+	return values, nil
+}
+
+var errNotFinite = errors.New("the network computed a value that is not a finite number; check its preprocessing, or the file")
+
+// finite reports whether all values are finite.
+func finite(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return v-v != 0 })
+}
+
+// Runtime returns Go or ONNXRuntime.
+func (m *Model) Runtime() string { return m.runtime }
+
+// String names the model by its digest, and the runtime.
+func (m *Model) String() string {
+	return "network " + hex.EncodeToString(m.digest[:8]) + " in " + m.name
+}
+
+// Close waits for running calls and frees the network.
+func (m *Model) Close() error { return m.close() }
 
 // resolve returns the runtime that Auto stands for. It never selects ONNX
 // Runtime merely because it is installed: that is C++ in the process that holds

@@ -79,8 +79,12 @@ func Open(path string, opt OpenOptions) (*Encoder, error) {
 // afterwards.
 func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime string) error) error {
 	runtime, err := resolve(opt.Runtime, opt.Library)
+	var f *onnx.File
 	if err == nil {
-		err = withFile(path, opt.Limits, func(f *onnx.File) error {
+		f, err = openFile(path, opt.Limits)
+	}
+	if err == nil {
+		err = onnx.Guard(func() error {
 			s, err := read(f.Data, runtime, opt.Options, f.External)
 			if err != nil {
 				return err
@@ -88,20 +92,12 @@ func withModel(path string, opt OpenOptions, use func(s *parsedModel, runtime st
 			s.digest = f.Digest()
 			return use(s, runtime)
 		})
+		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, errLoading(err))
 	}
 	return nil
-}
-
-func withFile(path string, limits Limits, use func(*onnx.File) error) error {
-	f, err := openFile(path, limits)
-	if err != nil {
-		return err
-	}
-	err = onnx.Guard(func() error { return use(f) })
-	return errors.Join(err, f.Close())
 }
 
 func openFile(path string, limits Limits) (*onnx.File, error) {
@@ -220,10 +216,10 @@ func (n *Encoder) Runtime() string { return n.embedder.Runtime() }
 // RuntimeName describes the runtime for display, with a library's release and
 // file.
 func (n *Encoder) RuntimeName() string {
-	if s, ok := n.embedder.(*Session); ok {
-		return s.Library()
+	if m, ok := n.embedder.(*Model); ok {
+		return m.name
 	}
-	return "plain Go"
+	return n.embedder.Runtime()
 }
 
 func (n *Encoder) String() string { return fmt.Sprintf("network %x", n.digest[:8]) }

@@ -176,7 +176,7 @@ func TestRefusals(t *testing.T) {
 		"input 1 is not a constant num": one(11, "Clip", []string{"image", "three"}, nil),
 		"bounds of 1 to -1":             one(10, "Clip", []string{"image"}, onnxtest.Attributes{"min": float32(1), "max": float32(-1)}),
 		"do not fit":                    one(13, "Add", []string{"image", "matrix"}, nil),
-		"it has 1 inputs":               one(13, "Add", []string{"image"}, nil),
+		"it has 3 inputs":               one(13, "Add", []string{"image", "image", "image"}, nil),
 		"which are no matrices":         one(13, "Gemm", []string{"image", "matrix"}, nil),
 		"a target shape":                one(13, "Reshape", []string{"image", "to"}, nil),
 		"cannot take the shape":         one(13, "Reshape", []string{"image", "five"}, nil),

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"cpar/encoder/onnx"
 	"cpar/internal/hint"
@@ -23,17 +25,9 @@ type imageInput struct {
 // findInput finds the input of a graph that can hold an image. It ignores
 // further inputs, such as the text of an image-text network.
 func findInput(g *onnx.Graph) (imageInput, error) {
-	constants := map[string]bool{}
-	for _, t := range g.Constants {
-		constants[t.Name] = true
-	}
 	var found []imageInput
-	var inputs []onnx.ValueInfo
-	for _, in := range g.Inputs {
-		if constants[in.Name] {
-			continue // before IR 4, constants were also listed as inputs
-		}
-		inputs = append(inputs, in)
+	inputs := g.FreeInputs()
+	for _, in := range inputs {
 		if image, ok := asImage(in); ok {
 			found = append(found, image)
 		}
@@ -92,22 +86,18 @@ func asImage(in onnx.ValueInfo) (imageInput, bool) {
 	return image, true
 }
 
+// formatDims writes a shape with ? for open dimensions.
 func formatDims(dims []int) string {
 	if len(dims) == 0 {
 		return "unknown"
 	}
-	text := ""
+	words := make([]string, len(dims))
 	for i, d := range dims {
-		if i > 0 {
-			text += "×"
-		}
-		if d < 0 {
-			text += "?"
-		} else {
-			text += fmt.Sprint(d)
+		if words[i] = "?"; d >= 0 {
+			words[i] = strconv.Itoa(d)
 		}
 	}
-	return text
+	return strings.Join(words, "×")
 }
 
 func (in imageInput) isOpen() bool { return in.height == 0 || in.width == 0 }

@@ -2,7 +2,6 @@ package encoder
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,9 +48,6 @@ type fileInfo struct {
 // others.
 func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
-// String names the model by its digest.
-func (a *fileInfo) String() string { return "network " + hex.EncodeToString(a.digest[:8]) }
-
 // Size returns the height and width of the network's input.
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
 
@@ -88,9 +84,9 @@ func read(data []byte, runtime string, options Options, external func(string) ([
 	if s.input, err = findInput(s.model.Graph); err != nil {
 		return nil, err
 	}
-	known := map[string]bool{s.input.name: true}
-	for _, name := range s.input.others {
-		known[name] = true
+	known := map[string]bool{}
+	for _, in := range s.model.Graph.Inputs {
+		known[in.Name] = true
 	}
 	for _, t := range s.model.Graph.Constants {
 		known[t.Name] = true
@@ -189,12 +185,8 @@ func (s *parsedModel) declared(name string) []int {
 
 func (s *parsedModel) agrees(name string, shape []int) error {
 	declared := s.declared(name)
-	agrees := len(declared) == 0 || len(declared) == len(shape)
-	for i := 0; agrees && i < len(declared); i++ {
-		agrees = declared[i] == -1 || declared[i] == shape[i]
-	}
-	if !agrees {
-		return fmt.Errorf("its output %.80q has shape %s where the file says %s", name, formatShape(shape), formatDims(declared))
+	if !(onnx.ValueInfo{Dims: declared, HasShape: len(declared) > 0}).Fits(shape) {
+		return fmt.Errorf("its output %.80q has shape %s where the file says %s", name, formatDims(shape), formatDims(declared))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func openWith(t testing.TB, runtime, path string) Embedder {
 	return e
 }
 
-func session(t *testing.T, f *onnxtest.File, options Options) *Session {
+func session(t *testing.T, f *onnxtest.File, options Options) *Model {
 	t.Helper()
 	options.Library = oracle.Named(t, "CPAR_ONNXRUNTIME")
 	e, err := LoadWith(ONNXRuntime, f.Bytes(), options)
@@ -64,7 +64,7 @@ func session(t *testing.T, f *onnxtest.File, options Options) *Session {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return e.(*Session)
+	return e.(*Model)
 }
 
 func alike(t *testing.T, what string, got, want []float32) {

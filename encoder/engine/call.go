@@ -44,13 +44,6 @@ func (c *call) input(i int) *value {
 	return c.any(i)
 }
 
-func (c *call) inputs(from, to int) error {
-	if len(c.in) < from || len(c.in) > to {
-		return fmt.Errorf("it has %d inputs", len(c.in))
-	}
-	return nil
-}
-
 // weights returns the i-th input, which must be a constant of this shape, with
 // -1 for any length.
 func (c *call) weights(i int, shape ...int) *value {

@@ -3,30 +3,23 @@
 //	onnx.Model ─▶ Compile ─▶ Program
 //	inputs, float32 by name ─▶ Run ─▶ wanted tensors, float32 by name
 //
-// Compile transforms a list of steps, one for each remaining operator:
+// Compile turns nodes into steps, one for each operator that remains:
 //
 //	nodes ─ shapes, folding ─▶ steps ─ wanted ─▶ needed steps ─ fusing ─▶ packed weights, memory
 //
-// The first phase determines every shape. It computes operators of constants
-// (fold.go), with integers exact in 64 bits, which covers the shape arithmetic
-// of exporters. At run time every tensor is float32. Integers and booleans that
-// depend on the input are checked to be exact up to 2²⁴.
+// Operators of constants are computed at once (fold.go), with integers exact in
+// 64 bits, as the shape arithmetic of exporters needs. At run time every tensor
+// is float32, and integers and booleans are checked to be exact up to 2²⁴.
 //
-// Operators follow the ONNX operator specification, opsets 7 to 25
-// (github.com/onnx/onnx, docs/Operators.md). Unimplemented operators and
-// attributes are refused by name, because an almost correct network would give
-// plausible but wrong vectors.
+// Operators follow opsets 7 to 25 (github.com/onnx/onnx, docs/Operators.md).
+// Others are refused by name, because an almost correct network would give
+// plausible but wrong vectors. Files are untrusted: Compile checks sizes, work
+// and memory against onnx.Limits before allocating, and a run allocates only
+// the counted memory and the results.
 //
-// Files are untrusted. Compile checks sizes, work and memory against
-// onnx.Limits before allocating, and a run allocates no more than the counted
-// scratch memory and the results.
-//
-// A convolution is a matrix product of packed weights and runs of the image in
-// place (layout.go, package internal/f32), and so are linear layers. A
-// depthwise convolution sums its taps in registers. Batch normalisation, biases
-// and clips fold into the preceding product, and fuse.go merges the long
-// patterns of older exporters. One image uses one core, and goroutines may
-// share a Program.
+// Convolutions (window.go) and linear layers are products of packed weights
+// (package internal/f32), into which normalisation, biases and clips fold. One
+// image uses one core, and goroutines may share a Program.
 package engine
 
 import (
@@ -163,11 +156,7 @@ func Compile(m *onnx.Model, o Options) (*Program, error) {
 	if b.opset < minOpset || b.opset > maxOpset {
 		return nil, onnx.Unsupported("opset %d is not supported (%d to %d are); export the model for another", b.opset, minOpset, maxOpset)
 	}
-	constant := map[string]bool{}
-	for _, t := range m.Graph.Constants {
-		constant[t.Name] = true
-	}
-	if err := b.readInputs(m.Graph.Inputs, constant, o.Inputs); err != nil {
+	if err := b.readInputs(m.Graph.FreeInputs(), o.Inputs); err != nil {
 		return nil, err
 	}
 	if err := b.graph(m.Graph.Nodes, m.Graph.Constants); err != nil {
@@ -180,41 +169,31 @@ func Compile(m *onnx.Model, o Options) (*Program, error) {
 	return b.program(wanted)
 }
 
-func constantOf(name string, t *onnx.Tensor) *value {
-	v := &value{name: name, shape: t.Dims, tensor: t}
+func kindOf(t onnx.Type) kind {
 	switch {
-	case t.Type == onnx.Bool:
-		v.kind = bools
-	case !t.Type.Floating():
-		v.kind = ints
+	case t == onnx.Bool:
+		return bools
+	case t.Floating():
+		return floats
 	}
-	return v
+	return ints
 }
 
-// readInputs makes values of the non-constant inputs.
-func (b *builder) readInputs(inputs []onnx.ValueInfo, constant map[string]bool, shapes map[string][]int) error {
+func constantOf(name string, t *onnx.Tensor) *value {
+	return &value{name: name, kind: kindOf(t.Type), shape: t.Dims, tensor: t}
+}
+
+func (b *builder) readInputs(inputs []onnx.ValueInfo, shapes map[string][]int) error {
 	for _, in := range inputs {
-		if constant[in.Name] {
-			continue // before IR 4, constants were also listed as inputs
-		}
 		if b.values[in.Name] != nil {
 			return fmt.Errorf("it has two inputs %.80q", in.Name)
 		}
-		v := &value{name: in.Name, shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
-		switch {
-		case in.Type == onnx.Bool:
-			v.kind = bools
-		case in.Type == onnx.String || in.Type == 0:
+		if in.Type == onnx.String || in.Type == 0 {
 			return onnx.Unsupported("its input %.80q holds %s, which is not supported", in.Name, in.Type)
-		case !in.Type.Floating():
-			v.kind = ints
 		}
+		v := &value{name: in.Name, kind: kindOf(in.Type), shape: slices.Clone(in.Dims), input: len(b.inputs) + 1}
 		if shape := shapes[in.Name]; shape != nil {
-			fits := len(shape) == len(in.Dims) || !in.HasShape
-			for i := 0; fits && in.HasShape && i < len(shape); i++ {
-				fits = in.Dims[i] == -1 || in.Dims[i] == shape[i]
-			}
-			if !fits {
+			if !in.Fits(shape) {
 				return fmt.Errorf("its input %.80q has shape %v where the file says %v", in.Name, shape, in.Dims)
 			}
 			v.shape = slices.Clone(shape)
@@ -295,6 +274,8 @@ func (c *call) compile() error {
 		compile = func(c *call) error { return c.compileFunction(f) }
 	} else if compile == nil || !c.node.Standard() {
 		return onnx.Unsupported("this operator is not supported by the built-in runtime")
+	} else if most := maxInputs[c.node.Op]; most > 0 && len(c.in) > most {
+		return fmt.Errorf("it has %d inputs", len(c.in))
 	}
 	err := compile(c)
 	if err = cmp.Or(c.err, err); err != nil {
@@ -343,15 +324,7 @@ func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo
 		return nil, errors.New("it has no output")
 	}
 	for _, out := range outputs {
-		v := wanted[out.Name]
-		if v == nil || !out.HasShape || len(out.Dims) == 0 {
-			continue
-		}
-		agrees := len(out.Dims) == len(v.shape)
-		for i := 0; agrees && i < len(out.Dims); i++ {
-			agrees = out.Dims[i] == -1 || out.Dims[i] == v.shape[i]
-		}
-		if !agrees {
+		if v := wanted[out.Name]; v != nil && len(out.Dims) > 0 && !out.Fits(v.shape) {
 			return nil, fmt.Errorf("its output %.80q has shape %v where the file says %v", out.Name, v.shape, out.Dims)
 		}
 	}

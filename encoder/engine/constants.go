@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -21,11 +22,11 @@ func compileConstant(c *call) error {
 	if a := c.attribute("value_float", onnx.KindFloat); a != nil {
 		return set(onnx.NewFloats([]float32{a.F}), []int{})
 	}
-	if a := c.attribute("value_floats", onnx.KindFloats); a != nil {
-		return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
-	}
 	if a := c.attribute("value_int", onnx.KindInt); a != nil {
 		return set(onnx.NewInts([]int64{a.I}), []int{})
+	}
+	if a := c.attribute("value_floats", onnx.KindFloats); a != nil {
+		return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
 	}
 	if a := c.attribute("value_ints", onnx.KindInts); a != nil {
 		return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
@@ -71,46 +72,36 @@ func compileConstantOfShape(c *call) error {
 }
 
 func compileRange(c *call) error {
-	if err := c.inputs(3, 3); err != nil {
-		return err
-	}
 	for i := range 3 {
 		if !c.has(i) || !c.in[i].constant() || count(c.in[i].shape) != 1 || c.in[i].kind != c.in[0].kind {
 			return onnx.Unsupported("a range that is not between constants is not supported")
 		}
 	}
 	if c.in[0].kind == floats {
-		var of [3]float64 // start, limit, step
-		for i := range of {
-			data, err := c.floatsOf(c.in[i])
-			if err != nil {
-				return err
-			}
-			of[i] = float64(data[0])
+		of, err := rangeOf(c, c.floatsOf)
+		if err != nil {
+			return err
 		}
-		n := math.Ceil((of[1] - of[0]) / of[2])
+		first, each := float64(of[0]), float64(of[2])
+		n := math.Ceil((float64(of[1]) - first) / each)
 		if !(n <= float64(c.limits.Elements)) {
 			return limitError("a range of more than the %d elements accepted", c.limits.Elements)
 		}
 		s := &step{run: func(out []float32, _ [][]float32, _ []float32) {
 			for i := range out {
-				out[i] = float32(of[0] + float64(i)*of[2])
+				out[i] = float32(first + float64(i)*each)
 			}
 		}}
 		return c.setOutput(c.step(floats, s, []int{int(max(0, n))}, 0))
 	}
-	var of [3]int64
-	for i := range of {
-		data, err := c.intsOf(c.in[i])
-		if err != nil {
-			return err
-		}
-		of[i] = data[0]
+	of, err := rangeOf(c, c.intsOf)
+	if err != nil {
+		return err
 	}
 	if of[2] == 0 || of[2] == math.MinInt64 {
 		return fmt.Errorf("a step of %d", of[2])
 	}
-	first, distance, each := of[0], of[1]-of[0], of[2]
+	distance, each := of[1]-of[0], of[2]
 	if of[2] < 0 {
 		distance, each = -distance, -each
 	}
@@ -123,11 +114,23 @@ func compileRange(c *call) error {
 	}
 	s := &step{exact: func(out []int64, _ [][]int64) error {
 		for i := range out {
-			out[i] = first + int64(i)*of[2]
+			out[i] = of[0] + int64(i)*of[2]
 		}
 		return nil
 	}}
 	return c.setOutput(c.step(ints, s, []int{int(n)}, 0))
+}
+
+// rangeOf reads start, limit and step.
+func rangeOf[T any](c *call, read func(*value) ([]T, error)) (of [3]T, err error) {
+	for i := range of {
+		data, err := read(c.in[i])
+		if err != nil {
+			return of, err
+		}
+		of[i] = data[0]
+	}
+	return of, nil
 }
 
 func compileNonZero(c *call) error {
@@ -139,44 +142,41 @@ func compileNonZero(c *call) error {
 		return onnx.Unsupported("the shape of its output depends on the input, which is not supported")
 	}
 	n := count(x.shape)
-	if err := c.spend(2 * int64(n)); err != nil {
+	if err := cmp.Or(c.spend(2*int64(n)), c.allocate(8*int64(n))); err != nil {
 		return err
 	}
-	var isZero func(i int) bool
+	var at []int
+	var err error
 	if x.kind == floats {
-		data, err := c.floatsOf(x)
-		if err != nil {
-			return err
-		}
-		isZero = func(i int) bool { return data[i] == 0 }
+		var data []float32
+		data, err = c.floatsOf(x)
+		at = nonZero(data)
 	} else {
-		data, err := c.intsOf(x)
-		if err != nil {
-			return err
-		}
-		isZero = func(i int) bool { return data[i] == 0 }
+		var data []int64
+		data, err = c.intsOf(x)
+		at = nonZero(data)
 	}
-	many := 0
-	for i := range n {
-		if !isZero(i) {
-			many++
-		}
-	}
+	c.bytes -= 8 * int64(n) // at is temporary
 	rank, steps := len(x.shape), rowMajor(x.shape)
-	if err := c.allocate(8 * int64(many) * int64(rank)); err != nil {
+	if err = cmp.Or(err, c.allocate(8*int64(len(at))*int64(rank))); err != nil {
 		return err
 	}
-	list, at := make([]int64, rank*many), 0
-	for i := range n {
-		if isZero(i) {
-			continue
+	list := make([]int64, 0, rank*len(at))
+	for k, size := range x.shape {
+		for _, i := range at {
+			list = append(list, int64(i/steps[k]%size))
 		}
-		for k := range x.shape {
-			list[k*many+at] = int64(i / steps[k] % x.shape[k])
-		}
-		at++
 	}
-	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, many}, ints: list})
+	return c.setOutput(&value{name: c.node.Out[0], kind: ints, shape: []int{rank, len(at)}, ints: list})
+}
+
+func nonZero[T float32 | int64](data []T) (at []int) {
+	for i, v := range data {
+		if v != 0 {
+			at = append(at, i)
+		}
+	}
+	return at
 }
 
 // compileCast omits the rounding of float types, because all values are float32
@@ -199,13 +199,8 @@ func compileCast(c *call) error {
 	for _, name := range []string{"saturate", "round_mode"} { // only for float8
 		delete(c.attributes, name)
 	}
-	k := ints
-	switch {
-	case to.Floating():
-		k = floats
-	case to == onnx.Bool:
-		k = bools
-	case to == onnx.String || to.String() == "" || to < onnx.Uint8 || to > onnx.Uint64:
+	k := kindOf(to)
+	if k == ints && (to == onnx.String || to < onnx.Uint8 || to > onnx.Uint64) {
 		return onnx.Unsupported("a cast to %s is not supported", to)
 	}
 	s := &step{in: []*value{x}, inPlace: true}
@@ -279,4 +274,64 @@ func wrapped(v int64, to onnx.Type) int64 {
 		return int64(uint32(v))
 	}
 	return v
+}
+
+// compileDequantize computes weights that a file stores as integers with a
+// scale, y = (x − zero)·scale, once when the network is compiled. The
+// arithmetic of such networks is in floating point. Integers that are computed
+// from the image belong to networks whose arithmetic is in integers, which the
+// engine does not have.
+func compileDequantize(c *call) error {
+	x, scales := c.any(0), c.any(1)
+	block := c.intAttribute("block_size", 0)
+	delete(c.attributes, "output_dtype") // every floating type becomes float32
+	switch {
+	case c.err != nil:
+		return c.err
+	case !x.constant():
+		return onnx.Unsupported("it computes with integers of 8 bits, which only ONNX Runtime does; the same network in float32 or float16 runs here")
+	case x.kind != ints:
+		return fmt.Errorf("input 0 holds %s, not integers", x.kind)
+	case block != 0:
+		return onnx.Unsupported("scales for blocks of an axis are not supported")
+	}
+	// Element i has the scale with index i/along modulo their number.
+	along, channels := count(x.shape), 1
+	if count(scales.shape) == 1 {
+		delete(c.attributes, "axis") // without effect
+	} else {
+		axis := c.axisAttribute(1, len(x.shape))
+		if c.err != nil {
+			return c.err
+		}
+		along, channels = rowMajor(x.shape)[axis], x.shape[axis]
+	}
+	scale := c.perChannel(1, channels)
+	zero := make([]float32, channels)
+	if c.has(2) {
+		zero = c.perChannel(2, channels)
+	}
+	data, err := c.copyOf(x)
+	if c.fail(err); c.err != nil {
+		return c.err
+	}
+	s := &step{run: func(out []float32, _ [][]float32, _ []float32) {
+		for i, v := range data {
+			channel := i / along % channels
+			out[i] = (v - zero[channel]) * scale[channel]
+		}
+	}}
+	return c.emit(s, x.shape, int64(len(data)))
+}
+
+// perChannel returns the i-th input, a constant with one value per channel.
+func (c *call) perChannel(i, channels int) []float32 {
+	v := c.any(i)
+	if !v.constant() || len(v.shape) > 1 || count(v.shape) != channels {
+		c.fail(fmt.Errorf("input %d of shape %v is not a constant of %d values", i, v.shape, channels))
+		return nil
+	}
+	data, err := c.finiteCopy(v)
+	c.fail(err)
+	return data
 }

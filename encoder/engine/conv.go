@@ -9,8 +9,7 @@ import (
 // A conv is a convolution with everything folded into it: per group, an m×k
 // matrix of weights times k×n windows of the image, then a bias and bounds.
 type conv struct {
-	window
-	laid              layout
+	layout
 	batch             int
 	inC, outC, groups int
 	m, k              int
@@ -44,10 +43,11 @@ func compileConv(c *call) error {
 	if rank == 4 {
 		kh = w.shape[2]
 	}
-	if v.window = c.window(x, kh, w.shape[rank-1]); c.err != nil {
+	moved := c.window(x, kh, w.shape[rank-1])
+	if c.err != nil {
 		return c.err
 	}
-	v.laid = v.layout()
+	v.layout = moved.layout()
 	v.m, v.k = v.outC/v.groups, w.shape[1]*v.kh*v.kw
 	v.by, v.bias = make([]float32, v.outC), make([]float32, v.outC)
 	fill(v.by, 1)
@@ -62,7 +62,7 @@ func compileConv(c *call) error {
 		return limitError("its windows take more than the %d bytes accepted", c.limits.Memory)
 	}
 	s.scratch = int(scratch)
-	work := int64(v.batch) * (int64(count(w.shape))*int64(v.laid.columns()) + v.laid.size(v.inC))
+	work := int64(v.batch) * (int64(count(w.shape))*int64(v.columns()) + v.size(v.inC))
 	out := []int{v.batch, v.outC, v.outH, v.outW}
 	if rank == 3 {
 		out = []int{v.batch, v.outC, v.outW}
@@ -75,13 +75,13 @@ func (v *conv) runs() (kernel, int64) {
 	case v.single():
 		return v.runRow, int64(f32.Scratch(1, v.m, v.k))
 	case v.depthwise():
-		return v.runDepthwise, v.laid.size(1) + int64(v.laid.columns()) + f32.TapsScratch
+		return v.runDepthwise, v.size(1) + int64(v.columns()) + f32.TapsScratch
 	}
-	scratch := int64(f32.Scratch(v.m, v.laid.columns(), v.k))
-	if !v.laid.direct {
-		scratch += v.laid.size(v.inC / v.groups)
+	scratch := int64(f32.Scratch(v.m, v.columns(), v.k))
+	if !v.direct {
+		scratch += v.size(v.inC / v.groups)
 	}
-	if !v.laid.contiguous() {
+	if !v.contiguous() {
 		scratch += int64(v.m) * int64(v.span(v.rowsAtOnce()))
 	}
 	return v.runProduct, scratch
@@ -120,7 +120,7 @@ func (v *conv) pack(b *builder, w *value) error {
 	if err := b.allocate(8 * int64(v.k)); err != nil {
 		return err
 	}
-	v.laid.tapsOf(&v.window, v.inC/v.groups)
+	v.setOffsets(v.inC / v.groups)
 	switch {
 	case v.single():
 		v.row = f32.PackRight(weights, v.k, v.k, v.m, true)
@@ -144,30 +144,33 @@ func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
 	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
-func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.laid.pitch)) }
+func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }
 
-func (v *conv) span(rows int) int { return (rows-1)*v.laid.pitch + v.outW }
+func (v *conv) span(rows int) int { return (rows-1)*v.pitch + v.outW }
 
 func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 	n, perGroup := v.pixels(), v.inC/v.groups*v.inH*v.inW
 	for g := range v.batch * v.groups {
 		x, rest := in[0][g*perGroup:][:perGroup], scratch
-		if !v.laid.direct {
-			size := int(v.laid.size(v.inC / v.groups))
-			v.lay(rest[:size], x)
+		if !v.direct {
+			size := int(v.size(v.inC / v.groups))
+			clear(rest[:size])
+			for c := range v.inC / v.groups {
+				v.layPlane(rest[c*int(v.plane()):], x[c*v.inH*v.inW:])
+			}
 			x, rest = rest[:size], rest[size:]
 		}
 		y, group := out[g*v.m*n:][:v.m*n], g%v.groups
 		e := v.epilogue(group*v.m, v.m)
-		if v.laid.contiguous() {
-			v.weights[group].MulRows(y, n, x, v.laid.offsets, n, e, rest)
+		if v.contiguous() {
+			v.weights[group].MulRows(y, n, x, v.offsets, n, e, rest)
 			continue
 		}
 		own, rest := rest[:v.m*v.span(v.rowsAtOnce())], rest[v.m*v.span(v.rowsAtOnce()):]
 		for first := 0; first < v.outH; first += v.rowsAtOnce() {
 			rows := min(v.rowsAtOnce(), v.outH-first)
 			span := v.span(rows)
-			v.weights[group].MulRows(own, span, x[first*v.laid.pitch:], v.laid.offsets, span, e, rest)
+			v.weights[group].MulRows(own, span, x[first*v.pitch:], v.offsets, span, e, rest)
 			for i := range v.m {
 				v.collect(y[i*n+first*v.outW:][:rows*v.outW], own[i*span:])
 			}
@@ -175,30 +178,23 @@ func (v *conv) runProduct(out []float32, in [][]float32, scratch []float32) {
 	}
 }
 
-func (v *conv) collect(to, from []float32) {
-	for i := 0; i < len(to); i += v.outW {
-		copy(to[i:][:v.outW], from)
-		from = from[min(v.laid.pitch, len(from)):]
-	}
-}
-
 func (v *conv) runDepthwise(out []float32, in [][]float32, scratch []float32) {
-	n, wide, size := v.pixels(), v.laid.columns(), int(v.laid.size(1))
+	n, wide, size := v.pixels(), v.columns(), int(v.size(1))
 	plane, own, rest := scratch[:size], scratch[size:][:wide], scratch[size+wide:]
 	clear(plane) // padding stays zero
 	e := v.epilogue(0, 0)
 	for c := range v.batch * v.outC {
 		x, y := in[0][c*v.inH*v.inW:][:v.inH*v.inW], out[c*n:][:n]
-		if !v.laid.direct {
+		if !v.direct {
 			v.layPlane(plane, x)
 			x = plane
 		}
 		ch := c % v.outC
-		if v.laid.contiguous() {
-			f32.Taps(y, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+		if v.contiguous() {
+			f32.Taps(y, x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
 			continue
 		}
-		f32.Taps(own, x, v.laid.offsets, v.taps[ch], v.bias[ch], e, rest)
+		f32.Taps(own, x, v.offsets, v.taps[ch], v.bias[ch], e, rest)
 		v.collect(y, own)
 	}
 }

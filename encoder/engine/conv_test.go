@@ -117,7 +117,7 @@ func (s spread) run(t *testing.T, x, weights, bias []float32, flat bool) []float
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.Run(map[string][]float32{"x": x}, []string{"y"})
+	out, err := p.Run(map[string][]float32{"x": x})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,44 +27,24 @@ func (b *builder) fold(s *step) error {
 	v.producer = nil
 	n := count(v.shape)
 	if v.kind != floats && s.exact != nil && !slices.ContainsFunc(s.in, func(x *value) bool { return x.kind == floats }) {
-		in := make([][]int64, len(s.in))
-		for i, x := range s.in {
-			data, err := b.intsOf(x)
-			if err != nil {
-				return err
-			}
-			in[i] = data
+		in, err := foldedInputs(s, b.intsOf)
+		if err == nil {
+			err = b.allocate(8 * int64(n))
 		}
-		if s.sizes != nil {
-			if err := within(in[1], s.sizes); err != nil {
-				return err
-			}
-		}
-		if err := b.allocate(8 * int64(n)); err != nil {
+		if err != nil {
 			return err
 		}
 		v.ints = make([]int64, n)
 		return s.exact(v.ints, in)
 	}
-	in := make([][]float32, len(s.in))
-	for i, x := range s.in {
-		data, err := b.floatsOf(x)
-		if err != nil {
-			return err
-		}
-		in[i] = data
+	in, err := foldedInputs(s, b.floatsOf)
+	if err == nil && s.pack != nil {
+		err = s.pack()
 	}
-	if s.pack != nil {
-		if err := s.pack(); err != nil {
-			return err
-		}
+	if err == nil {
+		err = b.allocate(4 * int64(n+s.scratch))
 	}
-	if s.sizes != nil {
-		if err := within(in[1], s.sizes); err != nil {
-			return err
-		}
-	}
-	if err := b.allocate(4 * int64(n+s.scratch)); err != nil {
+	if err != nil {
 		return err
 	}
 	out := make([]float32, n)
@@ -84,4 +64,19 @@ func (b *builder) fold(s *step) error {
 		}
 	}
 	return nil
+}
+
+func foldedInputs[T float32 | int64](s *step, read func(*value) ([]T, error)) ([][]T, error) {
+	in := make([][]T, len(s.in))
+	for i, x := range s.in {
+		data, err := read(x)
+		if err != nil {
+			return nil, err
+		}
+		in[i] = data
+	}
+	if s.sizes == nil {
+		return in, nil
+	}
+	return in, within(in[1], s.sizes)
 }

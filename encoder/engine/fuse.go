@@ -28,12 +28,9 @@ func (b *builder) fuse() error {
 	}
 	var kept []*step
 	for _, s := range b.steps {
-		fused := s.fusedInto(readers)
-		if !fused {
-			var err error
-			if fused, err = b.fusedIntoLinear(s, readers); err != nil {
-				return err
-			}
+		fused, err := b.fusedInto(s, readers)
+		if err != nil {
+			return err
 		}
 		if !fused {
 			kept = append(kept, s)
@@ -43,13 +40,24 @@ func (b *builder) fuse() error {
 	return nil
 }
 
-func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error) {
+// fusedInto folds a step into the convolution or linear layer before it, which
+// then computes its output.
+func (b *builder) fusedInto(s *step, readers map[*value]int) (bool, error) {
 	for i, x := range s.in {
-		if x.producer == nil || x.producer.linear == nil || readers[x] != 1 || x.retained || x.producer.linear.clipped {
+		made := x.producer
+		if made == nil || readers[x] != 1 || x.retained {
 			continue
 		}
-		l := x.producer.linear
-		switch {
+		switch v, l := made.conv, made.linear; {
+		case v != nil && s.affine != nil && v.unbounded():
+			for i := range s.affine.by {
+				v.scale(i, s.affine.by[i], s.affine.plus[i])
+			}
+		case v != nil && s.bounds != nil:
+			v.lo = min(max(v.lo, s.bounds.lo), s.bounds.hi)
+			v.hi = min(max(v.hi, s.bounds.lo), s.bounds.hi)
+		case l == nil || l.clipped:
+			continue
 		case s.bounds != nil:
 			l.clipped, l.lo, l.hi = true, s.bounds.lo, s.bounds.hi
 		case s.op == "Add" && len(s.in) == 2 && l.bias == nil && slices.Equal(s.out.shape, x.shape) && isRow(s.in[1-i], l.n, x.shape):
@@ -61,7 +69,6 @@ func (b *builder) fusedIntoLinear(s *step, readers map[*value]int) (bool, error)
 		default:
 			continue
 		}
-		made := x.producer
 		made.out, s.out.producer = s.out, made
 		return true, nil
 	}
@@ -212,32 +219,6 @@ func centredOf(v *value) *value {
 		return in[0]
 	}
 	return nil
-}
-
-func (s *step) fusedInto(readers map[*value]int) bool {
-	if len(s.in) != 1 {
-		return false
-	}
-	x := s.in[0]
-	if x.producer == nil || x.producer.conv == nil || readers[x] != 1 || x.retained {
-		return false
-	}
-	conv := x.producer.conv
-	switch {
-	case s.affine != nil && conv.unbounded():
-		for i := range s.affine.by {
-			conv.scale(i, s.affine.by[i], s.affine.plus[i])
-		}
-	case s.bounds != nil:
-		conv.lo = min(max(conv.lo, s.bounds.lo), s.bounds.hi)
-		conv.hi = min(max(conv.hi, s.bounds.lo), s.bounds.hi)
-	default:
-		return false
-	}
-	// The convolution now computes the output.
-	made := x.producer
-	made.out, s.out.producer = s.out, made
-	return true
 }
 
 func (v *conv) unbounded() bool { return math.IsInf(float64(v.lo), -1) && math.IsInf(float64(v.hi), 1) }

@@ -67,7 +67,7 @@ func TestFused(t *testing.T) {
 			if len(p.plan.steps) != c.steps {
 				t.Errorf("%d steps, want %d", len(p.plan.steps), c.steps)
 			}
-			close(t, name, ran(t, p, x, "y")["y"], ran(t, written, x, "y")["y"])
+			close(t, name, ran(t, p, x)["y"], ran(t, written, x)["y"])
 		})
 	}
 }

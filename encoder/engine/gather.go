@@ -11,9 +11,6 @@ import (
 // compileGather takes slices along an axis by index. Negative indices count
 // from the end. They may depend on the input, such as tokens.
 func compileGather(c *call) error {
-	if err := c.inputs(2, 2); err != nil {
-		return err
-	}
 	x, index := c.given(0), c.given(1)
 	k := c.axisAttribute(0, len(x.shape))
 	if c.err != nil {
@@ -257,9 +254,6 @@ func trilu[T float32 | int64](m triangle) mover[T] {
 }
 
 func compileOneHot(c *call) error {
-	if err := c.inputs(3, 3); err != nil {
-		return err
-	}
 	index, depth, values := c.any(0), c.constantInts(1), c.any(2)
 	k := c.axisAttribute(-1, len(index.shape)+1)
 	if len(depth) != 1 || depth[0] < 1 || depth[0] > int64(c.limits.Elements) || count(values.shape) != 2 || index.kind != ints {

@@ -201,7 +201,7 @@ func TestFunction(t *testing.T) {
 		}
 		want = append(want, -w)
 	}
-	near(t, ran(t, p, x, "y")["y"], want)
+	near(t, ran(t, p, x)["y"], want)
 }
 
 func try(data []byte, limits onnx.Limits) error {
@@ -221,11 +221,7 @@ func try(data []byte, limits onnx.Limits) error {
 		}
 		inputs[v.name] = x
 	}
-	var wanted []string
-	for name := range p.wanted {
-		wanted = append(wanted, name)
-	}
-	results, err := p.Run(inputs, wanted)
+	results, err := p.Run(inputs)
 	if err != nil {
 		return err
 	}

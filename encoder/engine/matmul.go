@@ -2,7 +2,9 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"cpar/encoder/onnx"
 	"cpar/internal/f32"
@@ -63,9 +65,6 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 // compileMatMul multiplies the last two axes of two tensors and broadcasts the
 // others.
 func compileMatMul(c *call) error {
-	if err := c.inputs(2, 2); err != nil {
-		return err
-	}
 	return c.setOutput(c.matMul(c.input(0), c.input(1)))
 }
 
@@ -144,9 +143,6 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 // compileGemm computes alpha·a·b + beta·c of matrices. a and b may be
 // transposed.
 func compileGemm(c *call) error {
-	if err := c.inputs(2, 3); err != nil {
-		return err
-	}
 	a, b := c.input(0), c.input(1)
 	of := c.factors([]string{"alpha", "beta"}, 1, 1)
 	if !finite(of) {
@@ -284,28 +280,19 @@ func compileEinsum(c *call) error {
 	return c.setOutput(c.transposed(c.reshaped(v, shape), perm))
 }
 
+var einsum = regexp.MustCompile(`^([a-zA-Z]+),([a-zA-Z]+)->([a-zA-Z]*)$`)
+
 func parseEinsum(equation string) (left, right, out []rune, ok bool) {
-	var parts [3][]rune
-	at := 0
-	for i := 0; i < len(equation); i++ {
-		l := rune(equation[i])
-		switch {
-		case l == ' ':
-		case l == ',' && at == 0:
-			at = 1
-		case l == '-' && at == 1 && i+1 < len(equation) && equation[i+1] == '>':
-			at = 2
-			i++
-		case (l >= 'a' && l <= 'z' || l >= 'A' && l <= 'Z') && !slices.Contains(parts[at], l):
-			parts[at] = append(parts[at], l)
-		default:
-			return nil, nil, nil, false
+	m := einsum.FindStringSubmatch(strings.ReplaceAll(equation, " ", ""))
+	if m == nil {
+		return nil, nil, nil, false
+	}
+	for i, letters := range m[1:] {
+		for k, l := range letters {
+			if strings.ContainsRune(letters[:k], l) || i == 2 && !strings.ContainsRune(m[1]+m[2], l) {
+				return nil, nil, nil, false
+			}
 		}
 	}
-	for _, l := range parts[2] {
-		if !slices.Contains(parts[0], l) && !slices.Contains(parts[1], l) {
-			return nil, nil, nil, false
-		}
-	}
-	return parts[0], parts[1], parts[2], at == 2
+	return []rune(m[1]), []rune(m[2]), []rune(m[3]), true
 }

@@ -13,6 +13,11 @@ import (
 // determines the output's shape and emits steps.
 var operators map[string]func(*call) error
 
+// maxInputs of operators that refuse more. Compilers refuse missing inputs.
+var maxInputs = map[string]int{
+	"Gather": 2, "MatMul": 2, "Gemm": 3, "Where": 3, "Range": 3, "OneHot": 3, "DequantizeLinear": 3,
+}
+
 func init() { // avoids an initialisation cycle through branches
 	operators = map[string]func(*call) error{
 		// products
@@ -43,7 +48,7 @@ func init() { // avoids an initialisation cycle through branches
 		"Identity": compileIdentity, "Dropout": compileIdentity, "If": compileIf,
 	}
 	for name := range unaries {
-		operators[name] = compileUnary
+		operators[name], maxInputs[name] = compileUnary, 1
 	}
 	for name := range shaped {
 		operators[name] = compileShaped
@@ -53,7 +58,7 @@ func init() { // avoids an initialisation cycle through branches
 	}
 	for name := range binaries {
 		if operators[name] == nil && name != "fmod" {
-			operators[name] = compileBinary
+			operators[name], maxInputs[name] = compileBinary, 2
 		}
 	}
 }

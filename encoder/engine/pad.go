@@ -86,22 +86,24 @@ func (c *call) padded(x *value, before, after []int64, mode string, plain *value
 			}
 		}
 	}
-	s := &step{in: []*value{x}}
+	var whole int64
+	var by float32
 	if x.kind == floats {
 		data, err := c.floatsOf(plain)
 		if err != nil {
 			return c.fail(err)
 		}
-		s.run = func(out []float32, in [][]float32, _ []float32) { pad(out, in[0], from, data[0]) }
-		return c.step(x.kind, s, shape, 0)
+		by = data[0]
+	} else {
+		data, err := c.intsOf(plain)
+		if err != nil {
+			return c.fail(err)
+		}
+		whole, by = data[0], float32(data[0])
 	}
-	data, err := c.intsOf(plain)
-	if err != nil {
-		return c.fail(err)
-	}
-	return c.moving(s, x.kind, shape,
-		func(out []float32, in [][]float32) { pad(out, in[0], from, float32(data[0])) },
-		func(out []int64, in [][]int64) { pad(out, in[0], from, data[0]) })
+	return c.moving(&step{in: []*value{x}}, x.kind, shape,
+		func(out []float32, in [][]float32) { pad(out, in[0], from, by) },
+		func(out []int64, in [][]int64) { pad(out, in[0], from, whole) })
 }
 
 func padSource(i, n int, mode string) (at int, ok bool) {

@@ -10,12 +10,12 @@ import (
 
 // A pool takes the maximum, the mean or the norm of each window of a plane.
 type pool struct {
-	window
+	layout
 	planes       int
 	op           string
 	p            int64 // of LpPool
 	countPadding bool  // as 0 in a mean
-	columns      []int // that count in a window, for each of a row
+	counted      []int // columns that count in a window, for each of a row
 }
 
 func compilePool(c *call) error {
@@ -27,17 +27,20 @@ func compilePool(c *call) error {
 	if len(c.node.Out) > 1 && c.node.Out[1] != "" {
 		return onnx.Unsupported("its second output is not supported")
 	}
-	v := &pool{planes: x.shape[0] * x.shape[1], op: c.node.Op, p: 2}
-	if v.window = c.window(x, 0, 0); c.err != nil {
+	w := c.window(x, 0, 0)
+	if c.err != nil {
 		return c.err
 	}
+	v := &pool{planes: x.shape[0] * x.shape[1], op: c.node.Op, p: 2}
 	if c.flagAttribute("ceil_mode", false) {
-		v.outH = ceiled(v.inH, v.top, v.bottom, v.high(), v.sh)
-		v.outW = ceiled(v.inW, v.left, v.right, v.wide(), v.sw)
+		w.outH = ceiled(w.inH, w.top, w.bottom, w.high(), w.sh)
+		w.outW = ceiled(w.inW, w.left, w.right, w.wide(), w.sw)
 	}
-	if v.top >= v.high() || v.bottom >= v.high() || v.left >= v.wide() || v.right >= v.wide() {
+	if w.top >= w.high() || w.bottom >= w.high() || w.left >= w.wide() || w.right >= w.wide() {
 		return fmt.Errorf("padding as large as the kernel leaves windows without a pixel")
 	}
+	v.layout = w.layout()
+	v.setOffsets(1)
 	switch v.op {
 	case "MaxPool":
 		c.intAttribute("storage_order", 0) // concerns only the second output
@@ -56,9 +59,9 @@ func compilePool(c *call) error {
 		return err
 	}
 	for ox := range v.outW {
-		v.columns = append(v.columns, v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
+		v.counted = append(v.counted, v.pixelsIn(ox, v.sw, v.kw, v.dw, v.left, v.right, v.inW))
 	}
-	s := &step{in: []*value{x}, scratch: v.scratch()}
+	s := &step{in: []*value{x}, scratch: int(v.size(1)) + v.columns() + v.inH*v.inW}
 	s.run = func(out []float32, in [][]float32, scratch []float32) { v.run(out, in[0], scratch) }
 	return c.emit(s, shape, int64(v.planes)*int64(v.pixels())*int64(v.kh*v.kw))
 }
@@ -73,63 +76,29 @@ func ceiled(n, before, after, span, stride int) int {
 	return windows
 }
 
-// laid returns the rows and pitch of a padded plane, and the extent of the
-// results with a column stride of 1.
-func (v *pool) laid() (rows, pitch, ends int) {
-	rows = (v.outH-1)*v.sh + v.high()
-	pitch = (v.outW-1)*v.sw + v.wide()
-	return rows, pitch, (v.outH-1)*pitch + (v.outW-1)*v.sw + 1
-}
-
-// register is the longest of the kernels, to which lengths round up.
-const register = 16
-
-func rounded(n int) int { return ceilDiv(n, register) * register }
-
-func (v *pool) scratch() int {
-	rows, pitch, ends := v.laid()
-	return rows*pitch + v.outH*pitch + 2*register + rounded(ends) + v.inW
-}
-
-// run combines whole rows, then adjacent columns, and selects every sw-th
-// result. Long runs are faster than single windows of a few values.
+// run combines the runs of all taps, of which one covers a plane.
 func (v *pool) run(out, in, scratch []float32) {
-	rows, pitch, ends := v.laid()
-	take := func(n int) (part []float32) {
-		part, scratch = scratch[:n], scratch[n:]
-		return part
-	}
-	image, down, across := take(rows*pitch+register), take(v.outH*pitch+register), take(rounded(ends))
+	size := int(v.size(1))
+	plane, results, powers := scratch[:size], scratch[size:][:v.columns()], scratch[size+v.columns():]
 	start := float32(0)
 	if v.op == "MaxPool" {
 		start = -infinity
 	}
-	fill(image, start)
-	seen := min(v.inW, pitch-v.left)
+	fill(plane, start)
 	for range v.planes {
-		for y := range min(v.inH, rows-v.top) {
-			copy(image[(y+v.top)*pitch+v.left:], v.powers(scratch, in[y*v.inW:][:seen]))
+		x := v.powers(powers, in[:v.inH*v.inW])
+		if !v.direct {
+			v.layPlane(plane, x)
+			x = plane
 		}
-		if v.sh == 1 {
-			v.taps(down[:rounded(v.outH*pitch)], image, v.kh, v.dh*pitch)
-		} else {
-			for y := range v.outH {
-				v.taps(down[y*pitch:][:pitch], image[y*v.sh*pitch:], v.kh, v.dh*pitch)
-			}
+		copy(results, x[v.offsets[0]:])
+		for _, at := range v.offsets[1:] {
+			v.add(results, x[at:][:len(results)])
 		}
-		v.taps(across, down, v.kw, v.dw)
-		for y := range v.outH {
-			copyStrided(out[y*v.outW:][:v.outW], across[y*pitch:][:(v.outW-1)*v.sw+1], v.sw)
-		}
-		v.finish(out[:v.pixels()])
-		in, out = in[v.inH*v.inW:], out[v.pixels():]
-	}
-}
-
-func (v *pool) taps(to, x []float32, many, distance int) {
-	copy(to, x)
-	for i := 1; i < many; i++ {
-		v.add(to, x[i*distance:][:len(to)])
+		y := out[:v.pixels()]
+		v.collect(y, results)
+		v.finish(y)
+		in, out = in[v.inH*v.inW:], out[len(y):]
 	}
 }
 
@@ -139,7 +108,7 @@ func (v *pool) finish(out []float32) {
 	case v.op == "AveragePool":
 		for y := range v.outH {
 			rows := v.pixelsIn(y, v.sh, v.kh, v.dh, v.top, v.bottom, v.inH)
-			for x, columns := range v.columns {
+			for x, columns := range v.counted {
 				out[y*v.outW+x] /= float32(rows * columns)
 			}
 		}

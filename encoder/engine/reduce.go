@@ -88,22 +88,15 @@ func (c *call) reduced(r reduction, x *value, axes []int) *value {
 	n := count(inner.shape)
 	s := &step{in: []*value{x}, op: "Reduce"}
 	s.run = func(out []float32, in [][]float32, _ []float32) {
-		reduce(r, outer, inner, n, out, in[0])
+		finish := r.finish
+		if finish == nil {
+			finish = func(sum float64, _ int) float64 { return sum }
+		}
+		reduce(outer, inner, out, in[0], r.start, r.run, r.add, func(sum float64) float32 { return float32(finish(sum, n)) })
 	}
 	if r.exact != nil {
 		s.exact = func(out []int64, in [][]int64) error {
-			index := make([]int, len(outer.shape))
-			at := 0
-			for i := range out {
-				sum := r.exactStart
-				each := make([]int, len(inner.shape))
-				for from, k := at, 0; k < n; k++ {
-					sum = r.exact(sum, in[0][from])
-					from = inner.next(each, from, len(inner.shape))
-				}
-				out[i] = sum
-				at = outer.next(index, at, len(outer.shape))
-			}
+			reduce(outer, inner, out, in[0], r.exactStart, nil, r.exact, func(sum int64) int64 { return sum })
 			return nil
 		}
 	}
@@ -124,34 +117,27 @@ func reductionViews(shape, axes []int) (outer, inner view) {
 	return outer.merged(), inner.merged()
 }
 
-func reduce(r reduction, outer, inner view, n int, out, in []float32) {
+// reduce sums each position of outer over inner, from start on. row, if given,
+// sums contiguous values.
+func reduce[T float32 | int64, S float64 | int64](outer, inner view, out, in []T, start S, row func([]T) S, add func(S, T) S, finish func(S) T) {
 	var index, each [maxRank]int
 	last := len(inner.shape) - 1
-	run, step := inner.shape[last], inner.steps[last]
+	run, step, n := inner.shape[last], inner.steps[last], count(inner.shape)
 	at := 0
 	for i := range out {
-		sum := r.start
+		sum := start
 		clear(each[:])
 		for from, k := at, 0; k < n; k += run {
-			p := from
-			if step == 1 && r.run != nil {
-				sum += r.run(in[p:][:run])
-			} else if step == 1 {
-				for _, v := range in[p:][:run] {
-					sum = r.add(sum, v)
-				}
+			if step == 1 && row != nil {
+				sum += row(in[from:][:run])
 			} else {
-				for range run {
-					sum = r.add(sum, in[p])
-					p += step
+				for p := range run {
+					sum = add(sum, in[from+p*step])
 				}
 			}
 			from = inner.next(each[:], from, last)
 		}
-		if r.finish != nil {
-			sum = r.finish(sum, n)
-		}
-		out[i] = float32(sum)
+		out[i] = finish(sum)
 		at = outer.next(index[:], at, len(outer.shape))
 	}
 }

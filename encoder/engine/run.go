@@ -10,10 +10,10 @@ import (
 type Program struct {
 	plan   *plan
 	inputs []*value
+	reads  []bool // of each input, whether the wanted tensors depend on it
 	wanted map[string]*value
 	shapes map[string][]int
 	arenas sync.Pool
-	needs  sync.Map // *dependencies by requested tensors
 }
 
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
@@ -43,6 +43,9 @@ func (b *builder) program(wanted map[string]*value) (*Program, error) {
 			}
 		}
 	}
+	for _, v := range b.inputs {
+		p.reads = append(p.reads, wanted[v.name] == v || slices.ContainsFunc(b.steps, func(s *step) bool { return slices.Contains(s.in, v) }))
+	}
 	var err error
 	p.plan, err = newPlan(b)
 	return p, err
@@ -71,15 +74,6 @@ func (p *Program) Shape(name string) ([]int, bool) {
 	return slices.Clone(shape), ok
 }
 
-// Inputs returns the names of the inputs.
-func (p *Program) Inputs() []string {
-	var names []string
-	for _, v := range p.inputs {
-		names = append(names, v.name)
-	}
-	return names
-}
-
 type arena struct {
 	slots   [][]float32
 	scratch []float32
@@ -105,14 +99,10 @@ func (a *arena) tensor(v *value) []float32 {
 	return v.floats
 }
 
-// Run computes tensors among those that Compile was asked for. Inputs that they
-// do not depend on may be omitted. Integers and booleans are whole numbers up
-// to 2²⁴. The caller owns the results.
-func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string][]float32, error) {
-	need, err := p.need(wanted)
-	if err != nil {
-		return nil, err
-	}
+// Run computes the wanted tensors. Inputs that they do not depend on may be
+// omitted. Integers and booleans are whole numbers up to 2²⁴. The caller owns
+// the results.
+func (p *Program) Run(inputs map[string][]float32) (map[string][]float32, error) {
 	a, _ := p.arenas.Get().(*arena)
 	if a == nil {
 		a = p.plan.newArena()
@@ -126,7 +116,7 @@ func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string]
 	for i, v := range p.inputs {
 		data, given := inputs[v.name]
 		switch {
-		case !given && need.inputs[i]:
+		case !given && p.reads[i]:
 			return nil, fmt.Errorf("the input %.80q is missing", v.name)
 		case given && len(data) != count(v.shape):
 			return nil, fmt.Errorf("the input %.80q has %d values, its shape is %v", v.name, len(data), v.shape)
@@ -137,17 +127,14 @@ func (p *Program) Run(inputs map[string][]float32, wanted []string) (map[string]
 		}
 		a.inputs[i] = data
 	}
-	for i, s := range p.plan.steps {
-		if !need.steps[i] {
-			continue
-		}
+	for _, s := range p.plan.steps {
 		if err := a.step(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.label, err)
 		}
 	}
 	results := map[string][]float32{}
-	for _, name := range wanted {
-		results[name] = slices.Clone(a.tensor(p.wanted[name]))
+	for name, v := range p.wanted {
+		results[name] = slices.Clone(a.tensor(v))
 	}
 	return results, nil
 }
@@ -179,32 +166,82 @@ func checkIntegers(x []float32) error {
 	return nil
 }
 
-type dependencies struct{ steps, inputs []bool }
+// A plan assigns each tensor of a list of steps a memory slot, shared by
+// tensors that are not needed at the same time.
+type plan struct {
+	steps   []*step
+	slots   []int // elements
+	scratch int   // elements
+}
 
-func (p *Program) need(wanted []string) (*dependencies, error) {
-	key := fmt.Sprintf("%q", wanted)
-	if n, ok := p.needs.Load(key); ok {
-		return n.(*dependencies), nil
+func newPlan(b *builder) (*plan, error) {
+	p := &plan{steps: b.steps}
+	p.assign()
+	var total, work int64
+	for _, n := range append(slices.Clone(p.slots), p.scratch) {
+		total += 4 * int64(n)
 	}
-	values := map[*value]bool{}
-	for _, name := range wanted {
-		v := p.wanted[name]
-		if v == nil {
-			return nil, fmt.Errorf("the tensor %.80q is not among those that were wanted", name)
+	if total > b.limits.Memory {
+		return nil, fmt.Errorf("one image takes %d bytes of memory, more than the %d accepted", total, b.limits.Memory)
+	}
+	for _, s := range p.steps {
+		// No sum can overflow, because each is within the limit.
+		if work += s.work; work > b.limits.Work {
+			return nil, fmt.Errorf("one image takes more than the %d multiply-adds accepted", b.limits.Work)
 		}
-		values[v] = true
 	}
-	n := &dependencies{make([]bool, len(p.plan.steps)), make([]bool, len(p.inputs))}
-	for i, s := range slices.Backward(p.plan.steps) {
-		if n.steps[i] = values[s.out]; n.steps[i] {
-			for _, v := range s.in {
-				values[v] = true
+	return p, nil
+}
+
+// assign gives each tensor the best-fitting free slot. The slot of a retained
+// tensor is never freed.
+func (p *plan) assign() {
+	for i, s := range p.steps {
+		s.out.last = i
+		for _, v := range s.in {
+			v.last = i
+		}
+	}
+	var free []int
+	for i, s := range p.steps {
+		n := count(s.out.shape)
+		dies := func(v *value) bool { return v.producer != nil && v.last == i && !v.retained }
+		if s.inPlace && dies(s.in[0]) && count(s.in[0].shape) == n {
+			s.out.slot = s.in[0].slot
+		} else {
+			s.out.slot = p.take(&free, n)
+		}
+		var released []int
+		for _, v := range append(slices.Clone(s.in), s.out) {
+			if dies(v) && (v == s.out || v.slot != s.out.slot) && !slices.Contains(released, v.slot) {
+				released = append(released, v.slot)
 			}
 		}
+		free = append(free, released...)
+		p.scratch = max(p.scratch, s.scratch)
 	}
-	for i, v := range p.inputs {
-		n.inputs[i] = values[v]
+}
+
+// take returns the smallest free slot of at least n elements, otherwise the
+// largest one, grown to n, otherwise a new one.
+func (p *plan) take(free *[]int, n int) int {
+	best := -1
+	for i, slot := range *free {
+		if best < 0 {
+			best = i
+			continue
+		}
+		have, other := p.slots[slot], p.slots[(*free)[best]]
+		if have >= n && (other < n || have < other) || have < n && other < n && have > other {
+			best = i
+		}
 	}
-	p.needs.Store(key, n)
-	return n, nil
+	if best < 0 {
+		p.slots = append(p.slots, n)
+		return len(p.slots) - 1
+	}
+	slot := (*free)[best]
+	*free = slices.Delete(*free, best, best+1)
+	p.slots[slot] = max(p.slots[slot], n)
+	return slot
 }

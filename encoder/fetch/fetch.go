@@ -6,12 +6,12 @@
 // machine. The bytes collect in FILE.part, which is renamed once the digest of
 // the whole file matches, so FILE is never incomplete. An interrupted or
 // stalled transfer leaves FILE.part, and the next one resumes it (RFC 9110,
-// sections 13.1.5 and 14). It sends If-Range if the server gave a strong ETag,
-// which FILE.part.etag stores. The digest detects all remaining mismatches.
+// section 14). The digest detects a part of another file, which is then fetched
+// from the start.
 //
-// The server's file name and length are untrusted. Files other than ONNX are
-// refused by name and first bytes before anything is written, because PyTorch
-// files hold programs (pickles).
+// The server is untrusted. Files other than ONNX are refused by name and first
+// bytes before anything is written, because PyTorch files hold programs
+// (pickles).
 package fetch
 
 import (
@@ -59,13 +59,8 @@ type Result struct {
 	Already bool  // the file existed, and nothing was fetched
 }
 
-const (
-	partSuffix = ".part"
-	tagSuffix  = ".part.etag"
-)
-
 // PartPath returns the path of an incomplete file.
-func PartPath(into string) string { return into + partSuffix }
+func PartPath(into string) string { return into + ".part" }
 
 // Get fetches a file. Errors wrap cpar.ErrInput for invalid options,
 // cpar.ErrCorrupt for a digest mismatch, cpar.ErrCloud for server and network
@@ -92,7 +87,7 @@ func get(ctx context.Context, o Options) (r Result, err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return r, durable.StorageError("looking at", o.Into, 0, err)
 	}
-	t := &transfer{Options: o, url: u, part: PartPath(o.Into), tag: o.Into + tagSuffix}
+	t := &transfer{Options: o, url: u, part: PartPath(o.Into)}
 	if t.StallTimeout == 0 {
 		t.StallTimeout = StallTimeout
 	}
@@ -104,7 +99,11 @@ func get(ctx context.Context, o Options) (r Result, err error) {
 			return r, err
 		}
 	}
-	r.Bytes, err = t.finish(ctx)
+	if r.Bytes, err = t.finish(ctx); errors.Is(err, cpar.ErrCorrupt) && r.Resumed > 0 {
+		if r.Resumed, err = t.receive(ctx, 0); err == nil {
+			r.Bytes, err = t.finish(ctx)
+		}
+	}
 	return r, err
 }
 
@@ -122,8 +121,8 @@ func checkExisting(ctx context.Context, o Options) (Result, error) {
 // A transfer is one call of Get.
 type transfer struct {
 	Options
-	url       *url.URL
-	part, tag string
+	url  *url.URL
+	part string
 }
 
 func (t *transfer) resumeOffset() (int64, error) {
@@ -150,10 +149,8 @@ func (t *transfer) maxBytes() int64 {
 
 // discard removes the received bytes.
 func (t *transfer) discard() error {
-	for _, path := range []string{t.part, t.tag} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return durable.StorageError("removing", path, 0, err)
-		}
+	if err := os.Remove(t.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return durable.StorageError("removing", t.part, 0, err)
 	}
 	return nil
 }
@@ -177,7 +174,6 @@ func (t *transfer) finish(ctx context.Context) (int64, error) {
 	if err := durable.OS.RenameNew(t.part, t.Into); err != nil {
 		return 0, durable.StorageError("renaming", t.part, 0, err)
 	}
-	_ = os.Remove(t.tag) // failure is harmless
 	if err := durable.OS.SyncDir(filepath.Dir(t.Into)); err != nil {
 		return 0, durable.StorageError("syncing folder", filepath.Dir(t.Into), 0, err)
 	}

@@ -3,13 +3,11 @@ package fetch
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -37,21 +35,17 @@ var errSlow = errors.New("too slow")
 // receive fetches the bytes from offset from on. resumed is the number of
 // earlier bytes it could keep.
 func (t *transfer) receive(ctx context.Context, from int64) (resumed int64, err error) {
-	for {
-		start, again, err := t.attempt(ctx, from)
-		if !again {
-			return start, err
-		}
-		if err := t.discard(); err != nil { // the server cannot resume
+	if resumed, err = t.attempt(ctx, from); errors.Is(err, errCannotResume) {
+		if err := t.discard(); err != nil {
 			return 0, err
 		}
-		from = 0
+		resumed, err = t.attempt(ctx, 0)
 	}
+	return resumed, err
 }
 
-// attempt makes one request and returns the offset of the response. again asks
-// for another request, for the whole file.
-func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again bool, err error) {
+// attempt makes one request and returns the offset of the response.
+func (t *transfer) attempt(ctx context.Context, from int64) (start int64, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var came atomic.Int64 // bytes
@@ -59,32 +53,27 @@ func (t *transfer) attempt(ctx context.Context, from int64) (start int64, again 
 
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url.String(), nil)
 	if err != nil {
-		return 0, false, fmt.Errorf("%w: %w", cpar.ErrInput, err)
+		return 0, fmt.Errorf("%w: %w", cpar.ErrInput, err)
 	}
 	request.Header.Set("Accept-Encoding", "identity") // digest and ranges refer to the file itself
 	if from > 0 {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
-		if tag := t.knownTag(); tag != "" {
-			request.Header.Set("If-Range", tag)
-		}
 	}
 	response, err := t.client().Do(request)
 	if err != nil {
-		return 0, false, t.broken(ctx, err)
+		return 0, t.broken(ctx, err)
 	}
 	defer response.Body.Close()
 	came.Add(t.minBytes()) // a response counts as progress
 
 	start, total, err := t.checkResponse(response, from)
 	switch {
-	case errors.Is(err, errCannotResume):
-		return 0, true, nil
 	case errors.Is(err, errComplete):
-		return from, false, nil
+		return from, nil
 	case err != nil:
-		return 0, false, err
+		return 0, err
 	}
-	return start, false, t.write(ctx, response, start, total, &came)
+	return start, t.write(ctx, response, start, total, &came)
 }
 
 var (
@@ -153,9 +142,6 @@ func (t *transfer) write(ctx context.Context, r *http.Response, start, total int
 	defer f.Close()
 	if err := f.Truncate(start); err != nil {
 		return durable.StorageError("shortening", t.part, 0, err)
-	}
-	if err := t.keepTag(r); err != nil {
-		return err
 	}
 	// Concurrent downloads of one file may corrupt the part, which the digest
 	// detects.
@@ -232,33 +218,4 @@ func (c countingReader) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.came.Add(int64(n))
 	return n, err
-}
-
-// A tag is a server's ETag for the file at an address.
-type tag struct {
-	Address string `json:"address"`
-	ETag    string `json:"etag"`
-}
-
-// knownTag returns the ETag of the received bytes, or "" if there is none for
-// this address.
-func (t *transfer) knownTag() string {
-	b, err := os.ReadFile(t.tag)
-	var known tag
-	if err != nil || json.Unmarshal(b, &known) != nil || known.Address != t.url.String() {
-		return ""
-	}
-	return known.ETag
-}
-
-func (t *transfer) keepTag(r *http.Response) error {
-	etag := r.Header.Get("ETag")
-	if !strings.HasPrefix(etag, `"`) {
-		etag = ""
-	}
-	b, err := json.Marshal(tag{t.url.String(), etag})
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(t.tag, b, 0o600)
 }

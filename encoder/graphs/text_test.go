@@ -45,7 +45,7 @@ func TestTextHalvesMatchONNXRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := l.Load(data, onnxruntime.Input{Name: "rows", Element: int32(onnx.Float), Shape: []int64{int64(len(g.Inputs)), length}}, g.Embedding)
+			s, err := l.Load(data, onnxruntime.Input{Name: "rows", Element: onnx.Float, Shape: []int64{int64(len(g.Inputs)), length}}, g.Embedding)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestTextHalvesMatchONNXRuntime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Run(inputs, []string{g.Embedding})
+			got, err := p.Run(inputs)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,11 +5,9 @@
 //
 // The rows of known.csv describe files in github.com/onnx/models at commit
 // b1eeaa1ac722dcc1cd1a8284bde34393dab61c3d (2025-06-27). Digests and sizes come
-// from its LFS pointers. Preprocessing comes from each network's README there
-// or, for timm networks, from timm's configurations. The project includes none
-// of the files and ran none with its row. A row is a default that a
-// configuration file or a flag overrides. Licences come from the READMEs and
-// timm's model cards. They bind the user, who should read them at the source.
+// from its LFS pointers, preprocessing and licences from each network's README
+// there or from timm's configurations and model cards. The project ran none of
+// the files with its row. A configuration file or a flag overrides a row.
 //
 // CLIP, SigLIP and DINOv2 have no rows: their files come with a preprocessing
 // configuration (package prepare), and no digest is certain.

@@ -1,9 +1,10 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // minVersion is the first version of the format whose constants need not be
@@ -54,9 +55,9 @@ func Extract(m *Model, nodes []*Node, input ValueInfo, output string) ([]byte, e
 // parts is a message in pieces.
 type parts struct{ list [][]byte }
 
-func (p *parts) field(number int, value ...[]byte) {
-	head := binary.AppendUvarint(nil, uint64(number)<<3|wireBytes)
-	p.list = append(append(p.list, binary.AppendUvarint(head, uint64(lengths(value)))), value...)
+func (p *parts) field(number protowire.Number, value ...[]byte) {
+	head := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(lengths(value)))
+	p.list = append(append(p.list, head), value...)
 }
 
 func lengths(list [][]byte) (n int64) {
@@ -87,9 +88,4 @@ func (v ValueInfo) encode() []byte {
 	}
 	tensor := appendField(appendVarint(nil, 1, int64(v.Type)), 2, shape)
 	return appendField(appendField(nil, 1, []byte(v.Name)), 2, appendField(nil, 1, tensor))
-}
-
-func appendVarint(to []byte, number int, v int64) []byte {
-	to = binary.AppendUvarint(to, uint64(number)<<3|wireVarint)
-	return binary.AppendUvarint(to, uint64(v))
 }

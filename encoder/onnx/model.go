@@ -5,11 +5,11 @@
 //	                   ─▶ ReadOutline ─▶ Model ─▶ Extract ─▶ a rewritten file        for another runtime
 //
 // Files are untrusted. Limits and the constants in read.go bound what is
-// decoded. Data of constants are decoded on demand, so reading takes little
-// more memory than the file.
+// decoded. Data of constants are decoded on demand.
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -31,22 +31,7 @@ var DefaultLimits = Limits{FileBytes: 1 << 31, Nodes: 20_000, Elements: 1 << 27,
 // OrDefault replaces zero fields.
 func (l Limits) OrDefault() Limits {
 	d := DefaultLimits
-	if l.FileBytes > 0 {
-		d.FileBytes = l.FileBytes
-	}
-	if l.Nodes > 0 {
-		d.Nodes = l.Nodes
-	}
-	if l.Elements > 0 {
-		d.Elements = l.Elements
-	}
-	if l.Memory > 0 {
-		d.Memory = l.Memory
-	}
-	if l.Work > 0 {
-		d.Work = l.Work
-	}
-	return d
+	return Limits{cmp.Or(l.FileBytes, d.FileBytes), cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Elements, d.Elements), cmp.Or(l.Memory, d.Memory), cmp.Or(l.Work, d.Work)}
 }
 
 // A Model is a parsed file with its own names.
@@ -69,6 +54,16 @@ type Graph struct {
 	Nodes           []*Node
 	Constants       []*Tensor
 	Inputs, Outputs []ValueInfo
+}
+
+// FreeInputs returns the inputs that are not constants. Before IR 4, constants
+// were also listed as inputs.
+func (g *Graph) FreeInputs() []ValueInfo {
+	constants := map[string]bool{}
+	for _, t := range g.Constants {
+		constants[t.Name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(g.Inputs), func(in ValueInfo) bool { return constants[in.Name] })
 }
 
 func (g *Graph) names() (names []string) {
@@ -162,6 +157,11 @@ type ValueInfo struct {
 	Type     Type
 	Dims     []int
 	HasShape bool
+}
+
+// Fits reports whether a tensor of this shape agrees with the declared one.
+func (v ValueInfo) Fits(shape []int) bool {
+	return !v.HasShape || slices.EqualFunc(v.Dims, shape, func(declared, n int) bool { return declared == -1 || declared == n })
 }
 
 // An UnsupportedError reports a possibly valid file that plain Go cannot run.

@@ -1,30 +1,80 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
+	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // An outline is a file's structure without weights, sufficient to choose the
 // embedding. The decoder skips unknown operators and element types, which ONNX
 // Runtime may support, but inspects everything that can hold a tensor.
 
-// ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
-// nodes no attributes. It refuses damage known to crash that runtime.
-func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
-	limits = limits.OrDefault()
-	if int64(len(data)) > limits.FileBytes {
-		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
+// errSparse refuses sparse tensors, in which a few bytes can request any amount
+// of memory.
+var errSparse = errors.New("sparse tensors are not supported; save the model without them")
+
+// attributeOf reads an attribute of a node, or of a function that has none.
+func (d *decoder) attributeOf(f field, n *Node, list *[]*Attribute) error {
+	if len(*list) >= maxAttributes {
+		return fmt.Errorf("more than %d attributes", maxAttributes)
 	}
-	d := &decoder{limits: limits, outline: true, external: external, empty: map[string]bool{}}
-	m, err := d.model(data)
-	if err == nil {
-		err = d.checkEmpty()
+	a := &Attribute{}
+	err := message(f, "attribute", func(b []byte) error { return d.attribute(b, n, a) })
+	if !d.outline {
+		*list = append(*list, a)
+	} else if err == nil {
+		err = a.checkPositive()
 	}
-	if err != nil {
-		return nil, err
+	return err
+}
+
+func (d *decoder) attribute(b []byte, n *Node, a *Attribute) error {
+	limit := maxList
+	if d.outline {
+		limit = maxInts
 	}
-	m.Bytes = d.bytes
-	return m, nil
+	return eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			a.Name, err = f.text()
+		case 2:
+			a.F, err = math.Float32frombits(uint32(f.bits)), f.want(protowire.Fixed32Type)
+		case 3:
+			a.I, err = f.integer()
+		case 4:
+			if !d.outline { // it may be long
+				a.S, err = f.text()
+			}
+		case 5, 10: // t, tensors
+			a.Other = a.Other || a.Tensor != nil || f.number == 10
+			a.Tensor = &Tensor{}
+			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor, nil) })
+			n.empty = n.empty || a.Tensor.empty()
+		case 6, 11: // g, graphs
+			a.Other = a.Other || a.Graph != nil || f.number == 11
+			a.Graph = &Graph{}
+			err = message(f, "graph", func(b []byte) error { return d.graph(b, a.Graph) })
+			n.HasGraph, n.inner = true, append(n.inner, a.Graph.names()...)
+		case 7:
+			a.Floats, err = f.repeatedFloats(a.Floats, limit)
+		case 8:
+			a.Ints, err = f.repeatedInts(a.Ints, limit)
+		case 20:
+			var kind int64
+			kind, err = f.integer()
+			a.Kind = Kind(kind)
+		case 21:
+			a.Reference, err = f.text()
+		case 22, 23: // sparse_tensor, sparse_tensors
+			err = errSparse
+		case 9, 14, 15:
+			a.Other = true
+		}
+		return err
+	})
 }
 
 func (d *decoder) countOutline(t *Tensor) error {
@@ -79,43 +129,15 @@ var mustBePositive = map[string]bool{
 	"blocksize": true, "upscale_factor": true,
 }
 
-func (d *decoder) outlineAttribute(b []byte, n *Node) error {
-	a := &Attribute{}
-	err := eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			a.Name, err = f.text()
-		case 3:
-			a.I, err = int64(f.bits), f.want(wireVarint)
-		case 5, 10: // t, tensors
-			return message(f, "tensor", func(b []byte) error {
-				t := &Tensor{}
-				err := d.tensor(b, t, nil)
-				n.empty = n.empty || t.empty()
-				return err
-			})
-		case 6, 11: // g, graphs
-			n.HasGraph = true
-			g := &Graph{}
-			err := message(f, "graph", func(b []byte) error { return d.graph(b, g) })
-			n.inner = append(n.inner, g.names()...)
-			return err
-		case 8: // ints, never long for image operators
-			a.Ints, err = f.repeatedInts(a.Ints, maxInts)
-		case 20:
-			a.Kind, err = Kind(f.bits), f.want(wireVarint)
-		case 22, 23: // sparse_tensor, sparse_tensors
-			return errSparse
-		}
-		return err
-	})
-	if err != nil || !mustBePositive[a.Name] {
-		return err
+func (a *Attribute) checkPositive() error {
+	if !mustBePositive[a.Name] {
+		return nil
 	}
-	if a.Kind == KindInt || a.Kind == 0 && len(a.Ints) == 0 {
-		a.Ints = append(a.Ints, a.I) // 0 if omitted
+	list := a.Ints
+	if a.Kind == KindInt || a.Kind == 0 && len(list) == 0 {
+		list = append(list, a.I) // 0 if omitted
 	}
-	for _, v := range a.Ints {
+	for _, v := range list {
 		if v < 1 {
 			return fmt.Errorf("%s holds %d", a.Name, v)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"cpar/internal/hint"
 )
 
@@ -43,12 +45,23 @@ type decoder struct {
 // Read decodes a file, into which the result points. external returns the bytes
 // of other files that the model names, or is nil to forbid them.
 func Read(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
-	limits = limits.OrDefault()
-	if int64(len(data)) > limits.FileBytes {
-		return nil, fmt.Errorf("a file of more than the %d bytes accepted", limits.FileBytes)
+	return (&decoder{limits: limits.OrDefault(), external: external}).read(data)
+}
+
+// ReadOutline decodes a file for ONNX Runtime. The model has no data, and its
+// nodes no attributes. It refuses damage known to crash that runtime.
+func ReadOutline(data []byte, limits Limits, external func(name string) ([]byte, error)) (*Model, error) {
+	return (&decoder{limits: limits.OrDefault(), external: external, outline: true, empty: map[string]bool{}}).read(data)
+}
+
+func (d *decoder) read(data []byte) (*Model, error) {
+	if int64(len(data)) > d.limits.FileBytes {
+		return nil, fmt.Errorf("a file of more than the %d bytes accepted", d.limits.FileBytes)
 	}
-	d := &decoder{limits: limits, external: external}
 	m, err := d.model(data)
+	if err == nil {
+		err = d.checkEmpty()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +71,11 @@ func Read(data []byte, limits Limits, external func(name string) ([]byte, error)
 
 func (d *decoder) model(data []byte) (*Model, error) {
 	m := &Model{Metadata: map[string]string{}}
-	err := eachField(data, func(f field) error {
+	err := eachField(data, func(f field) (err error) {
 		switch f.number {
 		case 1: // ir_version
-			m.ir = int64(f.bits)
-			return f.want(wireVarint)
+			m.ir, err = f.integer()
+			return err
 		case 7: // graph
 			if m.Graph != nil {
 				return errors.New("it has two graphs")
@@ -95,17 +108,6 @@ func (d *decoder) model(data []byte) (*Model, error) {
 	return m, nil
 }
 
-func message(f field, what string, read func([]byte) error) error {
-	err := f.want(wireBytes)
-	if err == nil {
-		err = read(f.bytes)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
 func (m *Model) readOpset(b []byte) error {
 	var domain string
 	var version int64
@@ -114,7 +116,7 @@ func (m *Model) readOpset(b []byte) error {
 		case 1:
 			domain, err = f.text()
 		case 2:
-			version, err = int64(f.bits), f.want(wireVarint)
+			version, err = f.integer()
 		}
 		return err
 	})
@@ -126,16 +128,7 @@ func (m *Model) readOpset(b []byte) error {
 }
 
 func (m *Model) readMetadata(b []byte) error {
-	var key, value string
-	err := eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			key, err = f.text()
-		case 2:
-			value, err = f.text()
-		}
-		return err
-	})
+	key, value, err := textPair(b)
 	if len(m.Metadata) >= maxMetadata {
 		return fmt.Errorf("more than %d entries", maxMetadata)
 	}
@@ -170,15 +163,7 @@ func (d *decoder) function(b []byte, m *Model) error {
 		case 10:
 			fn.Domain, err = f.text()
 		case 11:
-			if d.outline {
-				return message(f, "attribute", func(b []byte) error { return d.outlineAttribute(b, &Node{}) })
-			}
-			if len(fn.Defaults) >= maxAttributes {
-				return fmt.Errorf("more than %d attributes", maxAttributes)
-			}
-			a := &Attribute{}
-			fn.Defaults = append(fn.Defaults, a)
-			return message(f, "attribute", func(b []byte) error { return d.attribute(b, a) })
+			err = d.attributeOf(f, &Node{}, &fn.Defaults)
 		}
 		return err
 	})
@@ -245,18 +230,7 @@ func (d *decoder) node(b []byte, n *Node) error {
 		case 4:
 			n.Op, err = f.text()
 		case 5:
-			if d.outline {
-				return message(f, "attribute", func(b []byte) error { return d.outlineAttribute(b, n) })
-			}
-			if len(n.Attributes) >= maxAttributes {
-				return fmt.Errorf("more than %d attributes", maxAttributes)
-			}
-			a := &Attribute{}
-			n.Attributes = append(n.Attributes, a)
-			err = message(f, "attribute", func(b []byte) error { return d.attribute(b, a) })
-			if a.Graph != nil {
-				n.HasGraph, n.inner = true, append(n.inner, a.Graph.names()...)
-			}
+			err = d.attributeOf(f, n, &n.Attributes)
 		case 7:
 			n.Domain, err = f.text()
 		}
@@ -264,53 +238,11 @@ func (d *decoder) node(b []byte, n *Node) error {
 	})
 }
 
-// errSparse refuses sparse tensors, in which a few bytes can request any amount
-// of memory.
-var errSparse = errors.New("sparse tensors are not supported; save the model without them")
-
 func (f field) elements() (Type, error) {
 	if f.bits > 1000 {
 		return 0, fmt.Errorf("elements of type %d", int64(f.bits))
 	}
-	return Type(f.bits), f.want(wireVarint)
-}
-
-func (d *decoder) attribute(b []byte, a *Attribute) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.number {
-		case 1:
-			a.Name, err = f.text()
-		case 2:
-			a.F, err = math.Float32frombits(uint32(f.bits)), f.want(wireFixed32)
-		case 3:
-			a.I, err = int64(f.bits), f.want(wireVarint)
-		case 4:
-			a.S, err = f.text()
-		case 5:
-			if a.Tensor != nil {
-				return errors.New("an attribute with two tensors")
-			}
-			a.Tensor = &Tensor{}
-			err = message(f, "tensor", func(b []byte) error { return d.tensor(b, a.Tensor, nil) })
-		case 6:
-			if a.Graph != nil {
-				return errors.New("an attribute with two graphs")
-			}
-			a.Graph = &Graph{}
-			err = message(f, "graph", func(b []byte) error { return d.graph(b, a.Graph) })
-		case 7:
-			a.Floats, err = f.repeatedFloats(a.Floats, maxList)
-		case 8:
-			a.Ints, err = f.repeatedInts(a.Ints, maxList)
-		case 20:
-			a.Kind, err = Kind(f.bits), f.want(wireVarint)
-		case 21:
-			a.Reference, err = f.text()
-		case 9, 10, 11, 14, 15, 22, 23:
-			a.Other = true
-		}
-		return err
-	})
+	return Type(f.bits), f.want(protowire.VarintType)
 }
 
 // tensor reads a TensorProto. Only constants of the outer graph may use other
@@ -321,10 +253,8 @@ func (d *decoder) tensor(b []byte, t *Tensor, external func(string) ([]byte, err
 	}
 	err := d.readTensor(b, t, external)
 	if err == nil {
-		if d.outline {
-			if t.empty() && t.Name != "" {
-				d.empty[t.Name] = true
-			}
+		if d.outline && t.empty() && t.Name != "" {
+			d.empty[t.Name] = true
 		}
 		err = d.checkBytes()
 	}
@@ -351,7 +281,7 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 		case 8:
 			t.Name, err = f.text()
 		case 9:
-			t.raw, err = f.bytes, f.want(wireBytes)
+			t.raw, err = f.bytes, f.want(protowire.BytesType)
 			t.isRaw = true
 		case 3:
 			err = errors.New("its data are in several segments; export the model again")
@@ -362,7 +292,7 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 			t.outside = true
 			err = message(f, "place in another file", at.entry)
 		case 14:
-			if err = f.want(wireVarint); f.bits != 0 {
+			if err = f.want(protowire.VarintType); f.bits != 0 {
 				t.outside = true
 			}
 		}
@@ -428,30 +358,24 @@ func (v *ValueInfo) read(b []byte) error {
 				return fmt.Errorf("%.80q has a dimension of %d", v.Name, int64(f.bits))
 			}
 			n = int(f.bits)
-			return f.want(wireVarint)
+			return f.want(protowire.VarintType)
 		})
 		v.Dims = append(v.Dims, n)
 		return err
 	}
 	shape := func(b []byte) error {
 		v.HasShape = true
-		return eachField(b, func(f field) error {
-			if f.number != 1 {
-				return nil
-			}
-			return message(f, "dimension", dimension)
-		})
+		return messages(b, 1, "dimension", dimension)
 	}
 	tensor := func(b []byte) error {
 		return eachField(b, func(f field) (err error) {
 			switch f.number {
 			case 1:
 				v.Type, err = f.elements()
-				return err
 			case 2:
-				return message(f, "shape", shape)
+				err = message(f, "shape", shape)
 			}
-			return nil
+			return err
 		})
 	}
 	return eachField(b, func(f field) (err error) {
@@ -459,14 +383,7 @@ func (v *ValueInfo) read(b []byte) error {
 		case 1:
 			v.Name, err = f.text()
 		case 2:
-			err = message(f, "type", func(b []byte) error {
-				return eachField(b, func(f field) error {
-					if f.number != 1 {
-						return nil
-					}
-					return message(f, "tensor type", tensor)
-				})
-			})
+			err = message(f, "type", func(b []byte) error { return messages(b, 1, "tensor type", tensor) })
 		}
 		return err
 	})

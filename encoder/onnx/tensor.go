@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Type is TensorProto.DataType.
@@ -55,7 +57,7 @@ func (t Type) width() int {
 	return 0
 }
 
-func (t Type) list() int {
+func (t Type) list() protowire.Number {
 	switch t {
 	case Float:
 		return 4
@@ -125,62 +127,44 @@ func (t *Tensor) setDims(dims []int64, limits Limits) error {
 	return err
 }
 
+// lists counts the elements of a tensor's typed lists by field number.
 type lists [12]int
 
 func (l *lists) add(f field) error {
-	width, kind := 0, wireVarint // one element per field
-	switch f.number {
-	case 4:
-		width, kind = 4, wireFixed32
-	case 10:
-		width, kind = 8, wireFixed64
+	if f.number == 6 { // strings
+		l[f.number]++
+		return f.want(protowire.BytesType)
 	}
-	switch {
-	case f.kind != wireBytes:
+	for _, err := range f.numbers(listKind(f.number)) {
+		if err != nil {
+			return err
+		}
 		l[f.number]++
-		return f.want(kind)
-	case f.number == 6: // strings
-		l[f.number]++
-	case width > 0:
-		if len(f.bytes)%width != 0 {
-			return errTruncated
-		}
-		l[f.number] += len(f.bytes) / width
-	default:
-		for _, b := range f.bytes {
-			if b < 0x80 { // the last byte of an integer
-				l[f.number]++
-			}
-		}
-		if n := len(f.bytes); n > 0 && f.bytes[n-1] >= 0x80 {
-			return errTruncated
-		}
 	}
 	return nil
 }
 
+func listKind(number protowire.Number) protowire.Type {
+	switch number {
+	case 4:
+		return protowire.Fixed32Type
+	case 10:
+		return protowire.Fixed64Type
+	}
+	return protowire.VarintType
+}
+
 // bits calls f with the bits of every element in any encoding.
 func (t *Tensor) bits(f func(i int, bits uint64)) error {
-	le := binary.LittleEndian
 	switch {
 	case t.isRaw && len(t.raw) == t.Count()*t.Type.width():
-		switch t.Type.width() {
-		case 1:
-			for i, b := range t.raw {
-				f(i, uint64(b))
+		width := t.Type.width()
+		for i := range t.Count() {
+			var v uint64
+			for k, b := range t.raw[i*width:][:width] {
+				v |= uint64(b) << (8 * k)
 			}
-		case 2:
-			for i := range len(t.raw) / 2 {
-				f(i, uint64(le.Uint16(t.raw[2*i:])))
-			}
-		case 4:
-			for i := range len(t.raw) / 4 {
-				f(i, uint64(le.Uint32(t.raw[4*i:])))
-			}
-		case 8:
-			for i := range len(t.raw) / 8 {
-				f(i, le.Uint64(t.raw[8*i:]))
-			}
+			f(i, v)
 		}
 		return nil
 	case t.isRaw:
@@ -201,35 +185,18 @@ func (t *Tensor) bits(f func(i int, bits uint64)) error {
 
 func (t *Tensor) listed(f func(i int, bits uint64)) error {
 	i, n := 0, t.Count()
-	next := func(bits uint64) {
-		if i < n {
-			f(i, bits)
-		}
-		i++
-	}
 	err := eachField(t.body, func(at field) error {
 		if at.number != t.Type.list() {
 			return nil
 		}
-		if at.kind != wireBytes {
-			next(at.bits)
-			return nil
-		}
-		for b := at.bytes; len(b) > 0; {
-			var bits uint64
-			size := 0
-			switch at.number {
-			case 4:
-				bits, size = uint64(binary.LittleEndian.Uint32(b)), 4
-			case 10:
-				bits, size = binary.LittleEndian.Uint64(b), 8
-			default:
-				if bits, size = binary.Uvarint(b); size <= 0 {
-					return errTruncated
-				}
+		for v, err := range at.numbers(listKind(at.number)) {
+			if err != nil {
+				return err
 			}
-			next(bits)
-			b = b[size:]
+			if i < n {
+				f(i, v)
+			}
+			i++
 		}
 		return nil
 	})
@@ -259,7 +226,7 @@ func (t *Tensor) Floats() ([]float32, error) {
 		}
 		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits)) })
 	case Float16:
-		halves := halfFloats()
+		halves := Halves()
 		err = t.bits(func(i int, bits uint64) { out[i] = halves[uint16(bits)] })
 	case BFloat16:
 		err = t.bits(func(i int, bits uint64) { out[i] = math.Float32frombits(uint32(bits) << 16) })
@@ -325,33 +292,24 @@ func (t *Tensor) Ints() ([]int64, error) {
 	return out, nil
 }
 
-// halfFloats tabulates halfFloat.
-var halfFloats = sync.OnceValue(func() *[1 << 16]float32 {
+// Halves tabulates the values of IEEE 754 binary16 by their bits.
+var Halves = sync.OnceValue(func() *[1 << 16]float32 {
 	all := &[1 << 16]float32{}
 	for h := range all {
-		all[h] = halfFloat(uint16(h))
+		exponent, fraction := h>>10&31, float64(h&1023)
+		v := math.Ldexp(1024+fraction, exponent-25)
+		switch {
+		case exponent == 0:
+			v = math.Ldexp(fraction, -24)
+		case exponent == 31 && fraction == 0:
+			v = math.Inf(1)
+		case exponent == 31:
+			v = math.NaN()
+		}
+		all[h] = float32(math.Copysign(v, float64(1-2*(h>>15))))
 	}
 	return all
 })
-
-// halfFloat widens an IEEE 754 binary16 exactly.
-func halfFloat(h uint16) float32 {
-	sign := float32(1)
-	if h&0x8000 != 0 {
-		sign = -1
-	}
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	switch exponent {
-	case 0:
-		return sign * float32(math.Ldexp(fraction, -24))
-	case 31:
-		if fraction != 0 {
-			return float32(math.NaN())
-		}
-		return sign * float32(math.Inf(1))
-	}
-	return sign * float32(math.Ldexp(1024+fraction, exponent-25))
-}
 
 // Volume returns the number of elements of a shape, at most limit.
 func Volume(shape []int, limit int) (int, error) {

@@ -1,71 +1,43 @@
 package onnx
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
-)
 
-// The wire format of protocol buffers: a message is a sequence of fields, each
-// with a number, a kind and a value.
-const (
-	wireVarint  = 0
-	wireFixed64 = 1
-	wireBytes   = 2
-	wireFixed32 = 5
+	"google.golang.org/protobuf/encoding/protowire"
 )
-
-const maxFieldNumber = 1<<29 - 1
 
 var errTruncated = errors.New("the file is truncated or damaged")
 
 // A field is one field of a message. bytes points into the file.
 type field struct {
-	number int
-	kind   int
+	number protowire.Number
+	kind   protowire.Type
 	bits   uint64 // value of a varint, fixed32 or fixed64
 	bytes  []byte // value of a length-delimited field
 }
 
 func eachField(message []byte, f func(field) error) error {
 	for len(message) > 0 {
-		tag, n := binary.Uvarint(message)
-		if n <= 0 {
+		// Other parsers truncate numbers beyond the maximum and would see
+		// another field.
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 || number > protowire.MaxValidNumber {
+			return fmt.Errorf("%w: field number %d", errTruncated, number)
+		}
+		message = message[n:]
+		at := field{number: number, kind: kind}
+		if kind == protowire.BytesType {
+			at.bytes, n = protowire.ConsumeBytes(message)
+		} else if at.bits, n = number64(kind, message); n == 0 {
+			return fmt.Errorf("%w: field of kind %d", errTruncated, kind)
+		}
+		if n < 0 {
 			return errTruncated
 		}
 		message = message[n:]
-		// Other parsers truncate larger numbers and would see another field.
-		if tag>>3 == 0 || tag>>3 > maxFieldNumber {
-			return fmt.Errorf("%w: field number %d", errTruncated, tag>>3)
-		}
-		at := field{number: int(tag >> 3), kind: int(tag & 7)}
-		switch at.kind {
-		case wireVarint:
-			at.bits, n = binary.Uvarint(message)
-			if n <= 0 {
-				return errTruncated
-			}
-			message = message[n:]
-		case wireFixed64:
-			if len(message) < 8 {
-				return errTruncated
-			}
-			at.bits, message = binary.LittleEndian.Uint64(message), message[8:]
-		case wireFixed32:
-			if len(message) < 4 {
-				return errTruncated
-			}
-			at.bits, message = uint64(binary.LittleEndian.Uint32(message)), message[4:]
-		case wireBytes:
-			size, n := binary.Uvarint(message)
-			if n <= 0 || size > uint64(len(message)-n) {
-				return errTruncated
-			}
-			at.bytes, message = message[n:n+int(size)], message[n+int(size):]
-		default:
-			return fmt.Errorf("%w: field of kind %d", errTruncated, at.kind)
-		}
 		if err := f(at); err != nil {
 			return err
 		}
@@ -73,13 +45,31 @@ func eachField(message []byte, f func(field) error) error {
 	return nil
 }
 
-// appendField appends a length-delimited field.
-func appendField(to []byte, number int, value []byte) []byte {
-	to = binary.AppendUvarint(to, uint64(number)<<3|wireBytes)
-	return append(binary.AppendUvarint(to, uint64(len(value))), value...)
+// number64 reads a number and returns its length in bytes, which is negative
+// for a damaged one and 0 for another kind of value.
+func number64(kind protowire.Type, b []byte) (bits uint64, n int) {
+	switch kind {
+	case protowire.VarintType:
+		return protowire.ConsumeVarint(b)
+	case protowire.Fixed64Type:
+		return protowire.ConsumeFixed64(b)
+	case protowire.Fixed32Type:
+		v, n := protowire.ConsumeFixed32(b)
+		return uint64(v), n
+	}
+	return 0, 0
 }
 
-func (f field) want(kind int) error {
+// appendField appends a length-delimited field.
+func appendField(to []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
+}
+
+func appendVarint(to []byte, number protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, number, protowire.VarintType), uint64(v))
+}
+
+func (f field) want(kind protowire.Type) error {
 	if f.kind != kind {
 		return fmt.Errorf("%w: field %d is of kind %d", errTruncated, f.number, f.kind)
 	}
@@ -90,53 +80,91 @@ func (f field) text() (string, error) {
 	if len(f.bytes) > maxText {
 		return "", fmt.Errorf("a text of %d bytes, more than the %d accepted", len(f.bytes), maxText)
 	}
-	return string(f.bytes), f.want(wireBytes)
+	return string(f.bytes), f.want(protowire.BytesType)
 }
 
-// repeatedInts appends the integers of a packed or single field, at most limit
-// in total.
+func (f field) integer() (int64, error) { return int64(f.bits), f.want(protowire.VarintType) }
+
+// numbers returns the numbers of a repeated field, packed or single.
+func (f field) numbers(kind protowire.Type) iter.Seq2[uint64, error] {
+	return func(yield func(uint64, error) bool) {
+		if f.kind != protowire.BytesType {
+			yield(f.bits, f.want(kind))
+			return
+		}
+		for b := f.bytes; len(b) > 0; {
+			v, n := number64(kind, b)
+			if n < 0 {
+				yield(0, errTruncated)
+				return
+			}
+			if !yield(v, nil) {
+				return
+			}
+			b = b[n:]
+		}
+	}
+}
+
+// repeatedInts appends the integers of a field, at most limit in total.
 func (f field) repeatedInts(to []int64, limit int) ([]int64, error) {
-	if f.kind == wireVarint {
-		if len(to) >= limit {
-			return nil, fmt.Errorf("a list of more than %d integers", limit)
+	for v, err := range f.numbers(protowire.VarintType) {
+		if err == nil && len(to) >= limit {
+			err = fmt.Errorf("a list of more than %d integers", limit)
 		}
-		return append(to, int64(f.bits)), nil
-	}
-	if err := f.want(wireBytes); err != nil {
-		return nil, err
-	}
-	for b := f.bytes; len(b) > 0; {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, errTruncated
+		if err != nil {
+			return nil, err
 		}
-		if len(to) >= limit {
-			return nil, fmt.Errorf("a list of more than %d integers", limit)
-		}
-		to, b = append(to, int64(v)), b[n:]
+		to = append(to, int64(v))
 	}
 	return to, nil
 }
 
 // repeatedFloats does the same for float32.
 func (f field) repeatedFloats(to []float32, limit int) ([]float32, error) {
-	if f.kind == wireFixed32 {
-		if len(to) >= limit {
-			return nil, fmt.Errorf("a list of more than %d numbers", limit)
+	for v, err := range f.numbers(protowire.Fixed32Type) {
+		if err == nil && len(to) >= limit {
+			err = fmt.Errorf("a list of more than %d numbers", limit)
 		}
-		return append(to, math.Float32frombits(uint32(f.bits))), nil
-	}
-	if err := f.want(wireBytes); err != nil {
-		return nil, err
-	}
-	if len(f.bytes)%4 != 0 {
-		return nil, errTruncated
-	}
-	if len(to)+len(f.bytes)/4 > limit {
-		return nil, fmt.Errorf("a list of more than %d numbers", limit)
-	}
-	for b := f.bytes; len(b) > 0; b = b[4:] {
-		to = append(to, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+		if err != nil {
+			return nil, err
+		}
+		to = append(to, math.Float32frombits(uint32(v)))
 	}
 	return to, nil
+}
+
+// textPair reads a message of two texts, such as a StringStringEntryProto.
+func textPair(b []byte) (key, value string, err error) {
+	err = eachField(b, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			key, err = f.text()
+		case 2:
+			value, err = f.text()
+		}
+		return err
+	})
+	return key, value, err
+}
+
+func message(f field, what string, read func([]byte) error) error {
+	err := f.want(protowire.BytesType)
+	if err == nil {
+		err = read(f.bytes)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// messages calls read with every field of one number.
+func messages(b []byte, number protowire.Number, what string, read func([]byte) error) error {
+	return eachField(b, func(f field) error {
+		if f.number != number {
+			return nil
+		}
+		return message(f, what, read)
+	})
 }

@@ -5,11 +5,14 @@ package onnxruntime
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"unsafe"
 
-	"cpar/internal/sanitize"
-
 	"github.com/ebitengine/purego"
+
+	"cpar/encoder/onnx"
+	"cpar/internal/sanitize"
 )
 
 // Indices of OrtApi's functions, in the order of struct OrtApi in
@@ -133,4 +136,126 @@ func text(address uintptr) string {
 		n++
 	}
 	return string(unsafe.Slice(start, n))
+}
+
+// sessionConfig (onnxruntime_session_options_config_keys.h) makes the library
+// refuse its own format, which would bypass all checks of the ONNX file.
+var sessionConfig = [][2]string{{"session.load_model_format", "ONNX"}}
+
+func (l *Library) load(data []byte) (uintptr, error) {
+	var options uintptr
+	if err := l.call(createSessionOptions, uintptr(unsafe.Pointer(&options))); err != nil {
+		return 0, err
+	}
+	defer l.release(releaseSessionOptions, options)
+	// One core per image, because the caller distributes images over cores.
+	for function, value := range map[int]uintptr{
+		setIntraOpNumThreads: 1, setInterOpNumThreads: 1,
+		setSessionExecutionMode: sequential, setSessionLogSeverityLevel: logFatal,
+	} {
+		if err := l.call(function, options, value); err != nil {
+			return 0, err
+		}
+	}
+	for _, entry := range sessionConfig {
+		key, value := append([]byte(entry[0]), 0), append([]byte(entry[1]), 0)
+		if err := l.call(addSessionConfigEntry, options, uintptr(unsafe.Pointer(&key[0])), uintptr(unsafe.Pointer(&value[0]))); err != nil {
+			return 0, err
+		}
+	}
+	var session uintptr
+	err := l.call(createSessionFromArray, l.env, uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)), options, uintptr(unsafe.Pointer(&session)))
+	return session, err
+}
+
+func (l *Library) free(session uintptr) { l.release(releaseSession, session) }
+
+// run must be called with s.mu held and as many bytes as the shape requires.
+func (s *Session) run(input []byte) ([]float32, []int, error) {
+	l := s.library
+	// Until its release, the input tensor refers to Go memory, and the names
+	// are read through addresses that the compiler does not see.
+	var pinned runtime.Pinner
+	defer pinned.Unpin()
+	pinned.Pin(&input[0])
+	pinned.Pin(&s.input[0])
+	pinned.Pin(&s.output[0])
+
+	var in, out uintptr // OrtValue
+	err := l.call(createTensorWithDataAsOrtValue, l.cpu, uintptr(unsafe.Pointer(&input[0])), uintptr(len(input)),
+		uintptr(unsafe.Pointer(&s.shape[0])), uintptr(len(s.shape)), uintptr(s.element), uintptr(unsafe.Pointer(&in)))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer l.release(releaseValue, in)
+
+	inputName, outputName := &s.input[0], &s.output[0]
+	const noOptions = 0
+	err = l.call(run, s.handle, noOptions,
+		uintptr(unsafe.Pointer(&inputName)), uintptr(unsafe.Pointer(&in)), 1,
+		uintptr(unsafe.Pointer(&outputName)), 1, uintptr(unsafe.Pointer(&out)))
+	defer func() { l.release(releaseValue, out) }()
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.floats(out)
+}
+
+func (l *Library) floats(value uintptr) ([]float32, []int, error) {
+	errKind := errors.New("its output is not a tensor of float or float16")
+	if value == 0 {
+		return nil, nil, errKind
+	}
+	var tensor int32
+	if err := l.call(isTensor, value, uintptr(unsafe.Pointer(&tensor))); err != nil {
+		return nil, nil, err
+	}
+	if tensor == 0 {
+		return nil, nil, errKind
+	}
+	var info uintptr // OrtTensorTypeAndShapeInfo
+	if err := l.call(getTensorTypeAndShape, value, uintptr(unsafe.Pointer(&info))); err != nil {
+		return nil, nil, err
+	}
+	defer l.release(releaseTensorTypeAndShapeInfo, info)
+	var element onnx.Type
+	if err := l.call(getTensorElementType, info, uintptr(unsafe.Pointer(&element))); err != nil {
+		return nil, nil, err
+	}
+	if element != onnx.Float && element != onnx.Float16 {
+		return nil, nil, fmt.Errorf("%w: its elements are of type %d", errKind, int32(element))
+	}
+	shape, n, err := l.dimensions(info)
+	if err != nil || n == 0 {
+		return []float32{}, shape, err
+	}
+	var data unsafe.Pointer
+	if err := l.call(getTensorMutableData, value, uintptr(unsafe.Pointer(&data))); err != nil {
+		return nil, nil, err
+	}
+	if element == onnx.Float16 {
+		return widened(unsafe.Slice((*uint16)(data), n)), shape, nil
+	}
+	return slices.Clone(unsafe.Slice((*float32)(data), n)), shape, nil
+}
+
+func (l *Library) dimensions(info uintptr) (shape []int, n uintptr, err error) {
+	var rank uintptr
+	if err := l.call(getDimensionsCount, info, uintptr(unsafe.Pointer(&rank))); err != nil {
+		return nil, 0, err
+	}
+	const maxRank = 16
+	if rank > maxRank {
+		return nil, 0, fmt.Errorf("its output has %d dimensions", rank)
+	}
+	var dims [maxRank]int64
+	if err := l.call(getDimensions, info, uintptr(unsafe.Pointer(&dims[0])), rank); err != nil {
+		return nil, 0, err
+	}
+	shape = make([]int, rank)
+	for i := range shape {
+		shape[i] = int(dims[i])
+	}
+	err = l.call(getTensorShapeElementCount, info, uintptr(unsafe.Pointer(&n)))
+	return shape, n, err
 }

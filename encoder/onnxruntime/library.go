@@ -3,18 +3,15 @@
 //	libonnxruntime ─▶ Open ─▶ Library ─┐
 //	model.onnx, in memory ─────▶ Load ─┴▶ Session ─▶ Run ─▶ one tensor
 //
-// purego loads the library at run time if the user has it. The interface is
+// purego loads the library at run time. The interface is
 // include/onnxruntime/core/session/onnxruntime_c_api.h in
 // github.com/microsoft/onnxruntime. Other packages use it through package
-// encoder, which limits what it runs.
+// encoder, which limits what it runs. A fault in this large C++ program ends the
+// process.
 //
-// The library can do everything this program can and needs the same trust. It
-// parses the model itself. Load and Run return the errors it reports, but a
-// fault in this large C++ program ends the process.
-//
-// Builds for systems other than Linux, macOS and Windows on amd64 and arm64
-// cannot load it. Neither can builds with tag `static`, which avoids purego's
-// dependency on Linux's dynamic linker and C library.
+// Only builds for Linux, macOS and Windows on amd64 and arm64 can load it, and
+// none with tag `static`, which avoids purego's dependency on Linux's dynamic
+// linker and C library.
 package onnxruntime
 
 import (

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"cpar"
+	"cpar/encoder/onnx"
 	"cpar/internal/hint"
 	"cpar/internal/testing/oracle"
 )
@@ -97,7 +98,7 @@ func TestLoadRefusesDamagedModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input := Input{"image", elementFloat, []int64{1, 3, 2, 2}}
+	input := Input{"image", onnx.Float, []int64{1, 3, 2, 2}}
 	for name, data := range map[string][]byte{
 		"nothing": nil, "text": []byte("not a model"), "zeros": make([]byte, 1000),
 		"ones":               bytes.Repeat([]byte{0xff}, 1000),
@@ -125,7 +126,7 @@ func TestLoadRefusesDamagedModels(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := l.Load([]byte{0x3a, 0x00}, Input{"image", elementFloat, []int64{1, 0}}, "y"); err == nil {
+	if _, err := l.Load([]byte{0x3a, 0x00}, Input{"image", onnx.Float, []int64{1, 0}}, "y"); err == nil {
 		t.Error("an empty input accepted")
 	}
 }

@@ -11,19 +11,13 @@ import (
 	"sync"
 
 	"cpar"
-)
-
-// Element types in ONNX's numbering.
-const (
-	elementFloat   = 1
-	elementUint8   = 2
-	elementFloat16 = 10
+	"cpar/encoder/onnx"
 )
 
 // An Input describes a model's input.
 type Input struct {
 	Name    string
-	Element int32 // ONNX's number of float32, uint8 or float16
+	Element onnx.Type // float32, uint8 or float16
 	Shape   []int64
 }
 
@@ -33,8 +27,8 @@ type Session struct {
 	library *Library
 	input   []byte // name, ending in 0
 	output  []byte
-	element int32   // type of the input
-	shape   []int64 // shape of the input
+	element onnx.Type // of the input
+	shape   []int64   // shape of the input
 	cleanup runtime.Cleanup
 
 	mu     sync.RWMutex // read-locked by a run, write-locked by Close
@@ -63,7 +57,7 @@ func (l *Library) newSession(data []byte, input Input, output string) (uintptr, 
 	if len(data) == 0 {
 		return 0, errors.New("the file is empty")
 	}
-	if input.Element != elementFloat && input.Element != elementUint8 && input.Element != elementFloat16 {
+	if input.Element != onnx.Float && input.Element != onnx.Uint8 && input.Element != onnx.Float16 {
 		return 0, fmt.Errorf("an input of type %d", input.Element)
 	}
 	for _, name := range []string{input.Name, output} {
@@ -121,16 +115,16 @@ func (s *Session) Close() error {
 
 // packed converts values to a tensor's bytes, rounded to the nearest
 // value of its type, ties to even.
-func packed(values []float32, element int32) []byte {
+func packed(values []float32, element onnx.Type) []byte {
 	le := binary.LittleEndian // on all supported processors
 	switch element {
-	case elementUint8:
+	case onnx.Uint8:
 		out := make([]byte, len(values))
 		for i, v := range values {
 			out[i] = byte(min(255, max(0, math.RoundToEven(float64(v)))))
 		}
 		return out
-	case elementFloat16:
+	case onnx.Float16:
 		out := make([]byte, 0, 2*len(values))
 		for _, v := range values {
 			out = le.AppendUint16(out, narrowed(v))
@@ -164,20 +158,9 @@ func narrowed(v float32) uint16 {
 
 // widened converts binary16 to float32, exactly.
 func widened(halves []uint16) []float32 {
-	out := make([]float32, len(halves))
+	out, values := make([]float32, len(halves)), onnx.Halves()
 	for i, h := range halves {
-		exponent, fraction := int(h>>10&31), float64(h&1023)
-		v := math.Ldexp(1024+fraction, exponent-25)
-		switch exponent {
-		case 0:
-			v = math.Ldexp(fraction, -24)
-		case 31:
-			v = math.Inf(1)
-			if fraction != 0 {
-				v = math.NaN()
-			}
-		}
-		out[i] = float32(math.Copysign(v, float64(1-2*int(h>>15))))
+		out[i] = values[h]
 	}
 	return out
 }

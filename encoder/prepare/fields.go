@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 )
 
 // maxConfig limits a configuration file. Some list the 21,841 classes of
@@ -14,83 +16,93 @@ import (
 const maxConfig = 4 << 20
 
 // fields is a JSON object in a foreign format. Unknown fields are ignored,
-// known ones of the wrong type are errors, and null counts as absent.
-type fields map[string]json.RawMessage
+// known ones of the wrong type are errors, and null counts as absent. The first
+// error is kept in err, which inner objects share, and checked once at the end.
+type fields struct {
+	values map[string]json.RawMessage
+	err    *error
+}
 
 func readFields(data []byte) (fields, error) {
+	f := fields{err: new(error)}
 	if len(data) > maxConfig {
-		return nil, fmt.Errorf("more than %d bytes", maxConfig)
+		return f, fmt.Errorf("more than %d bytes", maxConfig)
 	}
-	var f fields
 	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("it is not a JSON object: %w", err)
+	if err := d.Decode(&f.values); err != nil {
+		return f, fmt.Errorf("it is not a JSON object: %w", err)
 	}
-	if f == nil {
-		return nil, errors.New("it is not a JSON object")
+	if f.values == nil {
+		return f, errors.New("it is not a JSON object")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("something follows the object")
+		return f, errors.New("something follows the object")
 	}
-	for name, v := range f {
-		if string(v) == "null" {
-			delete(f, name)
-		}
-	}
+	maps.DeleteFunc(f.values, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
 	return f, nil
 }
 
-func (f fields) has(names ...string) bool {
-	for _, name := range names {
-		if _, ok := f[name]; ok {
-			return true
-		}
+func (f fields) fail(err error) {
+	if *f.err == nil {
+		*f.err = err
 	}
-	return false
+}
+
+func (f fields) failf(format string, args ...any) { f.fail(fmt.Errorf(format, args...)) }
+
+func (f fields) has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return f.values[name] != nil })
 }
 
 // read reads a field into to, which keeps its value if the field is absent.
 // what describes the expected type.
-func (f fields) read(name string, to any, what string) error {
-	raw, ok := f[name]
-	if !ok {
-		return nil
+func (f fields) read(name string, to any, what string) {
+	if !f.has(name) {
+		return
 	}
-	if err := json.Unmarshal(raw, to); err != nil {
-		return fmt.Errorf("its %q is %.60s; it must be %s", name, raw, what)
+	if err := json.Unmarshal(f.values[name], to); err != nil {
+		f.failf("its %q is %.60s; it must be %s", name, f.values[name], what)
 	}
-	return nil
 }
 
-func (f fields) text(name, otherwise string) (string, error) {
-	err := f.read(name, &otherwise, "a string")
-	return otherwise, err
+func (f fields) text(name, otherwise string) string {
+	f.read(name, &otherwise, "a string")
+	return otherwise
 }
 
-func (f fields) flag(name string, otherwise bool) (bool, error) {
-	err := f.read(name, &otherwise, "true or false")
-	return otherwise, err
+func (f fields) flag(name string, otherwise bool) bool {
+	f.read(name, &otherwise, "true or false")
+	return otherwise
 }
 
-func (f fields) number(name string, otherwise float64) (float64, error) {
-	err := f.read(name, &otherwise, "a number")
-	return otherwise, err
+func (f fields) number(name string, otherwise float64) float64 {
+	f.read(name, &otherwise, "a number")
+	return otherwise
 }
 
-func (f fields) object(name string) (fields, error) {
-	inner, err := readFields(f[name])
+// object returns an inner object, which is empty if the field is absent.
+func (f fields) object(name string) fields {
+	if !f.has(name) {
+		return fields{err: f.err}
+	}
+	inner, err := readFields(f.values[name])
 	if err != nil {
-		return nil, fmt.Errorf("its %q is %.60s; it must be an object", name, f[name])
+		f.failf("its %q is %.60s; it must be an object", name, f.values[name])
 	}
-	return inner, nil
+	return fields{inner.values, f.err}
 }
 
-func (f fields) three(name string, otherwise [3]float64) ([3]float64, error) {
+func (f fields) three(name string, otherwise [3]float64) [3]float64 {
 	var n numbers
-	if err := f.read(name, &n, "a number or three numbers"); err != nil || n == nil {
-		return otherwise, err
+	if f.read(name, &n, "a number or three numbers"); n == nil {
+		return otherwise
 	}
-	return [3]float64(n), nil
+	return [3]float64(n)
+}
+
+func (f fields) size(name string) (s size) {
+	f.read(name, &s, "a side, or two")
+	return s
 }
 
 type numbers []float64
@@ -136,12 +148,8 @@ func (p *Preprocessing) sized(height, width, ofNetworkH, ofNetworkW int) error {
 	return nil
 }
 
-func (p *Preprocessing) channels(f fields, mean, std string) (err error) {
-	if p.Mean, err = f.three(mean, p.Mean); err != nil {
-		return err
-	}
-	p.Std, err = f.three(std, p.Std)
-	return err
+func (p *Preprocessing) channels(f fields, mean, std string) {
+	p.Mean, p.Std = f.three(mean, p.Mean), f.three(std, p.Std)
 }
 
 func floor(x float64) int {

@@ -1,10 +1,7 @@
 package prepare
 
 import (
-	"errors"
-	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 )
@@ -39,149 +36,106 @@ var processors = map[string]processor{
 
 // processorOf finds the processor that a file names. fast processors compute
 // with torchvision and round as it does.
-func processorOf(f fields) (p processor, fast bool, err error) {
-	name, err := f.text("feature_extractor_type", "")
-	if err == nil {
-		name, err = f.text("image_processor_type", name)
-	}
-	if err != nil {
-		return p, false, err
-	}
+func processorOf(f fields) (p processor, fast bool) {
+	name := f.text("image_processor_type", f.text("feature_extractor_type", ""))
 	if name == "" {
-		return unnamedProcessor(f)
+		return unnamedProcessor(f), false
 	}
 	short, fast := strings.CutSuffix(name, "Fast")
 	short = strings.TrimSuffix(strings.TrimSuffix(short, "ImageProcessor"), "FeatureExtractor")
 	p, known := processors[short]
 	if !known {
-		return p, false, fmt.Errorf("image processor %.60q is not known; those of %s are", name, strings.Join(slices.Sorted(maps.Keys(processors)), ", "))
+		f.failf("image processor %.60q is not known; those of %s are", name, strings.Join(slices.Sorted(maps.Keys(processors)), ", "))
 	}
-	return p, fast, nil
+	return p, fast
 }
 
-func unnamedProcessor(f fields) (p processor, fast bool, err error) {
+func unnamedProcessor(f fields) (p processor) {
 	for _, name := range []string{"size", "resample", "image_mean", "image_std"} {
 		if !f.has(name) {
-			return p, false, fmt.Errorf("it names no image processor and has no %q", name)
+			f.failf("it names no image processor and has no %q", name)
 		}
 	}
-	crop, err := f.flag("do_center_crop", f.has("crop_size"))
-	if crop {
+	p.square = !f.flag("do_center_crop", f.has("crop_size"))
+	if !p.square {
 		p.crop = usualSide
 	}
-	p.square = !crop
-	return p, false, err
+	return p
 }
 
-func readHuggingFace(f fields, height, width int) (Preprocessing, error) {
+func readHuggingFace(f fields, height, width int) Preprocessing {
 	p := plain(height, width)
-	by, fast, err := processorOf(f)
-	if err != nil {
-		return p, err
-	}
+	by, fast := processorOf(f)
 	if !fast {
 		p.Offset = OffsetFloor
 	}
-	if err := by.refuse(f); err != nil {
-		return p, err
+	if !f.flag("do_resize", true) {
+		f.failf("images of any size (do_resize false) are not supported")
 	}
-	if err := by.resizing(f, &p, height, width); err != nil {
-		return p, err
+	for _, name := range []string{"do_pad", "rescale_offset"} {
+		if f.flag(name, false) {
+			f.failf("%s is not supported", name)
+		}
 	}
+	by.resizing(f, &p, height, width)
 	if p.Resize == ResizeWhole && p.Shorter == 0 {
 		p.Offset = OffsetEven // nothing is cropped
 	}
-	if p.Interpolation, err = resample(f, by.filter); err != nil {
-		return p, err
-	}
-	return p, by.values(f, &p)
-}
-
-// refuse reports unsupported operations.
-func (by processor) refuse(f fields) error {
-	resized, err := f.flag("do_resize", true)
-	if err != nil {
-		return err
-	}
-	if !resized {
-		return errors.New("images of any size (do_resize false) are not supported")
-	}
-	for _, name := range []string{"do_pad", "rescale_offset"} {
-		if on, err := f.flag(name, false); err != nil || on {
-			return errOr(err, "%s is not supported", name)
-		}
-	}
-	return nil
-}
-
-func errOr(err error, format string, args ...any) error {
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf(format, args...)
+	p.Interpolation = resample(f, by.filter)
+	by.values(f, &p)
+	return p
 }
 
 type edges struct{ shorter, height, width int }
 
-func (f fields) edges(name string, square bool, otherwise edges) (edges, error) {
-	raw, ok := f[name]
-	if !ok {
-		return otherwise, nil
+func (f fields) edges(name string, square bool, otherwise edges) (e edges) {
+	if !f.has(name) {
+		return otherwise
 	}
+	raw := f.values[name]
 	var s size
 	if err := s.UnmarshalJSON(raw); err == nil {
 		switch {
 		case len(s) == 2:
-			return edges{height: s[0], width: s[1]}, nil
+			return edges{height: s[0], width: s[1]}
 		case square:
-			return edges{height: s[0], width: s[0]}, nil
+			return edges{height: s[0], width: s[0]}
 		}
-		return edges{shorter: s[0]}, nil
+		return edges{shorter: s[0]}
 	}
 	inner, err := readFields(raw)
 	if err != nil {
-		return edges{}, fmt.Errorf("its %q is %.60s; it must be a number, two, or an object", name, raw)
+		f.failf("its %q is %.60s; it must be a number, two, or an object", name, raw)
 	}
-	var e edges
+	inner.err = f.err
 	const what = "a whole number"
-	for part, to := range map[string]*int{"shortest_edge": &e.shorter, "height": &e.height, "width": &e.width} {
-		if err := inner.read(part, to, what); err != nil {
-			return e, err
-		}
+	inner.read("shortest_edge", &e.shorter, what)
+	inner.read("height", &e.height, what)
+	inner.read("width", &e.width, what)
+	if n := len(inner.values); !(n == 1 && inner.has("shortest_edge") || n == 2 && inner.has("height") && inner.has("width")) {
+		f.failf("its %q is %.80s; it must have shortest_edge, or height and width", name, raw)
 	}
-	switch {
-	case len(inner) == 1 && inner.has("shortest_edge"), len(inner) == 2 && inner.has("height") && inner.has("width"):
-		return e, nil
-	}
-	return e, fmt.Errorf("its %q is %.80s; it must have shortest_edge, or height and width", name, raw)
+	return e
 }
 
-func (by processor) resizing(f fields, p *Preprocessing, height, width int) error {
+func (by processor) resizing(f fields, p *Preprocessing, height, width int) {
 	otherwise := edges{shorter: by.side}
 	if by.square {
 		otherwise = edges{height: by.side, width: by.side}
 	}
-	to, err := f.edges("size", by.square, otherwise)
-	if err != nil {
-		return err
-	}
+	to := f.edges("size", by.square, otherwise)
 	if by.pct {
-		return byPercent(f, p, to, height, width)
+		byPercent(f, p, to, height, width)
+		return
 	}
-	cropped, err := f.flag("do_center_crop", by.crop != 0)
-	if err != nil {
-		return err
-	}
-	if !cropped {
+	if !f.flag("do_center_crop", by.crop != 0) {
 		if to.shorter != 0 {
-			return errors.New("images that keep their shape (size of one edge, do_center_crop false) are not supported")
+			f.failf("images that keep their shape (size of one edge, do_center_crop false) are not supported")
 		}
-		return p.sized(to.height, to.width, height, width)
+		f.fail(p.sized(to.height, to.width, height, width))
+		return
 	}
-	crop, err := f.edges("crop_size", true, edges{height: by.crop, width: by.crop})
-	if err != nil {
-		return err
-	}
+	crop := f.edges("crop_size", true, edges{height: by.crop, width: by.crop})
 	if crop.shorter != 0 {
 		crop.height, crop.width = crop.shorter, crop.shorter
 	}
@@ -189,75 +143,50 @@ func (by processor) resizing(f fields, p *Preprocessing, height, width int) erro
 	case to.shorter != 0:
 		p.Resize, p.Shorter = ResizeCrop, to.shorter
 	case to.height != to.width:
-		return fmt.Errorf("a centre of an image of %d×%d is not supported", to.width, to.height)
+		f.failf("a centre of an image of %d×%d is not supported", to.width, to.height)
 	case to != crop:
 		p.Shorter = to.height
 	}
-	return p.sized(crop.height, crop.width, height, width)
+	f.fail(p.sized(crop.height, crop.width, height, width))
 }
 
 // byPercent is the rule of ConvNextImageProcessor, which crops only small
 // images.
-func byPercent(f fields, p *Preprocessing, to edges, height, width int) error {
+func byPercent(f fields, p *Preprocessing, to edges, height, width int) {
 	side := to.shorter
 	if side == 0 && to.height == to.width {
 		side = to.height
 	}
-	pct, err := f.number("crop_pct", 224.0/256)
-	if err != nil {
-		return err
-	}
-	if side < 384 {
+	if pct := f.number("crop_pct", 224.0/256); side < 384 {
 		p.Resize, p.Shorter = ResizeCrop, floor(float64(side)/pct)
 	}
-	return p.sized(side, side, height, width)
+	f.fail(p.sized(side, side, height, width))
 }
 
 // resamples are Pillow's numbers.
 var resamples = []Interpolation{"nearest", Lanczos, Bilinear, Bicubic, Box, Hamming}
 
-func resample(f fields, otherwise Interpolation) (Interpolation, error) {
+func resample(f fields, otherwise Interpolation) Interpolation {
 	n := slices.Index(resamples, otherwise)
-	if err := f.read("resample", &n, "a whole number"); err != nil {
-		return "", err
-	}
+	f.read("resample", &n, "a whole number")
 	if n < 1 || n >= len(resamples) {
-		return "", fmt.Errorf("resample %d; 1 to 5 are supported (lanczos, bilinear, bicubic, box, hamming)", n)
+		f.failf("resample %d; 1 to 5 are supported (lanczos, bilinear, bicubic, box, hamming)", n)
+		return otherwise
 	}
-	return resamples[n], nil
+	return resamples[n]
 }
 
 // values sets scale, mean and deviation.
-func (by processor) values(f fields, p *Preprocessing) error {
-	rescaled, err := f.flag("do_rescale", true)
-	if err != nil {
-		return err
-	}
-	if p.Scale, err = f.number("rescale_factor", p.Scale); err != nil {
-		return err
-	}
-	if !rescaled {
+func (by processor) values(f fields, p *Preprocessing) {
+	p.Scale = f.number("rescale_factor", p.Scale)
+	if !f.flag("do_rescale", true) {
 		p.Scale = 1
 	}
-	normalised, err := f.flag("do_normalize", !by.raw)
-	if err != nil {
-		return err
-	}
-	if normalised {
+	if f.flag("do_normalize", !by.raw) {
 		p.Mean, p.Std = by.mean, by.std
-		if err := p.channels(f, "image_mean", "image_std"); err != nil {
-			return err
-		}
+		p.channels(f, "image_mean", "image_std")
 	}
-	flipped, err := f.flag("do_flip_channel_order", by.bgr)
-	if err != nil {
-		return err
-	}
-	if flipped {
+	if f.flag("do_flip_channel_order", by.bgr) {
 		p.Color = BGR
 	}
-	if math.IsNaN(p.Scale) {
-		return errors.New("a scale that is no number")
-	}
-	return nil
 }

@@ -5,10 +5,8 @@
 //	image, 8-bit RGB ─────────────────────┴▶ Tensor ─▶ 3×H×W float32
 //
 // Resizing reproduces Pillow bit for bit, because nearly all networks were
-// trained with it: two passes, each rounded to 8 bits, with a filter that
-// widens as the image shrinks. Sizes and crop offsets round as in torchvision,
-// timm and open_clip, or as in Hugging Face if its file requires it, because an
-// offset of one pixel changes the input.
+// trained with it. Sizes and crop offsets round as in torchvision, timm and
+// open_clip, or as in Hugging Face if its file requires it.
 package prepare
 
 import (

@@ -90,9 +90,7 @@ func (p Preprocessing) place(full, wanted int) placement {
 }
 
 // Views is the number of views per image, whose embeddings are averaged. Each
-// costs one run of the network. The mean depends more on content and less on
-// layout. docs/quality.md measures the gain, and four views find no more than
-// two.
+// costs one run of the network. docs/quality.md measures the gain.
 //
 //	1    the image; 0 is the same
 //	2    and its mirrored centre

@@ -2,6 +2,7 @@ package zeroshot
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -86,4 +87,93 @@ func (p *Annotator) Keywords(path string, known []string) ([]Score, error) {
 		return nil, err
 	}
 	return p.ranker.Rank(embedding, p.opt.MaxKeywords, p.opt.MinScore, known)
+}
+
+// Two halves of equal length may come from different models and then rank
+// keywords by chance, which the files do not reveal. The check embeds
+// single-colour images and the names of the colours. A foreign pair reaches
+// three matches of six with a probability of 6 %.
+var colours = []struct {
+	name string
+	rgb  [3]byte
+}{
+	{"red", [3]byte{220, 20, 20}}, {"green", [3]byte{20, 160, 40}}, {"blue", [3]byte{20, 40, 220}},
+	{"yellow", [3]byte{250, 230, 20}}, {"black", [3]byte{0, 0, 0}}, {"white", [3]byte{255, 255, 255}},
+}
+
+const minColourMatches = 3
+
+const colourSide = 64
+
+func colourEmbeddings(n feature.Encoder, cache *feature.Cache) ([][]float32, error) {
+	out := make([][]float32, len(colours))
+	for i, c := range colours {
+		p := &decode.Image{Width: colourSide, Height: colourSide, RGB: make([]byte, 3*colourSide*colourSide)}
+		for k := range p.RGB {
+			p.RGB[k] = c.rgb[k%3]
+		}
+		var err error
+		name := sha256.Sum256(fmt.Appendf(nil, "cpar/v1/colour %d %v", colourSide, c.rgb))
+		if out[i], err = cache.Embedding(name, n.Digest(), func() ([]float32, error) { return n.Embed(p) }); err != nil {
+			return nil, err
+		}
+		if i > 0 && len(out[i]) != len(out[0]) {
+			return nil, fmt.Errorf("the network gives %d values, and %d before", len(out[i]), len(out[0]))
+		}
+	}
+	return out, nil
+}
+
+// countColourMatches counts the colours whose image is nearest to their name,
+// after centring each half, because each half's vectors lie close together.
+func countColourMatches(ctx context.Context, pictures [][]float32, t TextEncoder, cache *feature.Cache) (int, error) {
+	var prompts []string
+	for _, c := range colours {
+		prompts = append(prompts, c.name)
+	}
+	names, err := Vectors(ctx, prompts, t, cache, nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(names[0]) != len(pictures[0]) {
+		return 0, dimMismatch(len(pictures[0]), len(names[0]))
+	}
+	pictures, names = centred(pictures), centred(names)
+	right := 0
+	for i, p := range pictures {
+		best := 0
+		for j, name := range names {
+			if dot(p, name) > dot(p, names[best]) {
+				best = j
+			}
+		}
+		if best == i {
+			right++
+		}
+	}
+	return right, nil
+}
+
+func centred(vectors [][]float32) [][]float32 {
+	mean := make([]float64, len(vectors[0]))
+	out := make([][]float32, len(vectors))
+	for i, v := range vectors {
+		unit, err := normalised(v)
+		if err != nil {
+			unit = make([]float32, len(v))
+		}
+		out[i] = unit
+		for k, x := range unit {
+			mean[k] += float64(x) / float64(len(vectors))
+		}
+	}
+	for _, v := range out {
+		for k := range v {
+			v[k] -= float32(mean[k])
+		}
+		if unit, err := normalised(v); err == nil {
+			copy(v, unit)
+		}
+	}
+	return out
 }

@@ -27,20 +27,25 @@ type TextModel struct {
 	file      *onnx.File
 	tokenizer *Tokenizer
 	digest    [sha256.Size]byte
-
-	mu       sync.Mutex
-	programs map[int]func() (*program, error) // by length in tokens
+	in        inputs
+	programs  []program // the shortest first
 }
 
 // A program is the network for texts of one length.
 type program struct {
-	*engine.Program
-	in     inputs
-	output string
-	fixed  bool // the file fixes the length
+	length  int
+	compile func() (*compiled, error) // once
 }
 
-type inputs struct{ ids, mask, positions string }
+type compiled struct {
+	*engine.Program
+	output string
+}
+
+type inputs struct {
+	ids, mask, positions string
+	length               int // of the file, 0 if it leaves it open
+}
 
 // textLimits admit the text halves of the largest public CLIPs.
 var textLimits = onnx.Limits{FileBytes: 3 << 30, Memory: 3 << 30, Elements: 1 << 28, Work: 1 << 37}
@@ -56,7 +61,7 @@ const (
 // Open opens a text half with the named tokenizer, or otherwise the one beside
 // it. Errors wrap cpar.ErrInput.
 func Open(path, tokenizer string) (*TextModel, error) {
-	h := &TextModel{path: path, programs: map[int]func() (*program, error){}}
+	h := &TextModel{path: path}
 	var err error
 	if tokenizer != "" {
 		h.tokenizer, err = OpenTokenizer(tokenizer)
@@ -73,10 +78,24 @@ func Open(path, tokenizer string) (*TextModel, error) {
 	err = onnx.Guard(func() error {
 		m, err := h.read()
 		if err == nil {
-			_, err = new(program).readInputs(m.Graph, h.tokenizer.Length())
+			h.in, err = textInputs(m.Graph)
 		}
 		return err
 	})
+	lengths := []int{h.tokenizer.Length()}
+	switch {
+	case err != nil:
+	case h.in.length > 0:
+		lengths[0] = h.in.length
+	case h.isCLIP() && shortLength < lengths[0]:
+		lengths = []int{shortLength, lengths[0]}
+	}
+	for _, n := range lengths {
+		if err == nil && n > maxLength {
+			err = fmt.Errorf("%w: texts of %d tokens; %d are accepted", cpar.ErrInput, n, maxLength)
+		}
+		h.programs = append(h.programs, program{n, sync.OnceValues(func() (*compiled, error) { return h.compile(n) })})
+	}
 	if err != nil {
 		h.Close()
 		return nil, h.failed(err)
@@ -90,8 +109,13 @@ func Open(path, tokenizer string) (*TextModel, error) {
 
 // Close releases the file. Text must not be called afterwards.
 func (h *TextModel) Close() error {
-	clear(h.programs)
+	h.programs = nil
 	return h.file.Close()
+}
+
+func (h *TextModel) isCLIP() bool {
+	_, clip := h.tokenizer.segmenter.(*bpe)
+	return clip
 }
 
 // Digest identifies the files of text half and tokenizer.
@@ -111,92 +135,61 @@ func (h *TextModel) failed(err error) error {
 
 // Text returns the embedding of a text.
 func (h *TextModel) Text(text string) ([]float32, error) {
-	ids, used, err := h.tokenizer.Encode(text, shortLength)
-	short := err == nil
-	p, err := h.program(short)
+	var ids []int64
+	var used, length int
+	var compile func() (*compiled, error)
+	var err error
+	for _, p := range h.programs { // the shortest that the text fits
+		length, compile = p.length, p.compile
+		if ids, used, err = h.tokenizer.Encode(text, length); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a text: %w", err)
+	}
+	p, err := compile()
 	if err != nil {
 		return nil, err
 	}
-	length := p.length()
-	if !short || length != shortLength {
-		if ids, used, err = h.tokenizer.Encode(text, length); err != nil {
-			return nil, fmt.Errorf("reading a text: %w", err)
+	in := map[string][]float32{}
+	fill := func(name string, value func(i int) float32) {
+		if name == "" {
+			return
 		}
-	}
-	in := map[string][]float32{p.in.ids: make([]float32, length)}
-	for i, id := range ids {
-		in[p.in.ids][i] = float32(id) // exact, because a vocabulary is smaller than 2²⁴
-	}
-	if p.in.mask != "" {
-		in[p.in.mask] = make([]float32, length)
-		for i := range used {
-			in[p.in.mask][i] = 1
-		}
-	}
-	if p.in.positions != "" {
-		in[p.in.positions] = make([]float32, length)
+		in[name] = make([]float32, length)
 		for i := range length {
-			in[p.in.positions][i] = float32(i)
+			in[name][i] = value(i)
 		}
 	}
-	out, err := p.Run(in, []string{p.output})
+	fill(h.in.ids, func(i int) float32 { return float32(ids[i]) }) // exact, because a vocabulary is smaller than 2²⁴
+	fill(h.in.mask, func(i int) float32 { return float32(min(1, max(0, used-i))) })
+	fill(h.in.positions, func(i int) float32 { return float32(i) })
+	out, err := p.Run(in)
 	if err != nil {
 		return nil, fmt.Errorf("running the text half: %w: %w", cpar.ErrInput, err)
 	}
 	return out[p.output], nil
 }
 
-func (p *program) length() int {
-	shape, _ := p.Shape(p.in.ids)
-	return shape[len(shape)-1]
-}
-
-// program returns the network for short texts or for all, compiled once. A file
-// with a fixed length has only one.
-func (h *TextModel) program(short bool) (*program, error) {
-	_, clip := h.tokenizer.segmenter.(*bpe)
-	length := h.tokenizer.Length()
-	if short && clip {
-		length = min(length, shortLength)
-	}
-	h.mu.Lock()
-	compile, ok := h.programs[length]
-	if !ok {
-		compile = sync.OnceValues(func() (*program, error) { return h.compile(length) })
-		h.programs[length] = compile
-	}
-	h.mu.Unlock()
-	p, err := compile()
-	if err != nil {
-		return nil, err
-	}
-	if p.fixed {
-		h.mu.Lock()
-		for _, n := range []int{h.tokenizer.Length(), min(h.tokenizer.Length(), shortLength)} {
-			if _, ok := h.programs[n]; !ok {
-				h.programs[n] = compile
-			}
-		}
-		h.mu.Unlock()
-	}
-	return p, nil
-}
-
-func (h *TextModel) compile(length int) (*program, error) {
-	p := &program{}
+func (h *TextModel) compile(length int) (*compiled, error) {
+	p := &compiled{}
 	err := onnx.Guard(func() error {
 		m, err := h.read()
 		if err != nil {
 			return err
 		}
-		shapes, err := p.readInputs(m.Graph, length)
-		if err != nil {
-			return err
+		shapes := map[string][]int{}
+		for _, in := range m.Graph.FreeInputs() {
+			if in.Type.Floating() {
+				shapes[in.Name] = imageShape(in) // input of the image half, if the file holds both
+			} else {
+				shapes[in.Name] = []int{1, length}
+			}
 		}
-		_, clip := h.tokenizer.segmenter.(*bpe)
 		p.Program, err = engine.Compile(m, engine.Options{Limits: textLimits, Inputs: shapes,
 			Choose: func(shape func(string) ([]int, bool)) ([]string, error) {
-				p.output, err = chooseOutput(m.Graph.Outputs, shape, clip)
+				p.output, err = chooseOutput(m.Graph.Outputs, shape, h.isCLIP())
 				return []string{p.output}, err
 			}})
 		return err
@@ -207,52 +200,33 @@ func (h *TextModel) compile(length int) (*program, error) {
 	return p, nil
 }
 
-func (p *program) readInputs(g *onnx.Graph, length int) (map[string][]int, error) {
-	constant := map[string]bool{}
-	for _, t := range g.Constants {
-		constant[t.Name] = true
-	}
-	shapes := map[string][]int{}
-	var whole []onnx.ValueInfo
-	for _, in := range g.Inputs {
-		switch {
-		case constant[in.Name]:
-		case in.Type.Floating():
-			shapes[in.Name] = imageShape(in) // input of the image half, if the file holds both
-		default:
-			whole = append(whole, in)
-		}
-	}
-	for _, in := range whole {
+func textInputs(g *onnx.Graph) (is inputs, err error) {
+	for _, in := range g.FreeInputs() {
 		name := strings.ToLower(in.Name)
 		switch {
+		case in.Type.Floating():
+			continue
 		case strings.Contains(name, "mask"):
-			p.in.mask = in.Name
+			is.mask = in.Name
 		case strings.Contains(name, "position"):
-			p.in.positions = in.Name
-		case p.in.ids == "":
-			p.in.ids = in.Name
+			is.positions = in.Name
+		case is.ids == "":
+			is.ids = in.Name
 		default:
-			return nil, fmt.Errorf("%w: it takes %.40q and %.40q; a text half takes one list of tokens", cpar.ErrInput, p.in.ids, in.Name)
+			return is, fmt.Errorf("%w: it takes %.40q and %.40q; a text half takes one list of tokens", cpar.ErrInput, is.ids, in.Name)
 		}
 		switch {
 		case !in.HasShape:
 		case len(in.Dims) != 2 || in.Dims[0] > 1:
-			return nil, fmt.Errorf("%w: its input %.40q has shape %v; a text half takes one list of tokens, as 1×77", cpar.ErrInput, in.Name, in.Dims)
+			return is, fmt.Errorf("%w: its input %.40q has shape %v; a text half takes one list of tokens, as 1×77", cpar.ErrInput, in.Name, in.Dims)
 		case in.Dims[1] > 0:
-			length, p.fixed = in.Dims[1], true
+			is.length = in.Dims[1]
 		}
 	}
-	if p.in.ids == "" {
-		return nil, hint.Add(fmt.Errorf("%w: it takes no tokens (integers)", cpar.ErrInput), "--text-model is the text half of a CLIP-like model; the image half is --model")
+	if is.ids == "" {
+		return is, hint.Add(fmt.Errorf("%w: it takes no tokens (integers)", cpar.ErrInput), "--text-model is the text half of a CLIP-like model; the image half is --model")
 	}
-	if length > maxLength {
-		return nil, fmt.Errorf("%w: texts of %d tokens; %d are accepted", cpar.ErrInput, length, maxLength)
-	}
-	for _, in := range whole {
-		shapes[in.Name] = []int{1, length}
-	}
-	return shapes, nil
+	return is, nil
 }
 
 func imageShape(in onnx.ValueInfo) []int {

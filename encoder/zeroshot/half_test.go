@@ -89,7 +89,7 @@ func TestTextModelEmbedsTexts(t *testing.T) {
 		}
 	}
 	// The file fixes the length, so long and short texts use one network.
-	if _, err := h.Text(strings.Repeat("cat ", 40)); err != nil || len(h.programs) != 2 {
+	if _, err := h.Text(strings.Repeat("cat ", 40)); err != nil || len(h.programs) != 1 {
 		t.Errorf("%v; %d networks", err, len(h.programs))
 	}
 	if _, err := h.Text(strings.Repeat("cat ", 80)); !errors.Is(err, cpar.ErrInput) {
@@ -104,11 +104,8 @@ func TestTextModelEmbedsTexts(t *testing.T) {
 	if _, err := h.Text("a cat"); err != nil || h.Digest() == digest {
 		t.Errorf("an open length: %v; the digest is that of another file: %v", err, h.Digest() == digest)
 	}
-	if p, err := h.program(true); err != nil || p.length() != shortLength || p.in.mask != "attention_mask" {
-		t.Errorf("%v; a short text has %d tokens", err, p.length())
-	}
-	if p, err := h.program(false); err != nil || p.length() != clipLength {
-		t.Errorf("%v; a long text has %d tokens", err, p.length())
+	if len(h.programs) != 2 || h.programs[0].length != shortLength || h.programs[1].length != clipLength || h.in.mask != "attention_mask" {
+		t.Errorf("programs %v, inputs %v", h.programs, h.in)
 	}
 	h.Close()
 }
@@ -182,12 +179,12 @@ func TestTextHalves(t *testing.T) {
 			h.Close()
 			continue
 		}
-		p, err := h.program(true)
+		short := h.programs[0]
+		p, err := short.compile()
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.tokenizer.length = 77
-		h.programs = map[int]func() (*program, error){shortLength: func() (*program, error) { return h.compile(77) }}
+		h.programs = h.programs[len(h.programs)-1:]
 		all, err := h.Text("a cat")
 		other, errOther := h.Text("a dog")
 		if err != nil || errOther != nil {
@@ -199,9 +196,9 @@ func TestTextHalves(t *testing.T) {
 		b, _ := normalised(all)
 		c, _ := normalised(other)
 		if dot(a, b) < 1-1e-5 || dot(a, c) > 1-1e-5 {
-			t.Errorf("%s: a text in %d tokens and in 77 have cosine %g, two texts %g", filepath.Base(file), p.length(), dot(a, b), dot(a, c))
+			t.Errorf("%s: a text in %d tokens and in 77 have cosine %g, two texts %g", filepath.Base(file), short.length, dot(a, b), dot(a, c))
 		}
-		t.Logf("%s: %s, %d tokens, cosine %.7f", filepath.Base(file), p.output, p.length(), dot(a, b))
+		t.Logf("%s: %s, %d tokens, cosine %.7f", filepath.Base(file), p.output, short.length, dot(a, b))
 		h.Close()
 	}
 }

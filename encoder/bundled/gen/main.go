@@ -12,13 +12,16 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"cpar/encoder/onnx"
 )
 
-// Field numbers of onnx.proto.
+// Field numbers in onnx.proto.
 const (
 	modelGraph  protowire.Number = 7
 	modelOpset  protowire.Number = 8
@@ -43,9 +46,7 @@ const (
 )
 
 const (
-	typeFloat = 1
-	typeInt8  = 3
-	kindInt   = 2
+	kindInt = 2
 	// opset is the first in which DequantizeLinear has an axis. The operators
 	// of the network are the same in the source's opset 11.
 	opset = 13
@@ -75,91 +76,63 @@ func run(from, to string) error {
 
 // quantise rewrites a model.
 func quantise(model []byte) (out []byte, err error) {
-	err = eachField(model, func(number protowire.Number, kind protowire.Type, whole, value []byte) error {
+	m, err := onnx.Read(model, onnx.Limits{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for number, whole := range fields(model) {
 		switch number {
 		case modelGraph:
-			graph, err := quantiseGraph(value)
+			graph, err := quantiseGraph(content(whole), m.Graph.Constants)
+			if err != nil {
+				return nil, err
+			}
 			out = appendBytes(out, modelGraph, graph)
-			return err
 		case modelOpset:
-			version := protowire.AppendVarint(protowire.AppendTag(nil, opsetNumber, protowire.VarintType), opset)
-			out = appendBytes(out, modelOpset, version)
+			out = appendBytes(out, modelOpset, appendInt(nil, opsetNumber, opset))
 		default:
 			out = append(out, whole...)
 		}
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 // quantiseGraph puts the new nodes first, because nodes follow their inputs.
-func quantiseGraph(graph []byte) ([]byte, error) {
+func quantiseGraph(graph []byte, tensors []*onnx.Tensor) ([]byte, error) {
 	var nodes, rest []byte
-	err := eachField(graph, func(number protowire.Number, kind protowire.Type, whole, value []byte) error {
+	for number, whole := range fields(graph) {
 		if number != graphTensor {
 			rest = append(rest, whole...)
-			return nil
+			continue
 		}
-		t, err := readTensor(value)
-		if err != nil {
-			return err
-		}
-		if len(t.dims) < 2 { // biases and bounds
+		t := tensors[0]
+		tensors = tensors[1:]
+		if len(t.Dims) < 2 { // biases and bounds
 			rest = append(rest, whole...)
-			return nil
+			continue
 		}
-		q, scales, err := t.quantise()
+		q, scales, err := quantiseTensor(t)
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", t.name, err)
+			return nil, fmt.Errorf("tensor %s: %w", t.Name, err)
 		}
-		nodes = appendBytes(nodes, graphNode, dequantise(t.name))
-		rest = appendBytes(rest, graphTensor, q)
-		rest = appendBytes(rest, graphTensor, scales)
-		return nil
-	})
-	return append(nodes, rest...), err
+		nodes = appendBytes(nodes, graphNode, dequantise(t.Name))
+		rest = appendBytes(appendBytes(rest, graphTensor, q), graphTensor, scales)
+	}
+	return append(nodes, rest...), nil
 }
 
-type tensor struct {
-	name   string
-	dims   []uint64
-	values []float32
-}
-
-func readTensor(b []byte) (t tensor, err error) {
-	err = eachField(b, func(number protowire.Number, kind protowire.Type, _, value []byte) error {
-		switch number {
-		case tensorDims:
-			d, n := protowire.ConsumeVarint(value)
-			if kind == protowire.VarintType && n > 0 {
-				t.dims = append(t.dims, d)
-				return nil
-			}
-			return fmt.Errorf("dimensions in another encoding")
-		case tensorType:
-			if d, _ := protowire.ConsumeVarint(value); d != typeFloat {
-				return fmt.Errorf("a tensor of type %d, not float", d)
-			}
-		case tensorName:
-			t.name = string(value)
-		case tensorRaw:
-			for i := 0; i+4 <= len(value); i += 4 {
-				t.values = append(t.values, math.Float32frombits(binary.LittleEndian.Uint32(value[i:])))
-			}
-		}
-		return nil
-	})
-	return t, err
-}
-
-// quantise returns the tensors q, with the dimensions of t, and s, with one
+// quantiseTensor returns the tensors q, with the dimensions of t, and s, with one
 // value per channel.
-func (t tensor) quantise() (q, s []byte, err error) {
-	channels := int(t.dims[0])
-	size := len(t.values) / channels
+func quantiseTensor(t *onnx.Tensor) (q, s []byte, err error) {
+	values, err := t.Floats()
+	if err != nil {
+		return nil, nil, err
+	}
+	channels := t.Dims[0]
+	size := len(values) / channels
 	var integers, scales []byte
 	for c := range channels {
-		channel := t.values[c*size : (c+1)*size]
+		channel := values[c*size : (c+1)*size]
 		scale, ok := scaleOf(channel)
 		if !ok {
 			return nil, nil, fmt.Errorf("channel %d is not a scale times integers of 8 bits", c)
@@ -169,7 +142,7 @@ func (t tensor) quantise() (q, s []byte, err error) {
 			integers = append(integers, byte(int8(math.RoundToEven(float64(w/scale)))))
 		}
 	}
-	return writeTensor(t.name+"_q", typeInt8, integers, t.dims...), writeTensor(t.name+"_s", typeFloat, scales, t.dims[0]), nil
+	return writeTensor(t.Name+"_q", onnx.Int8, integers, t.Dims...), writeTensor(t.Name+"_s", onnx.Float, scales, channels), nil
 }
 
 // scaleOf finds s such that every weight is exactly s times an integer from
@@ -206,19 +179,18 @@ func exact(channel []float32, s float32) bool {
 	return true
 }
 
-func writeTensor(name string, kind uint64, raw []byte, dims ...uint64) (b []byte) {
+func writeTensor(name string, kind onnx.Type, raw []byte, dims ...int) (b []byte) {
 	for _, d := range dims {
-		b = protowire.AppendVarint(protowire.AppendTag(b, tensorDims, protowire.VarintType), d)
+		b = appendInt(b, tensorDims, d)
 	}
-	b = protowire.AppendVarint(protowire.AppendTag(b, tensorType, protowire.VarintType), kind)
+	b = appendInt(b, tensorType, int(kind))
 	return appendBytes(appendBytes(b, tensorName, []byte(name)), tensorRaw, raw)
 }
 
 // dequantise returns the node that makes a weight from its integers and scales.
 func dequantise(name string) (b []byte) {
 	axis := appendBytes(nil, attributeName, []byte("axis"))
-	axis = protowire.AppendVarint(protowire.AppendTag(axis, attributeInt, protowire.VarintType), 0)
-	axis = protowire.AppendVarint(protowire.AppendTag(axis, attributeType, protowire.VarintType), kindInt)
+	axis = appendInt(appendInt(axis, attributeInt, 0), attributeType, kindInt)
 	b = appendBytes(b, nodeInput, []byte(name+"_q"))
 	b = appendBytes(b, nodeInput, []byte(name+"_s"))
 	b = appendBytes(b, nodeOutput, []byte(name))
@@ -230,26 +202,26 @@ func appendBytes(to []byte, number protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
 }
 
-// eachField calls f with each field of a message: its encoding with the tag,
-// and its value without tag and length.
-func eachField(message []byte, f func(number protowire.Number, kind protowire.Type, whole, value []byte) error) error {
-	for len(message) > 0 {
-		number, kind, tag := protowire.ConsumeTag(message)
-		if tag < 0 {
-			return protowire.ParseError(tag)
+func appendInt(to []byte, number protowire.Number, v int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(to, number, protowire.VarintType), uint64(v))
+}
+
+// fields returns the encoded fields of a valid message, with their tags.
+func fields(message []byte) iter.Seq2[protowire.Number, []byte] {
+	return func(yield func(protowire.Number, []byte) bool) {
+		for len(message) > 0 {
+			number, _, n := protowire.ConsumeField(message)
+			if !yield(number, message[:n]) {
+				return
+			}
+			message = message[n:]
 		}
-		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		whole, value := message[:tag+size], message[tag:tag+size]
-		if kind == protowire.BytesType {
-			value, _ = protowire.ConsumeBytes(value)
-		}
-		if err := f(number, kind, whole, value); err != nil {
-			return err
-		}
-		message = message[tag+size:]
 	}
-	return nil
+}
+
+// content returns the value of a length-delimited field.
+func content(whole []byte) []byte {
+	number, _, _ := protowire.ConsumeTag(whole)
+	value, _ := protowire.ConsumeBytes(whole[protowire.SizeTag(number):])
+	return value
 }

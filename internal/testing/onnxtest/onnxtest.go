@@ -6,33 +6,26 @@ package onnxtest
 import (
 	"encoding/binary"
 	"math"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Proto is a protocol buffers message being written.
 type Proto []byte
 
-const (
-	varint = 0
-	bytes  = 2
-	fixed  = 5
-)
-
 func (p Proto) Varint(number int, v int64) Proto {
-	p = binary.AppendUvarint(p, uint64(number)<<3|varint)
-	return binary.AppendUvarint(p, uint64(v))
+	return protowire.AppendVarint(protowire.AppendTag(p, protowire.Number(number), protowire.VarintType), uint64(v))
 }
 
 // Bytes appends a message, or bytes.
 func (p Proto) Bytes(number int, b []byte) Proto {
-	p = binary.AppendUvarint(p, uint64(number)<<3|bytes)
-	return append(binary.AppendUvarint(p, uint64(len(b))), b...)
+	return protowire.AppendBytes(protowire.AppendTag(p, protowire.Number(number), protowire.BytesType), b)
 }
 
 func (p Proto) Text(number int, s string) Proto { return p.Bytes(number, []byte(s)) }
 
 func (p Proto) Float(number int, f float32) Proto {
-	p = binary.AppendUvarint(p, uint64(number)<<3|fixed)
-	return binary.LittleEndian.AppendUint32(p, math.Float32bits(f))
+	return protowire.AppendFixed32(protowire.AppendTag(p, protowire.Number(number), protowire.Fixed32Type), math.Float32bits(f))
 }
 
 // A File is a model being assembled. Its messages may be changed directly.
