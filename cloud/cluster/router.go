@@ -174,9 +174,8 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	}
 }
 
-// waitLoaded waits until the assigned nodes have loaded all shards of a
-// generation. Assignments may change meanwhile, so it ends when a full round
-// finds every shard loaded with unchanged nodes.
+// waitLoaded waits until a full round, with unchanged nodes, finds all shards of
+// a generation loaded.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}
