@@ -33,9 +33,8 @@ const (
 	fileMode      = 0o600
 )
 
-// A Folder is the Backend on the local disk, with the layout of the package
-// comment. If the process is killed at any instant, every index is complete in
-// its old or its new generation.
+// A Folder is the Backend on the local disk. If the process is killed at any
+// instant, every index is complete in its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
@@ -44,8 +43,7 @@ type Folder struct {
 
 var _ Backend = (*Folder)(nil)
 
-// OpenFolder locks a data folder, creating it if necessary, without reading its
-// contents.
+// OpenFolder locks a data folder, creating it if necessary.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
@@ -192,8 +190,8 @@ func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory in
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the folder's gate. Without it, a collection in another process
-// could remove a segment between the check and the commit of an activation.
+// gate locks the folder's gate, because a collection in another process could
+// remove a segment before the commit of an activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext
