@@ -30,7 +30,6 @@ func (p *problem) Error() string             { return p.Detail }
 func (p *problem) GetStatus() int            { return p.Status }
 func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
 
-// GetHeaders implements huma.HeadersError.
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.after > 0 {

@@ -49,7 +49,6 @@ func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), e
 	return err
 }
 
-// ReplyBytes implements api.Annotator.
 func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	s, err := r.versions.last(ctx, k)
 	if err != nil {
@@ -58,7 +57,6 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the shards, and joined
 }
 
-// Annotate implements api.Annotator.
 func (r *Router) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	for again := 0; ; again++ {
 		s, err := r.versions.active(ctx, k)

@@ -148,7 +148,6 @@ func versionName(k store.IndexRef, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
-// Tenants implements store.Backend.
 func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	all := []string{""}
 	for name, err := range s.bucket.Folders(ctx, "") {
@@ -162,7 +161,6 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Keys implements store.Backend.
 func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, error) {
 	var keys []store.IndexRef
 	err := s.eachIndex(ctx, tenant, func(x *indexObjects) error {

@@ -12,7 +12,6 @@ import (
 	"cpar/cloud/store"
 )
 
-// Segments implements store.Backend.
 func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored, error) {
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {

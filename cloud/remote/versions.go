@@ -23,7 +23,6 @@ const (
 	inFlight = time.Hour
 )
 
-// Manifest implements store.Backend.
 func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	for range races {
 		x, err := s.list(ctx, k, versionsDir)
@@ -98,7 +97,6 @@ func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	return nil
 }
 
-// Activate implements store.Backend.
 func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest) error {
 	fail := func(err error) error {
 		if err != nil {
@@ -166,7 +164,6 @@ func (x *indexObjects) holds(m *cpar.Manifest) error {
 	return nil
 }
 
-// Delete implements store.Backend.
 func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	var before *indexObjects
 	if err := s.commit(ctx, k, nil, func(x *indexObjects) error {

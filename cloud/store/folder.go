@@ -105,7 +105,6 @@ func (f *Folder) folder(k IndexRef) string {
 	return filepath.Join(k.root(f.data), indexesName, k.Index.String())
 }
 
-// Tenants implements Backend.
 func (f *Folder) Tenants(context.Context) ([]string, error) {
 	all := []string{""}
 	folder := filepath.Join(f.data, tenant.Folder)
@@ -121,7 +120,6 @@ func (f *Folder) Tenants(context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Keys implements Backend.
 func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	folder := filepath.Join(IndexRef{Tenant: tenant}.root(f.data), indexesName)
 	entries, err := os.ReadDir(folder)
@@ -140,7 +138,6 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	return keys, nil
 }
 
-// Manifest implements Backend.
 func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	b, err := indexdir.ReadManifestBytes(f.folder(k))
 	if errors.Is(err, indexdir.ErrNoIndex) {
@@ -149,7 +146,6 @@ func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	return b, err
 }
 
-// Segments implements Backend.
 func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 	folder := indexdir.SegmentsFolder(f.folder(k))
 	entries, err := os.ReadDir(folder)
@@ -173,7 +169,6 @@ func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 	return list, nil
 }
 
-// Read implements Backend.
 func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	file, size, err := indexdir.OpenSegment(f.folder(k), d)
 	if errors.Is(err, indexdir.ErrMissing) {
@@ -185,7 +180,6 @@ func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadClos
 	return file, size, nil
 }
 
-// Open implements Backend.
 func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	return memory.Load(f.folder(k), m, log)
 }

@@ -16,7 +16,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Put implements Backend.
 func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
 	out, err := f.create(k, d, size)
 	if err != nil {
@@ -61,7 +60,6 @@ func (f *Folder) removeEmpty(k IndexRef) {
 	}
 }
 
-// Activate implements Backend.
 func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error {
 	release, err := f.gate(ctx, false)
 	if err != nil {
@@ -82,7 +80,6 @@ func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) err
 	return w.Activate(m)
 }
 
-// Remove implements Backend.
 func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error {
 	release, err := f.gate(ctx, true)
 	if err != nil {

@@ -170,7 +170,6 @@ type connections struct {
 	total uint64
 }
 
-// ConnState implements http.Server.ConnState.
 func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
 	k := &m.connections
 	k.mu.Lock()
