@@ -34,17 +34,11 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 		if q.Index != requests[0].Index {
 			return fail(fmt.Errorf("%w: request %d is for another index than request 1", cpar.ErrInput, i+1))
 		}
-		if items[i], err = q.MarshalBinary(); err != nil {
+		var most int64
+		if items[i], most, err = c.encode(ctx, q); err != nil {
 			return fail(fmt.Errorf("request %d: %w", i+1, err))
-		}
-		if len(items[i]) > cpar.MaxRequestBytes {
-			return fail(fmt.Errorf("%w: request %d has %d bytes; the limit is %d", cpar.ErrInput, i+1, len(items[i]), cpar.MaxRequestBytes))
 		}
 		stats[i].Sent = len(items[i])
-		most, err := c.maxReply(ctx, q)
-		if err != nil {
-			return fail(fmt.Errorf("request %d: %w", i+1, err))
-		}
 		limit += 4 + most
 	}
 	body := wire.AppendBatch(nil, items)
@@ -65,11 +59,8 @@ func (c *Client) AnnotateBatch(ctx context.Context, requests []*cpar.Request) (r
 	replies = make([]*cpar.Reply, len(items))
 	for i, item := range items {
 		stats[i].Received = len(item)
-		if replies[i], err = cpar.DecodeReply(item); err != nil {
-			return fail(fmt.Errorf("reply %d: %w", i+1, c.cloudFault(err)))
-		}
-		if err := checkReply(requests[i], replies[i]); err != nil {
-			return fail(fmt.Errorf("reply %d: cloud at %s: %w", i+1, c.base, err))
+		if replies[i], err = c.decode(requests[i], item); err != nil {
+			return fail(fmt.Errorf("reply %d: %w", i+1, err))
 		}
 	}
 	return replies, stats, nil

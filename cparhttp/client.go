@@ -23,12 +23,10 @@ import (
 const attempts = 3
 
 // A Client talks to one server, which it does not trust. Responses are bounded
-// and checked, and redirects are not followed. Errors name the server. They
-// wrap cpar.ErrCloud if the server is unreachable or violates the protocol,
-// otherwise the sentinel for its response.
+// and checked. Errors name the server and wrap cpar.ErrCloud if the server is
+// unreachable or violates the protocol, otherwise the sentinel for its response.
 type Client struct {
 	// Patience is the longest silence to wait through. New sets it to a minute.
-	// Slow but steady responses are not cut off.
 	Patience time.Duration
 	// Busy bounds the total wait of a call while the server is busy and says
 	// when to retry. New sets it to two minutes.
@@ -47,9 +45,8 @@ type Client struct {
 // activationPatience is long because the server reads the whole index first.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the server at baseURL, http:// or https://. hc may
-// be nil. The client uses a copy of hc without redirects and cookies. Errors
-// wrap cpar.ErrInput.
+// New returns a client for the server at baseURL. It uses a copy of hc, which may
+// be nil, without redirects and cookies. Errors wrap cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -72,9 +69,8 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
 }
 
-// SetToken adds a token to every request. It is sent only to the client's
-// address, and never unencrypted to another machine (cpar.ErrInput). Text from
-// the server is stripped of it. Set it before the first request.
+// SetToken adds a token to every request, but never unencrypted to another machine
+// (cpar.ErrInput). Set it before the first request.
 func (c *Client) SetToken(t bearer.Token) error {
 	if !t.IsZero() && c.base.Scheme != "https" && !IsLoopback(c.base.Hostname()) {
 		return hint.Add(fmt.Errorf("cloud at %s: %w: a token is not sent over plain HTTP to another machine", c.base, cpar.ErrInput),
@@ -209,49 +205,56 @@ type Stats struct {
 
 // Annotate sends a request and returns the reply. It checks that the reply
 // belongs to the index, has at most as many matches as requested, and no record
-// twice. Decryption checks an opaque reply.
+// twice.
 func (c *Client) Annotate(ctx context.Context, q *cpar.Request) (*cpar.Reply, Stats, error) {
 	var stats Stats
-	b, err := q.MarshalBinary()
-	if err != nil {
-		return nil, stats, err
+	b, limit, err := c.encode(ctx, q)
+	if err == nil {
+		stats.Sent = len(b)
+		b, err = c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotate, q.Index), body: b, want: TypeBinary, limit: limit})
 	}
-	if len(b) > cpar.MaxRequestBytes {
-		return nil, stats, fmt.Errorf("annotating: %w: a request of %d bytes; the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
+	var reply *cpar.Reply
+	if err == nil {
+		stats.Received = len(b)
+		reply, err = c.decode(q, b)
 	}
-	limit, err := c.maxReply(ctx, q)
-	if err != nil {
-		return nil, stats, fmt.Errorf("annotating: %w", err)
-	}
-	body, err := c.do(ctx, call{method: http.MethodPost, path: route(PathAnnotate, q.Index), body: b, want: TypeBinary, limit: limit})
 	if err != nil {
 		return nil, stats, fmt.Errorf("annotating: %w", err)
-	}
-	stats = Stats{Sent: len(b), Received: len(body)}
-	reply, err := cpar.DecodeReply(body)
-	if err != nil {
-		return nil, stats, fmt.Errorf("annotating: %w", c.cloudFault(err))
-	}
-	if err := checkReply(q, reply); err != nil {
-		return nil, stats, fmt.Errorf("annotating: cloud at %s: %w", c.base, err)
 	}
 	return reply, stats, nil
 }
 
-// maxReply bounds the reply to a request. An opaque reply grows with the index,
-// so maxReply fetches the manifest unless it is known.
-func (c *Client) maxReply(ctx context.Context, q *cpar.Request) (int64, error) {
+// encode encodes a request and bounds the size of its reply. An opaque reply
+// grows with the index, so encode fetches the manifest unless it is known.
+func (c *Client) encode(ctx context.Context, q *cpar.Request) (b []byte, limit int64, err error) {
+	if b, err = q.MarshalBinary(); err != nil {
+		return nil, 0, err
+	}
+	if len(b) > cpar.MaxRequestBytes {
+		return nil, 0, fmt.Errorf("%w: a request of %d bytes; the limit is %d", cpar.ErrInput, len(b), cpar.MaxRequestBytes)
+	}
 	c.mu.Lock()
 	opaque, known := c.opaque[q.Index]
 	c.mu.Unlock()
 	if q.Params.Scheme.Opaque() && !known {
 		m, err := c.Manifest(ctx, q.Index)
 		if err != nil {
-			return 0, err
+			return nil, 0, err
 		}
 		opaque = m.OpaqueReplyBytes()
 	}
-	return q.MaxReplyBytes(opaque), nil
+	return b, q.MaxReplyBytes(opaque), nil
+}
+
+func (c *Client) decode(q *cpar.Request, b []byte) (*cpar.Reply, error) {
+	reply, err := cpar.DecodeReply(b)
+	if err != nil {
+		return nil, c.cloudFault(err)
+	}
+	if err := checkReply(q, reply); err != nil {
+		return nil, fmt.Errorf("cloud at %s: %w", c.base, err)
+	}
+	return reply, nil
 }
 
 func checkReply(q *cpar.Request, a *cpar.Reply) error {

@@ -19,10 +19,9 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// A call is an exchange with the server, repeated if the connection fails.
-// Every call of this protocol may be repeated: uploads are named by digest,
-// activation and deletion are idempotent, and the server learns nothing from
-// the same annotation again.
+// A call is an exchange with the server, repeated if the connection fails. Uploads
+// are named by digest, activation and deletion are idempotent, and the server
+// learns nothing from the same annotation again.
 type call struct {
 	method, path string
 	body         []byte
@@ -37,13 +36,12 @@ type call struct {
 
 var (
 	errSilence = errors.New("nothing was heard for too long")
-	// errTaken means that bytes were already passed on, so the call cannot
-	// start over.
+	// errTaken means that bytes were already passed on.
 	errTaken = errors.New("the connection broke half way")
 )
 
-// do makes the call and returns the body of the response. It retries after
-// failed connections, and when a busy server asks for it, within bounds.
+// do makes the call and returns the body of the response. It retries, within
+// bounds, after failed connections and when a busy server asks for it.
 func (c *Client) do(ctx context.Context, k call) ([]byte, error) {
 	waited := time.Duration(0)
 	for failed, asked := 0, 1; ; asked++ {
@@ -101,8 +99,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 	if err != nil {
 		return nil, false, err
 	}
-	// Set explicitly, so that no transport unpacks a small response into a
-	// large one.
+	// Otherwise a transport could unpack a small response into a large one.
 	req.Header.Set("Accept-Encoding", "identity")
 	if k.want != "" {
 		req.Header.Set("Accept", k.want+", "+TypeProblem)
@@ -116,8 +113,7 @@ func (c *Client) attempt(parent context.Context, k call) (body []byte, again boo
 			k.sent(n)
 		}
 	}}
-	// A transport may read the body after the response. Stop it, because the
-	// bytes may be a memory map about to disappear.
+	// A transport may read on after the response, and the memory map may end.
 	defer func() {
 		if sent := up.stop(); err != nil && k.sent != nil {
 			k.sent(-sent)

@@ -10,10 +10,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Push sends the index in folder to the server and activates it. It skips
-// segments that the server has, so it resumes an interrupted push. progress, if
-// not nil, receives the number of bytes of segments on the server, from another
-// goroutine, one call at a time.
+// Push sends the index in folder to the server and activates it. It skips segments
+// that the server has. progress, if not nil, receives the number of bytes of
+// segments on the server, from another goroutine, one call at a time.
 func (c *Client) Push(ctx context.Context, folder string, progress func(done, total int64)) (*cpar.Manifest, error) {
 	x, err := indexdir.Open(folder)
 	if err != nil {
@@ -25,8 +24,7 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	if err != nil {
 		return nil, fmt.Errorf("pushing: %w", err)
 	}
-	// Another push or a collection may remove segments between upload and
-	// activation. One retry suffices unless that is deliberate.
+	// Another push or a collection may remove segments before activation.
 	for range 2 {
 		if err = c.pushSegments(ctx, x, b, progress); err != nil {
 			break
@@ -42,8 +40,7 @@ func (c *Client) Push(ctx context.Context, folder string, progress func(done, to
 	return m, nil
 }
 
-// Missing returns the segments that a push would send now. It sends the
-// manifest to the server.
+// Missing returns the segments that a push would send now.
 func (c *Client) Missing(ctx context.Context, m *cpar.Manifest) ([]cpar.Segment, error) {
 	b, err := m.MarshalBinary()
 	if err != nil {

@@ -15,10 +15,9 @@
 //	POST   /v1/indexes/{id}/annotate              cpar.Request ─▶ cpar.Reply
 //	POST   /v1/indexes/{id}/annotate-batch        batch of requests ─▶ batch of replies
 //
-// A device fetches an index of scheme local segment by segment and sends it no
-// requests. An update is a push under the same id: missing segments are
-// uploaded, then activation atomically replaces the index and drops segments it
-// no longer names.
+// A device fetches an index of scheme local segment by segment. An update is a
+// push under the same id: missing segments are uploaded, then activation
+// atomically replaces the index.
 //
 // Bodies are the canonical encoding of package cpar, a batch of package wire,
 // or a segment's bytes, as application/octet-stream, unless marked JSON. Errors

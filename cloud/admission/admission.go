@@ -13,11 +13,8 @@
 //
 // The queues are fair. The next grant goes to the tenant that has received
 // least, and within a tenant to the class, light or heavy, that has received
-// least. A single request therefore also overtakes batches of its own tenant.
-// Within a class, requests are served in order of arrival.
-// golang.org/x/sync/semaphore serves all callers in order of arrival, so a
-// tenant with 64 clients would delay another tenant's only client behind all of
-// them.
+// least, in order of arrival. golang.org/x/sync/semaphore serves all callers in
+// order of arrival, so one tenant's 64 clients would delay another's only one.
 package admission
 
 import (
@@ -31,10 +28,9 @@ import (
 
 // Limits configures a Gate. Zero fields select defaults.
 type Limits struct {
-	// Memory is the maximum size of all bodies, decoded requests and replies
-	// held at once, in bytes. The default is 256 MB. A fourth of it is reserved
-	// for replies, because a request that holds its body while it waits for
-	// reply memory must not wait for another in the same state.
+	// Memory bounds all bodies, decoded requests and replies held at once, in
+	// bytes. The default is 256 MB. A fourth is reserved for replies, because
+	// requests that hold bodies must not wait for each other's.
 	Memory int64
 	// Turns is the number of batches computed at once. The default is the
 	// number of cores.
@@ -53,8 +49,8 @@ var (
 	ErrTooMany = errors.New("too many requests")
 )
 
-// ErrExceedsCapacity means that a request exceeds the server's total capacity,
-// so retrying does not help.
+// ErrExceedsCapacity means that a request exceeds the server's capacity, so that
+// retrying does not help.
 var ErrExceedsCapacity = errors.New("more than this cloud accepts at once")
 
 // An OverloadError asks the client to retry later.
@@ -101,8 +97,7 @@ func New(l Limits) *Gate {
 		bodies:  newQueue("its memory for requests is in use", l.Memory-replies, byUnits, l),
 		replies: newQueue("its memory for replies is in use", replies, byUnits, l),
 		turns:   newQueue("too many requests are waiting", int64(l.Turns), byTime, l),
-		// Reading stored segments uses at most two cores, and one per tenant,
-		// because reading everything a tenant has stored may take minutes.
+		// Reading all that a tenant has stored may take minutes.
 		checks: newQueue("too many checks of segments are waiting", 2, byTime, l),
 		builds: newQueue("too many activations are waiting", int64(max(2, l.Turns)), byTime, l),
 		// Any valid token creates an entry, so the table is bounded.
@@ -139,9 +134,8 @@ func (g *Gate) AcquireBuild(ctx context.Context, tenant string) (release func(),
 	return g.builds.take(ctx, tenant, 1)
 }
 
-// QueueTurn queues for turns to compute work of this weight. Each turn covers
-// at most most of it. Ticket.Wait waits for the first turn and Ticket.Yield
-// queues for the next.
+// QueueTurn queues for turns to compute work of this weight, at most most in
+// each. Ticket.Yield queues for the next turn.
 func (g *Gate) QueueTurn(tenant string, class Class, weight, most int64) (*Ticket, error) {
 	return g.turns.enqueue(tenant, class, 1, weight, most)
 }

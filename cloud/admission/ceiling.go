@@ -20,8 +20,7 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		// The heap memory of loaded indexes is added, because a ceiling below
-		// the live heap would keep the collector running all the time.
+		// A ceiling below the live heap would keep the collector running.
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		var o others
@@ -41,9 +40,8 @@ func (g *Gate) Ceiling(ctx context.Context) (end func()) {
 	}
 }
 
-// others estimates the live heap that no gate granted. A sample is too large if
-// bodies were released since the last collection, so the estimate is the
-// minimum of several samples.
+// others estimates the live heap that no gate granted. Bodies released since the
+// last collection inflate a sample, so it takes the minimum of several.
 type others struct {
 	last   [8]int64 // one per collection
 	cycles uint64

@@ -89,9 +89,8 @@ func newQueue(what string, size int64, c charge, l Limits) *queue {
 	return &queue{what: what, size: size, charge: c, maxWaiting: l.Queue, wait: l.Wait, flows: map[string]*flow{}}
 }
 
-// share returns the part of n that one tenant may hold: half if there are
-// tenants, so that the rest stays available to others. A server without tenants
-// has a single one with an empty name.
+// share returns the part of n that one tenant may hold: half, or all on a server
+// without tenants, which has a single one with an empty name.
 func share(tenant string, n int64) int64 {
 	if tenant == "" {
 		return n
@@ -102,8 +101,7 @@ func share(tenant string, n int64) int64 {
 func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (*Ticket, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// A body may be empty. Its ticket still holds a unit, so that its flow
-	// stays in the table.
+	// Even an empty body holds a unit, so that its flow stays in the table.
 	units = max(units, 1)
 	if q.charge == byUnits && units > share(tenant, q.size) {
 		return nil, fmt.Errorf("%w: %d bytes, of %d in all", ErrExceedsCapacity, units, q.size)
@@ -123,8 +121,7 @@ func (q *queue) enqueue(tenant string, class Class, units, weight, most int64) (
 	return t, nil
 }
 
-// checkRoom refuses weight that does not fit in the queue or would expire
-// there, so that the client need not wait in vain.
+// checkRoom refuses weight that does not fit in the queue or would expire there.
 func (q *queue) checkRoom(tenant string, f *flow, weight int64) error {
 	left := q.drain(f.waiting + weight)
 	if q.waiting+weight <= q.maxWaiting && f.waiting+weight <= share(tenant, q.maxWaiting) && (left <= q.wait || f.waiting == 0 || q.charge == byUnits) {

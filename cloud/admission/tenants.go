@@ -79,9 +79,8 @@ func (r Rate) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(r.PerSecond), cmp.Or(r.Burst, int(math.Ceil(r.PerSecond))))
 }
 
-// prune frees entries. It drops tenants with a full limiter, which a new
-// limiter would equal. If that frees less than half of the table, it drops any
-// tenant without running requests.
+// prune drops tenants with a full limiter, which a new one would equal, and if
+// that frees less than half of the table, any without running requests.
 func (s *tenants) prune(now time.Time) {
 	if len(s.by) < s.most {
 		return

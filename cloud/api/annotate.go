@@ -19,8 +19,7 @@ import (
 	"cpar/internal/wire"
 )
 
-// times is the memory of a request in multiples of its size: encoded and
-// decoded.
+// times is the memory of a request, encoded and decoded, in multiples of its size.
 const times = 2
 
 type batchReply struct {
@@ -136,8 +135,7 @@ func encodedSize(r *cpar.Reply) int {
 }
 
 // answer answers requests and sends the encoded replies. AnnotateTimeout bounds
-// waiting and computing together. Reply memory is acquired before the search
-// and released once the replies are sent.
+// waiting and computing together.
 func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.Request, encode func([]batchReply) ([]byte, error)) (*streamOutput, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.AnnotateTimeout)
 	defer cancel()
@@ -181,8 +179,8 @@ func (s *server) answer(ctx context.Context, k store.IndexRef, requests []*cpar.
 	}}, nil
 }
 
-// load loads an index. Loading from remote storage may take minutes, so it
-// waits in the queue of builds and holds no turn of the searches.
+// load loads an index in a turn of the builds, because loading from remote
+// storage may take minutes.
 func (s *server) load(ctx context.Context, k store.IndexRef) error {
 	return s.annotator.Load(ctx, k, func() (func(), error) {
 		defer trace.Enter(ctx, trace.Queue)()

@@ -4,10 +4,9 @@
 //
 //	http.Handler = api.New(store, annotator, options)
 //
-// Segments are streamed. Manifests and requests are small and read whole,
-// within limits. The log records method, route, index id, status, bytes and
-// duration, and nothing from a body: bodies are encrypted and must stay out of
-// the log.
+// Segments are streamed. Manifests and requests are read whole, within limits.
+// The log records method, route, index id, status, bytes and duration, and
+// nothing from a body.
 package api
 
 import (
@@ -30,8 +29,8 @@ import (
 
 // An Annotator answers requests.
 type Annotator interface {
-	// Annotate answers all requests or none, in order. An error of one among
-	// several requests contains its number.
+	// Annotate answers all requests or none, in order. An error contains the
+	// number of its request.
 	Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error)
 	// Load loads an active index unless it is loaded. It calls turn before
 	// reading and done afterwards.

@@ -15,8 +15,7 @@ import (
 )
 
 // An Authenticator finds the tenant of a request from its header. Errors are
-// tenant.ErrToken (401), a *tenant.GuessLimitError (429), or internal (500 and
-// above).
+// tenant.ErrToken (401), a *tenant.GuessLimitError (429), or internal.
 type Authenticator interface {
 	Authenticate(r *http.Request) (tenant.Principal, error)
 }
@@ -51,8 +50,7 @@ func (s *server) authenticate(mux *http.ServeMux, next http.Handler) http.Handle
 			writeProblem(w, r, http.StatusForbidden, cparhttp.CodeScope, "the token may not do this; it needs the scope "+strings.Join(names, " or "))
 		default:
 			trace.SetTenant(r.Context(), p.Tenant)
-			// Modify the request in place, because the guard logs the pattern
-			// that the mux writes into it.
+			// In place, because the guard logs the pattern that the mux sets.
 			*r = *r.WithContext(p.NewContext(r.Context()))
 			next.ServeHTTP(w, r)
 		}

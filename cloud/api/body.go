@@ -43,7 +43,6 @@ type body struct {
 	read    int64
 }
 
-// Resolve implements huma.Resolver.
 func (b *body) Resolve(ctx huma.Context) []error {
 	r, _ := humago.Unwrap(ctx)
 	b.reader, b.control, b.length = r.Body, ctx.SetReadDeadline, r.ContentLength

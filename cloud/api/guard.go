@@ -26,10 +26,9 @@ func (s *server) guard(next http.Handler) http.Handler {
 		if r.Body != nil {
 			r.Body = &countedBody{r.Body, rec}
 		}
-		// Reading a memory map faults if the disk fails or the file was
-		// truncated. As a panic, the fault ends this request and not the
-		// process. All reads of a map run on this goroutine (loading,
-		// searching, sending) or in parallel.Runs, which repeats panics here.
+		// A fault of a memory map, whose disk failed or whose file was
+		// truncated, ends this request and not the process. All reads of maps
+		// run on this goroutine or in parallel.Runs, which repeats panics here.
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 		defer func() {
 			p := recover()
@@ -76,9 +75,8 @@ func (s *server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// plainPath refuses paths that http.ServeMux would clean and redirect. Our
-// clients send no dots, double slashes or empty paths, and a redirect would
-// echo the path.
+// plainPath refuses paths that http.ServeMux would redirect, because a redirect
+// would echo the path.
 func plainPath(r *http.Request) bool {
 	p := r.URL.EscapedPath() // as the mux does: %2f is no separator
 	return strings.HasPrefix(p, "/") && !strings.Contains(p, "//") && (p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")) && r.Method != http.MethodConnect

@@ -27,8 +27,8 @@ type Observer interface {
 // as "-".
 var methods = map[string]bool{"GET": true, "HEAD": true, "PUT": true, "POST": true, "DELETE": true}
 
-// begin opens the trace of a request. The server draws the id itself, because a
-// client could send another request's id or inject text into the log.
+// begin opens the trace of a request. A client's own id could inject text into
+// the log, so the server draws one.
 func (s *server) begin(r *http.Request) *trace.Request {
 	rec := &trace.Request{ID: newRequestID(), Method: "-", Start: time.Now()}
 	if methods[r.Method] {
@@ -98,16 +98,15 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.record.Received += int64(n)
 	b.record.Add(trace.Body, start, time.Now())
-	// The text of a network error contains addresses of the client and of a
-	// server behind a proxy.
+	// The text of a network error contains addresses.
 	if e := (*net.OpError)(nil); errors.As(err, &e) {
 		err = e.Err
 	}
 	return n, err
 }
 
-// A recorder records status and size of the response. It writes in pieces, each
-// with its own deadline, so a response may take as long as it makes progress.
+// A recorder records status and size of the response. It writes in pieces with
+// deadlines, so a response may take as long as it makes progress.
 type recorder struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -129,8 +128,6 @@ func (w *recorder) Write(p []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	start := time.Now()
-	// A reply occupies memory until it is sent, so the minimum speed of bodies
-	// applies.
 	piece := max(streamBytes, int(minHeld*w.silence.Seconds()))
 	n, err := 0, error(nil)
 	for more := true; more && err == nil; more = n < len(p) {

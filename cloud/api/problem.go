@@ -30,7 +30,6 @@ func (p *problem) Error() string             { return p.Detail }
 func (p *problem) GetStatus() int            { return p.Status }
 func (p *problem) ContentType(string) string { return cparhttp.TypeProblem }
 
-// GetHeaders implements huma.HeadersError.
 func (p *problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.after > 0 {
@@ -74,8 +73,8 @@ const busyFor = time.Second
 
 const awayFor = 5 * time.Second
 
-// problem converts an error into the response for the client. Details that a
-// client cannot act on may contain paths, so they are logged and not sent.
+// problem converts an error into the response for the client. Details that may
+// contain paths are logged and not sent.
 func (s *server) problem(err error) *problem {
 	for _, row := range problems {
 		if !errors.Is(err, row.kind) {
@@ -176,8 +175,7 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ready answers PathReadyz without the reason. A damaged index, for example,
-// concerns only its tenant.
+// ready answers PathReadyz without the reason, which may concern one tenant.
 func (s *server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.o.Ready != nil && !s.o.Ready(r.Context()) {
 		writeProblem(w, r, http.StatusServiceUnavailable, cparhttp.CodeUnready, "the cloud cannot serve requests now")

@@ -2,12 +2,9 @@
 //
 //	data folder, served or not ─▶ Backup ─▶ folder ─▶ Restore ─▶ data folder
 //
-// A backup has the layout of a data folder, so cpard check verifies it and
-// cpard list lists it. It contains each active index in one generation, and the
-// registry of tenants. Uploads that were never activated are left out.
-//
-// Backup and Restore resume after an interruption. A folder that is being
-// restored is not served until the restore has finished.
+// A backup has the layout of a data folder. It contains each active index in one
+// generation, and the registry of tenants. Backup and Restore resume after an
+// interruption. A folder is not served until its restore has finished.
 package backup
 
 import (
@@ -25,18 +22,9 @@ import (
 	"cpar/internal/hint"
 )
 
-// Backup updates the backup in folder to from a data folder. o.Prune deletes
-// indexes from the backup that are gone from data.
-func Backup(ctx context.Context, data, to string, o store.CopyOptions) (store.Copied, error) {
-	from, err := store.OpenBeside(data)
-	if err != nil {
-		return store.Copied{}, fmt.Errorf("backing up: %w", err)
-	}
-	return Of(ctx, from, data, to, o)
-}
-
-// Of is Backup for indexes in any backend. The data folder has the registry.
-func Of(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
+// Backup updates the backup in folder to from a backend, and from the registry
+// in a data folder. o.Prune deletes indexes that are gone from the backend.
+func Backup(ctx context.Context, from store.Backend, data, to string, o store.CopyOptions) (store.Copied, error) {
 	if err := apart(data, to); err != nil {
 		return store.Copied{}, fmt.Errorf("backing up: %w", err)
 	}
@@ -130,8 +118,8 @@ func into(ctx context.Context, src store.Backend, from, to string, o store.CopyO
 }
 
 // registry copies the registry of tenants unless it is damaged. If the source
-// is gone, the copy stays, because it may be the last one. With prune the
-// copy is removed if no tenant has data.
+// is gone, the copy may be the last one and stays, except with prune if no
+// tenant has data.
 func registry(from, to string, prune bool) error {
 	source, path := filepath.Join(from, tenant.FileName), filepath.Join(to, tenant.FileName)
 	b, err := os.ReadFile(source)

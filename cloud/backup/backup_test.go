@@ -99,6 +99,14 @@ func same(t *testing.T, what, a, b string) {
 
 const registry = `{"format": "cpard tenants", "version": 1, "tenants": []}`
 
+func backUp(ctx context.Context, data, to string, o store.CopyOptions) (store.Copied, error) {
+	from, err := store.OpenBeside(data)
+	if err != nil {
+		return store.Copied{}, err
+	}
+	return backup.Backup(ctx, from, data, to, o)
+}
+
 func TestBackupKeepsTheRegistry(t *testing.T) {
 	data, copy := t.TempDir(), filepath.Join(t.TempDir(), "c")
 	s := open(t, data)
@@ -111,7 +119,7 @@ func TestBackupKeepsTheRegistry(t *testing.T) {
 	}
 	check := func(what string, want error) {
 		t.Helper()
-		if _, err := backup.Backup(t.Context(), data, copy, store.CopyOptions{Prune: true}); !errors.Is(err, want) {
+		if _, err := backUp(t.Context(), data, copy, store.CopyOptions{Prune: true}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 		if b, err := os.ReadFile(kept); err != nil || string(b) != registry {
@@ -147,34 +155,34 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", what, got, err, want)
 		}
 	}
-	do("dry", backup.Backup, data, copy, store.CopyOptions{DryRun: true}, store.Copied{Indexes: 2, Bytes: 2 * n})
+	do("dry", backUp, data, copy, store.CopyOptions{DryRun: true}, store.Copied{Indexes: 2, Bytes: 2 * n})
 	if _, err := os.Stat(copy); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a dry run wrote: %v", err)
 	}
-	do("first", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: 2 * n})
+	do("first", backUp, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: 2 * n})
 	same(t, "first", data, copy)
 	if err := next.push(s, ""); err != nil {
 		t.Fatal(err)
 	}
-	do("an update", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: n, Kept: n})
+	do("an update", backUp, data, copy, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: n, Kept: n})
 	same(t, "an update", data, copy)
 	if err := s.Delete(t.Context(), store.IndexRef{Tenant: anna, Index: theirs.m.ID}); err != nil {
 		t.Fatal(err)
 	}
-	do("deleted", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
-	do("dry prune", backup.Backup, data, copy, store.CopyOptions{Prune: true, DryRun: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
+	do("deleted", backUp, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
+	do("dry prune", backUp, data, copy, store.CopyOptions{Prune: true, DryRun: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
 	back := filepath.Join(t.TempDir(), "b")
 	do("restored", backup.Restore, copy, back, store.CopyOptions{}, store.Copied{Indexes: 2, Bytes: 2 * n})
 	same(t, "restored", copy, back)
-	do("prune", backup.Backup, data, copy, store.CopyOptions{Prune: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
+	do("prune", backUp, data, copy, store.CopyOptions{Prune: true}, store.Copied{Indexes: 1, Kept: n, Pruned: 1})
 	same(t, "prune", data, copy)
 
 	first := indexdir.SegmentPath(filepath.Join(data, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
 	if err := os.WriteFile(first, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	do("damaged", backup.Backup, data, filepath.Join(t.TempDir(), "x"), store.CopyOptions{}, store.Copied{Damaged: make([]store.Info, 1)})
-	do("not read again", backup.Backup, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
+	do("damaged", backUp, data, filepath.Join(t.TempDir(), "x"), store.CopyOptions{}, store.Copied{Damaged: make([]store.Info, 1)})
+	do("not read again", backUp, data, copy, store.CopyOptions{}, store.Copied{Indexes: 1, Kept: n})
 	inCopy := indexdir.SegmentPath(filepath.Join(copy, "indexes", next.m.ID.String()), next.m.Segments[0].Digest)
 	if err := os.WriteFile(inCopy, make([]byte, next.m.Segments[0].Bytes), 0o600); err != nil {
 		t.Fatal(err)
@@ -259,7 +267,7 @@ func TestRestoreResumes(t *testing.T) {
 	if _, err := backup.Restore(t.Context(), copy, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("over what is there: %v", err)
 	}
-	if _, err := backup.Backup(t.Context(), data, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
+	if _, err := backUp(t.Context(), data, data, store.CopyOptions{}); !errors.Is(err, cpar.ErrInput) {
 		t.Errorf("onto itself: %v", err)
 	}
 }
@@ -287,7 +295,7 @@ func TestBackupWhileServing(t *testing.T) {
 	})
 	for range 20 {
 		to := t.TempDir()
-		done, err := backup.Backup(t.Context(), data, to, store.CopyOptions{})
+		done, err := backUp(t.Context(), data, to, store.CopyOptions{})
 		if err != nil || done.Indexes != 1 || len(done.Damaged) > 0 {
 			t.Fatalf("%+v, %v", done, err)
 		}
@@ -313,7 +321,7 @@ func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := t.TempDir()
-	if _, err := backup.Backup(t.Context(), data, first, store.CopyOptions{}); err != nil {
+	if _, err := backUp(t.Context(), data, first, store.CopyOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := next.push(s, anna); err != nil {
@@ -344,7 +352,7 @@ func TestBackupIsWholeAfterEveryStep(t *testing.T) {
 		if stopped == nil {
 			return
 		}
-		if _, err := backup.Backup(t.Context(), data, to, store.CopyOptions{}); err != nil {
+		if _, err := backUp(t.Context(), data, to, store.CopyOptions{}); err != nil {
 			t.Errorf("again after step %d: %v", step, err)
 		}
 		if step > 500 {

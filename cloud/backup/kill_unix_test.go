@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"cpar"
-	"cpar/cloud/backup"
 	"cpar/cloud/store"
 	"cpar/internal/durable"
 	"cpar/internal/testing/crash"
@@ -250,7 +249,7 @@ func (c *cloud) mends(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := backup.Backup(t.Context(), filepath.Join(c.root, "data"), filepath.Join(c.root, "copy"), store.CopyOptions{Prune: true}); err != nil {
+	if _, err := backUp(t.Context(), filepath.Join(c.root, "data"), filepath.Join(c.root, "copy"), store.CopyOptions{Prune: true}); err != nil {
 		t.Errorf("backing up again: %v", err)
 	}
 	same(t, "backup", filepath.Join(c.root, "data"), filepath.Join(c.root, "copy"))

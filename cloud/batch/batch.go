@@ -5,11 +5,8 @@
 //
 // If a turn is free, a request starts at once, alone. Each index has a queue
 // for single requests and one for client batches, and each queue runs one batch
-// at a time. A single request therefore waits only for other single requests. A
-// client batch too heavy for one run is split, and other requests get turns in
-// between.
-//
-// A request gets the same reply as if it ran alone.
+// at a time. A client batch too heavy for one run is split, and other requests
+// get turns in between. A request gets the same reply as if it ran alone.
 package batch
 
 import (
@@ -28,8 +25,7 @@ type Options[K comparable, Q, R any] struct {
 	// Run answers requests to one index, all or none, in order.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
 	// RetryAlone reports whether an error of Run may be the fault of one
-	// request. The requests are then answered separately, and only faulty ones
-	// fail.
+	// request. The requests are then answered separately.
 	RetryAlone func(err error) bool
 	// Weight returns the weight of a request, and MaxWeight bounds the weight
 	// of a batch. A heavier request runs alone.
@@ -192,8 +188,7 @@ func (p *Runner[K, Q, R]) drop(l *queue[Q, R], m *call[Q, R]) {
 
 // run answers the calls of a queue, one batch at a time, until it is empty.
 func (p *Runner[K, Q, R]) run(k queueKey[K], l *queue[Q, R]) {
-	// A fault in a memory map ends requests and not the process, as in package
-	// api.
+	// A fault in a memory map ends requests and not the process.
 	debug.SetPanicOnFault(true)
 	for {
 		select {

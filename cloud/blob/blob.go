@@ -8,13 +8,10 @@
 //	List, Folders  prefix ─▶ names, page by page
 //	Delete         name
 //
-// A driver sends one request to its provider, once. This package decides about
-// retries, timeouts and counters for all of them. Every error is one of
-// ErrNotFound, ErrExists, ErrAway and ErrRefused.
-//
-// Names consist of digits, letters and '/', so they need no quoting. Objects
-// must never change under a name, because a broken stream continues where it
-// ended.
+// A driver sends one request to its provider, once. This package adds retries,
+// timeouts and counters. Every error is one of ErrNotFound, ErrExists, ErrAway
+// and ErrRefused. Names consist of digits, letters and '/'. Objects never change
+// under a name, because a broken stream continues where it ended.
 package blob
 
 import (
@@ -30,6 +27,7 @@ import (
 	"time"
 
 	"cpar"
+	"cpar/cloud/store"
 	"cpar/internal/hint"
 )
 
@@ -40,9 +38,9 @@ var (
 	ErrExists = errors.New("there is such an object already")
 	// ErrAway means that the storage is unreachable, overloaded or broken after
 	// several attempts. It comes wrapped with cpar.ErrStorage.
-	ErrAway = errors.New("the object storage cannot be reached")
-	// ErrRefused means that the storage refuses a request, for example because
-	// of its credentials. Retrying does not help. It comes wrapped with cpar.ErrStorage.
+	ErrAway = store.ErrAway
+	// ErrRefused means that the storage refuses a request, for example its
+	// credentials. It comes wrapped with cpar.ErrStorage.
 	ErrRefused = errors.New("the object storage refuses")
 )
 
@@ -69,8 +67,7 @@ type driver interface {
 
 // Options configures access to a storage. The zero value suits a daemon.
 type Options struct {
-	// Credential returns a named credential such as AWS_ACCESS_KEY_ID. See
-	// Credentials.
+	// Credential returns a named credential such as AWS_ACCESS_KEY_ID.
 	Credential func(name string) string
 	// Attempts is the number of attempts before the storage counts as away. The
 	// default is 8, which bridges twelve seconds.
@@ -120,8 +117,7 @@ func (b *Bucket) put(ctx context.Context, name string, body io.ReaderAt, size in
 }
 
 // PutIfAbsent stores an object under an unused name. It fails with ErrExists if
-// the name holds other bytes and succeeds if it holds the same, because after a
-// lost response their writer is unknown.
+// the name holds other bytes. The same bytes may be its own after a lost response.
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, data []byte) error {
 	err := b.put(ctx, name, bytes.NewReader(data), int64(len(data)), sha256.Sum256(data), true)
 	if !errors.Is(err, ErrExists) {

@@ -22,10 +22,9 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Google's XML interface accepts S3's requests, with two exceptions. Its
-// condition header replaces If-None-Match, and x-amz headers must not accompany
-// x-goog headers. Requests are therefore signed with GOOG4-HMAC-SHA256, which
-// is S3's method with other names.
+// Google's XML interface accepts S3's requests, but has its own condition header,
+// beside which x-amz headers are refused. Requests are therefore signed with
+// GOOG4-HMAC-SHA256, which is S3's method with other names.
 const (
 	googleEndpoint   = "https://storage.googleapis.com"
 	ifGenerationZero = "X-Goog-If-Generation-Match" // 0: only if the object does not exist

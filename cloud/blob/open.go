@@ -42,8 +42,7 @@ var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`)
 //	gs://bucket/prefix      ?endpoint=https://…
 //	azblob://container/prefix ?endpoint=https://ACCOUNT.blob.core.windows.net
 //
-// Plain HTTP to another machine requires &insecure-http=true. Open sends no
-// request.
+// Plain HTTP to another machine requires &insecure-http=true.
 func Open(address string, o Options) (*Bucket, error) {
 	fail := func(format string, args ...any) (*Bucket, error) {
 		err := fmt.Errorf("%w: object storage: %s", cpar.ErrInput, fmt.Sprintf(format, args...))

@@ -20,9 +20,8 @@ const (
 var errSilence = errors.New("nothing was heard for too long")
 
 // do repeats a request until it succeeds or fails for another reason than
-// ErrAway. Waits double from 0.1 s to 6.4 s. Once the storage is known to be
-// away, do tries only once, so that callers do not wait twelve seconds for a
-// known failure. The first success ends that mode.
+// ErrAway. Waits double from 0.1 s to 6.4 s. While the storage is known to be
+// away, do tries only once.
 func (b *Bucket) do(ctx context.Context, doing, name string, request func(ctx context.Context, heard func(int)) error) error {
 	err := b.attempts(ctx, func(ctx context.Context) error {
 		ctx, heard, end := b.listen(ctx)

@@ -43,8 +43,8 @@ func newS3(p bucketConfig, c aws.CredentialsProvider, signer s3.HTTPSignerV4) *s
 	o := s3.Options{
 		Region: p.region, Credentials: c, HTTPClient: p.client, UsePathStyle: p.pathStyle,
 		Retryer: aws.NopRetryer{}, // retry.go retries for all providers
-		// The signature of a PUT covers the SHA-256 of its bytes, which all
-		// compatible services check. Not all support the newer checksums.
+		// All compatible services check the signed SHA-256 of a PUT. Not all
+		// support the newer checksums.
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 		HTTPSignerV4:               signer,
@@ -74,8 +74,7 @@ func (d *s3Driver) get(ctx context.Context, name string, from int64) (io.ReadClo
 	return out.Body, size, nil
 }
 
-// sizeOfRange returns the total size from "bytes 5-9/20", which must start at
-// from. A service that ignores ranges would send the wrong bytes.
+// sizeOfRange returns the total size from "bytes 5-9/20", which must start at from.
 func sizeOfRange(header string, from int64) (int64, error) {
 	span, total, ok := strings.Cut(header, "/")
 	size, err := strconv.ParseInt(total, 10, 64)
@@ -144,8 +143,6 @@ func s3Error(err error) error {
 	return connectionError(err)
 }
 
-// statusError classifies a failed response by its status and the provider's
-// code.
 func statusError(status int, code string) error {
 	if len(code) > 60 {
 		code = "" // untrusted text stays out of the log

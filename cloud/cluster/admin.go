@@ -98,7 +98,7 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 	if err != nil {
 		return 0, err
 	}
-	v, seen := newVersions(x.pointers, backendManifests{b}, MinShardBytes), map[store.IndexRef]bool{}
+	v, seen := newVersions(x.pointers, b.Manifest, MinShardBytes), map[store.IndexRef]bool{}
 	for _, k := range append(keys, active...) {
 		if seen[k] {
 			continue
@@ -116,10 +116,4 @@ func (x *Operator) Rebuild(ctx context.Context, b store.Backend) (n int, err err
 		}
 	}
 	return n, nil
-}
-
-type backendManifests struct{ store.Backend }
-
-func (b backendManifests) ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error) {
-	return b.Manifest(ctx, k)
 }

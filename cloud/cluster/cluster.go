@@ -6,12 +6,11 @@
 //	                  │              │
 //	                  └── object storage: segments, manifests ──┘
 //
-// No coordinator assigns shards. Each node sends a heartbeat every two seconds,
-// and the set of live nodes determines the place of each shard (package
-// placement). A node refuses a request for a shard that it lacks, and loads the
-// shard. A pointer in JetStream names the active generation of an index. It is
-// set once the storage has the manifest and the nodes have loaded the shards,
-// and can be rebuilt from the storage.
+// Each node sends a heartbeat every two seconds, and the set of live nodes
+// determines the place of each shard (package placement). A node refuses a
+// request for a shard that it lacks, and loads the shard. A pointer in JetStream
+// names the active generation of an index. It is set once the storage has the
+// manifest and the nodes the shards, and can be rebuilt from the storage.
 //
 // A reply is complete or an error, and always from a single generation, because
 // requests to nodes name the digest of its manifest.
@@ -40,10 +39,8 @@ import (
 // hundred times as long as the message that requests it.
 const MinShardBytes = 200 << 20
 
-// holdEvery is the longest interval between two reconciliations of the shards
-// this node should hold. Reconciliation keeps assigned shards loaded even while
-// other replicas serve the queries, and lets shards that moved elsewhere
-// expire.
+// holdEvery is the longest interval between two reconciliations. A reconciliation
+// keeps assigned shards loaded even while other replicas serve the queries.
 const holdEvery = 5 * time.Minute
 
 // A Role states whether a machine is a router, a node or both.
@@ -64,8 +61,7 @@ func ParseRole(name string) (Role, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,63}$`)
 
-// CheckName refuses names that cannot be part of a subject. Host names, for
-// example, may contain dots.
+// CheckName refuses names that cannot be part of a subject, such as one with dots.
 func CheckName(name string) error {
 	if !nameForm.MatchString(name) {
 		return hint.Add(fmt.Errorf("%w: a machine of a cluster cannot be called %q", cpar.ErrInput, name), "pass --node-name with up to 63 letters, digits, - and _")
@@ -118,7 +114,7 @@ func Open(ctx context.Context, c *cloud.Cloud, o Config) (*Member, error) {
 	m := &Member{broker: b, log: o.Log, me: Beat{Node: o.Name, Rack: o.Rack, Life: rand.Uint64()}, role: o.Role, settle: make(chan struct{}, 1)}
 	m.members = newMembers(m.scheduleReconcile)
 	m.pointers = newKV(b)
-	m.versions = newVersions(m.pointers, c, o.MinShardBytes)
+	m.versions = newVersions(m.pointers, c.ManifestBytes, o.MinShardBytes)
 	m.Router = &Router{transport: b, members: m.members, versions: m.versions}
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := m.begin(ctx, c, o); err != nil {
@@ -159,8 +155,7 @@ func (m *Member) begin(ctx context.Context, c *cloud.Cloud, o Config) error {
 // answerWithin bounds the response time of nodes to a call for heartbeats.
 const answerWithin = 300 * time.Millisecond
 
-// hear processes a heartbeat. It detects another machine with our name, which
-// would receive our requests.
+// hear processes a heartbeat and detects another machine with our name.
 func (m *Member) hear(b []byte) {
 	beat := m.members.hear(b, time.Now())
 	if beat.Node != m.me.Node || beat.Life == m.me.Life || beat.Gone {

@@ -345,7 +345,7 @@ func (f *fleet) ask(ctx context.Context, node string, q *shardQuery) ([]*cpar.Re
 
 func (f *fleet) router() (*Routed, *cloud.Cloud) {
 	c := f.cloud(store.Options{})
-	return &Routed{c, &Router{transport: f, members: f.members, versions: newVersions(f.pointers, c, 1)}}, c
+	return &Routed{c, &Router{transport: f, members: f.members, versions: newVersions(f.pointers, c.ManifestBytes, 1)}}, c
 }
 
 func (f *fleet) check(r *Routed, k store.IndexRef, x *index, want [][]byte, what string) {

@@ -18,8 +18,7 @@ import (
 )
 
 // kv keeps the pointers in JetStream, on up to three servers. Reads go to the
-// leader. Any server could answer sooner, but with an outdated value one time
-// in ten.
+// leader, because one answer in ten of other servers was outdated.
 type kv struct {
 	broker *broker
 
@@ -39,9 +38,7 @@ const (
 	kvPatience = 5 * time.Second
 )
 
-// open returns the bucket over a connection, creating it if necessary. Machines
-// that start together may all try, and the servers need some seconds to elect a
-// leader.
+// open returns the bucket over a connection, creating it if necessary.
 func (p *kv) open(ctx context.Context, l *line) (jetstream.KeyValue, error) {
 	p.mu.Lock()
 	b := p.bucket[l]

@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	// beatEvery is the interval of heartbeats and lease the time that a node
-	// counts as live after one. A lease of 4 seconds would end before a
-	// broker's failover and declare live nodes dead.
+	// lease is the time that a node counts as live after a heartbeat. It must
+	// outlast a broker's failover, which takes over 4 seconds.
 	beatEvery = 2 * time.Second
 	lease     = 15 * time.Second
 )

@@ -46,8 +46,7 @@ type line struct {
 	*nats.Conn
 	server string // configured host and port, as part of a subject
 	// up is the state last reported by the library. IsConnected would wait for
-	// the library's lock, which it holds for seconds while it tries to reach a
-	// hanging server.
+	// a lock held for seconds while the library tries a hanging server.
 	up atomic.Bool
 	// pong is the time of the last answer to a ping, in Unix nanoseconds.
 	pong atomic.Int64
@@ -55,8 +54,7 @@ type line struct {
 
 const (
 	// pingEvery is the interval of pings, and silent the silence after which a
-	// server is avoided. The library itself takes up to two seconds to detect a
-	// hanging server.
+	// server is avoided. The library itself takes up to two seconds.
 	pingEvery, silent = 200 * time.Millisecond, 600 * time.Millisecond
 )
 
@@ -199,9 +197,8 @@ func (b *broker) pick() (l *line) {
 	return l
 }
 
-// subject returns the subject of a node on a line. Each server has its own, so
-// a query uses exactly one server, and a hanging server cannot delay queries
-// sent over others.
+// subject returns the subject of a node on a line. Each server has its own, so a
+// hanging server cannot delay queries sent over others.
 func (l *line) subject(node string) string { return "cpar.node." + node + "." + l.server }
 
 const (

@@ -130,9 +130,8 @@ func (n *Node) get(ctx context.Context, q *shardQuery) error {
 	return err
 }
 
-// manifest returns the manifest of the queried generation: the one in the
-// query, if it is not active yet, or the active one. The query names its
-// digest, and the tenant and index determine its location.
+// manifest returns the manifest of the queried generation: the one in the query,
+// or the active one.
 func (n *Node) manifest(ctx context.Context, q *shardQuery) func() (*cpar.Manifest, error) {
 	return func() (*cpar.Manifest, error) {
 		b := q.manifest

@@ -49,7 +49,6 @@ func (r *Router) Load(ctx context.Context, k store.IndexRef, _ func() (func(), e
 	return err
 }
 
-// ReplyBytes implements api.Annotator.
 func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*cpar.Request) (int64, error) {
 	s, err := r.versions.last(ctx, k)
 	if err != nil {
@@ -58,7 +57,6 @@ func (r *Router) ReplyBytes(ctx context.Context, k store.IndexRef, requests []*c
 	return 2 * cloud.ReplyBytes(s.manifest, requests), nil // of the shards, and joined
 }
 
-// Annotate implements api.Annotator.
 func (r *Router) Annotate(ctx context.Context, k store.IndexRef, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	for again := 0; ; again++ {
 		s, err := r.versions.active(ctx, k)
@@ -174,9 +172,8 @@ func (r *Router) send(ctx context.Context, to scatter.Send, q *shardQuery, resul
 	}
 }
 
-// waitLoaded waits until the assigned nodes have loaded all shards of a
-// generation. Assignments may change meanwhile, so it ends when a full round
-// finds every shard loaded with unchanged nodes.
+// waitLoaded waits until a full round, with unchanged nodes, finds all shards of
+// a generation loaded.
 func (r *Router) waitLoaded(ctx context.Context, k store.IndexRef, s *indexVersion, manifest []byte) error {
 	for {
 		nodes, waits := r.members.current(), atomic.Bool{}

@@ -13,8 +13,7 @@ import (
 )
 
 // pointers stores the active generation of each index. All machines see a new
-// pointer at once. Pointers can be rebuilt from the manifests in object
-// storage.
+// pointer at once.
 type pointers interface {
 	// get returns the pointer, zero if there is none, or an error if it cannot
 	// be read. patient allows more time.
@@ -28,31 +27,25 @@ var errChanged = errors.New("it was changed concurrently")
 
 type pointer struct {
 	digest cpar.Digest // zero: none
-	// changing means that an activation or deletion is running or was
-	// interrupted. The digest names the previous generation, which stays valid
-	// until the change is acknowledged.
+	// changing means that a change is running or was interrupted. The digest
+	// names the previous generation, valid until the change is acknowledged.
 	changing bool
 	revision uint64
 	since    time.Time
 }
 
-// manifests reads manifests from object storage. The last one of an index is
-// active.
-type manifests interface {
-	ManifestBytes(ctx context.Context, k store.IndexRef) ([]byte, error)
-}
-
 type versions struct {
-	pointers      pointers
-	manifests     manifests
+	pointers pointers
+	// manifest reads the active manifest of an index from object storage.
+	manifest      func(context.Context, store.IndexRef) ([]byte, error)
 	minShardBytes uint64
 
 	mu    sync.Mutex
 	known map[store.IndexRef]*indexVersion
 }
 
-func newVersions(p pointers, m manifests, partBytes uint64) *versions {
-	return &versions{pointers: p, manifests: m, minShardBytes: partBytes, known: map[store.IndexRef]*indexVersion{}}
+func newVersions(p pointers, manifest func(context.Context, store.IndexRef) ([]byte, error), partBytes uint64) *versions {
+	return &versions{pointers: p, manifest: manifest, minShardBytes: partBytes, known: map[store.IndexRef]*indexVersion{}}
 }
 
 const (
@@ -85,9 +78,8 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 		v.forget(k)
 		return nil, err
 	}
-	// The storage is ahead because the pointer or its writer was lost. The
-	// pointer was read before the storage, so a concurrent change is not
-	// overwritten.
+	// The pointer was read before the storage, so repairing it does not
+	// overwrite a concurrent change.
 	if away == nil && (broken || !p.changing && p.digest != found) {
 		_ = v.pointers.set(ctx, k, pointer{digest: found}, p.revision)
 	}
@@ -103,7 +95,7 @@ func (v *versions) active(ctx context.Context, k store.IndexRef) (*indexVersion,
 }
 
 func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.Digest, error) {
-	b, err := v.manifests.ManifestBytes(ctx, k)
+	b, err := v.manifest(ctx, k)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, cpar.Digest{}, nil
@@ -113,8 +105,7 @@ func (v *versions) stored(ctx context.Context, k store.IndexRef) ([]byte, cpar.D
 	return b, sha256.Sum256(b), nil
 }
 
-// last returns the last known generation, or the active one if none is known.
-// It suits callers for which an outdated generation does no harm.
+// last returns the last known generation, which may be outdated, or the active one.
 func (v *versions) last(ctx context.Context, k store.IndexRef) (*indexVersion, error) {
 	v.mu.Lock()
 	s := v.known[k]

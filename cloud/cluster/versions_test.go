@@ -43,7 +43,7 @@ func newHistory(t *testing.T) *history {
 	h := &history{T: t, k: store.IndexRef{Index: cpar.IndexID{1}}, pointers: &table{of: map[store.IndexRef]pointer{}}, storage: new(stored)}
 	h.one, h.two = scanned(1, 1, 2).manifest(t), scanned(1, 2, 2).manifest(t)
 	h.first, h.second = sha256.Sum256(h.one), sha256.Sum256(h.two)
-	h.v = newVersions(h.pointers, h.storage, 1)
+	h.v = newVersions(h.pointers, h.storage.ManifestBytes, 1)
 	return h
 }
 
@@ -82,7 +82,7 @@ func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 	h := newHistory(t)
 	h.is(h.v, none, none, "nothing is there")
 	h.push(h.one)
-	other := newVersions(h.pointers, h.storage, 1)
+	other := newVersions(h.pointers, h.storage.ManifestBytes, 1)
 	h.is(h.v, h.first, h.first, "pushed")
 	h.is(other, h.first, h.first, "at another router")
 	asked := h.storage.asked
@@ -95,14 +95,14 @@ func TestPointersFollowAcknowledgedGeneration(t *testing.T) {
 
 	clear(h.pointers.of)
 	h.is(other, h.second, h.second, "the pointer is lost, and the state is known")
-	h.is(newVersions(h.pointers, h.storage, 1), h.second, h.second, "the pointer is lost")
+	h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), h.second, h.second, "the pointer is lost")
 
 	h.storage.b = h.one // as if pointer and writer had been lost
 	h.pointers.of[h.k] = pointer{digest: cpar.Digest{9}, revision: h.pointers.last}
 	h.is(h.v, h.first, h.first, "the pointer is behind")
 
 	h.storage.b = nil
-	h.is(newVersions(h.pointers, h.storage, 1), none, none, "deleted, and the pointer is left")
+	h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), none, none, "deleted, and the pointer is left")
 	if len(h.pointers.of) != 0 {
 		t.Error("a pointer to nothing is kept")
 	}
@@ -116,16 +116,16 @@ func TestKnownGenerationServesWithoutPointers(t *testing.T) {
 	h.pointers.before = func(string) error { return gone }
 	h.storage.err = store.ErrAway
 	h.is(h.v, h.first, h.first, "both are away")
-	if _, err := newVersions(h.pointers, h.storage, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrAway) {
+	if _, err := newVersions(h.pointers, h.storage.ManifestBytes, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrAway) {
 		t.Errorf("somebody who knows nothing: %v", err)
 	}
 	h.storage.err = nil
-	h.is(newVersions(h.pointers, h.storage, 1), h.first, h.first, "the pointers are away")
+	h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), h.first, h.first, "the pointers are away")
 	if err := h.v.changing(t.Context(), h.k); !errors.Is(err, store.ErrAway) || !errors.Is(err, cpar.ErrStorage) {
 		t.Errorf("something changes while the pointers are away: %v", err)
 	}
 	h.storage.b = []byte("damaged")
-	if _, err := newVersions(h.pointers, h.storage, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrDamaged) {
+	if _, err := newVersions(h.pointers, h.storage.ManifestBytes, 1).active(t.Context(), h.k); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a damaged manifest: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestInterruptedChangesSettle(t *testing.T) {
 		h.is(h.v, h.first, h.first, what+": while the storage is away")
 		h.storage.err = nil
 		h.is(h.v, want, want, what+": after a while")
-		h.is(newVersions(h.pointers, h.storage, 1), want, want, what+": for all")
+		h.is(newVersions(h.pointers, h.storage.ManifestBytes, 1), want, want, what+": for all")
 		if h.pointers.of[h.k].changing {
 			t.Errorf("%s: it is changing for ever", what)
 		}
@@ -162,7 +162,7 @@ func TestLateReadersDoNotResetPointers(t *testing.T) {
 	h := newHistory(t)
 	h.push(h.one)
 	clear(h.pointers.of)
-	late := newVersions(h.pointers, h.storage, 1)
+	late := newVersions(h.pointers, h.storage.ManifestBytes, 1)
 	once := false
 	h.storage.before = func() {
 		if !once {
@@ -178,7 +178,7 @@ func TestLateReadersDoNotResetPointers(t *testing.T) {
 
 func TestConcurrentActivationsAgree(t *testing.T) {
 	h := newHistory(t)
-	a, b := h.v, newVersions(h.pointers, h.storage, 1)
+	a, b := h.v, newVersions(h.pointers, h.storage.ManifestBytes, 1)
 	for _, v := range []*versions{a, b} {
 		if err := v.changing(t.Context(), h.k); err != nil {
 			t.Fatal(err)

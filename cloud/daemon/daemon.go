@@ -54,7 +54,7 @@ type Options struct {
 	// Reload triggers a reload of certificate files. They are also reloaded
 	// when they change.
 	Reload <-chan os.Signal
-	// Ready is called with the server's URL once requests are accepted.
+	// Ready receives the server's URL once requests are accepted.
 	Ready func(url string)
 	// Grace bounds the time for running requests after a stop. The default is
 	// ten seconds.

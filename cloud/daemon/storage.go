@@ -20,8 +20,7 @@ type Storage struct {
 }
 
 // scrubStorageEvery is the default interval for reading all of an object
-// storage. Reading costs requests and perhaps traffic, and the provider checks
-// its own disks.
+// storage. Reading costs money, and the provider checks its own disks.
 const scrubStorageEvery = 24 * time.Hour
 
 // manyParts is the number of shards that a node may hold in memory, whatever

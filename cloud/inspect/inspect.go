@@ -154,7 +154,6 @@ func find(ctx context.Context, b store.Backend, owner string, id cpar.IndexID) (
 
 type known string
 
-// Authenticate implements api.Authenticator.
 func (k known) Authenticate(*http.Request) (tenant.Principal, error) {
 	return tenant.Principal{Tenant: string(k), Scopes: tenant.Annotate}, nil
 }

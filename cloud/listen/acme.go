@@ -21,19 +21,15 @@ import (
 	"cpar/internal/hint"
 )
 
-// ACME configures automatic certificates (RFC 8555). They are issued by
-// autocert of golang.org/x/crypto with the challenge tls-alpn-01 (RFC 8737),
-// for which the directory connects to port 443 of the name, so no other
-// listener is needed. certmagic supports more (several machines, DNS
-// challenges) but brings a logger and DNS libraries.
+// ACME configures automatic certificates (RFC 8555), issued by autocert with the
+// challenge tls-alpn-01 (RFC 8737), for which the directory connects to port 443
+// of the name. certmagic supports more but brings a logger and DNS libraries.
 type ACME struct {
 	// Domains lists the names for certificates. If empty, ACME is off.
 	Domains []string
-	// Directory is the URL of the ACME directory. The default is Let's
-	// Encrypt's.
+	// Directory is the URL of the ACME directory, by default Let's Encrypt's.
 	Directory string
-	// CA is a PEM file with authorities for the directory's certificate. The
-	// default is the system's.
+	// CA is a PEM file with authorities for the directory's certificate.
 	CA string
 	// Email is an optional contact for the directory.
 	Email string
@@ -41,8 +37,8 @@ type ACME struct {
 	Cache string
 }
 
-// An issuer issues and renews certificates. Only issue requests one, so that
-// handshakes of arbitrary clients cannot use up the directory's rate limit.
+// An issuer issues and renews certificates. Only issue requests one, because
+// handshakes of clients could use up the directory's rate limit.
 type issuer struct {
 	manager *autocert.Manager
 	domains []string
@@ -89,8 +85,7 @@ func newIssuer(o ACME, log *slog.Logger) (*issuer, error) {
 	}, nil
 }
 
-// modern describes a current client, so that autocert selects the same (ECDSA)
-// certificate for all.
+// modern describes a current client, for which autocert selects ECDSA.
 func modern(domain string) *tls.ClientHelloInfo {
 	return &tls.ClientHelloInfo{
 		ServerName:       domain,
@@ -100,9 +95,8 @@ func modern(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// issue requests missing certificates. It waits one minute after the first
-// failure and longer after others, up to an hour. autocert renews a month
-// before expiry.
+// issue requests missing certificates, with growing pauses after failures.
+// autocert renews a month before expiry.
 func (i *issuer) issue(done <-chan struct{}) {
 	wait := time.Minute
 	tried := sync.OnceFunc(func() { close(i.first) })
@@ -149,15 +143,13 @@ func (i *issuer) get(domain string) error {
 	return nil
 }
 
-// certificate returns the certificate for a client. A client that connects by
-// address sends no name and gets the first certificate.
+// certificate returns the certificate for a client, by default the first.
 func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	name := cmp.Or(strings.ToLower(strings.TrimSuffix(hello.ServerName, ".")), i.domains[0])
 	if !slices.Contains(i.domains, name) {
 		return nil, errors.New("this server does not serve that name")
 	}
-	// At startup, cached certificates are still being read or first ones
-	// issued.
+	// At startup, the first certificates are still being read or issued.
 	select {
 	case <-i.first:
 	case <-time.After(headerTime / 2):
@@ -171,8 +163,7 @@ func (i *issuer) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	return i.manager.GetCertificate(modern(name))
 }
 
-// prove answers the directory's challenge with autocert's pending token. It
-// issues nothing.
+// prove answers the directory's challenge and issues nothing.
 func (i *issuer) prove(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return i.manager.GetCertificate(hello)
 }

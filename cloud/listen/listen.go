@@ -43,8 +43,7 @@ type Options struct {
 	// ClientCA is a PEM file. Clients must have a certificate from one of its
 	// authorities.
 	ClientCA string
-	// InsecureHTTP allows plain HTTP beyond loopback, for a proxy that
-	// terminates TLS.
+	// InsecureHTTP allows plain HTTP beyond loopback, behind a proxy with TLS.
 	InsecureHTTP bool
 	// Hosts lists names of this server besides those in its certificate.
 	Hosts []string
@@ -104,8 +103,7 @@ func Open(o Options) (*Server, error) {
 // DefaultConnections is the default limit of connections.
 const DefaultConnections = 1024
 
-// limitConnections reserves half of the descriptors for indexes, so that
-// clients cannot keep the server from opening files.
+// limitConnections reserves half of the descriptors for indexes.
 func (o *Options) limitConnections() {
 	asked := o.MaxConnections
 	if asked == 0 {
@@ -120,8 +118,7 @@ func (o *Options) limitConnections() {
 }
 
 // bind listens at the address or takes systemd's socket, and checks the actual
-// address against the policy. The name localhost is loopback only by
-// convention, and the unit file chooses the socket.
+// address against the policy.
 func (o Options) bind() (net.Listener, error) {
 	passed, err := activation.Listeners()
 	if err != nil {
@@ -172,8 +169,8 @@ func (s *Server) URL() string {
 }
 
 // Host reports whether clients may address the server by name. A web page can
-// make its own name resolve to any address, so unknown names are refused.
-// Without tenants only names of this machine are known.
+// make its own name resolve to any address. Without tenants only names of this
+// machine are known.
 func (s *Server) Host(name string) bool {
 	if cparhttp.IsLoopback(name) {
 		return true
@@ -214,6 +211,5 @@ func (s *Server) Stats() Stats {
 	return x
 }
 
-// minTLS is also Go's default. It is explicit because SECURITY.md depends on
-// it.
+// minTLS is explicit because SECURITY.md depends on it.
 const minTLS = tls.VersionTLS12

@@ -17,9 +17,8 @@ import (
 	"cpar/internal/hint"
 )
 
-// pollTime is the interval at which files are read. Contents are compared,
-// because the target of a symbolic link may change without a trace at the link,
-// and file times may stay the same.
+// pollTime is the interval at which files are read. Contents are compared, because
+// neither symbolic links nor file times tell of every change.
 const pollTime = 30 * time.Second
 
 // expirySoon is the remaining lifetime at which an unrenewed certificate is
@@ -59,8 +58,6 @@ func newTLSReloader(o Options) (*tlsReloader, error) {
 	return t, nil
 }
 
-// server returns the configuration for net/http, which looks up the current one
-// for each connection.
 func (t *tlsReloader) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         minTLS,
@@ -77,8 +74,7 @@ func (t *tlsReloader) forClient(hello *tls.ClientHelloInfo) (*tls.Config, error)
 	return now.config, nil
 }
 
-// reload reads the files. Valid changes apply from the next connection.
-// Otherwise the last valid configuration stays.
+// reload reads the files. The last valid configuration stays on error.
 func (t *tlsReloader) reload() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -73,30 +73,20 @@ func (m *Map) Len() int { return len(m.nodes) }
 func (m *Map) Nodes(s Slot, n int) []int {
 	slot := hash(binary.BigEndian.AppendUint32(nil, uint32(s)))
 	n = min(n, len(m.nodes))
-	out := make([]int, 0, n+1)
+	out, oneRack := make([]int, 0, n+1), false
 	for len(out) < n {
 		best, most := -1, uint64(0)
 		for i, node := range m.hashes {
 			w := mix(node ^ slot)
-			if (best < 0 || w > most) && !slices.Contains(out, i) && !(len(out) == 1 && m.sameRack(i, out[0])) {
+			if (best < 0 || w > most) && !slices.Contains(out, i) && !(len(out) == 1 && !oneRack && m.sameRack(i, out[0])) {
 				best, most = i, w
 			}
 		}
-		if best < 0 { // all nodes share the first one's rack
-			return m.within(out, slot, n)
+		if oneRack = best < 0; !oneRack { // otherwise all nodes share the first one's rack
+			out = append(out, best)
 		}
-		out = append(out, best)
 	}
 	return out
-}
-
-func (m *Map) within(out []int, slot uint64, n int) []int {
-	all := make([]int, len(m.nodes))
-	for i := range all {
-		all[i] = i
-	}
-	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(mix(m.hashes[b]^slot), mix(m.hashes[a]^slot)) })
-	return append(out[:0], all[:n]...)
 }
 
 func (m *Map) sameRack(a, b int) bool {

@@ -26,10 +26,8 @@ const (
 )
 
 // A cache keeps segments on the local disk, in a folder per index in the layout
-// of package indexdir. Indexes are separate, so that naming a digest never
-// reveals another index's data. Files may be lost, so nothing is synced: a file
-// gets its name only once written completely, and every reader checks its
-// digest.
+// of package indexdir, so that naming a digest never reveals another index's
+// data. Nothing is synced, because every reader checks the digest.
 type cache struct {
 	dir   string
 	limit int64
@@ -132,7 +130,7 @@ func (c *cache) fill(s *Stats) {
 }
 
 // evict frees n bytes by removing the least recently used segments, and reports
-// whether it succeeded. The caller holds mu.
+// success. The caller holds mu.
 func (c *cache) evict(n int64) bool {
 	if n > c.limit {
 		return false
@@ -183,8 +181,8 @@ type pins struct {
 	once  sync.Once
 }
 
-// pin reserves space for all segments of m at once, so that two half-loaded
-// indexes cannot wait for each other.
+// pin reserves space for all segments of m at once, because two half-loaded
+// indexes could wait for each other.
 func (c *cache) pin(k store.IndexRef, m *cpar.Manifest) (*pins, error) {
 	p := &pins{cache: c, key: k, want: map[cpar.Digest]cpar.Segment{}}
 	c.mu.Lock()
@@ -254,8 +252,7 @@ func (c *cache) unpin(p *pins) {
 	}
 }
 
-// distrust marks the files of an index that is being opened as missing, so that
-// they are fetched again.
+// distrust marks the files of an index that is being opened as missing.
 func (c *cache) distrust(k store.IndexRef, m *cpar.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,18 +29,15 @@ type cacheFile struct {
 	pinned   bool // space is already reserved
 }
 
-// create starts a file of size bytes. Further bytes reserve space as they
-// arrive.
+// create starts a file of size bytes, or of a pinned segment if size is
+// negative. Further bytes reserve space as they arrive.
 func (c *cache) create(k store.IndexRef, d cpar.Digest, size int64) (*cacheFile, error) {
-	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New()}
-	if err := f.reserve(size); err != nil {
-		return nil, err
+	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: size < 0}
+	if !f.pinned {
+		if err := f.reserve(size); err != nil {
+			return nil, err
+		}
 	}
-	return f, f.open()
-}
-
-func (c *cache) createPinned(k store.IndexRef, d cpar.Digest) (*cacheFile, error) {
-	f := &cacheFile{cache: c, segment: segment{k, d}, hash: sha256.New(), pinned: true}
 	return f, f.open()
 }
 

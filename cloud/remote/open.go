@@ -67,19 +67,19 @@ func (s *Store) fetch(ctx context.Context, k store.IndexRef, seg cpar.Segment) e
 	case errors.Is(err, blob.ErrNotFound):
 		return indexdir.Fault(seg, indexdir.ErrMissing)
 	case err != nil:
-		return away(err)
+		return err
 	}
 	defer r.Close()
 	if uint64(size) != seg.Bytes {
 		return indexdir.Fault(seg, fmt.Errorf("%w: it has %d bytes, want %d", indexdir.ErrSize, size, seg.Bytes))
 	}
-	f, err := s.cache.createPinned(k, seg.Digest)
+	f, err := s.cache.create(k, seg.Digest, -1)
 	if err != nil {
 		return err
 	}
 	defer f.abort()
 	if _, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{r}, make([]byte, 256<<10)); err != nil {
-		return away(err)
+		return err
 	}
 	if f.check() != nil {
 		return indexdir.Fault(seg, indexdir.ErrDigest)

@@ -10,13 +10,10 @@
 //	Open     ─▶ seg/… ─▶ files of the cache, digest checked ─▶ memory map (package indexdir)
 //	Delete   ─▶ v/<N+1>, empty: a tombstone, then the data that it covers
 //
-// The storage holds all durable data. The cache is a bounded folder of files
-// that can be fetched again. It evicts the least recently used segments, except
-// those of open indexes. Replies never depend on the cache.
-//
-// Several processes may share a prefix: of two concurrent activations one
-// becomes N+1 and the other N+2. Versions are removed in ascending order, so
-// the highest is always removed last.
+// The storage holds all durable data. The bounded cache evicts the least recently
+// used segments, except those of open indexes. Several processes may share a
+// prefix: of two concurrent activations one becomes N+1 and the other N+2.
+// Versions are removed in ascending order.
 package remote
 
 import (
@@ -61,9 +58,8 @@ type Store struct {
 	temporary string // a folder to remove, or ""
 	log       *slog.Logger
 
-	// Activation holds gate shared, and removing an unnamed segment holds it
-	// exclusively. Otherwise a segment could disappear between the check and
-	// the commit of an activation.
+	// Activation holds gate shared, and removing an unnamed segment exclusively.
+	// Otherwise a segment could disappear before the commit of an activation.
 	gate sync.RWMutex
 
 	probe  sync.Mutex
@@ -72,8 +68,7 @@ type Store struct {
 
 var _ store.Backend = (*Store)(nil)
 
-// Open returns the store in a bucket. It sends no request, so the storage may
-// be unreachable.
+// Open returns the store in a bucket. It sends no request.
 func Open(b *blob.Bucket, o Options) (*Store, error) {
 	o.CacheBytes = cmp.Or(o.CacheBytes, defaultCacheBytes)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -129,7 +124,7 @@ func (s *Store) Reach(ctx context.Context) error {
 		return nil
 	}
 	if _, err := s.bucket.Read(ctx, probeName, maxManifest); !errors.Is(err, blob.ErrNotFound) {
-		return away(err)
+		return err
 	}
 	return nil
 }
@@ -153,19 +148,11 @@ func versionName(k store.IndexRef, n uint64) string {
 	return fmt.Sprintf("%s%s%020d", folder(k), versionsDir, n)
 }
 
-func away(err error) error {
-	if errors.Is(err, blob.ErrAway) && !errors.Is(err, store.ErrAway) {
-		return fmt.Errorf("%w: %w", store.ErrAway, err)
-	}
-	return err
-}
-
-// Tenants implements store.Backend.
 func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	all := []string{""}
 	for name, err := range s.bucket.Folders(ctx, "") {
 		if err != nil {
-			return all, away(err)
+			return all, err
 		}
 		if tenant.IsID(name) {
 			all = append(all, name)
@@ -174,7 +161,6 @@ func (s *Store) Tenants(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Keys implements store.Backend.
 func (s *Store) Keys(ctx context.Context, tenant string) ([]store.IndexRef, error) {
 	var keys []store.IndexRef
 	err := s.eachIndex(ctx, tenant, func(x *indexObjects) error {
@@ -206,7 +192,7 @@ func (s *Store) eachIndex(ctx context.Context, tenant string, visit func(*indexO
 	var x *indexObjects
 	for o, err := range s.bucket.List(ctx, tenantFolder(tenant)) {
 		if err != nil {
-			return away(err)
+			return err
 		}
 		id, rest, _ := strings.Cut(strings.TrimPrefix(o.Name, tenantFolder(tenant)), "/")
 		index, err := cpar.ParseIndexID(id)
@@ -233,7 +219,7 @@ func (s *Store) list(ctx context.Context, k store.IndexRef, below string) (*inde
 	x := &indexObjects{key: k}
 	for o, err := range s.bucket.List(ctx, folder(k)+below) {
 		if err != nil {
-			return nil, away(err)
+			return nil, err
 		}
 		x.add(strings.TrimPrefix(o.Name, folder(k)), o)
 	}

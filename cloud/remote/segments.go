@@ -12,7 +12,6 @@ import (
 	"cpar/cloud/store"
 )
 
-// Segments implements store.Backend.
 func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored, error) {
 	x, err := s.list(ctx, k, segmentsDir)
 	if err != nil {
@@ -21,32 +20,19 @@ func (s *Store) Segments(ctx context.Context, k store.IndexRef) ([]store.Stored,
 	return x.segments, nil
 }
 
-// Read implements store.Backend. It bypasses the cache, because a check must
-// find out whether the storage itself is intact.
+// Read implements store.Backend. It reads the storage itself, for checks.
 func (s *Store) Read(ctx context.Context, k store.IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.bucket.Get(ctx, segmentName(k, d))
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, 0, store.SegmentNotFound(k, d)
 	}
-	if err != nil {
-		return nil, 0, away(err)
-	}
-	return awayReader{r}, size, nil
+	return r, size, err
 }
 
-type awayReader struct{ io.ReadCloser }
-
-func (r awayReader) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	return n, away(err)
-}
-
-// Put implements store.Backend. It writes the segment to the cache first.
-// Uploads can then be retried, only bytes with the right digest are sent, and
-// the activation need not fetch the segment.
+// Put implements store.Backend. It writes the segment to the cache first, so that
+// uploads can be retried and only bytes with the right digest are sent.
 func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size int64, r io.Reader) error {
-	// Reserve space as bytes arrive. Otherwise a client could empty the cache
-	// by announcing a large size.
+	// Announcing a large size must not empty the cache.
 	f, err := s.cache.create(k, d, min(max(size, 0), step))
 	if err != nil {
 		return err
@@ -63,7 +49,7 @@ func (s *Store) Put(ctx context.Context, k store.IndexRef, d cpar.Digest, size i
 		return err
 	}
 	if err := s.bucket.Put(ctx, segmentName(k, d), f.file, n, d); err != nil {
-		return away(err)
+		return err
 	}
 	return f.keep()
 }
@@ -79,9 +65,8 @@ func (s *Store) Remove(ctx context.Context, k store.IndexRef, digests ...cpar.Di
 	return nil
 }
 
-// removeUnnamed removes a segment unless the active manifest names it. It reads
-// the manifest each time, because another process may have activated the
-// segment. Activations of this process wait meanwhile.
+// removeUnnamed removes a segment unless the active manifest, which another
+// process may have changed, names it. Activations of this process wait meanwhile.
 func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Digest) error {
 	s.gate.Lock()
 	defer s.gate.Unlock()
@@ -97,5 +82,5 @@ func (s *Store) removeUnnamed(ctx context.Context, k store.IndexRef, d cpar.Dige
 		return nil
 	}
 	s.cache.drop(k, d)
-	return away(s.bucket.Delete(ctx, segmentName(k, d)))
+	return s.bucket.Delete(ctx, segmentName(k, d))
 }

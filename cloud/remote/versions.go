@@ -23,7 +23,6 @@ const (
 	inFlight = time.Hour
 )
 
-// Manifest implements store.Backend.
 func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) {
 	for range races {
 		x, err := s.list(ctx, k, versionsDir)
@@ -35,7 +34,7 @@ func (s *Store) Manifest(ctx context.Context, k store.IndexRef) ([]byte, error) 
 		}
 		b, err := s.bucket.Read(ctx, x.versions[len(x.versions)-1].Name, maxManifest)
 		if !errors.Is(err, blob.ErrNotFound) { // otherwise a newer one has replaced it
-			return b, away(err)
+			return b, err
 		}
 	}
 	return nil, changing(k)
@@ -45,9 +44,8 @@ func changing(k store.IndexRef) error {
 	return fmt.Errorf("index %v: %w: %w: other processes keep changing it", k.Index, cpar.ErrStorage, store.ErrAway)
 }
 
-// commit writes the next version and retries against concurrent writers.
-// prepare inspects the state before each attempt and returns errDone if no
-// commit is needed.
+// commit writes the next version, against concurrent writers. prepare inspects the
+// state before each attempt and returns errDone if no commit is needed.
 func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare func(*indexObjects) error) error {
 	if err := s.checkConditionalWrites(ctx); err != nil {
 		return err
@@ -68,7 +66,7 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 			next = x.versions[n-1].n + 1
 		}
 		if err := s.bucket.PutIfAbsent(ctx, versionName(k, next), b); !errors.Is(err, blob.ErrExists) {
-			return away(err)
+			return err
 		}
 	}
 	return changing(k)
@@ -76,9 +74,8 @@ func (s *Store) commit(ctx context.Context, k store.IndexRef, b []byte, prepare 
 
 var errDone = errors.New("nothing is left to do")
 
-// checkConditionalWrites refuses a storage that ignores conditions, because two
-// activations would seem to succeed and one would be lost. It sends one test
-// per process.
+// checkConditionalWrites refuses a storage that ignores conditions, because one of
+// two activations would be lost. It sends one test per process.
 func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	s.probe.Lock()
 	defer s.probe.Unlock()
@@ -87,20 +84,19 @@ func (s *Store) checkConditionalWrites(ctx context.Context) error {
 	}
 	first := s.bucket.PutIfAbsent(ctx, probeName, []byte("this object is never overwritten\n"))
 	if first != nil && !errors.Is(first, blob.ErrExists) {
-		return away(first)
+		return first
 	}
 	switch err := s.bucket.PutIfAbsent(ctx, probeName, []byte("this storage ignores conditions\n")); {
 	case err == nil:
 		return hint.Add(fmt.Errorf("%w: %w: it overwrites an object although told not to", cpar.ErrStorage, blob.ErrRefused),
 			"use a storage with conditional writes (If-None-Match: *), such as S3 itself")
 	case !errors.Is(err, blob.ErrExists):
-		return away(err)
+		return err
 	}
 	s.proven = true
 	return nil
 }
 
-// Activate implements store.Backend.
 func (s *Store) Activate(ctx context.Context, k store.IndexRef, m *cpar.Manifest) error {
 	fail := func(err error) error {
 		if err != nil {
@@ -168,7 +164,6 @@ func (x *indexObjects) holds(m *cpar.Manifest) error {
 	return nil
 }
 
-// Delete implements store.Backend.
 func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	var before *indexObjects
 	if err := s.commit(ctx, k, nil, func(x *indexObjects) error {
@@ -183,8 +178,7 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 	}); err != nil {
 		return fmt.Errorf("deleting index %v: %w", k.Index, err)
 	}
-	// The index is deleted for all clients. A collection removes remaining
-	// segments. A concurrent push keeps the segments that it activates.
+	// The index is deleted for all clients. A collection removes the rest.
 	var digests []cpar.Digest
 	for _, seg := range before.segments {
 		digests = append(digests, seg.Digest)
@@ -207,7 +201,7 @@ func (s *Store) Delete(ctx context.Context, k store.IndexRef) error {
 }
 
 // Sweep implements store.Backend. It removes replaced versions, and tombstones
-// without other objects. Both wait until no delayed request can arrive.
+// without other objects, once no delayed request can arrive.
 func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Swept, error) {
 	if latest := time.Now().Add(-inFlight); before.After(latest) {
 		before = latest
@@ -220,7 +214,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time, dry bool) (store.Sw
 			for _, v := range x.outdated(before) {
 				if !dry {
 					if err := s.bucket.Delete(ctx, v.Name); err != nil {
-						return away(err)
+						return err
 					}
 				}
 				out.Files++

@@ -69,8 +69,7 @@ const (
 	// are known.
 	minHedge, maxHedge = 5 * time.Millisecond, 500 * time.Millisecond
 	// hedgeShare is the number of hedges allowed per response, and maxSpare
-	// their maximum at once. When all nodes are slow, hedging would only add
-	// load.
+	// their maximum at once, because hedging adds load.
 	hedgeShare, maxSpare = 0.1, 50
 )
 
@@ -95,8 +94,8 @@ func (r *Latencies) Spent(hedges int) {
 	r.spare -= float64(hedges)
 }
 
-// Hedge returns the delay before a second node is asked: three times the 99th
-// percentile of response times, or never once the allowance is used up.
+// Hedge returns the delay before a second node is asked, never once the allowance
+// is used up.
 func (r *Latencies) Hedge() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -4,8 +4,8 @@
 //	Query.Step(now) ─▶ messages to send now, and when to call again
 //	Query.Answered, Failed, Refused ◀─ their outcomes
 //
-// A Query has no clock, connection or goroutine, so the same code runs against
-// a network and in a simulation of hundreds of nodes (package eval/simulate).
+// A Query has no clock, connection or goroutine, so the same code runs in a
+// simulation of hundreds of nodes (package eval/simulate).
 //
 //	shard ─▶ its first node ─ answer ─▶ done
 //	            │ after Hedge: also its second (Dean and Barroso, "The tail at scale", CACM 2013)
@@ -51,8 +51,7 @@ type Send struct {
 // goroutine.
 type Query struct {
 	o Options
-	// places returns the nodes of a shard, best first: the current holders,
-	// then possible earlier ones.
+	// places returns the current nodes of a shard, then possible earlier ones.
 	places func(shard int) []string
 	shards []shardProgress
 	left   int
@@ -80,8 +79,7 @@ func New(n int, places func(shard int) []string, o Options) *Query {
 	return &Query{o: o, places: places, shards: make([]shardProgress, n), left: n}
 }
 
-// Done reports whether all shards have answered or the query has failed. The
-// error wraps ErrIncomplete or comes from a node.
+// Done reports whether all shards have answered or the query has failed.
 func (q *Query) Done() (bool, error) { return q.left == 0 || q.err != nil, q.err }
 
 // Answered records an answer and reports whether it is the shard's first.
@@ -98,9 +96,8 @@ func (q *Query) Answered(number int) bool {
 // Failed records an absent or unready node.
 func (q *Query) Failed(number int, node string) { q.Refused(number, node, nil) }
 
-// Refused records that a node cannot answer. An invalid request ends the query
-// at once. Otherwise the query ends when all nodes of a shard refuse, because
-// an absent node, unlike a refusing one, may return.
+// Refused records that a node cannot answer. The query ends at once if the request
+// is invalid, otherwise when all nodes of a shard refuse.
 func (q *Query) Refused(number int, node string, why error) {
 	for i, a := range q.shards[number].asked {
 		if a.node == node {
@@ -112,8 +109,7 @@ func (q *Query) Refused(number int, node string, why error) {
 	}
 }
 
-// Step returns the messages to send now, and when to call Step again if nothing
-// happens before.
+// Step returns the messages to send now, and when to call Step again at the latest.
 func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 	again = q.o.Deadline
 	if done, _ := q.Done(); done {
@@ -138,8 +134,6 @@ func (q *Query) Step(now time.Time) (sends []Send, again time.Time) {
 	return sends, again
 }
 
-// step returns the node to ask for a shard now, if any, and when to check
-// again.
 func (q *Query) step(number int, now time.Time) (node string, again time.Time) {
 	s := &q.shards[number]
 	if now.Before(s.pause) {

@@ -5,9 +5,8 @@
 //	C(H) of a plane, t of the request  ─▶ r_p·(V_s[f] − split), signed, exact
 //
 // The owner's secrets are r_s, r and r_p. Scores of one request preserve the
-// order of distances, except where two distances differ by less than the noise.
-// The server therefore learns distances up to a scale and an offset. See
-// SECURITY.md.
+// order of distances beyond the noise, so the server learns distances up to a
+// scale and an offset. See SECURITY.md.
 package score
 
 import (
@@ -22,9 +21,8 @@ import (
 	"cpar/kdforest"
 )
 
-// An Index is an encrypted index ready for search. It refers to the segments it
-// was loaded from, which must stay in memory. It is immutable and safe for
-// concurrent use.
+// An Index is an encrypted index ready for search. Its segments must stay in
+// memory. It is immutable and safe for concurrent use.
 type Index struct {
 	Manifest *cpar.Manifest
 	// Vectors of records First to Last−1 are loaded.

@@ -101,9 +101,7 @@ func (x *Index) offers() string {
 	return "it serves the searches " + strings.Join(can, " and ") + ", and scheme capia"
 }
 
-// touch counts rows read. Data that every shard reads, other than its records,
-// is counted by the first shard only, so that the sum over shards equals the
-// count of the whole index.
+// touch counts rows read, those that every shard reads only in the first shard.
 func (s *Space) touch(t *table, rows int) {
 	if t == &s.index.vectors || s.index.First == 0 {
 		s.touched.Add(t.bytes(rows))
@@ -150,9 +148,9 @@ func (s *Space) Score(records []uint32, scores []int64) {
 	}
 }
 
-// Beyond reports whether everything beyond a plane is farther away than a
-// record with score worst (type 2 comparison). It is approximate: a plane
-// counts 0.75 of its distance, since the projection can fall below L1.
+// Beyond reports whether everything beyond a plane is farther away than a record
+// with score worst (type 2 comparison). A plane counts 0.75 of its distance,
+// since the projection can fall below L1.
 func (s *Space) Beyond(plane uint32, worst int64) bool {
 	// Use 128 bits so that no request can make the product wrap.
 	hi, lo := bits.Mul64(s.planeDistance(plane), s.q.Planes.Scale)

@@ -55,8 +55,7 @@ func (t *table) gather(dst []uint64, index []uint32, x []uint64) {
 // a depth-first search, few enough for insertion sort.
 const maxSorted = 32
 
-// gatherSorted processes the rows of each chunk together, so that one row is
-// fetched while another is multiplied.
+// gatherSorted processes the rows of each chunk together, which prefetches.
 func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	var order [maxSorted]uint8
 	var rows [maxSorted]uint32
@@ -81,8 +80,7 @@ func (t *table) gatherSorted(dst []uint64, index []uint32, x []uint64) {
 	}
 }
 
-// add appends a chunk. A chunk adjacent in memory to the last one extends it,
-// so copied rows form a single chunk.
+// add appends a chunk, or extends the last one if they are adjacent in memory.
 func (t *table) add(rows []uint64) {
 	if n := len(t.chunks); n > 0 {
 		last := t.chunks[n-1]

@@ -17,9 +17,8 @@ type workspace struct {
 	rows  [][]uint64
 }
 
-// evaluateBatch computes the same words as evaluateSingly for up to sixteen
-// requests. It prepares a few rows of all requests at a time and multiplies
-// them by the same rows of all groups.
+// evaluateBatch computes the words of evaluateSingly for up to sixteen requests.
+// It multiplies a few rows of all requests at a time by those of all groups.
 func (x *Index) evaluateBatch(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	for group := first; group < last; group++ {

@@ -16,8 +16,7 @@ import (
 const few = 3
 
 // BatchSize returns the number of requests best answered together. Sixteen take
-// two or three times as long as one if the processor multiplies tiles, and
-// fifteen times otherwise.
+// two or three times as long as one, or fifteen times without tiles.
 func BatchSize() int64 {
 	if mod48.Tiles() {
 		return mod48.MaxRequests
@@ -25,9 +24,8 @@ func BatchSize() int64 {
 	return 4
 }
 
-// Evaluate multiplies every record by every request and returns the replies in
-// order. It reads every group once per sixteen requests. workers bounds the
-// number of goroutines.
+// Evaluate multiplies every record by every request on up to workers goroutines.
+// It reads every group once per sixteen requests.
 func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.Request) ([]*lattice.Reply, error) {
 	replies, words := make([]*lattice.Reply, len(requests)), make([][]uint64, len(requests))
 	for i, q := range requests {
@@ -53,9 +51,8 @@ func (x *Index) Evaluate(ctx context.Context, workers int, requests ...*lattice.
 	return replies, nil
 }
 
-// evaluateSingly writes the words of groups first to last−1, request by
-// request. It reads groups in four streams, one from each quarter, so that each
-// stream reads memory in order.
+// evaluateSingly writes the words of groups first to last−1, request by request,
+// in four streams, one from each quarter, that read memory in order.
 func (x *Index) evaluateSingly(ctx context.Context, replies []*lattice.Reply, requests [][]uint64, first, last int) error {
 	k := x.params.Records()
 	operands := make([]*mod48.Operand, len(requests))

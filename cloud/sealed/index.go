@@ -64,9 +64,8 @@ func decodeGroups(p lattice.Params, b []byte) (groups []*lattice.Group, err erro
 	return groups, nil
 }
 
-// Annotate answers requests of scheme sealed, all or none, in order. Sixteen
-// requests share one read of every group, split among workers goroutines (0
-// means the number of cores). Visited and Touched of the replies are not sent.
+// Annotate answers requests of scheme sealed, all or none, in order, on workers
+// goroutines (0 means the number of cores).
 func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	workers = cmp.Or(workers, runtime.GOMAXPROCS(0))
 	// Decode all requests first, because one bad request fails the batch.
@@ -95,8 +94,7 @@ func (x *Index) Annotate(ctx context.Context, workers int, requests []*cpar.Requ
 	return replies, nil
 }
 
-// decode decodes a request. A mismatch is the sender's mistake, not damage to
-// the index.
+// decode decodes a request. A mismatch is the sender's mistake.
 func (x *Index) decode(r *cpar.Request) (*lattice.Request, error) {
 	var params []lattice.Params
 	for _, part := range x.parts() {

@@ -19,9 +19,7 @@ func AnnotateBatch(x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, err
 // AnnotateBatch answers requests to one index. replies[i] equals the result of
 // Annotate for requests[i]. Scans share one read of memory, requests to the
 // inverted file share cells, and requests to the forest read the same rows at
-// about the same time. Requests that prune are answered one by one. One bad
-// request fails all, and the error contains its number, from 1, if there are
-// several.
+// about the same time. One bad request fails all, and the error has its number.
 func (o Options) AnnotateBatch(ctx context.Context, x *score.Index, requests []*cpar.Request) ([]*cpar.Reply, error) {
 	spaces := make([]*score.Space, len(requests))
 	defer func() {

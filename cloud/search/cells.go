@@ -14,10 +14,9 @@ import (
 	"cpar/kdforest"
 )
 
-// lists answers requests to the inverted file. Centroids alone decide which
-// records a search visits, so package ivf first plans the visits. Then all
-// workers score the planned records in memory order and read each piece of a
-// cell once for all its requests.
+// lists answers requests to the inverted file. Package ivf plans the visits from
+// centroids alone. Then all workers score the planned records in memory order
+// and read each piece of a cell once for all its requests.
 func (o Options) lists(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	plan := plans.Get().(*plan)
 	defer plans.Put(plan)
@@ -98,9 +97,8 @@ func (c column) Run(first uint32, scores []int64) {
 	}
 }
 
-// A planner records the visits of a request to this shard instead of scoring
-// them. Pieces start at the first record of a cell, so that those of different
-// requests coincide.
+// A planner records the visits of a request to this shard. Pieces start at the
+// first record of a cell, so that those of different requests coincide.
 type planner struct {
 	*plan
 	x       *score.Index

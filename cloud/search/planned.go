@@ -40,12 +40,10 @@ func (o Options) planned(ctx context.Context, t task) ([]*cpar.Reply, error) {
 	return replies, nil
 }
 
-// plannedBatch answers requests whose visits depend on order comparisons, ranks
-// or planes alone, not on scores. One goroutine per request searches the trees
-// and plans the visits. Then all workers score the planned records in memory
-// order with their own queues. The order of pushes does not affect a queue, so
-// the reply equals that of kdforest.Search. Fewer than four pieces are not
-// divided, which would take longer.
+// plannedBatch answers requests whose visits do not depend on scores. One
+// goroutine per request searches the trees and plans the visits. Then all
+// workers score the planned records in memory order with their own queues. The
+// reply equals that of kdforest.Search, because the order of pushes has no effect.
 //
 // The paper runs the trees in parallel with a shared Queue and Vis. One
 // goroutine per tree, with atomics for Vis and a lock for Queue, took 1.3 to

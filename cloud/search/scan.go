@@ -30,8 +30,7 @@ func (o Options) scan(ctx context.Context, t task) ([]*cpar.Reply, error) {
 
 // share divides n pieces of work among the workers, each at least minLen of
 // them, and returns the replies. do pushes hits to its worker's queues, one per
-// request. The order of pushes does not affect a queue, so the number of
-// workers does not matter. visited[i] records are scored for request i.
+// request, in any order. visited[i] records are scored for request i.
 func (o Options) share(t task, n, minLen int, visited []int, do func(queues []*topk.Queue, first, last int) error) ([]*cpar.Reply, error) {
 	nearest := make([][]*topk.Queue, o.workers())
 	err := parallel.Runs(len(nearest), n, minLen, func(w, first, last int) error {
@@ -64,8 +63,7 @@ func (t *task) queues() []*topk.Queue {
 	return out
 }
 
-// pause yields the processor, because a search occupies all cores for
-// milliseconds and other requests need one briefly.
+// pause yields the processor, which a search occupies for milliseconds.
 func pause(ctx context.Context) error {
 	runtime.Gosched()
 	return ctx.Err()

@@ -5,11 +5,9 @@
 //
 // For a forest or an inverted file, one goroutine per request plans the visits
 // and all cores score the records. The forest is searched by the corrected
-// Algorithm 1 or in another order of package kdforest. AP-100 visits every
-// record and returns the same reply as the scan.
-//
-// A reply depends neither on the number of workers nor on the rest of its
-// batch.
+// Algorithm 1 or in another order of package kdforest. AP-100 returns the same
+// reply as the scan. A reply depends neither on the number of workers nor on the
+// rest of its batch.
 package search
 
 import (
@@ -123,9 +121,8 @@ func (t *task) reply(i int, hits []topk.Hit, visited int) *cpar.Reply {
 	return r
 }
 
-// Order returns the order of package kdforest for p. A best-bin search at
-// AP-100 has no planes and needs none, because it visits all records in any
-// order.
+// Order returns the order of package kdforest for p. A best-bin search at AP-100
+// needs no planes, because it visits all records.
 func Order(p cpar.Params) kdforest.Order {
 	switch {
 	case p.Search == cpar.SearchByRank:

@@ -1,7 +1,6 @@
-// Package shard divides indexes into shards that are searched separately. A
-// shard is a range of the vector segments. Each shard also has every other
-// segment that a search needs, which are small beside the vectors. The joined
-// replies of all shards equal the reply of the whole index.
+// Package shard divides indexes into shards that are searched separately. A shard
+// is a range of the vector segments, and has every other segment that a search
+// needs. The joined replies of all shards equal the reply of the whole index.
 package shard
 
 import (
@@ -36,9 +35,8 @@ func vectors(m *cpar.Manifest) (bytes []uint64) {
 }
 
 // Split divides an index into shards of at least least bytes, except the last.
-// A message to another machine costs as much as reading some hundred records,
-// so a shard should contain more. The result depends on the manifest alone. An
-// index of one shard is searched whole.
+// The result depends on the manifest alone. An index of one shard is searched
+// whole.
 func Split(m *cpar.Manifest, least uint64) []Range {
 	var out []Range
 	first, sum := 0, uint64(0)

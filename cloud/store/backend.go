@@ -14,9 +14,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A Backend stores the bytes of indexes: immutable segments, named by digest,
-// and the active manifest of each index. All operations that a client may
-// repeat can be repeated here. It is safe for concurrent use.
+// A Backend stores immutable segments, named by digest, and the active manifest
+// of each index. It is safe for concurrent use.
 //
 // Errors wrap ErrNotFound (no such index or segment), cpar.ErrCorrupt (bytes
 // that do not match their name) or cpar.ErrStorage.
@@ -27,30 +26,27 @@ type Backend interface {
 	Keys(ctx context.Context, tenant string) ([]IndexRef, error)
 	// Manifest returns the bytes of the active manifest, unchecked.
 	Manifest(ctx context.Context, k IndexRef) ([]byte, error)
-	// Segments lists the complete segments of an index, named by its manifest
-	// or not. A missing index has none.
+	// Segments lists the complete segments of an index, named or not.
 	Segments(ctx context.Context, k IndexRef) ([]Stored, error)
-	// Read opens a segment from its start and returns its size. The caller
-	// checks the bytes.
+	// Read opens a segment, whose bytes the caller checks, and returns its size.
 	Read(ctx context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error)
 	// Put stores a segment of size bytes (-1 if unknown) atomically, checks its
 	// digest, and replaces an existing one. On failure it leaves nothing.
 	Put(ctx context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) error
 	// Activate makes m the active manifest in one atomic, durable step if all
 	// its segments are stored. Otherwise the error wraps indexdir.ErrMissing or
-	// ErrSize. Segments that m does not name are removed now or later.
+	// ErrSize. Other segments are removed now or later.
 	Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error
-	// Remove removes segments, except those that the active manifest names.
-	// Without digests it removes the remains of an index without segments.
+	// Remove removes segments that the active manifest does not name, and the
+	// remains of an index without segments.
 	Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error
 	// Delete removes an index, atomically for readers.
 	Delete(ctx context.Context, k IndexRef) error
 	// Sweep removes remains of writes and deletions interrupted before the
 	// given time. With dry it only counts them.
 	Sweep(ctx context.Context, before time.Time, dry bool) (Swept, error)
-	// Open reads the segments that m names, active or not, checks every digest
-	// and returns them mapped or copied. A fault wraps an error of package
-	// indexdir.
+	// Open reads the segments that m names, active or not, and checks every
+	// digest. A fault wraps an error of package indexdir.
 	Open(ctx context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error)
 	Close() error
 }

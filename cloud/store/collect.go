@@ -22,8 +22,7 @@ type Collection struct {
 
 // Collect removes segments that no active manifest names and that were stored
 // before unnamed, and remains of writes interrupted before broken. With dry it
-// only counts. The backend may be in use. Collect continues after a fault and
-// joins the errors. It calls progress, if not nil, for each index.
+// only counts. The backend may be in use. Collect joins errors.
 func Collect(ctx context.Context, b Backend, unnamed, broken time.Time, dry bool, progress func(done, total int)) (Collection, error) {
 	var c Collection
 	remains, err := b.Sweep(ctx, broken, dry)
@@ -97,8 +96,7 @@ func digestsOf(m *cpar.Manifest) map[cpar.Digest]bool {
 	return named
 }
 
-// AllKeys lists the indexes of all tenants. It continues after a fault and joins
-// the errors.
+// AllKeys lists the indexes of all tenants. It joins errors.
 func AllKeys(ctx context.Context, b Backend) ([]IndexRef, error) {
 	tenants, err := b.Tenants(ctx)
 	faults := []error{err}

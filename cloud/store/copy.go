@@ -31,14 +31,12 @@ type Copied struct {
 	Bytes    int64
 	Kept     int64 // bytes already present
 	Pruned   int
-	// Damaged lists indexes that could not be copied. The destination's copies
-	// of them stay unchanged.
+	// Damaged lists indexes that could not be copied.
 	Damaged []Info
 }
 
 // Copy copies the active indexes of from, which may be in use, each in one
-// generation. It skips existing segments, so it resumes after an interruption.
-// It checks every digest.
+// generation. It skips existing segments and checks every digest.
 func Copy(ctx context.Context, from, to Backend, o CopyOptions) (Copied, error) {
 	c := copying{CopyOptions: o, from: from, to: to}
 	keys, err := AllKeys(ctx, from)

@@ -21,8 +21,7 @@ type loadRef struct {
 	shard   shard.Range
 }
 
-// An entry is an index that is in use, loaded, or known to be damaged. Requests
-// for other indexes take memory only while they run.
+// An entry is an index that is in use, loaded, or known to be damaged.
 type entry[T any] struct {
 	loadRef
 	work sync.Mutex // held while loading, activating, deleting; locked before the store's mu
@@ -70,8 +69,7 @@ func (s *Store[T]) forget(e *entry[T]) {
 	}
 }
 
-// locked returns the entry with its work lock held, and a function that
-// releases both.
+// locked returns the entry with its work lock held, and a release of both.
 func (s *Store[T]) locked(k IndexRef) (*entry[T], func(), error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {
@@ -128,8 +126,8 @@ func (s *Store[T]) drop(e *entry[T]) {
 	s.forget(e)
 }
 
-// damaged records a fault of an active index. The index is unloaded and answers
-// ErrDamaged until a push, or until it is found intact.
+// damaged unloads an active index, which answers ErrDamaged until it is pushed or
+// found intact.
 func (s *Store[T]) damaged(e *entry[T], fault error) error {
 	why := fmt.Sprintf(" (%v)", fault)
 	if errors.Is(fault, cpar.ErrStorage) {

@@ -33,9 +33,8 @@ const (
 	fileMode      = 0o600
 )
 
-// A Folder is the Backend on the local disk, with the layout of the package
-// comment. If the process is killed at any instant, every index is complete in
-// its old or its new generation.
+// A Folder is the Backend on the local disk. If the process is killed at any
+// instant, every index is complete in its old or its new generation.
 type Folder struct {
 	data string
 	fsys durable.FS
@@ -44,8 +43,7 @@ type Folder struct {
 
 var _ Backend = (*Folder)(nil)
 
-// OpenFolder locks a data folder, creating it if necessary, without reading its
-// contents.
+// OpenFolder locks a data folder, creating it if necessary.
 func OpenFolder(data string, fsys durable.FS) (*Folder, error) {
 	if err := CheckOurs(data); err != nil {
 		return nil, fmt.Errorf("opening data folder: %w", err)
@@ -107,7 +105,6 @@ func (f *Folder) folder(k IndexRef) string {
 	return filepath.Join(k.root(f.data), indexesName, k.Index.String())
 }
 
-// Tenants implements Backend.
 func (f *Folder) Tenants(context.Context) ([]string, error) {
 	all := []string{""}
 	folder := filepath.Join(f.data, tenant.Folder)
@@ -123,7 +120,6 @@ func (f *Folder) Tenants(context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Keys implements Backend.
 func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	folder := filepath.Join(IndexRef{Tenant: tenant}.root(f.data), indexesName)
 	entries, err := os.ReadDir(folder)
@@ -142,7 +138,6 @@ func (f *Folder) Keys(_ context.Context, tenant string) ([]IndexRef, error) {
 	return keys, nil
 }
 
-// Manifest implements Backend.
 func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	b, err := indexdir.ReadManifestBytes(f.folder(k))
 	if errors.Is(err, indexdir.ErrNoIndex) {
@@ -151,7 +146,6 @@ func (f *Folder) Manifest(_ context.Context, k IndexRef) ([]byte, error) {
 	return b, err
 }
 
-// Segments implements Backend.
 func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 	folder := indexdir.SegmentsFolder(f.folder(k))
 	entries, err := os.ReadDir(folder)
@@ -175,7 +169,6 @@ func (f *Folder) Segments(_ context.Context, k IndexRef) ([]Stored, error) {
 	return list, nil
 }
 
-// Read implements Backend.
 func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadCloser, int64, error) {
 	file, size, err := indexdir.OpenSegment(f.folder(k), d)
 	if errors.Is(err, indexdir.ErrMissing) {
@@ -187,13 +180,12 @@ func (f *Folder) Read(_ context.Context, k IndexRef, d cpar.Digest) (io.ReadClos
 	return file, size, nil
 }
 
-// Open implements Backend.
 func (f *Folder) Open(_ context.Context, k IndexRef, m *cpar.Manifest, memory indexdir.Memory, log *slog.Logger) (*indexdir.Index, error) {
 	return memory.Load(f.folder(k), m, log)
 }
 
-// gate locks the folder's gate. Without it, a collection in another process
-// could remove a segment between the check and the commit of an activation.
+// gate locks the folder's gate, because a collection in another process could
+// remove a segment before the commit of an activation.
 func (f *Folder) gate(ctx context.Context, alone bool) (release func(), err error) {
 	l := flock.New(filepath.Join(f.data, gateName), flock.SetPermissions(fileMode))
 	try := l.TryRLockContext

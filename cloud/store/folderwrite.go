@@ -16,7 +16,6 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Put implements Backend.
 func (f *Folder) Put(_ context.Context, k IndexRef, d cpar.Digest, size int64, r io.Reader) (err error) {
 	out, err := f.create(k, d, size)
 	if err != nil {
@@ -46,8 +45,7 @@ func (f *Folder) create(k IndexRef, d cpar.Digest, size int64) (*indexdir.Segmen
 		if err == nil {
 			out, err = w.AddUpload(d, size)
 		}
-		// A failed upload or a collection may have removed the empty folders
-		// meanwhile.
+		// The empty folders may have been removed meanwhile.
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || attempt == 10 {
 			return out, err
 		}
@@ -62,7 +60,6 @@ func (f *Folder) removeEmpty(k IndexRef) {
 	}
 }
 
-// Activate implements Backend.
 func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) error {
 	release, err := f.gate(ctx, false)
 	if err != nil {
@@ -83,7 +80,6 @@ func (f *Folder) Activate(ctx context.Context, k IndexRef, m *cpar.Manifest) err
 	return w.Activate(m)
 }
 
-// Remove implements Backend.
 func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest) error {
 	release, err := f.gate(ctx, true)
 	if err != nil {
@@ -104,8 +100,6 @@ func (f *Folder) Remove(ctx context.Context, k IndexRef, digests ...cpar.Digest)
 		}
 	}
 	if m == nil {
-		// Earlier versions left a lock in each folder.
-		_ = f.fsys.Remove(filepath.Join(f.folder(k), "lock"))
 		f.removeEmpty(k)
 	}
 	return nil
@@ -125,9 +119,8 @@ func (f *Folder) Delete(_ context.Context, k IndexRef) error {
 	if err := f.fsys.Rename(f.folder(k), to); err != nil {
 		return durable.StorageError("moving", f.folder(k), 0, err)
 	}
-	// Sync the new name first. After a crash, a folder with both names is
-	// deleted by the next sweep or stays in service, but one with neither would
-	// waste space forever.
+	// Sync the new name first, because after a crash a folder with neither name
+	// would waste space forever.
 	for _, dir := range []string{trash, filepath.Join(root, indexesName)} {
 		if err := f.fsys.SyncDir(dir); err != nil {
 			return durable.StorageError("syncing folder", dir, 0, err)

@@ -33,10 +33,8 @@ func (h *Handle[T]) Release() {
 	h.open = nil
 }
 
-// Reading calls f, which reads the index. If a memory map cannot be read,
-// because the disk failed or a file was truncated, f ends as by a panic, the
-// index is unloaded, and the error wraps ErrDamaged. The next Get checks the
-// files.
+// Reading calls f, which reads the index. If a memory map cannot be read, f ends
+// as by a panic, the index is unloaded, and the error wraps ErrDamaged.
 func (h *Handle[T]) Reading(f func() error) error {
 	fault := error(nil)
 	err := catch(&fault, f)
@@ -65,9 +63,8 @@ func (s *Store[T]) Get(ctx context.Context, k IndexRef) (*Handle[T], error) {
 	return s.get(ctx, loadRef{IndexRef: k}, func() (*cpar.Manifest, error) { return readManifest(ctx, s.backend, k) })
 }
 
-// GetShard returns a shard of the generation whose manifest has this digest,
-// active or not, loading and checking it if necessary. It does not record
-// damage, because other machines may have an intact copy.
+// GetShard is Get for a shard of the generation whose manifest has this digest.
+// It does not record damage, because other machines may have an intact copy.
 func (s *Store[T]) GetShard(ctx context.Context, k IndexRef, version cpar.Digest, p shard.Range, manifest func() (*cpar.Manifest, error)) (*Handle[T], error) {
 	return s.get(ctx, loadRef{k, version, p}, manifest)
 }
@@ -106,8 +103,7 @@ func (s *Store[T]) get(ctx context.Context, x loadRef, manifest func() (*cpar.Ma
 	return s.handle(e)
 }
 
-// Loaded reports whether Get returns without reading the index, because it is
-// in memory or known to be damaged.
+// Loaded reports whether Get returns without reading the index.
 func (s *Store[T]) Loaded(k IndexRef) bool { return s.loaded(loadRef{IndexRef: k}) }
 
 // ShardLoaded is Loaded for GetShard.
@@ -142,8 +138,7 @@ func (r *SegmentReader) Close() error {
 	return nil
 }
 
-// OpenStored returns a segment of the active index from the backend, without
-// loading the index or checking the digest.
+// OpenStored returns a segment of the active index from the backend, unchecked.
 func (s *Store[T]) OpenStored(ctx context.Context, k IndexRef, d cpar.Digest) (*SegmentReader, error) {
 	m, err := readManifest(ctx, s.backend, k)
 	if err != nil {

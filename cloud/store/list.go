@@ -16,13 +16,12 @@ type Info struct {
 	Bytes   uint64
 	// Pending means that the index was never activated. Only Bytes is set.
 	Pending bool
-	// Err describes known damage. The fields above, except the names, are then
-	// 0. List does not read segments.
+	// Err describes known damage. The fields above, except the names, are then 0.
 	Err error
 }
 
 // List describes the indexes of all tenants, including pending ones, ordered by
-// tenant and id. It takes no lock, so the backend may be in use.
+// tenant and id. The backend may be in use.
 func List(ctx context.Context, b Backend) ([]Info, error) {
 	all, err := b.Tenants(ctx)
 	if err != nil {
@@ -61,8 +60,7 @@ func listTenant(ctx context.Context, b Backend, tenant string, pending bool) ([]
 	return list, nil
 }
 
-// pendingInfo describes an index that is not active. It has no bytes if it was
-// deleted meanwhile.
+// pendingInfo describes an index that is not active.
 func pendingInfo(ctx context.Context, b Backend, k IndexRef) (Info, error) {
 	x := Info{Tenant: k.Tenant, ID: k.Index, Pending: true}
 	list, err := b.Segments(ctx, k)
@@ -99,8 +97,7 @@ func (s *Store[T]) Manifest(ctx context.Context, k IndexRef) ([]byte, error) {
 	return m.MarshalBinary()
 }
 
-// Active returns the active manifest, which must not be modified, without
-// loading the index.
+// Active returns the active manifest, which must not be modified.
 func (s *Store[T]) Active(ctx context.Context, k IndexRef) (*cpar.Manifest, error) {
 	e, err := s.acquire(loadRef{IndexRef: k})
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// Loaded indexes are bounded. An idle index is unloaded after a while, and the
-// least recently used one makes way for another. Running searches keep it
-// mapped, and the next request loads it again.
+// An idle index is unloaded after a while, and the least recently used one makes
+// way for another. Running searches keep it mapped.
 
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
@@ -52,8 +51,7 @@ func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	return oldest
 }
 
-// unloadOldest unloads the oldest index, because its space or its maps are
-// needed, and reports whether there was one.
+// unloadOldest unloads the oldest index and reports whether there was one.
 func (s *Store[T]) unloadOldest(x loadRef, own bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

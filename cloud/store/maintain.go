@@ -11,14 +11,13 @@ import (
 
 const collectEvery = time.Hour
 
-// Maintain works in the background until stop is called, which waits for it. It
-// collects garbage at once and then hourly, unloads idle indexes, and scrubs.
+// Maintain collects garbage at once and then hourly, unloads idle indexes, and
+// scrubs, until stop is called, which waits.
 func (s *Store[T]) Maintain(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		// Writes of earlier processes have ended. File systems have coarse
-		// clocks, so one of our own writes may seem a little older than it is.
+		// Writes of earlier processes have ended. File times are coarse.
 		broken := time.Now().Add(-time.Second)
 		for ctx.Err() == nil {
 			s.collect(ctx, broken)
@@ -57,8 +56,7 @@ func (s *Store[T]) collect(ctx context.Context, broken time.Time) {
 	}
 }
 
-// recount recounts the storage of tenants, because another process may have
-// collected.
+// recount recounts the storage of tenants, which other processes may change.
 func (s *Store[T]) recount(ctx context.Context) {
 	s.mu.Lock()
 	accounts := maps.Clone(s.accounts)

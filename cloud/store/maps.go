@@ -9,8 +9,7 @@ import (
 )
 
 // Every segment of a loaded index is a memory map, and Linux allows a process
-// 65,530. Beyond that Go's heap cannot grow, which ends the process. The bound
-// therefore includes maps of unloaded indexes still in use.
+// 65,530. Beyond that Go's heap cannot grow, which ends the process.
 const (
 	// indexMaps bounds the maps of one index. The owner can compact it into
 	// fewer.
@@ -52,9 +51,8 @@ func (c *mapBudget) give(tenant string, n int) {
 	}
 }
 
-// reserveMaps takes n maps for an index and unloads the least recently used
-// ones if necessary, of the same tenant if its share is used up. give releases
-// the maps.
+// reserveMaps takes n maps for an index and unloads the least recently used ones
+// if necessary, of the same tenant if its share is used up.
 func (s *Store[T]) reserveMaps(x loadRef, n int) (give func(), err error) {
 	if n > indexMaps {
 		err := fmt.Errorf("%w: %w: it has %d segments, and this cloud maps at most %d of one index", cpar.ErrInput, ErrTooLarge, n, indexMaps)

@@ -16,9 +16,8 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// A scrub reads every active index at a bounded rate, from the backend and then
-// in memory. It finds damage before the owner needs the index, and restores
-// service of an index that was repaired externally.
+// A scrub reads every active index at a bounded rate, from the backend and then in
+// memory. It also restores service of an index that was repaired externally.
 
 const scrubPiece = 256 << 10
 
@@ -92,8 +91,8 @@ func (s *Store[T]) scrubIndex(ctx context.Context, k IndexRef, pace func(context
 	}
 }
 
-// confirmFault checks again with pushes locked out and records the fault. If it
-// is gone, the index must be read again.
+// confirmFault checks again with pushes locked out and records the fault. again
+// means that it is gone.
 func (s *Store[T]) confirmFault(ctx context.Context, k IndexRef, fault error) (again bool, err error) {
 	e, unlock, err := s.locked(k)
 	if err != nil {

@@ -10,12 +10,9 @@
 //	PutSegment… ─▶ PutManifest (activation) ─▶ Get ─▶ Release
 //
 // The store interprets only manifests. A Loader builds the data for searches at
-// activation and when an index is first requested. An index that the Loader
-// refuses is never activated.
-//
-// An index replaced or deleted during a search stays mapped until the last
-// Handle is released. A damaged index answers ErrDamaged until it is pushed
-// again.
+// activation and when an index is first requested. An index replaced or deleted
+// during a search stays mapped until the last Handle is released. A damaged index
+// answers ErrDamaged until it is pushed again.
 package store
 
 import (
@@ -39,28 +36,24 @@ var (
 	// ErrNotFound means that there is no such index or segment. It wraps
 	// cpar.ErrInput.
 	ErrNotFound = errors.New("not found")
-	// ErrIncomplete means that segments of a manifest are missing or
-	// incomplete. It comes wrapped with cpar.ErrInput. Uploading them again helps.
+	// ErrIncomplete means that segments of a manifest must be uploaded again.
+	// It comes wrapped with cpar.ErrInput.
 	ErrIncomplete = errors.New("segments are missing")
 	// ErrTooLarge means that a segment exceeds the store's limit. It wraps
 	// cpar.ErrInput.
 	ErrTooLarge = errors.New("segment is too large")
-	// ErrDamaged means that the index differs from the pushed one. It wraps
-	// cpar.ErrCorrupt, which without it refers to the client's data. A push
-	// repairs the index.
+	// ErrDamaged means that the index differs from the pushed one, and a push
+	// repairs it. It wraps cpar.ErrCorrupt, which otherwise is the client's fault.
 	ErrDamaged = errors.New("the index is damaged at the cloud")
 	// ErrAway means that the storage behind the backend is unreachable. Loaded
-	// indexes are still served, and retrying later helps. It wraps
-	// cpar.ErrStorage.
+	// indexes are still served. It wraps cpar.ErrStorage.
 	ErrAway = errors.New("the cloud's storage cannot be reached")
-	// ErrNoRoom means that the backend has no space beside the data in use. It
-	// wraps cpar.ErrStorage.
+	// ErrNoRoom means that the backend has no space beside the data in use.
 	ErrNoRoom = errors.New("there is no room beside what is in use")
 )
 
 // A Loader builds the data for searches from an index's segments, which stay
-// mapped while the value is in use and must not be written. Segments that a
-// shard does not need are nil. If the Loader fails, the index is not activated.
+// mapped while the value is in use. Those that a shard does not need are nil.
 type Loader[T any] func(m *cpar.Manifest, p shard.Range, segments [][]byte) (T, error)
 
 // Options configures a store. The zero value suits a daemon.
@@ -69,8 +62,8 @@ type Options struct {
 	FS durable.FS
 	// MaxSegmentBytes bounds an upload. The default is cpar.MaxSegmentBytes.
 	MaxSegmentBytes int64
-	// KeepPending is how long segments stay that no active manifest names, so
-	// that an upload can be resumed. The default is a day.
+	// KeepPending is how long segments stay that no active manifest names. The
+	// default is a day.
 	KeepPending time.Duration
 	// MaxPending bounds a tenant's never activated indexes. A new one replaces
 	// the one with the oldest last upload. The default is 256.
@@ -87,10 +80,9 @@ type Options struct {
 	MaxLoaded int
 	MaxCopied int64
 	Idle      time.Duration
-	// ScrubRate is the reading rate of scrubs in bytes per second. The default
-	// is 16 MiB, and a negative value disables scrubbing. A round starts
-	// ScrubEvery after the start of the last, or at its end if that is later.
-	// The default is an hour.
+	// ScrubRate is the reading rate of scrubs in bytes per second, by default
+	// 16 MiB. A negative value disables scrubbing. A round starts ScrubEvery, by
+	// default an hour, after the start of the last, or at its end.
 	ScrubRate  int64
 	ScrubEvery time.Duration
 	// Log receives events that no caller sees. Nil discards them.
@@ -112,9 +104,7 @@ type Store[T any] struct {
 	maps mapBudget // of loaded indexes
 }
 
-// Open opens a store in a data folder without reading its contents. Indexes are
-// loaded at their first request, and Maintain removes remains of a killed
-// process.
+// Open opens a store in a data folder without reading its contents.
 func Open[T any](data string, load Loader[T], o Options) (*Store[T], error) {
 	o.FS = cmp.Or(o.FS, durable.OS)
 	if _, err := os.Lstat(filepath.Join(data, RestoringName)); err == nil {

@@ -15,8 +15,8 @@ import (
 // endless upload must not fill the disk.
 const unknownBytes = 1 << 20
 
-// HasSegment reports whether a segment is completely stored, and its size. It
-// reads every byte, so that a damaged file is uploaded again.
+// HasSegment reports whether a segment is stored, and its size. It reads every
+// byte, so that a damaged file is uploaded again.
 func (s *Store[T]) HasSegment(ctx context.Context, k IndexRef, d cpar.Digest) (size int64, ok bool, err error) {
 	size, state, err := s.inspectSegment(ctx, k, d)
 	return size, state == whole, err
@@ -43,9 +43,8 @@ func (s *Store[T]) inspectSegment(ctx context.Context, k IndexRef, d cpar.Digest
 	return 0, absent, err
 }
 
-// Missing returns the segments of a manifest that are not completely stored. It
-// reads and checks stored segments, so that a push repairs any damage. Absent
-// ones cost only a look-up of their names.
+// Missing returns the segments of a manifest that are not stored. It checks stored
+// ones, so that a push repairs any damage.
 func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([]cpar.Digest, error) {
 	list, err := s.backend.Segments(ctx, k)
 	if err != nil {
@@ -77,8 +76,7 @@ func (s *Store[T]) Missing(ctx context.Context, k IndexRef, m *cpar.Manifest) ([
 	return missing, nil
 }
 
-// recordDamagedSegment records damage to a stored segment. If the active index
-// contains the segment, the index is damaged, perhaps also in memory.
+// recordDamagedSegment records damage to an index whose manifest names a segment.
 func (s *Store[T]) recordDamagedSegment(ctx context.Context, k IndexRef, d cpar.Digest, fault error) error {
 	e, unlock, err := s.locked(k)
 	if err != nil {
@@ -149,9 +147,7 @@ func tooLarge(d cpar.Digest, limit int64) error {
 }
 
 // PutManifest activates an index. It verifies and maps every segment, runs the
-// Loader, and stores the manifest. From then on Get returns the new index. On
-// failure Get returns the old one. A repeated call repairs a failure or changes
-// nothing.
+// Loader, and stores the manifest. On failure the old index stays active.
 func (s *Store[T]) PutManifest(ctx context.Context, k IndexRef, b []byte) error {
 	return s.activate(ctx, k, b, func(e *entry[T], same bool, m *cpar.Manifest) (next *loadedIndex[T], done bool, err error) {
 		if same && s.serves(e, b) {
@@ -193,8 +189,7 @@ func (s *Store[T]) activate(ctx context.Context, k IndexRef, b []byte, prepare f
 	if done {
 		return nil
 	}
-	// Activate again even if the disk has this manifest, because its name may
-	// not be synced.
+	// Again even if the disk has this manifest, whose name may not be synced.
 	if err := s.backend.Activate(ctx, k, m); err != nil {
 		if next != nil {
 			next.index.Release()

@@ -24,8 +24,8 @@ type Usage struct {
 	Limit    int64 // 0: no limit
 }
 
-// An account counts a tenant's storage. It is counted at first use and then
-// updated. A recount notices changes by other processes.
+// An account counts a tenant's storage, at first use and then by changes. A
+// recount notices changes by other processes.
 type account struct {
 	counting sync.Mutex // held while reading the backend; locked before mu
 
@@ -36,8 +36,7 @@ type account struct {
 	files   int   // of indexes, and reserved
 }
 
-// fileBytes is the quota's charge per file beyond its size. A disk can run out
-// of files, and one-byte files cost their sender nothing.
+// fileBytes is the quota's charge per file, because a disk can run out of files.
 const fileBytes = 4096
 
 // taken returns the bytes that the quota counts. The caller holds mu.
@@ -223,9 +222,8 @@ func (s *Store[T]) reserve(ctx context.Context, k IndexRef, files int, n int64) 
 // evictions bounds the removals by one upload.
 const evictions = 8
 
-// makeRoom bounds the number of never activated indexes. Ids cost nothing to
-// invent, so the index with the oldest last upload is removed, unless bytes
-// arrive for it.
+// makeRoom bounds the number of never activated indexes, whose ids cost nothing. It
+// removes the one with the oldest last upload, unless bytes arrive for it.
 func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	for tries := 0; ; tries++ {
 		oldest, full := a.oldestPending(k.Index, s.o.MaxPending)
@@ -244,8 +242,7 @@ func (s *Store[T]) makeRoom(ctx context.Context, a *account, k IndexRef) error {
 	}
 }
 
-// oldestPending reports whether there is no room for id, and which index could
-// be removed.
+// oldestPending reports whether id has no room, and which index could be removed.
 func (a *account) oldestPending(id cpar.IndexID, most int) (oldest *cpar.IndexID, full bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,11 +20,9 @@ type Check struct {
 	// Name is a label value from a closed list, never an index.
 	Name string
 	// Serving means that no request can be served while the check fails. Other
-	// checks inform the operator but do not divert requests. Otherwise one
-	// tenant's damaged index would stop all tenants.
+	// checks only inform the operator.
 	Serving bool
-	// Run returns the fault, for the operator. It must be quick and name no
-	// index.
+	// Run returns the fault, quickly and without the name of an index.
 	Run func(context.Context) error
 }
 
@@ -58,8 +56,7 @@ func (r *Readiness) faultsNow(ctx context.Context) []Fault {
 	if !r.at.IsZero() && time.Since(r.at) < fresh {
 		return r.faults
 	}
-	// Others reuse the result, so the first client's cancellation must not
-	// affect it.
+	// Others reuse the result of the first client.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCheck)
 	defer cancel()
 	r.faults = nil
@@ -146,8 +143,7 @@ func StorageCheck(reach func(context.Context) error) Check {
 	}}
 }
 
-// FreeSpaceCheck checks that at least need bytes are free on disk. Without them
-// pushes fail, but stored indexes are served.
+// FreeSpaceCheck checks that at least need bytes are free on disk, for pushes.
 func FreeSpaceCheck(data string, need int64) Check {
 	return Check{Name: "room", Run: func(context.Context) error {
 		if free, ok := durable.FreeBytes(data); ok && free < need {

@@ -22,14 +22,12 @@ import (
 type Options struct {
 	// Listen is the address for metrics, host:port, or "".
 	Listen string
-	// InsecureAnywhere allows addresses beyond loopback. Any client that
-	// reaches one can read, unencrypted and without a token, how much each
-	// tenant requests.
+	// InsecureAnywhere allows addresses beyond loopback, where anybody can read
+	// how much each tenant requests.
 	InsecureAnywhere bool
 	// Traces is the URL of a collector for spans, or "".
 	Traces string
-	// Profile also serves net/http/pprof, on loopback only, because a profile
-	// contains the command line and costs time.
+	// Profile also serves net/http/pprof, on loopback only.
 	Profile bool
 }
 

@@ -129,8 +129,7 @@ func (m *Metrics) Store(stats func() store.Stats) {
 	})
 }
 
-// DamageCheck checks that no index is damaged. It reports their number. The log
-// and cpard check name them.
+// DamageCheck checks that no index is damaged. The log and cpard check name them.
 func DamageCheck(stats func() store.Stats) Check {
 	return Check{Name: "damage", Run: func(context.Context) error {
 		if n := stats().Damaged; n > 0 {
@@ -160,8 +159,7 @@ func ScrubCheck(stats func() store.Stats, still time.Duration) Check {
 	}}
 }
 
-// CertificateCheck checks that the certificate does not expire soon. ACME
-// renews a month before.
+// CertificateCheck checks that the certificate does not expire soon.
 func CertificateCheck(stats func() listen.Stats) Check {
 	const soon = 7 * 24 * time.Hour
 	return Check{Name: "certificate", Run: func(context.Context) error {

@@ -4,10 +4,8 @@
 //	Stats() of other packages ─────┴▶ Metrics ─▶ /metrics (Prometheus)
 //	checks ─▶ Readiness ─▶ /readyz
 //
-// A separate listener serves it, apart from the clients' routes. No label
-// contains a token, an index or a client. Tenants appear by opaque id, and only
-// the first tenantLabels of them, so that adding tenants cannot exhaust the
-// memory of the metrics collector.
+// A separate listener serves it. No label contains a token, an index or a client.
+// Tenants appear by opaque id, and only the first tenantLabels of them.
 package telemetry
 
 import (
@@ -172,7 +170,6 @@ type connections struct {
 	total uint64
 }
 
-// ConnState implements http.Server.ConnState.
 func (m *Metrics) ConnState(c net.Conn, s http.ConnState) {
 	k := &m.connections
 	k.mu.Lock()

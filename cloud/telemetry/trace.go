@@ -111,8 +111,7 @@ func number(key string, v int64) attribute {
 	return attribute{key, map[string]any{"intValue": strconv.FormatInt(v, 10)}}
 }
 
-// spans returns the spans of a request and its stages. They contain neither
-// index nor tenant. The request id leads to the log line.
+// spans returns the spans of a request and its stages, without index or tenant.
 func spans(r *trace.Request) []span {
 	nano := func(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 	traceID, parent := randomHex(16), randomHex(8)
@@ -161,8 +160,7 @@ func (t *Traces) run(ctx context.Context) {
 	n := 0
 	flush := func() {
 		if n > 0 {
-			// The stop must not cancel the last message, which the client's
-			// timeout bounds.
+			// The client's timeout bounds the last message.
 			t.send(context.WithoutCancel(ctx), batch, n)
 		}
 		batch, n = nil, 0
@@ -221,8 +219,7 @@ func (t *Traces) post(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// Trace sends traces of observed requests until stop is called, which waits for
-// the last message. Call it before the first request.
+// Trace sends traces of observed requests, from the first, until stop is called.
 func (m *Metrics) Trace(t *Traces) (stop func()) {
 	if t == nil {
 		return func() {}

@@ -20,8 +20,7 @@ import (
 	"cpar/internal/hint"
 )
 
-// lockName is locked during changes of the registry, so that concurrent
-// commands do not overwrite each other.
+// lockName is locked during changes of the registry.
 const lockName = "tenants.lock"
 
 // FileNames lists the entries of a data folder that this package creates.
@@ -56,12 +55,11 @@ type Editor struct {
 	// DryRun checks a change without making it. The Issued then has no token.
 	DryRun bool
 	// Keep, if set, receives a new token before the registry does. If it fails,
-	// nothing changes, because a token without an owner would occupy its label.
+	// nothing changes.
 	Keep func(bearer.Token) error
 }
 
-// Add creates a token for a tenant, and the tenant if necessary. Limits are
-// accepted only for a new tenant.
+// Add creates a token, and the tenant if necessary. Limits need a new tenant.
 func (e *Editor) Add(ctx context.Context, name, label string, scopes Scopes, limits Limits) (Issued, error) {
 	var made Issued
 	err := e.change(ctx, func(f *file) error {
@@ -228,8 +226,7 @@ func (t *Tenant) token(label string) (*Token, error) {
 	return nil, hint.Add(fmt.Errorf("%w: tenant %s has no token %q", cpar.ErrInput, t.Name, label), "there are: %s", strings.Join(labels, ", "))
 }
 
-// DataSize returns the number and total size of a tenant's files in a data
-// folder, active or not.
+// DataSize returns the number and total size of a tenant's files in a data folder.
 func DataSize(data, id string) (files int, bytes int64, err error) {
 	err = filepath.WalkDir(filepath.Join(data, Folder, id), func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -250,8 +247,7 @@ func DataSize(data, id string) (files int, bytes int64, err error) {
 	return files, bytes, nil
 }
 
-// Discard removes the data of a removed tenant. A daemon may be running, so
-// Discard renames the folder first.
+// Discard removes the data of a removed tenant, even while a daemon runs.
 func Discard(data, id string) error {
 	if err := checkID(id); err != nil {
 		return err

@@ -16,8 +16,7 @@ const (
 	guessBurst       = 10
 	guessesInTotal   = 20 // per second
 	totalBurst       = 200
-	// maxAddresses bounds the table. An evicted address starts afresh, so the
-	// total limit protects against many addresses.
+	// maxAddresses bounds the table. An evicted address starts afresh.
 	maxAddresses = 4096
 )
 

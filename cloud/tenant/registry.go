@@ -34,8 +34,8 @@ func (g *GuessLimitError) Error() string {
 	return "too many wrong tokens came from this address, or from all together"
 }
 
-// recheck bounds the age of the last check of the file. After Heard a daemon
-// has applied a change.
+// recheck bounds the age of the last check of the file. After ReloadDelay a
+// daemon has applied a change.
 const (
 	recheck     = time.Second
 	ReloadDelay = recheck + 100*time.Millisecond
@@ -66,9 +66,8 @@ type grant struct {
 	principal Principal
 }
 
-// Open reads the registry of a data folder. Every request needs a token if
-// there is a registry, even without tenants, or data of tenants, or if needed
-// is set because other machines can reach the daemon.
+// Open reads the registry of a data folder. Every request needs a token if there
+// is a registry, even without tenants, or data of tenants, or if needed is set.
 func Open(data string, needed bool, log *slog.Logger) (*Registry, error) {
 	r := &Registry{data: data, log: cmp.Or(log, slog.New(slog.DiscardHandler)), now: time.Now, needed: needed, guesses: newGuessLimiter(time.Now)}
 	r.reload()
@@ -94,9 +93,8 @@ func (r *Registry) Needed() bool {
 	return r.needed
 }
 
-// Authenticate returns the principal of a request without reading its body.
-// Errors are ErrToken, a *GuessLimitError, or cpar.ErrStorage if the registry
-// cannot be read.
+// Authenticate returns the principal of a request from its header. Errors are
+// ErrToken, a *GuessLimitError, or of reading the registry.
 func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 	if !r.Needed() {
 		return Principal{}, nil // a token is ignored here
@@ -109,9 +107,8 @@ func (r *Registry) Authenticate(q *http.Request) (Principal, error) {
 		return Principal{}, damaged
 	}
 	if err == nil && found {
-		// A valid token is accepted even from a limited address. Otherwise
-		// clients behind one proxy could lock each other out, and 256 random
-		// bits cannot be guessed.
+		// Even from a limited address, because clients behind one proxy could
+		// lock each other out, and 256 random bits cannot be guessed.
 		return p, nil
 	}
 	if wait := r.guesses.failed(ClientNetwork(q.RemoteAddr)); wait > 0 {
@@ -135,9 +132,8 @@ func (r *Registry) find(d cpar.Digest) (p Principal, found bool, damaged error) 
 	return p, found, r.damaged
 }
 
-// shelf returns the lookup key of a digest. The lookup time depends on the
-// first bytes of the digest, which an attacker cannot target. The rest is
-// compared in constant time.
+// shelf returns the lookup key of a digest, at which an attacker cannot aim. The
+// digests are compared in constant time.
 func shelf(d cpar.Digest) uint64 { return binary.BigEndian.Uint64(d[:]) }
 
 func (r *Registry) lookup(d cpar.Digest) (p Principal, found bool) {
@@ -165,8 +161,8 @@ func (r *Registry) refresh(now bool) {
 	r.reload()
 }
 
-// reload reads the file. A missing file has no tenants. A damaged one refuses
-// all requests, because it may have revoked a token.
+// reload reads the file. A damaged one refuses all requests, because it may have
+// revoked a token.
 func (r *Registry) reload() {
 	before := r.damaged
 	r.looked, r.grants, r.read, r.damaged, r.tenants, r.storage = r.now(), nil, nil, nil, 0, nil
@@ -195,8 +191,8 @@ func (r *Registry) reload() {
 	r.log.Info("the registry of tenants was read", "tenants", r.tenants)
 }
 
-// Storage returns a tenant's storage limit in bytes, 0 for none. A removed
-// tenant has no space. A server without tenants has no limit.
+// Storage returns a tenant's storage limit in bytes, 0 for none. A removed tenant
+// has no space.
 func (r *Registry) Storage(tenant string) int64 {
 	if tenant == "" {
 		return 0

@@ -6,10 +6,9 @@
 //
 // A tenant is a customer of a server. It has an opaque random id, which names
 // its folder and its metrics, a name known only to the operator, limits, and
-// one or more tokens with labels and scopes. The registry is the file
-// tenants.json in the data folder (file.go). cpard tenant changes it and a
-// running daemon reloads it. It contains only SHA-256 digests of tokens.
-// Package bearer explains why a plain hash suffices.
+// one or more tokens with labels and scopes. The registry, tenants.json in the
+// data folder, contains only SHA-256 digests of tokens. Package bearer explains
+// why a plain hash suffices.
 //
 // Scopes, which apply to the token's own tenant:
 //
@@ -89,8 +88,7 @@ type Limits struct {
 const Unlimited = -1
 
 // Default contains the limits of a tenant for which the operator set none. A
-// photo takes about 15 kB under scheme cpar, so there is space for some
-// 600,000. cpar annotates several photos per request.
+// photo takes about 15 kB under scheme cpar.
 var Default = Limits{StorageBytes: 10e9, RequestsPerSecond: 50, Burst: 200, Concurrent: 16}
 
 // Resolved fills in defaults and replaces Unlimited by 0.

@@ -32,9 +32,8 @@ var names = [numStages]string{"body", "queue", "load", "search", "encode", "send
 
 func (s Stage) String() string { return names[s] }
 
-// A Time contains the start, end and duration of a stage. The duration is
-// shorter than First to Last if the stage was interrupted, as between two reads
-// of a body.
+// A Time contains the start, end and duration of a stage, which may have been
+// interrupted.
 type Time struct {
 	First, Last time.Time
 	Took        time.Duration

@@ -16,3 +16,12 @@ func (o *options) openBackend() (store.Backend, error) {
 	}
 	return store.OpenBeside(o.Data)
 }
+
+func (o *options) withBackend(f func(store.Backend) error) error {
+	b, err := o.openBackend()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	return f(b)
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -39,18 +38,14 @@ index is left out and named, with exit code 5, and the backup keeps its older co
 			if to == "" {
 				return exitcode.UsageError(fmt.Errorf("where to? pass --to DIR2"))
 			}
-			backUp := backup.Backup
-			if o.Objects.Address != "" {
-				b, err := o.openBackend()
-				if err != nil {
-					return err
-				}
-				defer b.Close()
-				backUp = func(ctx context.Context, data, to string, opt store.CopyOptions) (store.Copied, error) {
-					return backup.Of(ctx, b, data, to, opt)
-				}
+			b, err := o.openBackend()
+			if err != nil {
+				return fmt.Errorf("backing up: %w", err)
 			}
-			return copied{"backed up", "back up", opt, asJSON}.run(c, backUp, o.Data, to)
+			defer b.Close()
+			return copied{"backed up", "back up", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+				return backup.Backup(c.Context(), b, o.Data, to, opt)
+			})
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
@@ -86,20 +81,19 @@ into object storage.`,
 			if from == "" {
 				return exitcode.UsageError(fmt.Errorf("where from? pass --from DIR2"))
 			}
-			restore := backup.Restore
-			if o.Objects.Address != "" {
-				b, err := o.openBackend()
-				if err != nil {
+			if o.Objects.Address == "" {
+				if err := needData(o.Data); err != nil {
 					return err
 				}
-				defer b.Close()
-				restore = func(ctx context.Context, from, data string, opt store.CopyOptions) (store.Copied, error) {
-					return backup.RestoreTo(ctx, from, b, data, opt)
-				}
-			} else if err := needData(o.Data); err != nil {
-				return err
+				return copied{"restored", "restore", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+					return backup.Restore(c.Context(), from, o.Data, opt)
+				})
 			}
-			return copied{"restored", "restore", opt, asJSON}.run(c, restore, from, o.Data)
+			return o.withBackend(func(b store.Backend) error {
+				return copied{"restored", "restore", opt, asJSON}.run(c, func(opt store.CopyOptions) (store.Copied, error) {
+					return backup.RestoreTo(c.Context(), from, b, o.Data, opt)
+				})
+			})
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
@@ -116,9 +110,9 @@ type copied struct {
 	asJSON bool
 }
 
-func (x copied) run(c *cobra.Command, f func(context.Context, string, string, store.CopyOptions) (store.Copied, error), from, to string) error {
+func (x copied) run(c *cobra.Command, f func(store.CopyOptions) (store.Copied, error)) error {
 	x.Progress = indexBar(c, "copying indexes")
-	done, err := f(c.Context(), from, to, x.CopyOptions)
+	done, err := f(x.CopyOptions)
 	if err != nil {
 		return stopped(c, err)
 	}

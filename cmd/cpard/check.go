@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,12 +40,7 @@ anything is damaged, the exit code is 5.`,
 		Example: "  $ cpard check --data ~/cpar-cloud\n  9f6067c4caa7a19a9c8939024892e324  well, 68 MB\n  1 index, none damaged",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.openBackend()
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			return check(c, b, asJSON)
+			return o.withBackend(func(b store.Backend) error { return check(c, b, asJSON) })
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")
@@ -170,17 +166,11 @@ folder may be served meanwhile. cpard serve does the same once an hour.`,
 			if grace < 0 {
 				return exitcode.UsageError(fmt.Errorf("--grace %v; it must not be negative", grace))
 			}
-			b, err := o.openBackend()
-			if err != nil {
-				return err
-			}
-			defer b.Close()
 			before := time.Now().Add(-grace)
-			done, err := store.Collect(c.Context(), b, before, before, dry, indexBar(c, "looking at indexes"))
-			if err2 := printCollection(c.OutOrStdout(), done, dry, asJSON); err == nil {
-				err = err2
-			}
-			return stopped(c, err)
+			return o.withBackend(func(b store.Backend) error {
+				done, err := store.Collect(c.Context(), b, before, before, dry, indexBar(c, "looking at indexes"))
+				return stopped(c, cmp.Or(err, printCollection(c.OutOrStdout(), done, dry, asJSON)))
+			})
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")

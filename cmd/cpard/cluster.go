@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cpar/cloud/cluster"
+	"cpar/cloud/store"
 )
 
 func newCluster() *cobra.Command {
@@ -23,9 +24,14 @@ It needs no data folder and runs anywhere that reaches them.`,
 // toCluster lists the settings needed to reach a cluster.
 var toCluster = []string{"nats", "nats-seed", "nats-ca"}
 
-func (o *options) operate(c *cobra.Command) (*cluster.Operator, error) {
+func (o *options) operate(c *cobra.Command, f func(*cluster.Operator) error) error {
 	o.Cluster.Log = newLog(c.ErrOrStderr(), o.level, o.jsonLog)
-	return cluster.Operate(o.Cluster.Options)
+	x, err := cluster.Operate(o.Cluster.Options)
+	if err != nil {
+		return err
+	}
+	defer x.Close()
+	return stopped(c, f(x))
 }
 
 func newClusterStatus() *cobra.Command {
@@ -37,19 +43,16 @@ func newClusterStatus() *cobra.Command {
 		Example: "  $ cpard cluster status --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m1  7 parts\n  m2  7 parts, leaving\n  2 nodes, 3 of 3 NATS servers, 5 indexes",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			x, err := o.operate(c)
-			if err != nil {
-				return err
-			}
-			defer x.Close()
-			s, err := x.Status(c.Context())
-			if err != nil {
-				return stopped(c, err)
-			}
-			if asJSON {
-				return printAsJSON(c.OutOrStdout(), s)
-			}
-			return printStatus(c, s)
+			return o.operate(c, func(x *cluster.Operator) error {
+				s, err := x.Status(c.Context())
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printAsJSON(c.OutOrStdout(), s)
+				}
+				return printStatus(c, s)
+			})
 		},
 	}
 	addFlags(c, &o, toCluster...)
@@ -91,16 +94,13 @@ no longer drained.`,
 		Example: "  $ cpard cluster drain m2 --nats tls://a:4222,tls://b:4222,tls://c:4222 --nats-seed seed\n  m2 is leaving",
 		Args:    oneArgument("which node?"),
 		RunE: func(c *cobra.Command, args []string) error {
-			x, err := o.operate(c)
-			if err != nil {
+			return o.operate(c, func(x *cluster.Operator) error {
+				if err := x.Drain(c.Context(), args[0]); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(c.OutOrStdout(), "%s is leaving\n", args[0])
 				return err
-			}
-			defer x.Close()
-			if err := x.Drain(c.Context(), args[0]); err != nil {
-				return stopped(c, err)
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s is leaving\n", args[0])
-			return nil
+			})
 		},
 	}
 	addFlags(c, &o, toCluster...)
@@ -118,22 +118,15 @@ also repair an index's entry when it is next searched.`,
 		Example: "  $ cpard cluster rebuild-meta --nats tls://a:4222 --nats-seed seed --store s3://photos\n  5 indexes",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.openBackend()
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			x, err := o.operate(c)
-			if err != nil {
-				return err
-			}
-			defer x.Close()
-			n, err := x.Rebuild(c.Context(), b)
-			if err != nil {
-				return stopped(c, err)
-			}
-			fmt.Fprintln(c.OutOrStdout(), indexes(n))
-			return nil
+			return o.withBackend(func(b store.Backend) error {
+				return o.operate(c, func(x *cluster.Operator) error {
+					n, err := x.Rebuild(c.Context(), b)
+					if err == nil {
+						_, err = fmt.Fprintln(c.OutOrStdout(), indexes(n))
+					}
+					return err
+				})
+			})
 		},
 	}
 	addFlags(c, &o, append([]string{"data", "store", "store-credentials"}, toCluster...)...)

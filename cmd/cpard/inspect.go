@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -44,9 +43,7 @@ folder may be served meanwhile. inspect changes nothing in it.`,
 				return err
 			}
 			if asJSON {
-				e := json.NewEncoder(c.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(report)
+				return printAsJSON(c.OutOrStdout(), report)
 			}
 			var b strings.Builder
 			report.Print(&b)

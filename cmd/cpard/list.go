@@ -21,19 +21,16 @@ uploads but were never activated. It reads only manifests. cpard check reads eve
 		Example: "  $ cpard list --data ~/cpar-cloud\n  INDEX                             SCHEME  RECORDS    BYTES\n  9f6067c4caa7a19a9c8939024892e324  cpar    4500     67653394",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			b, err := o.openBackend()
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			list, err := store.List(c.Context(), b)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(c.OutOrStdout(), list)
-			}
-			return printTable(c.OutOrStdout(), list)
+			return o.withBackend(func(b store.Backend) error {
+				list, err := store.List(c.Context(), b)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(c.OutOrStdout(), list)
+				}
+				return printTable(c.OutOrStdout(), list)
+			})
 		},
 	}
 	addFlags(c, &o, "data", "store", "store-credentials")

@@ -78,7 +78,7 @@ func command(ts *testscript.TestScript, name string, args []string) *exec.Cmd {
 			cmd := exec.Command(path, args...)
 			cmd.Dir = ts.MkAbs(".")
 			names := []string{"HOME", "XDG_CONFIG_HOME", "PATH", "TMPDIR", "SYSTEMROOT", "LocalAppData", "AppData", "CPARD_CONFIG", "CPARD_SERVICE_HOST"}
-			for _, s := range all {
+			for _, s := range table.Settings {
 				names = append(names, table.Environment(s.Name))
 			}
 			for _, name := range names {

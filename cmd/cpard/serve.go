@@ -152,10 +152,6 @@ func needData(data string) error {
 	return nil
 }
 
-func errLevel(level string) error {
-	return fmt.Errorf("no log level %q; there are debug, info, warn and error", level)
-}
-
 func newLog(w io.Writer, level slog.Level, asJSON bool) *slog.Logger {
 	o := &slog.HandlerOptions{Level: level}
 	if asJSON {

@@ -28,163 +28,93 @@ type options struct {
 }
 
 // A setting is a row of the table below: a flag of serve and of the commands
-// that name it. flag sets its default.
+// that name it.
 type setting struct {
-	settings.Setting
-	flag func(f *pflag.FlagSet, o *options, name, what string)
-	// values and endings are offered by shell completion. A Path without
-	// endings accepts any file, or folders if folder is set.
-	values, endings []string
-	folder          bool
+	name, what string
+	none       string // the default in words, or "" for the value itself
+	to         any    // a pointer to the value, or a pflag.Value
+	initial    any    // the default behind a pointer
+	completion
 }
 
-// all are the settings of cpard, in the order of the help. A secret is never a
-// setting itself: the setting names a file.
-var all = []setting{
-	{Setting: settings.Setting{Name: "data", What: "data folder", None: "none", Path: true}, folder: true,
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Data, name, "", what) }},
-	{Setting: settings.Setting{Name: "store", What: "object storage for indexes, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", None: "the data folder"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Objects.Address, name, "", what) }},
-	{Setting: settings.Setting{Name: "store-credentials", What: "its credentials, a private file of lines NAME=VALUE", None: "the environment", Path: true},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Objects.Credentials, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "cache-bytes", What: "maximum size of the cache of object storage in the data folder"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.Objects.CacheBytes, "16GiB"), name, what)
-		}},
-	{Setting: settings.Setting{Name: "nats", What: "NATS servers of a cluster, such as tls://a:4222,tls://b:4222,tls://c:4222 (needs store)", None: "no cluster"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Cluster.Servers, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "nats-seed", What: "seed of the nkey that the servers accept, a private file", None: "none", Path: true},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Seed, name, "", what) }},
-	{Setting: settings.Setting{Name: "nats-ca", What: "authorities of the servers' certificates, a PEM file", None: "the system's", Path: true}, endings: []string{"pem", "crt"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.CA, name, "", what) }},
-	{Setting: settings.Setting{Name: "role", What: "role in the cluster: router (takes requests), node (holds indexes), or all"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Parsed("all", "string", func(s string) (err error) {
-				o.Cluster.Role, err = cluster.ParseRole(s)
-				return err
-			}), name, what)
-		},
-		values: []string{"all", "router", "node"}},
-	{Setting: settings.Setting{Name: "node-name", What: "unique name of this node in the cluster", None: "the host name"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Name, name, "", what) }},
-	{Setting: settings.Setting{Name: "rack", What: "failure domain of this node: no rack gets both copies of a part", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Cluster.Rack, name, "", what) }},
-	{Setting: settings.Setting{Name: "part-bytes", What: "minimum size of a part of an index (the same on all nodes)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.minShardBytes, "200MiB"), name, what)
-		}},
-	{Setting: settings.Setting{Name: "listen", What: "address and port (port 0 picks a free one; other addresses than loopback need TLS and a tenant)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Listen, name, "127.0.0.1:8080", what)
-		}},
-	{Setting: settings.Setting{Name: "tls-cert", What: "TLS certificate with its chain, a PEM file (reloaded when it changes)", None: "none", Path: true}, endings: []string{"pem", "crt"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Cert, name, "", what) }},
-	{Setting: settings.Setting{Name: "tls-key", What: "its key, a PEM file", None: "none", Path: true}, endings: []string{"pem", "key"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Network.Key, name, "", what) }},
-	{Setting: settings.Setting{Name: "client-ca", What: "authorities of client certificates, a PEM file (clients must present one)", None: "none", Path: true}, endings: []string{"pem", "crt"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Network.ClientCA, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "acme-domain", What: "name for which ACME issues a certificate, accepting its terms (repeatable)", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringSliceVar(&o.Network.ACME.Domains, name, nil, what)
-		}},
-	{Setting: settings.Setting{Name: "acme-directory", What: "URL of the ACME directory", None: "Let's Encrypt"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Network.ACME.Directory, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "acme-ca", What: "authorities of the directory's own certificate, a PEM file", None: "the system's", Path: true}, endings: []string{"pem", "crt"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Network.ACME.CA, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "acme-email", What: "contact address for the directory", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringVar(&o.Network.ACME.Email, name, "", what)
-		}},
-	{Setting: settings.Setting{Name: "insecure-http", What: "plain HTTP beyond loopback, for a proxy that terminates TLS (needs a tenant)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.BoolVar(&o.Network.InsecureHTTP, name, false, what)
-		}},
-	{Setting: settings.Setting{Name: "allowed-host", What: "additional host name of the cloud, besides the names in its certificate (repeatable)", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.StringSliceVar(&o.Network.Hosts, name, nil, what)
-		}},
-	{Setting: settings.Setting{Name: "max-connections", What: "maximum simultaneous connections (others wait)", None: "1024, or half of the limit on open files"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.IntVar(&o.Network.MaxConnections, name, 0, what)
-		}},
-	{Setting: settings.Setting{Name: "max-memory", What: "maximum memory for bodies, requests and replies (beyond it, clients must retry later)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.Admit.Memory, "256MiB"), name, what)
-		}},
-	{Setting: settings.Setting{Name: "max-wait", What: "maximum wait for memory or a turn, before a client must retry later"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Admit.Wait, name, 10*time.Second, what)
-		}},
-	{Setting: settings.Setting{Name: "stop-grace", What: "time for running requests to finish after ^C or SIGTERM"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Grace, name, 10*time.Second, what)
-		}},
-	{Setting: settings.Setting{Name: "workers", What: "number of goroutines that share a search or a batch of requests (0: the number of cores)", None: "the number of cores"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Workers, name, 0, what) }},
-	{Setting: settings.Setting{Name: "memory", What: "where to keep the vectors of a searched index: map (the files), huge (a copy in pages of 2 MB), or auto"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Parsed("auto", "string", func(s string) (err error) {
-				o.Memory, err = indexdir.ParseMemory(s)
-				return err
-			}), name, what)
-		},
-		values: []string{"map", "huge", "auto"}},
-	{Setting: settings.Setting{Name: "max-loaded", What: "maximum number of loaded indexes (the least recently used is unloaded)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxLoaded, name, 64, what) }},
-	{Setting: settings.Setting{Name: "max-copied", What: "maximum memory for copies of indexes (see memory)", None: "half of the memory free at the start"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.Store.MaxCopied, "0"), name, what)
-		}},
-	{Setting: settings.Setting{Name: "unload-after", What: "how long an unused index stays loaded"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Store.Idle, name, 15*time.Minute, what)
-		}},
-	{Setting: settings.Setting{Name: "scrub-rate", What: "bytes read per second to find damage (0: none)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Size(&o.Store.ScrubRate, "16MiB"), name, what)
-		}},
-	{Setting: settings.Setting{Name: "scrub-every", What: "interval between complete reads to find damage, if the rate allows", None: "1h, with --store 24h"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Store.ScrubEvery, name, 0, what)
-		}},
-	{Setting: settings.Setting{Name: "keep-pending", What: "how long to keep an upload that was never activated"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.DurationVar(&o.Store.KeepPending, name, 24*time.Hour, what)
-		}},
-	{Setting: settings.Setting{Name: "max-pending", What: "maximum number of never activated indexes per tenant (the one with the oldest upload is removed)"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.IntVar(&o.Store.MaxPending, name, 256, what) }},
-	{Setting: settings.Setting{Name: "log-level", What: "debug, info, warn or error"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Parsed("warn", "string", func(s string) error { return parseLevel(&o.level, s) }), name, what)
-		},
-		values: []string{"debug", "info", "warn", "error"}},
-	{Setting: settings.Setting{Name: "log-format", What: "text or json"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.Var(settings.Parsed("text", "string", func(s string) error { return parseFormat(&o.jsonLog, s) }), name, what)
-		},
-		values: []string{"text", "json"}},
-	{Setting: settings.Setting{Name: "log-clients", What: "log the addresses of clients, which may identify people"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.LogClients, name, false, what) }},
-	{Setting: settings.Setting{Name: "metrics-listen", What: "loopback address and port for metrics and readiness, such as 127.0.0.1:9090", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Listen, name, "", what) }},
-	{Setting: settings.Setting{Name: "insecure-metrics-anywhere", What: "allow metrics on a public address, without token or encryption"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) {
-			f.BoolVar(&o.Watch.InsecureAnywhere, name, false, what)
-		}},
-	{Setting: settings.Setting{Name: "otlp-endpoint", What: "URL of an OpenTelemetry collector to send traces to, such as http://127.0.0.1:4318", None: "none"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.StringVar(&o.Watch.Traces, name, "", what) }},
-	{Setting: settings.Setting{Name: "pprof", What: "serve Go's profiles beside the metrics, only on loopback"},
-		flag: func(f *pflag.FlagSet, o *options, name, what string) { f.BoolVar(&o.Watch.Profile, name, false, what) }},
+// A completion lists what the shell offers: values, files with these endings,
+// or folders.
+type completion struct {
+	values       []string
+	path, folder bool
+}
+
+var anything, folder = completion{}, completion{path: true, folder: true}
+
+func oneOf(values ...string) completion { return completion{values: values} }
+
+func file(endings ...string) completion { return completion{values: endings, path: true} }
+
+// settings returns the settings of cpard, in the order of the help. A secret is
+// never a setting itself: the setting names a file.
+func (o *options) settings() []setting {
+	return []setting{
+		{"data", "data folder", "none", &o.Data, "", folder},
+		{"store", "object storage for indexes, such as s3://BUCKET/PREFIX?region=REGION, azblob://CONTAINER/PREFIX or gs://BUCKET/PREFIX", "the data folder", &o.Objects.Address, "", anything},
+		{"store-credentials", "its credentials, a private file of lines NAME=VALUE", "the environment", &o.Objects.Credentials, "", file()},
+		{"cache-bytes", "maximum size of the cache of object storage in the data folder", "", &o.Objects.CacheBytes, "16GiB", anything},
+		{"nats", "NATS servers of a cluster, such as tls://a:4222,tls://b:4222,tls://c:4222 (needs store)", "no cluster", &o.Cluster.Servers, "", anything},
+		{"nats-seed", "seed of the nkey that the servers accept, a private file", "none", &o.Cluster.Seed, "", file()},
+		{"nats-ca", "authorities of the servers' certificates, a PEM file", "the system's", &o.Cluster.CA, "", file("pem", "crt")},
+		{"role", "role in the cluster: router (takes requests), node (holds indexes), or all", "", settings.Parsed("all", "string", o.parseRole), nil, oneOf("all", "router", "node")},
+		{"node-name", "unique name of this node in the cluster", "the host name", &o.Cluster.Name, "", anything},
+		{"rack", "failure domain of this node: no rack gets both copies of a part", "none", &o.Cluster.Rack, "", anything},
+		{"part-bytes", "minimum size of a part of an index (the same on all nodes)", "", &o.minShardBytes, "200MiB", anything},
+		{"listen", "address and port (port 0 picks a free one; other addresses than loopback need TLS and a tenant)", "", &o.Listen, "127.0.0.1:8080", anything},
+		{"tls-cert", "TLS certificate with its chain, a PEM file (reloaded when it changes)", "none", &o.Network.Cert, "", file("pem", "crt")},
+		{"tls-key", "its key, a PEM file", "none", &o.Network.Key, "", file("pem", "key")},
+		{"client-ca", "authorities of client certificates, a PEM file (clients must present one)", "none", &o.Network.ClientCA, "", file("pem", "crt")},
+		{"acme-domain", "name for which ACME issues a certificate, accepting its terms (repeatable)", "none", &o.Network.ACME.Domains, []string(nil), anything},
+		{"acme-directory", "URL of the ACME directory", "Let's Encrypt", &o.Network.ACME.Directory, "", anything},
+		{"acme-ca", "authorities of the directory's own certificate, a PEM file", "the system's", &o.Network.ACME.CA, "", file("pem", "crt")},
+		{"acme-email", "contact address for the directory", "none", &o.Network.ACME.Email, "", anything},
+		{"insecure-http", "plain HTTP beyond loopback, for a proxy that terminates TLS (needs a tenant)", "", &o.Network.InsecureHTTP, false, anything},
+		{"allowed-host", "additional host name of the cloud, besides the names in its certificate (repeatable)", "none", &o.Network.Hosts, []string(nil), anything},
+		{"max-connections", "maximum simultaneous connections (others wait)", "1024, or half of the limit on open files", &o.Network.MaxConnections, 0, anything},
+		{"max-memory", "maximum memory for bodies, requests and replies (beyond it, clients must retry later)", "", &o.Admit.Memory, "256MiB", anything},
+		{"max-wait", "maximum wait for memory or a turn, before a client must retry later", "", &o.Admit.Wait, 10 * time.Second, anything},
+		{"stop-grace", "time for running requests to finish after ^C or SIGTERM", "", &o.Grace, 10 * time.Second, anything},
+		{"workers", "number of goroutines that share a search or a batch of requests (0: the number of cores)", "the number of cores", &o.Workers, 0, anything},
+		{"memory", "where to keep the vectors of a searched index: map (the files), huge (a copy in pages of 2 MB), or auto", "", settings.Parsed("auto", "string", o.parseMemory), nil, oneOf("map", "huge", "auto")},
+		{"max-loaded", "maximum number of loaded indexes (the least recently used is unloaded)", "", &o.Store.MaxLoaded, 64, anything},
+		{"max-copied", "maximum memory for copies of indexes (see memory)", "half of the memory free at the start", &o.Store.MaxCopied, "0", anything},
+		{"unload-after", "how long an unused index stays loaded", "", &o.Store.Idle, 15 * time.Minute, anything},
+		{"scrub-rate", "bytes read per second to find damage (0: none)", "", &o.Store.ScrubRate, "16MiB", anything},
+		{"scrub-every", "interval between complete reads to find damage, if the rate allows", "1h, with --store 24h", &o.Store.ScrubEvery, time.Duration(0), anything},
+		{"keep-pending", "how long to keep an upload that was never activated", "", &o.Store.KeepPending, 24 * time.Hour, anything},
+		{"max-pending", "maximum number of never activated indexes per tenant (the one with the oldest upload is removed)", "", &o.Store.MaxPending, 256, anything},
+		{"log-level", "debug, info, warn or error", "", settings.Parsed("warn", "string", o.parseLevel), nil, oneOf("debug", "info", "warn", "error")},
+		{"log-format", "text or json", "", settings.Parsed("text", "string", o.parseFormat), nil, oneOf("text", "json")},
+		{"log-clients", "log the addresses of clients, which may identify people", "", &o.LogClients, false, anything},
+		{"metrics-listen", "loopback address and port for metrics and readiness, such as 127.0.0.1:9090", "none", &o.Watch.Listen, "", anything},
+		{"insecure-metrics-anywhere", "allow metrics on a public address, without token or encryption", "", &o.Watch.InsecureAnywhere, false, anything},
+		{"otlp-endpoint", "URL of an OpenTelemetry collector to send traces to, such as http://127.0.0.1:4318", "none", &o.Watch.Traces, "", anything},
+		{"pprof", "serve Go's profiles beside the metrics, only on loopback", "", &o.Watch.Profile, false, anything},
+	}
+}
+
+func (s setting) add(f *pflag.FlagSet) {
+	switch to := s.to.(type) {
+	case *string:
+		f.StringVar(to, s.name, s.initial.(string), s.what)
+	case *[]string:
+		f.StringSliceVar(to, s.name, nil, s.what)
+	case *bool:
+		f.BoolVar(to, s.name, false, s.what)
+	case *int:
+		f.IntVar(to, s.name, s.initial.(int), s.what)
+	case *int64:
+		f.Var(settings.Size(to, s.initial.(string)), s.name, s.what)
+	case *time.Duration:
+		f.DurationVar(to, s.name, s.initial.(time.Duration), s.what)
+	case pflag.Value:
+		f.Var(to, s.name, s.what)
+	}
 }
 
 // table describes the settings without their flags.
@@ -192,12 +122,11 @@ var table = settings.Table{Program: "cpard", Places: configPlaces, Settings: des
 
 func describe() (out []settings.Setting) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	for _, s := range all {
-		s.flag(flags, new(options), s.Name, s.What)
-		if s.None == "" {
-			s.None = flags.Lookup(s.Name).DefValue
+	for _, s := range new(options).settings() {
+		if s.add(flags); s.none == "" {
+			s.none = flags.Lookup(s.name).DefValue
 		}
-		out = append(out, s.Setting)
+		out = append(out, settings.Setting{Name: s.name, What: s.what, None: s.none, Path: s.path})
 	}
 	return out
 }
@@ -213,29 +142,27 @@ func configPlaces() (out []string) {
 
 // addFlags adds the flags of the named settings, or of all.
 func addFlags(c *cobra.Command, o *options, names ...string) {
-	for _, s := range all {
-		if len(names) == 0 || slices.Contains(names, s.Name) {
-			s.flag(c.Flags(), o, s.Name, s.What)
+	for _, s := range o.settings() {
+		if len(names) == 0 || slices.Contains(names, s.name) {
+			s.add(c.Flags())
 		}
 	}
 }
 
 // complete adds shell completion to a command and its subcommands.
 func complete(c *cobra.Command) {
-	for _, s := range all {
-		if c.Flags().Lookup(s.Name) == nil {
+	for _, s := range new(options).settings() {
+		if c.Flags().Lookup(s.name) == nil {
 			continue
 		}
 		var err error
 		switch {
-		case s.values != nil:
-			err = c.RegisterFlagCompletionFunc(s.Name, cobra.FixedCompletions(s.values, cobra.ShellCompDirectiveNoFileComp))
 		case s.folder:
-			err = c.MarkFlagDirname(s.Name)
-		case s.Path:
-			err = c.MarkFlagFilename(s.Name, s.endings...)
+			err = c.MarkFlagDirname(s.name)
+		case s.path:
+			err = c.MarkFlagFilename(s.name, s.values...)
 		default:
-			err = c.RegisterFlagCompletionFunc(s.Name, cobra.NoFileCompletions)
+			err = c.RegisterFlagCompletionFunc(s.name, cobra.FixedCompletions(s.values, cobra.ShellCompDirectiveNoFileComp))
 		}
 		if err != nil {
 			panic("cpard: " + err.Error()) // the flag was just looked up
@@ -285,17 +212,27 @@ name the files of secrets.
 	return c
 }
 
-func parseLevel(to *slog.Level, s string) error {
-	if err := to.UnmarshalText([]byte(s)); err != nil {
-		return exitcode.UsageError(errLevel(s))
+func (o *options) parseRole(s string) (err error) {
+	o.Cluster.Role, err = cluster.ParseRole(s)
+	return err
+}
+
+func (o *options) parseMemory(s string) (err error) {
+	o.Memory, err = indexdir.ParseMemory(s)
+	return err
+}
+
+func (o *options) parseLevel(s string) error {
+	if err := o.level.UnmarshalText([]byte(s)); err != nil {
+		return exitcode.UsageError(fmt.Errorf("no log level %q; there are debug, info, warn and error", s))
 	}
 	return nil
 }
 
-func parseFormat(asJSON *bool, s string) error {
+func (o *options) parseFormat(s string) error {
 	if s != "text" && s != "json" {
 		return exitcode.UsageError(fmt.Errorf("no log format %q; there are text and json", s))
 	}
-	*asJSON = s == "json"
+	o.jsonLog = s == "json"
 	return nil
 }

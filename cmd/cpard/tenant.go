@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -83,18 +82,22 @@ func (f *tenantFlags) open() error {
 	f.editor.Data = f.o.Data
 	if f.tokenFile != "" {
 		if _, err := os.Lstat(f.tokenFile); err == nil {
-			return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+			return f.tokenFileExists()
 		}
 		f.editor.Keep = f.keep
 	}
 	return needData(f.o.Data)
 }
 
+func (f *tenantFlags) tokenFileExists() error {
+	return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+}
+
 // keep writes a token into the named file, readable only by its owner.
 func (f *tenantFlags) keep(token bearer.Token) error {
 	err := durable.WriteNew(durable.OS, f.tokenFile, []byte(token.Reveal()+"\n"), 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return hint.Add(fmt.Errorf("keeping the token: %w: %s is there", cpar.ErrInput, f.tokenFile), "name another file")
+		return f.tokenFileExists()
 	}
 	if err != nil {
 		return fmt.Errorf("keeping the token: %w", err)
@@ -314,7 +317,7 @@ func (f *tenantFlags) printToken(c *cobra.Command, made tenant.Issued) error {
 		out.Token = ""
 	}
 	if f.asJSON {
-		return printIndented(c.OutOrStdout(), out)
+		return printAsJSON(c.OutOrStdout(), out)
 	}
 	w := c.ErrOrStderr()
 	if made.New {
@@ -412,14 +415,8 @@ its label and its scopes.`,
 
 func (f *tenantFlags) print(c *cobra.Command, v any, text func(io.Writer)) error {
 	if f.asJSON {
-		return printIndented(c.OutOrStdout(), v)
+		return printAsJSON(c.OutOrStdout(), v)
 	}
 	text(c.OutOrStdout())
 	return nil
-}
-
-func printIndented(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -116,11 +116,7 @@ func (f *tenantFlags) discard(ctx context.Context, id string) error {
 	if f.o.Objects.Address == "" {
 		return tenant.Discard(f.o.Data, id)
 	}
-	b, err := f.o.openBackend()
-	if err != nil {
-		return err
-	}
-	return errors.Join(deleteAll(ctx, b, id), b.Close())
+	return f.o.withBackend(func(b store.Backend) error { return deleteAll(ctx, b, id) })
 }
 
 // where returns the location of a tenant's indexes.
@@ -137,12 +133,11 @@ func (f *tenantFlags) stored(ctx context.Context, id string) (files int, bytes i
 	if f.o.Objects.Address == "" {
 		return tenant.DataSize(f.o.Data, id)
 	}
-	b, err := f.o.openBackend()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer b.Close()
-	return countAll(ctx, b, id)
+	err = f.o.withBackend(func(b store.Backend) error {
+		files, bytes, err = countAll(ctx, b, id)
+		return err
+	})
+	return files, bytes, err
 }
 
 // countAll counts the segments of a tenant's indexes.

@@ -5,13 +5,11 @@
 //	cpar_ | base32 of 32 random bytes and 4 bytes of checksum, in lower case     63 characters
 //
 // The prefix lets scanners for leaked tokens recognise one. The checksum, the
-// start of the SHA-256 of prefix and random bytes, detects typing errors
-// without a request to the cloud.
+// start of the SHA-256 of prefix and random bytes, detects typing errors.
 //
 // A cloud stores only the SHA-256 of a token. Slow, salted hashes protect
 // passwords, which people choose from a small set. One of 2²⁵⁶ equally likely
-// tokens cannot be guessed, so a plain hash suffices and a wrong guess costs
-// the cloud no more than any other request.
+// tokens cannot be guessed, so a plain hash suffices.
 package bearer
 
 import (
