@@ -111,15 +111,14 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 		r.Problem = sanitize.Text(err.Error())
 		return r
 	}
-	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name, l.Scheme.String(), l.Photos, manifest.Bytes(), l.Generation
-	r.origin, r.scheme = l.Origin, l.Scheme
-	r.InUse = m.InUse != nil && *m.InUse == l.Origin
-	now := IndexGeneration{Origin: l.Origin, ID: info.ID, Generation: l.Generation, Digest: l.Digest}
-	problem := k.key.Check(l.Scheme)
-	if before, seen := m.Seen[l.Origin.String()]; seen && problem == nil {
-		problem = before.follows(now, l)
+	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name(), l.Scheme().String(), l.Records(), manifest.Bytes(), l.Generation()
+	r.origin, r.scheme = l.Origin(), l.Scheme()
+	r.InUse = m.InUse != nil && *m.InUse == r.origin
+	problem := k.key.Check(r.scheme)
+	if before, seen := m.Seen[r.origin.String()]; seen && problem == nil {
+		problem = before.follows(l)
 	}
-	if problem == nil && slices.Contains(m.Deleted, l.Origin) {
+	if problem == nil && slices.Contains(m.Deleted, r.origin) {
 		problem = deletedIndex()
 	}
 	if problem != nil {

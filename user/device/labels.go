@@ -36,7 +36,7 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error {
+func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes()}
 	l, err := d.labels(key)
 	if err != nil {
@@ -77,17 +77,16 @@ func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *lookin
 
 const foreignKind = "ledger of another key"
 
-func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar.Manifest, error) {
+func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *cpar.Manifest, err error) {
 	if k.looked++; k.looked > maxLookedAt {
-		return nil, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
+		return l, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
 	}
-	m, err := k.cloud.Manifest(ctx, id)
-	if err != nil {
-		return nil, nil, err
+	if m, err = k.cloud.Manifest(ctx, id); err != nil {
+		return l, nil, err
 	}
 	f := &fetching{opener: k.opener, ctx: ctx, id: id}
 	var ledger cpar.Segment
-	l, err := user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
+	l, err = user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
 		ledger = s
 		if k.foreign != nil {
 			if _, known := k.foreign.Get(foreignKind, foreignName(id, s)); known {

@@ -127,8 +127,8 @@ type IndexGeneration struct {
 	Digest     cpar.Digest  `json:"state"`
 }
 
-func generationOf(o *user.Owner) IndexGeneration {
-	return IndexGeneration{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), Digest: o.Digest()}
+func generationOf(l user.Label) IndexGeneration {
+	return IndexGeneration{Origin: l.Origin(), ID: l.ID(), Generation: l.Generation(), Digest: l.Digest()}
 }
 
 // Card encodes a generation as one word, ORIGIN@GENERATION:STATE, to copy to
