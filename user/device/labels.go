@@ -13,8 +13,7 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label is a description of an index, stored encrypted under the key because
-// an index's name is private.
+// A label describes an index, whose name is private.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -63,8 +62,7 @@ const (
 // looking fetches the ledgers of a cloud's indexes within those bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers of other keys, so that they are not fetched
-	// again. It may be nil.
+	// foreign remembers ledgers of other keys. It may be nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -111,7 +109,6 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its bytes and its index. A cloud that once
-// served a foreign ledger under our index's id therefore cannot hide that index
-// for good.
+// foreignName identifies a ledger by its bytes and its index, so that a foreign
+// ledger served once under our index's id does not hide that index for good.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

@@ -11,9 +11,8 @@ import (
 )
 
 // checkSeen compares the generation that a cloud offers with those seen, and
-// records it. This check detects rollback. If named is set, the user named the
-// index, and it replaces the default. Hints never contain an id that the cloud
-// chose.
+// records it. An index that the user named replaces the default. Hints never
+// contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
@@ -110,8 +109,7 @@ const forked = "two devices have updated copies of one index, or the cloud shows
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
 // checkFolder refuses to update a folder that does not descend from the seen
-// generation, such as a restored copy or one that another device has overtaken.
-// Its update would look like a rollback by the cloud.
+// generation, because the update would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[o.Origin().String()]
