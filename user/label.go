@@ -15,32 +15,51 @@ import (
 // A Label is the part of the ledger that distinguishes an index from others of
 // the same key. It is available under every scheme, including those that the
 // key does not allow.
-type Label struct {
-	Name       string // "" where it has none
-	Origin     cpar.IndexID
-	Scheme     cpar.Scheme
-	Photos     int // live photos
-	Generation uint64
-	Digest     [sha256.Size]byte
-
-	*ledger
-}
+type Label struct{ ledger *ledger }
 
 // ReadLabel reads the label of an index with its key. It fetches only the
 // ledger and makes the same checks of manifest and ledger as Open.
-func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (*Label, error) {
+func ReadLabel(key *Key, m *cpar.Manifest, fetch Fetch) (Label, error) {
 	l, _, err := openLedger(key, m, fetch)
 	if err != nil {
-		return nil, fmt.Errorf("reading the name of index %v: %w", m.ID, err)
+		return Label{}, fmt.Errorf("reading the name of index %v: %w", m.ID, err)
 	}
-	return &Label{Name: l.name, Origin: l.origin, Scheme: l.scheme, Photos: l.live, Generation: l.generation, Digest: l.digest, ledger: l}, nil
+	return Label{l}, nil
 }
+
+func (l Label) ID() cpar.IndexID { return l.ledger.id }
+
+// Name returns the owner's name for the index, or "".
+func (l Label) Name() string { return l.ledger.name }
+
+// Origin returns the id of the index whose projection the records use. It
+// differs from ID only after Compact. Indexes with the same key and origin are
+// generations of one index.
+func (l Label) Origin() cpar.IndexID { return l.ledger.origin }
+
+// Scheme returns the ledger's scheme, which the server cannot alter.
+func (l Label) Scheme() cpar.Scheme { return l.ledger.scheme }
+
+// Records returns the number of live records.
+func (l Label) Records() int { return l.ledger.live }
+
+// Generation numbers the generations of an index from 1, continuing through
+// Compact.
+func (l Label) Generation() uint64 { return l.ledger.generation }
+
+// Digest identifies a generation by its whole ledger, because two updates of
+// the same backup have equal generation numbers. It is zero until the
+// generation is written.
+func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
 // DescendsFrom reports whether one of the last PastGenerations ancestors is the
 // given generation.
-func (l *ledger) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
-	return slices.Contains(l.ancestors, state) || l.generation > generation+PastGenerations
+func (l Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
+	return slices.Contains(l.ledger.ancestors, state) || l.ledger.generation > generation+PastGenerations
 }
+
+// Ancestors returns the digests of the recorded ancestors, newest first.
+func (l Label) Ancestors() [][sha256.Size]byte { return slices.Clone(l.ledger.ancestors) }
 
 const maxNameBytes = 64
 

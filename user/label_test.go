@@ -34,7 +34,7 @@ func TestLabelNeedsOnlyTheLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Name != "family" || l.Origin != b.ID() || l.Scheme != s || l.Photos != 12 || l.Generation != 1 || l.Digest != o.Digest() {
+		if l.Name() != "family" || l.Origin() != b.ID() || l.Scheme() != s || l.Records() != 12 || l.Generation() != 1 || l.Digest() != o.Digest() {
 			t.Errorf("%v: %+v", s, l)
 		}
 		if _, err := ReadLabel(testKey(), x.Manifest(), x.Read); !errors.Is(err, cpar.ErrKey) {

@@ -25,7 +25,7 @@ import (
 // and reads replies. It is safe for concurrent use and prints as redacted.
 type Owner struct {
 	seed.Redacted
-	ledger   *ledger
+	Label
 	index    *index.Index
 	scheme   scheme
 	manifest cpar.Manifest
@@ -36,7 +36,7 @@ type Owner struct {
 }
 
 func newOwner(l *ledger, x *index.Index, s scheme) *Owner {
-	o := &Owner{ledger: l, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
+	o := &Owner{Label: Label{l}, index: x, scheme: s, manifest: cpar.Manifest{ID: l.id, Scheme: l.scheme, Records: uint32(l.records)}}
 	s.Describe(&o.manifest)
 	l.live = s.Live()
 	o.ranks.Store(&l.ranker)
@@ -148,39 +148,6 @@ func (o *Owner) checkManifest(m *cpar.Manifest) error {
 	}
 	return nil
 }
-
-func (o *Owner) ID() cpar.IndexID { return o.ledger.id }
-
-// Name returns the owner's name for the index, or "".
-func (o *Owner) Name() string { return o.ledger.name }
-
-// Origin returns the id of the index whose projection the records use. It
-// differs from ID only after Compact. Indexes with the same key and origin are
-// generations of one index.
-func (o *Owner) Origin() cpar.IndexID { return o.ledger.origin }
-
-// Scheme returns the ledger's scheme, which the server cannot alter.
-func (o *Owner) Scheme() cpar.Scheme { return o.ledger.scheme }
-
-// Generation numbers the generations of an index from 1, continuing through
-// Compact.
-func (o *Owner) Generation() uint64 { return o.ledger.generation }
-
-// Digest identifies a generation by its whole ledger, because two updates of
-// the same backup have equal generation numbers. It is zero until the
-// generation is written.
-func (o *Owner) Digest() [sha256.Size]byte { return o.ledger.digest }
-
-// DescendsFrom reports whether one of the last PastGenerations ancestors is the
-// given generation.
-func (o *Owner) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
-	return o.ledger.DescendsFrom(state, generation)
-}
-
-// Ancestors returns the digests of the recorded ancestors, newest first.
-func (o *Owner) Ancestors() [][sha256.Size]byte { return slices.Clone(o.ledger.ancestors) }
-
-func (o *Owner) Records() int { return o.scheme.Live() }
 
 // Keywords returns the sorted keywords of the collection.
 func (o *Owner) Keywords() []string { return slices.Sorted(slices.Values(o.ledger.dict.Words())) }

@@ -45,10 +45,6 @@ func RowBytes(m *cpar.Manifest) (n uint64) {
 	return n
 }
 
-// AvailableMemory returns the memory that the process can allocate without
-// taking it from others. known is false where the system does not report it.
-func AvailableMemory() (n uint64, known bool) { return available() }
-
 // A region is memory of this process, handed out from the front.
 type region struct {
 	all  []byte
@@ -69,7 +65,7 @@ type system struct {
 	allocate  func(n uint64) (b []byte, free func(), err error)
 }
 
-var thisSystem = system{available, Allocate}
+var thisSystem = system{AvailableMemory, Allocate}
 
 // reserve allocates a region for the rows of m, or returns nil to map them.
 func (s system) reserve(memory Memory, m *cpar.Manifest, log *slog.Logger) *region {

@@ -31,9 +31,10 @@ func Allocate(n uint64) ([]byte, func(), error) {
 	return all[first : first+int(n) : first+int(n)], func() { _ = unix.Munmap(all) }, nil
 }
 
-// available returns the smaller of the system's available memory and the rest of the
-// control group's limit.
-func available() (n uint64, known bool) {
+// AvailableMemory returns the memory that the process can allocate without
+// taking it from others: the smaller of the system's available memory and the
+// rest of the control group's limit. known is false if neither is reported.
+func AvailableMemory() (n uint64, known bool) {
 	f, err := os.Open("/proc/meminfo")
 	if err != nil {
 		return 0, false

@@ -145,16 +145,16 @@ func readSegment(b []byte, folder string, s cpar.Segment) ([]byte, error) {
 		}
 	}
 	if cpar.Digest(h.Sum(nil)) != s.Digest {
-		return nil, segmentError(s, ErrDigest)
+		return nil, Fault(s, ErrDigest)
 	}
 	return b, nil
 }
 
 func openSegment(folder string, s cpar.Segment) (*os.File, error) {
-	f, size, err := openFile(folder, s.Digest, func(err error) error { return segmentError(s, err) })
+	f, size, err := openFile(folder, s.Digest, func(err error) error { return Fault(s, err) })
 	if err == nil && (s.Bytes > math.MaxInt || size != int64(s.Bytes)) {
 		f.Close()
-		return nil, segmentError(s, fmt.Errorf("%w: it has %d bytes, want %d", ErrSize, size, s.Bytes))
+		return nil, Fault(s, fmt.Errorf("%w: it has %d bytes, want %d", ErrSize, size, s.Bytes))
 	}
 	return f, err
 }
@@ -165,15 +165,13 @@ func checkDigest(f *os.File, s cpar.Segment) error {
 		return durable.StorageError("reading", f.Name(), 0, err)
 	}
 	if cpar.Digest(h.Sum(nil)) != s.Digest {
-		return segmentError(s, ErrDigest)
+		return Fault(s, ErrDigest)
 	}
 	return nil
 }
 
 // Fault wraps err, one of the faults of a segment, with the name of s.
-func Fault(s cpar.Segment, err error) error { return segmentError(s, err) }
-
-func segmentError(s cpar.Segment, err error) error {
+func Fault(s cpar.Segment, err error) error {
 	return hint.Add(fmt.Errorf("segment %v %.8v…: %w: %w", s.Kind, s.Digest, cpar.ErrCorrupt, err), rebuild)
 }
 
@@ -209,7 +207,7 @@ func (x *Index) Read(s cpar.Segment) ([]byte, error) {
 			return x.segments[i], nil
 		}
 	}
-	return nil, segmentError(s, ErrMissing)
+	return nil, Fault(s, ErrMissing)
 }
 
 // Retain adds a reference. The caller must hold one.

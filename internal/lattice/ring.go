@@ -42,9 +42,6 @@ const (
 	// hintBits is the number of bits kept of each hint coefficient. With two
 	// fewer, rounding would outweigh the noise.
 	hintBits = mod48.FieldBits
-	// lazy is the number of products below Q² summed before a reduction. 128
-	// bits would hold 2³².
-	lazy = 1 << 16
 )
 
 func newRing(logN, logQ int, gap uint64) *Ring {
@@ -67,7 +64,6 @@ type plan struct {
 	kernels *mod48.Modulus
 	columns *mod48.Transform
 	inverse []uint64 // inverse[i] is 1/2^i as a Montgomery factor
-	square  uint64   // 2¹²⁸ mod Q, which cancels two divisions by 2⁶⁴
 }
 
 func (r *Ring) plan() *plan {
@@ -78,7 +74,6 @@ func (r *Ring) plan() *plan {
 	t := &plan{SubRing: of.SubRings[0], kernels: mod48.New(r.Q)}
 	half := r.Q/2 + 1
 	c := ring.MForm(1, r.Q, t.BRedConstant)
-	t.square = ring.MForm(c, r.Q, t.BRedConstant)
 	for range r.LogN + 1 {
 		t.inverse = append(t.inverse, c)
 		c = ring.BRed(c, half, r.Q, t.BRedConstant)

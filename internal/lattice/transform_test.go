@@ -172,7 +172,7 @@ func TestInterpolateFoldedAgainstWhole(t *testing.T) {
 			whole := o.product(a, b)
 			x, z, y := o.evaluated(a), o.evaluated(b), make([]uint64, o.N/d)
 			for k := range y {
-				y[k] = o.Dot(x[k*d:(k+1)*d], z[k*d:])
+				y[k] = o.slowDot(x[k*d:(k+1)*d], z[k*d:])
 			}
 			folded := slices.Clone(y)
 			o.InterpolateFolded(y)

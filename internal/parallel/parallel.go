@@ -80,10 +80,8 @@ func Ranges(n, workers int, work func(from, to int)) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	workers = max(1, min(workers, n))
-	var wait sync.WaitGroup
-	for w := range workers {
-		wait.Go(func() { work(w*n/workers, (w+1)*n/workers) })
-	}
-	wait.Wait()
+	_ = Runs(workers, n, 1, func(_, from, to int) error {
+		work(from, to)
+		return nil
+	})
 }

@@ -18,8 +18,8 @@ import (
 	"cpar/user"
 )
 
-// A Photo is a photo to annotate: its name in messages, and a function that
-// returns its features. AnnotateSeq passes over a photo without Features.
+// A Photo is a photo to annotate: its name in messages, and its features.
+// AnnotateSeq passes over a photo without Features.
 type Photo struct {
 	Name     string
 	Features func(*user.Owner) (*feature.Vectors, error)
@@ -43,18 +43,17 @@ func Extracted(name string, f *feature.Vectors) Photo {
 
 // AnnotateOptions configure how photos are annotated.
 type AnnotateOptions struct {
-	// Params selects the search parameters, nil for Owner.DefaultParams. It is
-	// called again after the index changes.
+	// Params selects the search parameters, nil for Owner.DefaultParams. A
+	// changed index calls it again.
 	Params  func(*Index) (cpar.Params, error)
 	Ranking user.Ranking
-	// AllCells requests every cell of an index that has cells, which the cloud
-	// sees.
+	// AllCells requests every cell of an index that has cells. The cloud sees
+	// it.
 	AllCells bool
-	// Sending, if not nil, is called before each request is sent, with the
+	// Sending, if not nil, receives each request before it is sent, with the
 	// number of its photo.
 	Sending func(number int, q *cpar.Request) error
-	// Progress receives the number of finished photos, never their names or
-	// outcomes.
+	// Progress receives the number of finished photos, never names or outcomes.
 	Progress progress.Func
 }
 
@@ -104,10 +103,10 @@ func (x *Index) Annotate(ctx context.Context, photos []Photo, w AnnotateOptions)
 const maxPassed = 4
 
 // AnnotateSeq annotates photos as they arrive and yields the results of one
-// batch of requests at a time, with every photo taken since the batch before.
-// Photos without Features are taken and have no result. The first error is
-// yielded with the results that precede it and ends the sequence, because the
-// following photos would fail as well. AnnotateSeq does not report progress.
+// batch at a time, with every photo taken since the batch before. Photos
+// without Features have no result. The first error ends the sequence and is
+// yielded with the results that precede it. AnnotateSeq does not report
+// progress.
 func (x *Index) AnnotateSeq(ctx context.Context, photos iter.Seq[Photo], w AnnotateOptions) iter.Seq2[[]Annotated, error] {
 	return func(yield func([]Annotated, error) bool) {
 		var group []numbered
@@ -298,8 +297,7 @@ func (x *Index) request(a *photoRequest, v *vector.Vector, params cpar.Params, e
 }
 
 // read decrypts a reply and ranks its keywords. A rejected reply fails this
-// photo only. The other requests are sent all the same, which hides the
-// rejection from the cloud.
+// photo only, and the cloud does not learn of it.
 func (a *photoRequest) read(ranking user.Ranking) (err error) {
 	begun := time.Now()
 	a.Visited = a.records // unless the reply states it
@@ -335,8 +333,8 @@ func (x *Index) Batch() int {
 	return max(1, min(batchPhotos, manyRecords/int(max(1, x.Manifest.Records))))
 }
 
-// ask fetches the replies. If the cloud rejects a batch, because it does not
-// support batches or one request is bad, ask sends the requests one by one.
+// ask fetches the replies. If the cloud rejects a batch, ask sends the requests
+// one by one.
 func (x *Index) ask(ctx context.Context, all []*photoRequest) error {
 	if len(all) > 1 && !x.alone {
 		requests := make([]*cpar.Request, len(all))

@@ -70,8 +70,7 @@ var kept = []struct{ folder, what string }{
 	{"features", "unencrypted features of photos, from cpar demo, cpar-eval and earlier versions"},
 }
 
-// Kept lists the contents of the cache, all of which can be fetched or computed
-// again. It ignores unknown files.
+// Kept lists the known contents of the cache, all of which can be recomputed.
 func (d *Device) Kept() ([]Kept, error) {
 	out := make([]Kept, 0, len(kept))
 	for _, k := range kept {

@@ -16,9 +16,8 @@ import (
 	"cpar/user"
 )
 
-// A ListedIndex is an index at a cloud, or one that this device remembers. If
-// the key does not open it, scheme, photos and size are the cloud's claims,
-// sanitized.
+// A ListedIndex is an index at a cloud, or one that this device remembers.
+// Without the key, scheme, photos and size are the cloud's sanitized claims.
 type ListedIndex struct {
 	ID         cpar.IndexID `json:"id"`
 	Name       string       `json:"name"`
@@ -60,8 +59,7 @@ func (d *Device) listed(ctx context.Context, cloud Cloud, key *user.Key, there [
 	for _, s := range m.Seen {
 		known[s.ID] = true
 	}
-	// Seen indexes first, so that a long list does not exhaust the bounds
-	// before them.
+	// Seen indexes first, before a long list exhausts the bounds.
 	slices.SortFunc(there, func(a, b cparhttp.IndexInfo) int {
 		if known[a.ID] != known[b.ID] {
 			if known[a.ID] {
@@ -111,15 +109,14 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 		r.Problem = sanitize.Text(err.Error())
 		return r
 	}
-	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name, l.Scheme.String(), l.Photos, manifest.Bytes(), l.Generation
-	r.origin, r.scheme = l.Origin, l.Scheme
-	r.InUse = m.InUse != nil && *m.InUse == l.Origin
-	now := IndexGeneration{Origin: l.Origin, ID: info.ID, Generation: l.Generation, Digest: l.Digest}
-	problem := k.key.Check(l.Scheme)
-	if before, seen := m.Seen[l.Origin.String()]; seen && problem == nil {
-		problem = before.follows(now, l)
+	r.Opens, r.Name, r.Scheme, r.Photos, r.Bytes, r.Generation = true, l.Name(), l.Scheme().String(), l.Records(), manifest.Bytes(), l.Generation()
+	r.origin, r.scheme = l.Origin(), l.Scheme()
+	r.InUse = m.InUse != nil && *m.InUse == r.origin
+	problem := k.key.Check(r.scheme)
+	if before, seen := m.Seen[r.origin.String()]; seen && problem == nil {
+		problem = before.follows(l)
 	}
-	if problem == nil && slices.Contains(m.Deleted, l.Origin) {
+	if problem == nil && slices.Contains(m.Deleted, r.origin) {
 		problem = deletedIndex()
 	}
 	if problem != nil {
@@ -137,8 +134,7 @@ func (d *Device) recall(key *user.Key) (*memory, error) {
 	return &copied, err
 }
 
-// Known returns a key's indexes that this device has seen, without contacting a
-// cloud.
+// Known returns a key's indexes that this device has seen.
 func (d *Device) Known(key *user.Key) ([]ListedIndex, error) {
 	m, err := d.recall(key)
 	if err != nil {
@@ -236,8 +232,8 @@ type Deleter interface {
 }
 
 // Delete deletes a listed index, its cached segments, and its role as the
-// default. The deletion is recorded, so that a cloud that kept the index cannot
-// offer it again. An index already gone is no error.
+// default. A cloud that kept the index cannot offer it again. An index already
+// gone is no error.
 func (d *Device) Delete(ctx context.Context, cloud Deleter, key *user.Key, x ListedIndex) (wasInUse bool, err error) {
 	if err := cloud.Delete(ctx, x.ID); err != nil && !errors.Is(err, cparhttp.ErrNotFound) {
 		return false, err

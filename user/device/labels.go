@@ -13,8 +13,7 @@ import (
 	"cpar/user/localstore"
 )
 
-// A label is a description of an index, stored encrypted under the key because
-// an index's name is private.
+// A label describes an index, whose name is private.
 type label struct {
 	Name   string      `json:"name"`
 	Scheme cpar.Scheme `json:"scheme"`
@@ -36,7 +35,7 @@ func (l labels) get(origin cpar.IndexID) (x label, ok bool) {
 	return x, ok && json.Unmarshal(b, &x) == nil
 }
 
-func (d *Device) keepLabel(key *user.Key, o *user.Owner, m *cpar.Manifest) error {
+func (d *Device) keepLabel(key *user.Key, o user.Label, m *cpar.Manifest) error {
 	now := label{Name: o.Name(), Scheme: o.Scheme(), Photos: o.Records(), Bytes: m.Bytes()}
 	l, err := d.labels(key)
 	if err != nil {
@@ -63,8 +62,7 @@ const (
 // looking fetches the ledgers of a cloud's indexes within those bounds.
 type looking struct {
 	*opener
-	// foreign remembers ledgers of other keys, so that they are not fetched
-	// again. It may be nil.
+	// foreign remembers ledgers of other keys. It may be nil.
 	foreign *localstore.Store
 	looked  int
 	left    uint64 // bytes that may still be fetched
@@ -77,17 +75,16 @@ func (d *Device) looking(cloud Cloud, key *user.Key, tell progress.Func) *lookin
 
 const foreignKind = "ledger of another key"
 
-func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar.Manifest, error) {
+func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *cpar.Manifest, err error) {
 	if k.looked++; k.looked > maxLookedAt {
-		return nil, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
+		return l, nil, fmt.Errorf("%w: skipped, because the cloud lists more than %d indexes", cpar.ErrInput, maxLookedAt)
 	}
-	m, err := k.cloud.Manifest(ctx, id)
-	if err != nil {
-		return nil, nil, err
+	if m, err = k.cloud.Manifest(ctx, id); err != nil {
+		return l, nil, err
 	}
 	f := &fetching{opener: k.opener, ctx: ctx, id: id}
 	var ledger cpar.Segment
-	l, err := user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
+	l, err = user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
 		ledger = s
 		if k.foreign != nil {
 			if _, known := k.foreign.Get(foreignKind, foreignName(id, s)); known {
@@ -112,7 +109,6 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (*user.Label, *cpar
 	return l, m, err
 }
 
-// foreignName identifies a ledger by its bytes and its index. A cloud that once
-// served a foreign ledger under our index's id therefore cannot hide that index
-// for good.
+// foreignName identifies a ledger by its bytes and its index, so that a foreign
+// ledger served once under our index's id does not hide that index for good.
 func foreignName(id cpar.IndexID, s cpar.Segment) []byte { return append(id[:], s.Digest[:]...) }

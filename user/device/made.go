@@ -46,10 +46,10 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	if err != nil {
 		return err
 	}
-	if err := d.keepLabel(key, o, now); err != nil {
+	if err := d.keepLabel(key, o.Label, now); err != nil {
 		return err
 	}
-	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o)}
+	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o.Label)}
 	for _, state := range o.Ancestors() {
 		m.Before = append(m.Before, state)
 	}

@@ -21,9 +21,8 @@ type memory struct {
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen maps origins to their newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
-	// Deleted lists the origins of indexes deleted from here. Their generations
-	// stay in Seen, because a cloud may have kept an index and must not roll it
-	// back.
+	// Deleted lists the origins of indexes deleted from here. Seen keeps their
+	// generations, because a cloud must not roll back an index that it kept.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
 }
 
@@ -97,7 +96,7 @@ func (d *Device) InUse(key *user.Key) (s IndexGeneration, ok bool, err error) {
 }
 
 // SeenIndexes returns the sorted ids of all indexes seen here under any key,
-// for shell completion. It skips unreadable files.
+// for shell completion.
 func (d *Device) SeenIndexes() []string {
 	files, _ := filepath.Glob(filepath.Join(d.State, "keys", "*"))
 	var ids []string
@@ -127,8 +126,8 @@ type IndexGeneration struct {
 	Digest     cpar.Digest  `json:"state"`
 }
 
-func generationOf(o *user.Owner) IndexGeneration {
-	return IndexGeneration{Origin: o.Origin(), ID: o.ID(), Generation: o.Generation(), Digest: o.Digest()}
+func generationOf(l user.Label) IndexGeneration {
+	return IndexGeneration{Origin: l.Origin(), ID: l.ID(), Generation: l.Generation(), Digest: l.Digest()}
 }
 
 // Card encodes a generation as one word, ORIGIN@GENERATION:STATE, to copy to

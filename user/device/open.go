@@ -74,12 +74,12 @@ func OpenedByHand(answers Answerer, o *user.Owner, m *cpar.Manifest) *Index {
 	return &Index{Owner: o, Manifest: m, answers: answers}
 }
 
-// Open opens an index at a cloud with the key alone and caches the segments
-// that it fetches. It returns ErrCloud for an older generation than was seen.
-// Unless the user named the index, it also returns ErrCloud for an index other
-// than the default, a deleted index, and a scheme that shows distances to the
-// cloud. It returns ErrInput for a scheme that the key does not allow. Open
-// sends nothing that depends on a photo.
+// Open opens an index at a cloud with the key alone and caches what it fetches.
+// It returns ErrCloud for an older generation than was seen. Unless the user
+// named the index, it also returns ErrCloud for an index other than the
+// default, a deleted index, and a scheme that shows distances. It returns
+// ErrInput for a scheme that the key does not allow. Nothing it sends depends
+// on a photo.
 func (d *Device) Open(ctx context.Context, cloud Cloud, key *user.Key, opt OpenOptions) (*Index, error) {
 	if opt.Name != "" {
 		x, err := d.Find(ctx, cloud, key, opt.Name, opt.Progress)
@@ -133,9 +133,8 @@ func (d *Device) choose(ctx context.Context, cloud Cloud, key *user.Key) (id cpa
 	return id, hint.Add(fmt.Errorf("%w: the cloud at %s has %d indexes", cpar.ErrInput, cloud.URL(), len(list)), "choose one with --index; %s", whereIDs)
 }
 
-// openRetrying opens the current generation of index id. An update may remove a
-// segment after the manifest was fetched, so openRetrying tries twice. The
-// retry does not depend on a photo.
+// openRetrying opens the current generation of index id, and once again if an
+// update has removed a segment meanwhile.
 func (x *Index) openRetrying(ctx context.Context, id cpar.IndexID) error {
 	err := x.openState(ctx, id)
 	if errors.Is(err, cparhttp.ErrNotFound) {
@@ -171,7 +170,7 @@ func (x *Index) openState(ctx context.Context, id cpar.IndexID) error {
 		err = h.device.checkSeen(h.key, o, named)
 	}
 	if err == nil {
-		err = h.device.keepLabel(h.key, o, m)
+		err = h.device.keepLabel(h.key, o.Label, m)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -231,16 +230,16 @@ func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
 
-// keep caches the downloads, after the key has authenticated them, so that a
-// cloud cannot fill the disk. A failed write costs another download.
+// keep caches the downloads that the key has authenticated, so that a cloud
+// cannot fill the disk. A failed write costs another download.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
 		keep(path, b)
 	}
 }
 
-// hold gives the owner the segments that must be held locally, from the cache
-// or the cloud. It returns the number of bytes downloaded.
+// hold gives the owner the segments to hold and returns the number of bytes
+// downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
 	var total uint64

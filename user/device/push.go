@@ -33,8 +33,8 @@ type Pushed struct {
 	Missing uint64
 	// Sent is the number of bytes sent, without those already at the cloud.
 	Sent uint64
-	// Origin is the id that survives compaction, zero if the generation was not
-	// made here.
+	// Origin is the id that survives compaction, zero for a folder not made
+	// here.
 	Origin cpar.IndexID
 	// Remembered reports whether the generation was recorded as seen, which
 	// requires that this device made it.
@@ -44,10 +44,9 @@ type Pushed struct {
 	InUse *cpar.IndexID
 }
 
-// Push uploads the index in a folder and records its generation as seen, so
-// that a later rollback is detected. It refuses to replace a generation from
-// which this device did not derive the folder, because another device may have
-// added photos. Everything sent is encrypted, and no key is needed.
+// Push uploads the index in a folder and records its generation as seen. It
+// refuses to replace a generation from which this device did not derive the
+// folder, because another device may have added photos. It needs no key.
 func (d *Device) Push(ctx context.Context, client *cparhttp.Client, folder string, opt PushOptions) (p Pushed, err error) {
 	m, err := indexdir.ReadManifest(folder)
 	if err != nil {

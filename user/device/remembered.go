@@ -41,8 +41,8 @@ var errKeyring = errors.New("the system's keyring")
 // keyringHint applies to systems without a keyring, such as an SSH host.
 const keyringHint = "nothing was remembered, and nothing is kept in a file instead; cpar asks for the passphrase as before"
 
-// marker returns the path of a file that marks a remembered identity. Without a
-// marker the keyring is not queried, because a query may open a window.
+// marker returns the path of a file that marks a remembered identity. Without
+// it the keyring is not queried, because a query may open a window.
 func (d *Device) marker(file string) string { return filepath.Join(d.State, "remembered", file) }
 
 // Remember stores in the keyring the identity that the passphrase unlocks
@@ -97,9 +97,8 @@ func (d *Device) remembers(file string) bool {
 	return err == nil
 }
 
-// Recall returns a user.Unlock.Identity that reads from a keyring. If the
-// keyring fails, it calls failed unless nil, and the user is asked for the
-// passphrase.
+// Recall returns a user.Unlock.Identity that reads from a keyring. failed, if
+// not nil, receives its failures.
 func (d *Device) Recall(ctx context.Context, ring Keyring, failed func(error)) func(file string) string {
 	return func(file string) string {
 		if !d.remembers(file) {

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -12,11 +11,10 @@ import (
 )
 
 // checkSeen compares the generation that a cloud offers with those seen, and
-// records it. This check detects rollback. If named is set, the user named the
-// index, and it replaces the default. Hints never contain an id that the cloud
-// chose.
+// records it. An index that the user named replaces the default. Hints never
+// contain an id that the cloud chose.
 func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
-	now, hides := generationOf(o), user.Hides(o.Scheme())
+	now, hides := generationOf(o.Label), user.Hides(o.Scheme())
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		switch {
 		case !hides && !named:
@@ -27,7 +25,7 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 			return deletedIndex()
 		}
 		if before, known := m.Seen[now.Origin.String()]; known {
-			if err := before.follows(now, o); err != nil {
+			if err := before.follows(o.Label); err != nil {
 				return err
 			}
 		}
@@ -88,9 +86,10 @@ func (d *Device) checkNamed(key *user.Key, x ListedIndex) error {
 	})
 }
 
-// follows returns an error if now does not descend from before: a rollback or a
-// fork.
-func (before IndexGeneration) follows(now IndexGeneration, o descendant) error {
+// follows returns an error if the generation of l does not descend from before:
+// a rollback or a fork.
+func (before IndexGeneration) follows(l user.Label) error {
+	now := generationOf(l)
 	switch {
 	case now.Generation < before.Generation && now.ID != before.ID:
 		return hint.Add(fmt.Errorf("%w: another index has taken its place (%v), and the cloud still offers it", cpar.ErrCloud, before.ID),
@@ -100,27 +99,21 @@ func (before IndexGeneration) follows(now IndexGeneration, o descendant) error {
 			"the cloud shows an old state; push the index again")
 	case now.Generation == before.Generation && now.Digest != before.Digest:
 		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
-	case now.Generation > before.Generation && !o.DescendsFrom(before.Digest, before.Generation):
+	case now.Generation > before.Generation && !l.DescendsFrom(before.Digest, before.Generation):
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
-}
-
-// A descendant knows its ancestors.
-type descendant interface {
-	DescendsFrom(state [sha256.Size]byte, generation uint64) bool
 }
 
 const forked = "two devices have updated copies of one index, or the cloud shows what it should not. " +
 	"If you trust the device that pushed it: cpar card there, and cpar card CARD --force here"
 
 // checkFolder refuses to update a folder that does not descend from the seen
-// generation, such as a restored copy or one that another device has overtaken.
-// Its update would look like a rollback by the cloud.
+// generation, because the update would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
 		before, known := m.Seen[o.Origin().String()]
-		if known && before.follows(generationOf(o), o) != nil {
+		if known && before.follows(o.Label) != nil {
 			return hint.Add(fmt.Errorf("%w: generation %d in it does not follow generation %d, which was seen or pushed before", cpar.ErrInput, o.Generation(), before.Generation),
 				"update the folder that was pushed last; or build the index again")
 		}

@@ -41,8 +41,7 @@ type Client struct {
 }
 
 // NewClient returns a client for the server at an address, with or without
-// /api. It refuses to send the key over HTTP except to loopback. Errors are
-// cpar.ErrInput.
+// /api. It sends the key over HTTP to loopback only.
 func NewClient(address, key string) (*Client, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -128,8 +127,7 @@ func hasStatus(err error, status ...int) bool {
 
 // call makes a call and repeats it while the server is busy or unreachable. All
 // calls are idempotent. again reports whether an earlier try may have taken
-// effect with its response lost. A try rejected with "too many requests" had no
-// effect.
+// effect with its response lost.
 func (c *Client) call(ctx context.Context, method, path string, in any, limit int64) (out []byte, again bool, err error) {
 	var body []byte
 	if in != nil {

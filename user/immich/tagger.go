@@ -88,8 +88,7 @@ func (m missed) foreign(photo id) bool {
 
 // put sets missing tags on photos and creates tags as needed. If a repeated
 // call finds the tag present, put attributes it to the run, because the first
-// call may have succeeded with its response lost. Otherwise no undo would
-// remove it.
+// call's response may have been lost.
 func (t *tagger) put(ctx context.Context, wanted map[string][]id) (missed, error) {
 	values := slices.Sorted(maps.Keys(wanted))
 	if len(values) == 0 {

@@ -25,8 +25,7 @@ type Undone struct {
 }
 
 // Undo removes the tags that a run set, "" for the last run, and deletes unused
-// tags that runs created. It also works for interrupted runs and can be
-// repeated.
+// tags that runs created. It can be repeated.
 func (l *Library) Undo(ctx context.Context, runID string, dryRun bool, report progress.Func) (Undone, error) {
 	run, runs, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {
@@ -175,9 +174,7 @@ type Checked struct {
 }
 
 // Check verifies that the photos of a run, "" for the last one, still have its
-// tags. Immich drops all tags of a photo when it reads the file's metadata
-// again, and Check restores them. Photos with some tags left were edited by a
-// user and stay as they are.
+// tags, and restores those that Immich dropped (see the package comment).
 func (l *Library) Check(ctx context.Context, runID string, dryRun bool, report progress.Func) (Checked, error) {
 	run, _, err := l.journal.find(l.client.Address(), runID)
 	if err != nil {

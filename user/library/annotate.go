@@ -23,13 +23,12 @@ import (
 
 // Options select what is requested and what is written.
 type Options struct {
-	// Where to write keywords, "" for nowhere. A file that cannot hold keywords
+	// Where to write keywords, "" for nowhere. A file that cannot hold them
 	// gets a sidecar.
 	Where     metadata.Where
 	Style     metadata.Style
 	KeepMtime bool
-	// DryRun requests and stores answers but writes no photo and no sidecar.
-	// The results show what would be written.
+	// DryRun stores answers but writes no photo and no sidecar.
 	DryRun bool
 	// Again ignores stored answers.
 	Again bool
@@ -38,18 +37,16 @@ type Options struct {
 	// Jobs is the number of photos read concurrently, 0 for one per core.
 	Jobs int
 	// OnErrors is the number of unreadable photos and unwritable folders
-	// tolerated before the run stops, -1 for any number. Errors after the reply
-	// do not count.
+	// tolerated before the run stops, -1 for any number.
 	OnErrors int
 	// MinProbability and MaxKeywords limit the keywords shown and written.
-	// MinProbability has no effect without calibrated probabilities.
 	MinProbability float64
 	MaxKeywords    int
 	// Everything asks for and stores all keywords of the neighbours, where
 	// otherwise at most MostKept of at least probability LeastKept are known.
 	Everything bool
-	// Suggest, if not nil, returns further words to write into a photo, given
-	// its keywords. Suggests identifies the configuration of Suggest.
+	// Suggest, if not nil, returns further words to write into a photo.
+	// Suggests identifies its configuration.
 	Suggest  func(path string, keywords []rank.Keyword) ([]string, error)
 	Suggests string
 	// The index receives Params, AllCells and Sending: see
@@ -103,9 +100,8 @@ type Summary struct {
 var ErrStopped = errors.New("stopped at an error, as asked")
 
 // Annotate annotates photos and passes each result to each once all requests
-// were sent. The error is a failure of the cloud or the disk, or an interrupt,
-// and results obtained before it are still reported. Failures of single photos
-// are in their results.
+// were sent. The error is a failure of the cloud or the disk, or an interrupt.
+// Failures of single photos are in their results.
 func (l *Library) Annotate(ctx context.Context, x *device.Index, list []photo.Photo, o Options, each func(Result)) (Summary, error) {
 	release, err := l.lockShared()
 	if err != nil {
@@ -272,8 +268,8 @@ func (w *annotator) fail(j *job, err error) {
 	w.failed.Add(1)
 }
 
-// failLate records a failure after the reply. It does not count towards
-// OnErrors, because the answer is stored and need not be requested again.
+// failLate records a failure after the reply, which OnErrors does not count
+// because the answer is stored.
 func (w *annotator) failLate(j *job, err error) {
 	j.err = err
 	w.results[j.at].Err = err
@@ -282,8 +278,8 @@ func (w *annotator) failLate(j *job, err error) {
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
 
-// ask passes prepared photos to the index, which forms the batches, and sends the
-// answered photos of each batch to groups.
+// ask passes prepared photos to the index and sends the answered photos of each
+// batch to groups.
 func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
@@ -337,9 +333,8 @@ func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) e
 	return nil
 }
 
-// answered stores the answers to one batch and returns the jobs that have an
-// answer. A job has none if an error ended the batch before its reply arrived.
-// first is the number of queue[0].
+// answered stores the answers to one batch and returns the jobs that have one.
+// An error may have ended the batch before. first is the number of queue[0].
 func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (group, error) {
 	for _, a := range some {
 		j := queue[a.Number-first]

@@ -13,9 +13,8 @@ import (
 	"cpar/photo/metadata"
 )
 
-// Decide writes a user's decision on the keywords of a photo: accepted and
-// rejected suggestions, and added words. It is a separate run, which Undo can
-// revert.
+// Decide writes a user's decision on the keywords of a photo, as a run of its
+// own.
 func (l *Library) Decide(ctx context.Context, path string, where metadata.Where, style metadata.Style, keepMtime bool, accept, reject, add []string) (Result, error) {
 	r := Result{Path: path}
 	release, err := l.lockShared()
@@ -84,8 +83,8 @@ func (w *annotator) decide(t *target, c metadata.Change, records []record) ([]re
 	}
 }
 
-// Machine returns the words that runs wrote for a photo and no user accepted. A
-// moved photo is recognized by name and content.
+// Machine returns the words that runs wrote for a photo and no user accepted,
+// even if the photo has moved.
 func (l *Library) Machine(path string) []string {
 	path, err := absolute(path)
 	if err != nil || l.refresh() != nil {
@@ -111,8 +110,8 @@ func (l *Library) Machine(path string) []string {
 	return slices.Compact(words)
 }
 
-// Find returns the existing photos with a keyword, written by a run or a
-// decision, that starts with word in any case.
+// Find returns the existing photos with a written keyword that starts with
+// word.
 func (l *Library) Find(word string) []Result {
 	if l.refresh() != nil {
 		return nil // an unreadable journal matches nothing
@@ -137,13 +136,7 @@ func (l *Library) Find(word string) []Result {
 
 func (m *memory) given(path string) []string {
 	words := m.wroteTo(path, false)
-	if words == nil {
-		words = map[string]string{}
-	}
-	for _, d := range m.photos[path].decided {
-		if !m.alive(d.Run, path) {
-			continue
-		}
+	for _, d := range m.decisions(path) {
 		for _, s := range slices.Concat(d.Accept, d.Add) {
 			words[metadata.Fold(s)] = s
 		}

@@ -90,8 +90,8 @@ func nameOf(r *record) string {
 }
 
 // bound compacts a journal that exceeds its bound and drops the undo data of
-// the older half of the runs. The caller holds the exclusive lock. If the
-// result still exceeds the bound, the journal may grow to twice its size.
+// the older half of the runs. If that is not enough, the bound doubles. The
+// caller holds the exclusive lock.
 func (l *Library) bound() error {
 	size, err := l.journal.Size()
 	l.mu.Lock()

@@ -81,9 +81,8 @@ func (l *Library) remember(records ...record) error {
 	return err
 }
 
-// lockShared registers this process as a writer of photos, reads the journal
-// and completes the runs of killed processes. Several processes may hold the
-// lock.
+// lockShared registers this process as a writer of photos and completes the
+// runs of killed processes. Several processes may hold the lock.
 func (l *Library) lockShared() (release func(), err error) {
 	lock := flock.New(l.lock, flock.SetPermissions(0o600))
 	alone, err := lock.TryLock()

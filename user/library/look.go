@@ -135,8 +135,8 @@ func (w *annotator) tell(j *job) {
 	}
 }
 
-// prepared yields photos in order, read, and with features if no answer is
-// stored. Workers prepare up to ahead photos in advance and stop with ctx.
+// prepared yields photos in order, with features if no answer is stored.
+// Workers prepare up to ahead photos in advance and stop with ctx.
 func (w *annotator) prepared(ctx context.Context, todo []*job, ahead int, workers *sync.WaitGroup) iter.Seq[*job] {
 	queue, work := make(chan *job, ahead), make(chan *job)
 	workers.Go(func() {
@@ -199,8 +199,8 @@ func (w *annotator) prepare(j *job) error {
 	return nil
 }
 
-// Recall returns the stored results of photos, in order, without a request.
-// Known is false if no answer is stored or the photo has changed since.
+// Recall returns the stored results of photos, in order. Known is false if no
+// answer is stored or the photo has changed since.
 func (l *Library) Recall(ctx context.Context, x *device.Index, list []photo.Photo, o Options) ([]Result, error) {
 	release, err := l.lockShared()
 	if err != nil {

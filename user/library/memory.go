@@ -167,11 +167,11 @@ func (m *memory) finished(path string, content digest, want string) bool {
 // wroteTo returns the words that runs wrote for a photo. With sure set, it
 // leaves out changes that may not have been completed.
 func (m *memory) wroteTo(path string, sure bool) map[string]string {
+	words := map[string]string{}
 	p := m.photos[path]
 	if p == nil {
-		return nil
+		return words
 	}
-	words := map[string]string{}
 	for _, w := range p.wrote {
 		if !m.alive(w.run, path) || sure && slices.ContainsFunc(m.pending[w.run], func(i *intent) bool { return i.Photo == path }) {
 			continue
@@ -185,16 +185,22 @@ func (m *memory) wroteTo(path string, sure bool) map[string]string {
 
 func (m *memory) machine(path string) []string {
 	words := m.wroteTo(path, false)
-	if len(words) == 0 {
-		return nil
-	}
-	for _, d := range m.photos[path].decided {
-		if !m.alive(d.Run, path) {
-			continue
-		}
+	for _, d := range m.decisions(path) {
 		for _, w := range slices.Concat(d.Accept, d.Add) {
 			delete(words, metadata.Fold(w))
 		}
 	}
 	return slices.Sorted(maps.Values(words))
+}
+
+// decisions returns the decisions on a photo that are still in effect.
+func (m *memory) decisions(path string) (alive []*decided) {
+	if p := m.photos[path]; p != nil {
+		for _, d := range p.decided {
+			if m.alive(d.Run, path) {
+				alive = append(alive, d)
+			}
+		}
+	}
+	return alive
 }

@@ -36,8 +36,7 @@ type Left struct {
 	photo  string
 }
 
-// Undo reverts a run, or for "" the last one not undone. It can be repeated
-// after an interrupt, or once an obstacle is removed.
+// Undo reverts a run, or for "" the last one not undone. It can be repeated.
 func (l *Library) Undo(ctx context.Context, id string, dryRun bool, tell progress.Func) (Undone, error) {
 	none := Undone{Restored: []string{}, Retracted: []string{}, Untouched: []string{}, Gone: []string{}, Left: []Left{}}
 	release, err := l.lockShared()
@@ -115,9 +114,9 @@ func (h *history) take(run string, r *record, m *memory) {
 	}
 }
 
-// retractable returns an error for a changed file whose decision can only be
-// reverted by restoring the former bytes. Only the last intent for a file
-// counts, because earlier ones failed.
+// retractable returns an error for a changed file whose decision only the
+// former bytes can revert. Only the last intent for a file counts, because
+// earlier ones failed.
 func (h *history) retractable(i *intent, now digest) error {
 	since, last := h.since[i.Path]
 	delete(h.since, i.Path)
@@ -137,8 +136,7 @@ func away(folder string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0
 }
 
-// undo reverts one change. It does nothing if the change was never made or is
-// already reverted.
+// undo reverts one change, if it was made and is not yet reverted.
 func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	now, err := readRegular(i.Path)
 	switch {
@@ -180,8 +178,8 @@ func (u *Undone) undo(i *intent, h *history, keep, dryRun bool) error {
 	return nil
 }
 
-// settle checks which intents of a killed process were carried out, removes its
-// temporary files, and ends its runs. The caller holds the exclusive lock.
+// settle completes the runs of killed processes. The caller holds the exclusive
+// lock.
 func (l *Library) settle() error {
 	l.mu.Lock()
 	pending := l.mem.pending

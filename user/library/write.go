@@ -211,8 +211,7 @@ func (w *annotator) wrote(t *target) {
 }
 
 // finished records the photos of a group as done. The journal receives the
-// records with the next group. After a crash in between, settle inspects the
-// files.
+// records with the next group. Until then, settle inspects the files.
 func (w *annotator) finished(g group) {
 	if w.o.DryRun {
 		return

@@ -25,12 +25,12 @@ type Options struct {
 	// Token is the bearer key. An empty token admits no request.
 	Token string
 	// Hosts lists the host names, besides loopback, that requests may use.
-	// Addresses permits any IP address, for a service that listens beyond
-	// loopback. A web page cannot turn its own name into an IP address.
+	// Addresses permits any IP address, because a web page cannot turn its own
+	// name into one.
 	Hosts     []string
 	Addresses bool
-	// Label finds the labels of a photo from one or more images. A
-	// cpar.ErrInput is the fault of an image.
+	// Label finds the labels of a photo. A cpar.ErrInput is the fault of an
+	// image.
 	Label func(ctx context.Context, pictures [][]byte) ([]Label, error)
 	// Log receives a line per request, without any of its content.
 	Log *slog.Logger

@@ -6,11 +6,10 @@
 //	           │         └ os.Root of each folder: photos, by opaque ids
 //	           └ in the URL fragment, which browsers do not send
 //
-// The program contains the page and everything it loads. The content security
-// policy limits the browser to this server. A client with the token can do what
-// the page can: view photos below the opened folders and write keywords beside
-// them. guard.go lists the requests that are refused, and SECURITY.md the
-// attackers.
+// The program contains the page and everything it loads, and the content
+// security policy limits the browser to this server. A client with the token
+// can view photos below the opened folders and write keywords beside them.
+// guard.go lists the requests that are refused.
 //
 // Decisions wait in memory until the user writes them. Each write changes the
 // photo's metadata in a run that can be undone.

@@ -81,6 +81,17 @@ func (d *decisions) mark(id, word, mark string) error {
 
 func (d Decision) empty() bool { return len(d.Accept)+len(d.Reject)+len(d.Add) == 0 }
 
+// mark returns accept, reject, or "" for a word without a decision.
+func (d Decision) mark(word string) string {
+	switch {
+	case has(d.Accept, word):
+		return "accept"
+	case has(d.Reject, word):
+		return "reject"
+	}
+	return ""
+}
+
 func without(words []string, some ...string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return has(some, w) })
 }

@@ -84,9 +84,8 @@ func baseName(name string) string {
 }
 
 // match finds the photo below the folders with the same image as the dropped
-// one, regardless of its metadata. It compares photos of the same name or size
-// first, then all others unless they are too large. whole reports whether all
-// were compared.
+// one. It compares photos of the same name or size first. whole reports whether
+// all were compared.
 func (s *Server) match(ctx context.Context, name string, data []byte) (found *shelfPhoto, whole bool, err error) {
 	want := decode.ContentDigest(data)
 	all, _ := s.photos.list()

@@ -93,18 +93,12 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 		if has(known.Yours, k.Word) || has(known.Rejected, k.Word) {
 			continue
 		}
-		x := suggestion{Word: k.Word, Written: has(known.Machine, k.Word)}
+		x := suggestion{Word: k.Word, Mark: d.mark(k.Word), Written: has(known.Machine, k.Word)}
 		if k.Probability > 0 {
 			x.Percent = min(99, max(1, int(100*k.Probability+0.5)))
 			x.Bar, x.Sure = x.Percent, k.Probability >= threshold
 		} else if most > 0 {
 			x.Bar = int(100 * k.Weight / most) // without a probability, none is sure
-		}
-		switch {
-		case has(d.Accept, k.Word):
-			x.Mark = "accept"
-		case has(d.Reject, k.Word):
-			x.Mark = "reject"
 		}
 		words = append(words, x)
 	}
@@ -113,14 +107,7 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 		if slices.ContainsFunc(words, func(x suggestion) bool { return metadata.Fold(x.Word) == metadata.Fold(w) }) {
 			continue
 		}
-		x := suggestion{Word: w, Sure: true, Written: true}
-		switch {
-		case has(d.Accept, w):
-			x.Mark = "accept"
-		case has(d.Reject, w):
-			x.Mark = "reject"
-		}
-		words = append(words, x)
+		words = append(words, suggestion{Word: w, Mark: d.mark(w), Sure: true, Written: true})
 	}
 	slices.SortStableFunc(words, func(a, b suggestion) int {
 		switch {

@@ -83,12 +83,13 @@ func (c checkSums) addScaled(p lattice.Params, g *lattice.Group, rho uint64) {
 }
 
 func (c checkSums) wanted(p lattice.Params, request []byte) []uint64 {
-	r, n := p.Ring(), p.RowLen()
-	row := make([]uint64, n)
+	words, sums := make([]uint64, p.Words()), make([]uint64, p.Words()/p.Block)
+	lattice.Words(words, request)
+	p.Ring().DotRows(sums, c.matrix, words) // block by block, because a row may be too long
 	out := slices.Clone(c.addends)
-	for k := range out {
-		lattice.Words(row, p.Row(request, k))
-		out[k] = r.Add(out[k], r.Dot(c.matrix[k*n:(k+1)*n], row))
+	for i, sum := range sums {
+		k := i / p.Blocks()
+		out[k] = p.Ring().Add(out[k], sum)
 	}
 	return out
 }
