@@ -76,8 +76,8 @@ func (f *FFT) Run() []complex128 {
 	return f.x
 }
 
-// ScaleLanes writes the first Lanes values of each row of src, times those of
-// by, to dst. Rows of src and by are ld values apart.
+// ScaleLanes multiplies the first Lanes values of each row of src by by and
+// writes them to dst. Rows of src and by are ld values apart.
 func ScaleLanes(dst, src []complex128, by []float64, ld int) {
 	rows := len(dst) / Lanes
 	if rows == 0 {

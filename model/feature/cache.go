@@ -11,9 +11,8 @@ import (
 //
 // A Cache lives in a localstore.Store, encrypted under the owner's key and
 // bounded in size (NewCache), or in a plaintext folder for measurements
-// (OpenCache). Damaged entries and those of another version count as missing.
-// Several goroutines and processes may use a Cache. A nil *Cache stores
-// nothing.
+// (OpenCache). Damaged or outdated entries count as missing. Several goroutines
+// and processes may use a Cache. A nil *Cache stores nothing.
 type Cache struct {
 	store    store
 	readOnly bool

@@ -82,7 +82,7 @@ func firstOf(holds func(root *os.Root, place string) bool, places ...string) fun
 }
 
 // read uses the first importer that recognises the folder. Photos are sorted by
-// name, except those of a manifest.
+// name, but a manifest keeps its order.
 func (c *Collection) read(ctx context.Context, root *os.Root) error {
 	r := &reading{Collection: c, ctx: ctx, root: root, halves: map[string]string{}}
 	at := slices.IndexFunc(importers, func(im importer) bool {

@@ -22,7 +22,7 @@ func (t *target) read() source {
 }
 
 // copies holds a person's keywords in the notation of each list. Programs read
-// only the first list they find, so a new list must repeat those of the others.
+// only the first list they find, so a new list must repeat the others.
 type copies struct{ flat, paths, tags []string }
 
 func (s *source) copies() copies {

@@ -16,7 +16,7 @@ import (
 // last changed segment, before and after the change.
 //
 // EXIF offsets count from their own segment, Google's and Samsung's from the
-// end of the file, and those of the Multi-Picture Format (CIPA DC-007) are
+// end of the file. Offsets of the Multi-Picture Format (CIPA DC-007) are
 // corrected. Files with other data behind the image are rejected, because a
 // maker note could refer to it.
 func (h *header) difference(after []segment, file io.ReaderAt, size int64) (before, now []byte, err error) {
