@@ -3,9 +3,10 @@
 //	requests that cannot get a turn at once ─▶ queue of their index
 //	turn (package admission) ─▶ head of the queue, up to MaxWeight ─▶ Run ─▶ replies
 //
-// If a turn is free, a request starts at once, alone. Each index has a queue
-// for single requests and one for client batches, and each queue runs one batch
-// at a time. A client batch too heavy for one run is split, and other requests
+// If a turn is free, a request starts at once, alone. A client may
+// send several requests in one call, a client batch. Each index has a queue for
+// single requests and one for client batches, and each queue runs one batch at a
+// time. A client batch too heavy for one run is split, and other requests
 // get turns in between. A request gets the same reply as if it ran alone.
 package batch
 
@@ -24,8 +25,8 @@ import (
 type Options[K comparable, Q, R any] struct {
 	// Run answers requests to one index, all or none, in order.
 	Run func(ctx context.Context, key K, requests []Q) ([]R, error)
-	// RetryAlone reports whether an error of Run may be the fault of one
-	// request. The requests are then answered separately.
+	// RetryAlone reports whether an error of Run may be the fault of one call.
+	// Each call is then run by itself.
 	RetryAlone func(err error) bool
 	// Weight returns the weight of a request, and MaxWeight bounds the weight
 	// of a batch. A heavier request runs alone.
@@ -71,9 +72,9 @@ func New[K comparable, Q, R any](gate *admission.Gate, o Options[K, Q, R]) *Runn
 	return &Runner[K, Q, R]{gate: gate, o: o, queues: map[queueKey[K]]*queue[Q, R]{}}
 }
 
-// Answer answers a tenant's requests to one index, all or none. It returns once
-// no goroutine reads the requests, even if ctx ends earlier, and repeats panics
-// of Run. The error comes from Run or ctx, or is an OverloadError.
+// Answer answers a tenant's requests to one index, all or none. Even
+// if ctx ends, it returns only when no goroutine reads the requests any more. If
+// Run panics, Answer panics with the same value. The error comes from Run or ctx, or is an OverloadError.
 func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requests []Q) ([]R, error) {
 	m := &call[Q, R]{requests: requests, answers: make([]R, 0, len(requests)), done: make(chan struct{})}
 	k := queueKey[K]{key, admission.Light}
@@ -95,7 +96,8 @@ func (p *Runner[K, Q, R]) Answer(ctx context.Context, tenant string, key K, requ
 		}
 	case <-ctx.Done():
 	}
-	// A batch now contains the call, so only ctx can end it early.
+	// Either a batch contains the call, so that only ctx can end it early, or ctx
+	// has already ended.
 	select {
 	case <-m.done:
 	case <-ctx.Done():
@@ -263,8 +265,8 @@ func (p *Runner[K, Q, R]) runBatch(ctx context.Context, key K, parts []*portion[
 	answers, panicked, err := p.execute(ctx, key, all)
 	if err != nil && p.o.RetryAlone(err) && (len(parts) > 1 || len(all) < len(parts[0].m.requests)) {
 		for _, t := range parts {
-			// Run the whole client batch, so that errors number its requests as
-			// the client does.
+			// Run the whole client batch again, so that request numbers in errors
+			// are those of the client's batch.
 			t.answers, t.panicked, t.err = p.execute(ctx, key, t.m.requests)
 			t.whole = true
 		}

@@ -7,8 +7,9 @@ import (
 	"cpar/internal/indexdir"
 )
 
-// An idle index is unloaded after a while, and the least recently used one makes
-// way for another. Running searches keep it mapped.
+// An index that is idle for a while is unloaded. If memory is needed for another,
+// the least recently used index is unloaded. A search in progress keeps its index
+// mapped until it ends.
 
 func (s *Store[T]) memoryFor(x loadRef, m *cpar.Manifest) indexdir.Memory {
 	need := int64(min(indexdir.RowBytes(m), 1<<62))
@@ -40,8 +41,8 @@ func (s *Store[T]) evict(x loadRef, tooMuch func(loaded, copied int64) bool) {
 	}
 }
 
-// oldest returns the loaded index other than x, of the same tenant if own,
-// whose last use is longest ago, or nil. The caller holds mu.
+// oldest returns the least recently used of the loaded indexes except x, or nil.
+// If own, it considers only those of x's tenant. The caller holds mu.
 func (s *Store[T]) oldest(x loadRef, own bool) (oldest *entry[T]) {
 	for _, e := range s.entries {
 		if e.open != nil && e.loadRef != x && (!own || e.Tenant == x.Tenant) && (oldest == nil || e.used.Before(oldest.used)) {

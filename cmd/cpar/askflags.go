@@ -130,15 +130,15 @@ type likelyFlags struct {
 }
 
 func (f *likelyFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.right, "right", "2/3", "share of all likely keywords that is right, such as 2/3, 0.8 or 80%")
+	c.Flags().StringVar(&f.right, "right", "2/3", "share of the suggested keywords that should be right, such as 2/3, 0.8 or 80%")
 	c.Flags().Float64Var(&f.least, "min-probability", 0, "minimum probability of a likely keyword, 0 to 1, instead of --right")
-	c.Flags().Lookup("min-probability").DefValue = "" // by --right
+	c.Flags().Lookup("min-probability").DefValue = "" // because --right decides
 }
 
 func (f *likelyFlags) parse(cmd *cobra.Command) (err error) {
 	f.set = cmd.Flags().Changed("min-probability")
 	if f.set && cmd.Flags().Changed("right") {
-		return exitcode.UsageError(fmt.Errorf("--right with --min-probability, which replaces it"))
+		return exitcode.UsageError(fmt.Errorf("--right and --min-probability exclude each other: pass one of them"))
 	}
 	if f.share, err = parseShare(f.right); err != nil {
 		return hint.Add(exitcode.UsageError(fmt.Errorf("--right %s: %w", sanitize.Text(f.right), err)), "write 2/3 or 0.8")
@@ -154,13 +154,13 @@ func parseShare(text string) (float64, error) {
 	} else if above, below, ok := strings.Cut(text, "/"); ok {
 		var err error
 		if divisor, err = strconv.ParseFloat(strings.TrimSpace(below), 64); err != nil {
-			return 0, fmt.Errorf("%w: it is no share", cpar.ErrInput)
+			return 0, fmt.Errorf("%w: it is not a fraction", cpar.ErrInput)
 		}
 		number = above
 	}
 	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 	if x /= divisor; err != nil || !(x >= 0 && x <= 1) {
-		return 0, fmt.Errorf("%w: it is no share from 0 to 1", cpar.ErrInput)
+		return 0, fmt.Errorf("%w: it is not a fraction from 0 to 1", cpar.ErrInput)
 	}
 	return x, nil
 }

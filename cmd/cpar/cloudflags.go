@@ -50,7 +50,7 @@ func (f *cloudFlags) add(c *cobra.Command) {
 // access returns the credentials for the cloud.
 func (f *cloudFlags) access() (a access.Access, err error) {
 	if f.url == "" {
-		return a, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080 (where cpard serves)")
+		return a, hint.Add(exitcode.UsageError(errors.New("no cloud was named")), "pass --cloud http://127.0.0.1:8080 (or the address of your cpard)")
 	}
 	a = access.Access{Cloud: f.url, CA: f.ca, Cert: f.cert, Key: f.key}
 	a.Token, err = f.token()

@@ -70,7 +70,7 @@ var table = settings.Table{Program: "cpar", Places: configPlaces, Settings: []se
 	{Name: "limit-memory", What: "maximum memory of a network for its weights, and per photo", None: encoderflags.DefaultMemory},
 	{Name: "limit-work", What: "maximum billions of multiply-adds of a network per photo", None: fmt.Sprint(encoderflags.DefaultWorkBillions)},
 	{Name: "cache", What: "folder that keeps features unencrypted, or none to keep nothing", None: "encrypted, in the cache folder", Path: true},
-	{Name: "right", What: "share of all likely keywords that is right", None: "2/3"},
+	{Name: "right", What: "share of the suggested keywords that should be right", None: "2/3"},
 	{Name: "min-probability", What: "the least probability of a likely keyword", None: "by right"},
 	{Name: "write", What: "where annotate writes keywords", None: "nowhere"},
 	{Name: "sidecar-style", What: "how sidecars are named", None: "the command's"},

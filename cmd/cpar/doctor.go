@@ -18,7 +18,7 @@ import (
 	"cpar/user/device"
 )
 
-// doctorFlags collects findings.
+// doctorFlags holds the flags of doctor and what it finds.
 type doctorFlags struct {
 	keys     keyFlags
 	cloud    cloudFlags
@@ -34,9 +34,9 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "check key, keyring, cloud, clock, index, formats, folders and space",
-		Long: `doctor checks everything that annotate needs and prints a remedy for each problem: the key
-file and its permissions, the keyring, the cloud, the scopes of its token, its clock, the
-index in use, format versions, folders and their free space, and the image network. It
+		Long: `doctor checks everything that annotate needs (the key file and its permissions, the
+keyring, the cloud, the scopes of its token, its clock, the index in use, format versions,
+folders and their free space, and the image network) and prints a remedy for each problem. It
 changes nothing and never asks for a passphrase: it opens an encrypted key only through
 the keyring, which may ask to be unlocked, or with --passphrase-file. The exit code is
 that of the first failure. Warnings do not count.`,
@@ -65,7 +65,7 @@ that of the first failure. Warnings do not count.`,
 func (d *doctorFlags) run(ctx context.Context) {
 	this, err := device.This()
 	if err != nil {
-		d.findings.Fail("folders", "set XDG_STATE_HOME to a folder of yours", err)
+		d.findings.Fail("folders", "set XDG_STATE_HOME to a folder you own", err)
 		return
 	}
 	key := d.checkKey(ctx, this)
@@ -74,7 +74,7 @@ func (d *doctorFlags) run(ctx context.Context) {
 	d.checkFolder("cache", this.Cache, cacheWants)
 	d.model.orBundled()
 	if d.model.path == "" {
-		d.findings.Warn("network", "leave --model none out, or pass --model FILE (cpar model list names some)", "no image network is used; with one more is found")
+		d.findings.Warn("network", "remove --model none, or pass --model FILE (cpar model list names some)", "no image network is used; a network finds more keywords")
 	} else if n, err := d.model.open(nil); err != nil {
 		d.findings.Fail("network", "name another file with --model", err)
 	} else {
@@ -99,7 +99,7 @@ func (d *doctorFlags) checkKey(ctx context.Context, this *device.Device) *user.K
 	key, err := this.ReadKey(path, how)
 	switch {
 	case errors.Is(err, errAsking):
-		d.findings.Warn("key", "pass --passphrase-file FILE to have it opened, or cpar key remember", "%s is encrypted, and was not opened", sanitize.Text(path))
+		d.findings.Warn("key", "pass --passphrase-file FILE, or run cpar key remember, and doctor can open it", "%s is encrypted, and was not opened", sanitize.Text(path))
 	case err != nil:
 		d.findings.Fail("key", "make a key with cpar init, or name one with --key", err)
 	default:
@@ -133,7 +133,7 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	remembered, _ := this.Remembers(path)
 	if !remembered {
 		if there == nil {
-			d.findings.OK("keyring", "it is there, and opens no key file here (cpar key remember)")
+			d.findings.OK("keyring", "available, but does not open this key file (cpar key remember stores what opens it)")
 		} else {
 			d.findings.OK("keyring", "none is there, and none is needed; passphrases are typed (%s)", sanitize.Text(there.Error()))
 		}
@@ -141,9 +141,9 @@ func (d *doctorFlags) checkKeyring(ctx context.Context, this *device.Device, pat
 	}
 	switch {
 	case there != nil:
-		d.findings.Warn("keyring", "have the keyring started; until then the passphrase is asked for", "it was to open %s, and does not answer: %s", sanitize.Text(path), sanitize.Text(there.Error()))
+		d.findings.Warn("keyring", "start the keyring; until then cpar asks for the passphrase", "it should open %s but does not answer: %s", sanitize.Text(path), sanitize.Text(there.Error()))
 	case this.Recall(ctx, ring, nil)(id) == "":
-		d.findings.Warn("keyring", "cpar key remember", "it was to open %s, and has no longer what opens it", sanitize.Text(path))
+		d.findings.Warn("keyring", "cpar key remember", "it should open %s but no longer holds what opens it", sanitize.Text(path))
 	default:
 		d.findings.OK("keyring", "it opens %s (cpar key forget)", sanitize.Text(path))
 	}
@@ -159,7 +159,7 @@ const (
 // checkFolder checks that a folder is writable and reports its size.
 func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	if path == "" {
-		d.findings.Warn(check, "", "there is no folder; what could be kept is fetched again")
+		d.findings.Warn(check, "", "there is no such folder, so nothing is kept and everything is fetched again")
 		return
 	}
 	f, err := "", os.MkdirAll(path, 0o700)
@@ -167,7 +167,7 @@ func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 		f, err = os.MkdirTemp(path, "doctor-")
 	}
 	if err != nil {
-		d.findings.Fail(check, "make room, or let yourself write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
+		d.findings.Fail(check, "free some space, or give yourself permission to write there", fmt.Errorf("%w: %w", cpar.ErrStorage, err))
 		return
 	}
 	os.Remove(f)
@@ -187,7 +187,7 @@ func (d *doctorFlags) checkFolder(check, path string, wants int64) {
 	case !ok:
 		d.findings.Warn("space", "", "the system does not say how much is free for the %s folder", check)
 	case free < wants:
-		d.findings.Warn("space", "make room where "+sanitize.Text(path)+" lies", "%s are free for the %s folder; it should be %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
+		d.findings.Warn("space", "free some space on the disk of "+sanitize.Text(path), "%s are free for the %s folder, which should have %s", size(uint64(max(free, 0))), check, size(uint64(wants)))
 	default:
 		d.findings.OK("space", "%s are free for the %s folder", size(uint64(free)), check)
 	}

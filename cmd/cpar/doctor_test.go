@@ -92,13 +92,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			"formats": {"fail unknown format version: version 5 here, and 4 at the cloud", "update the cloud's cpard"}}, exitcode.Version},
 		{"a new cloud", func(p *patient) { p.format++ }, map[string][]string{"formats": {"and 6 at the cloud", "update this program"}}, exitcode.Version},
 		{"little space", func(p *patient) { p.free = 99_000_000 }, map[string][]string{
-			"space": {"warn 99 MB are free for the state folder; it should be 100 MB", "warn 99 MB are free for the cache folder; it should be 1000 MB", "make room where"}}, 0},
+			"space": {"warn 99 MB are free for the state folder, which should have 100 MB", "warn 99 MB are free for the cache folder, which should have 1000 MB", "free some space on the disk of"}}, 0},
 		{"enough for the state", func(p *patient) { p.free = 500_000_000 }, map[string][]string{"space": {"ok 500 MB are free for the state folder", "warn 500 MB are free for the cache"}}, 0},
 		{"a silent system", func(p *patient) { p.told = false }, map[string][]string{"space": {"warn the system does not say"}}, 0},
 		{"no keyring", func(p *patient) { os.Remove(p.ring) }, map[string][]string{"keyring": {"ok none is there, and none is needed"}}, 0},
 		{"remembered", remember, map[string][]string{"keyring": {"ok it opens "}, "key": {"ok ", "allows sealed, local"}}, 0},
 		{"remembered, and the keyring is gone", func(p *patient) { remember(p); os.RemoveAll(p.ring) }, map[string][]string{
-			"keyring": {"warn it was to open ", "does not answer"}, "key": {"warn ", "was not opened"}}, 0},
+			"keyring": {"warn it should open  ", "does not answer"}, "key": {"warn ", "was not opened"}}, 0},
 		{"remembered, and forgotten by the keyring", func(p *patient) { remember(p); os.RemoveAll(p.ring); os.Mkdir(p.ring, 0o700) }, map[string][]string{"keyring": {"no longer what opens it"}}, 0},
 		{"a key for all", func(p *patient) { os.Chmod(p.key, 0o644) }, map[string][]string{"key": {"warn others may read ", "chmod 600 "}}, 0},
 		{"folders for all", func(p *patient) { os.MkdirAll(filepath.Join(p.folder, "xdg_state_home", "cpar"), 0o755) }, map[string][]string{"state": {"ok ", "warn others may read ", "chmod 700 "}}, 0},

@@ -28,13 +28,14 @@ func next(cmd *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "next: "+format+"\n", args...)
 }
 
-// nextPush prints the push command, without the cloud if it is a setting.
+// nextPush prints the push command, without --cloud if a setting names the
+// cloud.
 func nextPush(cmd *cobra.Command, index string) {
 	if found, err := table.Find(""); err == nil && len(found["cloud"].Values) == 1 {
 		next(cmd, "cpar push %s", index)
 		return
 	}
-	next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (where cpard serves)", index)
+	next(cmd, "cpar push %s --cloud http://127.0.0.1:8080 (or the address of your cpard)", index)
 }
 
 // shellWord quotes a word for a shell.
@@ -87,7 +88,7 @@ func printSkipped(cmd *cobra.Command, skipped []user.Skipped) {
 
 func printDuplicates(cmd *cobra.Command, copies []user.NamedDuplicate) {
 	printSome(cmd, copies, func(c user.NamedDuplicate) string {
-		return fmt.Sprintf("duplicate: %s shows what %s shows", sanitize.Text(c.Name), sanitize.Text(c.Of))
+		return fmt.Sprintf("duplicate: %s shows the same picture as %s", sanitize.Text(c.Name), sanitize.Text(c.Of))
 	})
 }
 

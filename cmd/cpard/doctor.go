@@ -139,7 +139,7 @@ func (d *doctorFlags) checkData() {
 	case !known:
 		d.Warn("space", "", "the system does not say how much is free")
 	case free < spaceWanted:
-		d.Warn("space", "make room where "+sanitize.Text(d.Data)+" lies", "%s are free", humanize.IBytes(uint64(max(free, 0))))
+		d.Warn("space", "free some space on the disk of "+sanitize.Text(d.Data), "%s are free", humanize.IBytes(uint64(max(free, 0))))
 	default:
 		d.OK("space", "%s are free", humanize.IBytes(uint64(free)))
 	}

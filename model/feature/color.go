@@ -13,10 +13,11 @@ type colorCounts struct {
 	rgb, hsv, lab [ColorDim]int
 }
 
+// A light is a channel value in [0, 1], as stored (sRGB) and as linear light.
 type light struct{ stored, linear float64 }
 
-// byteLights holds the lights of 8-bit channel values, plus one entry at the
-// end for interpolation.
+// byteLights holds the light of every 8-bit channel value, and one entry more
+// for interpolation.
 var byteLights = func() (t [257]light) {
 	for i := range t {
 		x := float64(i) / 255
@@ -63,7 +64,8 @@ func count(bins *[ColorDim]int, x, y, z float64) {
 }
 
 func (c *colorCounts) write(v *Vectors) {
-	// Each channel counts each pixel once, so a vector's sum is three counts.
+	// Every pixel is counted once in each of the three channels, so the counts of a
+	// histogram sum to three times the number of pixels.
 	total := float64(3 * c.pixels)
 	for i := range ColorDim {
 		v.RGB[i] = float32(float64(c.rgb[i]) / total)
@@ -75,7 +77,8 @@ func (c *colorCounts) write(v *Vectors) {
 // hsv returns the hue in turns, the saturation and the value, all in [0, 1].
 func hsv(r, g, b float64) (h, s, v float64) {
 	// Dividing by slightly more avoids 0/0 for greys. It also moves ratios of
-	// small integers, often at the edge of a bin, just below it.
+	// small integers, which often lie exactly on the edge of a bin, just below that
+	// edge.
 	const tiny = 1e-7
 	v = max(r, g, b)
 	d := v - min(r, g, b)

@@ -1,16 +1,19 @@
-// Package vector assembles the plaintext vector of a photo: New for profile
-// paper, Embedded for profiles compared by squared L2 distance.
+// Package vector assembles the plaintext vector of a photo. New is for profile
+// paper, and Embedded for profiles whose vectors are compared by squared L2
+// distance.
 //
 //	rgb 48, hsv 48, gabor 256, gaborq 256, haar p, haarq p ─▶ L1 (608 + 2p) ─▶ Levels
 //	lab 48                                                 ─▶ KL (48)
 //
-// haar and haarq are the p principal components that "PCA-X" keeps of 4096 Haar
+// gaborq and haarq are the quantised features of package feature. haar and haarq
+// are the p principal components that "PCA-X" keeps of 4096 Haar
 // coefficients, p = 4096/X. The paper's X = 32 gives p = 128, and with it the
 // paper's dimensions m_L1 = 864 and m_KL = 48.
 //
 // Each of the six L1 features is normalised separately, so elements lie in [-1,
-// 1], and the distance of two photos is at most 12. Levels are the elements as
-// integers 0 to β = 999 for the paper's unary map.
+// 1], and the L1 distance between two photos is at most 12. Levels are the elements
+// as integers 0 to β = 999 for the paper's unary map (package embed), which
+// writes level x as x ones and β − x zeros.
 //
 // lab is a histogram, compared by Kullback-Leibler divergence. Smoothing is
 // added to every bin so that no logarithm of 0 occurs. The paper counts log 0
@@ -31,8 +34,8 @@ const (
 	// Smoothing is added to every bin of lab before normalisation. It is not
 	// from the paper.
 	Smoothing = 1e-3
-	// L1Features is the number of L1-normalised features, an upper bound on
-	// Σ|L1|.
+	// L1Features is the number of features that are normalised to L1 norm 1. It
+	// bounds the L1 norm of the vector.
 	L1Features = 6
 	// DimensionKL is m_KL, 16 bins for each of 3 channels.
 	DimensionKL = colourDim
@@ -57,12 +60,12 @@ type Features struct {
 }
 
 // Vector is the plaintext of a photo, as private as the photo itself. Profiles
-// with distance L1 + KL set Levels and KL, the others X, and Levels for
-// splitting.
+// with distance L1 + KL set Levels and KL. The others set X, and Levels to choose
+// splits in a k-d tree.
 type Vector struct {
 	Levels []uint16  // 0 to Beta
 	KL     []float64 // lab, smoothed and normalised: all above 0, sum 1
-	// X has length 1, or 0 for a photo at the centre of the collection.
+	// X has Euclidean length 1, or 0 for a photo at the centre of the collection.
 	X []float32
 	// Guess estimates the keywords from the photo's own features, or is nil. It
 	// is never encrypted or sent.
@@ -85,7 +88,7 @@ func Embedded(x []float32, dim int) (*Vector, error) {
 		square += wide[i] * wide[i]
 	}
 	if !(square <= 1+1e-4) { // NaN too
-		return nil, fmt.Errorf("assembling a vector: %w: a squared length of %g, not 1", cpar.ErrInput, square)
+		return nil, fmt.Errorf("assembling a vector: %w: a squared length of %g, want at most 1", cpar.ErrInput, square)
 	}
 	v.Levels = Quantise(wide)
 	return v, nil

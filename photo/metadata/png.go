@@ -13,8 +13,8 @@ import (
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// readPNG collects the blocks of a PNG file: chunks of length, type, data and
-// checksum.
+// readPNG collects the metadata blocks of a PNG file from its chunks. A chunk is
+// a length, a type, the data and a checksum.
 //
 //	iTXt XML:com.adobe.xmp        the packet, as standardised
 //	eXIf                          a TIFF block
@@ -123,8 +123,8 @@ func (b *blocks) chunkText(kind, rest string) ([]byte, error) {
 	return text, err
 }
 
-// rawProfile decodes the profile's name, its length, and its hex bytes, which
-// may span lines.
+// rawProfile skips the profile's name and length, and decodes its hex bytes,
+// which may span lines.
 func rawProfile(text []byte) ([]byte, error) {
 	_, rest, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), []byte("\n"))
 	_, digits, ok := bytes.Cut(rest, []byte("\n"))

@@ -14,8 +14,9 @@ type Key struct {
 	seed.Redacted
 	params lattice.Params
 	id     cpar.IndexID
-	// Evaluations of s_1 … s_B, s_n and a′_1 … a′_B, as factors for the ring's
-	// MulAdd.
+	// The secrets s_1 … s_B (blocks) and s_n (addend), and the public a′_1 … a′_B,
+	// all evaluated and in the form that Ring.MulAdd takes as a factor. The package
+	// comment defines them.
 	blocks [][]uint64
 	addend []uint64
 	public [][]uint64
@@ -55,8 +56,8 @@ func publicRequest(p lattice.Params, id cpar.IndexID) [][]uint64 {
 	return a
 }
 
-// publicGroup expands the evaluations of a_g into a by AES in counter mode
-// under a public key (publicSeed), like Frodo's public matrix.
+// publicGroup fills a with the evaluations of a_g. It expands them from a public
+// seed (publicSeed) by AES in counter mode, as Frodo expands its public matrix.
 func publicGroup(r *lattice.Ring, a []uint64, public [seed.Size]byte) {
 	uniform(r, seed.New(public), a)
 }
