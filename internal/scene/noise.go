@@ -45,16 +45,6 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 	return sum / total
 }
 
-func (n *noise) ridged(x, y float64, octaves int) float64 {
-	sum, weight, total := 0.0, 1.0, 0.0
-	for range octaves {
-		sum += weight * (1 - math.Abs(2*n.at(x, y)-1))
-		total += weight
-		x, y, weight = 2.1*x+5.7, 2.1*y+3.3, weight*0.45
-	}
-	return sum / total
-}
-
 func smoothstep(low, high, x float64) float64 {
 	t := clamp((x-low)/(high-low), 0, 1)
 	return t * t * (3 - 2*t)

@@ -50,7 +50,7 @@ func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
 
 func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	kind, rng := kinds[kindOf(seed, i)], stream(seed, uint64(i), "picture")
-	p := newPainting(rng, pick(rng, kind.hours...)(rng))
+	p := newPainting(rng, pick(rng, kind.moods...))
 	p.testOnlyWithout = testOnlyWithout
 	kind.paint(p)
 	p.finish()
