@@ -1,13 +1,12 @@
 package scene
 
 import (
-	"image/color"
 	"math"
 	"math/rand/v2"
 )
 
-// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range, and
-// put and nrgba clip it.
+// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range,
+// which put and fill clip.
 type rgb struct{ r, g, b float64 }
 
 func hex(v uint32) rgb {
@@ -21,22 +20,15 @@ func (c rgb) mix(d rgb, t float64) rgb {
 func (c rgb) scale(f float64) rgb { return c.mul(rgb{f, f, f}) }
 func (c rgb) mul(d rgb) rgb       { return rgb{c.r * d.r, c.g * d.g, c.b * d.b} }
 
-func (c rgb) nrgba(alpha float64) color.NRGBA {
-	channel := func(v float64) uint8 { return uint8(255*clamp(v, 0, 1) + 0.5) }
-	return color.NRGBA{channel(c.r), channel(c.g), channel(c.b), channel(alpha)}
-}
-
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-func between(rng *rand.Rand, low, high float64) float64 { return low + (high-low)*rng.Float64() }
-
-func near(rng *rand.Rand, c rgb, by float64) rgb {
-	return rgb{c.r + between(rng, -by, by), c.g + between(rng, -by, by), c.b + between(rng, -by, by)}
-}
-
-func (p *painting) between(low, high float64) float64 { return between(p.rng, low, high) }
+func (p *painting) between(low, high float64) float64 { return low + (high-low)*p.rng.Float64() }
 func (p *painting) chance(of float64) bool            { return p.rng.Float64() < of }
-func (p *painting) hue(of ...uint32) rgb              { return near(p.rng, hex(pick(p.rng, of...)), 0.03) }
+func (p *painting) hue(of ...uint32) rgb              { return p.near(hex(pick(p.rng, of...)), 0.03) }
+
+func (p *painting) near(c rgb, by float64) rgb {
+	return rgb{c.r + p.between(-by, by), c.g + p.between(-by, by), c.b + p.between(-by, by)}
+}
 
 // lit applies the light of the hour and the haze of a distance (0 is here, 1 is
 // invisible) to a colour.
@@ -83,14 +75,8 @@ func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float6
 }
 
 func (p *painting) fill(c rgb, alpha float64) {
-	p.gc.SetColor(c.nrgba(alpha))
+	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
 	p.gc.Fill()
-}
-
-func (p *painting) stroke(c rgb, width float64) {
-	p.gc.SetColor(c.nrgba(1))
-	p.gc.SetLineWidth(width)
-	p.gc.Stroke()
 }
 
 func (p *painting) polygon(xy ...float64) {

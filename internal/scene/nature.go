@@ -58,26 +58,19 @@ func (p *painting) clouds(horizon float64) {
 
 func (p *painting) stars(horizon float64) {
 	p.layer(func() {
-		for range 4 { // a few bright, many faint
-			bright := p.between(0.4, 1.3)
-			for range int(p.between(0.3, 0.6) * horizon / bright) {
-				p.gc.DrawCircle(p.between(0, Width), p.between(0, horizon), 0.8*bright)
-			}
+		for range 200 {
+			p.gc.DrawCircle(p.between(0, Width), p.between(0, horizon), p.between(0.3, 1))
 			p.fill(p.hue(0xffffff, 0xcfdcff, 0xffe9c8), 0.9)
 		}
 	}, "stars", "night", "sky")
 }
 
-func (p *painting) glow(x, y, radius float64, c rgb) {
-	p.area(flat(0), flat(Height), func(px, py float64) (rgb, float64) {
-		d := math.Hypot(px-x, py-y) / radius
-		return c, 0.5 * math.Exp(-d*d)
-	}, p.skyWords()...)
-}
-
-// disc paints a sun or a moon.
+// disc paints a sun or a moon in a glow.
 func (p *painting) disc(x, y, radius float64, keyword string) {
-	p.glow(x, y, radius*3, p.mood.sun.mix(p.mood.middle, 0.3))
+	p.area(flat(0), flat(Height), func(px, py float64) (rgb, float64) {
+		d := math.Hypot(px-x, py-y) / radius / 3
+		return p.mood.sun.mix(p.mood.middle, 0.3), 0.5 * math.Exp(-d*d)
+	}, p.skyWords()...)
 	p.layer(func() {
 		p.gc.DrawCircle(x, y, radius)
 		p.fill(p.mood.sun, 1)
@@ -89,11 +82,9 @@ func (p *painting) birds() {
 	p.layer(func() {
 		for range 4 + p.rng.IntN(5) {
 			x, y, up := cx+p.between(-55, 55), cy+p.between(-20, 20), size*p.between(0.25, 0.7)
-			p.gc.MoveTo(x-size, y-up*0.5)
-			p.gc.QuadraticTo(x-size*0.45, y-up, x, y)
-			p.gc.QuadraticTo(x+size*0.45, y-up, x+size, y-up*0.5)
+			p.polygon(x-size, y-up*0.6, x-size*0.5, y-up, x, y, x+size*0.5, y-up, x+size, y-up*0.6, x+size*0.45, y-up+1.3, x, y+1.8, x-size*0.45, y-up+1.3)
 		}
-		p.stroke(p.lit(hex(0x3a4450), 0), 1.4)
+		p.fill(p.lit(hex(0x3a4450), 0), 1)
 	}, "bird")
 }
 

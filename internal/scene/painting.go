@@ -32,11 +32,9 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	gc := gg.NewContext(Width, Height)
 	gc.SetRGB(0, 0, 0)
 	gc.Clear()
-	m.zenith, m.middle, m.horizon = near(rng, m.zenith, 0.05), near(rng, m.middle, 0.06), near(rng, m.horizon, 0.03)
-	return &painting{
-		img: gc.Image().(*image.RGBA), gc: gc, rng: rng, noise: newNoise(rng), mood: m,
-		side: pick(rng, -1.0, 1.0), layers: [][]string{nil},
-	}
+	p := &painting{img: gc.Image().(*image.RGBA), gc: gc, rng: rng, noise: newNoise(rng), mood: m, side: pick(rng, -1.0, 1.0), layers: [][]string{nil}}
+	p.mood.zenith, p.mood.middle, p.mood.horizon = p.near(m.zenith, 0.05), p.near(m.middle, 0.06), p.near(m.horizon, 0.03)
+	return p
 }
 
 // layer draws and assigns keywords to the pixels that clearly changed.
@@ -96,10 +94,10 @@ func minPixels(keyword string) int {
 
 // finish varies the exposure and adds sensor noise, as in a photo.
 func (p *painting) finish() {
-	exposure, grain := near(p.rng, hex(0xffffff), 0.05), p.between(2, 5)/255
+	exposure, grain := p.near(hex(0xffffff), 0.05), p.between(2, 5)/255
 	for y := range Height {
 		for x := range Width {
-			p.put(x, y, near(p.rng, p.get(x, y).mul(exposure), grain), 1)
+			p.put(x, y, p.near(p.get(x, y).mul(exposure), grain), 1)
 		}
 	}
 }

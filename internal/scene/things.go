@@ -38,36 +38,29 @@ func (p *painting) tower(x, top, w, h, distance float64) {
 	}, keywords...)
 }
 
-// striped fills a shape repeatedly, narrower each time, in two alternating
-// colours.
-func (p *painting) striped(a, b rgb, shape func(width float64)) {
-	for k, width := range []float64{1, 0.9, 0.62, 0.22} {
-		shape(width)
-		p.fill(p.lit([]rgb{a, b}[k%2], 0), 1)
-	}
-}
-
 func (p *painting) parasol(x, y, h float64) {
+	stripes := []rgb{p.hue(0xd8352f, 0x2f6fc4, 0xe8a020, 0x1f9a78), hex(0xfbf7ec)}
 	p.layer(func() {
 		p.gc.DrawEllipse(x-p.side*h*0.3, y, h*0.5, h*0.07)
 		p.fill(hex(0x5a4428), 0.35)
-		p.gc.DrawLine(x-h*0.06, y, x, y-h*0.95)
-		p.stroke(p.lit(hex(0xe8e0d0), 0), 1.2)
-		p.striped(p.hue(0xd8352f, 0x2f6fc4, 0xe8a020, 0x1f9a78), hex(0xfbf7ec), func(width float64) {
-			p.gc.MoveTo(x, y-h)
-			p.gc.LineTo(x-h*0.58*width, y-h*0.62)
-			p.gc.QuadraticTo(x, y-h*0.68, x+h*0.58*width, y-h*0.62)
-		})
+		p.polygon(x-h*0.07, y, x-h*0.03, y, x+0.6, y-h*0.9, x-0.6, y-h*0.9)
+		p.fill(p.lit(hex(0xe8e0d0), 0), 1)
+		for k, width := range []float64{0.58, 0.36, 0.13} {
+			p.polygon(x, y-h, x-h*width, y-h*0.62, x, y-h*0.65, x+h*width, y-h*0.62)
+			p.fill(p.lit(stripes[k%2], 0), 1)
+		}
 	}, "umbrella")
 }
 
 func (p *painting) balloon(x, y, radius float64) {
+	stripes := []rgb{p.hue(0xd83a34, 0xe88a20, 0x2f6fc4, 0x6a3fa0, 0x1f9a78), p.hue(0xfff2d0, 0xf5d040)}
 	p.layer(func() {
-		p.striped(p.hue(0xd83a34, 0xe88a20, 0x2f6fc4, 0x6a3fa0, 0x1f9a78), p.hue(0xfff2d0, 0xf5d040), func(width float64) {
+		for k, width := range []float64{1, 0.62, 0.22} {
 			w := width * radius
 			p.gc.DrawEllipse(x, y, w, radius)
 			p.polygon(x-w*0.97, y+0.25*radius, x+w*0.97, y+0.25*radius, x+0.2*w, y+1.4*radius, x-0.2*w, y+1.4*radius)
-		})
+			p.fill(p.lit(stripes[k%2], 0), 1)
+		}
 		p.polygon(x-radius*0.16, y+radius*1.6, x+radius*0.16, y+radius*1.6, x+radius*0.12, y+radius*1.9, x-radius*0.12, y+radius*1.9)
 		p.fill(p.lit(hex(0x7a5230), 0), 1)
 	}, "balloon")
@@ -80,9 +73,7 @@ func (p *painting) sailboat(x, y, h float64) {
 		p.gc.DrawEllipse(x, y+h*0.12, h*0.4, h*0.14) // the reflection
 		p.fill(p.lit(hull.scale(0.5), 0), 0.4)
 		for _, to := range []float64{d, -0.85 * d} {
-			p.gc.MoveTo(x+to*0.04, y-h*0.45-math.Abs(to)*0.52)
-			p.gc.QuadraticTo(x+to*0.36, y-h*0.5, x+to*0.42, y-h*0.18)
-			p.gc.LineTo(x+to*0.04, y-h*0.17)
+			p.polygon(x+to*0.04, y-h*0.45-math.Abs(to)*0.52, x+to*0.28, y-h*0.55, x+to*0.42, y-h*0.18, x+to*0.04, y-h*0.17)
 			p.fill(p.lit(sail.scale(0.93+0.07*to/d), 0), 1)
 		}
 		p.polygon(x-d*0.39, y-h*0.15, x+d*0.48, y-h*0.19, x+d*0.38, y-h*0.05, x+d*0.25, y, x-d*0.32, y)
