@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -111,8 +110,6 @@ func (p *annotatePrinter) written() []photoWords {
 func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	out := p.cmd.OutOrStdout()
 	if p.f.asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
 		for i := range p.all {
 			a := annotatedOf(&p.all[i])
 			w := p.wordsOf(i)
@@ -122,7 +119,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 			if len(a.Words) > 0 {
 				a.Doubt = p.f.words.doubt()
 			}
-			if err := enc.Encode(a); err != nil {
+			if err := writeLine(out, a); err != nil {
 				return err
 			}
 		}
