@@ -62,7 +62,7 @@ type annotatePrinter struct {
 	o       library.Options
 	guesses bool // whether keywords have probabilities
 	all     []library.Result
-	words   []photoWords // of all photos, if requested
+	words   []photoWords // of all photos, empty unless requested
 	failed  int
 	first   error
 	beside  int
@@ -91,13 +91,6 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	return err
 }
 
-func (p *annotatePrinter) wordsOf(i int) photoWords {
-	if i < len(p.words) {
-		return p.words[i]
-	}
-	return photoWords{}
-}
-
 // written returns the words to write into a file, or nil if they are only
 // printed.
 func (p *annotatePrinter) written() []photoWords {
@@ -112,7 +105,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	if p.f.asJSON {
 		for i := range p.all {
 			a := annotatedOf(&p.all[i])
-			w := p.wordsOf(i)
+			w := p.words[i]
 			if a.DryRun, a.Words = p.o.DryRun, w.words; w.err != nil && a.Error == "" {
 				a.Error = w.err.Error()
 			}
@@ -125,7 +118,7 @@ func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 		}
 	} else {
 		for i := range p.all {
-			p.print(&p.all[i], p.wordsOf(i))
+			p.print(&p.all[i], p.words[i])
 		}
 	}
 	if p.f.write.to == toCSV && !p.o.DryRun && broken == nil {
