@@ -10,8 +10,8 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{[]mood{day, day, sunset}, beach},
-	{[]mood{day, day, sunset}, sailing},
+	{[]mood{day, day, sunset}, func(p *painting) { p.seaside(p.between(66, 100), true) }},
+	{[]mood{day, day, sunset}, func(p *painting) { p.seaside(p.between(75, 115), false) }},
 	{[]mood{day, sunset, night, night}, city},
 	{[]mood{day, day, sunset, night}, snowyMountains},
 	{[]mood{overcast, overcast, day}, foggyFirs},
@@ -20,8 +20,9 @@ var kinds = []kind{
 	{[]mood{day, day, sunset, night}, dunes},
 }
 
-// seaside paints a sky and a sea, with the sun sinking into it at sunset.
-func (p *painting) seaside(horizon float64, shore line) {
+// seaside paints a beach with parasols, or the open sea with boats. At sunset
+// the sun sinks into the sea.
+func (p *painting) seaside(horizon float64, beach bool) {
 	p.sky(horizon)
 	if p.mood.keyword == "sunset" {
 		p.disc(p.between(50, 206), horizon-p.between(6, 30), p.between(9, 15), "sun")
@@ -29,26 +30,20 @@ func (p *painting) seaside(horizon float64, shore line) {
 	if p.chance(0.55) {
 		p.birds()
 	}
+	shore := flat(Height + 20)
+	if beach {
+		shore = p.rolling(p.between(138, 165), 26, 130)
+	}
 	p.water(horizon, shore, p.hue(0x1d6a8f, 0x20809a, 0x2a5f96, 0x2e8f9c), "sea")
-}
-
-func beach(p *painting) {
-	shore := p.rolling(p.between(138, 165), 26, 130)
-	p.seaside(p.between(66, 100), shore)
 	p.land(shore, p.hue(0xe6cf9d, 0xdfbe86, 0xefe0bd, 0xd6b483).scale(1.15), 0, "sand", "beach")
-	if p.mood.keyword == "" {
-		for range 1 + p.rng.IntN(3) {
+	for k := range 1 + p.rng.IntN(3) {
+		y := horizon + 8 + float64(k)*p.between(14, 26)
+		switch {
+		case !beach:
+			p.sailboat(p.between(40, 216), y, 26+(y-horizon)*p.between(0.7, 1))
+		case p.mood.keyword == "":
 			p.parasol(p.between(30, 226), p.between(168, 184), p.between(28, 42))
 		}
-	}
-}
-
-func sailing(p *painting) {
-	h := p.between(75, 115)
-	p.seaside(h, flat(Height+20))
-	for k := range 1 + p.rng.IntN(3) {
-		y := h + 8 + float64(k)*p.between(14, 26)
-		p.sailboat(p.between(40, 216), y, 26+(y-h)*p.between(0.7, 1))
 	}
 }
 
@@ -71,22 +66,20 @@ func snowyMountains(p *painting) {
 	} else {
 		p.grass(low, 0.2)
 	}
-	p.firs(low, 11, 16, 34, p.firGreen(), 0.1)
+	p.firs(low, 11, 16, 34, 0.1)
 }
 
-func (p *painting) firGreen() rgb { return p.hue(0x1f4030, 0x274a32, 0x1d3a3a, 0x30502f) }
-
 func foggyFirs(p *painting) {
-	h, c := p.between(60, 80), p.firGreen()
+	h, c := p.between(60, 80), p.hue(0x285540, 0x336141)
 	p.sky(h + 30)
 	for k := range 4 {
 		f := float64(k)
 		ground := p.rolling(h+30*f+12, p.between(10, 22), p.between(60, 110))
-		p.land(ground, c.scale(1.3), 0.6-0.18*f, "forest")
-		p.firs(ground, 8+3*f, 22+9*f, 40+17*f, c.scale(1.15), 0.6-0.19*f)
+		p.land(ground, c, 0.6-0.18*f, "forest")
+		p.firs(ground, 8+3*f, 22+9*f, 40+17*f, 0.6-0.19*f)
 		p.fog(h + 30*f + 12)
 	}
-	p.firs(flat(198), 30, 58, 105, c, 0)
+	p.firs(flat(198), 30, 58, 105, 0)
 }
 
 func meadow(p *painting) {
@@ -98,7 +91,7 @@ func meadow(p *painting) {
 	hill := p.rolling(h, p.between(4, 12), 90)
 	p.grass(hill, 0.3)
 	if p.chance(0.6) {
-		p.firs(hill, 22, 24, 46, p.firGreen(), 0.1)
+		p.firs(hill, 22, 24, 46, 0.1)
 	}
 	p.flowers(hill, p.between(4.5, 7.5))
 }

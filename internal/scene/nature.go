@@ -1,6 +1,9 @@
 package scene
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // A mood is a time of day with its weather: the colours of the sky and the
 // light, which multiplies the colours of everything below.
@@ -26,7 +29,12 @@ func (p *painting) sky(horizon float64) {
 		return m.zenith.mix(m.middle, smoothstep(0, 0.6, t)).mix(m.horizon, smoothstep(0.5, 1.05, t)), 1
 	}, p.skyWords()...)
 	if m.keyword == "night" {
-		p.stars(horizon)
+		p.layer(func() {
+			for range 200 {
+				p.gc.DrawCircle(p.between(0, Width), p.between(0, horizon), p.between(0.3, 1))
+				p.fill(p.hue(0xffffff, 0xcfdcff, 0xffe9c8), 0.9)
+			}
+		}, "stars", "night", "sky")
 		if p.chance(0.5) {
 			p.disc(p.between(40, 216), p.between(22, 42), p.between(8, 13), "moon")
 		}
@@ -35,12 +43,7 @@ func (p *painting) sky(horizon float64) {
 	}
 }
 
-func (p *painting) skyWords() []string {
-	if p.mood.keyword == "" {
-		return []string{"sky"}
-	}
-	return []string{"sky", p.mood.keyword}
-}
+func (p *painting) skyWords() []string { return strings.Fields("sky " + p.mood.keyword) }
 
 func (p *painting) clouds(horizon float64) {
 	size, flatness, low := p.between(45, 80), p.between(1.6, 2.8), p.between(0.5, 0.56)
@@ -54,15 +57,6 @@ func (p *painting) clouds(horizon float64) {
 		above := p.noise.fbm(u-0.25*p.side, v-0.45, 3)
 		return p.mood.cloudDark.mix(p.mood.cloudLit, smoothstep(-0.22, 0.14, n-above)), smoothstep(low, low+0.16, n)
 	}, "clouds", "sky")
-}
-
-func (p *painting) stars(horizon float64) {
-	p.layer(func() {
-		for range 200 {
-			p.gc.DrawCircle(p.between(0, Width), p.between(0, horizon), p.between(0.3, 1))
-			p.fill(p.hue(0xffffff, 0xcfdcff, 0xffe9c8), 0.9)
-		}
-	}, "stars", "night", "sky")
 }
 
 // disc paints a sun or a moon in a glow.
@@ -154,7 +148,8 @@ func (p *painting) grass(crest line, distance float64, keywords ...string) {
 	p.land(crest, p.hue(0x6f9f42, 0x86aa48, 0x5f904c, 0x98b455), distance, append(keywords, "grass")...)
 }
 
-func (p *painting) firs(ground line, spacing, low, high float64, c rgb, distance float64) {
+func (p *painting) firs(ground line, spacing, low, high, distance float64) {
+	c := p.hue(0x1f4030, 0x274a32, 0x1d3a3a, 0x30502f)
 	p.layer(func() {
 		for x := -spacing; x < Width+spacing; x += spacing * p.between(0.5, 1.4) {
 			base, h, slim := ground.at(x)+p.between(2, 12), p.between(low, high), p.between(0.17, 0.25)
