@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -63,7 +62,7 @@ type annotatePrinter struct {
 	o       library.Options
 	guesses bool // whether keywords have probabilities
 	all     []library.Result
-	words   []photoWords // of all photos, if requested
+	words   []photoWords // of all photos, empty unless requested
 	failed  int
 	first   error
 	beside  int
@@ -92,13 +91,6 @@ func (p *annotatePrinter) lookForWords(report progress.Func) (err error) {
 	return err
 }
 
-func (p *annotatePrinter) wordsOf(i int) photoWords {
-	if i < len(p.words) {
-		return p.words[i]
-	}
-	return photoWords{}
-}
-
 // written returns the words to write into a file, or nil if they are only
 // printed.
 func (p *annotatePrinter) written() []photoWords {
@@ -111,24 +103,22 @@ func (p *annotatePrinter) written() []photoWords {
 func (p *annotatePrinter) end(sum library.Summary, broken error) error {
 	out := p.cmd.OutOrStdout()
 	if p.f.asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
 		for i := range p.all {
 			a := annotatedOf(&p.all[i])
-			w := p.wordsOf(i)
+			w := p.words[i]
 			if a.DryRun, a.Words = p.o.DryRun, w.words; w.err != nil && a.Error == "" {
 				a.Error = w.err.Error()
 			}
 			if len(a.Words) > 0 {
 				a.Doubt = p.f.words.doubt()
 			}
-			if err := enc.Encode(a); err != nil {
+			if err := writeLine(out, a); err != nil {
 				return err
 			}
 		}
 	} else {
 		for i := range p.all {
-			p.print(&p.all[i], p.wordsOf(i))
+			p.print(&p.all[i], p.words[i])
 		}
 	}
 	if p.f.write.to == toCSV && !p.o.DryRun && broken == nil {

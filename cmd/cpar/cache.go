@@ -89,15 +89,6 @@ type cached struct {
 }
 
 func cacheCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "cache",
-		Short: "show or clear data that can be computed or fetched again",
-		Long: `cache manages the folder where cpar keeps data that it can compute or fetch again:
-features of photos, encrypted under your key, and copies of indexes, encrypted as they
-came. It needs no key. Records of clouds and of runs are kept elsewhere and stay.`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
 	var asJSON, dryRun bool
 	show := &cobra.Command{Use: "show", Example: "  $ cpar cache show", Short: "say what is kept, and how much", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCache(cmd, asJSON, false, false) }}
@@ -106,8 +97,13 @@ came. It needs no key. Records of clouds and of runs are kept elsewhere and stay
 	jsonFlag(show, &asJSON)
 	jsonFlag(clear, &asJSON)
 	dryRunFlag(clear, &dryRun)
-	c.AddCommand(show, clear)
-	return c
+	return group(&cobra.Command{
+		Use:   "cache",
+		Short: "show or clear data that can be computed or fetched again",
+		Long: `cache manages the folder where cpar keeps data that it can compute or fetch again:
+features of photos, encrypted under your key, and copies of indexes, encrypted as they
+came. It needs no key. Records of clouds and of runs are kept elsewhere and stay.`,
+	}, show, clear)
 }
 
 func runCache(cmd *cobra.Command, asJSON, clear, dryRun bool) error {

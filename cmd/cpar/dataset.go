@@ -13,14 +13,7 @@ import (
 )
 
 func datasetCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "dataset",
-		Short: "look at a collection of photos with keywords",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(datasetInspectCommand())
-	return c
+	return group(&cobra.Command{Use: "dataset", Short: "look at a collection of photos with keywords"}, datasetInspectCommand())
 }
 
 func peopleFlag(c *cobra.Command, to *bool) {

@@ -17,9 +17,9 @@ import (
 // demoFlags are the flags of cpar demo.
 type demoFlags struct {
 	demo.Options
-	model               modelFlags
-	page, poster, cache string
-	dryRun, asJSON      bool
+	model          modelFlags
+	page, cache    string
+	dryRun, asJSON bool
 }
 
 func demoCommand() *cobra.Command {
@@ -61,7 +61,6 @@ thousand photos this takes about a minute.`,
 	c.Flags().IntVar(&f.Photos, "photos", demo.DefaultPhotos, "index at most this many photos, evenly chosen")
 	f.model.add(c)
 	c.Flags().StringVar(&f.page, "out", "cpar-demo.html", "write the page to this `file`")
-	c.Flags().StringVar(&f.poster, "picture", "", "also draw four of the photos, as you and the server see them, into this PNG `file`")
 	c.Flags().StringVar(&f.Keep, "keep", "", "keep key, index, the server's data and log in this `folder`")
 	c.Flags().IntVar(&f.Keywords, "keywords", demo.Likely, "maximum number of keywords per photo")
 	c.Flags().StringVar(&f.cache, "cache", "", "keep features between runs in this `folder`, in the clear")
@@ -120,11 +119,6 @@ func (f *demoFlags) run(cmd *cobra.Command) (err error) {
 	}
 	if err := r.WritePage(f.page); err != nil {
 		return err
-	}
-	if f.poster != "" {
-		if err := r.WritePoster(f.poster); err != nil {
-			return err
-		}
 	}
 	return output(cmd, f.asJSON, r, func() {
 		r.Print(out)

@@ -38,46 +38,29 @@ func cloudCommand() *cobra.Command {
 			// A terminal sends ^C to both processes. The demo cleans up first
 			// and then stops this one by closing its standard input.
 			signal.Ignore(os.Interrupt)
-			ctx, stop := context.WithCancel(cmd.Context())
-			go func() {
-				io.Copy(io.Discard, cmd.InOrStdin())
-				stop()
-			}()
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-			return serveDemo(ctx, data, log, func(url string) { fmt.Fprintln(cmd.OutOrStdout(), "listening on", url) })
+			c, err := cloud.New(data, store.Options{Log: log})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			handler, err := api.New(c, c, api.Options{Log: log})
+			if err != nil {
+				return err
+			}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return fmt.Errorf("listening on loopback: %w", err)
+			}
+			server := &http.Server{Handler: handler, ReadHeaderTimeout: demoCloudGrace, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+			go server.Serve(listener)
+			fmt.Fprintf(cmd.OutOrStdout(), "listening on http://%v\n", listener.Addr())
+			io.Copy(io.Discard, cmd.InOrStdin())
+			grace, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), demoCloudGrace)
+			defer cancel()
+			return server.Shutdown(grace)
 		},
 	}
 	c.Flags().StringVar(&data, "data", "", "the cloud's `folder`")
 	return c
-}
-
-// serveDemo serves the indexes in data on a free loopback port until ctx is
-// done. It passes the URL to ready before it accepts requests.
-func serveDemo(ctx context.Context, data string, log *slog.Logger, ready func(url string)) error {
-	c, err := cloud.New(data, store.Options{Log: log})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	handler, err := api.New(c, c, api.Options{Log: log})
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("listening on loopback: %w", err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: demoCloudGrace, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), demoCloudGrace)
-		defer cancel()
-		stopped <- server.Shutdown(grace)
-	})
-	defer stop()
-	ready("http://" + listener.Addr().String())
-	if err := server.Serve(listener); ctx.Err() == nil {
-		return fmt.Errorf("serving the demo: %w", err)
-	}
-	return <-stopped
 }

@@ -19,6 +19,13 @@ func dryRunFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "dry-run", false, "print what would be done, and write nothing")
 }
 
+// group completes a command that only has subcommands.
+func group(c *cobra.Command, subcommands ...*cobra.Command) *cobra.Command {
+	c.Args, c.RunE = noArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.AddCommand(subcommands...)
+	return c
+}
+
 // either returns the words for a dry run or for work that was done.
 func either(dryRun bool, would, done string) string {
 	if dryRun {

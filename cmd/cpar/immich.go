@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -33,22 +31,13 @@ func (f *serverFlags) client() (*immich.Client, error) {
 	}
 	key := os.Getenv("CPAR_IMMICH_API_KEY")
 	if f.keyFile != "" {
-		b, err := readLimited(f.keyFile, 4096)
+		b, err := os.ReadFile(f.keyFile)
 		if err != nil {
 			return nil, fmt.Errorf("reading Immich's API key: %w: %w", cpar.ErrInput, err)
 		}
 		key = strings.TrimSpace(string(b))
 	}
 	return immich.NewClient(f.address, key)
-}
-
-func readLimited(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, limit))
 }
 
 type immichFlags struct {
@@ -136,9 +125,7 @@ func (f *immichFlags) run(cmd *cobra.Command) error {
 		f.print(cmd, r)
 	}
 	s, err := immich.NewLibrary(client, journal).Annotate(cmd.Context(), x, o)
-	if err := f.summary(cmd, s); err != nil {
-		return err
-	}
+	f.summary(cmd, s)
 	if err != nil {
 		return err
 	}
@@ -157,7 +144,7 @@ func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 		if r.Err != nil {
 			line.Error = r.Err.Error()
 		}
-		printLine(out, line)
+		_ = writeLine(out, line) // standard output remembers write errors
 	case r.Err != nil:
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", sanitize.Text(r.Name), r.Err)
 	case len(r.Tags) > 0:
@@ -169,18 +156,11 @@ func (f *immichFlags) print(cmd *cobra.Command, r immich.Result) {
 	}
 }
 
-// printLine prints a line of JSON. Standard output remembers write errors.
-func printLine(w io.Writer, v any) {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v)
-}
-
-func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) error {
+func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) {
 	out, notes := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if f.asJSON {
-		printLine(out, s)
-		return nil
+		_ = writeLine(out, s)
+		return
 	}
 	fmt.Fprintf(out, "%s %s with %s, %s known\n", either(f.dryRun, "would tag", "tagged"), photosOf(s.Done), counted(s.Tags, "tag"), were(s.Known))
 	if s.Foreign > 0 {
@@ -189,7 +169,6 @@ func (f *immichFlags) summary(cmd *cobra.Command, s immich.Summary) error {
 	if s.Tags > 0 && s.Run != "" {
 		next(cmd, "cpar immich undo %s takes them off; cpar immich check, after Immich has read files again, puts them back", s.Run)
 	}
-	return nil
 }
 
 func were(n int) string {

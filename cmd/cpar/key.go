@@ -15,7 +15,7 @@ import (
 )
 
 func keyCommand() *cobra.Command {
-	c := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "key",
 		Short: "manage a key",
 		Long: `key manages a key file: its allowed schemes, the passphrases that open it, a recovery
@@ -24,12 +24,9 @@ phrase for paper, and the system's keyring.`,
   $ cpar key slot add office                (a second passphrase)
   $ cpar key remember                       (type none, as long as you are logged in)
   $ cpar key phrase                         (24 words, to be kept on paper)`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(keyAllowCommand(), keyPassphraseCommand(), keySlotsCommand(), keySlotCommand(),
+	}, keyAllowCommand(), keyPassphraseCommand(), keySlotsCommand(),
+		group(&cobra.Command{Use: "slot", Short: "add or remove a passphrase of a key file"}, keySlotAddCommand(), keySlotRemoveCommand()),
 		keyRememberCommand(), keyForgetCommand(), keyPhraseCommand())
-	return c
 }
 
 func keyAllowCommand() *cobra.Command {
@@ -222,17 +219,6 @@ encrypted, so no passphrase is needed.`,
 		},
 	}
 	f.add(c)
-	return c
-}
-
-func keySlotCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "slot",
-		Short: "add or remove a passphrase of a key file",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(keySlotAddCommand(), keySlotRemoveCommand())
 	return c
 }
 

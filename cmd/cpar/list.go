@@ -78,7 +78,11 @@ func printIndexes(out io.Writer, list []device.ListedIndex) {
 			fmt.Fprintf(w, "… and %d more (--json has them)\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\t%s\t%s\n", orDash(x.Name), x.ID, orDash(x.Scheme), numberOrDash(uint64(x.Photos)), size(x.Bytes), numberOrDash(x.Generation), stateOf(x))
+		state := x.Problem
+		if state == "" && x.InUse {
+			state = "in use"
+		}
+		fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%s\t%s\t%s\n", orDash(x.Name), x.ID, orDash(x.Scheme), numberOrDash(uint64(x.Photos)), size(x.Bytes), numberOrDash(x.Generation), state)
 	}
 	w.Flush()
 	for line := range bytes.Lines(table.Bytes()) { // trim the empty last column
@@ -98,15 +102,4 @@ func numberOrDash(n uint64) string {
 		return "-"
 	}
 	return fmt.Sprint(n)
-}
-
-// stateOf returns the last column: in use, or a problem.
-func stateOf(x device.ListedIndex) string {
-	if x.Problem != "" {
-		return x.Problem
-	}
-	if x.InUse {
-		return "in use"
-	}
-	return ""
 }

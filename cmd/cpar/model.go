@@ -163,11 +163,7 @@ type chosenTensor struct {
 
 func describe(n *encoder.Encoder) *usedNetwork {
 	p, from := n.Preprocessing()
-	return &usedNetwork{Embedding: tensorOf(n.Choice()), Preprocessing: p, From: from, Runtime: n.RuntimeName()}
-}
-
-func tensorOf(c encoder.Choice) chosenTensor {
-	return chosenTensor{c.Name, c.Shape, c.Size, c.Pool, c.Reason}
+	return &usedNetwork{Embedding: chosenTensor(n.Choice()), Preprocessing: p, From: from, Runtime: n.RuntimeName()}
 }
 
 func (u *usedNetwork) print(w io.Writer, path string) {

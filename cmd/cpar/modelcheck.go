@@ -143,7 +143,7 @@ func (m *modelFlags) inspect(ctx context.Context) (*checkedModel, error) {
 	if report.EmbeddingErr != nil {
 		return &checkedModel{Missing: report.Missing, Embedding: checkedEmbedding{Reason: report.EmbeddingErr.Error()}, unchosen: report.EmbeddingErr}, nil
 	}
-	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.GoErr}, used: usedNetwork{Embedding: tensorOf(report.Embedding), From: report.From}}
+	r := &checkedModel{Missing: report.Missing, native: checkedRuntime{err: report.GoErr}, used: usedNetwork{Embedding: chosenTensor(report.Embedding), From: report.From}}
 	if report.GoErr == nil {
 		r.native.open(m, encoder.Go)
 	}

@@ -14,14 +14,8 @@ import (
 )
 
 func modelCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "model",
-		Short: "find, fetch and check an image network, which finds most",
-		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(modelListCommand(), modelGetCommand(), modelCheckCommand())
-	return c
+	return group(&cobra.Command{Use: "model", Short: "find, fetch and check an image network, which finds most"},
+		modelListCommand(), modelGetCommand(), modelCheckCommand())
 }
 
 // listedModel is a network in cpar model list.

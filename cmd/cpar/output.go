@@ -57,10 +57,13 @@ func output(c *cobra.Command, asJSON bool, v any, human func()) error {
 	return writeJSON(c.OutOrStdout(), v)
 }
 
-func writeJSON(w io.Writer, v any) error {
+func writeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+func encode(w io.Writer, v any, indent string) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	return enc.Encode(v)
 }
 

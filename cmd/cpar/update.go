@@ -81,20 +81,16 @@ type opened struct {
 	manifest *cpar.Manifest
 }
 
-func (f *updateFlags) open() (o opened, err error) {
-	if o.key, o.device, err = f.keys.read(); err != nil {
-		return o, err
-	}
-	o.owner, o.manifest, err = o.device.ToUpdate(o.key, f.index)
-	return o, err
-}
-
 // update runs work on an index folder, records the new generation and prints
 // the result. A dry run does the same without writing, so that its output is
 // exact.
 func (f *updateFlags) update(cmd *cobra.Command, work func(context.Context, opened, *updated) error, human func(out io.Writer, r *updated)) error {
-	o, err := f.open()
+	key, this, err := f.keys.read()
 	if err != nil {
+		return err
+	}
+	o := opened{key: key, device: this}
+	if o.owner, o.manifest, err = this.ToUpdate(key, f.index); err != nil {
 		return err
 	}
 	r := f.result()

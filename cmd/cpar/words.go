@@ -162,10 +162,10 @@ type photoWords struct {
 // of finds the words of photos after the last request, so that nothing sent can
 // depend on them.
 func (f *wordsFlags) of(cmd *cobra.Command, all []library.Result, report progress.Func) ([]photoWords, error) {
-	if f.photos == nil {
-		return nil, nil
-	}
 	out := make([]photoWords, len(all))
+	if f.photos == nil {
+		return out, nil
+	}
 	var done atomic.Int64
 	err := parallel.Until(cmd.Context(), len(all), func() func(int) {
 		return func(i int) {

@@ -1,15 +1,45 @@
 package scene
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// rgb is a colour with channels in [0, 1]. Arithmetic may leave that range,
+// which put and fill clip.
+type rgb struct{ r, g, b float64 }
+
+func hex(v uint32) rgb {
+	return rgb{float64(v>>16&255) / 255, float64(v>>8&255) / 255, float64(v&255) / 255}
+}
+
+func (c rgb) mix(d rgb, t float64) rgb {
+	return rgb{c.r + (d.r-c.r)*t, c.g + (d.g-c.g)*t, c.b + (d.b-c.b)*t}
+}
+
+func (c rgb) scale(f float64) rgb { return c.mul(rgb{f, f, f}) }
+func (c rgb) mul(d rgb) rgb       { return rgb{c.r * d.r, c.g * d.g, c.b * d.b} }
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+func (p *painting) between(low, high float64) float64 { return low + (high-low)*p.rng.Float64() }
+func (p *painting) chance(of float64) bool            { return p.rng.Float64() < of }
+func (p *painting) hue(of ...uint32) rgb              { return p.near(hex(pick(p.rng, of...)), 0.03) }
+
+func (p *painting) near(c rgb, by float64) rgb {
+	return rgb{c.r + p.between(-by, by), c.g + p.between(-by, by), c.b + p.between(-by, by)}
+}
+
+// lit applies the light of the hour and the haze of a distance (0 is here, 1 is
+// invisible) to a colour.
+func (p *painting) lit(c rgb, distance float64) rgb {
+	return c.mul(p.mood.light).mix(p.mood.horizon.mix(p.mood.middle, 0.4), distance)
+}
 
 func (p *painting) put(x, y int, c rgb, alpha float64) {
-	if x < 0 || y < 0 || x >= Width || y >= Height || alpha <= 0 {
-		return
-	}
-	alpha = min(alpha, 1)
 	px := p.img.Pix[p.img.PixOffset(x, y):][:3]
 	for i, v := range [3]float64{c.r, c.g, c.b} {
-		px[i] = uint8(clamp(float64(px[i])+(v*255-float64(px[i]))*alpha+0.5, 0, 255))
+		px[i] = uint8(clamp(float64(px[i])+(v*255-float64(px[i]))*clamp(alpha, 0, 1)+0.5, 0, 255))
 	}
 }
 
@@ -18,45 +48,35 @@ func (p *painting) get(x, y int) rgb {
 	return rgb{float64(px[0]) / 255, float64(px[1]) / 255, float64(px[2]) / 255}
 }
 
-type line func(x float64) float64
+// A line has a height at each column.
+type line [Width]float64
 
-func flat(y float64) line           { return func(float64) float64 { return y } }
-func (f line) down(by float64) line { return func(x float64) float64 { return f(x) + by } }
-
-func cached(f line) line {
-	var at [Width]float64
-	for x := range at {
-		at[x] = f(float64(x) + 0.5)
+func trace(height func(x float64) float64) (l line) {
+	for x := range l {
+		l[x] = height(float64(x) + 0.5)
 	}
-	return func(x float64) float64 { return at[min(max(int(x), 0), Width-1)] }
+	return l
 }
 
-// area colours the pixels between two lines, with soft edges.
-func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float64)) {
-	for x := range Width {
-		fx := float64(x) + 0.5
-		t, b := top(fx), bottom(fx)
-		for y := max(0, int(math.Floor(t))); y < Height && float64(y) < b; y++ {
-			cover := min(b, float64(y)+1) - max(t, float64(y))
-			c, alpha := colour(fx, float64(y)+0.5)
-			p.put(x, y, c, cover*alpha)
+func flat(y float64) line { return trace(func(float64) float64 { return y }) }
+
+func (l *line) at(x float64) float64 { return l[min(max(int(x), 0), Width-1)] }
+
+// area paints a layer between two lines, with soft edges.
+func (p *painting) area(top, bottom line, colour func(x, y float64) (rgb, float64), keywords ...string) {
+	p.layer(func() {
+		for x, t := range top {
+			for y := max(0, int(math.Floor(t))); y < Height && float64(y) < bottom[x]; y++ {
+				c, alpha := colour(float64(x)+0.5, float64(y)+0.5)
+				p.put(x, y, c, alpha*(min(bottom[x], float64(y)+1)-max(t, float64(y))))
+			}
 		}
-	}
-}
-
-func (p *painting) below(top line, colour func(x, y float64) rgb) {
-	p.area(top, flat(Height), func(x, y float64) (rgb, float64) { return colour(x, y), 1 })
+	}, keywords...)
 }
 
 func (p *painting) fill(c rgb, alpha float64) {
 	p.gc.SetRGBA(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1), alpha)
 	p.gc.Fill()
-}
-
-func (p *painting) stroke(c rgb, width float64) {
-	p.gc.SetRGB(clamp(c.r, 0, 1), clamp(c.g, 0, 1), clamp(c.b, 0, 1))
-	p.gc.SetLineWidth(width)
-	p.gc.Stroke()
 }
 
 func (p *painting) polygon(xy ...float64) {
@@ -65,24 +85,4 @@ func (p *painting) polygon(xy ...float64) {
 		p.gc.LineTo(xy[i], xy[i+1])
 	}
 	p.gc.ClosePath()
-}
-
-// lit applies the light of the hour to a colour. far also applies haze
-// (distance 0 is here, 1 is invisible).
-func (p *painting) lit(c rgb) rgb                   { return c.mul(p.mood.light) }
-func (p *painting) far(c rgb, distance float64) rgb { return p.lit(c).mix(p.mood.haze, distance) }
-
-func (p *painting) between(low, high float64) float64 { return between(p.rng, low, high) }
-func (p *painting) chance(of float64) bool            { return p.rng.Float64() < of }
-
-func (p *painting) glow(x, y, radius float64, c rgb, strength float64) {
-	for py := max(0, int(y-2*radius)); py < min(Height, int(y+2*radius)+1); py++ {
-		for px := max(0, int(x-2*radius)); px < min(Width, int(x+2*radius)+1); px++ {
-			d := math.Hypot(float64(px)+0.5-x, float64(py)+0.5-y) / radius
-			if d < 2 {
-				f := (1 - d/2) * (1 - d/2) * strength
-				p.put(px, py, p.get(px, py).add(c.scale(f)), 1)
-			}
-		}
-	}
 }

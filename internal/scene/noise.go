@@ -6,16 +6,12 @@ import (
 )
 
 // noise is smooth value noise on the integer lattice with period 256.
-type noise struct {
-	perm  [512]uint8
-	value [256]float64
-}
+type noise [256][256]float64
 
 func newNoise(rng *rand.Rand) *noise {
-	n := &noise{}
-	for i, v := range rng.Perm(256) {
-		n.perm[i], n.perm[i+256] = uint8(v), uint8(v)
-		n.value[i] = rng.Float64()
+	n := new(noise)
+	for i := range 256 * 256 {
+		n[i/256][i%256] = rng.Float64()
 	}
 	return n
 }
@@ -25,10 +21,8 @@ func (n *noise) at(x, y float64) float64 {
 	ix, iy := int(fx)&255, int(fy)&255
 	x, y = x-fx, y-fy
 	x, y = x*x*(3-2*x), y*y*(3-2*y)
-	a, b := int(n.perm[ix]), int(n.perm[(ix+1)&255])
-	v00, v10 := n.value[n.perm[a+iy]], n.value[n.perm[b+iy]]
-	v01, v11 := n.value[n.perm[a+(iy+1)&255]], n.value[n.perm[b+(iy+1)&255]]
-	top, bottom := v00+(v10-v00)*x, v01+(v11-v01)*x
+	above, below := &n[iy], &n[(iy+1)&255]
+	top, bottom := above[ix]+(above[(ix+1)&255]-above[ix])*x, below[ix]+(below[(ix+1)&255]-below[ix])*x
 	return top + (bottom-top)*y
 }
 
@@ -41,16 +35,6 @@ func (n *noise) fbm(x, y float64, octaves int) float64 {
 		total += weight
 		// The odd shift keeps the lattices of the octaves apart.
 		x, y, weight = 2*x+17.3, 2*y+9.1, weight/2
-	}
-	return sum / total
-}
-
-func (n *noise) ridged(x, y float64, octaves int) float64 {
-	sum, weight, total := 0.0, 1.0, 0.0
-	for range octaves {
-		sum += weight * (1 - math.Abs(2*n.at(x, y)-1))
-		total += weight
-		x, y, weight = 2.1*x+5.7, 2.1*y+3.3, weight*0.45
 	}
 	return sum / total
 }

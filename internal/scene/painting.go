@@ -13,7 +13,7 @@ import (
 )
 
 // painting is an image in progress. It remembers the last visible layer at
-// every pixel, so the keywords are those of layers still visible at the end.
+// every pixel, so its keywords describe only layers still visible at the end.
 type painting struct {
 	img    *image.RGBA
 	gc     *gg.Context // draws into img
@@ -21,7 +21,6 @@ type painting struct {
 	noise  *noise
 	mood   mood
 	side   float64             // direction of the light: -1 left, 1 right
-	shine  float64             // x of the sun or moon that water reflects
 	layers [][]string          // keywords of each layer, the first is bare canvas
 	shown  [Width * Height]int // pixel → index into layers
 
@@ -33,10 +32,9 @@ func newPainting(rng *rand.Rand, m mood) *painting {
 	gc := gg.NewContext(Width, Height)
 	gc.SetRGB(0, 0, 0)
 	gc.Clear()
-	return &painting{
-		img: gc.Image().(*image.RGBA), gc: gc, rng: rng, noise: newNoise(rng), mood: m,
-		side: pick(rng, -1.0, 1.0), shine: -Width, layers: [][]string{nil},
-	}
+	p := &painting{img: gc.Image().(*image.RGBA), gc: gc, rng: rng, noise: newNoise(rng), mood: m, side: pick(rng, -1.0, 1.0), layers: [][]string{nil}}
+	p.mood.zenith, p.mood.middle, p.mood.horizon = p.near(m.zenith, 0.05), p.near(m.middle, 0.06), p.near(m.horizon, 0.03)
+	return p
 }
 
 // layer draws and assigns keywords to the pixels that clearly changed.
@@ -94,18 +92,12 @@ func minPixels(keyword string) int {
 	}
 }
 
-// finish varies the exposure, darkens the corners and adds sensor noise, as in
-// a photo.
+// finish varies the exposure and adds sensor noise, as in a photo.
 func (p *painting) finish() {
-	exposure, tint := p.between(0.93, 1.07), near(p.rng, rgb{1, 1, 1}, 0.025)
-	dark, grain := p.between(0.05, 0.22), p.between(2, 5)/255
+	exposure, grain := p.near(hex(0xffffff), 0.05), p.between(2, 5)/255
 	for y := range Height {
 		for x := range Width {
-			dx, dy := float64(2*x)/Width-1, float64(2*y)/Height-1
-			f := exposure * (1 - dark*(dx*dx+dy*dy)/2)
-			// The sum of two uniform values is a cheap and sufficient grain.
-			g := grain * (p.rng.Float64() + p.rng.Float64() - 1)
-			p.put(x, y, p.get(x, y).mul(tint).scale(f).add(rgb{g, g, g}), 1)
+			p.put(x, y, p.near(p.get(x, y).mul(exposure), grain), 1)
 		}
 	}
 }

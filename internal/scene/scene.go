@@ -3,7 +3,7 @@
 //
 //	seed, i ─▶ kind of scene ─▶ layers, back to front ─▶ image (256 × 192) + keywords
 //
-// Render is a pure function of seed and i on one platform. Elsewhere a fused
+// The result is a pure function of seed and i on one platform. Elsewhere a fused
 // multiplication may change a pixel by a level. Images i ≥ N are thus new to a
 // collection of the first N but of the same style.
 //
@@ -18,7 +18,6 @@ package scene
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"image/jpeg"
 	"math/rand/v2"
 )
@@ -31,26 +30,20 @@ const (
 	jpegQuality = 90
 )
 
-// Render paints image i of a seed and lists its visible keywords, largest
-// first.
-func Render(seed uint64, i int) (img image.Image, keywords []string) {
-	p := paint(seed, i, "")
-	return p.img, p.keywords()
-}
-
-// RenderJPEG is Render with the image encoded as a JPEG file.
+// RenderJPEG paints image i of a seed as a JPEG file and lists its visible
+// keywords, largest first.
 func RenderJPEG(seed uint64, i int) (jpg []byte, keywords []string, err error) {
-	img, keywords := Render(seed, i)
+	p := paint(seed, i, "")
 	var b bytes.Buffer
-	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: jpegQuality}); err != nil {
+	if err := jpeg.Encode(&b, p.img, &jpeg.Options{Quality: jpegQuality}); err != nil {
 		return nil, nil, fmt.Errorf("encoding scene %d: %w", i, err)
 	}
-	return b.Bytes(), keywords, nil
+	return b.Bytes(), p.keywords(), nil
 }
 
 func paint(seed uint64, i int, testOnlyWithout string) *painting {
 	kind, rng := kinds[kindOf(seed, i)], stream(seed, uint64(i), "picture")
-	p := newPainting(rng, pick(rng, kind.hours...)(rng))
+	p := newPainting(rng, pick(rng, kind.moods...))
 	p.testOnlyWithout = testOnlyWithout
 	kind.paint(p)
 	p.finish()

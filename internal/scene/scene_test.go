@@ -17,7 +17,7 @@ import (
 func TestKeywordsOfACollection(t *testing.T) {
 	const n = 360
 	var lists [n][]string
-	parallel.For(n, func(i int) { _, lists[i] = Render(1, i) })
+	parallel.For(n, func(i int) { lists[i] = paint(1, i, "").keywords() })
 	count := map[string]int{}
 	for i, keywords := range lists {
 		if len(keywords) < 3 || len(keywords) > 12 {
@@ -66,7 +66,7 @@ func TestEveryListedKeywordIsVisible(t *testing.T) {
 
 func TestHiddenThingsAreNotListed(t *testing.T) {
 	rng := stream(1, 1, "test")
-	p := newPainting(rng, day(rng))
+	p := newPainting(rng, day)
 	block := func(x0, y0, x1, y1 int, c uint8, word string) {
 		p.layer(func() {
 			for y := y0; y < y1; y++ {
@@ -102,11 +102,11 @@ func TestRenderIsAFunctionOfSeedAndIndex(t *testing.T) {
 	var first [n][]byte
 	var words [n][]string
 	render := func(seed uint64, i int) ([]byte, []string) {
-		img, keywords := Render(seed, i)
-		if img.Bounds() != image.Rect(0, 0, Width, Height) {
-			t.Errorf("picture %d has the bounds %v", i, img.Bounds())
+		p := paint(seed, i, "")
+		if p.img.Rect != image.Rect(0, 0, Width, Height) {
+			t.Errorf("picture %d has the bounds %v", i, p.img.Rect)
 		}
-		return img.(*image.RGBA).Pix, keywords
+		return p.img.Pix, p.keywords()
 	}
 	parallel.For(n, func(i int) { first[i], words[i] = render(7, i) })
 	for i := range n {
@@ -135,7 +135,7 @@ func TestRenderJPEG(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, want := Render(5, 3); !slices.Equal(words, want) {
+	if want := paint(5, 3, "").keywords(); !slices.Equal(words, want) {
 		t.Errorf("%q, rendered %q", words, want)
 	}
 	if c, err := jpeg.DecodeConfig(bytes.NewReader(jpg)); err != nil || c.Width != Width || c.Height != Height {
@@ -167,8 +167,8 @@ func TestNoiseStaysInRange(t *testing.T) {
 	n := newNoise(rng)
 	low, high := 1.0, 0.0
 	for range 20000 {
-		x, y := between(rng, -500, 500), between(rng, -500, 500)
-		for _, v := range []float64{n.at(x, y), n.fbm(x, y, 5), n.ridged(x, y, 5)} {
+		x, y := 1000*rng.Float64()-500, 1000*rng.Float64()-500
+		for _, v := range []float64{n.at(x, y), n.fbm(x, y, 5)} {
 			low, high = min(low, v), max(high, v)
 		}
 		// Smooth: no jump between neighbours, not even across a lattice line.
@@ -185,6 +185,6 @@ func TestNoiseStaysInRange(t *testing.T) {
 
 func BenchmarkRender(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
-		Render(1, i)
+		paint(1, i, "")
 	}
 }

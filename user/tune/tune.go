@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"cpar"
 	"cpar/encoder"
@@ -96,15 +97,11 @@ const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 // embeddings. It needs no key and writes nothing. It returns ErrInput for a
 // collection without keywords or with fewer than two images.
 func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
-	some := false
-	for _, im := range images {
-		some = some || len(im.Keywords) > 0
-	}
 	const how = "profiles are compared by how well photos find each other's keywords"
 	switch {
 	case len(images) < 2:
 		return nil, hint.Add(fmt.Errorf("tuning: %w: a collection of one photo, or none", cpar.ErrInput), how)
-	case !some:
+	case !slices.ContainsFunc(images, func(p user.Photo) bool { return len(p.Keywords) > 0 }):
 		return nil, hint.Add(fmt.Errorf("tuning: %w: none of the photos has a keyword", cpar.ErrInput), how)
 	}
 	name, nameable := nameOf(images, opt)

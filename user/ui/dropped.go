@@ -31,10 +31,8 @@ type dropped struct {
 	// receiving admits one photo at a time, since each may be as large as all
 	// kept ones.
 	receiving chan struct{}
-
-	mu sync.Mutex
-	// content caches digests of photos by path, size and time.
-	content map[contentKey][32]byte
+	// content caches digests of photos by contentKey.
+	content sync.Map
 }
 
 type contentKey struct {
@@ -50,7 +48,7 @@ type drop struct {
 }
 
 func newDropped() *dropped {
-	return &dropped{by: newCache[string, *drop](maxDropped), most: maxDropBytes, receiving: make(chan struct{}, 1), content: map[contentKey][32]byte{}}
+	return &dropped{by: newCache[string, *drop](maxDropped), most: maxDropBytes, receiving: make(chan struct{}, 1)}
 }
 
 func (d *dropped) put(name string, data []byte, known *Known) *drop {
@@ -124,20 +122,15 @@ func (s *Server) contentOf(p *shelfPhoto) ([32]byte, error) {
 		return [32]byte{}, err
 	}
 	key := contentKey{p.path, info.Size(), info.ModTime()}
-	s.dropped.mu.Lock()
-	digest, ok := s.dropped.content[key]
-	s.dropped.mu.Unlock()
-	if ok {
-		return digest, nil
+	if digest, ok := s.dropped.content.Load(key); ok {
+		return digest.([32]byte), nil
 	}
 	data, err := s.photos.read(p)
 	if err != nil {
 		return [32]byte{}, err
 	}
-	digest = decode.ContentDigest(data)
-	s.dropped.mu.Lock()
-	s.dropped.content[key] = digest
-	s.dropped.mu.Unlock()
+	digest := decode.ContentDigest(data)
+	s.dropped.content.Store(key, digest)
 	return digest, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"sort"
 
 	"cpar"
 	"cpar/model/rank"
@@ -109,15 +110,7 @@ func (s *Server) suggestions(known *Known, d Decision) []suggestion {
 		}
 		words = append(words, suggestion{Word: w, Mark: d.mark(w), Sure: true, Written: true})
 	}
-	slices.SortStableFunc(words, func(a, b suggestion) int {
-		switch {
-		case a.Sure == b.Sure:
-			return 0
-		case a.Sure:
-			return -1
-		}
-		return 1
-	})
+	sort.SliceStable(words, func(i, j int) bool { return words[i].Sure && !words[j].Sure })
 	return words
 }
 

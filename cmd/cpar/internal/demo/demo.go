@@ -6,7 +6,7 @@
 // The server has a clean environment, no key, and only a folder and the bytes
 // sent over HTTP. The Result has the keywords of the new photos beside those
 // that people gave, and the server's view. Print writes it for a terminal,
-// WritePage as an HTML page, and WritePoster as a PNG image.
+// WritePage as an HTML page.
 package demo
 
 import (
