@@ -15,10 +15,9 @@ import (
 // (doc.go). Top 5, DrawEvenly and SplitMedian together give the forest of
 // Silpa-Anan and Hartley that the paper uses.
 type BuildOptions struct {
-	Trees  int   // 0: 10
-	Top    int   // number of dimensions of highest variance to draw from, 0: 10
-	Sample int   // maximum number of records for estimating a node's variances, 0: 100
-	Dims   []int // dimensions that may split, ascending, nil: all
+	Trees  int // 0: 10
+	Top    int // number of dimensions of highest variance to draw from, 0: 10
+	Sample int // maximum number of records for estimating a node's variances, 0: 100
 	Draw   Draw
 	Split  Split
 	Place  Place
@@ -70,14 +69,12 @@ const (
 // Trees grow in parallel, in time O(trees·n·log n·(d + log n)).
 func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) {
 	opt = opt.withDefaults()
+	if err := opt.check(); err != nil {
+		return nil, nil, err
+	}
 	if err := checkRows(rows); err != nil {
 		return nil, nil, err
 	}
-	points, err := pick(rows, opt)
-	if err != nil {
-		return nil, nil, err
-	}
-
 	trees := make([]Tree, opt.Trees)
 	planes := make([][]Plane[T], opt.Trees) // planes[t][i] is the plane of node i of tree t
 	gate := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -86,7 +83,7 @@ func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) 
 		wait.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			g := newGrower(points, opt, t)
+			g := newGrower(rows, opt, t)
 			g.grow()
 			trees[t], planes[t] = g.tree, g.planes
 		})
@@ -94,11 +91,6 @@ func Build[T Number](rows [][]T, opt BuildOptions) (*Forest, []Plane[T], error) 
 	wait.Wait()
 
 	all := number(trees, planes)
-	if opt.Dims != nil {
-		for i := range all { // still ascending, as opt.Dims is
-			all[i].Dim = opt.Dims[all[i].Dim]
-		}
-	}
 	return &Forest{Records: uint32(len(rows)), Planes: uint32(len(all)), Trees: trees}, all, nil
 }
 
@@ -129,35 +121,15 @@ func checkRows[T Number](rows [][]T) error {
 	return nil
 }
 
-func pick[T Number](rows [][]T, opt BuildOptions) ([][]T, error) {
+func (opt BuildOptions) check() error {
 	if opt.Trees < 1 || opt.Top < 1 || opt.Sample < 2 {
-		return nil, fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
+		return fmt.Errorf("%w: building %d trees, splitting on the %d best dimensions of %d records",
 			ErrInput, opt.Trees, opt.Top, opt.Sample)
 	}
 	if opt.Draw > DrawEvenly || opt.Split > SplitMedian || opt.Place > PlaceLeaf {
-		return nil, fmt.Errorf("%w: building with draw %d, split %d, place %d", ErrInput, opt.Draw, opt.Split, opt.Place)
+		return fmt.Errorf("%w: building with draw %d, split %d, place %d", ErrInput, opt.Draw, opt.Split, opt.Place)
 	}
-	if opt.Dims == nil {
-		return rows, nil
-	}
-	if len(opt.Dims) == 0 {
-		return nil, fmt.Errorf("%w: no dimensions to split on", ErrInput)
-	}
-	for i, d := range opt.Dims {
-		if d < 0 || len(rows) > 0 && d >= len(rows[0]) || i > 0 && d <= opt.Dims[i-1] {
-			return nil, fmt.Errorf("%w: split dimension %d is out of order or range", ErrInput, d)
-		}
-	}
-	flat := make([]T, 0, len(rows)*len(opt.Dims))
-	points := make([][]T, len(rows))
-	for i, row := range rows {
-		first := len(flat)
-		for _, d := range opt.Dims {
-			flat = append(flat, row[d])
-		}
-		points[i] = flat[first:]
-	}
-	return points, nil
+	return nil
 }
 
 // number collects the planes of all trees, removes duplicates, and writes their

@@ -264,23 +264,6 @@ func TestBuildDeepTree(t *testing.T) {
 	}
 }
 
-func TestBuildRestrictedDimensions(t *testing.T) {
-	rows := clustered(testRand(4), 400, 30, 10)
-	dims := []int{3, 17, 29}
-	f, planes := mustBuild(t, rows, BuildOptions{Dims: dims})
-	checkPlanes(t, rows, f, planes)
-	seen := map[int]bool{}
-	for _, p := range planes {
-		seen[p.Dim] = true
-		if !slices.Contains(dims, p.Dim) {
-			t.Fatalf("split on dimension %d", p.Dim)
-		}
-	}
-	if len(seen) != 3 {
-		t.Errorf("split on %d of 3 dimensions", len(seen))
-	}
-}
-
 func TestBuildIsDeterministic(t *testing.T) {
 	rows := clustered(testRand(5), 500, 20, 10)
 	seed := sha256.Sum256([]byte("a"))
@@ -341,10 +324,6 @@ func TestBuildRefuses(t *testing.T) {
 		{"draw", ok, BuildOptions{Draw: 2}, "draw 2"},
 		{"split", ok, BuildOptions{Split: 2}, "split 2"},
 		{"sample", ok, BuildOptions{Sample: 1}, "1 records"},
-		{"no dims", ok, BuildOptions{Dims: []int{}}, "no dimension"},
-		{"dims range", ok, BuildOptions{Dims: []int{2}}, "dimension 2"},
-		{"dims negative", ok, BuildOptions{Dims: []int{-1}}, "dimension -1"},
-		{"dims twice", ok, BuildOptions{Dims: []int{1, 1}}, "dimension 1"},
 	} {
 		if _, _, err := Build(c.rows, c.opt); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.name, err)

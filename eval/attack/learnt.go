@@ -57,7 +57,7 @@ func (r *run) profiles(ctx context.Context) error {
 	}
 	indexed := sample(n, n/2, 9)
 	for _, p := range learnedProfiles {
-		if p == profile.Network && !embedded(r.c) {
+		if p == profile.Network && !measure.Embedded(r.c.Train, r.c.Test) {
 			continue
 		}
 		l := &learnedAttack{run: r, profile: p, indexed: indexed, others: complement(n, indexed)}
@@ -66,17 +66,6 @@ func (r *run) profiles(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func embedded(c *Collection) bool {
-	for _, list := range [][]user.Photo{c.Train, c.Test} {
-		for _, im := range list {
-			if im.Vectors.Embedding == nil {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func (l *learnedAttack) attack(ctx context.Context) error {

@@ -207,10 +207,7 @@ func nearestFromIndex(v *View, k int) []int {
 }
 
 func nearestOthers(rows [][]float64) []int {
-	half := make([]float64, len(rows))
-	for i, row := range rows {
-		half[i] = simd.Dot(row, row) / 2
-	}
+	half := measure.Map(rows, func(row []float64) float64 { return simd.Dot(row, row) / 2 })
 	out := make([]int, len(rows))
 	for i, row := range rows {
 		best := math.Inf(-1)
@@ -224,11 +221,7 @@ func nearestOthers(rows [][]float64) []int {
 }
 
 func judgeNearest(attack string, v *View, got []int, truth []*projected) Row {
-	rows := make([][]float64, len(truth))
-	for i, p := range truth {
-		rows[i] = p.row()[:len(p.z)]
-	}
-	nearest := nearestOthers(rows)
+	nearest := nearestOthers(measure.Map(truth, func(p *projected) []float64 { return p.row()[:len(p.z)] }))
 	right := count(len(nearest), func(i int) bool { return got != nil && got[i] == nearest[i] })
 	return proportion(attack, v.Scheme, 0, right, len(truth), 1/float64(len(truth)-1))
 }

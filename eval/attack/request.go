@@ -34,10 +34,7 @@ import (
 
 // predicted holds every candidate's distances from the known records.
 func guess(v *View, known []int, predicted [][]float64) []int {
-	p := make([][]float64, len(predicted))
-	for c, row := range predicted {
-		p[c] = standardised(row)
-	}
+	p := measure.Map(predicted, standardised)
 	out := make([]int, len(v.Observations))
 	for i, s := range v.Observations {
 		y := standardised(pick(s.Scores, known))
@@ -52,20 +49,12 @@ func guess(v *View, known []int, predicted [][]float64) []int {
 }
 
 func pick[T any](x []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, j := range at {
-		out[i] = x[j]
-	}
-	return out
+	return measure.Map(at, func(i int) T { return x[i] })
 }
 
 // columns returns the given columns of rows.
 func columns(rows [][]float64, at []int) [][]float64 {
-	out := make([][]float64, len(rows))
-	for i, row := range rows {
-		out[i] = pick(row, at)
-	}
-	return out
+	return measure.Map(rows, func(row []float64) []float64 { return pick(row, at) })
 }
 
 // pipeline fits the public program to the attacker's photos.
@@ -142,15 +131,11 @@ type solved struct {
 }
 
 func solveRequests(v *View, known []int, vectors []*projected) ([]solved, error) {
-	rows := make([][]float64, len(vectors))
-	for i, p := range vectors {
-		rows[i] = p.row()
-	}
 	y := mat.NewDense(len(known), len(v.Observations), nil)
 	for j, s := range v.Observations {
 		y.SetCol(j, pick(s.Scores, known))
 	}
-	x, err := leastSquares(rows, y)
+	x, err := leastSquares(measure.Map(vectors, (*projected).row), y)
 	if err != nil {
 		return nil, err
 	}

@@ -20,22 +20,14 @@ func positionsByPlanes(s *Observation) []float64 {
 	for _, p := range s.Planes {
 		rp = gcd(rp, p)
 	}
-	out := make([]float64, len(s.Planes))
-	for i, p := range s.Planes {
-		out[i] = -float64(p / max(rp, 1))
-	}
-	return out
+	return measure.Map(s.Planes, func(p int64) float64 { return -float64(p / max(rp, 1)) })
 }
 
 // positionsByOrder uses the order ciphertexts of the splits as positions, which
 // works for order-preserving encryption. Ranks are evenly spaced and reveal
 // nothing this way.
 func positionsByOrder(v *View) []float64 {
-	out := make([]float64, len(v.Cuts))
-	for i, c := range v.Cuts {
-		out[i] = float64(c.Order)
-	}
-	return out
+	return measure.Map(v.Cuts, func(c cpar.Plane) float64 { return float64(c.Order) })
 }
 
 // positionsByShape knows only the order of the splits and assumes that a
@@ -138,11 +130,9 @@ func offsetByPlanes(v *View) int64 {
 // scalesByScores estimates r_s of every request from its scores, with known r.
 // Photos of one kind have on average the same distance, dis in units of F.
 func scalesByScores(v *View, unit, offset, dis float64) []float64 {
-	out := make([]float64, len(v.Observations))
-	for i, s := range v.Observations {
-		out[i] = min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))
-	}
-	return out
+	return measure.Map(v.Observations, func(s *Observation) float64 {
+		return min(2047, max(1024, math.Round(measure.Mean(s.Scores)/(unit*dis-offset))))
+	})
 }
 
 func gcd(a, b int64) int64 {

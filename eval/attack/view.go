@@ -58,11 +58,7 @@ type View struct {
 
 // scores returns the scores of every request.
 func (v *View) scores() [][]float64 {
-	out := make([][]float64, len(v.Observations))
-	for j, s := range v.Observations {
-		out[j] = s.Scores
-	}
-	return out
+	return measure.Map(v.Observations, func(s *Observation) []float64 { return s.Scores })
 }
 
 // scoreCloud is the cloud of cpar, ivf and capia: the daemon's own code on the

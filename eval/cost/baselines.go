@@ -132,13 +132,9 @@ func (p *baselineRun) lay(b *user.Builder, n int) (err error) {
 		return err
 	}
 	p.table = &vectorTable{name: "sealed", d: int(p.session.Manifest.Dim)}
-	for _, row := range p.Rows {
-		p.table.records = append(p.table.records, measure.Floats(row, 1))
-	}
-	for i, u := range p.Requests {
-		p.truth = append(p.truth, nearestScores(p.Scores[i]))
-		p.table.requests = append(p.table.requests, measure.Floats(u, -1))
-	}
+	p.table.records = measure.Map(p.Rows, func(row []int16) []float32 { return measure.Floats(row, 1) })
+	p.table.requests = measure.Map(p.Requests, func(u []int16) []float32 { return measure.Floats(u, -1) })
+	p.truth = measure.Map(p.Scores, nearestScores)
 	p.table.setTruth(min(peerNear, n))
 	return nil
 }
@@ -161,11 +157,8 @@ func nearestScores(scores []int64) []uint32 {
 	return hitRecords(queue.Hits())
 }
 
-func hitRecords(hits []kdforest.Hit) (out []uint32) {
-	for _, hit := range hits {
-		out = append(out, hit.Record)
-	}
-	return out
+func hitRecords(hits []kdforest.Hit) []uint32 {
+	return measure.Map(hits, func(hit kdforest.Hit) uint32 { return hit.Record })
 }
 
 func (p *baselineRun) sealed(ctx context.Context) error {

@@ -16,7 +16,6 @@ import (
 	"cpar/cloud/search"
 	"cpar/eval/measure"
 	"cpar/eval/plot"
-	"cpar/internal/paper"
 	"cpar/model/feature"
 	"cpar/model/vector"
 	"cpar/user"
@@ -292,29 +291,8 @@ func quantityTable(name, title string, list []quantity) measure.Table {
 }
 
 func (c *Cost) Figures() []plot.Figure {
-	p := paper.Values()
-	f := plot.Figure{Name: "cost", Title: fmt.Sprintf("Cloud time a request, n = %s", measure.FormatThousands(c.Records)),
-		Caption: fmt.Sprintf("One core, median of %d requests. The paper's points are seconds on its own machine and in its language, at n = 20,000; triangles are those for which it states a value.", c.Requests),
-		X:       measure.APAxis(), Y: plot.Axis{Label: "seconds", Log: true}}
-	flat := func(name string, colour plot.Colour, y float64) plot.Series {
-		return plot.Series{Name: name, Colour: colour, Style: plot.Dashed, Points: []plot.Point{{X: 2.5, Y: y}, {X: 100, Y: y}}}
-	}
-	for _, how := range measure.PlottedSearches {
-		s := plot.Series{Name: how.Name, Colour: how.Colour}
-		for _, row := range c.Rows {
-			if row.Search == how.Search.String() {
-				s.Points = append(s.Points, plot.Point{X: row.Approx, Y: float64(row.NS) / 1e9})
-			}
-		}
-		f.Series = append(f.Series, s)
-	}
-	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
-	for _, q := range p.Cost {
-		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
-	}
-	f.Series = append(f.Series, flat("capia", plot.Grey, float64(c.Rows[0].NS)/1e9), theirs, flat("the paper's CAPIA", plot.Orange, p.CapiaSeconds))
 	if c.Roofline == nil {
-		return []plot.Figure{f}
+		return nil
 	}
-	return []plot.Figure{f, c.Roofline.figure(c.Records)}
+	return []plot.Figure{c.Roofline.figure(c.Records)}
 }

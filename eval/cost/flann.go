@@ -176,9 +176,7 @@ func jlTable(s *measure.Session) (*vectorTable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
-		for _, row := range z {
-			*part.to = append(*part.to, toFloat32s(row))
-		}
+		*part.to = measure.Map(z, toFloat32s[int16])
 	}
 	return t, nil
 }
@@ -194,29 +192,18 @@ func pcaTable(s *measure.Session) (*vectorTable, error) {
 		if err != nil {
 			return nil, fmt.Errorf("comparing with FLANN: %w", err)
 		}
-		for _, v := range list {
-			*part.to = append(*part.to, toFloat32s(v.L1))
-		}
+		*part.to = measure.Map(list, func(v measure.Unquantized) []float32 { return toFloat32s(v.L1) })
 	}
 	basis, err := pca.Fit(context.Background(), records, pcaDims, 1)
 	if err != nil {
 		return nil, fmt.Errorf("comparing with FLANN: %w", err)
 	}
-	project := func(list [][]float32) (out [][]float32) {
-		for _, x := range list {
-			out = append(out, toFloat32s(basis.Project(nil, x)))
-		}
-		return out
-	}
-	return &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims, records: project(records), requests: project(requests)}, nil
+	project := func(x []float32) []float32 { return toFloat32s(basis.Project(nil, x)) }
+	return &vectorTable{name: fmt.Sprintf("pca%d", pcaDims), d: pcaDims, records: measure.Map(records, project), requests: measure.Map(requests, project)}, nil
 }
 
 func toFloat32s[T int16 | float64](x []T) []float32 {
-	out := make([]float32, len(x))
-	for j, v := range x {
-		out[j] = float32(v)
-	}
-	return out
+	return measure.Map(x, func(v T) float32 { return float32(v) })
 }
 
 // Several shares of a small collection are the same number of visits.

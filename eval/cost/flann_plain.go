@@ -53,7 +53,7 @@ func (m *flannRun) space(ctx context.Context, t *vectorTable) error {
 	if err := m.flann(ctx, t, visits); err != nil {
 		return err
 	}
-	request := &vectorSpace{vectorTable: t, flat: flatten(t.records)}
+	request := &vectorSpace{vectorTable: t, flat: slices.Concat(t.records...)}
 	ask := func(i int) { request.request = t.requests[i] }
 	for place, library := range []string{LibraryLeaf, LibraryNode} {
 		place := []kdforest.Place{kdforest.PlaceLeaf, kdforest.PlaceNode}[place]
@@ -158,7 +158,7 @@ func (m *flannRun) levels(ctx context.Context, t *vectorTable, s *measure.Sessio
 		return err
 	}
 	rows, requests := measure.Levels(s.Builder.Vectors()), measure.Levels(s.Requests)
-	space := &levelSpace{vectorSpace: vectorSpace{vectorTable: t, flat: flatten(t.records)}}
+	space := &levelSpace{vectorSpace: vectorSpace{vectorTable: t, flat: slices.Concat(t.records...)}}
 	ask := func(i int) { space.ask(t.requests[i], requests[i]) }
 	build := func(build int) (*kdforest.Forest, error) {
 		f, planes, err := kdforest.Build(rows, kdforest.BuildOptions{Trees: m.Trees, Seed: [32]byte{'l', byte(build)}})
@@ -253,14 +253,6 @@ type vectorSpace struct {
 	flat    []float32 // the records, concatenated
 	request []float32
 	planes  []kdforest.Plane[float32]
-}
-
-func flatten(rows [][]float32) []float32 {
-	var flat []float32
-	for _, row := range rows {
-		flat = append(flat, row...)
-	}
-	return flat
 }
 
 func (s *vectorSpace) Left(plane uint32) bool { return s.planes[plane].Left(s.request) }

@@ -89,7 +89,7 @@ func testUnlimited(t *testing.T, p *driver) {
 	if lines != 2 {
 		t.Errorf("%d results", lines)
 	}
-	space := &vectorSpace{vectorTable: table, flat: flatten(table.records)}
+	space := &vectorSpace{vectorTable: table, flat: slices.Concat(table.records...)}
 	for i := range table.requests {
 		space.request = table.requests[i]
 		hits, err := kdforest.Scan(space, 500, 10)

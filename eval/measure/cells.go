@@ -47,8 +47,7 @@ type cellRun struct {
 // learned otherwise.
 func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRun, error) {
 	opt := user.Options{Scheme: cpar.SchemeSealed, Profile: profile.Learned, Ranker: rank.KindCalibrated, Progress: progress}
-	embedded := func(im user.Photo) bool { return im.Vectors.Embedding != nil }
-	if !slices.ContainsFunc(slices.Concat(c.Train, c.Test), func(im user.Photo) bool { return !embedded(im) }) {
+	if Embedded(c.Train, c.Test) {
 		opt.Profile = profile.Network
 	}
 	b, err := user.Setup(ctx, user.NewKey(), c.Train, opt)
@@ -61,6 +60,11 @@ func NewCellRun(ctx context.Context, c *Corpus, progress user.Progress) (*cellRu
 	}
 	m.All, err = m.retrieve(func(int, uint32) bool { return true })
 	return m, err
+}
+
+// Embedded reports whether all images have embeddings.
+func Embedded(images ...[]user.Photo) bool {
+	return !slices.ContainsFunc(slices.Concat(images...), func(im user.Photo) bool { return im.Vectors.Embedding == nil })
 }
 
 func (m *cellRun) score() error {
@@ -76,13 +80,11 @@ func (m *cellRun) score() error {
 		return err
 	}
 	m.dis, m.scores = x.Dis, x.Scores
-	for i, row := range x.Rows {
-		m.rows = append(m.rows, Floats(row, 1))
+	for i := range x.Rows {
 		m.keywords = append(m.keywords, m.corpus.Train[m.Owner.PhotoOf(uint32(i))].Keywords)
 	}
-	for _, u := range x.Requests {
-		m.requests = append(m.requests, Floats(u, -1))
-	}
+	m.rows = Map(x.Rows, func(row []int16) []float32 { return Floats(row, 1) })
+	m.requests = Map(x.Requests, func(u []int16) []float32 { return Floats(u, -1) })
 	return nil
 }
 
@@ -124,11 +126,7 @@ func IntegersOf(b *user.Builder, n int, requests []*vector.Vector) (*Integers, e
 
 // Floats returns sign·row. Scheme sealed negates requests.
 func Floats(row []int16, sign float32) []float32 {
-	out := make([]float32, len(row))
-	for i, x := range row {
-		out[i] = sign * float32(x)
-	}
-	return out
+	return Map(row, func(x int16) float32 { return sign * float32(x) })
 }
 
 // Row partitions the collection several times and searches each partition.

@@ -143,11 +143,7 @@ func without(items []dataset.Photo, skipped []user.Skipped) []dataset.Photo {
 
 // Keywords returns the keywords of images.
 func Keywords(images []user.Photo) [][]string {
-	out := make([][]string, len(images))
-	for i, im := range images {
-		out[i] = im.Keywords
-	}
-	return out
+	return Map(images, func(im user.Photo) []string { return im.Keywords })
 }
 
 // A Session is an index that was built, encrypted, written to a folder and

@@ -21,11 +21,7 @@ import (
 )
 
 func Levels(list []*vector.Vector) [][]uint16 {
-	out := make([][]uint16, len(list))
-	for i, v := range list {
-		out[i] = v.Levels
-	}
-	return out
+	return Map(list, func(v *vector.Vector) []uint16 { return v.Levels })
 }
 
 // Keywords returns the keywords of the records.
@@ -138,10 +134,7 @@ func (s *Session) plainDistances(ctx context.Context) ([][]float64, error) {
 		return s.ExactDistances()
 	}
 	out := make([][]float64, len(s.Requests))
-	records := make([][]float64, len(s.Builder.Vectors()))
-	for j, rec := range s.Builder.Vectors() {
-		records[j] = ToFloat64s(rec.X)
-	}
+	records := Map(s.Builder.Vectors(), func(v *vector.Vector) []float64 { return ToFloat64s(v.X) })
 	return out, Each(ctx, len(s.Requests), func(i int) error {
 		x, row := ToFloat64s(s.Requests[i].X), make([]float64, len(records))
 		for j, rec := range records {
@@ -227,11 +220,7 @@ func (s *Session) MemoryBound(list []PreparedRequest, base int64, n int) (float6
 }
 
 func MatchRecords(reply *cpar.Reply) []uint32 {
-	out := make([]uint32, len(reply.Matches))
-	for i, m := range reply.Matches {
-		out[i] = m.Record
-	}
-	return out
+	return Map(reply.Matches, func(m cpar.Match) uint32 { return m.Record })
 }
 
 // replay scores the records that a search visited, in the same order and

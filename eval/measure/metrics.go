@@ -21,12 +21,17 @@ type QualityRow struct {
 	Quality
 }
 
-func KeywordStrings(list []rank.Keyword) []string {
-	out := make([]string, len(list))
-	for i, k := range list {
-		out[i] = k.Word
+// Map returns f of every element of list.
+func Map[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
+	for i, x := range list {
+		out[i] = f(x)
 	}
 	return out
+}
+
+func KeywordStrings(list []rank.Keyword) []string {
+	return Map(list, func(k rank.Keyword) string { return k.Word })
 }
 
 // MeanKeywordsFound returns the mean number of correct keywords per photo.
@@ -106,23 +111,11 @@ func RecallAt10(found, truth [][]uint32) float64 {
 	return float64(hit) / float64(all)
 }
 
-func KeywordsOf(scored [][]rank.Keyword) [][]string {
-	out := make([][]string, len(scored))
-	for i, list := range scored {
-		for _, k := range list {
-			out[i] = append(out[i], k.Word)
-		}
-	}
-	return out
-}
+func KeywordsOf(scored [][]rank.Keyword) [][]string { return Map(scored, KeywordStrings) }
 
 // TopRecords returns the first ten of each list.
 func TopRecords(near [][]rank.Neighbour) [][]uint32 {
-	out := make([][]uint32, len(near))
-	for i, list := range near {
-		for _, n := range list[:min(10, len(list))] {
-			out[i] = append(out[i], n.Record)
-		}
-	}
-	return out
+	return Map(near, func(list []rank.Neighbour) []uint32 {
+		return Map(list[:min(10, len(list))], func(n rank.Neighbour) uint32 { return n.Record })
+	})
 }

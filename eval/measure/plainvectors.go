@@ -28,11 +28,7 @@ func newUnrounded(f vector.Features) (u Unquantized, err error) {
 
 // Quantized returns the quantised vectors.
 func Quantized(list []Unquantized) []*vector.Vector {
-	out := make([]*vector.Vector, len(list))
-	for i, u := range list {
-		out[i] = u.Vector
-	}
-	return out
+	return Map(list, func(u Unquantized) *vector.Vector { return u.Vector })
 }
 
 // Unrounded assembles the vectors of images with the session's profile, which
@@ -82,19 +78,11 @@ func PlainVectors(c *Corpus, factor int) (train, test []Unquantized, err error) 
 		{&haarq, func(v *feature.Vectors) []float32 { return v.HaarQ }},
 	} {
 		rows := func(images []user.Photo) [][]float32 {
-			out := make([][]float32, len(images))
-			for i, im := range images {
-				out[i] = part.of(im.Vectors)
-			}
-			return out
+			return Map(images, func(im user.Photo) []float32 { return part.of(im.Vectors) })
 		}
 		if factor == 0 {
 			*part.to = func(images []user.Photo) ([][]float64, error) {
-				out := make([][]float64, len(images))
-				for i, r := range rows(images) {
-					out[i] = ToFloat64s(r)
-				}
-				return out, nil
+				return Map(rows(images), ToFloat64s), nil
 			}
 			continue
 		}
@@ -133,9 +121,5 @@ func assemble(images []user.Photo, haar, haarq func([]user.Photo) ([][]float64, 
 }
 
 func ToFloat64s(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
+	return Map(x, func(v float32) float64 { return float64(v) })
 }

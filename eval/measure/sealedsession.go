@@ -166,11 +166,7 @@ func (s *SealedSession) Time(ctx context.Context, requests []*vector.Vector, bes
 }
 
 func FeaturesOf(images []user.Photo) []*feature.Vectors {
-	out := make([]*feature.Vectors, len(images))
-	for i, im := range images {
-		out[i] = im.Vectors
-	}
-	return out
+	return Map(images, func(im user.Photo) *feature.Vectors { return im.Vectors })
 }
 
 // Since returns the bytes that the server and another device lack if both have

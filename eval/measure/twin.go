@@ -38,12 +38,8 @@ func (s *Session) answerAndCompare(i int, p cpar.Params) (*outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("request %d in the clear: %w", i, err)
 	}
-	for _, m := range o.reply.Matches {
-		o.encrypted = append(o.encrypted, m.Record)
-	}
-	for _, h := range hits {
-		o.plain = append(o.plain, h.Record)
-	}
+	o.encrypted = MatchRecords(o.reply)
+	o.plain = Map(hits, func(h kdforest.Hit) uint32 { return h.Record })
 	if o.Near, err = pending.Neighbours(o.reply); err != nil {
 		return nil, fmt.Errorf("request %d: %w", i, err)
 	}
@@ -72,27 +68,17 @@ func (s *Session) RunAll(ctx context.Context, p cpar.Params, progress user.Progr
 }
 
 func (r outcomes) RankAgreement() float64 {
-	var a, b [][]uint32
-	for _, o := range r {
-		a, b = append(a, o.encrypted), append(b, o.plain)
-	}
-	return agreement(a, b)
+	return agreement(r.encrypted(), Map(r, func(o *outcome) []uint32 { return o.plain }))
 }
 
-func (r outcomes) RecallOf(scan outcomes) float64 {
-	var found, truth [][]uint32
-	for i, o := range r {
-		found, truth = append(found, o.encrypted), append(truth, scan[i].encrypted)
-	}
-	return RecallAt10(found, truth)
+func (r outcomes) RecallOf(scan outcomes) float64 { return RecallAt10(r.encrypted(), scan.encrypted()) }
+
+func (r outcomes) encrypted() [][]uint32 {
+	return Map(r, func(o *outcome) []uint32 { return o.encrypted })
 }
 
 func (r outcomes) Annotations() [][]string {
-	out := make([][]string, len(r))
-	for i, o := range r {
-		out[i] = KeywordStrings(rank.Keywords(o.Near, StandardKeywords))
-	}
-	return out
+	return Map(r, func(o *outcome) []string { return KeywordStrings(rank.Keywords(o.Near, StandardKeywords)) })
 }
 
 // agreement returns the share of ranks at which two rankings have the same

@@ -1,6 +1,7 @@
 package lattice
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -36,19 +37,9 @@ const (
 	KindHint    Kind = 'h'
 )
 
-func (k Kind) String() string {
-	switch k {
-	case KindGroup:
-		return "sealed group"
-	case KindRequest:
-		return "sealed request"
-	case KindReply:
-		return "sealed reply"
-	case KindHint:
-		return "sealed hint"
-	}
-	return "sealed object"
-}
+var kinds = map[Kind]string{KindGroup: "group", KindRequest: "request", KindReply: "reply", KindHint: "hint"}
+
+func (k Kind) String() string { return "sealed " + cmp.Or(kinds[k], "object") }
 
 // AppendHeader appends the start of an object.
 func AppendHeader(b []byte, k Kind, id cpar.IndexID) []byte {

@@ -1,21 +1,17 @@
-// Package ope hides levels but keeps their order, in two ways.
+// Package ope implements the paper's order-preserving encryption of levels.
 //
-//	Key    field, level ─▶ 40-bit ciphertext   the paper's order-preserving encryption
-//	Ranks  level ─▶ rank among the splits      the default of an index
+//	Key    field, level ─▶ 40-bit ciphertext
 //
-// Both are deterministic: equal levels of a field look equal within an index
-// and, for one key, across indexes and requests.
+// It is deterministic: equal levels of a field look equal within an index and,
+// for one key, across indexes and requests.
 //
 // Key is a random order-preserving function per field. The domain has only
 // about a thousand levels, so the function is drawn directly as a sorted random
 // subset of the range, uniform among all such functions. It leaks order and
 // equality, and approximate values too. The ciphertext of level x lies near
 // x·2⁴⁰/1000, with a standard deviation of up to 1.6 % of the range, so the
-// first half of a level's ten bits is practically public.
-//
-// Ranks leak only order and equality (ideal order-preserving security). They
-// suffice because only the owner, who knows the splits, compares new levels
-// with them.
+// first half of a level's ten bits is practically public. The default of an
+// index is therefore ranks (package aspe), which leak only order and equality.
 package ope
 
 import (

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 
@@ -130,77 +128,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestRanksCompareAsLevelsDo(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 17, 400} {
-		splits := r.Perm(1000)[:n]
-		slices.Sort(splits)
-		if n == 17 {
-			splits[0], splits[16] = 0, 999 // the ends of the domain
-		}
-		ranks, err := NewRanks(splits)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, split := range splits {
-			rank, err := ranks.OfSplit(split)
-			if err != nil || int(rank) != i {
-				t.Fatalf("split %d has rank %d, %v", split, rank, err)
-			}
-			for level := -1; level <= 1000; level++ {
-				if (level <= split) != (ranks.Of(level) <= rank) {
-					t.Fatalf("level %d and split %d: ranks %d and %d", level, split, ranks.Of(level), rank)
-				}
-			}
-		}
-		if int(ranks.Of(math.MaxInt)) != n || ranks.Of(math.MinInt) != 0 {
-			t.Errorf("%d splits: ranks from %d to %d", n, ranks.Of(math.MinInt), ranks.Of(math.MaxInt))
-		}
-	}
-}
-
-// Fields with different splits in the same order must look the same.
-func TestRanksTellOrderOnly(t *testing.T) {
-	a, errA := NewRanks([]int{1, 2, 3})
-	b, errB := NewRanks([]int{10, 500, 999})
-	if err := errors.Join(errA, errB); err != nil {
-		t.Fatal(err)
-	}
-	for i, level := range [][2]int{{0, 3}, {1, 10}, {2, 11}, {3, 501}, {4, 1000}} {
-		if a.Of(level[0]) != b.Of(level[1]) {
-			t.Errorf("case %d: %d and %d", i, a.Of(level[0]), b.Of(level[1]))
-		}
-	}
-}
-
-func TestRanksRefuse(t *testing.T) {
-	for _, splits := range [][]int{{1, 1}, {2, 1}, make([]int, 1<<16)} {
-		if _, err := NewRanks(splits); !errors.Is(err, cpar.ErrInput) {
-			t.Errorf("%d splits: %v", len(splits), err)
-		}
-	}
-	full := make([]int, math.MaxUint16)
-	for i := range full {
-		full[i] = i
-	}
-	ranks, err := NewRanks(full)
-	if err != nil || ranks.Of(1<<20) != math.MaxUint16 {
-		t.Errorf("as many splits as two bytes hold: %v", err)
-	}
-	own := []int{5, 6}
-	r, err := NewRanks(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	own[0] = 100
-	if _, err := r.OfSplit(5); err != nil {
-		t.Error("ranks share memory with the caller")
-	}
-	if _, err := r.OfSplit(7); !errors.Is(err, cpar.ErrInput) {
-		t.Error(err)
-	}
-}
-
 func BenchmarkNewField(b *testing.B) {
 	k := mustKey(b, 1, 999)
 	f := 0
@@ -217,19 +144,5 @@ func BenchmarkEncrypt(b *testing.B) {
 	k := mustKey(b, 1, 999)
 	for b.Loop() {
 		_, _ = k.Encrypt(7, 500)
-	}
-}
-
-func BenchmarkRank(b *testing.B) {
-	splits := make([]int, 300)
-	for i := range splits {
-		splits[i] = 3 * i
-	}
-	r, err := NewRanks(splits)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		r.Of(500)
 	}
 }

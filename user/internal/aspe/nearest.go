@@ -1,6 +1,7 @@
 package aspe
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -54,12 +55,7 @@ func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collectio
 		})
 		tell.Report("calibrate", min(from+64, asked), asked)
 	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return out, cmp.Or(errs...)
 }
 
 func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, record int) ([]rank.Neighbour, error) {

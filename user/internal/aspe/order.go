@@ -1,6 +1,8 @@
 package aspe
 
 import (
+	"slices"
+
 	"cpar"
 	"cpar/internal/enum"
 	"cpar/model/vector"
@@ -27,62 +29,37 @@ func (o Order) String() string { return orders.String(o) }
 // ParseOrder inverts Order.String.
 func ParseOrder(name string) (Order, error) { return orders.Parse(name, cpar.ErrInput) }
 
-// An orderEncoder turns levels into order ciphertexts, OPE(V[s]). field is a
-// position in SF. request ≤ split holds for ciphertexts exactly if it holds for
-// levels.
-type orderEncoder interface {
-	split(field int, level uint16) (cpar.OrderCiphertext, error)
-	request(field int, level uint16) (cpar.OrderCiphertext, error)
-	// bytes returns the width of a ciphertext in an index.
-	bytes() uint8
+// bytes returns the width of a ciphertext in an index.
+func (o Order) bytes() uint8 {
+	if o == OrderOPE {
+		return 8
+	}
+	return 2
 }
+
+// An orderEncoder turns a level of a field, a split or a request's, into an
+// order ciphertext, OPE(V[s]). field is a position in SF. request ≤ split holds
+// for ciphertexts exactly if it holds for levels.
+type orderEncoder func(field int, level uint16) (cpar.OrderCiphertext, error)
 
 func newOrderEncoder(x *index.Index, s *ledgerPart, fields []int) (orderEncoder, error) {
 	if s.order == OrderOPE {
 		k, err := ope.NewKey(x.Secret("order"), vector.Beta)
-		return opeEncoder{k}, err
+		return func(field int, level uint16) (cpar.OrderCiphertext, error) {
+			c, err := k.Encrypt(field, int(level))
+			return cpar.OrderCiphertext(c), err
+		}, err
 	}
-	splits := make([][]int, len(fields))
-	field := 0
-	for _, c := range s.planes {
-		if c.Dim != fields[field] {
-			field++
-		}
-		splits[field] = append(splits[field], int(c.Value))
+	// A rank is the number of the field's splits below a level. It suffices,
+	// because only the owner, who knows the splits, compares new levels with
+	// them.
+	splits := make([][]uint16, len(fields)) // each in ascending order
+	for _, p := range s.planes {
+		field, _ := slices.BinarySearch(fields, p.Dim)
+		splits[field] = append(splits[field], p.Value)
 	}
-	ranks := make(rankEncoder, len(fields))
-	for i := range ranks {
-		var err error
-		if ranks[i], err = ope.NewRanks(splits[i]); err != nil {
-			return nil, err
-		}
-	}
-	return ranks, nil
+	return func(field int, level uint16) (cpar.OrderCiphertext, error) {
+		rank, _ := slices.BinarySearch(splits[field], level)
+		return cpar.OrderCiphertext(rank), nil
+	}, nil
 }
-
-// rankEncoder holds the ranks of the split values of each field.
-type rankEncoder []*ope.Ranks
-
-func (r rankEncoder) split(field int, level uint16) (cpar.OrderCiphertext, error) {
-	rank, err := r[field].OfSplit(int(level))
-	return cpar.OrderCiphertext(rank), err
-}
-
-func (r rankEncoder) request(field int, level uint16) (cpar.OrderCiphertext, error) {
-	return cpar.OrderCiphertext(r[field].Of(int(level))), nil
-}
-
-func (rankEncoder) bytes() uint8 { return 2 }
-
-type opeEncoder struct{ key *ope.Key }
-
-func (e opeEncoder) split(field int, level uint16) (cpar.OrderCiphertext, error) {
-	c, err := e.key.Encrypt(field, int(level))
-	return cpar.OrderCiphertext(c), err
-}
-
-func (e opeEncoder) request(field int, level uint16) (cpar.OrderCiphertext, error) {
-	return e.split(field, level)
-}
-
-func (opeEncoder) bytes() uint8 { return 8 }

@@ -61,7 +61,7 @@ func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cp
 	reading.point = c.point(v)
 	q.Order = make([]cpar.OrderCiphertext, len(c.fields))
 	for i, f := range c.fields {
-		if q.Order[i], err = c.order.request(i, reading.point[f]); err != nil {
+		if q.Order[i], err = c.order(i, reading.point[f]); err != nil {
 			return nil, nil, err
 		}
 	}

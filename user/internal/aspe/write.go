@@ -114,10 +114,10 @@ func (b *Builder) writeKeywords(ctx context.Context, w *index.Writer) error {
 
 func (b *Builder) writeForest(_ context.Context, w *index.Writer) error {
 	m := w.Manifest
-	m.Place, m.Planes, m.OrderBytes = b.place, b.forest.Planes, b.order.bytes()
+	m.Place, m.Planes, m.OrderBytes = b.place, b.forest.Planes, b.part.order.bytes()
 	f := cpar.Forest{Forest: *b.forest, Cuts: make([]cpar.Plane, len(b.part.planes))}
 	if err := b.eachPlane(func(i, field int, level uint16) error {
-		order, err := b.order.split(field, level)
+		order, err := b.order(field, level)
 		f.Cuts[i] = cpar.Plane{Field: uint16(field), Order: order}
 		return err
 	}); err != nil {
