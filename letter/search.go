@@ -1,6 +1,7 @@
 package letter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -344,11 +345,6 @@ func (w *walk) compQL(worst, n *Node) (float64, error) {
 }
 
 func (w *walk) insert(n *Node, comp float64) {
-	i, _ := slices.BinarySearchFunc(w.queue, comp, func(c candidate, comp float64) int {
-		if c.comp <= comp {
-			return -1
-		}
-		return 1
-	})
+	i, _ := slices.BinarySearchFunc(w.queue, comp, func(c candidate, comp float64) int { return cmp.Or(cmp.Compare(c.comp, comp), -1) })
 	w.queue = slices.Insert(w.queue, i, candidate{n, comp})
 }

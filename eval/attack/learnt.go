@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"cpar"
 	"cpar/eval/distance"
@@ -119,14 +118,8 @@ func (l *learnedAttack) add(rows ...Row) {
 }
 
 func rounded(list []*vector.Vector) []*projected {
-	out := make([]*projected, len(list))
-	for i, v := range list {
-		out[i] = &projected{z: make([]int16, len(v.X))}
-		for j, x := range v.X {
-			out[i].z[j] = int16(math.RoundToEven(float64(x) * lengthUnit))
-		}
-	}
-	return out
+	round := func(x float32) int16 { return int16(math.RoundToEven(float64(x) * lengthUnit)) }
+	return measure.Map(list, func(v *vector.Vector) *projected { return &projected{z: measure.Map(v.X, round)} })
 }
 
 // guess uses the true distances and every stand-in available to an attacker.
@@ -229,11 +222,8 @@ func unit(x []float32) []float32 {
 	for _, v := range x {
 		square += float64(v) * float64(v)
 	}
-	out := slices.Clone(x)
-	for i := range out {
-		out[i] = float32(float64(out[i]) / max(math.Sqrt(square), 1e-30))
-	}
-	return out
+	norm := max(math.Sqrt(square), 1e-30)
+	return measure.Map(x, func(v float32) float32 { return float32(float64(v) / norm) })
 }
 
 func (l *learnedAttack) solve(ctx context.Context) error {

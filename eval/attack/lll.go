@@ -158,9 +158,7 @@ func untangled(list [][]int64) [][]float64 {
 	n := len(list)
 	elements := make([][]float64, n)
 	for i, x := range list {
-		for _, y := range x {
-			elements[i] = append(elements[i], float64(y))
-		}
+		elements[i] = measure.Map(x, func(y int64) float64 { return float64(y) })
 		simd.AddConst(-measure.Mean(elements[i]), elements[i])
 	}
 	for changed := true; changed; {

@@ -107,7 +107,7 @@ func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
 	}
-	s := &Observation{Request: request, Scores: make([]float64, len(c.all))}
+	s := &Observation{Request: request}
 	reply, err := search.AnnotateTraced(c.index, q, func(v kdforest.Visit) { s.Path = append(s.Path, v.Record) })
 	if err != nil {
 		return nil, fmt.Errorf("observing a request: %w", err)
@@ -122,12 +122,8 @@ func (c *scoreCloud) Observe(request []byte) (*Observation, error) {
 	}
 	scores := make([]int64, len(c.all))
 	space.Score(c.all, scores)
-	for i, x := range scores {
-		s.Scores[i] = float64(x) // exact: scores have 35 bits
-	}
-	for _, o := range q.Order {
-		s.Order = append(s.Order, uint64(o))
-	}
+	s.Scores = measure.Map(scores, func(x int64) float64 { return float64(x) }) // exact: scores have 35 bits
+	s.Order = measure.Map(q.Order, func(o cpar.OrderCiphertext) uint64 { return uint64(o) })
 	if q.Planes != nil {
 		s.Offset = q.Planes.Offset
 		if s.Planes, err = c.index.PlaneScores(q); err != nil {

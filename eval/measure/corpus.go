@@ -34,8 +34,6 @@ type Corpus struct {
 	// TrainItems and TestItems are the photos of the images. They are empty if
 	// the corpus was not read from files.
 	TrainItems, TestItems []dataset.Photo
-	// Skipped counts images that could not be decoded.
-	Skipped int
 }
 
 // LoadCorpus reads the collection in dir, divided by its split.csv, or with a
@@ -127,7 +125,6 @@ func ReadCorpus(ctx context.Context, train, test []dataset.Photo, cacheDir strin
 			return nil, err
 		}
 		*part.to, *part.from = images, without(part.items, skipped)
-		out.Skipped += len(skipped)
 	}
 	return out, nil
 }

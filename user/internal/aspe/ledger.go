@@ -3,6 +3,7 @@ package aspe
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"cpar/internal/wire"
 	"cpar/kdforest"
@@ -88,12 +89,9 @@ func (s *ledgerPart) validate(x *index.Index) error {
 }
 
 // fields returns SF, the coordinates cut by planes, in ascending order.
-func (s *ledgerPart) fields() []int {
-	var f []int
+func (s *ledgerPart) fields() (f []int) {
 	for _, p := range s.planes {
-		if len(f) == 0 || f[len(f)-1] != p.Dim {
-			f = append(f, p.Dim)
-		}
+		f = append(f, p.Dim)
 	}
-	return f
+	return slices.Compact(f)
 }

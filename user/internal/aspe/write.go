@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"cpar"
 	"cpar/internal/wire"
@@ -166,11 +167,8 @@ func encryptedRows(ctx context.Context, w *index.Writer, kind cpar.SegmentKind, 
 // eachPlane calls f with every plane's number, the position of its field
 // among SF, and its level.
 func (b *Builder) eachPlane(f func(plane, field int, level uint16) error) error {
-	field := 0
 	for i, p := range b.part.planes {
-		if p.Dim != b.fields[field] {
-			field++
-		}
+		field, _ := slices.BinarySearch(b.fields, p.Dim)
 		if err := f(i, field, p.Value); err != nil {
 			return fmt.Errorf("plane %d: %w", i, err)
 		}

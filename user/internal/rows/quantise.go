@@ -282,15 +282,7 @@ func fillHistogram(a []int16, v []float64, sum int64) error {
 		return fmt.Errorf("%w: the histogram does not sum to 1", cpar.ErrInput)
 	}
 	loss := func(i int) float64 { return v[i]*float64(sum) - float64(a[i]) }
-	slices.SortStableFunc(lost, func(i, j int) int {
-		switch {
-		case loss(i) > loss(j):
-			return -1
-		case loss(i) < loss(j):
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(lost, func(i, j int) int { return cmp.Compare(loss(j), loss(i)) })
 	for _, i := range lost[:left] {
 		a[i]++
 	}
