@@ -123,9 +123,8 @@ func (r *Roofline) table(records int) measure.Table {
 
 func (r *Roofline) figure(records int) plot.Figure {
 	f := plot.Figure{Name: "roofline", Title: fmt.Sprintf("Scans by the batch, n = %s, one core", measure.FormatThousands(records)),
-		Caption: fmt.Sprintf("The roofline: memory gives %s GB/s, the multiplier (%s) %s·10⁹ products of words a second. More requests in one pass over memory use every byte more often, until multiplying takes most of the time.", measure.FormatDecimal(r.BandwidthGBs, 1), r.Kernels, measure.FormatDecimal(r.MultipliesGs, 1)),
-		X:       plot.Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
-		Y:       plot.Axis{Label: "multiplications a nanosecond", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
+		X: plot.Axis{Label: "multiplications for a byte read", Log: true, Ticks: []float64{0.125, 0.25, 0.5, 1, 2, 4, 8}},
+		Y: plot.Axis{Label: "multiplications a nanosecond", Log: true, Ticks: []float64{1, 2, 5, 10, 20}}}
 	points := plot.Series{Name: "batches of 1 to 64 scans", Colour: plot.Blue,
 		Points: measure.Map(r.Points, func(p RooflinePoint) plot.Point { return plot.Point{X: p.Intensity, Y: p.Rate} })}
 	left, right := r.Points[0].Intensity, r.Points[len(r.Points)-1].Intensity

@@ -1,6 +1,6 @@
 // Package plot draws measurements. It knows nothing of cpar's types.
 //
-//	Figure (axes, series of points) ─▶ SVG, PNG
+//	Figure (axes, series of points) ─▶ SVG
 package plot
 
 import (
@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"cpar/internal/humanfmt"
@@ -24,11 +23,10 @@ import (
 
 // A Figure is one plot. Empty series are omitted.
 type Figure struct {
-	Name    string // base name of its files
-	Title   string
-	Caption string // explains the figure
-	X, Y    Axis
-	Series  []Series
+	Name   string // base name of its file
+	Title  string
+	X, Y   Axis
+	Series []Series
 }
 
 // An Axis of a figure.
@@ -95,7 +93,6 @@ const (
 	height  = 340 * vg.Length(1)
 	fontPt  = 12.5
 	titlePt = 14
-	dpi     = 144
 )
 
 func face(size float64, bold bool) font.Font {
@@ -106,24 +103,17 @@ func face(size float64, bold bool) font.Font {
 	return f
 }
 
-func (f *Figure) Draw() (svg, png []byte, err error) {
-	if svg, err = f.render(vgsvg.New(width, height), "SVG"); err != nil {
-		return nil, nil, err
-	}
-	pixels := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi), vgimg.UseBackgroundColor(background))
-	png, err = f.render(vgimg.PngCanvas{Canvas: pixels}, "PNG")
-	return svg, png, err
-}
-
-func (f *Figure) render(c vg.CanvasWriterTo, format string) ([]byte, error) {
+// SVG renders f.
+func (f *Figure) SVG() ([]byte, error) {
 	p, err := f.plot()
 	if err != nil {
 		return nil, err
 	}
+	c := vgsvg.New(width, height)
 	f.draw(p, draw.New(c))
 	var buf bytes.Buffer
 	if _, err := c.WriteTo(&buf); err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", format, err)
+		return nil, fmt.Errorf("encoding figure %s: %w", f.Name, err)
 	}
 	return buf.Bytes(), nil
 }

@@ -19,7 +19,7 @@ func TestBarsStandSideBySide(t *testing.T) {
 
 func TestEmptySeries(t *testing.T) {
 	f := Figure{Title: "a figure", Series: []Series{{Name: "something", Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}, {Name: "nothing"}}}
-	svg, _, err := f.Draw()
+	svg, err := f.SVG()
 	if err != nil || !bytes.Contains(svg, []byte("something")) || bytes.Contains(svg, []byte("nothing")) {
 		t.Errorf("%v", err)
 	}
@@ -32,7 +32,7 @@ func TestFigureRefuses(t *testing.T) {
 		"-1 on a log": {X: Axis{Log: true}, Series: []Series{{Points: []Point{{X: -1, Y: 1}}}}},
 	} {
 		f.Name = name
-		if _, _, err := f.Draw(); err == nil {
+		if _, err := f.SVG(); err == nil {
 			t.Errorf("%s was drawn", name)
 		}
 	}

@@ -20,9 +20,10 @@ func pick(s *Sweep, how cpar.Search, point func(SweepRow) plot.Point) []plot.Poi
 	return out
 }
 
+// Figures implements Drawn: Figures 8 to 10 of the paper.
 func (s *Sweep) Figures() []plot.Figure {
 	p := paper.Values()
-	return append(append(s.tradeoffs(p), s.recallFigures(p)...), s.speedupFigure())
+	return []plot.Figure{s.tradeoffFigure(p), s.recallFigure(p), s.speedupFigure()}
 }
 
 func publishedTradeoff(p *paper.Paper) plot.Series {
@@ -33,58 +34,36 @@ func publishedTradeoff(p *paper.Paper) plot.Series {
 	return theirs
 }
 
-func (s *Sweep) tradeoffs(p *paper.Paper) []plot.Figure {
-	figure := func(name, title, caption, x string, relative func(SweepRow) measure.Interval) plot.Figure {
-		f := plot.Figure{Name: name, Title: title, Caption: caption,
-			X: plot.Axis{Label: x}, Y: plot.Axis{Label: "times faster than capia", Log: true, From: 1, To: 1}}
-		for _, how := range measure.PlottedSearches {
-			f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point { return measure.OfInterval(relative(row), row.Speedup) })})
-		}
-		f.Series = append(f.Series, plot.Series{Name: "visits alone, by rank", Colour: plot.Grey, Style: plot.Dashed, Points: pick(s, cpar.SearchByRank, func(row SweepRow) plot.Point {
-			return plot.Point{X: relative(row).Value, Y: row.Bound}
-		})})
-		return f
+func (s *Sweep) tradeoffFigure(p *paper.Paper) plot.Figure {
+	f := plot.Figure{Name: "tradeoff", Title: "Speedup against accuracy",
+		X: plot.Axis{Label: "accuracy in % of capia's, the paper's protocol"}, Y: plot.Axis{Label: "times faster than capia", Log: true, From: 1, To: 1}}
+	for _, how := range measure.PlottedSearches {
+		f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point { return measure.OfInterval(row.Relative, row.Speedup) })})
 	}
-	main := figure("tradeoff", "Speedup against accuracy",
-		fmt.Sprintf("Both relative to capia: %d untouched test requests, an index of %d, one core. Accuracy by the paper's protocol. Bars are 95 %% intervals. AP-100 is rightmost, AP-2.5 leftmost; dashed is what visits alone would allow.", s.Requests, s.Records),
-		"accuracy in % of capia's, the paper's protocol", func(row SweepRow) measure.Interval { return row.Relative })
-	main.Series = append(main.Series, publishedTradeoff(p))
-	return []plot.Figure{main, figure("tradeoff-standard", "The same, standard protocol",
-		"Recall at five keywords an image, over all words of the test set. The paper has no such points.",
-		"R at five keywords in % of capia's", func(row SweepRow) measure.Interval { return row.RelativeStandard })}
+	f.Series = append(f.Series, plot.Series{Name: "visits alone, by rank", Colour: plot.Grey, Style: plot.Dashed, Points: pick(s, cpar.SearchByRank, func(row SweepRow) plot.Point {
+		return plot.Point{X: row.Relative.Value, Y: row.Bound}
+	})}, publishedTradeoff(p))
+	return f
 }
 
-func (s *Sweep) recallFigures(p *paper.Paper) []plot.Figure {
-	figure := func(name, title, caption, y string, of func(SweepRow) measure.Interval) plot.Figure {
-		f := plot.Figure{Name: name, Title: title, Caption: caption, X: measure.APAxis(), Y: plot.Axis{Label: y}}
-		for _, how := range measure.PlottedSearches {
-			f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point {
-				y := of(row)
-				return plot.Point{X: row.Approx, Y: y.Value, YLow: y.Low, YHigh: y.High}
-			})})
-		}
-		return f
+func (s *Sweep) recallFigure(p *paper.Paper) plot.Figure {
+	f := plot.Figure{Name: "recall", Title: "Accuracy against AP, the paper's protocol", X: measure.APAxis(), Y: plot.Axis{Label: "recall, %"}}
+	for _, how := range measure.PlottedSearches {
+		f.Series = append(f.Series, plot.Series{Name: how.Name, Colour: how.Colour, Points: pick(s, how.Search, func(row SweepRow) plot.Point {
+			return plot.Point{X: row.Approx, Y: row.Paper.Value, YLow: row.Paper.Low, YHigh: row.Paper.High}
+		})})
 	}
-	main := figure("recall", "Accuracy against AP, the paper's protocol",
-		"All keywords of the ten neighbours; recall averaged over the words that were output. The paper's points are from another collection: compare how the curves fall, not where they are.",
-		"recall, %", func(row SweepRow) measure.Interval { return row.Paper })
 	theirs := plot.Series{Name: "the paper", Colour: plot.Orange, Style: plot.Triangles}
 	for _, q := range p.Recall {
 		theirs.Points = append(theirs.Points, plot.Point{X: q.AP, Y: q.Value})
 	}
-	main.Series = append(main.Series, theirs)
-	return []plot.Figure{main,
-		figure("recall-standard", "Accuracy against AP, standard protocol", "Five keywords an image; recall averaged over all words of the test set.",
-			"R, %", func(row SweepRow) measure.Interval { return row.Standard }),
-		figure("recall-at-10", "Of the ten nearest found", "The share of what the scan returns that the forest returns too. AP-100 returns the same.",
-			"recall@10, %", func(row SweepRow) measure.Interval { return row.Recall10 }),
-	}
+	f.Series = append(f.Series, theirs)
+	return f
 }
 
 func (s *Sweep) speedupFigure() plot.Figure {
 	f := plot.Figure{Name: "speedup", Title: fmt.Sprintf("Times faster than capia, n = %s", measure.FormatThousands(s.Records)),
-		Caption: fmt.Sprintf("The index of untouched images, all %d requests, one core. Bars are 95 %% intervals of the ratio of medians.", s.Requests),
-		X:       measure.APAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
+		X: measure.APAxis(), Y: plot.Axis{Label: "times faster than capia", Log: true}}
 	f.Series = append(f.Series,
 		plot.Series{Name: "visits alone", Colour: plot.Grey, Style: plot.Dashed, Points: pick(s, cpar.SearchDepthFirst, func(row SweepRow) plot.Point { return plot.Point{X: row.Approx, Y: row.Bound} })},
 		plot.Series{Name: "rows in that order", Colour: plot.Purple, Style: plot.Dashed, Points: pick(s, cpar.SearchDepthFirst, func(row SweepRow) plot.Point { return plot.Point{X: row.Approx, Y: row.Memory} })})
@@ -131,8 +110,7 @@ func (a *AlphaGamma) Figures() []plot.Figure {
 
 func (l *PCALoss) Figures() []plot.Figure {
 	f := plot.Figure{Name: "pca", Title: "Accuracy lost to PCA",
-		Caption: fmt.Sprintf("Percentage points of the paper's recall lost against no PCA at all, in the clear, %d requests; bars are paired 95 %% intervals. The paper: within the dashed half per cent up to PCA-32, then rising.", l.Requests),
-		X:       plot.Axis{Label: "PCA-X keeps 4096/X dimensions of each Haar vector", Log: true}, Y: plot.Axis{Label: "points of recall lost"}}
+		X: plot.Axis{Label: "PCA-X keeps 4096/X dimensions of each Haar vector", Log: true}, Y: plot.Axis{Label: "points of recall lost"}}
 	ours := plot.Series{Name: "measured", Colour: plot.Blue}
 	for _, row := range l.Rows {
 		if row.Factor > 0 {

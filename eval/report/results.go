@@ -113,7 +113,7 @@ func measuredBy(command string) (string, error) {
 
 // plot shows a plot if it exists.
 func (f *resultFolder) plot(name, what string) string {
-	file := plotsName + "/" + name + ".png"
+	file := plotsName + "/" + name + ".svg"
 	if _, err := os.Stat(filepath.Join(f.path, filepath.FromSlash(file))); err != nil {
 		return ""
 	}

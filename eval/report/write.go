@@ -1,8 +1,8 @@
 // Package report presents the results of the evaluation.
 //
-//	measure.Results ─▶ NAME.csv             one per table
-//	                ├▶ plots/NAME.svg .png  our points beside the paper's
-//	                └▶ machine.txt          the machine that measured
+//	measure.Results ─▶ NAME.csv        one per table
+//	                ├▶ plots/NAME.svg  our points beside the paper's
+//	                └▶ machine.txt     the machine that measured
 //	CSV, plots      ─▶ docs/results.md      tables for readers (WriteResults)
 //
 // It knows every measurement (Measurements), and only cmd/cpar-eval imports it.
@@ -52,12 +52,11 @@ func Write(folder string, r *measure.Results) ([]string, error) {
 		}
 	}
 	for _, f := range Figures(r) {
-		svg, png, err := f.Draw()
+		svg, err := f.SVG()
 		if err != nil {
 			return nil, fmt.Errorf("drawing %s: %w", f.Name, err)
 		}
 		write(plotsName+"/"+f.Name+".svg", svg)
-		write(plotsName+"/"+f.Name+".png", png)
 	}
 	write(machineName, []byte(r.Machine+"\n"))
 	if failed != nil {
