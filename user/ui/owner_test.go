@@ -144,20 +144,20 @@ func likely(k *Known) (words []string) {
 // Machine keywords and the user's are written in two runs.
 func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
-	listing, err := h.Photos(t.Context())
-	if err != nil || len(listing.Paths) != 3 {
-		t.Fatalf("%+v, %v", listing, err)
+	paths, _, err := h.Photos(t.Context())
+	if err != nil || len(paths) != 3 {
+		t.Fatalf("%+v, %v", paths, err)
 	}
-	path := listing.Paths[1]
+	path := paths[1]
 	if k := h.look(t, path); k.Asked || h.asked != 0 {
 		t.Errorf("before: %+v after %d questions", k, h.asked)
 	}
-	answers, err := h.Annotate(t.Context(), listing.Paths)
+	answers, err := h.Annotate(t.Context(), paths)
 	if err != nil || len(answers) != 3 {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}
 	for i, a := range answers {
-		k := h.look(t, listing.Paths[i])
+		k := h.look(t, paths[i])
 		if a.Err != nil || !k.Asked || len(a.Keywords) == 0 || fmt.Sprint(k.Keywords) != fmt.Sprint(a.Keywords) || len(k.Near) != len(a.Near) || len(a.Near) == 0 {
 			t.Errorf("photo %d: %+v, known as %+v", i, a, k)
 		}
