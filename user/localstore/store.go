@@ -16,11 +16,13 @@ package localstore
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"cpar"
@@ -70,9 +72,11 @@ func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
 
+// seal derives the nonce from binding and value, so that no nonce serves two of
+// either, even if random numbers repeat.
 func (v *Store) seal(plain, binding []byte) []byte {
-	nonces := seed.New(v.source.Fresh("vault", 0, sha256.Sum256(plain)))
-	return v.box.Seal(nil, nonces, plain, binding)
+	contents := sha256.Sum256(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(binding))), binding, plain))
+	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)
 }
 
 // Get returns the value of an entry, or false if there is none that this key
