@@ -68,6 +68,25 @@ func TestOpenRejectsFork(t *testing.T) {
 	f.refused("the one that was left", f.annotate(f.one, f.c, f.key, none), f.c, 0, "old state")
 }
 
+// A branch of any length is told from a successor.
+func TestOpenRejectsLongFork(t *testing.T) {
+	f := newFork(t)
+	third := f.device("three")
+	if err := f.annotate(third, f.c, f.key, none); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		f.update(f.one, f.key, f.mine)
+		f.update(f.two, f.key, f.others)
+	}
+	f.push(f.one, f.c, f.mine, PushOptions{})
+	f.push(f.two, f.its, f.others, PushOptions{})
+	f.refused("a branch of 41 updates", f.annotate(third, f.its, f.key, none), f.its, 0, "cpar card")
+	if err := f.annotate(third, f.c, f.key, none); err != nil {
+		t.Errorf("a successor after 40 updates: %v", err)
+	}
+}
+
 // A forced push counts as seen. The cloud has no index to lose.
 func TestPushRejectsFork(t *testing.T) {
 	f := newFork(t)

@@ -97,7 +97,7 @@ func (before IndexGeneration) follows(l user.Label) error {
 			"the cloud shows an old state; push the index again")
 	case now.Generation == before.Generation && now.Digest != before.Digest:
 		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
-	case now.Generation > before.Generation && !l.DescendsFrom(before.Digest, before.Generation):
+	case now.Generation > before.Generation && !l.History().Has(before.Digest, now.Generation-before.Generation):
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (d *Device) checkPushed(mine made) error {
 	return d.withMemory(mine.Key, func(m *memory) error {
 		for _, known := range []map[string]IndexGeneration{m.Seen, m.Cards} {
 			before, ok := known[mine.Origin.String()]
-			if ok && mine.Digest != before.Digest && !slices.Contains(mine.Before, before.Digest) && mine.Generation <= before.Generation+user.PastGenerations {
+			if ok && mine.Digest != before.Digest && !mine.History.Has(before.Digest, mine.Generation-before.Generation) && !slices.Contains(mine.Before, before.Digest) {
 				return hint.Add(fmt.Errorf("pushing: %w: generation %d in the folder does not follow the state of generation %d that this device has seen", cpar.ErrCloud, mine.Generation, before.Generation), replacing)
 			}
 		}
