@@ -33,6 +33,8 @@ type Options struct {
 	DryRun bool
 	// Again ignores stored answers.
 	Again bool
+	// Stored sends no request. Photos without a stored answer fail.
+	Stored bool
 	// Lean omits neighbours from the results to save memory.
 	Lean bool
 	// Jobs is the number of photos read concurrently, 0 for one per core.

@@ -194,6 +194,9 @@ func (w *annotator) prepare(j *job) error {
 	if w.recall(j) {
 		return nil
 	}
+	if w.o.Stored {
+		return fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
+	}
 	features, err := w.owner.Features(data)
 	if err != nil {
 		return err

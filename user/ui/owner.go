@@ -232,13 +232,11 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 	if err != nil || !known.Asked || w.o.Threshold == 0 {
 		return out, err
 	}
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	defer w.keepState()
 	o := w.options()
+	o.Stored = true // the cloud must not see when the user writes
 	o.Where, o.Style, o.KeepMtime, o.MinProbability = w.o.Where, w.o.Style, w.o.KeepMtime, w.o.Threshold
 	var wrong error
-	_, err = w.library.Annotate(ctx, w.index, w.shots(path), o, func(r library.Result) { wrong = take(r) })
+	_, err = w.library.Annotate(ctx, w.state.Load(), w.shots(path), o, func(r library.Result) { wrong = take(r) })
 	return out, errors.Join(err, wrong)
 }
 
