@@ -43,9 +43,8 @@ func (b *Builder) Fitted() *profile.Fitted {
 	return fit
 }
 
-// Encrypt writes the encrypted index to folder and activates it atomically. An
-// index already in the folder stays complete until then. All randomness is
-// fresh, so two builds of a collection share nothing.
+// Encrypt writes the encrypted index to folder and activates it atomically. All
+// randomness is fresh, so two builds of a collection share nothing.
 //
 // A Builder encrypts once because its keys belong to one index id. Encrypting a
 // vector twice under one key reveals S⁻¹ times the difference of two noise
@@ -76,8 +75,7 @@ func (b *Builder) encrypt(ctx context.Context, folder string, dir indexdir.Optio
 }
 
 // write writes the segments of s, the identities, the profile if the manifest
-// has none, and the ledger that authenticates them all, and activates the
-// generation.
+// has none, and the ledger, and activates the generation.
 func (o *Owner) write(ctx context.Context, w *index.Writer, s schemeBuilder, identities []identity) error {
 	if err := s.Write(ctx, w); err != nil {
 		return err
@@ -122,8 +120,7 @@ func (b *Builder) Twin() (*Twin, error) {
 // A Twin is a plaintext index to compare the encrypted search with.
 type Twin struct{ twin index.Twin }
 
-// Search performs the server's search on plaintext. trace, if not nil, receives
-// every visit.
+// Search performs the server's search on plaintext. trace may be nil.
 func (t *Twin) Search(pending *Pending, trace func(kdforest.Visit)) ([]kdforest.Hit, error) {
 	return t.twin.Search(pending.replyReader, trace)
 }

@@ -17,8 +17,7 @@ import (
 )
 
 // A Photo is one photo of a collection: its features, at most 31 keywords, and
-// the content digest that identifies it in an index. ReadContents leaves the
-// features nil.
+// its content digest. ReadContents leaves the features nil.
 type Photo = feature.Photo
 
 // A Progress function receives the progress of a long operation. It may be nil
@@ -30,8 +29,7 @@ type ReadOptions struct {
 	// Strict stops at the first unusable photo instead of skipping and
 	// reporting it.
 	Strict bool
-	// Cache, if not nil, keeps features so that an interrupted build can
-	// resume.
+	// Cache, if not nil, keeps features.
 	Cache *feature.Cache
 	// Network, if not nil, computes embeddings, which profile `network`
 	// requires.
@@ -112,11 +110,10 @@ func readImages(ctx context.Context, items []dataset.Photo, opt ReadOptions) (im
 }
 
 // enoughToLearn is the number of photos with keywords from which a learned
-// profile reliably finds more than colours and textures.
+// profile finds more than colours and textures.
 const enoughToLearn = 100
 
-// enoughToProject is the number of annotated photos from which a projection of
-// embeddings is learnt by default.
+// enoughToProject is the same for a projection of embeddings.
 const enoughToProject = 20
 
 // SuitedProfile returns the default profile for a collection: `network` if all
@@ -143,7 +140,7 @@ func SuitedProfile(images []Photo) profile.Kind {
 }
 
 // distinguished reports whether a few photos have keywords that a few others
-// lack. Otherwise one fold of a cross-validation may hold all of them.
+// lack. Otherwise one fold may hold all of them.
 func distinguished(images []Photo) bool {
 	const few = 5
 	count := map[string]int{}

@@ -27,16 +27,15 @@ type Memo interface {
 type ContentOptions struct {
 	// Strict stops at the first unreadable file.
 	Strict bool
-	// Memo caches content digests by path, size and modification time, so that
-	// a large collection is not read every time. It may be nil. ReadOnly
-	// prevents writes to it.
+	// Memo caches content digests by path, size and modification time. It may
+	// be nil. ReadOnly prevents writes to it.
 	Memo     Memo
 	ReadOnly bool
 	Progress Progress
 }
 
-// ReadContents computes the content digests of a collection's photos without
-// decoding them. listed[i] is the photo of read[i], an item that could be read.
+// ReadContents computes content digests without decoding. listed[i] is the
+// photo of read[i], an item that could be read.
 func ReadContents(ctx context.Context, items []dataset.Photo, opt ContentOptions) (listed []Photo, read []dataset.Photo, skipped []Skipped, err error) {
 	contents, errs := make([][32]byte, len(items)), make([]error, len(items))
 	var mu sync.Mutex

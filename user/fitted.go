@@ -17,9 +17,8 @@ import (
 )
 
 // fitted holds what was learnt from the collection when an index was built or
-// compacted. Its segment is written once per index id. Later updates record new
-// words in the ledger, and the owner recounts words locally. The ledger of
-// every generation authenticates the segment by its digest.
+// compacted. Updates record new words in the ledger, which authenticates this
+// segment by its digest.
 type fitted struct {
 	profile  profile.Profile
 	ranker   rank.Ranker
@@ -31,8 +30,8 @@ const (
 	// profileVersion is the version of the encoding specified in
 	// docs/FORMAT.md.
 	profileVersion = 2
-	// paddedWords is the unit to which words and ranker are padded, so that the
-	// segment's length hides the vocabulary's size from the server.
+	// paddedWords is the unit to which words and ranker are padded, to hide the
+	// vocabulary's size.
 	paddedWords = 1 << 16
 )
 

@@ -10,9 +10,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// An identity is a keyed digest of a photo's content. It lets the owner compare
-// a folder with an index without extracting features. It is zero if the content
-// was unknown.
+// An identity is a keyed digest of a photo's content, with which the owner
+// compares a folder with an index. It is zero if the content was unknown.
 type identity [cpar.IdentityBytes]byte
 
 // identify returns the function from content to identity. Identities stay the
@@ -32,9 +31,8 @@ const (
 	// identityChunk is the maximum number of identities in a segment.
 	identityChunk = 1 << 24
 	// All segments except the last, the tail, hold a multiple of identityTail
-	// identities. An addition rewrites the tail. If the tail is full and the
-	// segment before it holds fewer than identityRecent identities, the
-	// addition rewrites that one too, which keeps the number of segments small.
+	// identities. An addition rewrites the tail, and the segment before a full
+	// tail if it is smaller than identityRecent. This keeps segments few.
 	identityTail, identityRecent = 256, 2 * 256
 )
 

@@ -12,9 +12,8 @@ import (
 	"cpar/user/localstore"
 )
 
-// A Key holds the owner's secrets and policy: a 32-byte seed, from which
-// package seed derives the keys of every index, and the schemes that the key
-// allows. It prints as "cpar key (redacted)" under every format verb.
+// A Key holds a 32-byte seed, from which the keys of every index derive, and
+// the schemes that the key allows. It prints as "cpar key (redacted)".
 type Key struct {
 	seed.Redacted
 	secret seed.Secret
@@ -43,8 +42,7 @@ func (k *Key) LocalStore(dir string, limit int64) (*localstore.Store, error) {
 
 func (k *Key) Policy() Policy { return k.allows }
 
-// Restricted returns the key with its policy narrowed to p, as recorded on this
-// device.
+// Restricted returns the key with its policy narrowed to p.
 func (k *Key) Restricted(p Policy) *Key { return &Key{secret: k.secret, allows: k.allows & p} }
 
 // ErrNotAllowed reports a scheme that the key does not allow.

@@ -11,14 +11,23 @@ import (
 // Changes to a key file keep the seed and replace the file atomically. Copies
 // of the file keep their passphrases.
 
-// SetPolicy replaces the policy of the key in a file.
-func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
+func changeKeyFile(path string, how Unlock, work func(f *keyFile) error) (*Key, error) {
 	f, err := openKeyFile(path, how)
+	if err == nil {
+		err = work(f)
+	}
 	if err != nil {
 		return nil, err
 	}
-	f.key.allows = p
 	return f.key, f.replace()
+}
+
+// SetPolicy replaces the policy of the key in a file.
+func SetPolicy(path string, how Unlock, p Policy) (*Key, error) {
+	return changeKeyFile(path, how, func(f *keyFile) error {
+		f.key.allows = p
+		return nil
+	})
 }
 
 // SetPassphrase replaces the passphrase, or one slot's, that opens the file. It
@@ -27,22 +36,14 @@ func SetPassphrase(path string, how Unlock, passphrase func() (string, error)) (
 	if f, err := Slots(path); err == nil && len(f) > 0 {
 		how.Identity = nil // an identity would not determine the slot
 	}
-	f, err := openKeyFile(path, how)
-	if err != nil {
-		return nil, err
-	}
-	next, err := passphrase()
-	if err != nil {
-		return nil, err
-	}
-	if f.slots == nil {
-		f.passphrase = next
-		return f.key, f.replace()
-	}
-	if err := f.slots.add(f.slots.slots[f.slots.opened].name, next); err != nil {
-		return nil, fmt.Errorf("encrypting the key: %w", err)
-	}
-	return f.key, f.replace()
+	return changeKeyFile(path, how, func(f *keyFile) error {
+		if f.slots != nil {
+			return f.slots.add(f.slots.slots[f.slots.opened].name, passphrase)
+		}
+		var err error
+		f.passphrase, err = passphrase()
+		return err
+	})
 }
 
 // Slots returns the names of a key file's slots, which are not encrypted.
@@ -85,46 +86,35 @@ func AddSlot(path string, how Unlock, name string, passphrase func() (string, er
 	if err := checkSlotName(name); err != nil {
 		return nil, err
 	}
-	f, err := openKeyFile(path, how)
-	if err != nil {
-		return nil, err
-	}
-	if err := f.makeSlots(); err != nil {
-		return nil, err
-	}
-	switch {
-	case f.slots.index(name) >= 0:
-		return nil, fmt.Errorf("adding a slot to key file %s: %w: it has one called %s", path, cpar.ErrInput, name)
-	case len(f.slots.slots) == MaxSlots:
-		return nil, fmt.Errorf("adding a slot to key file %s: %w: it has %d, which are the most", path, cpar.ErrInput, MaxSlots)
-	}
-	next, err := passphrase()
-	if err != nil {
-		return nil, err
-	}
-	if err := f.slots.add(name, next); err != nil {
-		return nil, fmt.Errorf("encrypting the key: %w", err)
-	}
-	return f.key, f.replace()
+	return changeKeyFile(path, how, func(f *keyFile) error {
+		if err := f.makeSlots(); err != nil {
+			return err
+		}
+		switch {
+		case f.slots.index(name) >= 0:
+			return fmt.Errorf("adding a slot to key file %s: %w: it has one called %s", path, cpar.ErrInput, name)
+		case len(f.slots.slots) == MaxSlots:
+			return fmt.Errorf("adding a slot to key file %s: %w: it has %d, which are the most", path, cpar.ErrInput, MaxSlots)
+		}
+		return f.slots.add(name, passphrase)
+	})
 }
 
 // RemoveSlot removes a slot. Its passphrase still opens older copies of the
 // file.
 func RemoveSlot(path string, how Unlock, name string) (*Key, error) {
-	f, err := openKeyFile(path, how)
-	if err != nil {
-		return nil, err
-	}
-	if f.slots == nil || f.slots.index(name) < 0 {
-		return nil, fmt.Errorf("removing a slot of key file %s: %w: it has none called %s", path, cpar.ErrInput, name)
-	}
-	if len(f.slots.slots) == 1 {
-		return nil, hint.Add(fmt.Errorf("removing a slot of key file %s: %w: it is the only one", path, cpar.ErrInput),
-			"change its passphrase with cpar key passphrase, or add another slot first")
-	}
-	at := f.slots.index(name)
-	f.slots.slots = slices.Delete(f.slots.slots, at, at+1)
-	return f.key, f.replace()
+	return changeKeyFile(path, how, func(f *keyFile) error {
+		if f.slots == nil || f.slots.index(name) < 0 {
+			return fmt.Errorf("removing a slot of key file %s: %w: it has none called %s", path, cpar.ErrInput, name)
+		}
+		if len(f.slots.slots) == 1 {
+			return hint.Add(fmt.Errorf("removing a slot of key file %s: %w: it is the only one", path, cpar.ErrInput),
+				"change its passphrase with cpar key passphrase, or add another slot first")
+		}
+		at := f.slots.index(name)
+		f.slots.slots = slices.Delete(f.slots.slots, at, at+1)
+		return nil
+	})
 }
 
 func (f *keyFile) makeSlots() (err error) {
@@ -135,29 +125,24 @@ func (f *keyFile) makeSlots() (err error) {
 		return hint.Add(fmt.Errorf("key file %s: %w: it is not encrypted, so there is nothing to open", f.path, cpar.ErrInput),
 			"give it a passphrase first: cpar key passphrase")
 	}
-	if f.slots, err = newSlotted(); err == nil {
-		err = f.slots.add(FirstSlot, f.passphrase)
-	}
-	if err != nil {
+	if f.slots, err = newSlotted(); err != nil {
 		return fmt.Errorf("encrypting the key: %w", err)
 	}
-	return nil
+	return f.slots.add(FirstSlot, func() (string, error) { return f.passphrase, nil })
 }
 
-// Identity passes keep the file's id and the identity that opens the file
-// without a passphrase, so that a keyring can store them. A file with one
-// passphrase is converted to slots, because a passphrase that is used elsewhere
-// should not lie in a keyring. The file is written only after keep succeeds.
+// Identity passes keep the file's id and the identity that opens the file, so
+// that a keyring can store them. A file with one passphrase is converted to
+// slots, because a passphrase that is used elsewhere should not lie in a
+// keyring. The file is written only after keep succeeds.
 func Identity(path string, how Unlock, keep func(id, identity string) error) error {
 	f, err := openKeyFile(path, how)
 	if err != nil {
 		return err
 	}
 	before := f.slots != nil
-	if !before {
-		if err := f.makeSlots(); err != nil {
-			return err
-		}
+	if err := f.makeSlots(); err != nil {
+		return err
 	}
 	if err := keep(f.slots.id, f.slots.identity.String()); err != nil || before {
 		return err

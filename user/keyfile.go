@@ -19,10 +19,9 @@ import (
 	"cpar/photo"
 )
 
-// Key file lines start with one of these words: the seed and the allowed
-// schemes. A file without a policy allows DefaultPolicy. Other lines are
-// remarks, unless they begin like one of these words in either case. Such lines
-// are rejected, because a later version may use them to forbid something.
+// Key file lines start with one of these words. A file without a policy allows
+// DefaultPolicy. Other lines are remarks, unless they begin like one of these
+// words in either case: a later version may use them to forbid something.
 const (
 	keyLine    = "CPAR-SECRET-KEY-1"
 	allowsLine = "CPAR-ALLOWS-1"
@@ -149,8 +148,8 @@ func readKeyText(path string) ([]byte, error) {
 	return nil, fmt.Errorf("reading key file %s: %w: %w", path, cpar.ErrKey, photo.Cause(err))
 }
 
-// limited reads a key without a byte order mark. A file that is too large is
-// rejected rather than truncated, because its policy may stand at the end.
+// limited reads a key without a byte order mark. It rejects rather than
+// truncates, because the policy may stand at the end.
 func limited(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxKeyFile+1))
 	if err == nil && len(text) > maxKeyFile {

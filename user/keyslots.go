@@ -24,9 +24,8 @@ import (
 //	passphrase of a slot ─scrypt─▶ identity (X25519), the same in all slots ─▶ seed and policy
 //
 // The holder of one passphrase can therefore change the policy or add a slot
-// while the others keep their passphrases. The identity's public half is not
-// stored, and a keyed digest covers the file. Replacing the key or
-// removing a slot from an older copy requires a passphrase.
+// while the others keep their passphrases. A digest keyed by the identity
+// covers the file.
 const (
 	slottedLine = "CPAR-SLOTTED-1" // followed by the file's id, 32 hexadecimal digits
 	slotLine    = "CPAR-SLOT-1"    // followed by the slot's name, then the encrypted identity
@@ -74,10 +73,16 @@ func newSlotted() (*slotFile, error) {
 	return &slotFile{id: hex.EncodeToString(id), identity: identity, opened: -1}, nil
 }
 
-func (s *slotFile) add(name, passphrase string) error {
-	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), passphrase)
+// add encrypts the identity under a passphrase, in a new slot or one of this
+// name.
+func (s *slotFile) add(name string, passphrase func() (string, error)) error {
+	next, err := passphrase()
 	if err != nil {
 		return err
+	}
+	text, err := encryptWithPassphrase([]byte(s.identity.String()+"\n"), next)
+	if err != nil {
+		return fmt.Errorf("encrypting the key: %w", err)
 	}
 	at := s.index(name)
 	if at < 0 {
@@ -131,8 +136,8 @@ func hasSlots(text []byte) bool {
 	return false
 }
 
-// Remarks may precede the slots but may not stand between them, because the
-// digest must cover every significant line.
+// Remarks may only precede the slots, because the digest must cover every
+// significant line.
 func parseSlots(text []byte) (*slotFile, error) {
 	p := slotLines{}
 	for line := range strings.Lines(string(text)) {

@@ -17,10 +17,9 @@ import (
 	"cpar/user/internal/keyword"
 )
 
-// A ledger holds the owner's secrets for one generation of an index. Much of it
-// was learnt from private photos and keywords, so it is stored encrypted with
-// the index. A second device needs only the key. Large parts that do not change
-// have their own segment (fitted.go).
+// A ledger holds the owner's secrets for one generation of an index. It is
+// stored encrypted with the index, so a second device needs only the key. Large
+// parts that do not change have their own segment (fitted.go).
 type ledger struct {
 	id cpar.IndexID
 	// origin is the index whose projection the records use, id unless Compact
@@ -54,8 +53,7 @@ const (
 )
 
 // minWords is the padded length of the list of added words. Longer lists are
-// padded to minWords times a power of two, which hides almost everything about
-// the words.
+// padded to minWords times a power of two.
 const minWords = 4096
 
 // appendBinary appends the canonical encoding of l and the scheme's own part.
@@ -215,12 +213,9 @@ func (l *ledger) after() *ledger {
 	return &next
 }
 
-// checkNonces rejects a generation in which keys could have encrypted too many
-// messages. The keyword key is used most, by updates that rewrite all pages. As
-// the number of records never falls, the messages under an id are at most
-// (pages + 2 for the tail) times its generations. Copies restored from a backup
-// are not counted. Other keys encrypt at most one message per generation
-// and one per record.
+// checkNonces rejects a generation in which the keyword key, the most used,
+// could have encrypted too many messages: (pages + 2 for the tail) times the
+// generations under an id. Copies restored from a backup are not counted.
 func (l *ledger) checkNonces() error {
 	hi, blocks := bits.Mul64(uint64(l.records/cpar.KeywordPageRecords+2), l.generation-l.begun+1)
 	if hi == 0 && blocks <= aead.MaxMessages {

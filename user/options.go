@@ -36,9 +36,8 @@ var (
 )
 
 // Options control how an index is built. The zero value selects DefaultScheme
-// and profile `paper` with its own ranker. By default, an index of scheme cpar
-// has ten trees split along principal components, with records in the leaves
-// and dense ranks. The paper's forest is SplitOriginal with cpar.PlaceNode.
+// and profile `paper` with its own ranker. The paper's forest is SplitOriginal
+// with cpar.PlaceNode.
 type Options struct {
 	// Name is the owner's name for the index, which the server cannot read.
 	Name    string
@@ -47,9 +46,8 @@ type Options struct {
 	Ranker  rank.Kind
 	// PCA is the X of PCA-X in profile `paper`. 0 means 32.
 	PCA int
-	// Fitted supplies a profile and ranker and overrides Profile and Ranker.
-	// Indexes that share them contain information about the collection they
-	// were fitted to.
+	// Fitted supplies a profile and ranker. Indexes that share them contain
+	// information about the collection they were fitted to.
 	Fitted *profile.Fitted
 
 	// Trees is the size of the forest in scheme cpar. 0 means ten.
@@ -63,9 +61,8 @@ type Options struct {
 	// structures. The server then learns what either reveals.
 	WithLists bool
 	// Block is the block width of scheme sealed, a power of two from 16 to 128.
-	// It must keep requests within cpar.MaxRequestBytes and scores certain.
 	// Wide blocks make requests short and hints long. 0 means 128 with profile
-	// `paper` and 32 with other profiles.
+	// `paper` and 32 otherwise.
 	Block int
 	// Careful doubles the ring degree of scheme sealed, for 290 bits of
 	// security by the core-SVP estimate instead of 120. Requests are twice as

@@ -170,7 +170,7 @@ func (o *Owner) Needs(m *cpar.Manifest) []cpar.Segment {
 	return out
 }
 
-// Hold decrypts and keeps the segments named by Needs, given by digest.
+// Hold decrypts and keeps the segments named by Needs.
 func (o *Owner) Hold(m *cpar.Manifest, segments map[cpar.Digest][]byte) error {
 	if err := o.hold(m, segments); err != nil {
 		return fmt.Errorf("holding index %v: %w", o.ID(), err)
@@ -231,8 +231,7 @@ func (o *Owner) Features(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, o.cache.Load())
 }
 
-// UncachedFeatures is Features without the cache, for images that are not the
-// owner's files.
+// UncachedFeatures is Features without the cache.
 func (o *Owner) UncachedFeatures(photo []byte) (*feature.Vectors, error) {
 	return o.features(photo, nil)
 }

@@ -17,8 +17,7 @@ type Ranking struct {
 	// Ranker overrides the index's own ranker unless it is rank.KindDefault.
 	Ranker rank.Kind
 	// Rare makes a calibrated ranker favour rare words, which raises precision
-	// and recall averaged over words. By default probable words come first, and
-	// rare ones have a small bonus, so that a reader finds more words correct.
+	// and recall averaged over words.
 	Rare bool
 	// MinProbability drops less probable keywords. It requires a calibrated
 	// ranker.

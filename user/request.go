@@ -23,8 +23,7 @@ type Pending struct {
 }
 
 // Request returns the state to keep and the request to send for a photo's
-// features. The request is nil if the owner searches the index locally. Two
-// requests for one photo differ in every word that depends on randomness.
+// features. The request is nil if the owner searches the index locally.
 func (o *Owner) Request(f *feature.Vectors, p cpar.Params) (*Pending, *cpar.Request, error) {
 	v, err := o.Vector(f)
 	if err != nil {
@@ -46,8 +45,7 @@ func (o *Owner) RequestVector(v *vector.Vector, p cpar.Params) (*Pending, *cpar.
 }
 
 // RequestAll makes an exact search: it returns one request per cell, or a
-// single one if the index has no cells. The server sees the number of requests.
-// Each reply belongs to its Pending, and Nearest merges the results.
+// single one without cells. The server sees their number.
 func (o *Owner) RequestAll(v *vector.Vector, p cpar.Params) ([]*Pending, []*cpar.Request, error) {
 	if err := o.check(p); err != nil {
 		return nil, nil, fmt.Errorf("making a request: %w", err)

@@ -21,15 +21,13 @@ const (
 	CalibrateKeep = 5
 )
 
-// Setup prepares an index of an annotated collection for Builder.Encrypt. It
-// learns the profile, ranker, search structure and keyword dictionary, and
-// draws the id.
+// Setup prepares an index of an annotated collection for Builder.Encrypt:
+// profile, ranker, search structure, dictionary and id.
 //
 // Record i is photo Builder.PhotoOf(i). The order of records is random, because
 // the order of photos would tell the server which were taken in sequence.
 //
-// Setup keeps the vectors (864 levels and 48 floats per photo with profile
-// `paper`) until Encrypt, but not the features.
+// Setup keeps the vectors until Encrypt, but not the features.
 func Setup(ctx context.Context, key *Key, images []Photo, opt Options) (*Builder, error) {
 	b, err := setup(ctx, key, images, opt)
 	if err != nil {
@@ -187,9 +185,9 @@ func (b *Builder) calibrate(ctx context.Context, fit *profile.Fitted) (rank.Rank
 	return ranker, err
 }
 
-// drawIndexSecret derives the secret for the id and the order of records. It is
-// fresh and depends on collection and options, because two indexes with one id
-// would encrypt vectors twice under one key.
+// drawIndexSecret derives the secret for the id and the order of records. It
+// depends on collection and options, because two indexes with one id would
+// encrypt vectors twice under one key.
 func drawIndexSecret(key *Key, c *index.Collection, opt Options) seed.Secret {
 	d := index.NewDigest()
 	index.Add(d, []byte(fmt.Sprint(opt.Scheme, opt.Profile, opt.Ranker, opt.PCA, opt.Trees, opt.Lists, opt.Split, opt.Place, opt.Order, opt.Block, opt.Careful)))

@@ -15,7 +15,7 @@ import (
 
 // Distinct finds duplicates in a collection. first[i] is the position of the
 // first photo with the content of photo i. It receives the keywords of all, up
-// to the limit of a record. Photos with unknown content have no duplicates.
+// to the limit of a record.
 func Distinct(photos []Photo) (keywords [][]string, first []int) {
 	keywords, first = make([][]string, len(photos)), make([]int, len(photos))
 	seen := map[[32]byte]int{}
@@ -47,10 +47,8 @@ type SyncOptions struct {
 }
 
 // Sync updates the index of scheme sealed or local in folder to match a
-// collection. It compares photos by content, adds new photos, and replaces
-// changed keywords. It removes missing photos if o.RemoveMissing is set.
-// Duplicates in the collection are merged by Distinct. If nothing changed, Sync
-// writes nothing.
+// collection. It compares photos by content and merges duplicates. If nothing
+// changed, Sync writes nothing.
 func Sync(ctx context.Context, key *Key, folder string, photos []Photo, o SyncOptions) (*Update, error) {
 	return update(key, folder, "updating index", o.UpdateOptions, func(u *updater) error { return u.sync(ctx, photos, o) })
 }

@@ -45,28 +45,25 @@ type UpdateOptions struct {
 	testOnlyRand io.Reader
 }
 
-// Add adds photos to the index of scheme sealed or local in folder, using its
-// projection. Unlike Sync, it does not look for duplicates. New records follow
-// the old ones in random order. Add re-encrypts the records of an incomplete
-// last group or block, the keywords of the last records, and the ledger. All
-// other bytes stay the same.
+// Add adds photos to the index of scheme sealed or local in folder, without
+// looking for duplicates. New records follow the old ones in random order.
+// Bytes of old segments stay the same, except an incomplete last group, the
+// last keywords and the ledger.
 func Add(ctx context.Context, key *Key, folder string, images []Photo, progress Progress) (*Update, error) {
 	return update(key, folder, "adding to index", UpdateOptions{Progress: progress}, func(u *updater) error { return u.change(ctx, change{add: images}) })
 }
 
 // Remove removes the photos with these content digests from the index of scheme
 // sealed or local in folder. Their vectors and keywords stay in the index,
-// encrypted, until Compact, but the owner ignores them. Owner.Keywords still
-// lists their words. The server does not learn which records were removed. If
-// no content matches, nothing is written.
+// encrypted, until Compact. The server does not learn which records were
+// removed. If no content matches, nothing is written.
 func Remove(ctx context.Context, key *Key, folder string, contents [][32]byte, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "removing from index", o, func(u *updater) error { return u.remove(ctx, contents) })
 }
 
 // Compact replaces the index of scheme sealed or local in folder by a new one
-// that omits removed records and unused words. It shuffles the records and
-// encrypts them under secrets of a new id. The projection stays the same. The
-// caller deletes the old id from the server once the new index is there.
+// without removed records and unused words, under secrets of a new id. The
+// projection stays. The caller deletes the old id from the server afterwards.
 func Compact(ctx context.Context, key *Key, folder string, o UpdateOptions) (*Update, error) {
 	return update(key, folder, "compacting index", o, func(u *updater) error { return u.compact(ctx) })
 }

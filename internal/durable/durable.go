@@ -17,9 +17,8 @@
 // covered.
 //
 // A failed fsync is final, because the kernel may have dropped the pages and
-// marked them clean (Rebello et al., "Can Applications Recover from fsync
-// Failures?", USENIX ATC 2020). Nothing here syncs twice: the temporary file is
-// discarded.
+// marked them clean (Rebello et al., USENIX ATC 2020). Nothing here syncs
+// twice.
 //
 // Every error wraps cpar.ErrStorage and hints at the available space.
 package durable

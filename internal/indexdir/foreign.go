@@ -15,8 +15,7 @@ import (
 	"cpar/internal/sanitize"
 )
 
-// refuseForeign keeps a folder of photos from becoming an index, and keeps the
-// owner's files named manifest or something.tmp from being overwritten.
+// refuseForeign keeps a folder of photos from becoming an index.
 func refuseForeign(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -12,9 +12,8 @@
 //
 // Activate renames the manifest into place once everything it names is on disk.
 // A process killed at any instant therefore leaves either the old or the new
-// index complete, and the next Create removes the rest. Activate then removes
-// segments that the new manifest does not name. A reader that has mapped them
-// keeps them until Release.
+// index complete. Activate then removes segments that the new manifest does not
+// name. A reader that has mapped them keeps them until Release.
 //
 // A reader takes no lock. Opening an index checks the size and SHA-256 of every
 // segment. Mapped bytes stay valid as long as no other program writes to the
@@ -96,9 +95,8 @@ func openFile(folder string, d cpar.Digest, fault func(error) error) (*os.File, 
 	return f, info.Size(), nil
 }
 
-// withFolder adds the folder to an error that does not name it. Only functions
-// that owners call use it, because clients of a cloud must not learn its
-// folders.
+// withFolder adds the folder to an error that does not name it. Clients of a
+// cloud must not learn its folders.
 func withFolder(folder string, err error) error {
 	if err == nil || errors.Is(err, cpar.ErrStorage) {
 		return err // package durable names the path

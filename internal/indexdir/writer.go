@@ -57,8 +57,8 @@ func Create(folder string, o Options) (*Writer, error) {
 
 // Attach opens a folder inside the data folder of a cloud. It accepts any
 // contents, so that a damaged manifest can be overwritten. It takes no lock,
-// because a client may invent ten thousand IDs and each lock would be an open
-// file. It removes nothing, because interrupted uploads may be resumed.
+// because a client may invent ten thousand IDs, and removes nothing, because
+// uploads may be resumed.
 func Attach(folder string, fsys durable.FS) (*Writer, error) {
 	if err := durable.MkdirAll(fsys, SegmentsFolder(folder), folderMode); err != nil {
 		return nil, err

@@ -26,10 +26,10 @@ func (p Params) Gather(evaluations []uint64, matrix []byte, b int) {
 }
 
 // EvaluateColumns evaluates a K×D matrix of coefficients column by column at K
-// points, in place. Afterwards row k has the values at y_k. N coefficients form
-// such a matrix: the coefficient of X^(iD+r) is element i of column r. The
-// coefficients at multiples of D in a product f·g are a sum of D short products
-// of columns. With s_r[i] = g[iD−r] and X^−j = −X^(N−j),
+// points, in place. Row k then has the values at y_k. The coefficient of
+// X^(iD+r) is element i of column r. The coefficients at multiples of D in a
+// product f·g are a sum of D short products of columns. With s_r[i] = g[iD−r]
+// and X^−j = −X^(N−j),
 //
 //	(f·g)_0 = Σ_r f_r·s_r   in Z[Y]/(Y^K+1)
 func (p Params) EvaluateColumns(coefficients []uint64) {

@@ -10,8 +10,7 @@ import (
 )
 
 // DefaultBlock is the default block width D. A request of 1,344 numbers then
-// takes 135 KB (270 KB in ring Careful), and the owner's hints take 416 bytes
-// per record.
+// takes 135 KB (270 KB in ring Careful).
 const DefaultBlock = 128
 
 // Params are the public constants of an index. They depend only on its profile,

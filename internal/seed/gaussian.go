@@ -25,9 +25,9 @@ var cumulative = [GaussianBound]uint64{
 // ±19.
 //
 // It inverts the distribution function of |X| on 63 bits and takes the sign
-// from the last one, so it is exactly symmetric and each probability is right
-// to 2⁻⁶³. It compares every entry of the table without branching, so neither
-// time nor the number of bytes depends on the sample.
+// from the last one, so each probability is right to 2⁻⁶³. It compares every
+// entry of the table without branching, so neither time nor bytes depend on the
+// sample.
 func (s *Stream) Gaussian() int64 {
 	w := s.Uint64()
 	u := w >> 1

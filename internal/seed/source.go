@@ -9,11 +9,10 @@ import (
 //
 //	32 random bytes, a secret of the owner's, a purpose, a digest of the plaintext ─▶ Secret
 //
-// Every secret is new while random numbers are random. A cloned or restored
-// virtual machine repeats its random numbers. Different contents still give
-// different secrets then, and equal contents give equal ciphertexts, which
-// reveal only that they are equal. Knowing the random numbers without the
-// owner's secret reveals nothing.
+// Every secret is new while random numbers are random. On a cloned or restored
+// virtual machine they repeat. Then different contents still give different
+// secrets, and equal contents give equal ciphertexts and nothing more. Knowing
+// the random numbers without the owner's secret reveals nothing.
 type Source struct {
 	Redacted
 	secret Secret

@@ -7,9 +7,9 @@
 //	Push     folder ─▶ cloud, recorded as seen
 //
 // The cloud is untrusted. It may offer an older generation, another index of
-// the same key, or a scheme that reveals more. Seen generations are stored
-// under the key's fingerprint and the index's origin, never under the cloud's
-// address. They are not in the cache, which users delete:
+// the same key, or a scheme that reveals more. What was seen is stored under
+// the key's fingerprint and the index's origin, outside the cache, which users
+// delete:
 //
 //	STATE/keys/FINGERPRINT     policy, index in use, newest generation of each index
 //	STATE/keyfiles/PATH-DIGEST the fingerprint of the key in a file

@@ -22,8 +22,7 @@ import (
 //	(|⟨V, V_s⟩| + noise)·w·w_s < 2⁶³              nothing wraps  [Fits]
 //	noise < the smallest difference that matters  order survives
 //
-// The usual condition w > 2·max|e| implies neither. It allows decryption of a
-// record, whereas the noise of a score grows with the other vector.
+// The usual condition w > 2·max|e| implies neither.
 const (
 	NoiseBound = seed.GaussianBound
 

@@ -30,9 +30,7 @@ import (
 //
 // Centring makes levels small. Six L1-normalised vectors and their means have
 // Σ|x| ≤ 6 each. With 499.5 levels per unit and 1.5 levels of rounding per
-// field, Σ ≤ 12·499.5 + 1296 = 7,290. Coordinate-wise medians guarantee only
-// Σ|x| ≤ 12 (|median| ≤ 2·mean|x|), hence Σ ≤ 18·499.5 + 864 = 9,855. Both work
-// for every photo. For other centres the sum is checked.
+// field, Σ ≤ 12·499.5 + 1296 = 7,290. For other centres the sum is checked.
 //
 // The word is below (255·999 + ½)·2⁴⁵ = 2^62.96.
 const (

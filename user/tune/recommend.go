@@ -15,11 +15,11 @@ const (
 	muchSlower = 1.5
 )
 
-// decide recommends a row. A profile is represented by its default ranker,
-// unless the other is better by more than noise. The best profile has the
-// highest harmonic mean of P and R. Of the profiles within noise of it, decide
-// recommends the one with the smallest index among those at most muchSlower
-// times slower than the fastest.
+// decide recommends a row. Of the profiles whose harmonic mean of P and R is
+// within noise of the best, it takes the one with the smallest index among
+// those at most muchSlower times slower than the fastest. A profile is
+// represented by its default ranker, unless the other is better by more than
+// noise.
 func (t *Tuning) decide() {
 	t.Recommended.Profile, t.Recommended.Ranker = profile.Paper, rank.KindPaper
 	if t.Photos < tooFew {

@@ -37,7 +37,7 @@ type Measured struct {
 
 const (
 	// chooseFrom bounds the photos that Choose measures. Beyond it scan time
-	// grows linearly, and the visits of the other searches grow slowly.
+	// grows linearly.
 	chooseFrom = 20000
 	// fastEnough is the time below which a scan is preferred, because it is
 	// exact, reveals less, and a faster search is not noticeable.
@@ -53,11 +53,9 @@ const (
 )
 
 // Choose prepares an index of the scheme that measures best for the collection:
-// capia (a scan) if a scan is fast enough, otherwise the faster of cpar
-// (forest) and ivf (inverted file). It sets opt.Scheme and keeps the other
-// options. These schemes do not hide short vectors (SECURITY.md). For profiles
-// of short vectors, and unless the key allows all three schemes, the choice is
-// user.DefaultScheme.
+// capia (a scan) if a scan is fast enough, otherwise the faster of cpar and
+// ivf. For profiles of short vectors, which these schemes do not hide, and
+// unless the key allows all three, it is user.DefaultScheme.
 func Choose(ctx context.Context, key *user.Key, images []user.Photo, opt user.Options) (*user.Builder, *Choice, error) {
 	kind := opt.Profile
 	if opt.Fitted != nil {

@@ -92,9 +92,8 @@ type LeftOut struct {
 const maxTunePhotos, minTunePhotos, tuneReads = 4000, 500, 100_000_000
 
 // Tune cross-validates each profile and ranker on a collection, measures their
-// cost, and recommends one. It tries profile `network` if the images have
-// embeddings. It needs no key and writes nothing. It returns ErrInput for a
-// collection without keywords or with fewer than two images.
+// cost, and recommends one. It returns ErrInput for a collection without
+// keywords or with fewer than two images.
 func Tune(ctx context.Context, images []user.Photo, opt Options) (*Tuning, error) {
 	some := false
 	for _, im := range images {
@@ -259,9 +258,8 @@ type Plan struct {
 	Tune      Options
 }
 
-// Check reports configurations that Build refuses for every collection, before
-// photos are read. A profile still to be selected is assumed to suit any block
-// width.
+// Check reports configurations that Build refuses for every collection. A
+// profile still to be selected is assumed to suit any block width.
 func (o Plan) Check() error {
 	if o.Suited || o.TryProfiles {
 		o.Profile = profile.Learned

@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/internal/exitcode"
 	"cpar/internal/hint"
+	"cpar/user/library"
 )
 
 // maxBodyBytes bounds a request body other than a photo.
@@ -236,7 +237,7 @@ func (s *Server) find(_ http.ResponseWriter, r *http.Request) (any, error) {
 func (s *Server) runs(http.ResponseWriter, *http.Request) (any, error) {
 	runs, err := s.backend.Runs()
 	if runs == nil {
-		runs = []Run{}
+		runs = []library.Run{}
 	}
 	return runs, err
 }

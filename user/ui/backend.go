@@ -17,19 +17,20 @@ package ui
 
 import (
 	"context"
-	"time"
 
 	"cpar"
 	"cpar/internal/leakage"
 	"cpar/model/rank"
+	"cpar/user/library"
 )
 
 // A Backend performs the owner's operations for the page. It must be safe for
 // concurrent use. Paths are those returned by Photos.
 type Backend interface {
 	Settings() Settings
-	// Photos lists the photos below the folders and the number of other files.
-	Photos(ctx context.Context) (*Listing, error)
+	// Photos lists the photos below the folders. skipped describes the files
+	// that are not photos, "" if none.
+	Photos(ctx context.Context) (paths []string, skipped string, err error)
 	// Look returns the keywords and stored answers of a photo, without a
 	// request.
 	Look(path string) (*Known, error)
@@ -45,7 +46,7 @@ type Backend interface {
 	// Write writes a decision and the suggested keywords.
 	Write(ctx context.Context, path string, d Decision) (*Written, error)
 	// Runs lists the runs, newest first, and Undo undoes one.
-	Runs() ([]Run, error)
+	Runs() ([]library.Run, error)
 	Undo(ctx context.Context, id string) (*Undone, error)
 	Find(ctx context.Context, word string) ([]string, error)
 }
@@ -60,13 +61,6 @@ type Settings struct {
 	Threshold int    `json:"threshold"` // in percent, the minimum probability of a sure keyword
 	Where     string `json:"where"`     // sidecar or embedded
 	Style     string `json:"style"`
-}
-
-// A Listing lists the files below the folders.
-type Listing struct {
-	Paths []string
-	// Skipped describes the files that are not photos, "" if none.
-	Skipped string
 }
 
 // Known holds the keywords of a photo.
@@ -115,17 +109,6 @@ type Written struct {
 	Run   string   `json:"run"`
 	File  string   `json:"file"` // base name of the changed file, "" if none
 	Added []string `json:"added"`
-}
-
-// A Run is a run that wrote keywords.
-type Run struct {
-	ID        string    `json:"id"`
-	Began     time.Time `json:"began"`
-	Command   string    `json:"command"`
-	Files     int       `json:"files"`
-	Keywords  int       `json:"words"`
-	Undone    bool      `json:"undone"`
-	Forgotten bool      `json:"forgotten"`
 }
 
 // Undone counts the files of an undone run.

@@ -15,6 +15,7 @@ import (
 	"cpar/internal/leakage"
 	"cpar/internal/scene"
 	"cpar/model/rank"
+	"cpar/user/library"
 )
 
 // A fake is a library without an index. It suggests the words that its photos
@@ -25,7 +26,7 @@ type fake struct {
 	mu    sync.Mutex
 	known map[string]*Known
 	truth map[string][]string
-	runs  []Run
+	runs  []library.Run
 	undo  map[string]func()
 	asked int
 	fail  error // returned when annotating
@@ -60,12 +61,11 @@ func (f *fake) Settings() Settings {
 		Cloud: "http://127.0.0.1:8080", Threshold: 50, Where: "sidecar", Style: "append"}
 }
 
-func (f *fake) Photos(context.Context) (*Listing, error) {
-	l := &Listing{Skipped: "3 files left out: 2 videos, 1 hidden"}
+func (f *fake) Photos(context.Context) (paths []string, skipped string, err error) {
 	for path := range f.known {
-		l.Paths = append(l.Paths, path)
+		paths = append(paths, path)
 	}
-	return l, nil
+	return paths, "3 files left out: 2 videos, 1 hidden", nil
 }
 
 func (f *fake) Look(path string) (*Known, error) {
@@ -137,13 +137,13 @@ func (f *fake) Write(_ context.Context, path string, d Decision) (*Written, erro
 	}
 	f.known[path] = &k
 	added := slices.Concat(d.Accept, d.Add, k.Machine)
-	r := Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Keywords: len(added)}
+	r := library.Run{ID: fmt.Sprintf("run%d", len(f.runs)+1), Began: time.Date(2026, 11, 22, 19, 0, 0, 0, time.UTC), Command: "ui", Files: 1, Keywords: len(added)}
 	f.runs = slices.Insert(f.runs, 0, r)
 	f.undo[r.ID] = func() { f.known[path] = before }
 	return &Written{Run: r.ID, File: filepath.Base(path) + ".xmp", Added: added}, nil
 }
 
-func (f *fake) Runs() ([]Run, error) { return f.runs, nil }
+func (f *fake) Runs() ([]library.Run, error) { return f.runs, nil }
 
 func (f *fake) Undo(_ context.Context, id string) (*Undone, error) {
 	f.mu.Lock()

@@ -35,7 +35,7 @@ func TestLinkedSidecarsOutsideFoldersAreRefused(t *testing.T) {
 		if err := os.Symlink(c.to, c.link); err != nil {
 			t.Skip(err)
 		}
-		if _, err := h.Photos(t.Context()); err != nil {
+		if _, _, err := h.Photos(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		_, looked := h.Look(photo)

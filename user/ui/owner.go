@@ -86,28 +86,26 @@ func (w *LibraryBackend) Settings() Settings {
 }
 
 // Photos lists the photos below the folders. An empty listing is no error.
-func (w *LibraryBackend) Photos(ctx context.Context) (*Listing, error) {
+func (w *LibraryBackend) Photos(ctx context.Context) (paths []string, skipped string, err error) {
 	roots := make([]string, len(w.o.Folders))
 	for i, folder := range w.o.Folders {
-		var err error
 		if roots[i], err = filepath.Abs(folder); err != nil {
-			return nil, fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
+			return nil, "", fmt.Errorf("looking for photos: %w: %w", cpar.ErrInput, err)
 		}
 	}
 	found, err := photo.List(ctx, roots, w.o.List)
 	if err != nil && (found == nil || ctx.Err() != nil) {
-		return nil, err
+		return nil, "", err
 	}
-	l := &Listing{Skipped: found.Summary()}
 	also := map[string][]string{}
 	for _, p := range found.Photos {
-		l.Paths = append(l.Paths, p.Path)
+		paths = append(paths, p.Path)
 		also[p.Path] = p.Also
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.also = also
-	return l, nil
+	return paths, found.Summary(), nil
 }
 
 func (w *LibraryBackend) shots(paths ...string) []photo.Photo {
@@ -241,18 +239,11 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 }
 
 // Runs lists the runs that wrote files, newest first.
-func (w *LibraryBackend) Runs() ([]Run, error) {
+func (w *LibraryBackend) Runs() ([]library.Run, error) {
 	all, err := w.library.Runs()
-	if err != nil {
-		return nil, err
-	}
-	var runs []Run
-	for _, r := range slices.Backward(all) {
-		if r.Files > 0 {
-			runs = append(runs, Run{r.ID, r.Began, r.Command, r.Files, r.Keywords, r.Undone, r.Forgotten})
-		}
-	}
-	return runs, nil
+	all = slices.DeleteFunc(all, func(r library.Run) bool { return r.Files == 0 })
+	slices.Reverse(all)
+	return all, err
 }
 
 func (w *LibraryBackend) Undo(ctx context.Context, id string) (*Undone, error) {

@@ -144,20 +144,20 @@ func likely(k *Known) (words []string) {
 // Machine keywords and the user's are written in two runs.
 func TestAnnotateWriteFindAndUndo(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
-	listing, err := h.Photos(t.Context())
-	if err != nil || len(listing.Paths) != 3 {
-		t.Fatalf("%+v, %v", listing, err)
+	paths, _, err := h.Photos(t.Context())
+	if err != nil || len(paths) != 3 {
+		t.Fatalf("%+v, %v", paths, err)
 	}
-	path := listing.Paths[1]
+	path := paths[1]
 	if k := h.look(t, path); k.Asked || h.asked != 0 {
 		t.Errorf("before: %+v after %d questions", k, h.asked)
 	}
-	answers, err := h.Annotate(t.Context(), listing.Paths)
+	answers, err := h.Annotate(t.Context(), paths)
 	if err != nil || len(answers) != 3 {
 		t.Fatalf("%d answers, %v", len(answers), err)
 	}
 	for i, a := range answers {
-		k := h.look(t, listing.Paths[i])
+		k := h.look(t, paths[i])
 		if a.Err != nil || !k.Asked || len(a.Keywords) == 0 || fmt.Sprint(k.Keywords) != fmt.Sprint(a.Keywords) || len(k.Near) != len(a.Near) || len(a.Near) == 0 {
 			t.Errorf("photo %d: %+v, known as %+v", i, a, k)
 		}
@@ -300,23 +300,23 @@ func TestAlteredReplyFailsItsPhoto(t *testing.T) {
 // the user writes.
 func TestWriteSendsNothing(t *testing.T) {
 	h := newHouse(t, rank.KindCalibrated)
-	listing, err := h.Photos(t.Context())
+	paths, _, err := h.Photos(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Annotate(t.Context(), listing.Paths[:1]); err != nil {
+	if _, err := h.Annotate(t.Context(), paths[:1]); err != nil {
 		t.Fatal(err)
 	}
 	asked := h.asked
 	h.asking.Lock() // a request is under way
 	defer h.asking.Unlock()
-	w, err := h.Write(t.Context(), listing.Paths[0], Decision{})
+	w, err := h.Write(t.Context(), paths[0], Decision{})
 	if err != nil || w.File == "" || h.asked != asked {
 		t.Errorf("%+v, %v, %d requests", w, err, h.asked-asked)
 	}
 	o := h.options()
 	o.Stored = true
-	sum, err := h.library.Annotate(t.Context(), h.state.Load(), h.shots(listing.Paths[1]), o, func(library.Result) {})
+	sum, err := h.library.Annotate(t.Context(), h.state.Load(), h.shots(paths[1]), o, func(library.Result) {})
 	if err != nil || sum.Failed != 1 || h.asked != asked {
 		t.Errorf("without an answer: %+v, %v, %d requests", sum, err, h.asked-asked)
 	}

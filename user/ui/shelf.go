@@ -76,14 +76,14 @@ func (s *shelf) close() {
 
 // fill rescans the folders. Ids stay the same.
 func (s *shelf) fill(ctx context.Context, b Backend) error {
-	listing, err := b.Photos(ctx)
+	listed, skipped, err := b.Photos(ctx)
 	if err != nil {
 		return err
 	}
 	var all []*shelfPhoto
 	by, paths := map[string]*shelfPhoto{}, map[string]*shelfPhoto{}
 	out := 0
-	for _, path := range listing.Paths {
+	for _, path := range listed {
 		p, ok := s.place(path)
 		if ok {
 			_, err = s.stat(p)
@@ -103,7 +103,7 @@ func (s *shelf) fill(ctx context.Context, b Backend) error {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all, s.by, s.paths, s.skipped = all, by, paths, listing.Skipped
+	s.all, s.by, s.paths, s.skipped = all, by, paths, skipped
 	if out > 0 {
 		s.skipped = strings.TrimSpace(fmt.Sprintf("%s\nleft out: %d that lead out of the folders or cannot be read", s.skipped, out))
 	}

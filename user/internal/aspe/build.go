@@ -19,8 +19,8 @@ type Options struct {
 	// inverted file. None omits the structure. 0 lists means
 	// kmeans.DefaultCells.
 	Trees, Lists int
-	// Split is the space of the forest's planes. Place is the position of
-	// records in the trees.
+	// Split is the space of the forest's planes, Place the position of records
+	// in the trees.
 	Split Split
 	Place cpar.Place
 	Order Order
@@ -88,8 +88,7 @@ func (b *Builder) cluster(ctx context.Context, x *index.Index, s *ledgerPart, un
 		histograms[i] = r.Vector.KL
 	}
 	tell.Report("lists", 0, len(z))
-	// The initial centroids need not be secret, but a secret seed costs
-	// nothing.
+	// The seed need not be secret.
 	found, err := kmeans.FitPhotos(ctx, z, histograms, unit, kmeans.Options{Cells: lists, Seed: x.Secret("lists")})
 	if err != nil {
 		return err

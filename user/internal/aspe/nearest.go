@@ -20,8 +20,7 @@ import (
 const folds = 10
 
 // Samples returns at most `most` photos of a collection with their nearest
-// neighbours by the plaintext distances of the index. The choice of photos
-// depends only on the size of the collection.
+// neighbours by the plaintext distances of the index.
 func Samples(ctx context.Context, layout vectorlayout.Params, c *index.Collection, most int, tell progress.Func) ([]rank.Sample, error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {
@@ -80,7 +79,7 @@ func nearest(budget *scorevector.Budget, rows []uint64, records []index.Record, 
 }
 
 // Scanner returns a function that scans n records with the server's kernels on
-// one core, for timing. The content of the records does not matter.
+// one core, for timing.
 func Scanner(layout vectorlayout.Params, n int) (scan func(), err error) {
 	budget, err := scorevector.NewLargestScale(layout)
 	if err != nil {

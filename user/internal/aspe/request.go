@@ -29,8 +29,7 @@ type ReplyReader struct {
 }
 
 // Request encrypts a vector. r_s, r_p and the noise are fresh, so two requests
-// for one photo differ in every word that depends on them. Order ciphertexts
-// repeat. SECURITY.md describes what they reveal.
+// for one photo differ, except in their order ciphertexts (SECURITY.md).
 func (c *Index) Request(v *vector.Vector, p cpar.Params) (index.ReplyReader, *cpar.Request, error) {
 	if p.Prune && c.Profile.Kind() != profile.Paper {
 		return nil, nil, hint.Add(fmt.Errorf("%w: profile %v compares squared distances, which no plane bounds in proportion", cpar.ErrInput, c.Profile.Kind()), "ask without --prune")
@@ -186,8 +185,7 @@ func (p *ReplyReader) Read(a *cpar.Reply) ([]rank.Neighbour, error) {
 			return nil, err
 		}
 		out[i] = rank.Neighbour{Record: m.Record, Dis: c.budget.Dis(m.Score, p.scale), Keywords: words}
-		// Distances below the noise carry no information. Copies of a photo
-		// must all have distance 0.
+		// Distances below the noise carry no information.
 		if out[i].Dis < scorevector.MaxError {
 			out[i].Dis = 0
 		}

@@ -90,7 +90,7 @@ func (s splitter) unit() float64 {
 	return s.step
 }
 
-// point returns a photo's point, which equals its levels in the original space.
+// point returns a photo's point.
 func (s splitter) point(levels []uint16) []uint16 {
 	if s.basis == nil {
 		return levels

@@ -15,9 +15,8 @@ import (
 	"cpar/user/scorevector"
 )
 
-// A Twin is a plaintext index: the same integers without noise, searched in the
-// same order with the same forest and cells. Tests compare the encrypted search
-// with it record by record and visit by visit. It never leaves the owner.
+// A Twin is a plaintext index: the same integers without noise, with which
+// tests compare the encrypted search visit by visit. It never leaves the owner.
 type Twin struct {
 	index   *Index
 	forest  *kdforest.Forest // nil without a forest

@@ -3,13 +3,12 @@
 //	words ─▶ numbers (Dictionary) ─▶ padded block, 64 bytes ─▶ AES-256-GCM, 92 bytes
 //	                              └▶ Table ─▶ pages of 256 records, and a tail
 //
-// Blocks serve schemes whose server returns the keywords of the records it
-// found. Pages serve schemes whose owner holds all keywords. They are written
-// once and take a fifth of the space. All blocks have one length, and so do all
-// pages, so the length does not reveal the number of keywords. A block is bound
-// to its index and record and a page to its index and position. The server
-// therefore cannot substitute another record's keywords. The dictionary is
-// stored encrypted in the owner's profile and ledger.
+// Blocks serve schemes whose server returns keywords, pages schemes whose owner
+// holds all of them. Pages take a fifth of the space. All blocks have one
+// length, and so do all pages, which hides the number of keywords. A block is
+// bound to its index and record and a page to its index and position, so the
+// server cannot substitute them. The dictionary is stored encrypted in the
+// owner's profile and ledger.
 package keyword
 
 import (

@@ -119,8 +119,8 @@ func (c *Cipher) Table(keywords [][]string, generation uint64) (*Table, error) {
 }
 
 // Segments returns the new segments of t, which follow the first keep segments
-// of the table before: full pages in segments of at most chunk bytes (at least
-// one page each), then the tail.
+// of the table before: full pages in segments of at most chunk bytes, then the
+// tail.
 func (c *Cipher) Segments(t, before *Table, source *seed.Source, generation uint64, chunk int) (keep int, segments [][]byte) {
 	from, pages := 0, []byte(nil)
 	if before != nil && before.epoch == t.epoch {

@@ -17,10 +17,9 @@ import (
 //
 // An update appends to the tail, re-encrypts it, and moves full pages out of
 // it. Changed keywords of a record in a full page become an amendment in the
-// tail. An observer therefore cannot tell whether keywords changed. Words of
-// removed records stay until all pages are rewritten, which happens when the
-// amendments or a page no longer fit. The epoch is the generation of that
-// rewrite.
+// tail, so an observer cannot tell whether keywords changed. Words of removed
+// records stay until the amendments or a page no longer fit and all pages are
+// rewritten. The epoch is the generation of that rewrite.
 //
 // A Table is immutable.
 type Table struct {
@@ -31,7 +30,7 @@ type Table struct {
 	// amended maps records in full pages to their new keywords.
 	amended map[int][]uint16
 	// segments is the number of segments with full pages. recent is the last of
-	// them, encrypted, if further pages will join it.
+	// them if further pages will join it.
 	segments int
 	recent   []byte
 }

@@ -15,10 +15,9 @@ import (
 )
 
 // Scheme sealed can divide its records into C cells of equal size (package
-// kmeans). Row i then packs one record of each cell. A request is scored
-// against one record of every row, and the server cannot see which cell they
-// belong to. Records added later belong to no cell, and every request is scored
-// against them.
+// kmeans). Row i then packs one record of each cell, and a request is scored
+// against one of them. The server cannot see which. Records added later belong
+// to no cell, and every request is scored against them.
 //
 //	records 0 … n−1 ─▶ cells ─▶ rows of C ║ groups     segment cells: cell and row of each record
 //	records n …     ─▶ rows of one        ║ groups

@@ -35,15 +35,15 @@ type Cipher interface {
 	// Finish writes the cipher's segments other than vectors, hints and
 	// keywords.
 	Finish(w *index.Writer) error
-	// Decrypt passes each the records of a segment of vectors that starts at
-	// number unit, and returns the number of units.
+	// Decrypt passes each the records of a segment that starts at number unit,
+	// and returns the number of units.
 	Decrypt(ctx context.Context, segment []byte, unit int, each func(row []int16, addend int64)) (units int, err error)
 	// NewIntegrityCheck checks the stored records against the ledger. The
 	// caller passes every segment of vectors to add, then calls right.
 	NewIntegrityCheck() (add func(segment []byte, unit int) error, right func() bool)
 
-	// Needs names the segments to hold besides keywords. Hold takes all
-	// segments of a kind. Held is the number of records covered.
+	// Needs names the segments to hold besides keywords. Held is the number of
+	// records covered.
 	Needs(k cpar.SegmentKind) bool
 	Hold(k cpar.SegmentKind, segments [][]byte) error
 	Held() int
@@ -177,8 +177,8 @@ type ReplyReader struct {
 	read    func(*cpar.Reply) ([]int64, error)
 
 	mu sync.Mutex
-	// near caches the result for the reply with this digest, because a reply
-	// can be decrypted only once.
+	// near caches the result for the reply with this digest, which can be
+	// decrypted only once.
 	digest [sha256.Size]byte
 	near   []rank.Neighbour
 }

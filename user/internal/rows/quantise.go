@@ -53,10 +53,10 @@ import (
 //	0 ≤ Σq²/2 ≤ 495,500 or 6,463 and −176,300 or −2,293 ≤ (G/2)·Σ (a/A)·log(a/A) ≤ 0
 //
 // maxSquare corresponds to a distance of 10.9 from the baseline. Photos of
-// Corel-5k reach 5.5, and blank images 6.2 (package scorevector). Without a
-// histogram, z has norm 1000 before rounding. Fine steps leave shorter vectors
-// unchanged: 0 ≤ Σq²/2 ≤ 508,100. Coarse steps lengthen them to 125, so addends
-// lie within 252 of 125²/2.
+// Corel-5k reach 5.5, blank images 6.2. Without a histogram, z has norm 1000
+// before rounding. Fine steps leave shorter vectors unchanged: 0 ≤ Σq²/2 ≤
+// 508,100. Coarse steps lengthen them to 125, so addends lie within 252 of
+// 125²/2.
 //
 // # Error
 //
@@ -64,11 +64,10 @@ import (
 // distance 0. Rounding moves each difference by at most 1. With D = ‖z−z′‖²/F
 // the L1 part therefore errs by at most 2·√(m̂·D/G) + m̂/G.
 //
-// The typical error is smaller, because dissimilar photos are rounded
-// independently. If rounding has mean squares r and r′ per coordinate, the
-// error is about √(4D(r+r′)/G) around m̂(r+r′)/G. At r = r′ ≈ 1/12, m̂ = 1296 and
-// D = 3 this is 0.0047 around 0.0024, or with coarse steps 0.04 around 0.18. The offset is
-// the same for all records.
+// The typical error is smaller. If rounding has mean squares r and r′ per
+// coordinate, it is about √(4D(r+r′)/G) around m̂(r+r′)/G, the same offset for
+// all records. At r = r′ ≈ 1/12, m̂ = 1296 and D = 3 this is 0.0047 around
+// 0.0024, or with coarse steps 0.04 around 0.18.
 //
 // b adds at most A/G = 0.011 (coarse 0.096) and the addend 1/G. KL is computed
 // from a/A, which differs from v by less than 1/A per bin.
@@ -248,8 +247,7 @@ func (q *Quantiser) scaled(row, z []int16, scale float64) (square int64) {
 	return square
 }
 
-// Clamps reports whether Record rescales z, which does not happen for
-// photographs.
+// Clamps reports whether Record rescales z.
 func (q *Quantiser) Clamps(z []int16) bool {
 	square := q.scaled(make([]int16, len(z)), z, q.scale)
 	return square > q.layout.maxSquare || square < q.layout.minSquare
@@ -262,8 +260,7 @@ func squaredNorm(v []int16) (s int64) {
 	return s
 }
 
-// fillHistogram writes A·v, rounded to integers with sum A, rounding up where
-// rounding down loses most.
+// fillHistogram writes A·v, rounded to integers with sum A.
 func fillHistogram(a []int16, v []float64, sum int64) error {
 	if len(v) != len(a) {
 		return fmt.Errorf("%w: a histogram of %d bins, want %d", cpar.ErrInput, len(v), len(a))

@@ -11,8 +11,8 @@ import (
 	"cpar/user/internal/index"
 )
 
-// A Twin holds the records of an index as the same small integers in plaintext,
-// so that tests can compare every score. It never leaves the owner.
+// A Twin holds the records of an index in plaintext, with which tests compare
+// every score. It never leaves the owner.
 type Twin struct {
 	index *Index
 	rows  *Rows
@@ -31,8 +31,7 @@ func (b *Builder) Twin() (index.Twin, error) {
 	return t, nil
 }
 
-// Scores returns the scores of all records for a photo, equal to the owner's
-// decrypted scores.
+// Scores returns the scores of all records for a photo.
 func (t *Twin) Scores(v *vector.Vector) ([]int64, error) {
 	u, err := t.Request(v)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // Hints are the data other than the key needed to read replies: for every group
-// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They are kept to avoid
-// recomputing them per request. They derive from public data and are not
-// authenticated, so the holder must verify their digests (user.Owner).
+// the seed of a_g and Σ_b W_{g,b}·a′_b, rounded. They derive from public data
+// and are not authenticated, so the holder must verify their digests
+// (user.Owner).
 type Hints struct {
 	params  lattice.Params
 	id      cpar.IndexID

@@ -19,7 +19,7 @@ export async function runs(main, signal) {
 function entry(run, again) {
   const acts = h('div', { class: 'acts' });
   const offer = () => {
-    const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Undo run ${run.id}`, onclick: confirm }, icon('undo'), 'Undo');
+    const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Undo run ${run.run}`, onclick: confirm }, icon('undo'), 'Undo');
     acts.replaceChildren(run.undone || run.forgotten ? h('span', { class: 'soft' }, run.undone ? 'undone' : 'too old to undo') : button);
     return button;
   };
@@ -30,7 +30,7 @@ function entry(run, again) {
   }
   async function take() {
     try {
-      const done = await post('undo', { run: run.id });
+      const done = await post('undo', { run: run.run });
       forget();
       const parts = [];
       if (done.restored) parts.push(`${count(done.restored, 'file')} restored`);
@@ -45,6 +45,6 @@ function entry(run, again) {
   offer();
   return h('li', { class: run.undone ? 'undone' : '' },
     h('div', {}, h('b', {}, `${count(run.words, 'keyword')} in ${count(run.files, 'file')}`),
-      h('p', { class: 'soft' }, h('time', { datetime: run.began }, when.format(new Date(run.began))), ` · ${run.command} · `, h('code', {}, run.id))),
+      h('p', { class: 'soft' }, h('time', { datetime: run.began }, when.format(new Date(run.began))), ` · ${run.command} · `, h('code', {}, run.run))),
     acts);
 }
