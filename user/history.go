@@ -3,6 +3,7 @@ package user
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 
 	"cpar/internal/wire"
@@ -47,21 +48,30 @@ func padding(size, room int) int {
 
 func (h History) padding() int { return padding(len(h), minAncestors*ancestorBytes) }
 
+func appendHistory(b []byte, h History) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(h)/ancestorBytes))
+	return append(append(b, h...), make([]byte, h.padding())...)
+}
+
 // readHistory reads a history. Version 7 of the ledger recorded whole digests
 // of at most sixteen ancestors.
 func readHistory(r *wire.Reader, version uint16) (h History) {
-	if version == 7 {
-		for range min(r.Count(sha256.Size, "states before"), 16) {
-			if b := r.Bytes(sha256.Size, "state before"); b != nil {
+	size, most := ancestorBytes, maxAncestors
+	if version == oldLedgerVersion {
+		size, most = sha256.Size, 16
+	}
+	n := r.Count(size, "states before")
+	switch {
+	case n > most:
+		r.Fail("%d states before", n)
+		return nil
+	case version == oldLedgerVersion:
+		for range n {
+			if b := r.Bytes(size, "state before"); b != nil {
 				h = append(h, b[:ancestorBytes]...)
 			}
 		}
 		return h
-	}
-	n := r.Count(ancestorBytes, "states before")
-	if n > maxAncestors {
-		r.Fail("%d states before", n)
-		return nil
 	}
 	h = slices.Clone(History(r.Bytes(n*ancestorBytes, "states before")))
 	r.Zeros(h.padding(), "padding of the states")
