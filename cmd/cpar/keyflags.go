@@ -99,11 +99,6 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 	if k.opened != nil {
 		return k.opened, d, nil
 	}
-	if k.newKey {
-		if err := d.NewKeyFile(path); err != nil {
-			return nil, nil, err
-		}
-	}
 	key, err := d.ReadKey(path, k.unlock(d, path))
 	if err == nil {
 		k.opened = key
@@ -117,6 +112,9 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 // unlock returns how to open a key file: by the keyring if it remembers the
 // key, otherwise by a passphrase.
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
+	if k.newKey {
+		_ = d.NewKeyFile(path) // if this fails, the key is refused
+	}
 	how := user.Unlock{Slot: k.slot, Encrypted: k.passphraseFile != "", Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
 			return k.fromFile()
