@@ -22,9 +22,8 @@ import (
 )
 
 // Traffic: does a run find keywords? The server sees the number, order and
-// sizes of requests and the gaps between them. A clock that counts the owner's
-// calls to Immich stands for the gaps, so that the result does not depend on the
-// machine.
+// sizes of requests and the gaps between them. A clock that counts calls to
+// Immich stands for the gaps.
 
 const (
 	trafficRuns   = 40

@@ -8,9 +8,8 @@
 //	DIR/logs/ab…      logs of appended records
 //
 // Files have mode 0600, folders 0700. A reader of the folder learns the number,
-// sizes and times of entries, but no names or values. A writer can remove
-// entries and restore old ones undetected, so data that detects rollback by a
-// cloud must not be stored here.
+// sizes and times of entries. A writer can remove entries and restore old ones
+// undetected, so data that detects rollback must not be stored here.
 package localstore
 
 import (

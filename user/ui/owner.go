@@ -39,7 +39,7 @@ type LibraryOptions struct {
 	Style     metadata.Style
 	KeepMtime bool
 	// Threshold is the minimum probability of keywords written without
-	// confirmation. Without calibrated probabilities none are.
+	// confirmation.
 	Threshold float64
 	// Params selects the search parameters of an index.
 	Params func(*device.Index) (cpar.Params, error)
@@ -149,8 +149,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords in and beside a photo. Machine words that another
-// program copied into its own fields still count as machine words.
+// lookAt reads the keywords in and beside a photo.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {
