@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,8 +43,9 @@ type Client struct {
 // activationPatience is long because the server reads the whole index first.
 const activationPatience = 30 * time.Minute
 
-// New returns a client for the server at baseURL. It uses a copy of hc, which may
-// be nil, without redirects and cookies. Errors wrap cpar.ErrInput.
+// New returns a client for the server at baseURL, http:// or https://. hc may
+// be nil. The client uses a copy of hc without redirects and cookies, and over
+// http:// to loopback also without proxies. Errors wrap cpar.ErrInput.
 func New(baseURL string, hc *http.Client) (*Client, error) {
 	u, err := url.Parse(baseURL)
 	switch {
@@ -64,6 +63,14 @@ func New(baseURL string, hc *http.Client) (*Client, error) {
 	if hc != nil {
 		own = *hc
 	}
+	if u.Scheme == "http" && IsLoopback(u.Hostname()) {
+		if own.Transport == nil {
+			own.Transport = http.DefaultTransport
+		}
+		if t, ok := own.Transport.(*http.Transport); ok {
+			own.Transport = OnlyLoopback(t)
+		}
+	}
 	own.Jar = nil
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Client{Patience: time.Minute, Busy: 2 * time.Minute, base: u, http: &own, retryDelay: 100 * time.Millisecond, opaque: map[cpar.IndexID]int64{}}, nil
@@ -78,12 +85,6 @@ func (c *Client) SetToken(t bearer.Token) error {
 	}
 	c.token = t
 	return nil
-}
-
-// IsLoopback reports whether host, without a port, denotes this machine only.
-func IsLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // URL returns the server's address.

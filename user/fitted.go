@@ -90,7 +90,7 @@ func readWords(r *wire.Reader) ([]string, error) {
 
 func readFitted(b []byte, id cpar.IndexID) (fitted, error) {
 	r := wire.NewReader(b, cpar.ErrCorrupt)
-	of, err := readHeader(r, "profile", profileKind, profileVersion)
+	_, of, err := readHeader(r, "profile", profileKind, profileVersion, profileVersion)
 	if err == nil && of != id {
 		r.Fail("it is of another index")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/internal/hint"
 	"cpar/photo"
 )
 
@@ -31,6 +32,9 @@ const (
 type Unlock struct {
 	// Passphrase is called at most once, if nothing else opens the file.
 	Passphrase func() (string, error)
+	// Encrypted refuses a file that is not encrypted, as Slot does. It is set
+	// when a passphrase was given, because someone may have replaced the file.
+	Encrypted bool
 	// Slot names the slot of the passphrase, "" to try all at about one second
 	// each.
 	Slot string
@@ -155,6 +159,7 @@ func limited(r io.Reader) ([]byte, error) {
 }
 
 func (f *keyFile) open(text []byte, how Unlock) (err error) {
+	encrypted := true
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(text), []byte(armor.Header)):
 		if how.Slot != "" {
@@ -168,9 +173,15 @@ func (f *keyFile) open(text []byte, how Unlock) (err error) {
 		if f.slots, err = parseSlots(text); err == nil {
 			text, err = f.slots.open(how)
 		}
+	default:
+		encrypted = false
 	}
 	if err == nil {
 		f.key, err = parseKey(text)
+	}
+	if err == nil && !encrypted && (how.Encrypted || how.Slot != "") {
+		err = hint.Add(fmt.Errorf("%w: it is not encrypted, although a passphrase was given", cpar.ErrKey),
+			"someone may have replaced it: compare it with your copy; if it has no passphrase, leave out --passphrase-file and --slot")
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package user
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,14 +51,8 @@ func (l Label) Generation() uint64 { return l.ledger.generation }
 // generation is written.
 func (l Label) Digest() [sha256.Size]byte { return l.ledger.digest }
 
-// DescendsFrom reports whether one of the last PastGenerations ancestors is the
-// given generation.
-func (l Label) DescendsFrom(state [sha256.Size]byte, generation uint64) bool {
-	return slices.Contains(l.ledger.ancestors, state) || l.ledger.generation > generation+PastGenerations
-}
-
-// Ancestors returns the digests of the recorded ancestors, newest first.
-func (l Label) Ancestors() [][sha256.Size]byte { return slices.Clone(l.ledger.ancestors) }
+// History returns the ancestors, not to be modified.
+func (l Label) History() History { return l.ledger.history }
 
 const maxNameBytes = 64
 

@@ -34,9 +34,7 @@ type ledger struct {
 	// contents is the digest of all other segments, which proves that they
 	// belong together.
 	contents [sha256.Size]byte
-	// ancestors holds the digests of earlier generations, newest first, to tell
-	// a descendant from a fork.
-	ancestors [][sha256.Size]byte
+	history  History
 	// added are the words added since the profile was written.
 	added []string
 	// digest is zero until the ledger is encoded.
@@ -46,27 +44,17 @@ type ledger struct {
 	dict *keyword.Dictionary
 }
 
-// PastGenerations is the number of ancestors that a ledger records.
-const PastGenerations = 16
-
 const (
 	ledgerMagic = "CPAR"
 	ledgerKind  = 'P'
 	// ledgerVersion is the version of the encoding specified in docs/FORMAT.md.
-	ledgerVersion = 7
+	// Ledgers of oldLedgerVersion can be read, and updates replace them.
+	ledgerVersion, oldLedgerVersion = 8, 7
 )
 
 // minWords is the padded length of the list of added words. Longer lists are
 // padded to minWords times a power of two.
 const minWords = 4096
-
-func addedPadding(size int) int {
-	room := minWords
-	for room < size {
-		room *= 2
-	}
-	return room - size
-}
 
 // appendBinary appends the canonical encoding of l and the scheme's own part.
 func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
@@ -79,16 +67,13 @@ func (l *ledger) appendBinary(b []byte, own scheme) ([]byte, error) {
 	b = le.AppendUint64(b, l.generation)
 	b = le.AppendUint64(b, l.begun)
 	b = append(b, l.contents[:]...)
-	b = le.AppendUint32(b, uint32(len(l.ancestors)))
-	for _, state := range l.ancestors {
-		b = append(b, state[:]...)
-	}
+	b = appendHistory(b, l.history)
 	b = le.AppendUint16(b, feature.Version)
 	b = le.AppendUint16(b, uint16(len(l.name)))
 	b = append(append(b, l.name...), make([]byte, maxNameBytes-len(l.name))...)
 	start := len(b)
 	b = appendWords(b, l.added)
-	b = append(b, make([]byte, addedPadding(len(b)-start))...)
+	b = append(b, make([]byte, padding(len(b)-start, minWords))...)
 	b, err := own.AppendBinary(b)
 	if err != nil {
 		return nil, fmt.Errorf("writing ledger: %w", err)
@@ -103,20 +88,20 @@ func appendHeader(b []byte, kind byte, version uint16, id cpar.IndexID) []byte {
 }
 
 // readHeader reads the beginning of a ledger or profile, up to the index id.
-func readHeader(r *wire.Reader, what string, kind byte, version uint16) (id cpar.IndexID, err error) {
-	magic, k, zero, v := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
+func readHeader(r *wire.Reader, what string, kind byte, oldest, newest uint16) (version uint16, id cpar.IndexID, err error) {
+	magic, k, zero, version := r.Bytes(4, "magic"), r.U8("kind"), r.U8("reserved byte"), r.U16("version")
 	switch {
 	case string(magic) != ledgerMagic || k != kind || zero != 0:
 		r.Fail("this is not a %s", what)
-	case r.Err() == nil && v != version:
-		return id, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, v, version), hint.Rebuild)
+	case r.Err() == nil && (version < oldest || version > newest):
+		return version, id, hint.Add(fmt.Errorf("%w: it has version %d, this program speaks version %d", cpar.ErrVersion, version, newest), hint.Rebuild)
 	}
 	copy(id[:], r.Bytes(len(id), "index id"))
-	return id, r.Err()
+	return version, id, r.Err()
 }
 
 func readLedger(r *wire.Reader) (*ledger, error) {
-	id, err := readHeader(r, "ledger", ledgerKind, ledgerVersion)
+	version, id, err := readHeader(r, "ledger", ledgerKind, oldLedgerVersion, ledgerVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -126,18 +111,15 @@ func readLedger(r *wire.Reader) (*ledger, error) {
 	l.records, l.live = int(r.U32("records")), int(r.U32("records that can be found"))
 	l.generation, l.begun = r.U64("generation"), r.U64("first generation")
 	copy(l.contents[:], r.Bytes(len(l.contents), "digest of contents"))
-	l.ancestors = make([][sha256.Size]byte, min(r.Count(sha256.Size, "states before"), PastGenerations+1))
-	for i := range l.ancestors {
-		copy(l.ancestors[i][:], r.Bytes(sha256.Size, "state before"))
-	}
+	l.history = readHistory(r, version)
 	features := r.U16("version of features")
 	switch _, known := schemes[l.scheme]; {
 	case r.Err() != nil:
 		return nil, r.Err()
 	case features != feature.Version:
 		return nil, hint.Add(fmt.Errorf("%w: its photos were looked at as version %d does, this program looks as version %d", cpar.ErrVersion, features, feature.Version), hint.Rebuild)
-	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun || len(l.ancestors) > PastGenerations:
-		r.Fail("scheme %d, %d records, generation %d since %d after %d states", l.scheme, l.records, l.generation, l.begun, len(l.ancestors))
+	case l.live < 1 || l.live > l.records || !known || l.records < 1 || l.records > cpar.MaxRecords || l.begun == 0 || l.generation < l.begun:
+		r.Fail("scheme %d, %d records, generation %d since %d", l.scheme, l.records, l.generation, l.begun)
 		return nil, r.Err()
 	}
 	return l, l.readWords(r)
@@ -154,7 +136,7 @@ func (l *ledger) readWords(r *wire.Reader) (err error) {
 	if l.added, err = readWords(r); err != nil {
 		return err
 	}
-	r.Zeros(addedPadding(before-r.Left()), "padding of the words")
+	r.Zeros(padding(before-r.Left(), minWords), "padding of the words")
 	return r.Err()
 }
 
@@ -226,7 +208,7 @@ func ledgerDigest(plain []byte) [sha256.Size]byte {
 func (l *ledger) after() *ledger {
 	next := *l
 	next.generation++
-	next.ancestors = append([][sha256.Size]byte{l.digest}, l.ancestors[:min(len(l.ancestors), PastGenerations-1)]...)
+	next.history = l.history.after(l.digest)
 	return &next
 }
 

@@ -32,8 +32,9 @@ const (
 	generationAt = 49
 	begunAt      = 57
 	beforeAt     = 97
-	featuresAt   = 101
-	nameAt       = 103
+	historyAt    = 101
+	featuresAt   = historyAt + minAncestors*ancestorBytes // with at most minAncestors
+	nameAt       = featuresAt + 2
 	wordsAt      = nameAt + 2 + maxNameBytes
 )
 
@@ -57,7 +58,7 @@ func TestLedgerIsKept(t *testing.T) {
 	check := func(images []Photo, opt Options) {
 		t.Helper()
 		b := setUp(t, key, images, opt)
-		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.ancestors = 7, 3, [32]byte{5}, [][32]byte{{6}, {7}}
+		b.ledger.generation, b.ledger.begun, b.ledger.contents, b.ledger.history = 7, 3, [32]byte{5}, History{6: 1, 15: 2}
 		b.ledger.name = "family"
 		plain, err := b.ledger.appendBinary(nil, b.twinBuilder)
 		if err != nil {
@@ -70,7 +71,7 @@ func TestLedgerIsKept(t *testing.T) {
 		if again, err := l.appendBinary(nil, s); err != nil || !bytes.Equal(again, plain) {
 			t.Errorf("%v, %v: read, then written otherwise: %v", opt.Scheme, opt.Profile, err)
 		}
-		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !slices.Equal(l.ancestors, b.ledger.ancestors) ||
+		if l.id != b.ID() || l.origin != b.ID() || l.scheme != opt.Scheme || l.records != len(images) || l.generation != 7 || l.begun != 3 || l.contents != [32]byte{5} || !bytes.Equal(l.history, b.ledger.history) ||
 			l.name != "family" || l.live != len(images) || l.ranker.Kind() != b.Ranker().Kind() || !slices.Equal(l.dict.Words(), b.Keywords()) {
 			t.Errorf("%v, %v: read as %+v", opt.Scheme, opt.Profile, l)
 		}
@@ -124,13 +125,13 @@ func TestLedgerTellsNothingByItsLength(t *testing.T) {
 
 // resealed alters a ledger with the key, as another version of this program
 // might.
-func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte)) (*cpar.Manifest, []byte) {
+func resealed(t *testing.T, key *Key, x *opened, spoil func(plain []byte) []byte) (*cpar.Manifest, []byte) {
 	t.Helper()
 	plain, err := decryptLedger(x.segment(cpar.SegmentLedger), key, x.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	spoil(plain)
+	plain = spoil(plain)
 	encrypted := aead.New(x.index.Secret("profile")).Seal(nil, seed.New(seed.Secret{3}), plain, ledgerBinding(x.ID()))
 	m := *x.manifest
 	m.Segments = slices.Clone(m.Segments)
@@ -154,16 +155,17 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 			at        int
 			now, then uint16
 		}{
-			"the ledger before":   {versionAt, ledgerVersion, ledgerVersion - 1},
+			"the ledger before":   {versionAt, ledgerVersion, oldLedgerVersion - 1},
 			"the ledger to come":  {versionAt, ledgerVersion, ledgerVersion + 1},
 			"features as before":  {featuresAt, feature.Version, feature.Version - 1},
 			"features as to come": {featuresAt, feature.Version, feature.Version + 1},
 		} {
-			m, ledger := resealed(t, key, x, func(plain []byte) {
+			m, ledger := resealed(t, key, x, func(plain []byte) []byte {
 				if got := le.Uint16(plain[c.at:]); got != c.now {
 					t.Fatalf("%s: version %d at byte %d", name, got, c.at)
 				}
 				le.PutUint16(plain[c.at:], c.then)
+				return plain
 			})
 			_, err := Open(key, m, x.with(ledger))
 			if !errors.Is(err, cpar.ErrVersion) || !strings.Contains(hint.Of(err), "cpar build") {
@@ -171,14 +173,15 @@ func TestOtherVersionsAreRefused(t *testing.T) {
 			}
 		}
 		// A ledger of another version may have any format.
-		m, ledger := resealed(t, key, x, func(plain []byte) {
+		m, ledger := resealed(t, key, x, func(plain []byte) []byte {
 			clear(plain[8:])
 			le.PutUint16(plain[versionAt:], ledgerVersion+1)
+			return plain
 		})
 		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrVersion) {
 			t.Errorf("%v, another thing: %v", scheme, err)
 		}
-		m, ledger = resealed(t, key, x, func([]byte) {})
+		m, ledger = resealed(t, key, x, func(plain []byte) []byte { return plain })
 		if _, err := Open(key, m, x.with(ledger)); err != nil {
 			t.Errorf("%v, as it was: %v", scheme, err)
 		}
@@ -208,6 +211,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"begun after it":            func(b []byte) { b[begunAt] = 2 },
 		"other contents":            func(b []byte) { b[begunAt+8]++ },
 		"states that are not there": func(b []byte) { b[beforeAt+3] = 1 },
+		"padding of the states":     func(b []byte) { b[featuresAt-1] = 1 },
 		"a name of no characters":   func(b []byte) { copy(b[nameAt+2:], "\x00") },
 		"a name beyond its room":    func(b []byte) { b[nameAt+1] = 0xff },
 		"padding of the name":       func(b []byte) { b[nameAt+2+len("family")] = 'x' },
@@ -216,7 +220,7 @@ func TestDamagedLedgersAreRefused(t *testing.T) {
 		"a word twice":              func(b []byte) { copy(b[wordsAt:], "\x01\x00\x00\x00\x06\x00kind 0") },
 		"padding of the words":      func(b []byte) { b[wordsAt+minWords-1] = 1 },
 	} {
-		m, ledger := resealed(t, key, x, spoil)
+		m, ledger := resealed(t, key, x, func(plain []byte) []byte { spoil(plain); return plain })
 		if _, err := Open(key, m, x.with(ledger)); !errors.Is(err, cpar.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -257,27 +261,77 @@ func TestLedgerRecordsAncestors(t *testing.T) {
 	key := testKey()
 	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
 	var states [][32]byte
-	for range PastGenerations + 3 {
+	for range minAncestors + 3 { // more than the smallest room
 		states = append(states, look(t, key, folder).Digest())
 		if _, err := update(key, folder, "testing", UpdateOptions{}, adding(t.Context(), madeImages(1, 9))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	o := look(t, key, folder)
-	newest := slices.Clone(states)
-	slices.Reverse(newest)
-	if got := o.Ancestors(); !slices.Equal(got, newest[:PastGenerations]) {
-		t.Errorf("%d states before, or others", len(got))
+	for i, s := range states {
+		distance := o.Generation() - uint64(i+1)
+		if !o.History().Has(s, distance) {
+			t.Errorf("not made from generation %d", i+1)
+		}
+		for _, other := range []uint64{distance - 1, distance + 1, -distance} {
+			if o.History().Has(s, other) || o.History().Has([32]byte{1}, distance) {
+				t.Errorf("generation %d, or another state, at distance %d", i+1, int64(other))
+			}
+		}
+	}
+}
+
+// TestLedgerOfVersion7Opens rewrites a ledger as the version before did, with
+// the whole digests of its last ancestors.
+func TestLedgerOfVersion7Opens(t *testing.T) {
+	key := testKey()
+	_, folder := build(t, key, madeImages(5, 2), small(cpar.SchemeLocal))
+	var states [][32]byte
+	for range 3 {
+		states = append([][32]byte{look(t, key, folder).Digest()}, states...)
+		if _, err := update(key, folder, "testing", UpdateOptions{}, adding(t.Context(), madeImages(1, 9))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x := look(t, key, folder)
+	m, ledger := resealed(t, key, x, func(plain []byte) []byte {
+		binary.LittleEndian.PutUint16(plain[versionAt:], 7)
+		old := slices.Clone(plain[:historyAt])
+		for _, s := range states {
+			old = append(old, s[:]...)
+		}
+		return append(old, plain[featuresAt:]...)
+	})
+	o, err := Open(key, m, x.with(ledger))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for i, s := range states {
-		generation := uint64(i + 1)
-		if !o.DescendsFrom(s, generation) {
-			t.Errorf("not made from generation %d", generation)
+		if !o.History().Has(s, uint64(i+1)) {
+			t.Errorf("the ancestor at distance %d is lost", i+1)
 		}
-		known := o.Generation()-generation <= PastGenerations
-		if got := o.DescendsFrom([32]byte{1}, generation); got == known {
-			t.Errorf("made from another state of generation %d: %v", generation, got)
+	}
+	next := o.ledger.after()
+	if !next.history.Has(o.Digest(), 1) || !next.history.Has(states[2], 4) {
+		t.Error("the next generation lost its ancestors")
+	}
+	plain, err := next.appendBinary(nil, o.scheme)
+	if err != nil || binary.LittleEndian.Uint16(plain[versionAt:]) != ledgerVersion {
+		t.Errorf("the next generation has another version: %v", err)
+	}
+}
+
+func TestHistoryIsPaddedAndBounded(t *testing.T) {
+	var h History
+	for n := range uint64(40) {
+		if got, want := len(h)+h.padding(), 8*map[bool]int{true: 16, false: map[bool]int{true: 32, false: 64}[n <= 32]}[n <= 16]; got != want {
+			t.Errorf("%d ancestors take %d bytes, want %d", n, got, want)
 		}
+		h = h.after([32]byte{byte(n)})
+	}
+	h = make(History, maxAncestors*ancestorBytes)
+	if h = h.after([32]byte{1}); len(h) != maxAncestors*ancestorBytes || !h.Has([32]byte{1}, 1) || !h.Has([32]byte{}, maxAncestors) || h.Has([32]byte{}, maxAncestors+1) {
+		t.Errorf("%d bytes", len(h))
 	}
 }
 
@@ -336,6 +390,9 @@ func FuzzLedger(f *testing.F) {
 			return
 		}
 		again, err := l.appendBinary(nil, s)
+		if binary.LittleEndian.Uint16(data[versionAt:]) == oldLedgerVersion {
+			return // written anew, with short digests
+		}
 		if err != nil || !bytes.Equal(again, data) {
 			t.Errorf("decoded, then encoded otherwise: %v", err)
 		}

@@ -141,11 +141,12 @@ func TestOnePhotoSendsLittle(t *testing.T) {
 		_, before := sent(t, key, folder, adding(ctx, images[701:702]))
 		again, m := sent(t, key, folder, adding(ctx, madeEmbedded(8, 10)))
 		ledger := again[slices.IndexFunc(again, func(s cpar.Segment) bool { return s.Kind == cpar.SegmentLedger })].Bytes
-		if ledger != size[cpar.SegmentLedger]+1+2*32 || len(m.Segments) > len(before.Segments)+2 {
+		if ledger != size[cpar.SegmentLedger]+1 || len(m.Segments) > len(before.Segments)+2 {
 			t.Errorf("%v: eight records and two states before more make a ledger of %d bytes one of %d", scheme, size[cpar.SegmentLedger], ledger)
 		}
-		// 100,000 records add only the bitmap and the ancestors.
-		more := uint64((100_000-701)/8 + (PastGenerations-1)*32)
+		// 100,000 records add only the bitmap and the ancestors, here of a
+		// thousand updates.
+		more := uint64((100_000-701)/8 + (1024-minAncestors)*ancestorBytes)
 		pushed, fetched = pushed+more, fetched+more
 		if pushed > 128_000 || fetched > 128_000 {
 			t.Errorf("%v: a photo added to 100,000 pushes %d bytes and refetches %d: %v", scheme, pushed, fetched, size)

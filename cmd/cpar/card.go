@@ -18,7 +18,8 @@ func cardCommand() *cobra.Command {
 		Short: "tell another device the newest generation of an index",
 		Long: `card prints one word that names the index in use with a key and its newest generation as
 seen by this device. A second device that is given the word refuses an older generation, a
-different one, and another index, as the first device does.
+different one, and another index, as the first device does. If it has seen the index, the card
+replaces nothing until a generation that descends from both has been opened.
 
 A new device without a card believes the first index that a cloud shows.`,
 		Example: `  $ cpar card --key family.key

@@ -13,6 +13,7 @@ import (
 	"cpar"
 	"cpar/internal/doctor"
 	"cpar/internal/durable"
+	"cpar/internal/hint"
 	"cpar/internal/sanitize"
 	"cpar/user"
 	"cpar/user/device"
@@ -100,6 +101,8 @@ func (d *doctorFlags) checkKey(ctx context.Context, this *device.Device) *user.K
 	switch {
 	case errors.Is(err, errAsking):
 		d.findings.Warn("key", "pass --passphrase-file FILE, or run cpar key remember, and doctor can open it", "%s is encrypted, and was not opened", sanitize.Text(path))
+	case errors.Is(err, device.ErrOtherKey):
+		d.findings.Fail("key", hint.Of(err), err)
 	case err != nil:
 		d.findings.Fail("key", "make a key with cpar init, or name one with --key", err)
 	default:

@@ -102,6 +102,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		{"remembered, and forgotten by the keyring", func(p *patient) { remember(p); os.RemoveAll(p.ring); os.Mkdir(p.ring, 0o700) }, map[string][]string{"keyring": {"no longer what opens it"}}, 0},
 		{"a key for all", func(p *patient) { os.Chmod(p.key, 0o644) }, map[string][]string{"key": {"warn others may read ", "chmod 600 "}}, 0},
 		{"folders for all", func(p *patient) { os.MkdirAll(filepath.Join(p.folder, "xdg_state_home", "cpar"), 0o755) }, map[string][]string{"state": {"ok ", "warn others may read ", "chmod 700 "}}, 0},
+		{"another key", replaceKey, map[string][]string{"key": {"fail ", "it holds another key than before", "someone may have replaced it"}}, exitcode.Key},
 		{"no key", func(p *patient) { os.Remove(p.key) }, map[string][]string{"keyring": {"ok it is there"}, "key": {"fail ", "cpar init"}}, exitcode.Key},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,6 +123,18 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 				t.Errorf("exit code %d of %v, want %d", code, err, c.code)
 			}
 		})
+	}
+}
+
+func replaceKey(p *patient) {
+	p.t.Helper()
+	this, err := device.This()
+	if err == nil {
+		_, err = this.ReadKey(p.key, user.Unlock{})
+	}
+	err = errors.Join(err, os.Remove(p.key), user.NewKey().WriteFile(p.key, ""))
+	if err != nil {
+		p.t.Fatal(err)
 	}
 }
 

@@ -104,5 +104,5 @@ func writeKey(keys *keyFlags, key *user.Key, path string, noPassphrase, weak boo
 	if err := key.WriteFile(path, passphrase); err != nil {
 		return err
 	}
-	return d.Allow(key)
+	return d.Adopt(path, key)
 }

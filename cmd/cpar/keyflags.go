@@ -20,6 +20,7 @@ import (
 // keyFlags name the key file and the source of its passphrase.
 type keyFlags struct {
 	path, passphraseFile, slot string
+	newKey                     bool
 	cmd                        *cobra.Command
 	// opened caches the key, so that a passphrase is typed once.
 	opened *user.Key
@@ -33,6 +34,7 @@ func (k *keyFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&k.path, "key", "", "key `file` (default $CPAR_KEY, otherwise cpar/key in your configuration folder)")
 	c.Flags().StringVar(&k.passphraseFile, "passphrase-file", "", "read the passphrase from this `file` instead of the terminal")
 	c.Flags().StringVar(&k.slot, "slot", "", "`slot` of the key file that the passphrase opens (default: try all, see cpar key slots)")
+	c.Flags().BoolVar(&k.newKey, "new-key", false, "accept another key in the key file than this device has seen there")
 }
 
 // context returns the command's context, which ^C ends.
@@ -110,7 +112,10 @@ func (k *keyFlags) read() (*user.Key, *device.Device, error) {
 // unlock returns how to open a key file: by the keyring if it remembers the
 // key, otherwise by a passphrase.
 func (k *keyFlags) unlock(d *device.Device, path string) user.Unlock {
-	how := user.Unlock{Slot: k.slot, Passphrase: func() (string, error) {
+	if k.newKey {
+		_ = d.NewKeyFile(path) // if this fails, the key is refused
+	}
+	how := user.Unlock{Slot: k.slot, Encrypted: k.passphraseFile != "", Passphrase: func() (string, error) {
 		if k.passphraseFile != "" {
 			return passphraseFrom(k.passphraseFile)
 		}

@@ -21,6 +21,10 @@
 //	cluster-…     cell.go      which hidden cell is asked?          known: nothing, or k requests' cells
 //	rollback-…    offers.go    is an old or mixed generation taken? known: all generations
 //	downgrade-…   offers.go    is another format or scheme taken?   known: the index
+//	fork-by-card  trust.go     is a branch taken after its card?    known: its card
+//	branch-17     trust.go     is a long branch a successor?        known: all generations
+//	key-swap      trust.go     is another key taken?                known: the passphrase
+//	traffic-…     traffic.go   did a run find keywords?             known: a run without
 //	key-by-scores keyscores.go S, without a lattice                 known: k records' vectors
 //	nearest-…     lll.go       which records are similar, by LLL    known: nothing, not even a request
 //

@@ -96,7 +96,7 @@ func Index(m *cpar.Manifest, segments [][]byte) ([]Observation, error) {
 			keywordSegment(p, m, s)
 		case cpar.SegmentLedger:
 			p.What = "the owner's ledger: name, new words and whatever else requests need (AES-256-GCM)"
-			p.Learns = "its length, which doubles the room of new words when they fill 4 KiB, 8 and so on"
+			p.Learns = "its length, which doubles the room of new words when they fill 4 KiB, 8 and so on, and of updates from 16 on"
 		case cpar.SegmentProfile:
 			p.What = "the profile: what is compared of a photo, and the keyword list (AES-256-GCM); sent once, not with updates"
 			p.Learns = "its length, which tells which kind of profile it is, and grows with the list of keywords by 64 KiB at a time"

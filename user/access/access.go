@@ -2,9 +2,8 @@
 //
 //	Access ─▶ Client: a *cparhttp.Client that sends the token to its cloud only
 //
-// A token comes from a file or the environment. It is never an argument,
-// because every program on the machine can read arguments. A bearer.Token
-// prints as redacted.
+// A token comes from a file or the environment, never from an argument, which
+// every program on the machine can read. A bearer.Token prints as redacted.
 package access
 
 import (
@@ -29,8 +28,8 @@ import (
 type Access struct {
 	Cloud string
 	Token bearer.Token
-	// CA is a PEM file of certificates. The cloud's certificate must be one of
-	// them or signed by one. "" selects the system's certificates.
+	// CA is a PEM file of certificates that sign the cloud's, or "" for the
+	// system's.
 	CA string
 	// Cert and Key are the PEM files of the client certificate.
 	Cert, Key string

@@ -147,10 +147,10 @@ type numbered struct {
 // annotateGroup annotates the photos of one batch.
 //
 // The segments that decrypt replies belong to one generation of the index.
-// After each batch annotateGroup therefore fetches the manifest again. If
-// another device has updated the index, it opens the new generation and sends
-// new requests. What it sends depends on the manifest alone, and replies are
-// decrypted at the end, so that a cloud learns nothing by altering a reply.
+// After each batch annotateGroup therefore fetches the manifest again, and
+// after an update by another device it asks again. What it sends depends on the
+// manifest alone, and replies are decrypted at the end, so that a cloud learns
+// nothing by altering a reply.
 func (x *Index) annotateGroup(ctx context.Context, photos []numbered, w AnnotateOptions) ([]Annotated, error) {
 	if len(photos) == 0 {
 		return nil, nil

@@ -12,6 +12,7 @@
 // delete:
 //
 //	STATE/keys/FINGERPRINT     policy, index in use, newest generation of each index
+//	STATE/keyfiles/PATH-DIGEST the fingerprint of the key in a file
 //	STATE/made/STATE-DIGEST    a generation made here, and its parent
 //	STATE/indexes/FINGERPRINT  index names, encrypted
 //	CACHE/ledgers/ID           ledgers, encrypted as received
@@ -32,7 +33,6 @@ import (
 	"cpar"
 	"cpar/internal/durable"
 	"cpar/internal/hint"
-	"cpar/user"
 )
 
 // A Device has a State folder, which must not be lost, and a Cache folder,
@@ -71,43 +71,6 @@ func (d *Device) cached(names ...string) string {
 		return ""
 	}
 	return filepath.Join(append([]string{d.Cache}, names...)...)
-}
-
-// ReadKey reads a key file and restricts the key to the policies of both the
-// file and this device. The device adopts the result, so an older copy of the
-// file never widens the policy.
-func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
-	key, err := user.ReadKeyFile(path, how)
-	if err != nil {
-		return nil, err
-	}
-	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
-		if m.Allows != nil {
-			key = key.Restricted(*m.Allows)
-		}
-		p := key.Policy()
-		m.Allows = &p
-		return nil
-	})
-	return key, err
-}
-
-// SetPolicy changes a key's policy in its file and on this device.
-func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.Key, error) {
-	key, err := user.SetPolicy(path, how, p)
-	if err != nil {
-		return nil, err
-	}
-	return key, d.Allow(key)
-}
-
-// Allow records the policy of a key that was made or changed here.
-func (d *Device) Allow(key *user.Key) error {
-	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		p := key.Policy()
-		m.Allows = &p
-		return nil
-	})
 }
 
 func readSmall(path string) ([]byte, error) {

@@ -59,13 +59,32 @@ func TestOpenRejectsFork(t *testing.T) {
 	if err != nil || !ok || s.Generation != 3 {
 		t.Fatalf("%+v, %v, %v", s, ok, err)
 	}
-	if err := f.one.AcceptCard(f.key, s, false); err != nil {
-		t.Fatal(err) // newer, and forced
+	if err := f.one.AcceptCard(f.key, s, true); err != nil {
+		t.Fatal(err)
 	}
 	if err := f.annotate(f.one, f.its, f.key, none); err != nil {
 		t.Errorf("with the card of the other: %v", err)
 	}
 	f.refused("the one that was left", f.annotate(f.one, f.c, f.key, none), f.c, 0, "old state")
+}
+
+// A branch of any length is told from a successor.
+func TestOpenRejectsLongFork(t *testing.T) {
+	f := newFork(t)
+	third := f.device("three")
+	if err := f.annotate(third, f.c, f.key, none); err != nil {
+		t.Fatal(err)
+	}
+	for range 40 {
+		f.update(f.one, f.key, f.mine)
+		f.update(f.two, f.key, f.others)
+	}
+	f.push(f.one, f.c, f.mine, PushOptions{})
+	f.push(f.two, f.its, f.others, PushOptions{})
+	f.refused("a branch of 41 updates", f.annotate(third, f.its, f.key, none), f.its, 0, "cpar card")
+	if err := f.annotate(third, f.c, f.key, none); err != nil {
+		t.Errorf("a successor after 40 updates: %v", err)
+	}
 }
 
 // A forced push counts as seen. The cloud has no index to lose.
@@ -182,6 +201,69 @@ func TestCardTransfersGenerationToAnotherDevice(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
+}
+
+// A card of a higher generation does not replace what this device has seen
+// until a state that descends from both is opened.
+func TestCardOfForkNeedsForce(t *testing.T) {
+	f := newFork(t)
+	seen, _, err := f.one.InUse(f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, _, err := f.two.InUse(f.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.one.AcceptCard(f.key, its, false); err != nil {
+		t.Fatal(err) // it may be a descendant
+	}
+	f.refused("a fork with its card", f.annotate(f.one, f.its, f.key, none), f.its, 0, "--force")
+	f.refused("a state older than the card", f.annotate(f.one, f.c, f.key, none), f.c, 0, "--force")
+	if now, _, err := f.one.InUse(f.key); err != nil || now != seen {
+		t.Errorf("what was seen is gone: %+v, want %+v (%v)", now, seen, err)
+	}
+	if _, _, err := f.one.ToUpdate(f.key, f.mine); !errors.Is(err, cpar.ErrInput) {
+		t.Errorf("updating a folder older than the card: %v", err)
+	}
+	if _, err := f.one.Push(t.Context(), f.cloud(t.TempDir()).Client, f.mine, PushOptions{}); !errors.Is(err, cpar.ErrCloud) {
+		t.Errorf("pushing a folder older than the card: %v", err)
+	}
+	if err := f.one.AcceptCard(f.key, seen, true); err != nil { // back to its own branch
+		t.Fatal(err)
+	}
+	if err := f.annotate(f.one, f.c, f.key, none); err != nil {
+		t.Errorf("without the card: %v", err)
+	}
+	if err := f.one.AcceptCard(f.key, its, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.annotate(f.one, f.its, f.key, none); err != nil {
+		t.Errorf("forced: %v", err)
+	}
+}
+
+func TestCardOfDescendantIsConfirmedByOpening(t *testing.T) {
+	f := newFork(t)
+	second := f.device("second")
+	if err := f.annotate(second, f.c, f.key, none); err != nil {
+		t.Fatal(err)
+	}
+	older := f.c.before()
+	f.update(f.one, f.key, f.mine)
+	f.push(f.one, f.c, f.mine, PushOptions{})
+	card, _, err := f.one.InUse(f.key)
+	if err != nil || second.AcceptCard(f.key, card, false) != nil {
+		t.Fatal(err)
+	}
+	f.refused("the state before the card", f.annotate(second, older, f.key, none), older, 0, "--force")
+	if err := f.annotate(second, f.c, f.key, none); err != nil {
+		t.Errorf("the state of the card: %v", err)
+	}
+	if now, _, err := second.InUse(f.key); err != nil || now != card {
+		t.Errorf("%+v, want %+v (%v)", now, card, err)
+	}
+	f.refused("the state before, seen by now", f.annotate(second, older, f.key, none), older, 0, "old state")
 }
 
 // The card does not contain the id at the cloud.

@@ -113,8 +113,8 @@ func (k *looking) row(ctx context.Context, info cparhttp.IndexInfo, m *memory) L
 	r.origin, r.scheme = l.Origin(), l.Scheme()
 	r.InUse = m.InUse != nil && *m.InUse == r.origin
 	problem := k.key.Check(r.scheme)
-	if before, seen := m.Seen[r.origin.String()]; seen && problem == nil {
-		problem = before.follows(l)
+	if problem == nil {
+		problem = m.follows(l)
 	}
 	if problem == nil && slices.Contains(m.Deleted, r.origin) {
 		problem = deletedIndex()

@@ -82,7 +82,7 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 	if m, err = k.cloud.Manifest(ctx, id); err != nil {
 		return l, nil, err
 	}
-	f := &fetching{opener: k.opener, ctx: ctx, id: id}
+	f := k.fetching(ctx, id)
 	var ledger cpar.Segment
 	l, err = user.ReadLabel(k.key, m, func(s cpar.Segment) ([]byte, error) {
 		ledger = s
@@ -94,8 +94,8 @@ func (k *looking) look(ctx context.Context, id cpar.IndexID) (l user.Label, m *c
 		if s.Bytes > k.left {
 			return nil, fmt.Errorf("%w: skipped, because the ledgers before it had %d MB", cpar.ErrInput, (maxLabelBytes-k.left)>>20)
 		}
-		b, err := f.fetch(s)
-		if len(f.fresh) > 0 || err != nil {
+		b, err := f.small(s)
+		if f.bytes > 0 || err != nil {
 			k.left -= s.Bytes
 		}
 		return b, err

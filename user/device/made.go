@@ -22,8 +22,10 @@ type made struct {
 	// Parent is the manifest digest of the previous generation, zero for a
 	// build.
 	Parent cpar.Digest `json:"parent"`
-	// Before lists the ancestors that the ledger knows.
-	Before []cpar.Digest `json:"before,omitempty"`
+	// History holds the ancestors. Earlier versions wrote at most sixteen of
+	// them to Before.
+	History user.History  `json:"history,omitempty"`
+	Before  []cpar.Digest `json:"before,omitempty"`
 }
 
 // digestOf identifies a generation by its manifest.
@@ -49,10 +51,7 @@ func (d *Device) Made(key *user.Key, folder string, before *cpar.Manifest) error
 	if err := d.keepLabel(key, o.Label, now); err != nil {
 		return err
 	}
-	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o.Label)}
-	for _, state := range o.Ancestors() {
-		m.Before = append(m.Before, state)
-	}
+	m := made{Key: key.Fingerprint(), Scheme: o.Scheme(), IndexGeneration: generationOf(o.Label), History: o.History()}
 	if before != nil {
 		if m.Parent = digestOf(before); m.Parent == digestOf(now) {
 			return nil // nothing changed

@@ -21,6 +21,10 @@ type memory struct {
 	InUse *cpar.IndexID `json:"in_use,omitempty"`
 	// Seen maps origins to their newest generations.
 	Seen map[string]IndexGeneration `json:"seen"`
+	// Cards maps origins to generations that a card announced and no opened
+	// state has confirmed. Seen keeps its entry until then, because a card of a
+	// fork must not hide the fork.
+	Cards map[string]IndexGeneration `json:"cards,omitempty"`
 	// Deleted lists the origins of indexes deleted from here. Seen keeps their
 	// generations, because a cloud must not roll back an index that it kept.
 	Deleted []cpar.IndexID `json:"deleted,omitempty"`
@@ -28,7 +32,33 @@ type memory struct {
 
 func (m *memory) see(s IndexGeneration) {
 	m.Seen[s.Origin.String()] = s
+	delete(m.Cards, s.Origin.String())
 	m.Deleted = slices.DeleteFunc(m.Deleted, func(origin cpar.IndexID) bool { return origin == s.Origin })
+}
+
+// follows returns an error if a generation does not descend from the newest one
+// seen here, or from the one on a card.
+func (m *memory) follows(l user.Label) error {
+	if before, known := m.Seen[l.Origin().String()]; known {
+		if err := before.follows(l); err != nil {
+			return err
+		}
+	}
+	card, known := m.Cards[l.Origin().String()]
+	if !known || card.follows(l) == nil {
+		return nil
+	}
+	return hint.Add(fmt.Errorf("%w: it has generation %d, which does not follow the card of generation %d that this device was given", cpar.ErrCloud, l.Generation(), card.Generation),
+		"push the newest state; or drop the card: cpar card here, and pass the printed word to cpar card with --force")
+}
+
+// newest returns the newest generation known of an index.
+func (m *memory) newest(origin cpar.IndexID) IndexGeneration {
+	seen, card := m.Seen[origin.String()], m.Cards[origin.String()]
+	if card.Generation > seen.Generation {
+		return card
+	}
+	return seen
 }
 
 func (d *Device) memoryFile(fingerprint string) string {
@@ -157,18 +187,30 @@ func ParseCard(card string) (s IndexGeneration, err error) {
 
 // AcceptCard takes over the generation on another device's card. Afterwards
 // older generations, other states of this generation, and other indexes are
-// refused. Unless forced, the card must be newer than the generation seen here.
+// refused. If this device has seen the index, the card must be newer, and the
+// next state that is opened must descend from both. Force replaces what was
+// seen.
 func (d *Device) AcceptCard(key *user.Key, s IndexGeneration, force bool) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		before, known := m.Seen[s.Origin.String()]
-		if known && !force && (before.Generation > s.Generation || before.Generation == s.Generation && before.Digest != s.Digest) {
-			return hint.Add(fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, before.Generation, before.Digest),
+		origin := s.Origin.String()
+		before, known := m.Seen[origin]
+		newest := m.newest(s.Origin)
+		if known && !force && (newest.Generation > s.Generation || newest.Generation == s.Generation && newest.Digest != s.Digest) {
+			return hint.Add(fmt.Errorf("taking a card: %w: this device has seen generation %d, state %.8v…", cpar.ErrInput, newest.Generation, newest.Digest),
 				"if the state on the card is the right one, pass --force")
 		}
-		if before.Digest == s.Digest {
+		switch {
+		case before.Digest == s.Digest:
 			s.ID = before.ID
+			m.see(s)
+		case known && !force:
+			if m.Cards == nil {
+				m.Cards = map[string]IndexGeneration{}
+			}
+			m.Cards[origin] = s
+		default:
+			m.see(s)
 		}
-		m.see(s)
 		m.InUse = &s.Origin
 		return nil
 	})

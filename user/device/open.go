@@ -197,8 +197,8 @@ const maxLedgerBytes = 64 << 20
 // ledger fetches ledger and profile, opens them with the key, and caches them
 // in encrypted form.
 func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, error) {
-	f := &fetching{opener: h, ctx: ctx, id: m.ID}
-	o, err := user.Open(h.key, m, f.fetch)
+	f := h.fetching(ctx, m.ID)
+	o, err := user.Open(h.key, m, f.small)
 	if err != nil {
 		return nil, hint.Add(err, "pass the key file it was built with")
 	}
@@ -206,35 +206,52 @@ func (h *opener) ledger(ctx context.Context, m *cpar.Manifest) (*user.Owner, err
 	return o, nil
 }
 
+// fetching reads segments of an index from the cache or the cloud.
 type fetching struct {
 	*opener
 	ctx   context.Context
 	id    cpar.IndexID
-	fresh map[string][]byte // by path in the cache
+	fresh map[string][]byte // downloads by path in the cache
+	bytes uint64            // of downloads
 }
 
-func (f *fetching) fetch(s cpar.Segment) ([]byte, error) {
+func (h *opener) fetching(ctx context.Context, id cpar.IndexID) *fetching {
+	return &fetching{opener: h, ctx: ctx, id: id, fresh: map[string][]byte{}}
+}
+
+// small fetches a ledger or profile.
+func (f *fetching) small(s cpar.Segment) ([]byte, error) {
 	if s.Bytes > maxLedgerBytes {
 		return nil, fmt.Errorf("%w: a %v of %d bytes", cpar.ErrCorrupt, s.Kind, s.Bytes)
 	}
-	path := f.device.cached(folderOf[s.Kind], f.id.String())
-	b, fresh, err := f.opener.fetch(f.ctx, f.id, s, path, func(int) {})
-	if fresh && err == nil {
-		if f.fresh == nil {
-			f.fresh = map[string][]byte{}
-		}
-		f.fresh[path] = b
-	}
-	return b, err
+	return f.fetch(s, f.device.cached(folderOf[s.Kind], f.id.String()), func(int) {})
 }
 
 var folderOf = map[cpar.SegmentKind]string{cpar.SegmentLedger: "ledgers", cpar.SegmentProfile: "profiles"}
+
+// fetch calls tell for every downloaded piece.
+func (f *fetching) fetch(s cpar.Segment, cached string, tell func(n int)) ([]byte, error) {
+	if cached != "" {
+		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
+			return b, nil
+		}
+	}
+	var buffer bytes.Buffer
+	if err := f.cloud.Segment(f.ctx, f.id, s, &counting{&buffer, tell}); err != nil {
+		return nil, err
+	}
+	f.fresh[cached] = buffer.Bytes()
+	f.bytes += s.Bytes
+	return buffer.Bytes(), nil
+}
 
 // keep caches the downloads that the key has authenticated, so that a cloud
 // cannot fill the disk. A failed write costs another download.
 func (f *fetching) keep() {
 	for path, b := range f.fresh {
-		keep(path, b)
+		if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
+			_ = durable.WriteFile(path, b, 0o600)
+		}
 	}
 }
 
@@ -242,55 +259,29 @@ func (f *fetching) keep() {
 // downloaded.
 func (h *opener) hold(ctx context.Context, o *user.Owner, m *cpar.Manifest) (fetched uint64, err error) {
 	needs := o.Needs(m)
-	var total uint64
+	if len(needs) == 0 {
+		return 0, nil
+	}
+	var total, done uint64
 	for _, s := range needs {
 		total += s.Bytes
 	}
-	segments, fresh := map[cpar.Digest][]byte{}, []cpar.Digest{}
-	done := uint64(0)
+	f, segments := h.fetching(ctx, m.ID), map[cpar.Digest][]byte{}
 	for _, s := range needs {
-		b, isFresh, err := h.fetch(ctx, m.ID, s, h.device.cached("held", m.ID.String(), s.Digest.String()), func(n int) {
+		segments[s.Digest], err = f.fetch(s, h.device.cached("held", m.ID.String(), s.Digest.String()), func(n int) {
 			done += uint64(n)
 			h.opt.Progress.Report("fetch, kB", int(done/1000), int(total/1000))
 		})
 		if err != nil {
-			return fetched, err
+			return f.bytes, err
 		}
-		if segments[s.Digest] = b; isFresh {
-			fresh = append(fresh, s.Digest)
-			fetched += s.Bytes
-		}
-	}
-	if len(needs) == 0 {
-		return 0, nil
 	}
 	if err := o.Hold(m, segments); err != nil {
-		return fetched, err
+		return f.bytes, err
 	}
-	for _, digest := range fresh {
-		keep(h.device.cached("held", m.ID.String(), digest.String()), segments[digest])
-	}
+	f.keep()
 	h.device.dropOthers(m.ID, segments)
-	return fetched, nil
-}
-
-// fetch returns a segment from the cache or the cloud. During a download it
-// calls tell for every piece.
-func (h *opener) fetch(ctx context.Context, id cpar.IndexID, s cpar.Segment, cached string, tell func(n int)) (b []byte, fresh bool, err error) {
-	if cached != "" {
-		if b, err := os.ReadFile(cached); err == nil && uint64(len(b)) == s.Bytes && sha256.Sum256(b) == s.Digest {
-			return b, false, nil
-		}
-	}
-	var buffer bytes.Buffer
-	err = h.cloud.Segment(ctx, id, s, &counting{&buffer, tell})
-	return buffer.Bytes(), true, err
-}
-
-func keep(path string, b []byte) {
-	if path != "" && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		_ = durable.WriteFile(path, b, 0o600)
-	}
+	return f.bytes, nil
 }
 
 func (d *Device) dropOthers(id cpar.IndexID, keep map[cpar.Digest][]byte) {

@@ -24,10 +24,8 @@ func (d *Device) checkSeen(key *user.Key, o *user.Owner, named bool) error {
 		case slices.Contains(m.Deleted, now.Origin) && !named:
 			return deletedIndex()
 		}
-		if before, known := m.Seen[now.Origin.String()]; known {
-			if err := before.follows(o.Label); err != nil {
-				return err
-			}
+		if err := m.follows(o.Label); err != nil {
+			return err
 		}
 		m.see(now)
 		if hides { // other schemes must be named each time
@@ -99,7 +97,7 @@ func (before IndexGeneration) follows(l user.Label) error {
 			"the cloud shows an old state; push the index again")
 	case now.Generation == before.Generation && now.Digest != before.Digest:
 		return hint.Add(fmt.Errorf("%w: it is another state of generation %d than was seen before", cpar.ErrCloud, now.Generation), forked)
-	case now.Generation > before.Generation && !l.DescendsFrom(before.Digest, before.Generation):
+	case now.Generation > before.Generation && !l.History().Has(before.Digest, now.Generation-before.Generation):
 		return hint.Add(fmt.Errorf("%w: generation %d was not made from the state of generation %d that was seen before", cpar.ErrCloud, now.Generation, before.Generation), forked)
 	}
 	return nil
@@ -112,9 +110,8 @@ const forked = "two devices have updated copies of one index, or the cloud shows
 // generation, because the update would look like a rollback.
 func (d *Device) checkFolder(key *user.Key, o *user.Owner) error {
 	return d.withMemory(key.Fingerprint(), func(m *memory) error {
-		before, known := m.Seen[o.Origin().String()]
-		if known && before.follows(o.Label) != nil {
-			return hint.Add(fmt.Errorf("%w: generation %d in it does not follow generation %d, which was seen or pushed before", cpar.ErrInput, o.Generation(), before.Generation),
+		if err := m.follows(o.Label); err != nil {
+			return hint.Add(fmt.Errorf("%w: generation %d in it does not follow generation %d, which was seen or pushed before", cpar.ErrInput, o.Generation(), m.newest(o.Origin()).Generation),
 				"update the folder that was pushed last; or build the index again")
 		}
 		return nil
@@ -128,10 +125,12 @@ func (d *Device) checkPushed(mine made) error {
 		return nil
 	}
 	return d.withMemory(mine.Key, func(m *memory) error {
-		before, known := m.Seen[mine.Origin.String()]
-		if !known || mine.Digest == before.Digest || slices.Contains(mine.Before, before.Digest) || mine.Generation > before.Generation+user.PastGenerations {
-			return nil
+		for _, known := range []map[string]IndexGeneration{m.Seen, m.Cards} {
+			before, ok := known[mine.Origin.String()]
+			if ok && mine.Digest != before.Digest && !mine.History.Has(before.Digest, mine.Generation-before.Generation) && !slices.Contains(mine.Before, before.Digest) {
+				return hint.Add(fmt.Errorf("pushing: %w: generation %d in the folder does not follow the state of generation %d that this device has seen", cpar.ErrCloud, mine.Generation, before.Generation), replacing)
+			}
 		}
-		return hint.Add(fmt.Errorf("pushing: %w: generation %d in the folder does not follow the state of generation %d that this device has seen", cpar.ErrCloud, mine.Generation, before.Generation), replacing)
+		return nil
 	})
 }

@@ -7,16 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"cpar"
+	"cpar/cparhttp"
 	"cpar/internal/hint"
 	"cpar/internal/sanitize"
 )
@@ -49,7 +48,7 @@ func NewClient(address, key string) (*Client, error) {
 		err = fmt.Errorf("%w: Immich's address %s does not start with https:// and a host", cpar.ErrInput, sanitize.Text(address))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		err = fmt.Errorf("%w: Immich's address has a user, query or fragment", cpar.ErrInput)
-	case u.Scheme == "http" && !loopback(u.Hostname()):
+	case u.Scheme == "http" && !cparhttp.IsLoopback(u.Hostname()):
 		return nil, hint.Add(fmt.Errorf("%w: over http:// the API key and the photos would be readable on the way to %s", cpar.ErrInput, sanitize.Text(u.Host)),
 			"use https://, or a tunnel: ssh -L 2283:127.0.0.1:2283 that-machine, and http://127.0.0.1:2283")
 	case key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
@@ -66,26 +65,11 @@ func NewClient(address, key string) (*Client, error) {
 // ownClient follows no redirects, which would take the key elsewhere. It keeps
 // loopback requests on this machine, independent of proxies and name servers.
 func ownClient(u *url.URL) *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := http.DefaultTransport.(*http.Transport)
 	if u.Scheme == "http" {
-		t.Proxy = nil
-		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: onlyHere}).DialContext
+		t = cparhttp.OnlyLoopback(t)
 	}
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-// onlyHere permits connections to loopback only, by resolved address.
-func onlyHere(_, address string, _ syscall.RawConn) error {
-	host, _, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return errors.New("that is not this machine")
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -184,9 +184,6 @@ func TestPlainHTTPStaysOnLoopback(t *testing.T) {
 		conn.Close()
 		t.Error("another machine was reached")
 	}
-	if onlyHere("tcp", "127.0.0.1:2283", nil) != nil || onlyHere("tcp", "[::1]:2283", nil) != nil || onlyHere("tcp", "[fe80::1%lo]:1", nil) == nil {
-		t.Error("this machine is not told from others")
-	}
 }
 
 func TestLiveImmich(t *testing.T) {

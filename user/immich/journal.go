@@ -2,11 +2,13 @@ package immich
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"cpar"
 	"cpar/internal/hint"
+	"cpar/model/rank"
 	"cpar/user"
 	"cpar/user/device"
 	"cpar/user/localstore"
@@ -19,6 +21,7 @@ import (
 //	make    tags about to be created
 //	tag     photos about to get a tag
 //	not     photos of those that did not get it: they had it, or belong to others
+//	answer  photos and the keywords found for them
 //	done    finished photos
 //	undone  the run was undone
 type record struct {
@@ -32,6 +35,8 @@ type record struct {
 	Value  string    `json:"value,omitempty"`
 	Photos []id      `json:"photos,omitempty"`
 	Sums   []string  `json:"sums,omitempty"` // of Photos
+
+	Keywords [][]rank.Keyword `json:"keywords,omitempty"` // of Photos
 }
 
 // A Run is one run over a library.
@@ -48,10 +53,17 @@ type Run struct {
 	ids   map[string]id          // of values, at the time
 	has   map[string]map[id]bool // by value: photos tagged by the run
 	done  map[id]string          // checksums
+
+	answers map[string]map[id]answer // by key
+}
+
+type answer struct {
+	sum      string
+	keywords []rank.Keyword
 }
 
 func newRun(r record) *Run {
-	return &Run{ID: r.Run, Began: r.At, Server: r.Server, state: r.State, made: map[string]bool{}, ids: map[string]id{}, has: map[string]map[id]bool{}, done: map[id]string{}}
+	return &Run{ID: r.Run, Began: r.At, Server: r.Server, state: r.State, made: map[string]bool{}, ids: map[string]id{}, has: map[string]map[id]bool{}, done: map[id]string{}, answers: map[string]map[id]answer{}}
 }
 
 func (run *Run) take(r record) {
@@ -76,6 +88,15 @@ func (run *Run) take(r record) {
 		for i, p := range r.Photos {
 			if i < len(r.Sums) {
 				run.done[p] = r.Sums[i]
+			}
+		}
+	case "answer":
+		if run.answers[r.State] == nil {
+			run.answers[r.State] = map[id]answer{}
+		}
+		for i, p := range r.Photos {
+			if i < len(r.Sums) && i < len(r.Keywords) {
+				run.answers[r.State][p] = answer{r.Sums[i], r.Keywords[i]}
 			}
 		}
 	case "undone":
@@ -167,6 +188,15 @@ func known(runs []*Run, state string) map[id]string {
 		for p, sum := range r.done {
 			all[p] = sum
 		}
+	}
+	return all
+}
+
+// answered returns the last answer about each photo under a key.
+func answered(runs []*Run, key string) map[id]answer {
+	all := map[id]answer{}
+	for _, r := range runs {
+		maps.Copy(all, r.answers[key])
 	}
 	return all
 }

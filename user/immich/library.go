@@ -1,6 +1,7 @@
 package immich
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -62,7 +63,8 @@ type Summary struct {
 	Foreign int    `json:"foreign"` // photos of other users, which cannot be tagged
 }
 
-// group is the number of photos fetched, annotated and tagged together.
+// group is the number of photos fetched and asked about together, and later
+// tagged together.
 const group = 32
 
 const fetching = 4
@@ -71,140 +73,196 @@ type run struct {
 	*Library
 	o       Options
 	x       Index
+	key     string // of answers: generation of the index and ranking
 	tagger  *tagger
 	summary Summary
 }
 
 // Annotate tags the photos not yet finished in this generation of the index.
-// After an error, finished work remains, and the next run continues from there.
+// All requests are sent before the first tag is set, and neither tags nor
+// errors of tagging change what is asked, because the cloud sees the requests
+// and their times. After an error, answers and finished work remain, and the
+// next run continues from there.
 func (l *Library) Annotate(ctx context.Context, x Index, o Options) (Summary, error) {
 	r := &run{Library: l, o: o, x: x}
-	todo, err := r.begin(ctx)
-	for done := 0; done < len(todo) && err == nil; {
-		some := todo[done:min(done+group, len(todo))]
-		err = r.group(ctx, some)
-		done += len(some)
-		o.Annotate.Progress.Report("tag photos", done, len(todo))
+	photos, err := r.begin(ctx)
+	if err != nil {
+		return r.summary, err
 	}
-	return r.summary, err
+	cloud, err := r.askAll(ctx, photos)
+	if err == nil {
+		err = r.tagAll(ctx, slices.DeleteFunc(photos, func(p *photo) bool { return !p.told }))
+	}
+	return r.summary, cmp.Or(err, cloud)
 }
 
-// begin returns the photos to annotate and records the start of the run unless
-// there are none.
-func (r *run) begin(ctx context.Context) ([]asset, error) {
+// begin returns the photos to finish, with the answers of earlier runs, and
+// records the start of the run unless there are none.
+func (r *run) begin(ctx context.Context) ([]*photo, error) {
 	all, _, err := r.journal.Runs("")
 	if err != nil {
 		return nil, err
 	}
-	photos, err := r.client.photos(ctx, r.o.Filter, r.o.Annotate.Progress)
+	assets, err := r.client.photos(ctx, r.o.Filter, r.o.Annotate.Progress)
 	if err != nil {
 		return nil, err
 	}
-	r.summary.Photos = len(photos)
-	state := r.x.Digest()
+	r.summary.Photos = len(assets)
+	state, ranking := r.x.Digest(), r.o.Annotate.Ranking
 	digest := hex.EncodeToString(state[:])
-	if !r.o.Again {
-		here := slices.DeleteFunc(slices.Clone(all), func(run *Run) bool { return run.Server != r.client.Address() })
-		before := known(here, digest)
-		photos = slices.DeleteFunc(photos, func(a asset) bool { sum, ok := before[a.ID]; return ok && sum == a.Checksum })
-		r.summary.Known = r.summary.Photos - len(photos)
+	r.key = fmt.Sprintf("%s %d %v %v %g", digest, ranking.MaxKeywords, ranking.Ranker, ranking.Rare, ranking.MinProbability)
+	here := slices.DeleteFunc(slices.Clone(all), func(run *Run) bool { return run.Server != r.client.Address() })
+	before, answers := known(here, digest), answered(here, r.key)
+	var photos []*photo
+	for _, a := range assets {
+		p := &photo{asset: a, result: Result{Photo: string(a.ID), Name: a.Name}}
+		if sum, ok := before[a.ID]; ok && sum == a.Checksum && !r.o.Again {
+			r.summary.Known++
+			continue
+		}
+		if answer, ok := answers[a.ID]; ok && answer.sum == a.Checksum && !r.o.Again {
+			p.told, p.result.Keywords = true, answer.keywords
+		}
+		photos = append(photos, p)
 	}
-	if len(photos) == 0 {
-		return nil, nil
+	if len(photos) == 0 || r.o.DryRun {
+		return photos, nil
 	}
 	now := time.Now()
-	run := nameRun(all, now)
-	if r.tagger, err = r.taggerOf(ctx, run); err != nil || r.o.DryRun {
-		return photos, err
-	}
-	r.summary.Run = run
-	return photos, r.journal.append(record{Kind: "begin", Run: run, At: now, Server: r.client.Address(), State: digest})
+	r.summary.Run = nameRun(all, now)
+	return photos, r.journal.append(record{Kind: "begin", Run: r.summary.Run, At: now, Server: r.client.Address(), State: digest})
 }
 
 type photo struct {
 	asset
-	has      []string // values of its tags
-	features *feature.Vectors
-	result   Result
+	has    []string // values of its tags
+	told   bool     // result has an answer or an error
+	result Result
 }
 
-func (r *run) group(ctx context.Context, assets []asset) error {
-	photos, err := r.fetch(ctx, assets)
-	if err != nil {
-		return err
-	}
-	asked, broken := r.ask(ctx, photos)
-	if err := r.tag(ctx, asked); err != nil {
-		return err
-	}
-	for _, p := range photos {
-		if p.result.Err != nil {
-			r.summary.Failed++
+// askAll asks about the photos without an answer. cloud is a failure of the
+// cloud, which leaves photos without a result.
+func (r *run) askAll(ctx context.Context, photos []*photo) (cloud, err error) {
+	photos = slices.DeleteFunc(slices.Clone(photos), func(p *photo) bool { return p.told })
+	done := 0
+	for some := range slices.Chunk(photos, group) {
+		features, e := r.fetch(ctx, some)
+		if e != nil {
+			return nil, e
 		}
-		if r.o.Each != nil && (p.result.Err != nil || slices.Contains(asked, p)) {
-			r.o.Each(p.result)
+		cloud = r.ask(ctx, some, features)
+		// A full disk ends the run after the last request.
+		err = cmp.Or(err, r.keep(some))
+		if cloud != nil {
+			break
 		}
+		done += len(some)
+		r.o.Annotate.Progress.Report("annotate photos", done, len(photos))
 	}
-	return broken
+	return cloud, err
 }
 
-// fetch gets the tags, previews and features of photos. A server error ends the
-// run. An unavailable or unreadable photo is recorded as failed.
-func (r *run) fetch(ctx context.Context, assets []asset) ([]*photo, error) {
-	photos := make([]*photo, len(assets))
+// fetch returns the features of photos. A server error ends the run. An
+// unavailable or unreadable photo is recorded as failed.
+func (r *run) fetch(ctx context.Context, photos []*photo) ([]*feature.Vectors, error) {
+	features := make([]*feature.Vectors, len(photos))
+	return features, each(ctx, photos, func(ctx context.Context, i int) error {
+		b, err := r.client.preview(ctx, photos[i].ID)
+		if err != nil {
+			return err
+		}
+		if features[i], err = r.x.UncachedFeatures(b); err != nil {
+			return fmt.Errorf("%w: %w: %w", cpar.ErrInput, errPicture, err)
+		}
+		return ctx.Err()
+	})
+}
+
+// each calls work for several photos at a time and records those that are gone
+// or unreadable as failed.
+func each(ctx context.Context, photos []*photo, work func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(fetching)
-	for i, a := range assets {
-		photos[i] = &photo{asset: a, result: Result{Photo: string(a.ID), Name: a.Name}}
+	for i, p := range photos {
 		g.Go(func() error {
-			err := photos[i].fetch(ctx, r.client, r.x)
+			err := work(ctx, i)
 			if errors.Is(err, errGone) || errors.Is(err, errPicture) {
-				photos[i].result.Err = err
+				p.told, p.result.Err = true, err
 				return nil
 			}
 			return err
 		})
 	}
-	return photos, g.Wait()
+	return g.Wait()
 }
 
 var errPicture = errors.New("its preview cannot be read")
 
-func (p *photo) fetch(ctx context.Context, c *Client, x Index) (err error) {
-	if p.has, err = c.tagsOf(ctx, p.ID); err != nil {
-		return err
-	}
-	b, err := c.preview(ctx, p.ID)
-	if err != nil {
-		return err
-	}
-	if p.features, err = x.UncachedFeatures(b); err != nil {
-		return fmt.Errorf("%w: %w: %w", cpar.ErrInput, errPicture, err)
-	}
-	return ctx.Err()
-}
-
-func (r *run) ask(ctx context.Context, photos []*photo) (asked []*photo, broken error) {
+func (r *run) ask(ctx context.Context, photos []*photo, features []*feature.Vectors) error {
 	var questions []device.Photo
-	for _, p := range photos {
-		if p.result.Err == nil {
-			questions = append(questions, device.Extracted(string(p.ID), p.features))
+	var asked []*photo
+	for i, p := range photos {
+		if !p.told {
+			questions = append(questions, device.Extracted(string(p.ID), features[i]))
 			asked = append(asked, p)
 		}
 	}
 	ask := r.o.Annotate
 	ask.Progress = nil // reported per group
-	answers, broken := r.x.Annotate(ctx, questions, ask)
-	asked = asked[:len(answers)]
+	answers, err := r.x.Annotate(ctx, questions, ask)
 	for i, a := range answers {
-		switch p := asked[i]; {
-		case a.Err != nil:
-			p.result.Err = a.Err
-		default:
-			p.result.Keywords = a.Keywords
+		p := asked[i]
+		p.told, p.result.Keywords, p.result.Err = true, a.Keywords, a.Err
+	}
+	return err
+}
+
+// keep records the answers of a group, so that the next run need not ask again.
+func (r *run) keep(photos []*photo) error {
+	if r.o.DryRun {
+		return nil
+	}
+	answers := record{Kind: "answer", Run: r.summary.Run, State: r.key}
+	for _, p := range photos {
+		if p.told && p.result.Err == nil {
+			answers.Photos, answers.Sums = append(answers.Photos, p.ID), append(answers.Sums, p.Checksum)
+			answers.Keywords = append(answers.Keywords, p.result.Keywords)
 		}
 	}
-	return slices.DeleteFunc(asked, func(p *photo) bool { return p.result.Err != nil }), broken
+	return r.journal.append(answers)
+}
+
+func (r *run) tagAll(ctx context.Context, photos []*photo) (err error) {
+	if len(photos) == 0 {
+		return nil
+	}
+	if r.tagger, err = r.taggerOf(ctx, r.summary.Run); err != nil {
+		return err
+	}
+	done := 0
+	for some := range slices.Chunk(photos, group) {
+		likely := slices.DeleteFunc(slices.Clone(some), func(p *photo) bool { return p.result.Err != nil })
+		if err := each(ctx, likely, func(ctx context.Context, i int) (err error) {
+			likely[i].has, err = r.client.tagsOf(ctx, likely[i].ID)
+			return err
+		}); err != nil {
+			return err
+		}
+		if err := r.tag(ctx, slices.DeleteFunc(likely, func(p *photo) bool { return p.result.Err != nil })); err != nil {
+			return err
+		}
+		for _, p := range some {
+			if p.result.Err != nil {
+				r.summary.Failed++
+			}
+			if r.o.Each != nil {
+				r.o.Each(p.result)
+			}
+		}
+		done += len(some)
+		r.o.Annotate.Progress.Report("tag photos", done, len(photos))
+	}
+	return nil
 }
 
 func (r *run) tag(ctx context.Context, photos []*photo) error {

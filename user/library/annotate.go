@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -32,6 +33,8 @@ type Options struct {
 	DryRun bool
 	// Again ignores stored answers.
 	Again bool
+	// Stored sends no request. Photos without a stored answer fail.
+	Stored bool
 	// Lean omits neighbours from the results to save memory.
 	Lean bool
 	// Jobs is the number of photos read concurrently, 0 for one per core.
@@ -207,6 +210,7 @@ type annotator struct {
 	sum     Summary
 	failed  atomic.Int64 // unreadable photos
 
+	wrong   error    // of the journal, while asking
 	run     string   // id, chosen before the first write
 	began   bool     // the journal has the run
 	confirm []record // done but not yet in the journal
@@ -219,8 +223,9 @@ type job struct {
 	content  digest
 	seen     bool // content is from the journal
 	features device.Photo
-	answer   *answer
-	fresh    bool // the answer is not in the journal
+	answer   *answer // nil if the journal has it, under key
+	key      string
+	fresh    bool // from this run
 	ready    chan struct{}
 	err      error
 }
@@ -231,36 +236,26 @@ type group struct {
 	key  string
 }
 
+// annotateAll sends all requests and then writes. The cloud must not learn from
+// the times of requests how much was written, or that writing failed, because
+// both depend on the keywords that it must not know.
 func (w *annotator) annotateAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	todo, err := w.look(ctx)
 	if err != nil {
 		return err
 	}
-	groups := make(chan group, 2)
-	var writer sync.WaitGroup
-	var wrong error
-	writer.Go(func() {
-		for g := range groups {
-			if wrong != nil {
-				continue // drain the channel
-			}
-			if wrong = w.finish(g); wrong != nil {
-				cancel(wrong)
-			}
+	groups, err := w.ask(ctx, todo)
+	for i, g := range groups {
+		if err == nil && ctx.Err() != nil { // interrupted while writing
+			err = context.Cause(ctx)
+			break
 		}
-		if wrong == nil {
-			wrong = w.flush()
+		if err := w.finish(g); err != nil {
+			return err
 		}
-	})
-	err = w.ask(ctx, todo, groups)
-	close(groups)
-	writer.Wait()
-	if wrong != nil {
-		return wrong
+		w.o.Progress.Report("write", i+1, len(groups))
 	}
-	return err
+	return cmp.Or(w.wrong, w.flush(), err)
 }
 
 func (w *annotator) fail(j *job, err error) {
@@ -278,9 +273,9 @@ func (w *annotator) failLate(j *job, err error) {
 
 func (w *annotator) tooMany() bool { return w.o.OnErrors >= 0 && w.failed.Load() > int64(w.o.OnErrors) }
 
-// ask passes prepared photos to the index and sends the answered photos of each
-// batch to groups.
-func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) error {
+// ask passes prepared photos to the index and returns the answered photos of
+// each batch.
+func (w *annotator) ask(ctx context.Context, todo []*job) (groups []group, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -317,20 +312,19 @@ func (w *annotator) ask(ctx context.Context, todo []*job, groups chan<- group) e
 	for some, err := range w.x.AnnotateSeq(ctx, photos, o) {
 		if len(queue) > 0 {
 			answered, e := w.answered(queue, first, some)
-			groups <- answered
-			err = cmp.Or(err, e)
+			groups, err = append(groups, answered), cmp.Or(err, e)
 			first += len(queue)
 			queue = nil
 			w.o.Progress.Report("annotate", first+failed, len(todo))
 		}
 		if err != nil {
-			return err
+			return groups, err
 		}
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return groups, context.Cause(ctx)
 	}
-	return nil
+	return groups, nil
 }
 
 // answered stores the answers to one batch and returns the jobs that have one.
@@ -347,18 +341,46 @@ func (w *annotator) answered(queue []*job, first int, some []device.Annotated) (
 		a.Pending, a.Keywords, a.Near = nil, nil, nil
 		w.results[j.at].Asked = a
 	}
-	out := group{}
+	// The index may have been reopened, so take the key of the generation that
+	// answered.
+	key, err := keyOf(w.x, w.o)
+	out := group{key: key}
 	for _, j := range queue {
+		j.features = device.Photo{}
+		if j.answer != nil && j.fresh {
+			j.key = key
+		}
 		if j.answer != nil {
 			out.jobs = append(out.jobs, j)
 		}
-		j.features = device.Photo{}
 	}
-	var err error
-	// The index may have been reopened, so take the key of the generation that
-	// answered.
-	out.key, err = keyOf(w.x, w.o)
-	return out, err
+	return out, cmp.Or(err, w.store(out.jobs))
+}
+
+// store records the answers to one batch. A failure is reported after the last
+// request, because it may depend on the keywords.
+func (w *annotator) store(jobs []*job) error {
+	if w.l == nil {
+		return nil
+	}
+	var records []record
+	for _, j := range jobs {
+		if j.fresh {
+			b, err := json.Marshal(j.answer)
+			if err != nil {
+				return fmt.Errorf("encoding an answer: %w", err)
+			}
+			records = append(records, record{Asked: &asked{j.content, j.key, b}})
+		}
+	}
+	if err := w.l.remember(records...); err != nil {
+		w.wrong = cmp.Or(w.wrong, err)
+		return nil
+	}
+	for _, j := range jobs {
+		j.answer = nil // frees memory
+	}
+	return nil
 }
 
 func absolute(path string) (string, error) {

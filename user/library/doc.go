@@ -10,8 +10,8 @@
 //	                 ▼
 //	        sidecars, JPEG files ─▶ journal: done
 //
-// While the cloud answers one batch, library computes the features of the next
-// and writes the keywords of the previous one. A photo is identified by its
+// While the cloud answers one batch, library computes the features of the next.
+// It writes after the last request. A photo is identified by its
 // content (decode.ContentDigest), so a moved photo is not requested again.
 // Unchanged path, size, time and inode save reading the file. An answer holds
 // for one generation of an index and one set of options.

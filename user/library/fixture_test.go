@@ -80,6 +80,7 @@ type site struct {
 	batches int
 	alter   func(body []byte)
 	before  func(question int)
+	seen    func(*http.Request) // every request
 }
 
 func (s *site) questions() int {
@@ -119,6 +120,12 @@ func newWorld(t *testing.T, n int) *world {
 }
 
 func (s *site) serve(h http.Handler, rw http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	seen := s.seen
+	s.mu.Unlock()
+	if seen != nil {
+		seen(r)
+	}
 	if !strings.Contains(r.URL.Path, "/annotate") {
 		h.ServeHTTP(rw, r)
 		return

@@ -107,15 +107,19 @@ func (w *annotator) recall(j *job) bool {
 	if w.l == nil || w.o.Again {
 		return false
 	}
-	w.l.mu.Lock()
-	raw, ok := w.l.mem.answers[answerKey{j.content, w.key}]
-	w.l.mu.Unlock()
-	var a answer
-	if !ok || json.Unmarshal(raw, &a) != nil {
-		return false
+	a, ok := w.stored(j.content, w.key)
+	if ok {
+		j.answer, j.key = a, w.key
 	}
-	j.answer = &a
-	return true
+	return ok
+}
+
+func (w *annotator) stored(content digest, key string) (*answer, bool) {
+	w.l.mu.Lock()
+	raw, ok := w.l.mem.answers[answerKey{content, key}]
+	w.l.mu.Unlock()
+	a := &answer{}
+	return a, ok && json.Unmarshal(raw, a) == nil
 }
 
 func (w *annotator) tell(j *job) {
@@ -189,6 +193,9 @@ func (w *annotator) prepare(j *job) error {
 	j.content = decode.ContentDigest(data)
 	if w.recall(j) {
 		return nil
+	}
+	if w.o.Stored {
+		return fmt.Errorf("%w: no answer about the photo is stored", cpar.ErrInput)
 	}
 	features, err := w.owner.Features(data)
 	if err != nil {

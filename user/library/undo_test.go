@@ -2,6 +2,7 @@ package library
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"cpar"
 	"cpar/internal/durable"
+	"cpar/model/rank"
 	"cpar/photo/metadata"
 )
 
@@ -223,7 +225,11 @@ func TestUndoSkipsDamagedRecords(t *testing.T) {
 	}
 	for _, path := range logs {
 		if b, err := os.ReadFile(path); err == nil && len(b) > 3000 {
-			b[2000] ^= 1
+			at := 0
+			for range 2 { // answers of two batches, then intents of the first
+				at += 8 + int(binary.LittleEndian.Uint32(b[at:]))
+			}
+			b[at+100] ^= 1
 			w.write(path, b)
 		}
 	}
@@ -320,25 +326,20 @@ func TestUndoRejectsRunInProgress(t *testing.T) {
 	w := newWorld(t, 20) // two batches
 	before := w.tree()
 	other, refused := w.open(), 0
-	w.site.before = func(question int) {
-		for runs := []Run(nil); question > 1 && len(runs) == 0; { // the first batch is being written
-			var err error
-			if runs, err = other.Runs(); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		if question == 1 {
-			return
+	o := sidecars()
+	o.Suggest = func(string, []rank.Keyword) ([]string, error) { // called before a batch is written
+		if runs, err := other.Runs(); err != nil || len(runs) == 0 {
+			return nil, err
 		}
 		if u, err := other.Undo(t.Context(), "", false, nil); !errors.Is(err, cpar.ErrStorage) || len(u.Restored) > 0 {
 			t.Errorf("undone while it is written: %d files, %v", len(u.Restored), err)
 		}
 		refused++
+		return nil, nil
 	}
-	_, sum := w.annotate(sidecars())
-	if refused == 0 {
-		t.Fatal("there was one question")
+	_, sum := w.annotate(o)
+	if refused != 4 {
+		t.Fatalf("%d photos were written after the first batch", refused)
 	}
 	if u := w.undo(""); u.Run != sum.Run || len(u.Restored) != sum.Files || !maps.Equal(before, w.tree()) {
 		t.Errorf("%d of %d restored", len(u.Restored), sum.Files)

@@ -1,9 +1,7 @@
 package library
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 
@@ -12,25 +10,19 @@ import (
 	"cpar/photo/metadata"
 )
 
+// finish reports the photos of a group and writes their words.
 func (w *annotator) finish(g group) error {
-	var records []record
 	for _, j := range g.jobs {
+		if j.answer == nil {
+			j.answer, _ = w.stored(j.content, j.key)
+		}
 		w.tell(j)
-		if w.l == nil || !j.fresh {
-			j.answer = nil // frees memory
-			continue
-		}
-		b, err := json.Marshal(j.answer)
-		if err != nil {
-			return fmt.Errorf("encoding an answer: %w", err)
-		}
-		records = append(records, record{Asked: &asked{j.content, g.key, b}})
-		j.answer = nil
+		j.answer = nil // frees memory
 	}
-	if w.l == nil {
+	if w.l == nil || w.wrong != nil {
 		return nil
 	}
-	records = append(records, w.confirm...)
+	records := w.confirm
 	w.confirm = nil
 	if w.o.Where == "" {
 		for _, j := range g.jobs {
@@ -42,7 +34,7 @@ func (w *annotator) finish(g group) error {
 }
 
 func (w *annotator) flush() error {
-	if w.l == nil {
+	if w.l == nil || w.wrong != nil {
 		return nil
 	}
 	records := w.confirm

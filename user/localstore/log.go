@@ -186,8 +186,7 @@ func (l *Log) batch(records [][]byte) []byte {
 }
 
 // end returns the end of the last whole batch and reports whether more follows
-// than a crash leaves. Only the last batch may be torn, so end decrypts only
-// that one.
+// than a crash leaves. It decrypts only the last batch.
 func (l *Log) end(f *os.File) (at int64, damaged bool, err error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {

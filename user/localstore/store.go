@@ -8,19 +8,20 @@
 //	DIR/logs/ab…      logs of appended records
 //
 // Files have mode 0600, folders 0700. A reader of the folder learns the number,
-// sizes and times of entries, but no names or values. A writer can remove
-// entries and restore old ones undetected, so data that detects rollback by a
-// cloud must not be stored here.
+// sizes and times of entries. A writer can remove entries and restore old ones
+// undetected, so data that detects rollback must not be stored here.
 package localstore
 
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"cpar"
@@ -70,9 +71,11 @@ func binding(kind string, name []byte) []byte {
 	return append([]byte("cpar/vault/"+kind+"\x00"), name...)
 }
 
+// seal derives the nonce from binding and value, so that no nonce serves two of
+// either, even if random numbers repeat.
 func (v *Store) seal(plain, binding []byte) []byte {
-	nonces := seed.New(v.source.Fresh("vault", 0, sha256.Sum256(plain)))
-	return v.box.Seal(nil, nonces, plain, binding)
+	contents := sha256.Sum256(slices.Concat(binary.LittleEndian.AppendUint64(nil, uint64(len(binding))), binding, plain))
+	return v.box.Seal(nil, seed.New(v.source.Fresh("vault", 0, contents)), plain, binding)
 }
 
 // Get returns the value of an entry, or false if there is none that this key

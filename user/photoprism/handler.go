@@ -145,8 +145,7 @@ func (s *server) labels(rw http.ResponseWriter, r *http.Request) {
 	s.fail(w, id, err)
 }
 
-// read reads a body within the size and time limits. It checks a declared size
-// before it reads.
+// read reads a body within the size and time limits.
 func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, problem string) {
 	if r.ContentLength > MaxBody {
 		return nil, http.StatusRequestEntityTooLarge, "the request is too large"
@@ -165,8 +164,7 @@ func (s *server) read(w *recorder, r *http.Request) (body []byte, status int, pr
 	return body, 0, ""
 }
 
-// fail reports an input error to the client and logs any other error, which
-// contains nothing of a photo.
+// fail reports an input error to the client and logs any other error.
 func (s *server) fail(w *recorder, id string, err error) {
 	if errors.Is(err, cpar.ErrInput) {
 		text := err.Error()

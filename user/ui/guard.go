@@ -73,7 +73,6 @@ func (s *Server) guard(next http.Handler) http.Handler {
 
 // fromHere reports whether the browser declares a request as the page's own.
 // Other sites may open the page in a tab, where it is empty without the token.
-// Clients other than browsers send no such headers.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin":
@@ -87,8 +86,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // inside refuses a photo if the file, another file of its shot, or a sidecar
-// resolves outside the opened folders. Reading and writing keywords follows
-// links, which may point anywhere.
+// resolves outside the opened folders.
 func (w *LibraryBackend) inside(path string) error {
 	for _, shot := range w.shots(path) {
 		for _, file := range append([]string{shot.Path}, shot.Also...) {

@@ -39,7 +39,7 @@ type LibraryOptions struct {
 	Style     metadata.Style
 	KeepMtime bool
 	// Threshold is the minimum probability of keywords written without
-	// confirmation. Without calibrated probabilities none are.
+	// confirmation.
 	Threshold float64
 	// Params selects the search parameters of an index.
 	Params func(*device.Index) (cpar.Params, error)
@@ -149,8 +149,7 @@ func (w *LibraryBackend) Look(path string) (*Known, error) {
 	return known, nil
 }
 
-// lookAt reads the keywords in and beside a photo. Machine words that another
-// program copied into its own fields still count as machine words.
+// lookAt reads the keywords in and beside a photo.
 func lookAt(path string, machine []string) (*Known, error) {
 	words, problems, err := metadata.ReadFile(path)
 	if err != nil {
@@ -230,13 +229,11 @@ func (w *LibraryBackend) Write(ctx context.Context, path string, d Decision) (*W
 	if err != nil || !known.Asked || w.o.Threshold == 0 {
 		return out, err
 	}
-	w.asking.Lock()
-	defer w.asking.Unlock()
-	defer w.keepState()
 	o := w.options()
+	o.Stored = true // the cloud must not see when the user writes
 	o.Where, o.Style, o.KeepMtime, o.MinProbability = w.o.Where, w.o.Style, w.o.KeepMtime, w.o.Threshold
 	var wrong error
-	_, err = w.library.Annotate(ctx, w.index, w.shots(path), o, func(r library.Result) { wrong = take(r) })
+	_, err = w.library.Annotate(ctx, w.state.Load(), w.shots(path), o, func(r library.Result) { wrong = take(r) })
 	return out, errors.Join(err, wrong)
 }
 

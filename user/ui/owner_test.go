@@ -295,3 +295,29 @@ func TestAlteredReplyFailsItsPhoto(t *testing.T) {
 		t.Errorf("a stranger: %+v, %v", a, err)
 	}
 }
+
+// A write waits for no request and sends none, so the cloud does not see when
+// the user writes.
+func TestWriteSendsNothing(t *testing.T) {
+	h := newHouse(t, rank.KindCalibrated)
+	paths, _, err := h.Photos(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Annotate(t.Context(), paths[:1]); err != nil {
+		t.Fatal(err)
+	}
+	asked := h.asked
+	h.asking.Lock() // a request is under way
+	defer h.asking.Unlock()
+	w, err := h.Write(t.Context(), paths[0], Decision{})
+	if err != nil || w.File == "" || h.asked != asked {
+		t.Errorf("%+v, %v, %d requests", w, err, h.asked-asked)
+	}
+	o := h.options()
+	o.Stored = true
+	sum, err := h.library.Annotate(t.Context(), h.state.Load(), h.shots(paths[1]), o, func(library.Result) {})
+	if err != nil || sum.Failed != 1 || h.asked != asked {
+		t.Errorf("without an answer: %+v, %v, %d requests", sum, err, h.asked-asked)
+	}
+}

@@ -24,7 +24,7 @@ import (
 const maxPhotoBytes = 512 << 20
 
 // A shelf holds the photos below the opened folders. The page refers to them by
-// ids that only this process can create, never by path.
+// opaque ids, never by path.
 type shelf struct {
 	folders []folder
 	secret  [32]byte

@@ -26,8 +26,7 @@ const (
 	maxLarge = 24
 )
 
-// thumbnails scales images for the page and caches them in memory. It writes
-// nothing to disk.
+// thumbnails scales images for the page and caches them in memory.
 type thumbnails struct {
 	small, large *lru.Cache[string, []byte] // JPEG files by name
 	// one serializes decoding, which limits memory and finishes the first

@@ -1,0 +1,156 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"cpar"
+	"cpar/user"
+	"cpar/user/device"
+)
+
+// Trust: what the owner's device believes about a branch of the index and about
+// the key in a file. A branch succeeds if the device opens it, a key if the
+// device reads it.
+
+// longBranch is the length of the shortest long branch, one more than ledgers
+// of version 7 told from a successor.
+const longBranch = 17
+
+func (r *run) trust(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "cpar-attack-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the indexes: %w: %w", cpar.ErrStorage, err)
+	}
+	defer os.RemoveAll(folder)
+	o := &offers{run: r, folder: folder, key: user.NewKey(cpar.Schemes()...)}
+	if err := o.make(ctx); err != nil {
+		return err
+	}
+	branch, err := o.branch(ctx, len(o.generations)+longBranch+2)
+	if err != nil {
+		return err
+	}
+	// The device has seen the second generation, and the branch left the first.
+	if err := o.offeredAfter(ctx, "fork-by-card", 1, branch[1:4], o.card); err != nil {
+		return err
+	}
+	nothing := func(context.Context, *device.Device, *servedIndex) error { return nil }
+	if err := o.offeredAfter(ctx, "branch-17", longBranch, branch[longBranch:], nothing); err != nil {
+		return err
+	}
+	return o.swapKeys()
+}
+
+// branch returns generations 2 to last of a branch that left the first.
+func (o *offers) branch(ctx context.Context, last int) (states []*servedIndex, err error) {
+	folder := filepath.Join(o.folder, "fork") // generation 2
+	for len(states) < last-1 {
+		x, err := read(folder)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, x)
+		if _, err := user.Add(ctx, o.key, folder, o.run.c.Train[:1], nil); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// card lets another device, which knows only the branch, pass its card on.
+func (o *offers) card(ctx context.Context, d *device.Device, branch *servedIndex) error {
+	other, err := o.device(ctx, branch)
+	if err != nil {
+		return err
+	}
+	its, _, err := other.InUse(o.key)
+	if err != nil {
+		return err
+	}
+	return d.AcceptCard(o.key, its, false)
+}
+
+// offeredAfter offers states to devices that have seen the second generation.
+func (o *offers) offeredAfter(ctx context.Context, attack string, known int, states []*servedIndex, before func(context.Context, *device.Device, *servedIndex) error) error {
+	opened := 0
+	var said []string
+	for _, state := range states {
+		d, err := o.device(ctx, o.generations[1])
+		if err == nil {
+			err = before(ctx, d, state)
+		}
+		if err != nil {
+			return err
+		}
+		cloud := &offering{servedIndex: state}
+		if _, err = d.Open(ctx, cloud, o.key, device.OpenOptions{}); err == nil || cloud.calls > 0 {
+			opened++
+			continue
+		}
+		said = append(said, kindOf(err))
+	}
+	o.refusals(proportion(attack, cpar.SchemeSealed.String(), known, opened, len(states), 0), said)
+	return ctx.Err()
+}
+
+func (o *offers) refusals(row Row, said []string) {
+	slices.Sort(said)
+	row.Refused = strings.Join(slices.Compact(said), ", ")
+	o.run.add(row)
+}
+
+// swapKeys replaces key files by others of the attacker, who can write to the
+// folder. The worst case is an attacker who knows the passphrase.
+func (o *offers) swapKeys() error {
+	pass := func() (string, error) { return "correct horse battery staple", nil }
+	word, _ := pass()
+	read := 0
+	var said []string
+	swaps := []struct {
+		seen         bool // the device has read the owner's file
+		mine, theirs string
+		how          user.Unlock
+	}{
+		{true, "", "", user.Unlock{}},
+		{true, word, "", user.Unlock{Passphrase: pass}},
+		{true, word, "", user.Unlock{Passphrase: pass, Encrypted: true}},
+		{false, word, "", user.Unlock{Passphrase: pass, Encrypted: true}},
+		{false, word, "", user.Unlock{Passphrase: pass, Slot: user.FirstSlot}},
+		{true, word, word, user.Unlock{Passphrase: pass}},
+	}
+	for i, s := range swaps {
+		home := filepath.Join(o.folder, fmt.Sprint("home ", i))
+		d := &device.Device{State: filepath.Join(home, "state")}
+		path := filepath.Join(home, "key")
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			return fmt.Errorf("making a folder for keys: %w: %w", cpar.ErrStorage, err)
+		}
+		if err := o.key.WriteFile(path, s.mine); err != nil {
+			return err
+		}
+		if s.seen {
+			if _, err := d.ReadKey(path, user.Unlock{Passphrase: pass}); err != nil {
+				return err
+			}
+		}
+		theirs := filepath.Join(home, "theirs")
+		if err := user.NewKey(cpar.Schemes()...).WriteFile(theirs, s.theirs); err != nil {
+			return err
+		}
+		if err := os.Rename(theirs, path); err != nil {
+			return fmt.Errorf("replacing a key: %w: %w", cpar.ErrStorage, err)
+		}
+		if _, err := d.ReadKey(path, s.how); err != nil {
+			said = append(said, kindOf(err))
+			continue
+		}
+		read++
+	}
+	o.refusals(proportion("key-swap", cpar.SchemeSealed.String(), 0, read, len(swaps), 0), said)
+	return nil
+}

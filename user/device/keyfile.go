@@ -1,0 +1,112 @@
+package device
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"cpar"
+	"cpar/internal/hint"
+	"cpar/user"
+)
+
+// ErrOtherKey reports a key file that holds another key than before.
+var ErrOtherKey = errors.New("it holds another key than before")
+
+// ReadKey reads a key file and restricts the key to the policies of both the
+// file and this device. The device adopts the result, so an older copy of the
+// file never widens the policy. It refuses a file that held another key before
+// (cpar.ErrKey and ErrOtherKey).
+func (d *Device) ReadKey(path string, how user.Unlock) (*user.Key, error) {
+	key, err := user.ReadKeyFile(path, how)
+	if err == nil {
+		err = d.checkKeyFile(path, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = d.withMemory(key.Fingerprint(), func(m *memory) error {
+		if m.Allows != nil {
+			key = key.Restricted(*m.Allows)
+		}
+		p := key.Policy()
+		m.Allows = &p
+		return nil
+	})
+	return key, err
+}
+
+// SetPolicy changes a key's policy in its file and on this device.
+func (d *Device) SetPolicy(path string, how user.Unlock, p user.Policy) (*user.Key, error) {
+	key, err := user.SetPolicy(path, how, p)
+	if err == nil {
+		err = d.checkKeyFile(path, key)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return key, d.allow(key)
+}
+
+// Adopt records a key that was written to a new file here, and its policy.
+func (d *Device) Adopt(path string, key *user.Key) error {
+	if err := d.NewKeyFile(path); err != nil {
+		return err
+	}
+	if err := d.checkKeyFile(path, key); err != nil {
+		return err
+	}
+	return d.allow(key)
+}
+
+func (d *Device) allow(key *user.Key) error {
+	return d.withMemory(key.Fingerprint(), func(m *memory) error {
+		p := key.Policy()
+		m.Allows = &p
+		return nil
+	})
+}
+
+// NewKeyFile forgets which key a file held, because its owner has replaced it.
+func (d *Device) NewKeyFile(path string) error {
+	seen, err := d.keyFile(path)
+	if err == nil {
+		err = os.Remove(seen)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("forgetting key file %s: %w: %w", path, cpar.ErrStorage, err)
+	}
+	return nil
+}
+
+// checkKeyFile compares the key in a file with the one that it held when this
+// device first read it. Someone who can write to the file's folder could
+// otherwise replace the key by one of theirs.
+func (d *Device) checkKeyFile(path string, key *user.Key) error {
+	seen, err := d.keyFile(path)
+	if err != nil {
+		return err
+	}
+	before, err := readSmall(seen)
+	switch {
+	case err != nil:
+		return err
+	case before == nil:
+		return writeSmall(seen, []byte(key.Fingerprint()))
+	case string(before) == key.Fingerprint():
+		return nil
+	}
+	return hint.Add(fmt.Errorf("reading key file %s: %w: %w (%.8s…, now %.8s…)", path, cpar.ErrKey, ErrOtherKey, before, key.Fingerprint()),
+		"someone may have replaced it: use your copy; if you replaced it yourself, pass --new-key once")
+}
+
+// keyFile returns the path of the record of a key file, named by a digest.
+func (d *Device) keyFile(path string) (string, error) {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding key file %s: %w: %w", path, cpar.ErrInput, err)
+	}
+	return filepath.Join(d.State, "keyfiles", fmt.Sprintf("%x", sha256.Sum256([]byte(whole)))), nil
+}

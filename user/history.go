@@ -1,0 +1,79 @@
+package user
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"cpar/internal/wire"
+)
+
+// A History holds the beginnings of the digests of all earlier generations,
+// newest first, ancestorBytes each. It tells a descendant of any distance from
+// a fork. Eight bytes suffice, because only the key's holders can make
+// generations, and none of them controls a digest.
+type History []byte
+
+const (
+	ancestorBytes = 8
+	// maxAncestors bounds the ledger. The oldest ancestors are dropped.
+	maxAncestors = 1 << 16
+	// minAncestors is the padded length of a history. Longer ones are padded to
+	// minAncestors times a power of two, which hides almost everything about
+	// the number of updates from a server that has not seen them.
+	minAncestors = 16
+)
+
+// Has reports whether the ancestor at a distance, in generations, has a digest.
+func (h History) Has(state [sha256.Size]byte, distance uint64) bool {
+	if distance < 1 || distance > uint64(len(h)/ancestorBytes) {
+		return false
+	}
+	return bytes.Equal(h[(distance-1)*ancestorBytes:distance*ancestorBytes], state[:ancestorBytes])
+}
+
+// after returns the history of the generation that follows state.
+func (h History) after(state [sha256.Size]byte) History {
+	return slices.Concat(state[:ancestorBytes], h[:min(len(h), (maxAncestors-1)*ancestorBytes)])
+}
+
+// padding returns the number of zeros after size bytes in a room that doubles.
+func padding(size, room int) int {
+	for room < size {
+		room *= 2
+	}
+	return room - size
+}
+
+func (h History) padding() int { return padding(len(h), minAncestors*ancestorBytes) }
+
+func appendHistory(b []byte, h History) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(h)/ancestorBytes))
+	return append(append(b, h...), make([]byte, h.padding())...)
+}
+
+// readHistory reads a history. Version 7 of the ledger recorded whole digests
+// of at most sixteen ancestors.
+func readHistory(r *wire.Reader, version uint16) (h History) {
+	size, most := ancestorBytes, maxAncestors
+	if version == oldLedgerVersion {
+		size, most = sha256.Size, 16
+	}
+	n := r.Count(size, "states before")
+	switch {
+	case n > most:
+		r.Fail("%d states before", n)
+		return nil
+	case version == oldLedgerVersion:
+		for range n {
+			if b := r.Bytes(size, "state before"); b != nil {
+				h = append(h, b[:ancestorBytes]...)
+			}
+		}
+		return h
+	}
+	h = slices.Clone(History(r.Bytes(n*ancestorBytes, "states before")))
+	r.Zeros(h.padding(), "padding of the states")
+	return h
+}
