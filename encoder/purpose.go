@@ -113,6 +113,8 @@ func (c *chooser) isBoxes(dims []int) bool {
 		return slices.ContainsFunc([]int{1, len(dims) - 1}, func(k int) bool { return dims[k] == 85 || dims[k] == 25 })
 	case len(dims) == 4 && slices.ContainsFunc([]int{1, 3}, func(k int) bool { return slices.Contains([]int{75, 125, 255, 425}, dims[k]) }):
 		return true
+	case len(dims) == 3 && dims[1] > 1 && dims[2] >= 4 && dims[2] <= 7: // after suppression: corners, score, class
+		return true
 	case len(dims) < 3 || len(wide) != 2:
 		return false
 	}

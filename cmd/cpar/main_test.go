@@ -62,6 +62,7 @@ func runCloud() int {
 //	shutdown                    end the cloud (stop ends a story)
 //	scenes FOLDER N [FIRST]     paint a collection of N scenes, from number FIRST
 //	model FILE SEED             make a tiny image network from a seed
+//	network FILE IN… to OUT…    make a network with these inputs and outputs
 //	files FOLDER [BYTES]        serve a folder's files at $FILES, the first answer breaking after BYTES
 //	sumof NAME FILE             set $NAME to the SHA-256 of a file
 //	pair FOLDER                 make both halves of a CLIP-like network, and their tokenizer
@@ -118,7 +119,7 @@ func TestStories(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "serve": serve, "token": giveToken, "certs": certs, "shutdown": shutdown, "scenes": scenes, "flip": flip, "cut": cut,
 			"claim": claim, "version": setVersion, "servelimited": serveLimited, "answers": answers, "limited": limited, "fulldisk": fullDisk, "terminal": terminal, "json": jsonPath, "leaks": leaks,
-			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
+			"manifests": manifests, "copytree": copyTree, "was": was, "idof": idOf, "model": writeModel, "network": writeNetwork, "pair": writePair, "interrupt": interrupt, "emptydir": emptyDir,
 			"otherkey": otherKey, "byname": byName, "wordof": wordOf, "plant": plant, "page": page, "taken": taken,
 			"visionserve": visionServe, "visionstop": visionStop, "asphotoprism": asPhotoPrism,
 			"files": serveFiles, "sumof": sumOf,

@@ -2,12 +2,16 @@ package main
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"cpar/internal/testing/onnxtest"
 )
 
 type message []byte
@@ -59,4 +63,29 @@ func writeModel(ts *testscript.TestScript, _ bool, args []string) {
 	_, err := fmt.Sscan(args[1], &seed)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), tinyModel(seed), 0o600))
+}
+
+// writeNetwork writes a network of one unknown operator with these inputs and
+// outputs, as NAME:TYPE:DIMENSIONS before and after "to".
+func writeNetwork(ts *testscript.TestScript, _ bool, args []string) {
+	f := onnxtest.Empty(13)
+	var in []string
+	outputs := false
+	for _, arg := range args[1:] {
+		if arg == "to" {
+			outputs = true
+			continue
+		}
+		parts := strings.Split(arg, ":")
+		var dims []int64
+		ts.Check(json.Unmarshal([]byte("["+parts[2]+"]"), &dims))
+		elements := map[string]int64{"float": onnxtest.Float, "int64": onnxtest.Int64}[parts[1]]
+		if outputs {
+			f.NodeOf("Anything", in, []string{parts[0]}, nil).OutputOf(parts[0], elements, dims...)
+		} else {
+			f.Input(parts[0], elements, dims...)
+			in = append(in, parts[0])
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), f.Bytes(), 0o600))
 }
