@@ -116,10 +116,15 @@ func (f *wordsFlags) open(cmd *cobra.Command, m *modelFlags, cache *feature.Cach
 	}
 	defer half.Close()
 	f.photos, err = zeroshot.Prepare(cmd.Context(), zeroshot.Options{Encoder: encoder, Text: half, Asked: f.asked, MaxKeywords: f.maxKeywords, MinScore: f.least, Cache: cache, Progress: report})
-	if err == nil && notes != nil && f.doubt() != "" {
+	switch {
+	case err != nil || f.doubt() == "":
+		return err
+	case f.write: // words due to chance would stay in photos
+		return hint.Add(fmt.Errorf("%w: %s", cpar.ErrInput, f.doubt()), "pass the text half that belongs to --model, or leave --words-write out")
+	case notes != nil:
 		fmt.Fprintf(notes, "note: %s\n", f.doubt())
 	}
-	return err
+	return nil
 }
 
 // doubt returns the reason why the words may be due to chance, or "".
