@@ -169,10 +169,8 @@ func (p preparation) side() int {
 	if p.config != nil {
 		return p.config.Side()
 	}
-	if m, ok := known.ByDigest(p.digest); ok {
-		return m.Size
-	}
-	return 0
+	_, images, _ := known.ByDigest(p.digest)
+	return images.Size
 }
 
 func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
@@ -189,8 +187,8 @@ func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from st
 	if ok || err != nil {
 		return own, "the model's metadata", err
 	}
-	if m, ok := known.ByDigest(p.digest); ok && m.Size == height && m.Size == width {
-		return m.Preprocessing, "what is known of " + m.Name, nil
+	if name, images, ok := known.ByDigest(p.digest); ok && images.Size == height && images.Size == width {
+		return images.Preprocessing, "what is known of " + name, nil
 	}
 	return own, "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
 		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
