@@ -288,7 +288,7 @@ func (f *annotateFlags) parse(cmd *cobra.Command) error {
 	if err := f.model.Check(); err != nil {
 		return err
 	}
-	if err := f.words.parse(f.model.path, f.write.to != ""); err != nil {
+	if err := f.words.parse(&f.model, f.write.to != ""); err != nil {
 		return err
 	}
 	return f.search.parse()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,13 @@ import (
 type modelFlags struct {
 	encoderflags.Flags
 	path   string
-	none   bool // --model none
+	set    string // whose image half path is, or ""
+	none   bool   // --model none
 	opened *encoder.Encoder
 }
 
 func (m *modelFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
+	c.Flags().StringVar(&m.path, "model", "", "image network of profile network, an ONNX `file`, the name of a set, bundled for the one inside cpar, or none (default $CPAR_MODEL, otherwise bundled); see cpar model")
 	m.Add(c.Flags())
 }
 
@@ -38,6 +40,13 @@ func (m *modelFlags) add(c *cobra.Command) {
 func (m *modelFlags) Check() error {
 	if m.path == settings.None {
 		m.path, m.none = "", true
+	}
+	if _, ok := findSet(m.path); ok {
+		m.set = m.path
+	}
+	var err error
+	if m.path, err = partOfSet(m.path, "image"); err != nil {
+		return err
 	}
 	return m.Flags.Check()
 }
@@ -142,7 +151,7 @@ func (m *modelFlags) recalled(want [32]byte, err error) error {
 
 // again returns the flags as given, to quote them in the next command.
 func (m *modelFlags) again() string {
-	return " --model " + shellWord(m.path) + m.CommandLine(shellWord)
+	return " --model " + shellWord(cmp.Or(m.set, m.path)) + m.CommandLine(shellWord)
 }
 
 // A usedNetwork describes the embedding taken from a network.

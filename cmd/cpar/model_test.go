@@ -1,16 +1,20 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"cpar/encoder/known"
 	"cpar/internal/testing/onnxtest"
 )
 
@@ -88,4 +92,24 @@ func writeNetwork(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), f.Bytes(), 0o600))
+}
+
+func writeSets(ts *testscript.TestScript, _ bool, args []string) {
+	table := "set,part,url,sha256,bytes,input,resize,crop,interpolation,mean,std,range,licence\n"
+	for _, part := range args[2:] {
+		part, file, _ := strings.Cut(part, "=")
+		data := ts.ReadFile(file)
+		table += fmt.Sprintf("%s,%s,%s/%s,%x,%d,NCHW 16,16x16,none,bilinear,0.5 0.5 0.5,0.5 0.5 0.5,0-1,MIT\n",
+			args[1], part, ts.Getenv("FILES"), filepath.Base(file), sha256.Sum256([]byte(data)), len(data))
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(table), 0o600))
+}
+
+func storySets(file string) []known.Set {
+	table, err := os.ReadFile(file)
+	sets, err2 := known.ReadSets(table)
+	if err := errors.Join(err, err2); err != nil {
+		panic(err)
+	}
+	return sets
 }
