@@ -198,10 +198,29 @@ var found = map[profile.Kind]float64{profile.Paper: 1.6, profile.Learned: 2.1, p
 
 const given = 3.5
 
-// worthIt describes the benefit of a network to users who named none.
+// worthIt describes the benefit of a network to users who named none, and of a
+// larger one to users of the bundled one.
 func (m *modelFlags) worthIt(w io.Writer) {
-	fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Leave --model none out, or see cpar model list and pass --model FILE\n",
-		given, found[profile.Paper], found[profile.Learned], found[profile.Network])
+	switch m.path {
+	case "":
+		fmt.Fprintf(w, "note: without an image network photos are compared by colours and textures, and less is found: of the %.1f keywords that a person gave a photo of Corel-5k, profile paper finds %.1f, learned %.1f and network %.1f. Leave --model none out, or see cpar model list and pass --model FILE\n",
+			given, found[profile.Paper], found[profile.Learned], found[profile.Network])
+	case bundled.Name:
+		gives, do := betterEncoder()
+		fmt.Fprintf(w, "note: the encoder is the small one inside cpar. %s: %s\n", gives, do)
+	}
+}
+
+// betterEncoder describes what a larger encoder gives, and the command for it.
+func betterEncoder() (gives, do string) {
+	const name = "clip-b32"
+	s, _ := findSet(name)
+	do = "cpar model get " + name
+	if _, err := partOfSet(name, "image"); err == nil { // it is on this device
+		do = "pass --model " + name
+	}
+	return fmt.Sprintf("A CLIP encoder such as %s (%s, about fifteen times the work per photo) also knows people, events and abstract words, and suggests words that your collection does not have",
+		name, size(uint64(s.Bytes()))), do
 }
 
 // unused notes that a named model is not used.
