@@ -49,8 +49,8 @@ func logical(f func(x, y bool) bool) binary {
 var errByZero = errors.New("a division by zero")
 
 var binaries = map[string]binary{
-	"Add": {row: addRow, exact: total(func(x, y int64) int64 { return x + y })},
-	"Sub": {row: subRow, exact: total(func(x, y int64) int64 { return x - y })},
+	"Add": {row: sumRow(1), exact: total(func(x, y int64) int64 { return x + y })},
+	"Sub": {row: sumRow(-1), exact: total(func(x, y int64) int64 { return x - y })},
 	"Mul": {row: mulRow, exact: total(func(x, y int64) int64 { return x * y })},
 	"Div": {row: divRow, exact: func(x, y int64) (int64, error) {
 		if y == 0 {
@@ -76,37 +76,23 @@ var binaries = map[string]binary{
 	"fmod": {row: each(func(x, y float32) float32 { return float32(math.Mod(float64(x), float64(y))) }), exact: remainder},
 }
 
-func addRow(out, x, y []float32, dx, dy int) {
-	switch {
-	case dx == 1 && dy == 1:
-		x = x[:len(out)]
-		if &out[0] != &x[0] {
-			copy(out, x)
+// sumRow computes x + sign·y.
+func sumRow(sign float32) func(out, x, y []float32, dx, dy int) {
+	return func(out, x, y []float32, dx, dy int) {
+		switch {
+		case dx == 1 && dy == 1:
+			x = x[:len(out)]
+			if &out[0] != &x[0] {
+				copy(out, x)
+			}
+			f32.Axpy(sign, y[:len(out)], out)
+		case dx == 1:
+			f32.Line(out, x[:len(out)], 1, sign*y[0], -infinity, infinity)
+		case dy == 1:
+			f32.Line(out, y[:len(out)], sign, x[0], -infinity, infinity)
+		default:
+			fill(out, x[0]+sign*y[0])
 		}
-		f32.Axpy(1, y[:len(out)], out)
-	case dx == 0 && dy == 1:
-		addRow(out, y, x, dy, dx)
-	case dx == 1:
-		f32.Line(out, x[:len(out)], 1, y[0], -infinity, infinity)
-	default:
-		fill(out, x[0]+y[0])
-	}
-}
-
-func subRow(out, x, y []float32, dx, dy int) {
-	switch {
-	case dx == 1 && dy == 1:
-		x = x[:len(out)]
-		if &out[0] != &x[0] {
-			copy(out, x)
-		}
-		f32.Axpy(-1, y[:len(out)], out)
-	case dx == 1:
-		f32.Line(out, x[:len(out)], 1, -y[0], -infinity, infinity)
-	case dy == 1:
-		f32.Line(out, y[:len(out)], -1, x[0], -infinity, infinity)
-	default:
-		fill(out, x[0]-y[0])
 	}
 }
 

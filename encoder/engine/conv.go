@@ -141,7 +141,7 @@ func (v *conv) epilogue(first, channels int) *f32.Epilogue {
 }
 
 func (v *conv) runRow(out []float32, in [][]float32, scratch []float32) {
-	v.row.MulEpilogue(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
+	v.row.Mul(out, v.m, in[0], v.k, v.batch, v.epilogue(0, v.m), scratch)
 }
 
 func (v *conv) rowsAtOnce() int { return min(v.outH, max(1, 512/v.pitch)) }

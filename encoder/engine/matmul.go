@@ -57,7 +57,7 @@ func (c *call) linear(x, w *value, transposed bool, alpha float32, bias []float3
 	s.scratch = f32.Scratch(rows, l.n, l.k) // a bound, as f32.Right is known only after packing
 	s.run = func(out []float32, in [][]float32, scratch []float32) {
 		e := &f32.Epilogue{Bias: l.bias, Clip: l.clipped, Lo: l.lo, Hi: l.hi}
-		l.packed.MulEpilogue(out, l.n, in[0], l.k, rows, e, scratch)
+		l.packed.Mul(out, l.n, in[0], l.k, rows, e, scratch)
 	}
 	return c.step(floats, s, shape, int64(rows)*int64(l.k)*int64(l.n))
 }
@@ -129,7 +129,7 @@ func (p *product) run(out []float32, in [][]float32, scratch []float32) {
 		a, b := from[0], from[1]
 		for i := range p.batch.shape[last] {
 			c := out[(at+i)*size:][:size]
-			f32.Mul(c, p.n, in[0][a:], p.lda, in[1][b:], p.ldb, p.m, p.n, p.k, p.transB, false, scratch)
+			f32.Mul(c, p.n, in[0][a:], p.lda, in[1][b:], p.ldb, p.m, p.n, p.k, p.transB, scratch)
 			if p.alpha != 1 {
 				for j := range c {
 					c[j] *= p.alpha

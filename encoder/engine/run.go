@@ -12,15 +12,11 @@ type Program struct {
 	inputs []*value
 	reads  []bool // of each input, whether the wanted tensors depend on it
 	wanted map[string]*value
-	shapes map[string][]int
 	arenas sync.Pool
 }
 
 func (b *builder) program(wanted map[string]*value) (*Program, error) {
-	p := &Program{inputs: b.inputs, wanted: wanted, shapes: map[string][]int{}}
-	for name, v := range b.values {
-		p.shapes[name] = v.shape
-	}
+	p := &Program{inputs: b.inputs, wanted: wanted}
 	for _, v := range wanted {
 		v.retained = true
 	}
@@ -66,12 +62,6 @@ func (b *builder) constantsOf(s *step) error {
 	pack := s.pack
 	s.pack = nil // it holds the constants
 	return pack()
-}
-
-// Shape returns the shape of any computable tensor of the graph.
-func (p *Program) Shape(name string) ([]int, bool) {
-	shape, ok := p.shapes[name]
-	return slices.Clone(shape), ok
 }
 
 type arena struct {

@@ -161,9 +161,6 @@ func (x *File) Digest() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// Bytes returns the size of all files read so far.
-func (x *File) Bytes() int64 { return x.bytes }
-
 // Close unmaps the files and invalidates all pointers into them.
 func (x *File) Close() error {
 	var errs []error

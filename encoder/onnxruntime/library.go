@@ -140,11 +140,5 @@ func checkVersion(version string) error {
 	return hint.Add(fmt.Errorf("it is ONNX Runtime %.40q; 1.%d or newer is needed", version, apiVersion), adviceInstall)
 }
 
-// Version returns the library's release, for example "1.22.0".
-func (l *Library) Version() string { return l.version }
-
-// Path returns the file or name by which the library was loaded.
-func (l *Library) Path() string { return l.path }
-
 // String returns release and file.
 func (l *Library) String() string { return "ONNX Runtime " + l.version + " (" + l.path + ")" }

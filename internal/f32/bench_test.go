@@ -19,7 +19,7 @@ func BenchmarkMul(b *testing.B) {
 		b.Run("both/"+name, func(b *testing.B) {
 			scratch := make([]float32, Scratch(m, n, k))
 			for b.Loop() {
-				Mul(c, n, x, k, y, n, m, n, k, false, false, scratch)
+				Mul(c, n, x, k, y, n, m, n, k, false, scratch)
 			}
 			gflops(b)
 		})
@@ -27,7 +27,7 @@ func BenchmarkMul(b *testing.B) {
 			left := PackLeft(x, k, m, k)
 			scratch := make([]float32, left.Scratch(n))
 			for b.Loop() {
-				left.Mul(c, n, y, n, n, false, scratch)
+				left.Mul(c, n, y, n, n, scratch)
 			}
 			gflops(b)
 		})
@@ -35,7 +35,7 @@ func BenchmarkMul(b *testing.B) {
 			right := PackRight(y, n, k, n, false)
 			scratch := make([]float32, right.Scratch(m))
 			for b.Loop() {
-				right.Mul(c, n, x, k, m, false, scratch)
+				right.Mul(c, n, x, k, m, nil, scratch)
 			}
 			gflops(b)
 		})

@@ -2,7 +2,7 @@
 // float32 values.
 //
 //	matrices   []float32, row by row; ld is the distance between rows, at least their length
-//	Mul        c = a·b or c = a·bᵀ, optionally added to c
+//	Mul        c = a·b or c = a·bᵀ
 //	Left       a constant a (m×k), packed once: convolutions, whose b consists of shifted rows
 //	Right      a constant b (k×n), packed once: linear layers
 //	Mul64      c += a·b in float64, where b may be float32: principal components

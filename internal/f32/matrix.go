@@ -48,10 +48,10 @@ type block struct {
 }
 
 // begin returns the block at index depth of a product with an epilogue.
-func (l level) begin(c []float32, ldc int, add bool, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
+func (l level) begin(c []float32, ldc int, e *Epilogue, biasFor start, depth, depths int, own []float32) block {
 	p := block{tiling: l.tiling(), level: l, c: c, ldc: ldc, lo: -infinity, hi: infinity, own: own}
 	switch {
-	case add || depth > 0:
+	case depth > 0:
 		p.start = itself
 	case e != nil && e.Bias != nil:
 		p.start, p.bias = biasFor, e.Bias

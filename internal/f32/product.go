@@ -9,9 +9,8 @@ func Scratch(m, n, k int) int {
 }
 
 // Mul sets c = a·b, of m×k and k×n values, or c = a·bᵀ with transB, where b is
-// n×k. With add it adds the product to c. Rows are lda, ldb and ldc values
-// apart. c must not overlap the others.
-func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB, add bool, scratch []float32) {
+// n×k. Rows are lda, ldb and ldc values apart. c must not overlap the others.
+func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n, k int, transB bool, scratch []float32) {
 	checkMatrix("c", c, ldc, m, n)
 	checkMatrix("a", a, lda, m, k)
 	if transB {
@@ -41,7 +40,7 @@ func Mul(c []float32, ldc int, a []float32, lda int, b []float32, ldb int, m, n,
 				row := heights.start(h)
 				high := heights.start(h+1) - row
 				t.packLeft(left, a[row*lda+first:], lda, high, deep)
-				p := l.begin(c[row*ldc+j:], ldc, add, nil, nothing, d, depths.count, own)
+				p := l.begin(c[row*ldc+j:], ldc, nil, nothing, d, depths.count, own)
 				p.a, p.b, p.m, p.n, p.k = left, right, high, wide, deep
 				p.multiply()
 			}
@@ -81,10 +80,10 @@ func (l *Left) Scratch(n int) int {
 	return t.ownTile() + min(roundUp(n, t.lanes), blockColumns)*min(l.k, t.depth)
 }
 
-// Mul sets c = a·b, or c += a·b with add, for the k×n matrix b.
-func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, add bool, scratch []float32) {
+// Mul sets c = a·b for the k×n matrix b.
+func (l *Left) Mul(c []float32, ldc int, b []float32, ldb, n int, scratch []float32) {
 	checkMatrix("b", b, ldb, l.k, n)
-	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, add, nil, scratch)
+	l.product(c, ldc, b, func(i int) int { return i * ldb }, n, nil, scratch)
 }
 
 // MulRows sets c = a·b with an optional epilogue. Row i of b is b[offsets[i]:],
@@ -96,10 +95,10 @@ func (l *Left) MulRows(c []float32, ldc int, b []float32, offsets []int, n int, 
 	for _, o := range offsets {
 		checkMatrix("b", b[o:], n, 1, n)
 	}
-	l.product(c, ldc, b, func(i int) int { return offsets[i] }, n, false, e, scratch)
+	l.product(c, ldc, b, func(i int) int { return offsets[i] }, n, e, scratch)
 }
 
-func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int, n int, add bool, e *Epilogue, scratch []float32) {
+func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int, n int, e *Epilogue, scratch []float32) {
 	checkMatrix("c", c, ldc, l.m, n)
 	checkBias(e, l.m)
 	t := l.level.tiling()
@@ -115,7 +114,7 @@ func (l *Left) product(c []float32, ldc int, b []float32, offset func(i int) int
 				offsets[i] = offset(first + i)
 			}
 			l.level.packRight(right, b[j:], offsets[:deep], wide)
-			p := l.level.begin(c[j:], ldc, add, e, eachRow, d, depths.count, own)
+			p := l.level.begin(c[j:], ldc, e, eachRow, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = l.data[first*l.m:], right, l.m, wide, deep
 			p.multiply()
 		}
@@ -164,17 +163,8 @@ func (r *Right) Scratch(m int) int {
 	return t.ownTile() + min(m, blockRows)*min(r.k, t.depth)
 }
 
-// Mul sets c = a·b, or c += a·b with add, for the m×k matrix a.
-func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, add bool, scratch []float32) {
-	r.product(c, ldc, a, lda, m, add, nil, scratch)
-}
-
-// MulEpilogue sets c = a·b and applies the epilogue.
-func (r *Right) MulEpilogue(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, scratch []float32) {
-	r.product(c, ldc, a, lda, m, false, e, scratch)
-}
-
-func (r *Right) product(c []float32, ldc int, a []float32, lda, m int, add bool, e *Epilogue, scratch []float32) {
+// Mul sets c = a·b for the m×k matrix a, with an optional epilogue.
+func (r *Right) Mul(c []float32, ldc int, a []float32, lda, m int, e *Epilogue, scratch []float32) {
 	checkMatrix("c", c, ldc, m, r.n)
 	checkMatrix("a", a, lda, m, r.k)
 	checkBias(e, r.n)
@@ -189,7 +179,7 @@ func (r *Right) product(c []float32, ldc int, a []float32, lda, m int, add bool,
 			first := depths.start(d)
 			deep := depths.start(d+1) - first
 			t.packLeft(left, a[row*lda+first:], lda, high, deep)
-			p := r.level.begin(c[row*ldc:], ldc, add, e, eachColumn, d, depths.count, own)
+			p := r.level.begin(c[row*ldc:], ldc, e, eachColumn, d, depths.count, own)
 			p.a, p.b, p.m, p.n, p.k = left, r.data[first*padded:], high, r.n, deep
 			p.multiply()
 		}

@@ -67,9 +67,9 @@ func TestMul(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, s := range sizes {
 			m, n, k := s[0], s[1], s[2]
-			for variant := range 8 {
-				transB, add, gap := variant&1 != 0, variant&2 != 0, 3*(variant>>2)
-				what := fmt.Sprintf("%d×%d×%d, transposed %v, added %v, gap %d", m, n, k, transB, add, gap)
+			for variant := range 4 {
+				transB, gap := variant&1 != 0, 3*(variant>>1)
+				what := fmt.Sprintf("%d×%d×%d, transposed %v, gap %d", m, n, k, transB, gap)
 				lda, ldc, ldb, rowsB := k+gap, n+gap, n+gap, k
 				if transB {
 					ldb, rowsB = k+gap, n
@@ -81,26 +81,20 @@ func TestMul(t *testing.T) {
 					}
 					return b.values[i*ldb+j]
 				}
-				from := func(i, j int) float32 {
-					if add {
-						return c.values[i*ldc+j]
-					}
-					return 0
-				}
-				want := naive(a.values, lda, at, m, n, k, from)
+				want := naive(a.values, lda, at, m, n, k, func(int, int) float32 { return 0 })
 				before := append([]float32(nil), c.values...)
-				Mul(c.values, ldc, a.values, lda, b.values, ldb, m, n, k, transB, add, make([]float32, Scratch(m, n, k)))
+				Mul(c.values, ldc, a.values, lda, b.values, ldb, m, n, k, transB, make([]float32, Scratch(m, n, k)))
 				compare(t, what, c, ldc, want, m, n, k)
 
 				copy(c.values, before)
 				left := PackLeft(a.values, lda, m, k)
 				if !transB {
-					left.Mul(c.values, ldc, b.values, ldb, n, add, make([]float32, left.Scratch(n)))
+					left.Mul(c.values, ldc, b.values, ldb, n, make([]float32, left.Scratch(n)))
 					compare(t, "left "+what, c, ldc, want, m, n, k)
 				}
 				copy(c.values, before)
 				right := PackRight(b.values, ldb, k, n, transB)
-				right.Mul(c.values, ldc, a.values, lda, m, add, make([]float32, right.Scratch(m)))
+				right.Mul(c.values, ldc, a.values, lda, m, nil, make([]float32, right.Scratch(m)))
 				compare(t, "right "+what, c, ldc, want, m, n, k)
 			}
 		}
@@ -130,7 +124,7 @@ func TestEpilogue(t *testing.T) {
 				c := output(r, m, n, n)
 				want := naive(a, k, func(i, j int) float32 { return dense[i*n+j] }, m, n, k, func(_, j int) float32 { return e.bias(j) })
 				right := PackRight(dense, n, k, n, false)
-				right.MulEpilogue(c.values, n, a, k, m, e, make([]float32, right.Scratch(m)))
+				right.Mul(c.values, n, a, k, m, e, make([]float32, right.Scratch(m)))
 				compare(t, fmt.Sprint("right ", s, e), c, n, e.clipped(want), m, n, k)
 			}
 		}
@@ -167,11 +161,11 @@ func TestMulPropagatesInfinityAndNaN(t *testing.T) {
 			none := func(int, int) float32 { return 0 }
 			want := naive(a, k, func(i, j int) float32 { return b[i*n+j] }, m, n, k, none)
 			c := output(r, m, n, n)
-			Mul(c.values, n, a, k, b, n, m, n, k, false, false, make([]float32, Scratch(m, n, k)))
+			Mul(c.values, n, a, k, b, n, m, n, k, false, make([]float32, Scratch(m, n, k)))
 			compare(t, fmt.Sprint(s), c, n, want, m, n, k)
 			e := &Epilogue{Clip: true, Lo: -1, Hi: 1}
 			right := PackRight(b, n, k, n, false)
-			right.MulEpilogue(c.values, n, a, k, m, e, make([]float32, right.Scratch(m)))
+			right.Mul(c.values, n, a, k, m, e, make([]float32, right.Scratch(m)))
 			for i, w := range want {
 				if got := c.values[i]; (got != got) != math.IsNaN(w.value) || got > 1 || got < -1 {
 					t.Fatalf("%v: %g within −1 … 1 gives %g", s, w.value, got)

@@ -76,7 +76,7 @@ func (s *patchScratch) respond(rgb []float64, w int, out []float32) {
 		for x := range across {
 			normalPatch(s.patches[x*patchValues:][:patchValues], rgb, w, x*patchStep, y*patchStep)
 		}
-		f32.Mul(s.responses, patchWords, s.patches, patchValues, s.words, patchValues, across, patchWords, patchValues, true, false, s.scratch)
+		f32.Mul(s.responses, patchWords, s.patches, patchValues, s.words, patchValues, across, patchWords, patchValues, true, s.scratch)
 		for x := range across {
 			quarter := 2*(2*y/down) + 2*x/across
 			to := out[quarter*patchWords:][:patchWords]

@@ -213,7 +213,7 @@ func (m *lloyd) assign() int {
 		products, scratch := make([]float32, chunkRows*m.k), make([]float32, centroids.Scratch(chunkRows))
 		for at := from * chunkRows; at < min(m.n, to*chunkRows); at += chunkRows {
 			rows := min(chunkRows, m.n-at)
-			centroids.Mul(products, m.k, m.data[at*m.d:], m.d, rows, false, scratch)
+			centroids.Mul(products, m.k, m.data[at*m.d:], m.d, rows, nil, scratch)
 			for i := range rows {
 				best, least := 0, float32(math.Inf(1))
 				for c, x := range products[i*m.k:][:m.k] {

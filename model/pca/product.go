@@ -42,7 +42,7 @@ func (c *centred) forward(ctx context.Context, q blas64.General) ([]float32, err
 			}
 			clear(sums)
 			for k, d := range directions {
-				d.Mul(part, l, x[k*panel:], in, rows, false, scratch)
+				d.Mul(part, l, x[k*panel:], in, rows, nil, scratch)
 				f32.AddTo64(sums, part[:rows*l])
 			}
 			for i := range l {
@@ -74,7 +74,7 @@ func (c *centred) backward(ctx context.Context, z blas64.General, p []float32) e
 				for r := range min(panel, n-first) {
 					f32.Centre(x[r*cols:], c.rows[first+r][start:start+cols], c.mean[start:], c.scale)
 				}
-				left.Mul(part, cols, x, cols, cols, false, scratch)
+				left.Mul(part, cols, x, cols, cols, scratch)
 				f32.AddTo64(sums, part[:l*cols])
 			}
 			for i := range l {

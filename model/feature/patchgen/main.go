@@ -166,7 +166,7 @@ func whiten(x []float32) (mean, whitening []float32) {
 
 func product(x, m []float32, n int) []float32 {
 	out := make([]float32, n*values)
-	f32.Mul(out, values, x, values, m, values, n, values, values, false, false, make([]float32, f32.Scratch(n, values, values)))
+	f32.Mul(out, values, x, values, m, values, n, values, values, false, make([]float32, f32.Scratch(n, values, values)))
 	return out
 }
 
@@ -186,7 +186,7 @@ func cluster(rng *rand.Rand, x []float32) []float32 {
 			said, scratch := make([]float32, batch*words), make([]float32, f32.Scratch(batch, words, values))
 			return func(b int) {
 				from, to := b*batch, min((b+1)*batch, n)
-				f32.Mul(said, words, x[from*values:], values, d, values, to-from, words, values, true, false, scratch)
+				f32.Mul(said, words, x[from*values:], values, d, values, to-from, words, values, true, scratch)
 				for i := from; i < to; i++ {
 					best[i] = 0
 					for k, v := range said[(i-from)*words:][:words] {
