@@ -158,29 +158,14 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 	if err := c.otherPurpose(known); err != nil {
 		return "", "", err
 	}
-	if name := bestName(vectors); name != "" {
-		return name, "the output of that name", nil
+	if name, reason, err := c.oneOf(vectors, "the only output that is one vector"); name != "" || err != nil {
+		return name, reason, err
 	}
-	switch {
-	case len(vectors) == 1 && len(c.outputs) == 1:
-		return vectors[0], "the only output", nil
-	case len(vectors) == 1:
-		return vectors[0], "the only output that is one vector", nil
-	case len(vectors) > 1:
-		return "", "", c.advise(errors.New("several of its outputs may be the embedding"))
-	case len(classes) > 0:
+	if len(classes) > 0 {
 		return c.beforeClassifier(classes[0])
 	}
-	if name := bestName(others); name != "" {
-		return name, "the output of that name", nil
-	}
-	switch {
-	case len(others) == 1 && len(c.outputs) == 1:
-		return others[0], "the only output", nil
-	case len(others) == 1:
-		return others[0], "the only output of the image alone", nil
-	case len(others) > 1:
-		return "", "", c.advise(errors.New("several of its outputs may be the embedding"))
+	if name, reason, err := c.oneOf(others, "the only output of the image alone"); name != "" || err != nil {
+		return name, reason, err
 	}
 	if c.skipped && len(c.outputs) == 1 {
 		return c.outputs[0].Name, "the only output", nil
@@ -192,6 +177,22 @@ func (c *chooser) byDefault() (name, reason string, err error) {
 		return "", "", fmt.Errorf("none of its outputs depends on the image alone: it also needs %s", c.otherInputs())
 	}
 	return "", "", c.advise(errors.New("none of its outputs is recognisable as the embedding"))
+}
+
+// oneOf chooses among outputs of one kind, of which only is the reason for a
+// single one.
+func (c *chooser) oneOf(names []string, only string) (name, reason string, err error) {
+	switch name := bestName(names); {
+	case name != "":
+		return name, "the output of that name", nil
+	case len(names) > 1:
+		return "", "", c.advise(errors.New("several of its outputs may be the embedding"))
+	case len(names) == 1 && len(c.outputs) == 1:
+		return names[0], "the only output", nil
+	case len(names) == 1:
+		return names[0], only, nil
+	}
+	return "", "", nil
 }
 
 // sortOutputs divides the outputs of the image into vectors, classes (logits or

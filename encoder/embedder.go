@@ -38,8 +38,6 @@ type Embedder interface {
 	Size() (height, width int)
 	// Digest identifies the model file and the files it names.
 	Digest() [sha256.Size]byte
-	// Metadata returns a copy of the file's metadata.
-	Metadata() map[string]string
 	// Runtime returns Go or ONNXRuntime.
 	Runtime() string
 	// Close waits for running calls and frees the network. Whether later calls

@@ -83,7 +83,7 @@ func readOutline(data []byte, options Options) (*parsedModel, error) {
 func ofMetadata(t testing.TB, e Embedder) prepare.Preprocessing {
 	t.Helper()
 	height, width := e.Size()
-	p, ok, err := prepare.FromMetadata(e.Metadata(), height, width)
+	p, ok, err := prepare.FromMetadata(e.(*Model).metadata, height, width)
 	if err != nil || !ok {
 		t.Fatal(ok, err)
 	}

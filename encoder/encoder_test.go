@@ -71,7 +71,7 @@ func TestMetadata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return prepare.FromMetadata(m.Metadata(), 6, 6)
+		return prepare.FromMetadata(m.metadata, 6, 6)
 	}
 	p, ok, err := read(smallFile())
 	if err != nil || !ok {

@@ -155,7 +155,7 @@ func BenchmarkLoad(b *testing.B) {
 func TestEmbedFindsTigers(t *testing.T) {
 	m := loadMobileNet(t, "logits")
 	p := ofMetadata(t, m)
-	labels := strings.Split(m.Metadata()["labels"], "\n")
+	labels := strings.Split(m.metadata["labels"], "\n")
 	photos, right := 0, 0
 	for name, image := range photosOf(t, p, "tiger", 12) {
 		photos++

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -50,9 +49,6 @@ func (a *fileInfo) Digest() [sha256.Size]byte { return a.digest }
 
 // Size returns the height and width of the network's input.
 func (a *fileInfo) Size() (height, width int) { return a.input.height, a.input.width }
-
-// Metadata returns a copy of the file's metadata.
-func (a *fileInfo) Metadata() map[string]string { return maps.Clone(a.metadata) }
 
 // Choice returns the tensor that Embed returns.
 func (a *fileInfo) Choice() Choice { return a.choice }

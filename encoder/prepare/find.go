@@ -34,31 +34,28 @@ type configFile struct {
 // MODEL.json, then files in its folder and the parent, where Hugging Face keeps
 // them for a folder onnx. It returns nil if there is none. A model that is no
 // file, "", has nothing beside it. Errors wrap cpar.ErrInput.
-func Find(model, named string) (*Config, error) {
-	if slices.Contains(Presets(), named) {
+func Find(model, named string) (c *Config, err error) {
+	switch {
+	case slices.Contains(Presets(), named):
 		return &Config{preset: named}, nil
-	}
-	if named != "" {
-		f, err := readFile(named)
-		if err != nil {
-			if errors.Is(err, os.ErrNotExist) {
-				err = hint.Add(fmt.Errorf("there is no preset and no file %s", named), "presets are %s", strings.Join(Presets(), ", "))
-			}
-			return nil, fmt.Errorf("finding preprocessing: %w: %w", cpar.ErrInput, err)
+	case named != "":
+		var f configFile
+		f, err = readFile(named)
+		if errors.Is(err, os.ErrNotExist) {
+			err = hint.Add(fmt.Errorf("there is no preset and no file %s", named), "presets are %s", strings.Join(Presets(), ", "))
 		}
-		return &Config{files: []configFile{f}}, nil
+		c = &Config{files: []configFile{f}}
+	case model != "":
+		c = &Config{}
+		c.files, err = configsBeside(model)
 	}
-	if model == "" {
-		return nil, nil
-	}
-	files, err := configsBeside(model)
 	if err != nil {
 		return nil, fmt.Errorf("finding preprocessing: %w: %w", cpar.ErrInput, err)
 	}
-	if len(files) == 0 {
+	if c == nil || len(c.files) == 0 {
 		return nil, nil
 	}
-	return &Config{files: files}, nil
+	return c, nil
 }
 
 func configsBeside(model string) (files []configFile, err error) {
