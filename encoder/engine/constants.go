@@ -11,27 +11,21 @@ import (
 // Operators whose output is constant once shapes are known.
 
 func compileConstant(c *call) error {
-	set := func(t *onnx.Tensor, shape []int) error {
-		v := constantOf(c.node.Out[0], t)
-		v.shape = shape
-		return c.setOutput(v)
-	}
+	v := &value{name: c.node.Out[0]}
 	if a := c.attribute("value", onnx.KindTensor); a != nil && a.Tensor != nil {
-		return set(a.Tensor, a.Tensor.Dims)
+		v = constantOf(v.name, a.Tensor)
+	} else if a := c.attribute("value_float", onnx.KindFloat); a != nil {
+		v.floats, v.shape = []float32{a.F}, []int{}
+	} else if a := c.attribute("value_floats", onnx.KindFloats); a != nil {
+		v.floats, v.shape = a.Floats, []int{len(a.Floats)}
+	} else if a := c.attribute("value_int", onnx.KindInt); a != nil {
+		v.kind, v.ints, v.shape = ints, []int64{a.I}, []int{}
+	} else if a := c.attribute("value_ints", onnx.KindInts); a != nil {
+		v.kind, v.ints, v.shape = ints, a.Ints, []int{len(a.Ints)}
+	} else {
+		return onnx.Unsupported("it holds no tensor that is supported")
 	}
-	if a := c.attribute("value_float", onnx.KindFloat); a != nil {
-		return set(onnx.NewFloats([]float32{a.F}), []int{})
-	}
-	if a := c.attribute("value_int", onnx.KindInt); a != nil {
-		return set(onnx.NewInts([]int64{a.I}), []int{})
-	}
-	if a := c.attribute("value_floats", onnx.KindFloats); a != nil {
-		return set(onnx.NewFloats(a.Floats), []int{len(a.Floats)})
-	}
-	if a := c.attribute("value_ints", onnx.KindInts); a != nil {
-		return set(onnx.NewInts(a.Ints), []int{len(a.Ints)})
-	}
-	return onnx.Unsupported("it holds no tensor that is supported")
+	return c.setOutput(v)
 }
 
 func compileShape(c *call) error {
@@ -60,7 +54,7 @@ func compileSize(c *call) error {
 func compileConstantOfShape(c *call) error {
 	shape := c.shapeOf(c.constantInts(0))
 	a := c.attribute("value", onnx.KindTensor)
-	one := &value{tensor: onnx.NewFloats([]float32{0}), shape: []int{}}
+	one := number(0)
 	if a != nil && a.Tensor != nil {
 		if a.Tensor.Count() != 1 {
 			return fmt.Errorf("a value of shape %v", a.Tensor.Dims)

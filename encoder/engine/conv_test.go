@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cpar/encoder/onnx"
+	"cpar/internal/testing/onnxtest"
 )
 
 type spread struct {
@@ -125,7 +126,13 @@ func (s spread) run(t *testing.T, x, weights, bias []float32, flat bool) []float
 }
 
 func named(name string, values []float32, dims []int) *onnx.Tensor {
-	t := onnx.NewFloats(values)
-	t.Name, t.Dims = name, dims
+	f := onnxtest.New(13, 1, 1)
+	f.Floats(name, values, int64(len(values)))
+	m, err := onnx.Read(f.Bytes(), onnx.Limits{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	t := m.Graph.Constants[0]
+	t.Dims = dims
 	return t
 }

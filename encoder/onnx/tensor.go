@@ -84,18 +84,6 @@ type Tensor struct {
 	isRaw   bool   // otherwise in a typed list
 	outside bool   // raw points into another file
 	body    []byte // TensorProto, for typed lists and Extract
-	floats  []float32
-	ints    []int64 // like floats, data not from a file
-}
-
-// NewInts returns a tensor of one dimension.
-func NewInts(values []int64) *Tensor {
-	return &Tensor{Type: Int64, Dims: []int{len(values)}, ints: values}
-}
-
-// NewFloats returns a tensor of one dimension.
-func NewFloats(values []float32) *Tensor {
-	return &Tensor{Type: Float, Dims: []int{len(values)}, floats: values}
 }
 
 // Count returns the number of elements.
@@ -169,16 +157,6 @@ func (t *Tensor) bits(f func(i int, bits uint64)) error {
 		return nil
 	case t.isRaw:
 		return errTruncated
-	case t.floats != nil:
-		for i, v := range t.floats {
-			f(i, uint64(math.Float32bits(v)))
-		}
-		return nil
-	case t.ints != nil:
-		for i, v := range t.ints {
-			f(i, uint64(v))
-		}
-		return nil
 	}
 	return t.listed(f)
 }
