@@ -174,25 +174,23 @@ func (p preparation) side() int {
 }
 
 func (p preparation) forSize(height, width int) (how prepare.Preprocessing, from string, err error) {
-	how, from, err = p.lookUp(height, width)
+	ok := p.config != nil
+	if ok {
+		how, from, err = p.config.For(height, width)
+	} else {
+		from = "the model's metadata"
+		how, ok, err = prepare.FromMetadata(p.metadata, height, width)
+	}
+	if name, images, known := known.ByDigest(p.digest); err == nil && !ok && known && images.Size == height && images.Size == width {
+		how, from, ok = images.Preprocessing, "what is known of "+name, true
+	}
+	if err == nil && !ok {
+		from, err = "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
+			"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
+				"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
+	}
 	how.Views = cmp.Or(p.views, how.Views, prepare.MostViews)
 	return how, from, err
-}
-
-func (p preparation) lookUp(height, width int) (_ prepare.Preprocessing, from string, err error) {
-	if p.config != nil {
-		return p.config.For(height, width)
-	}
-	own, ok, err := prepare.FromMetadata(p.metadata, height, width)
-	if ok || err != nil {
-		return own, "the model's metadata", err
-	}
-	if name, images, ok := known.ByDigest(p.digest); ok && images.Size == height && images.Size == width {
-		return images.Preprocessing, "what is known of " + name, nil
-	}
-	return own, "", hint.Add(fmt.Errorf("%w: the file contains no preprocessing", cpar.ErrInput),
-		"put the preprocessor_config.json, preprocess_cfg.json, open_clip_config.json or config.json that came with it beside it, "+
-			"or pass --preprocessing with such a file or a preset (%s); docs/preprocessing.md shows a file of your own", strings.Join(prepare.Presets(), ", "))
 }
 
 // Digest identifies the model file, the embedding tensor with its pooling, and
