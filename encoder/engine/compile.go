@@ -45,10 +45,8 @@ type Options struct {
 	// Inputs are the shapes of inputs. By default the file's shape applies,
 	// with 1 for open dimensions.
 	Inputs map[string][]int
-	// Wanted are the tensors that Run may return. Without Wanted and Choose,
-	// these are the graph's outputs.
-	Wanted []string
-	// Choose names further tensors once all shapes are known.
+	// Choose names the tensors that Run returns once all shapes are known. By
+	// default they are the graph's outputs.
 	Choose func(shape func(name string) ([]int, bool)) ([]string, error)
 
 	noFusion bool // disables fusing, for tests
@@ -288,35 +286,24 @@ func (c *call) compile() error {
 }
 
 func (b *builder) wanted(o Options, nodes []*onnx.Node, outputs []onnx.ValueInfo) (map[string]*value, error) {
-	wanted := map[string]*value{}
-	add := func(names []string) error {
-		if err := b.missingError(nodes, names); err != nil {
-			return err
-		}
-		for _, name := range names {
-			v, err := b.find(name)
-			if err != nil {
-				return err
-			}
-			wanted[name] = v
-		}
-		return nil
-	}
-	names := o.Wanted
-	if len(names) == 0 && o.Choose == nil {
+	var names []string
+	var err error
+	if o.Choose != nil {
+		names, err = o.Choose(b.shape)
+	} else {
 		for _, out := range outputs {
 			names = append(names, out.Name)
 		}
 	}
-	if err := add(names); err != nil {
+	if err == nil {
+		err = b.missingError(nodes, names)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if o.Choose != nil {
-		more, err := o.Choose(b.shape)
-		if err == nil {
-			err = add(more)
-		}
-		if err != nil {
+	wanted := map[string]*value{}
+	for _, name := range names {
+		if wanted[name], err = b.find(name); err != nil {
 			return nil, err
 		}
 	}

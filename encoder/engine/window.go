@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"cpar/encoder/onnx"
 )
@@ -114,11 +115,7 @@ func (w window) layout() layout {
 		l.rows = w.inH // the last may be unread
 	}
 	for range w.sh {
-		row := make([]int, w.sw)
-		for b := range row {
-			row[b] = -1
-		}
-		l.phase = append(l.phase, row)
+		l.phase = append(l.phase, slices.Repeat([]int{-1}, w.sw))
 	}
 	for dy := range w.kh {
 		for dx := range w.kw {

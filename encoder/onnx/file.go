@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -148,14 +149,9 @@ func (x *File) Digest() [sha256.Size]byte {
 	if len(x.others) == 0 {
 		return x.digest
 	}
-	names := make([]string, 0, len(x.others))
-	for name := range x.others {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	h := sha256.New()
 	fmt.Fprintf(h, "cpar/v1/external data %x", x.digest)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(x.others)) {
 		fmt.Fprintf(h, " %q %x", name, x.others[name].digest)
 	}
 	return [sha256.Size]byte(h.Sum(nil))

@@ -113,11 +113,11 @@ func (n *numbers) UnmarshalJSON(b []byte) error {
 		*n = numbers{one, one, one}
 		return nil
 	}
-	var list []*float64
-	if err := json.Unmarshal(b, &list); err != nil || len(list) != 3 || list[0] == nil || list[1] == nil || list[2] == nil {
+	list, ok := listOf[float64](b, 3)
+	if !ok {
 		return errors.New("mean, std and fill are a number or three numbers")
 	}
-	*n = numbers{*list[0], *list[1], *list[2]}
+	*n = list
 	return nil
 }
 
@@ -130,12 +130,24 @@ func (s *size) UnmarshalJSON(b []byte) error {
 		*s = size{one}
 		return nil
 	}
-	var two []*int
-	if err := json.Unmarshal(b, &two); err != nil || len(two) != 2 || two[0] == nil || two[1] == nil {
+	list, ok := listOf[int](b, 2)
+	if !ok {
 		return errors.New("size is a side, or two")
 	}
-	*s = size{*two[0], *two[1]}
+	*s = list
 	return nil
+}
+
+// listOf reads n numbers, none of which may be null.
+func listOf[T any](b []byte, n int) (list []T, ok bool) {
+	var read []*T
+	if err := json.Unmarshal(b, &read); err != nil || len(read) != n || slices.Contains(read, nil) {
+		return nil, false
+	}
+	for _, v := range read {
+		list = append(list, *v)
+	}
+	return list, true
 }
 
 // sized sets the size that a file requests, which must match the network's

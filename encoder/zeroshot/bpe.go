@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -143,23 +144,16 @@ func readOpenAI(data []byte) (*Tokenizer, error) {
 	merges := mergeLines(data)
 	merges = merges[:min(len(merges), clipMerges)]
 	vocabulary := make(map[string]int64, 512+len(merges)+2)
-	// Printable bytes come first, in character order.
-	var printing, others []string
-	for i, r := range byteRunes() {
-		if r == rune(i) {
-			printing = append(printing, string(r))
-		} else {
-			others = append(others, string(r))
-		}
-	}
+	runes := byteRunes()
+	slices.Sort(runes[:]) // printable bytes come first
 	id := int64(0)
 	add := func(token string) {
 		vocabulary[token] = id
 		id++
 	}
 	for _, end := range []string{"", wordEnd} {
-		for _, s := range append(printing, others...) {
-			add(s + end)
+		for _, r := range runes {
+			add(string(r) + end)
 		}
 	}
 	for _, line := range merges {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cpar"
@@ -52,12 +53,7 @@ func (t *Tokenizer) Encode(text string, length int) (out []int64, used int, err 
 	if used = len(t.before) + len(ids) + len(t.after); used > length {
 		return nil, 0, fmt.Errorf("%w: a text of %d tokens; the text half takes %d", cpar.ErrInput, used, length)
 	}
-	out = make([]int64, 0, length)
-	out = append(append(append(out, t.before...), ids...), t.after...)
-	for len(out) < length {
-		out = append(out, t.pad)
-	}
-	return out, used, nil
+	return slices.Concat(t.before, ids, t.after, slices.Repeat([]int64{t.pad}, length-used)), used, nil
 }
 
 // Digest identifies the files.

@@ -3,6 +3,7 @@ package zeroshot
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -116,8 +117,6 @@ func (u *unigram) segment(text string) []int64 {
 		}
 		ids = append(ids, ways[to].piece.id)
 	}
-	for i, j := 0, len(ids)-1; i < j; i, j = i+1, j-1 {
-		ids[i], ids[j] = ids[j], ids[i]
-	}
+	slices.Reverse(ids)
 	return ids
 }
