@@ -77,21 +77,6 @@ func (d *decoder) attribute(b []byte, n *Node, a *Attribute) error {
 	})
 }
 
-func (d *decoder) countOutline(t *Tensor) error {
-	size := int64(len(t.raw))
-	if !t.isRaw {
-		size = int64(len(t.body))
-	}
-	if want := t.rawBytes(); t.isRaw && want >= 0 && want != size {
-		return fmt.Errorf("%d bytes of data where its shape %v asks for %d", size, t.Dims, want)
-	}
-	if t.Type == Double { // plain Go stores float32
-		size /= 2
-	}
-	d.bytes += size
-	return nil
-}
-
 // checkEmpty refuses unexpected empty constants, because ONNX Runtime up to at
 // least 1.22 reads the bounds of such a Clip out of range and crashes.
 func (d *decoder) checkEmpty() error {

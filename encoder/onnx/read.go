@@ -308,32 +308,31 @@ func (d *decoder) readTensor(b []byte, t *Tensor, external func(string) ([]byte,
 	if err != nil {
 		return err
 	}
-	if d.outline {
-		return d.countOutline(t)
-	}
 	return d.count(t, counts)
 }
 
+// count checks the length of a tensor's data and counts its bytes in memory:
+// float32 or int64 for plain Go, and those of the file for an outline.
 func (d *decoder) count(t *Tensor, counts lists) error {
-	if t.Type.width() == 0 {
+	want, size := t.rawBytes(), int64(len(t.raw))
+	switch {
+	case want < 0 && !d.outline:
 		return Unsupported("elements of type %s are not supported", t.Type)
+	case t.isRaw && want >= 0 && size != want:
+		return fmt.Errorf("%d bytes of data where its shape %v asks for %d", size, t.Dims, want)
+	case !t.isRaw && !d.outline && counts[t.Type.list()] != t.Count():
+		return fmt.Errorf("%d elements where its shape %v asks for %d", counts[t.Type.list()], t.Dims, t.Count())
+	case !d.outline && t.Type.Floating():
+		size = 4 * int64(t.Count())
+	case !d.outline:
+		size = 8 * int64(t.Count())
+	case !t.isRaw:
+		size = int64(len(t.body))
 	}
-	want := t.Count()
-	have := counts[t.Type.list()]
-	if t.isRaw {
-		if int64(len(t.raw)) != t.rawBytes() {
-			return fmt.Errorf("%d bytes of data where its shape %v asks for %d", len(t.raw), t.Dims, t.rawBytes())
-		}
-		have = want
+	if d.outline && t.Type == Double { // which become float32
+		size /= 2
 	}
-	if have != want {
-		return fmt.Errorf("%d elements where its shape %v asks for %d", have, t.Dims, want)
-	}
-	size := int64(4)
-	if !t.Type.Floating() {
-		size = 8
-	}
-	d.bytes += size * int64(want)
+	d.bytes += size
 	return nil
 }
 
