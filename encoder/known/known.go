@@ -41,7 +41,7 @@ type Model struct {
 	Images
 }
 
-// Images are what a network takes.
+// Images describes the images that a network takes.
 type Images struct {
 	NHWC          bool // input in the order row, column, channel
 	Size          int  // side of the input in pixels
