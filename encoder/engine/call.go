@@ -8,9 +8,8 @@ import (
 )
 
 // fail records the first failure of a node and returns an empty stand-in for the
-// value that could not be read or computed. A compiler may therefore read
-// several inputs and attributes and check c.err once, before it relies on a
-// shape. Later failures are consequences of the first and are dropped.
+// value. A compiler may therefore read several inputs and attributes and check
+// c.err once, before it relies on a shape.
 func (c *call) fail(err error) *value {
 	if c.err == nil {
 		c.err = err

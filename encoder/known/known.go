@@ -9,10 +9,9 @@
 // from its LFS pointers, preprocessing and licences from each network's README
 // there or from timm's configurations and model cards.
 //
-// The rows of sets.csv describe files of huggingface.co at fixed commits.
-// Their digests were published by at least two projects that use the files. The
-// project downloaded and ran none of them. A configuration file or a flag
-// overrides a row.
+// The rows of sets.csv describe files of huggingface.co at fixed commits, whose
+// digests at least two projects published. No file of either table was run with
+// its row, which a configuration file or a flag overrides.
 package known
 
 import (
